@@ -1,0 +1,432 @@
+//! How a process joins a session, and what becomes of it at `fork`.
+//!
+//! | mode | joined | state | next |
+//! |---|---|---|---|
+//! | off | no | before the constructor, or no session | on, by [`join`] |
+//! | on | yes | recording | off when the recorder has left; the child of a fork sees off |
+//! | off | yes | a forked child without events | on, by [`rejoin`] at its first event |
+//! | off | given up | cannot record | – |
+//!
+//! The mode lies on a page that the kernel wipes in the child of any fork, however it was made, so that a child
+//! never writes to its parent's file.
+
+use core::ffi::CStr;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+
+use holdup_trace::shared::{
+    CHUNK_SIZE, CHUNKS, CHUNKS_OFFSET, HOLDS_ALL, MONOTONIC_CLOCK, NO_ARGUMENTS, PROCESS_MAGIC, ProcessFile,
+    ProcessState, Refusal, SESSION_MAGIC, SLOT_SIZE, SLOTS, SLOTS_OFFSET, Session, VERSION,
+};
+
+use crate::arch::{self, number, system_call};
+use crate::{hot, modules, stack, thread, uses};
+
+#[repr(C, align(4096))]
+struct ModePage {
+    mode: AtomicU8,
+    rest: [AtomicU8; 4095],
+}
+
+static MODE: ModePage = ModePage { mode: AtomicU8::new(0), rest: [const { AtomicU8::new(0) }; 4095] };
+
+const NOT_JOINED: u32 = 0;
+const JOINED: u32 = 1;
+const JOINING: u32 = 2;
+const GIVEN_UP: u32 = 3;
+
+static MEMBERSHIP: AtomicU32 = AtomicU32::new(NOT_JOINED);
+static SESSION: AtomicPtr<Session> = AtomicPtr::new(ptr::null_mut());
+static BASE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+static CHUNK_BASE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+static MAPPED_SLOTS: AtomicU32 = AtomicU32::new(0);
+static MAPPED_CHUNKS: AtomicU32 = AtomicU32::new(0);
+static CONFINED: AtomicU8 = AtomicU8::new(0);
+static SHORT_CALL: AtomicU32 = AtomicU32::new(u32::MAX);
+static TICKS_PER_US: AtomicU32 = AtomicU32::new(1000);
+static FLAGS: AtomicU32 = AtomicU32::new(0);
+static MONOTONIC: AtomicUsize = AtomicUsize::new(0);
+
+const PATH_SPACE: usize = 240;
+static DIRECTORY: [AtomicU8; PATH_SPACE] = [const { AtomicU8::new(0) }; PATH_SPACE];
+
+/// A pipe of NUL-ended arguments of the program, as the constructor gets them.
+#[derive(Clone, Copy)]
+pub struct Arguments {
+    /// `argc`.
+    pub count: i32,
+    /// `argv`.
+    pub values: *const *const core::ffi::c_char,
+}
+
+/// True while events are recorded. A forked child sees false.
+#[inline(always)]
+pub fn recording() -> bool {
+    MODE.mode.load(Ordering::Relaxed) != 0
+}
+
+/// The session's flags.
+pub fn flags() -> u32 {
+    FLAGS.load(Ordering::Relaxed)
+}
+
+/// The process's file. Only while [`recording`].
+#[inline]
+pub fn file() -> ProcessFile {
+    let (base, chunks) = (BASE.load(Ordering::Relaxed), CHUNK_BASE.load(Ordering::Relaxed));
+    // SAFETY: set before the mode is switched on, and unmapped only by a forked child before it sets new ones.
+    unsafe {
+        ProcessFile::new(
+            base,
+            MAPPED_SLOTS.load(Ordering::Relaxed),
+            chunks,
+            MAPPED_CHUNKS.load(Ordering::Relaxed),
+        )
+    }
+}
+
+/// Now, in ticks of the session's clock.
+#[inline(always)]
+pub fn ticks() -> u64 {
+    if FLAGS.load(Ordering::Relaxed) & MONOTONIC_CLOCK == 0 { arch::counter() } else { monotonic() }
+}
+
+#[cold]
+fn monotonic() -> u64 {
+    let mut time = [0i64; 2];
+    let function = MONOTONIC.load(Ordering::Relaxed);
+    if function == 0 {
+        return 0;
+    }
+    // SAFETY: `join` stored the address of the C library's clock_gettime.
+    let clock_gettime: unsafe extern "C" fn(i32, *mut [i64; 2]) -> i32 =
+        unsafe { core::mem::transmute(function) };
+    // SAFETY: the buffer has the shape of a timespec; 1 is CLOCK_MONOTONIC.
+    unsafe { clock_gettime(1, &mut time) };
+    time[0] as u64 * 1_000_000_000 + time[1] as u64
+}
+
+/// How many ticks a blocking call must take to be recorded.
+#[inline]
+pub fn short_call() -> u64 {
+    u64::from(SHORT_CALL.load(Ordering::Relaxed))
+}
+
+/// Nanoseconds in `ticks` ticks.
+#[inline]
+pub fn nanos(ticks: u64) -> u64 {
+    ticks.wrapping_mul(1000) / u64::from(TICKS_PER_US.load(Ordering::Relaxed))
+}
+
+/// Ticks in `micros` microseconds.
+#[inline]
+pub fn ticks_of_micros(micros: u64) -> u64 {
+    micros * u64::from(TICKS_PER_US.load(Ordering::Relaxed))
+}
+
+/// The program confines its system calls from now on: we make none any more.
+pub fn confine() {
+    CONFINED.store(1, Ordering::Relaxed);
+    if recording() {
+        file().header().confined.store(1, Ordering::Relaxed);
+    }
+}
+
+/// True if we may not make system calls of our own.
+pub fn confined() -> bool {
+    CONFINED.load(Ordering::Relaxed) != 0
+}
+
+/// Wakes the recorder if it sleeps.
+pub fn ring() {
+    let session = SESSION.load(Ordering::Relaxed);
+    if session.is_null() || confined() {
+        return;
+    }
+    // SAFETY: mapped for the rest of the process's life.
+    let session = unsafe { &*session };
+    session.doorbell.fetch_add(1, Ordering::Relaxed);
+    if session.recorder_waits.load(Ordering::Relaxed) != 0 {
+        const WAKE: usize = 1;
+        let word = ptr::from_ref(&session.doorbell) as usize;
+        // SAFETY: a wake on a mapped word.
+        unsafe { system_call(number::FUTEX, [word, WAKE, 1, 0, 0, 0]) };
+    }
+}
+
+/// Switches recording off for good if the recorder has left.
+pub fn notice_closing() {
+    let session = SESSION.load(Ordering::Relaxed);
+    // SAFETY: as in `ring`.
+    if !session.is_null() && unsafe { (*session).closed.load(Ordering::Relaxed) } != 0 {
+        MEMBERSHIP.store(GIVEN_UP, Ordering::Relaxed);
+        MODE.mode.store(0, Ordering::Relaxed);
+    }
+}
+
+fn refuse(session: &Session, why: Refusal) {
+    session.refused[why as usize].fetch_add(1, Ordering::Relaxed);
+    ring();
+}
+
+/// Counts a program that was executed without the library.
+pub fn refused_program() {
+    let session = SESSION.load(Ordering::Relaxed);
+    if !session.is_null() {
+        // SAFETY: as in `ring`.
+        refuse(unsafe { &*session }, Refusal::Program);
+    }
+}
+
+/// Joins the session in `directory`: called once, by the library's constructor, in a newly executed program.
+/// `stack_top` is an address above the main thread's first frame that can be read.
+pub fn join(directory: &CStr, arguments: Arguments, stack_top: u64) {
+    let bytes = directory.to_bytes();
+    if bytes.is_empty()
+        || bytes.len() + 16 > PATH_SPACE
+        || MEMBERSHIP.swap(JOINING, Ordering::Relaxed) != NOT_JOINED
+    {
+        return;
+    }
+    for (to, from) in DIRECTORY.iter().zip(bytes) {
+        to.store(*from, Ordering::Relaxed);
+    }
+    if let Some(clock_gettime) = crate::link::next(c"clock_gettime", join as *const () as u64) {
+        MONOTONIC.store(clock_gettime as usize, Ordering::Relaxed);
+    }
+    stack::set_main_top(stack_top);
+    let joined = map_session() && take_file(false);
+    MEMBERSHIP.store(if joined { JOINED } else { GIVEN_UP }, Ordering::Relaxed);
+    if !joined {
+        return;
+    }
+    if !wipe_mode_on_fork() {
+        // Linux before 4.14: a child would write into its parent's file, so do not record at all.
+        MEMBERSHIP.store(GIVEN_UP, Ordering::Relaxed);
+        return;
+    }
+    if flags() & HOLDS_ALL != 0 {
+        hot::heat_all();
+    }
+    thread::watch_ends();
+    MODE.mode.store(1, Ordering::Relaxed);
+    if let Some(recorder) = crate::enter() {
+        record_command(&recorder, arguments);
+        modules::refresh(&recorder);
+    }
+    uses::measure_costs();
+}
+
+/// Makes a forked child record into a file of its own, at its first event. False if it cannot.
+#[cold]
+pub fn rejoin() -> bool {
+    if MEMBERSHIP.compare_exchange(JOINED, JOINING, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+        return false;
+    }
+    let old = (BASE.load(Ordering::Relaxed) as usize, CHUNK_BASE.load(Ordering::Relaxed) as usize);
+    let lengths = (
+        SLOTS_OFFSET + MAPPED_SLOTS.load(Ordering::Relaxed) as usize * SLOT_SIZE,
+        MAPPED_CHUNKS.load(Ordering::Relaxed) as usize * CHUNK_SIZE,
+    );
+    thread::forget();
+    if confined() || !take_file(true) {
+        // Tried again at the next event: a file may be ready by then.
+        MEMBERSHIP.store(JOINED, Ordering::Relaxed);
+        return false;
+    }
+    // SAFETY: the parent's file, which nothing in this process points to any more.
+    unsafe {
+        system_call(number::MUNMAP, [old.0, lengths.0, 0, 0, 0, 0]);
+        system_call(number::MUNMAP, [old.1, lengths.1, 0, 0, 0, 0]);
+    }
+    stack::forget();
+    modules::forget();
+    MEMBERSHIP.store(JOINED, Ordering::Relaxed);
+    MODE.mode.store(1, Ordering::Relaxed);
+    if let Some(recorder) = crate::enter() {
+        modules::refresh(&recorder);
+    }
+    true
+}
+
+/// Says in the file that the process ends now.
+pub fn end() {
+    if recording() {
+        let header = file().header();
+        header.end.store(ticks(), Ordering::Relaxed);
+        header.state.store(ProcessState::Ended as u32, Ordering::Release);
+        ring();
+    }
+}
+
+fn wipe_mode_on_fork() -> bool {
+    const MADV_WIPEONFORK: usize = 18;
+    let page = ptr::from_ref(&MODE) as usize;
+    // SAFETY: a whole page of our own zero-initialized data, which is private and anonymous.
+    unsafe { system_call(number::MADVISE, [page, MODE.rest.len() + 1, MADV_WIPEONFORK, 0, 0, 0]) == 0 }
+}
+
+/// The path of a file in the session's directory: `/session`, or `/p` and a number.
+fn path(name: &[u8], number: Option<u32>, buffer: &mut [u8; PATH_SPACE + 16]) {
+    let mut len = 0;
+    let mut put = |byte: u8| {
+        buffer[len] = byte;
+        len += 1;
+    };
+    DIRECTORY
+        .iter()
+        .map(|byte| byte.load(Ordering::Relaxed))
+        .take_while(|byte| *byte != 0)
+        .for_each(&mut put);
+    name.iter().copied().for_each(&mut put);
+    if let Some(number) = number {
+        let mut divisor = 1_000_000_000;
+        while divisor > 1 && number / divisor == 0 {
+            divisor /= 10;
+        }
+        while divisor > 0 {
+            put(b'0' + (number / divisor % 10) as u8);
+            divisor /= 10;
+        }
+    }
+    put(0);
+}
+
+fn open(name: &[u8], number: Option<u32>) -> Option<usize> {
+    let mut buffer = [0; PATH_SPACE + 16];
+    path(name, number, &mut buffer);
+    const AT_FDCWD: usize = -100isize as usize;
+    const FLAGS: usize = 0o2 | 0o2000000 | 0o400000; // O_RDWR | O_CLOEXEC | O_NOFOLLOW
+    // SAFETY: a NUL-ended path.
+    let descriptor =
+        unsafe { system_call(self::number::OPENAT, [AT_FDCWD, buffer.as_ptr() as usize, FLAGS, 0, 0, 0]) };
+    usize::try_from(descriptor).ok()
+}
+
+fn close(descriptor: usize) {
+    // SAFETY: a descriptor that `open` gave.
+    unsafe { system_call(number::CLOSE, [descriptor, 0, 0, 0, 0, 0]) };
+}
+
+fn map(descriptor: usize, offset: usize, length: usize) -> Option<*mut u8> {
+    const READ_WRITE: usize = 3;
+    const SHARED_NORESERVE: usize = 1 | 0x4000;
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let address =
+        unsafe { system_call(number::MMAP, [0, length, READ_WRITE, SHARED_NORESERVE, descriptor, offset]) };
+    (address > 0).then_some(address as *mut u8)
+}
+
+fn map_session() -> bool {
+    let Some(descriptor) = open(b"/session", None) else { return false };
+    let mapped = map(descriptor, 0, 4096);
+    close(descriptor);
+    let Some(address) = mapped else { return false };
+    // SAFETY: a mapped page that lives as long as the process; every field may be any bits.
+    let session = unsafe { &*address.cast::<Session>() };
+    if session.magic != SESSION_MAGIC || session.version != VERSION {
+        return false;
+    }
+    SESSION.store(address.cast(), Ordering::Relaxed);
+    FLAGS.store(session.flags, Ordering::Relaxed);
+    SHORT_CALL.store(session.short_call_ticks.load(Ordering::Relaxed), Ordering::Relaxed);
+    TICKS_PER_US.store(session.ticks_per_us.load(Ordering::Relaxed).max(1), Ordering::Relaxed);
+    session.closed.load(Ordering::Relaxed) == 0
+}
+
+/// How many slots and chunks may be mapped: all of them, unless address space is limited. Then at most a 32nd of
+/// it is used, so that the program does not notice.
+fn room() -> Option<(u32, u32)> {
+    const RLIMIT_AS: usize = 9;
+    let mut limit = [u64::MAX; 2];
+    // SAFETY: reads a limit into a buffer of the right shape.
+    unsafe { system_call(number::PRLIMIT, [0, RLIMIT_AS, 0, limit.as_mut_ptr() as usize, 0, 0]) };
+    if limit[0] == u64::MAX {
+        return Some((SLOTS as u32, CHUNKS as u32));
+    }
+    const FEW_SLOTS: usize = 256;
+    let budget = usize::try_from(limit[0] / 32).unwrap_or(usize::MAX);
+    let chunks = budget.checked_sub(SLOTS_OFFSET + FEW_SLOTS * SLOT_SIZE)? / CHUNK_SIZE;
+    (chunks >= 16).then_some((FEW_SLOTS as u32, chunks.min(CHUNKS) as u32))
+}
+
+fn take_file(forked: bool) -> bool {
+    // SAFETY: `map_session` has stored a mapped session.
+    let session = unsafe { &*SESSION.load(Ordering::Relaxed) };
+    let Some((slots, chunks)) = room() else {
+        refuse(session, Refusal::AddressSpace);
+        return false;
+    };
+    let Some(number) = claim(session) else {
+        refuse(session, Refusal::NoFile);
+        return false;
+    };
+    ring();
+    let Some(descriptor) = open(b"/p", Some(number)) else {
+        refuse(session, Refusal::Open);
+        return false;
+    };
+    let base = map(descriptor, 0, SLOTS_OFFSET + slots as usize * SLOT_SIZE);
+    let chunk_base = map(descriptor, CHUNKS_OFFSET, chunks as usize * CHUNK_SIZE);
+    close(descriptor);
+    let (Some(base), Some(chunk_base)) = (base, chunk_base) else {
+        refuse(session, Refusal::Map);
+        return false;
+    };
+    // SAFETY: both were just mapped with these lengths.
+    let file = unsafe { ProcessFile::new(base, slots, chunk_base, chunks) };
+    let header = file.header();
+    if header.magic != PROCESS_MAGIC || header.version != VERSION {
+        refuse(session, Refusal::Version);
+        return false;
+    }
+    // SAFETY: these calls only tell.
+    let [pid, parent] =
+        [number::GETPID, number::GETPPID].map(|number| unsafe { system_call(number, [0; 6]) as u32 });
+    header.pid.store(pid, Ordering::Relaxed);
+    header.parent_pid.store(parent, Ordering::Relaxed);
+    header.forked.store(u32::from(forked), Ordering::Relaxed);
+    header.mapped_slots.store(slots, Ordering::Relaxed);
+    header.mapped_chunks.store(chunks, Ordering::Relaxed);
+    header.start.store(ticks(), Ordering::Relaxed);
+    BASE.store(base, Ordering::Relaxed);
+    CHUNK_BASE.store(chunk_base, Ordering::Relaxed);
+    MAPPED_SLOTS.store(slots, Ordering::Relaxed);
+    MAPPED_CHUNKS.store(chunks, Ordering::Relaxed);
+    header.state.store(ProcessState::Live as u32, Ordering::Release);
+    ring();
+    true
+}
+
+fn claim(session: &Session) -> Option<u32> {
+    let mut claimed = session.claimed.load(Ordering::Relaxed);
+    loop {
+        if claimed >= session.made.load(Ordering::Acquire) {
+            return None;
+        }
+        match session.claimed.compare_exchange_weak(claimed, claimed + 1, Ordering::AcqRel, Ordering::Relaxed)
+        {
+            Ok(_) => return Some(claimed),
+            Err(now) => claimed = now,
+        }
+    }
+}
+
+fn record_command(recorder: &crate::Recorder, arguments: Arguments) {
+    let wanted = if flags() & NO_ARGUMENTS != 0 { 1 } else { arguments.count.max(0) as usize };
+    let mut text = [0u8; 2048];
+    let mut len = 0;
+    for index in 0..wanted {
+        // SAFETY: argv has argc entries, each a NUL-ended string or null.
+        let argument = unsafe { *arguments.values.add(index) };
+        if argument.is_null() {
+            break;
+        }
+        // SAFETY: as above.
+        let bytes = unsafe { CStr::from_ptr(argument) }.to_bytes_with_nul();
+        let fits = bytes.len().min(text.len() - len);
+        text[len..len + fits].copy_from_slice(&bytes[..fits]);
+        len += fits;
+    }
+    recorder.write_text(&holdup_trace::wire::command_head(len), &text[..len]);
+}

@@ -1,0 +1,192 @@
+//! The right to record an event, and the writing of it.
+
+use core::sync::atomic::{Ordering, compiler_fence};
+
+use holdup_trace::shared::{CHUNK_WORDS, Chunk, Slot, pop, push};
+use holdup_trace::wire::words_for;
+
+use crate::life;
+use crate::thread::{self, Thread};
+
+/// The calling thread's right to record. While it exists, a signal handler of the thread cannot get another.
+pub struct Recorder {
+    thread: &'static Thread,
+}
+
+/// Asks for the right to record; `None` if this process does not, or if a signal interrupted a hook of ours in
+/// this thread (then the event is counted as lost).
+#[inline]
+pub fn enter() -> Option<Recorder> {
+    if !life::recording() && !life::rejoin() {
+        return None;
+    }
+    let thread = thread::this();
+    if thread.busy.get() != 0 {
+        life::file().header().lost_in_signals.fetch_add(1, Ordering::Relaxed);
+        return None;
+    }
+    thread.busy.set(1);
+    compiler_fence(Ordering::SeqCst);
+    if thread.slot.get().is_null() && !thread::attach(thread) {
+        thread.busy.set(0);
+        return None;
+    }
+    Some(Recorder { thread })
+}
+
+impl Drop for Recorder {
+    #[inline]
+    fn drop(&mut self) {
+        compiler_fence(Ordering::SeqCst);
+        self.thread.busy.set(0);
+    }
+}
+
+impl Recorder {
+    pub(crate) fn of(thread: &Thread) -> Recorder {
+        // SAFETY: a thread's block lives as long as the thread, and so longer than any use of it here.
+        Recorder { thread: unsafe { &*core::ptr::from_ref(thread) } }
+    }
+
+    /// The thread's own block.
+    #[inline]
+    pub fn thread(&self) -> &'static Thread {
+        self.thread
+    }
+
+    /// The thread's slot.
+    #[inline]
+    pub fn slot(&self) -> &'static Slot {
+        // SAFETY: `enter` made sure that there is one, in a file that stays mapped.
+        unsafe { &*self.thread.slot.get() }
+    }
+
+    /// Writes a record. Where no chunk is free it is counted as lost.
+    #[inline]
+    pub fn write(&self, words: &[u64]) {
+        self.write_parts(words, &[]);
+    }
+
+    /// Writes a record whose words come from two places.
+    pub fn write_parts(&self, head: &[u64], rest: &[u64]) {
+        let len = head.len() + rest.len();
+        let Some(chunk) = self.room(len) else { return };
+        let used = self.thread.used.get() as usize;
+        for (to, from) in chunk.words[used..].iter().zip(head.iter().chain(rest)) {
+            to.store(*from, Ordering::Relaxed);
+        }
+        self.commit(chunk, used + len);
+    }
+
+    /// Writes a record that ends with bytes.
+    pub fn write_text(&self, head: &[u64], text: &[u8]) {
+        let len = head.len() + words_for(text.len());
+        let Some(chunk) = self.room(len) else { return };
+        let used = self.thread.used.get() as usize;
+        for (to, from) in chunk.words[used..].iter().zip(head) {
+            to.store(*from, Ordering::Relaxed);
+        }
+        for (to, bytes) in chunk.words[used + head.len()..].iter().zip(text.chunks(8)) {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            to.store(u64::from_le_bytes(word), Ordering::Relaxed);
+        }
+        self.commit(chunk, used + len);
+    }
+
+    /// Writes a record that ends with `words` words read from `from`.
+    ///
+    /// # Safety
+    /// Those words can be read.
+    pub unsafe fn write_memory(&self, head: &[u64], from: *const u64, words: usize) -> bool {
+        let Some(chunk) = self.room(head.len() + words) else { return false };
+        let used = self.thread.used.get() as usize;
+        for (to, from) in chunk.words[used..].iter().zip(head) {
+            to.store(*from, Ordering::Relaxed);
+        }
+        for (index, to) in chunk.words[used + head.len()..][..words].iter().enumerate() {
+            // SAFETY: the caller's promise; volatile, since it is the stack of the running program.
+            to.store(unsafe { from.add(index).read_volatile() }, Ordering::Relaxed);
+        }
+        self.commit(chunk, used + head.len() + words);
+        true
+    }
+
+    /// Writes `count` events and takes them back: to measure what one costs.
+    pub(crate) fn rehearse(&self, count: u64) {
+        let Some(chunk) = self.room(count as usize * 6) else { return };
+        let (used, events) = (self.thread.used.get(), self.slot().events.load(Ordering::Relaxed));
+        for _ in 0..count {
+            let time = life::ticks();
+            self.write(&holdup_trace::wire::hold(
+                time,
+                life::ticks(),
+                0,
+                holdup_trace::wire::ObjectCode::Mutex,
+                false,
+                false,
+                0,
+                0,
+            ));
+        }
+        self.thread.used.set(used);
+        chunk.used.store(used, Ordering::Release);
+        self.slot().events.store(events, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn commit(&self, chunk: &Chunk, used: usize) {
+        self.thread.used.set(used as u32);
+        chunk.used.store(used as u32, Ordering::Release);
+        let events = &self.slot().events;
+        events.store(events.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn room(&self, words: usize) -> Option<&'static Chunk> {
+        let chunk = self.thread.chunk.get();
+        if !chunk.is_null() && self.thread.used.get() as usize + words <= CHUNK_WORDS {
+            // SAFETY: a chunk of the file, which stays mapped.
+            return Some(unsafe { &*chunk });
+        }
+        self.next_chunk(words)
+    }
+
+    #[cold]
+    fn next_chunk(&self, words: usize) -> Option<&'static Chunk> {
+        self.submit();
+        life::notice_closing();
+        let file = life::file();
+        let header = file.header();
+        let taken = if words <= CHUNK_WORDS && life::recording() {
+            pop(&header.free_chunks, |index| Some(&file.chunk(index)?.next))
+        } else {
+            None
+        };
+        let Some((index, chunk)) = taken.and_then(|index| Some((index, file.chunk(index)?))) else {
+            header.lost_events.fetch_add(1, Ordering::Relaxed);
+            life::ring();
+            return None;
+        };
+        let slot = self.slot();
+        chunk.used.store(0, Ordering::Relaxed);
+        chunk.thread.store(slot.thread.load(Ordering::Relaxed), Ordering::Relaxed);
+        chunk.sequence.store(slot.filled.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        slot.chunk.store(index + 1, Ordering::Release);
+        self.thread.used.set(0);
+        self.thread.chunk.set(chunk);
+        Some(chunk)
+    }
+
+    /// Hands the thread's chunk, if it has one, to the recorder.
+    pub fn submit(&self) {
+        let slot = self.slot();
+        let file = life::file();
+        self.thread.chunk.set(core::ptr::null());
+        let Some(index) = slot.chunk.swap(0, Ordering::Relaxed).checked_sub(1) else { return };
+        if let Some(chunk) = file.chunk(index) {
+            push(&file.header().full_chunks, index, &chunk.next);
+            life::ring();
+        }
+    }
+}

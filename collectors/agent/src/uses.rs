@@ -1,0 +1,163 @@
+//! How often each thread uses each lock: a small table in the thread's slot, which overflows into one of the
+//! process.
+
+use core::sync::atomic::Ordering;
+
+use holdup_trace::shared::{LOCAL_USES, LocalUse, Slot, USES};
+use holdup_trace::wire::{self, ObjectCode};
+
+use crate::arch;
+use crate::life;
+use crate::{Recorder, enter};
+
+const FAILED_BITS: u32 = 28;
+const FAILED_MASK: u32 = (1 << FAILED_BITS) - 1;
+/// Entries of the process's table that are tried before a use is counted as lost.
+const PROBES: usize = 16;
+
+#[inline(always)]
+fn hash(object: u64) -> u64 {
+    object.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+#[inline(always)]
+fn entry(slot: &Slot, object: u64) -> &LocalUse {
+    &slot.uses[(hash(object) >> (64 - LOCAL_USES.ilog2())) as usize]
+}
+
+/// Counts an acquisition; gives how many the thread's table has counted of this lock.
+#[inline(always)]
+pub fn count(slot: &Slot, object: u64, kind: ObjectCode) -> u64 {
+    let entry = entry(slot, object);
+    if entry.object.load(Ordering::Relaxed) != object {
+        replace(entry, object, kind);
+    }
+    let acquisitions = entry.acquisitions.load(Ordering::Relaxed) + 1;
+    entry.acquisitions.store(acquisitions, Ordering::Relaxed);
+    acquisitions
+}
+
+/// Counts a `try` that failed.
+pub fn count_failed(slot: &Slot, object: u64, kind: ObjectCode) {
+    let entry = entry(slot, object);
+    if entry.object.load(Ordering::Relaxed) != object {
+        replace(entry, object, kind);
+    }
+    let packed = entry.failed_and_kind.load(Ordering::Relaxed);
+    if packed & FAILED_MASK < FAILED_MASK {
+        entry.failed_and_kind.store(packed + 1, Ordering::Relaxed);
+    }
+}
+
+/// Adds a timed hold.
+#[inline]
+pub fn add_hold(slot: &Slot, object: u64, kind: ObjectCode, ticks: u64) {
+    let entry = entry(slot, object);
+    if entry.object.load(Ordering::Relaxed) != object {
+        replace(entry, object, kind);
+    }
+    entry.timed_ticks.store(entry.timed_ticks.load(Ordering::Relaxed) + ticks, Ordering::Relaxed);
+    entry.timed_holds.store(entry.timed_holds.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
+}
+
+#[cold]
+#[inline(never)]
+fn replace(entry: &LocalUse, object: u64, kind: ObjectCode) {
+    if entry.object.load(Ordering::Relaxed) != 0 {
+        overflow(entry);
+    }
+    reset(entry, object, kind);
+}
+
+fn reset(entry: &LocalUse, object: u64, kind: ObjectCode) {
+    entry.acquisitions.store(0, Ordering::Relaxed);
+    entry.timed_ticks.store(0, Ordering::Relaxed);
+    entry.timed_holds.store(0, Ordering::Relaxed);
+    entry.failed_and_kind.store((kind as u32) << FAILED_BITS, Ordering::Relaxed);
+    entry.object.store(object, Ordering::Relaxed);
+}
+
+/// Empties a slot's table.
+pub fn clear(slot: &Slot) {
+    for entry in &slot.uses {
+        reset(entry, 0, ObjectCode::Mutex);
+    }
+}
+
+/// Adds a thread's counts of one lock to the process's table.
+fn overflow(from: &LocalUse) {
+    let file = life::file();
+    let object = from.object.load(Ordering::Relaxed);
+    let first = (hash(object) >> (64 - USES.ilog2())) as usize;
+    let kind = u64::from(from.failed_and_kind.load(Ordering::Relaxed) >> FAILED_BITS);
+    for probe in 0..PROBES {
+        let to = &file.uses()[(first + probe) % USES];
+        let seen = to.object.load(Ordering::Relaxed);
+        let ours = seen == object
+            || seen == 0
+                && match to.object.compare_exchange(0, object, Ordering::Relaxed, Ordering::Relaxed) {
+                    Ok(_) => {
+                        to.failed_and_kind.fetch_or(kind << 60, Ordering::Relaxed);
+                        true
+                    }
+                    Err(now) => now == object,
+                };
+        if ours {
+            to.acquisitions.fetch_add(from.acquisitions.load(Ordering::Relaxed), Ordering::Relaxed);
+            to.timed_ticks.fetch_add(from.timed_ticks.load(Ordering::Relaxed), Ordering::Relaxed);
+            to.timed_holds.fetch_add(u64::from(from.timed_holds.load(Ordering::Relaxed)), Ordering::Relaxed);
+            let failed = from.failed_and_kind.load(Ordering::Relaxed) & FAILED_MASK;
+            to.failed_and_kind.fetch_add(u64::from(failed), Ordering::Relaxed);
+            return;
+        }
+    }
+    file.header().lost_uses.fetch_add(from.acquisitions.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+/// Writes the thread's counts as records and empties its table.
+pub fn flush(recorder: &Recorder) {
+    for entry in &recorder.slot().uses {
+        if let Some(words) = record(entry) {
+            recorder.write(&words);
+            reset(entry, 0, ObjectCode::Mutex);
+        }
+    }
+}
+
+/// The record of one entry; `None` if it is empty.
+fn record(entry: &LocalUse) -> Option<[u64; 6]> {
+    let object = entry.object.load(Ordering::Relaxed);
+    let packed = entry.failed_and_kind.load(Ordering::Relaxed);
+    let kind = ObjectCode::from_code((packed >> FAILED_BITS) as u8)?;
+    (object != 0).then(|| {
+        wire::lock_use(
+            object,
+            kind,
+            false,
+            entry.acquisitions.load(Ordering::Relaxed),
+            u64::from(packed & FAILED_MASK),
+            u64::from(entry.timed_holds.load(Ordering::Relaxed)),
+            entry.timed_ticks.load(Ordering::Relaxed),
+        )
+    })
+}
+
+/// Measures what counting and recording cost in this process, and puts it into its file.
+pub fn measure_costs() {
+    const COUNTS: u64 = 256;
+    const EVENTS: u64 = 32;
+    let Some(recorder) = enter() else { return };
+    let slot = recorder.slot();
+    let object = core::ptr::from_ref(slot) as u64;
+    let begin = arch::counter();
+    for _ in 0..COUNTS {
+        core::hint::black_box(count(slot, core::hint::black_box(object), ObjectCode::Mutex));
+    }
+    let counted = arch::counter();
+    recorder.rehearse(EVENTS);
+    let written = arch::counter();
+    reset(entry(slot, object), 0, ObjectCode::Mutex);
+    let header = life::file().header();
+    header.use_cost.store(((counted - begin) * 16 / COUNTS) as u32, Ordering::Relaxed);
+    header.event_cost.store(((written - counted) * 16 / EVENTS) as u32, Ordering::Relaxed);
+}

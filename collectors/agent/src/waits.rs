@@ -1,0 +1,271 @@
+//! What hooks say: a wait begins and ends, a lock is acquired and released, waiters are woken, a call blocks.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use holdup_trace::shared::HOLDS_ALL;
+use holdup_trace::wire::{self, CallCode, NO_STACK, ObjectCode, OutcomeCode, UNKNOWN, WaitRecord};
+
+use crate::thread::{TIMED_HOLDS, TimedHold};
+use crate::{Recorder, enter, hot, life, stack, thread, uses};
+
+/// One in this many acquisitions of a lock that nobody waits for is timed.
+const SAMPLE_MASK: u64 = 1023;
+/// A hold that nobody waited for is an event of its own from this length on; shorter ones are summed.
+const LONG_HOLD_MICROS: u64 = 2;
+
+/// What a thread is about to wait for.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    /// The object's address.
+    pub object: u64,
+    /// What it is.
+    pub kind: ObjectCode,
+    /// Together with other readers.
+    pub shared_mode: bool,
+    /// For several processes.
+    pub process_shared: bool,
+    /// The kernel thread id of the owner; 0 if unknown.
+    pub owner_tid: u32,
+    /// For condition variables the mutex; else 0.
+    pub mutex: u64,
+}
+
+impl Wanted {
+    /// An object wanted for oneself, of which nothing more is known.
+    pub const fn new(object: u64, kind: ObjectCode) -> Wanted {
+        Wanted { object, kind, shared_mode: false, process_shared: false, owner_tid: 0, mutex: 0 }
+    }
+}
+
+/// A wait that has begun.
+#[derive(Clone, Copy)]
+pub struct Pending {
+    wanted: Wanted,
+    begin: u64,
+    stack: u64,
+    cpu: u64,
+}
+
+/// A wait begins. `None` if it is not recorded.
+pub fn begin(wanted: Wanted) -> Option<Pending> {
+    let recorder = enter()?;
+    close_stale(&recorder);
+    let stack = stack::capture(&recorder);
+    let begin = life::ticks();
+    let cpu = recorder.thread().cpu.read(begin);
+    let slot = recorder.slot();
+    slot.wait_begin.store(begin, Ordering::Relaxed);
+    slot.wait_object.store(wanted.object, Ordering::Relaxed);
+    slot.wait_stack.store(stack, Ordering::Relaxed);
+    slot.wait_mutex.store(wanted.mutex, Ordering::Relaxed);
+    slot.wait_shared.store(u32::from(wanted.shared_mode), Ordering::Relaxed);
+    slot.wait_cpu.store(cpu, Ordering::Relaxed);
+    slot.wait_owner.store(wanted.owner_tid, Ordering::Relaxed);
+    slot.wait_kind.store(wanted.kind as u32 + 1, Ordering::Release);
+    Some(Pending { wanted, begin, stack, cpu })
+}
+
+/// The wait has ended: its thread goes on.
+pub fn end(pending: Option<Pending>, outcome: OutcomeCode) {
+    let Some(pending) = pending else { return };
+    let end = life::ticks();
+    let Some(recorder) = enter() else { return };
+    let cpu_end = recorder.thread().cpu.read(end);
+    recorder.write(&wire::wait(&WaitRecord {
+        begin: pending.begin,
+        end,
+        object: pending.wanted.object,
+        kind: pending.wanted.kind,
+        shared_mode: pending.wanted.shared_mode,
+        process_shared: pending.wanted.process_shared,
+        outcome,
+        owner_tid: pending.wanted.owner_tid,
+        stack: pending.stack,
+        mutex: pending.wanted.mutex,
+        cpu_begin: pending.cpu,
+        cpu_end,
+    }));
+    recorder.slot().wait_kind.store(0, Ordering::Release);
+}
+
+/// The call did not wait after all: it was refused, or what it waited for had already happened.
+pub fn cancel(pending: Option<Pending>) {
+    if pending.is_some()
+        && let Some(recorder) = enter()
+    {
+        recorder.slot().wait_kind.store(0, Ordering::Release);
+    }
+}
+
+/// Ends a wait that never returned: its thread was cancelled in it, or jumped out of it.
+pub fn close_stale(recorder: &Recorder) {
+    let slot = recorder.slot();
+    let Some(code) = slot.wait_kind.swap(0, Ordering::Relaxed).checked_sub(1) else { return };
+    let Some(kind) = ObjectCode::from_code(code as u8) else { return };
+    recorder.write(&wire::wait(&WaitRecord {
+        begin: slot.wait_begin.load(Ordering::Relaxed),
+        end: life::ticks(),
+        object: slot.wait_object.load(Ordering::Relaxed),
+        kind,
+        shared_mode: slot.wait_shared.load(Ordering::Relaxed) != 0,
+        process_shared: false,
+        outcome: OutcomeCode::Open,
+        owner_tid: slot.wait_owner.load(Ordering::Relaxed),
+        stack: slot.wait_stack.load(Ordering::Relaxed),
+        mutex: slot.wait_mutex.load(Ordering::Relaxed),
+        cpu_begin: slot.wait_cpu.load(Ordering::Relaxed),
+        cpu_end: UNKNOWN,
+    }));
+}
+
+/// A lock was acquired by the call that returns to `caller`. The fast path of every lock: a count, and a look
+/// whether to time the hold.
+#[inline(always)]
+pub fn acquired(object: u64, kind: ObjectCode, caller: u64) {
+    if !life::recording() {
+        return;
+    }
+    let thread = thread::this();
+    let slot = thread.slot.get();
+    if slot.is_null() {
+        return acquired_without_slot(object, kind, caller);
+    }
+    // SAFETY: a thread's slot is in the process's file, which stays mapped while recording.
+    let count = uses::count(unsafe { &*slot }, object, kind);
+    if count & SAMPLE_MASK == 0 || hot::is_hot(object) {
+        time_hold(thread, object, caller);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn acquired_without_slot(object: u64, kind: ObjectCode, caller: u64) {
+    let attached = enter().is_some();
+    if attached && !thread::this().slot.get().is_null() {
+        acquired(object, kind, caller);
+    }
+}
+
+#[inline]
+fn time_hold(thread: &thread::Thread, object: u64, caller: u64) {
+    let timed = thread.timed.get();
+    if (timed as usize) < TIMED_HOLDS {
+        thread.holds[timed as usize].set(TimedHold { object, begin: life::ticks(), caller });
+        thread.timed.set(timed + 1);
+    }
+}
+
+/// A hold that ends now.
+#[derive(Clone, Copy)]
+pub struct Ending {
+    object: u64,
+    kind: ObjectCode,
+    shared_mode: bool,
+    waited_for: bool,
+    begin: u64,
+    end: u64,
+    caller: u64,
+}
+
+/// True if releasing `object` is of interest; the fast path of every unlock.
+#[inline(always)]
+pub fn release_matters(waited_for: bool) -> bool {
+    waited_for || thread::this().timed.get() != 0
+}
+
+/// A lock is about to be released.
+pub fn releasing(object: u64, kind: ObjectCode, shared_mode: bool, waited_for: bool) -> Option<Ending> {
+    if !life::recording() {
+        return None;
+    }
+    let thread = thread::this();
+    let timed = thread.timed.get() as usize;
+    let found = (0..timed.min(TIMED_HOLDS)).rev().find(|index| thread.holds[*index].get().object == object);
+    let hold = match found {
+        Some(index) => {
+            let hold = thread.holds[index].get();
+            for later in index + 1..timed {
+                thread.holds[later - 1].set(thread.holds[later].get());
+            }
+            thread.timed.set(timed as u32 - 1);
+            hold
+        }
+        None if waited_for => TimedHold { object, begin: 0, caller: 0 },
+        None => return None,
+    };
+    let (begin, caller) = (hold.begin, hold.caller);
+    Some(Ending { object, kind, shared_mode, waited_for, begin, end: life::ticks(), caller })
+}
+
+/// The lock has been released: what there is to tell is told now, outside of the critical section.
+pub fn released(ending: Ending) {
+    let Some(recorder) = enter() else { return };
+    let Ending { object, kind, shared_mode, waited_for, begin, end, caller } = ending;
+    let length = end.saturating_sub(begin);
+    if begin != 0 {
+        uses::add_hold(recorder.slot(), object, kind, length);
+    }
+    let long = begin != 0 && length >= life::ticks_of_micros(LONG_HOLD_MICROS) && hot::is_hot(object);
+    if waited_for || long || life::flags() & HOLDS_ALL != 0 {
+        let stack = if waited_for { stack::capture(&recorder) } else { NO_STACK };
+        recorder.write(&wire::hold(begin, end, object, kind, shared_mode, waited_for, caller, stack));
+    }
+}
+
+/// Waiters are about to be woken; gives the time of it.
+pub fn waking() -> u64 {
+    life::ticks()
+}
+
+/// Up to `count` waiters were woken at `time`.
+pub fn woke(time: u64, object: u64, kind: ObjectCode, count: u32) {
+    let Some(recorder) = enter() else { return };
+    let stack = stack::capture(&recorder);
+    recorder.write(&wire::wake(time, object, kind, count, stack));
+}
+
+/// How many initializations of objects other than barriers are told: a program that makes locks all the time
+/// would fill the recording with them.
+const INITIALIZATIONS: u32 = 20_000;
+static INITIALIZED: AtomicU32 = AtomicU32::new(0);
+
+/// An object was initialized.
+pub fn initialized(object: u64, kind: ObjectCode, parties: u32, caller: u64) {
+    if !life::recording() || kind != ObjectCode::Barrier && too_many_initialized() {
+        return;
+    }
+    if let Some(recorder) = enter() {
+        recorder.write(&wire::object_init(life::ticks(), object, kind, parties, caller));
+    }
+}
+
+fn too_many_initialized() -> bool {
+    INITIALIZED.load(Ordering::Relaxed) >= INITIALIZATIONS
+        || INITIALIZED.fetch_add(1, Ordering::Relaxed) >= INITIALIZATIONS
+}
+
+/// A `try` failed.
+pub fn try_failed(object: u64, kind: ObjectCode) {
+    if let Some(recorder) = life::recording().then(enter).flatten() {
+        uses::count_failed(recorder.slot(), object, kind);
+    }
+}
+
+/// A system call that can block, made at `begin`, has returned: told if it took long.
+#[inline]
+pub fn called(begin: u64, call: CallCode, descriptor: u32) {
+    let end = life::ticks();
+    if end.saturating_sub(begin) >= life::short_call() {
+        blocked(begin, end, call, descriptor);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn blocked(begin: u64, end: u64, call: CallCode, descriptor: u32) {
+    let Some(recorder) = enter() else { return };
+    let stack = stack::capture(&recorder);
+    let cpu_end = recorder.thread().cpu.read(end);
+    // CPU time at the call would cost a question each time; a call that blocks uses little.
+    recorder.write(&wire::block(begin, end, call, descriptor, stack, cpu_end, cpu_end));
+}

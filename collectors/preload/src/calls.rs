@@ -1,0 +1,75 @@
+//! System calls that can block: timed, and told where they took long, so that a thread in I/O or asleep is never
+//! called active.
+
+use core::ffi::{c_int, c_uint, c_void};
+
+use holdup_agent::{life, waits};
+use holdup_trace::wire::CallCode;
+
+use crate::real::{self, Timespec};
+
+const NO_DESCRIPTOR: u32 = u32::MAX;
+
+macro_rules! calls {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty, $code:ident, $descriptor:expr;)*) => {$(
+        #[doc = concat!("Interposes `", stringify!($name), "`.")]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+            let begin = life::ticks();
+            let result = real::$name($($argument),*);
+            waits::called(begin, CallCode::$code, $descriptor);
+            result
+        }
+    )*};
+}
+
+calls! {
+    read(descriptor: c_int, buffer: *mut c_void, length: usize) -> isize, Read, descriptor as u32;
+    pread(descriptor: c_int, buffer: *mut c_void, length: usize, offset: i64) -> isize, Read, descriptor as u32;
+    pread64(descriptor: c_int, buffer: *mut c_void, length: usize, offset: i64) -> isize, Read, descriptor as u32;
+    readv(descriptor: c_int, parts: *const c_void, count: c_int) -> isize, Read, descriptor as u32;
+    __read_chk(descriptor: c_int, buffer: *mut c_void, length: usize, space: usize) -> isize, Read, descriptor as u32;
+    write(descriptor: c_int, buffer: *const c_void, length: usize) -> isize, Write, descriptor as u32;
+    pwrite(descriptor: c_int, buffer: *const c_void, length: usize, offset: i64) -> isize, Write, descriptor as u32;
+    pwrite64(descriptor: c_int, buffer: *const c_void, length: usize, offset: i64) -> isize, Write, descriptor as u32;
+    writev(descriptor: c_int, parts: *const c_void, count: c_int) -> isize, Write, descriptor as u32;
+    recv(descriptor: c_int, buffer: *mut c_void, length: usize, flags: c_int) -> isize, Receive, descriptor as u32;
+    recvfrom(descriptor: c_int, buffer: *mut c_void, length: usize, flags: c_int, address: *mut c_void,
+             address_length: *mut c_uint) -> isize, Receive, descriptor as u32;
+    recvmsg(descriptor: c_int, message: *mut c_void, flags: c_int) -> isize, Receive, descriptor as u32;
+    __recv_chk(descriptor: c_int, buffer: *mut c_void, length: usize, space: usize, flags: c_int) -> isize, Receive,
+        descriptor as u32;
+    send(descriptor: c_int, buffer: *const c_void, length: usize, flags: c_int) -> isize, Send, descriptor as u32;
+    sendto(descriptor: c_int, buffer: *const c_void, length: usize, flags: c_int, address: *const c_void,
+           address_length: c_uint) -> isize, Send, descriptor as u32;
+    sendmsg(descriptor: c_int, message: *const c_void, flags: c_int) -> isize, Send, descriptor as u32;
+    accept(descriptor: c_int, address: *mut c_void, address_length: *mut c_uint) -> c_int, Accept, descriptor as u32;
+    accept4(descriptor: c_int, address: *mut c_void, address_length: *mut c_uint, flags: c_int) -> c_int, Accept,
+        descriptor as u32;
+    connect(descriptor: c_int, address: *const c_void, address_length: c_uint) -> c_int, Connect, descriptor as u32;
+    poll(descriptors: *mut c_void, count: usize, millis: c_int) -> c_int, Poll, NO_DESCRIPTOR;
+    ppoll(descriptors: *mut c_void, count: usize, length: Timespec, signals: *const c_void) -> c_int, Poll,
+        NO_DESCRIPTOR;
+    __poll_chk(descriptors: *mut c_void, count: usize, millis: c_int, space: usize) -> c_int, Poll, NO_DESCRIPTOR;
+    select(count: c_int, read: *mut c_void, write: *mut c_void, except: *mut c_void, length: *mut c_void) -> c_int,
+        Poll, NO_DESCRIPTOR;
+    pselect(count: c_int, read: *mut c_void, write: *mut c_void, except: *mut c_void, length: Timespec,
+            signals: *const c_void) -> c_int, Poll, NO_DESCRIPTOR;
+    epoll_wait(descriptor: c_int, events: *mut c_void, count: c_int, millis: c_int) -> c_int, Poll, descriptor as u32;
+    epoll_pwait(descriptor: c_int, events: *mut c_void, count: c_int, millis: c_int, signals: *const c_void) -> c_int,
+        Poll, descriptor as u32;
+    nanosleep(length: Timespec, left: *mut c_void) -> c_int, Sleep, NO_DESCRIPTOR;
+    clock_nanosleep(clock: c_int, flags: c_int, length: Timespec, left: *mut c_void) -> c_int, Sleep, NO_DESCRIPTOR;
+    usleep(micros: c_uint) -> c_int, Sleep, NO_DESCRIPTOR;
+    sleep(seconds: c_uint) -> c_uint, Sleep, NO_DESCRIPTOR;
+    fsync(descriptor: c_int) -> c_int, Sync, descriptor as u32;
+    fdatasync(descriptor: c_int) -> c_int, Sync, descriptor as u32;
+    msync(address: *mut c_void, length: usize, flags: c_int) -> c_int, Sync, NO_DESCRIPTOR;
+    wait(status: *mut c_int) -> c_int, WaitChild, NO_DESCRIPTOR;
+    waitpid(process: c_int, status: *mut c_int, options: c_int) -> c_int, WaitChild, NO_DESCRIPTOR;
+    wait4(process: c_int, status: *mut c_int, options: c_int, usage: *mut c_void) -> c_int, WaitChild, NO_DESCRIPTOR;
+    waitid(kind: c_uint, id: c_uint, information: *mut c_void, options: c_int) -> c_int, WaitChild, NO_DESCRIPTOR;
+    flock(descriptor: c_int, operation: c_int) -> c_int, FileLock, descriptor as u32;
+    lockf(descriptor: c_int, command: c_int, length: i64) -> c_int, FileLock, descriptor as u32;
+    lockf64(descriptor: c_int, command: c_int, length: i64) -> c_int, FileLock, descriptor as u32;
+}

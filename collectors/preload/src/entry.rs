@@ -1,0 +1,45 @@
+//! Where the library starts and ends.
+
+use core::ffi::{CStr, c_char};
+
+use holdup_agent::life::{self, Arguments};
+use holdup_trace::shared::SESSION_VARIABLE;
+
+use crate::{real, threads};
+
+type Strings = *const *const c_char;
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: unsafe extern "C" fn(i32, Strings, Strings) = start;
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCTOR: extern "C" fn() = finish;
+
+/// The loader passes the program's arguments and environment, which are what the kernel put on the main thread's
+/// stack: above all of its frames.
+unsafe extern "C" fn start(count: i32, arguments: Strings, environment: Strings) {
+    real::find_syscall();
+    threads::learn_default_stack();
+    let Some(directory) = variable(environment, SESSION_VARIABLE.as_bytes()) else { return };
+    life::join(directory, Arguments { count, values: arguments }, environment as u64);
+}
+
+extern "C" fn finish() {
+    life::end();
+}
+
+/// The value of an environment variable.
+pub(crate) unsafe fn variable<'a>(environment: Strings, name: &[u8]) -> Option<&'a CStr> {
+    let mut at = environment;
+    while !at.is_null() && !(*at).is_null() {
+        let entry = CStr::from_ptr(*at);
+        let bytes = entry.to_bytes_with_nul();
+        if bytes.len() > name.len() && bytes.starts_with(name) && bytes[name.len()] == b'=' {
+            return CStr::from_bytes_with_nul(&bytes[name.len() + 1..]).ok();
+        }
+        at = at.add(1);
+    }
+    None
+}

@@ -1,0 +1,107 @@
+//! What the program says about itself: the functions of `holdup.h`, and the task and frame calls of Intel's ITT.
+
+use core::ffi::{CStr, c_char, c_void};
+
+use holdup_agent::{enter, life};
+use holdup_trace::wire::{self, MarkerCode};
+
+unsafe fn mark(kind: MarkerCode, label: *const c_char) {
+    const LONGEST: usize = 256;
+    if !life::recording() {
+        return;
+    }
+    let Some(recorder) = enter() else { return };
+    let label = if label.is_null() { &[] } else { CStr::from_ptr(label).to_bytes() };
+    let label = &label[..label.len().min(LONGEST)];
+    recorder.write_text(&wire::marker_head(life::ticks(), kind, label.len()), label);
+}
+
+/// 1 while holdup records.
+#[unsafe(no_mangle)]
+pub extern "C" fn holdup_is_recording() -> i32 {
+    i32::from(life::recording())
+}
+
+/// The region of interest begins.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdup_region_begin(label: *const c_char) {
+    mark(MarkerCode::RegionBegin, label);
+}
+
+/// The region of interest ends.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdup_region_end(label: *const c_char) {
+    mark(MarkerCode::RegionEnd, label);
+}
+
+/// A new phase of the program begins.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdup_phase(label: *const c_char) {
+    mark(MarkerCode::Phase, label);
+}
+
+/// A unit of work begins on this thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdup_work_begin(label: *const c_char) {
+    mark(MarkerCode::WorkBegin, label);
+}
+
+/// The unit of work ends.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdup_work_end() {
+    mark(MarkerCode::WorkEnd, core::ptr::null());
+}
+
+/// This thread begins to spin: its time from here on is not work.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdup_spin_begin() {
+    mark(MarkerCode::SpinBegin, core::ptr::null());
+}
+
+/// The thread goes on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdup_spin_end() {
+    mark(MarkerCode::SpinEnd, core::ptr::null());
+}
+
+/// The start of ITT's `__itt_string_handle`, as `ittnotify.h` declares it.
+#[repr(C)]
+struct StringHandle {
+    text: *const c_char,
+}
+
+/// An id of ITT: passed by value in memory, and not used here.
+#[repr(C)]
+pub struct IttId {
+    parts: [u64; 3],
+}
+
+/// ITT: a task begins on this thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __itt_task_begin(
+    _domain: *const c_void,
+    _task: IttId,
+    _parent: IttId,
+    name: *const c_void,
+) {
+    let label = if name.is_null() { core::ptr::null() } else { (*name.cast::<StringHandle>()).text };
+    mark(MarkerCode::WorkBegin, label);
+}
+
+/// ITT: the innermost task of this thread ends.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __itt_task_end(_domain: *const c_void) {
+    mark(MarkerCode::WorkEnd, core::ptr::null());
+}
+
+/// ITT: a frame begins.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __itt_frame_begin_v3(_domain: *const c_void, _id: *const c_void) {
+    mark(MarkerCode::Phase, c"frame".as_ptr());
+}
+
+/// ITT: a frame ends.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __itt_frame_end_v3(_domain: *const c_void, _id: *const c_void) {
+    mark(MarkerCode::Phase, c"between frames".as_ptr());
+}

@@ -1,0 +1,23 @@
+//! `prctl`: thread names, and programs that confine themselves.
+
+use core::ffi::{c_char, c_int};
+
+use holdup_agent::life;
+
+use crate::{real, threads};
+
+const PR_SET_NAME: c_int = 15;
+const PR_SET_SECCOMP: c_int = 22;
+
+/// Interposes `prctl`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
+    if option == PR_SET_SECCOMP {
+        life::confine();
+    }
+    let result = real::prctl(option, a, b, c, d);
+    if option == PR_SET_NAME && result == 0 {
+        threads::named(0, a as *const c_char);
+    }
+    result
+}

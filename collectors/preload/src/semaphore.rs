@@ -1,0 +1,94 @@
+//! Semaphores.
+
+use core::ffi::{c_int, c_uint};
+
+use holdup_agent::hot;
+use holdup_agent::waits::{self, Wanted};
+use holdup_trace::wire::{ObjectCode, OutcomeCode};
+
+use crate::front::fronts;
+use crate::mutex::ETIMEDOUT;
+use crate::real::{self, Object, Timespec};
+
+const EAGAIN: c_int = 11;
+
+fronts! {
+    /// Interposes `sem_init`.
+    sem_init => init, "rcx";
+}
+
+unsafe extern "C" fn init(semaphore: Object, shared: c_int, value: c_uint, caller: u64) -> c_int {
+    let result = real::sem_init(semaphore, shared, value);
+    if result == 0 {
+        waits::initialized(semaphore as u64, ObjectCode::Semaphore, 0, caller);
+    }
+    result
+}
+
+#[inline(always)]
+unsafe fn take(semaphore: Object, block: impl FnOnce() -> c_int) -> c_int {
+    let errno = real::errno();
+    if real::sem_trywait(semaphore) == 0 {
+        return 0;
+    }
+    if real::errno() != EAGAIN {
+        return block();
+    }
+    // The caller must not see the errno of a try that it did not make.
+    real::set_errno(errno);
+    wait(semaphore, block)
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn wait(semaphore: Object, block: impl FnOnce() -> c_int) -> c_int {
+    let object = semaphore as u64;
+    // glibc's semaphore: value and waiters in the first word, then whether it is private to the process.
+    let private = semaphore.cast::<u32>().add(2).read_volatile();
+    let pending =
+        waits::begin(Wanted { process_shared: private != 0, ..Wanted::new(object, ObjectCode::Semaphore) });
+    hot::arrive(object);
+    let result = block();
+    hot::leave(object);
+    let outcome = match result {
+        0 => OutcomeCode::Granted,
+        _ if real::errno() == ETIMEDOUT => OutcomeCode::TimedOut,
+        _ => OutcomeCode::Failed,
+    };
+    waits::end(pending, outcome);
+    result
+}
+
+/// Interposes `sem_wait`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sem_wait(semaphore: Object) -> c_int {
+    take(semaphore, || real::sem_wait(semaphore))
+}
+
+/// Interposes `sem_timedwait`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sem_timedwait(semaphore: Object, until: Timespec) -> c_int {
+    take(semaphore, || real::sem_timedwait(semaphore, until))
+}
+
+/// Interposes `sem_clockwait`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sem_clockwait(semaphore: Object, clock: c_int, until: Timespec) -> c_int {
+    take(semaphore, || real::sem_clockwait(semaphore, clock, until))
+}
+
+/// Interposes `sem_post`. It may be called in signal handlers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sem_post(semaphore: Object) -> c_int {
+    // The upper half of the first word counts waiters, those of other processes among them.
+    let waiters = semaphore.cast::<u32>().add(1).read_volatile();
+    if waiters == 0 && !hot::is_waited_for(semaphore as u64) {
+        return real::sem_post(semaphore);
+    }
+    let time = waits::waking();
+    let result = real::sem_post(semaphore);
+    if result == 0 {
+        waits::woke(time, semaphore as u64, ObjectCode::Semaphore, 1);
+    }
+    result
+}

@@ -1,0 +1,151 @@
+//! Stretches of a thread's work between two points at which it waits for others or releases them, and whether
+//! the thread worked alone in them.
+
+use holdup_model::{Nanos, ObjectId, ObjectKind, Segment, SiteId, State, ThreadId, Time};
+
+use super::Pass;
+use crate::working::delay;
+
+/// A stretch is serial if its thread is the only active one for at least this share of its active time.
+const ALONE_SHARE: f64 = 0.95;
+
+/// At a barrier a stretch is serial only if those who wait there did less than this share of its work, on
+/// average: else its thread is late, not alone.
+const OTHERS_SHARE: f64 = 0.02;
+
+/// Working threads' time by what the root of their waits did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Charge {
+    pub(crate) active: Nanos,
+    pub(crate) io: Nanos,
+    pub(crate) asleep: Nanos,
+    pub(crate) waking: Nanos,
+    pub(crate) other: Nanos,
+}
+
+impl Charge {
+    pub(crate) fn add(&mut self, state: State, time: Nanos) {
+        match state {
+            State::Active => self.active += time,
+            State::Io => self.io += time,
+            State::Asleep => self.asleep += time,
+            State::Waking => self.waking += time,
+            _ => self.other += time,
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Charge) {
+        self.active += other.active;
+        self.io += other.io;
+        self.asleep += other.asleep;
+        self.waking += other.waking;
+        self.other += other.other;
+    }
+
+    pub(crate) fn total(&self) -> Nanos {
+        self.active + self.io + self.asleep + self.waking + self.other
+    }
+}
+
+/// A serial stretch: whose, from where to where, and what the others waited for meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct SerialKey {
+    pub(crate) thread: ThreadId,
+    pub(crate) from: Option<SiteId>,
+    pub(crate) to: Option<SiteId>,
+    pub(crate) object: Option<ObjectId>,
+}
+
+/// Work of one or several threads in a stretch.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Work {
+    threads: u32,
+    active: Nanos,
+    /// Part of `active`: without a core.
+    delay: Nanos,
+}
+
+impl Work {
+    pub(super) fn add(&mut self, other: &Work) {
+        self.threads += other.threads.max(1);
+        self.active += other.active;
+        self.delay += other.delay;
+    }
+}
+
+/// The current stretch of one thread.
+#[derive(Default)]
+pub(super) struct Stretch {
+    pub(super) work: Work,
+    pub(super) alone: Nanos,
+    pub(super) active_since: Option<Time>,
+    /// The sync site at which it began.
+    from: Option<SiteId>,
+    /// What others lost while they waited for it, by the object that they waited for (`None`: absent threads).
+    waited: Vec<(Option<ObjectId>, Nanos)>,
+}
+
+impl Stretch {
+    pub(super) fn wait_for(&mut self, object: Option<ObjectId>, time: Nanos) {
+        match self.waited.iter_mut().find(|(waited, _)| *waited == object) {
+            Some((_, sum)) => *sum += time,
+            None => self.waited.push((object, time)),
+        }
+    }
+
+    pub(super) fn end_of_activity(&mut self, now: Time, segment: &Segment) {
+        if let Some(since) = self.active_since.take() {
+            self.work.active += now.since(since);
+        }
+        self.work.delay += delay(segment);
+    }
+}
+
+impl Pass<'_> {
+    /// Ends the stretch of `thread` at `site`, and decides what the waiting for it was.
+    pub(super) fn decide(&mut self, thread: ThreadId, site: Option<SiteId>) {
+        let doing = &mut self.doing[thread.index()];
+        let stretch = &mut doing.stretch;
+        if let Some(since) = &mut stretch.active_since {
+            stretch.work.active += self.now.since(*since);
+            *since = self.now;
+        }
+        let to = site.or(doing.site);
+        let from = std::mem::replace(&mut stretch.from, to);
+        let work = std::mem::take(&mut stretch.work);
+        let alone = std::mem::take(&mut stretch.alone);
+        let is_alone = alone.get() as f64 >= ALONE_SHARE * work.active.get() as f64;
+        for (object, time) in std::mem::take(&mut stretch.waited) {
+            let barrier = object.filter(|object| self.roles[object.index()] == ObjectKind::Barrier);
+            let others = barrier.and_then(|barrier| self.arrived.get(&barrier)).copied();
+            let is_late = others.is_some_and(|others| {
+                others.active.get() as f64
+                    > OTHERS_SHARE * work.active.get() as f64 * f64::from(others.threads)
+            });
+            if is_alone && !is_late {
+                *self.blame.serial.entry(SerialKey { thread, from, to, object }).or_default() += time;
+                continue;
+            }
+            let delayed = others.map_or(Nanos::ZERO, |others| late_for_want_of_a_core(time, work, others));
+            if let (Some(barrier), true) = (barrier, delayed > Nanos::ZERO) {
+                *self.blame.delayed.entry((barrier, thread)).or_default() += delayed;
+            }
+            self.blame.charges.entry((object, Some(thread))).or_default().active += time - delayed;
+        }
+    }
+}
+
+/// The part of the waiting at a barrier that comes from the last thread's want of a core. It is later than the
+/// others by what it worked more and by what it was delayed more, than they on the average; the wait is divided
+/// in the same ratio.
+fn late_for_want_of_a_core(wait: Nanos, last: Work, others: Work) -> Nanos {
+    let threads = f64::from(others.threads.max(1));
+    let on_core = |work: Work| work.active.saturating_sub(work.delay).get() as f64;
+    let more_work = (on_core(last) - on_core(others) / threads).max(0.0);
+    let more_delay = (last.delay.get() as f64 - others.delay.get() as f64 / threads).max(0.0);
+    if more_delay == 0.0 {
+        return Nanos::ZERO;
+    }
+    let share = more_delay / (more_work + more_delay);
+    Nanos::new((wait.get() as f64 * share) as u64).min(wait)
+}

@@ -1,0 +1,107 @@
+//! From a recorded process to its diagnosis: the methods in their order.
+
+use holdup_model::{Nanos, Process, Run, Timeline};
+
+use crate::blame::blame;
+use crate::bottle::bottle_graph;
+use crate::chains::chains;
+use crate::criticality::criticality;
+use crate::findings::{Case, findings};
+use crate::holders::Holders;
+use crate::losses::losses;
+use crate::objects::object_costs;
+use crate::path::critical_path;
+use crate::role::roles;
+use crate::working::{Working, thread_times};
+use crate::{Diagnosis, ThreadTimes};
+
+/// The definition of active that the preload collector's data allow.
+const ACTIVE_MEANS: &str = "not waiting; time without a core counts as active and is shown as delayed";
+
+/// What holds process `process` of the run up.
+///
+/// The same input gives the same answer, whatever the order of the columns of the process.
+///
+/// # Panics
+/// If the run has no process with this index, or the process refers to a thread, object or site that it does
+/// not have.
+pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
+    let index = process;
+    let process = &run.processes[index];
+    let timeline = Timeline::build(process);
+    let times = thread_times(&timeline);
+    let working = Working::of(process, &timeline, &times);
+    let roles = roles(process);
+    let holders = Holders::new(process);
+    let blame = blame(process, &timeline, &roles, &holders, &working, run.cores);
+    let path = critical_path(process, &timeline, &roles, &holders);
+    let objects = object_costs(process, &timeline, &roles, &blame, &working, &path);
+    let mut places = vec![None; process.objects.len()];
+    for (place, cost) in objects.iter().enumerate() {
+        places[cost.object.index()] = Some(place);
+    }
+    let losses = losses(&timeline, &roles, &blame, &working, &times, run.cores);
+    let case = Case {
+        process,
+        timeline: &timeline,
+        roles: &roles,
+        working: &working,
+        times: &times,
+        blame: &blame,
+        losses: &losses,
+        objects: &objects,
+        places: &places,
+        path: &path,
+        cores: run.cores,
+    };
+    let (findings, cost_identity) = findings(&case);
+    let criticality = criticality(&timeline);
+    let wall = timeline.wall();
+    let active: Nanos = times.iter().map(|times| times.active).sum();
+    let parallelism = active.share_of(wall);
+    let on_cpu_parallelism = on_cpu(process).map(|cpu| cpu.share_of(wall));
+    Diagnosis {
+        process: index,
+        wall,
+        cores: run.cores,
+        parallelism,
+        on_cpu_parallelism,
+        efficiency: efficiency(parallelism, on_cpu_parallelism, run.cores, working.at_once),
+        active_means: ACTIVE_MEANS,
+        bottle: bottle_graph(&criticality, &times),
+        criticality,
+        chains: chains(&blame, &objects),
+        working_threads: working.threads,
+        workers: working.at_once,
+        threads: times,
+        objects,
+        path,
+        findings,
+        cost_identity,
+    }
+}
+
+fn on_cpu(process: &Process) -> Option<Nanos> {
+    process.threads.iter().try_fold(Nanos::ZERO, |sum, thread| Some(sum + thread.cpu?))
+}
+
+fn efficiency(parallelism: f64, on_cpu: Option<f64>, cores: u32, workers: u32) -> f64 {
+    let could_be = if cores == 0 { workers } else { workers.min(cores) };
+    let was = on_cpu.map_or(parallelism, |on_cpu| on_cpu.min(parallelism));
+    (was / f64::from(could_be.max(1))).min(1.0)
+}
+
+impl ThreadTimes {
+    /// All of a thread's time in the run: the wall time.
+    pub fn total(&self) -> Nanos {
+        self.active
+            + self.waiting
+            + self.waking
+            + self.io
+            + self.asleep
+            + self.spinning
+            + self.descheduled
+            + self.not_recorded
+            + self.not_existing
+    }
+}

@@ -1,0 +1,394 @@
+//! The answer: what holds one process up, as one value. Every face (terminal, JSON, page) shows this and
+//! nothing else, so that they cannot disagree.
+
+use holdup_model::{Nanos, ObjectId, Process, SiteId, Stack, State, ThreadId, Unit};
+
+/// What holds one process up.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Diagnosis {
+    /// The index into [`holdup_model::Run::processes`].
+    pub process: usize,
+    /// How long the process lived: T.
+    pub wall: Nanos,
+    /// How many CPUs it was allowed to use; 0 where that is not known.
+    pub cores: u32,
+    /// The threads that do work, by id. One that only starts and joins others is not one.
+    pub working_threads: Vec<ThreadId>,
+    /// How many working threads there were at once, not counting those that wait for others' ends: what every
+    /// cost is divided by. A main thread that computes, starts four workers and joins them makes this 4, though
+    /// five threads work.
+    pub workers: u32,
+    /// The average number of active threads over T.
+    pub parallelism: f64,
+    /// CPU time of all threads over T, where it is known for every thread.
+    pub on_cpu_parallelism: Option<f64>,
+    /// The lower of the two parallelisms, divided by what could be had: the lower of `cores` and `workers`.
+    /// From 0 to 1.
+    pub efficiency: f64,
+    /// Which definition of active was used, in words.
+    pub active_means: &'static str,
+    /// The criticality of each thread, and the time with nobody active.
+    pub criticality: Criticality,
+    /// One for each thread that was ever active, highest first.
+    pub bottle: Vec<Bottle>,
+    /// What each thread did, by [`ThreadId`].
+    pub threads: Vec<ThreadTimes>,
+    /// What each object cost, most costly first. Objects that nobody used or waited for are left out.
+    pub objects: Vec<ObjectCost>,
+    /// The critical path.
+    pub path: CriticalPath,
+    /// Who waited for whom, most time first. At most [`crate::MOST_CHAINS`].
+    pub chains: Vec<Chain>,
+    /// What to mend, what is most worth it first. Empty where nothing holds the program up.
+    pub findings: Vec<Finding>,
+    /// Where the wall time went.
+    pub cost_identity: CostIdentity,
+}
+
+/// The criticality of each thread (paper 4, Eq. 1) and the time with nobody active: together the wall time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Criticality {
+    /// The wall time T, to which everything here adds up.
+    pub total: Nanos,
+    /// C_j = Σ t_i / r_i (ns) over the intervals in which thread j is active, by [`ThreadId`].
+    pub threads: Vec<f64>,
+    /// Time with no active thread (ns) by what ended it; only causes that occurred, in the order of
+    /// [`NobodyCause`].
+    pub nobody: Vec<(NobodyCause, f64)>,
+}
+
+impl Criticality {
+    /// All time with no active thread (ns).
+    pub fn nobody_total(&self) -> f64 {
+        self.nobody.iter().map(|(_, amount)| amount).sum()
+    }
+
+    /// The criticality stack (paper 4, section 2): one component a thread, by name, then *nobody* by its causes.
+    /// Threads of the same name share a component, as a bar that a person reads wants it.
+    pub fn stack(&self, process: &Process) -> Stack {
+        let mut stack = Stack::new(self.total.get() as f64, Unit::Nanos);
+        for (index, &amount) in self.threads.iter().enumerate() {
+            stack.book(&process.thread_name(ThreadId::new(index as u32)), amount);
+        }
+        for &(cause, amount) in &self.nobody {
+            stack.book(&format!("nobody: {}", cause.word()), amount);
+        }
+        stack
+    }
+}
+
+/// What ended a time in which no thread was active.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum NobodyCause {
+    /// I/O was done.
+    Io,
+    /// A sleep was over.
+    Sleep,
+    /// A thread that had been released ran at last.
+    WakeUp,
+    /// A thread that could run was given a core.
+    RunQueue,
+    /// Something else: a time limit, another process, the start of a thread, the end of the run.
+    Other,
+}
+
+impl NobodyCause {
+    /// Every cause, in order.
+    pub(crate) const ALL: [NobodyCause; 5] =
+        [NobodyCause::Io, NobodyCause::Sleep, NobodyCause::WakeUp, NobodyCause::RunQueue, NobodyCause::Other];
+
+    /// What a person calls it.
+    pub fn word(self) -> &'static str {
+        match self {
+            NobodyCause::Io => "I/O",
+            NobodyCause::Sleep => "sleep",
+            NobodyCause::WakeUp => "wake-up",
+            NobodyCause::RunQueue => "run queue",
+            NobodyCause::Other => "other",
+        }
+    }
+}
+
+/// One box of the bottle graph (Du Bois, Sartor, Eyerman, Eeckhout, OOPSLA'13): how much of the run time a
+/// thread stands for, and how parallel the program was while it ran. Boxes stack up to the run time less the
+/// time with nobody active; a tall narrow box is the bottleneck.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Bottle {
+    /// Which thread.
+    pub thread: ThreadId,
+    /// C_j / T, from 0 to 1.
+    pub height: f64,
+    /// The thread's active time / C_j: the average parallelism while it was active, in threads.
+    pub width: f64,
+}
+
+/// What one thread did with the run: all parts but `delayed` add up to the wall time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ThreadTimes {
+    /// Active.
+    pub active: Nanos,
+    /// Blocked on a sync object until its logical wake.
+    pub waiting: Nanos,
+    /// Released, not yet running.
+    pub waking: Nanos,
+    /// In I/O.
+    pub io: Nanos,
+    /// Asleep.
+    pub asleep: Nanos,
+    /// Spinning.
+    pub spinning: Nanos,
+    /// Able to run and known to be without a core.
+    pub descheduled: Nanos,
+    /// Not recorded.
+    pub not_recorded: Nanos,
+    /// Before its start and after its end.
+    pub not_existing: Nanos,
+    /// Without a core though active: wall less CPU time in the active segments where both are known. Such time
+    /// is a part of `active`.
+    pub delayed: Nanos,
+}
+
+/// What is known of how long a lock was held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HoldTime {
+    /// Every hold was timed.
+    Measured(Nanos),
+    /// The mean of the timed holds × acquisitions.
+    Estimated {
+        /// The estimate.
+        time: Nanos,
+        /// How many holds were timed.
+        samples: u64,
+    },
+    /// Nothing is known, or the object is nothing that is held.
+    Unknown,
+}
+
+impl HoldTime {
+    /// The time, measured or estimated.
+    pub fn time(self) -> Option<Nanos> {
+        match self {
+            HoldTime::Measured(time) | HoldTime::Estimated { time, .. } => Some(time),
+            HoldTime::Unknown => None,
+        }
+    }
+}
+
+/// What one sync object cost.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ObjectCost {
+    /// Which.
+    pub object: ObjectId,
+    /// Where to look: for a lock where it was taken by those who were waited for, else where it is mostly
+    /// waited for.
+    pub place: Option<SiteId>,
+    /// Successful acquisitions, where they were counted.
+    pub acquisitions: Option<u64>,
+    /// `try` calls that failed.
+    pub failed_tries: u64,
+    /// How often a thread waited.
+    pub waits: u64,
+    /// Their length together, each until its logical wake.
+    pub wait: Nanos,
+    /// From the logical wakes until the threads ran.
+    pub waking: Nanos,
+    /// How long it was held, all holds together.
+    pub hold: HoldTime,
+    /// Time that working threads waited because of this object, by root cause, divided by their number: a wait
+    /// during which the one waited for was itself blocked on another object is charged to that other one.
+    pub cost: Nanos,
+    /// The same, before waits are passed on along chains.
+    pub direct_cost: Nanos,
+    /// Who was waited for, most first.
+    pub holders: Vec<HolderShare>,
+    /// Who waited, most first.
+    pub waiters: Vec<WaiterShare>,
+    /// Time on the critical path because of it: where the path came through a release of this lock, the hold
+    /// that the release ended; where it came through another object's wake-up, the work of the one who gave it
+    /// since the waiter began to wait; and waits that nobody is known to have ended.
+    pub on_path: Nanos,
+    /// How many threads waited for it, on average over the time in which at least one did.
+    pub mean_waiters: f64,
+}
+
+/// One that was waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HolderShare {
+    /// The thread; `None` where it is not known.
+    pub thread: Option<ThreadId>,
+    /// Where it took the object (a lock), or where it arrived or released it (anything else).
+    pub site: Option<SiteId>,
+    /// How long others waited for it, together.
+    pub time: Nanos,
+}
+
+/// One that waited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WaiterShare {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Where it waited.
+    pub site: Option<SiteId>,
+    /// How long, together.
+    pub time: Nanos,
+}
+
+/// Waits of the same course, together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Chain {
+    /// The threads that waited in this way, by id.
+    pub waiters: Vec<ThreadId>,
+    /// From the waiters' object to the root; never empty.
+    pub links: Vec<ChainLink>,
+    /// How long all of them together.
+    pub time: Nanos,
+}
+
+/// One step of a [`Chain`]: an object, and what the thread that was waited for did meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ChainLink {
+    /// What was waited for.
+    pub object: ObjectId,
+    /// Where.
+    pub wait_site: Option<SiteId>,
+    /// Who was waited for; `None` where it is not known.
+    pub holder: Option<ThreadId>,
+    /// What it did. [`State::Blocked`] with a next link where it waited itself.
+    pub holder_state: State,
+    /// Where it took the object, or, for what cannot be held, the sync site that ends what it did.
+    pub holder_site: Option<SiteId>,
+}
+
+/// The sequence of work and delays that the length of the run consists of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CriticalPath {
+    /// Its length: exactly the wall time.
+    pub length: Nanos,
+    /// Its parts by thread, state and site, most time first; together the length.
+    pub steps: Vec<PathStep>,
+    /// Time on the path by thread, most first; together the length.
+    pub by_thread: Vec<(ThreadId, Nanos)>,
+    /// Time on the path by object, most first; see [`ObjectCost::on_path`].
+    pub by_object: Vec<(ObjectId, Nanos)>,
+}
+
+/// Time on the critical path of one thread in one state before one site.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathStep {
+    /// Whose time it is.
+    pub thread: ThreadId,
+    /// The sync site that ends the work, or where the thread waits.
+    pub site: Option<SiteId>,
+    /// What the thread did.
+    pub state: State,
+    /// How long, all such parts together.
+    pub time: Nanos,
+}
+
+/// What a finding is about. The words are the `kind` of `--json`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum FindingKind {
+    /// A lock is held while others wait.
+    Lock,
+    /// Threads wait at a barrier, none of them later than the others.
+    Barrier,
+    /// Some threads have more to do than the others between two barriers or before a join.
+    Imbalance,
+    /// One thread works while the others wait for it or do not exist.
+    Serial,
+    /// Threads wait for a signal, a semaphore or a futex.
+    Condition,
+    /// A stage of a pipeline is slower than its neighbours.
+    Pipeline,
+    /// A thread waits for another's end.
+    Join,
+    /// Threads spin.
+    Spin,
+    /// More threads than cores.
+    Oversubscription,
+    /// Threads that could run are without a core (or in the kernel unseen), though there are enough cores.
+    Delayed,
+    /// From the release of a waiting thread until it runs.
+    WakeUp,
+    /// I/O.
+    Io,
+    /// Sleeping.
+    Sleep,
+    /// Threads that start late.
+    Startup,
+}
+
+impl FindingKind {
+    /// The word for it in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            FindingKind::Lock => "lock",
+            FindingKind::Barrier => "barrier",
+            FindingKind::Imbalance => "imbalance",
+            FindingKind::Serial => "serial",
+            FindingKind::Condition => "condition",
+            FindingKind::Pipeline => "pipeline",
+            FindingKind::Join => "join",
+            FindingKind::Spin => "spin",
+            FindingKind::Oversubscription => "oversubscription",
+            FindingKind::Delayed => "delayed",
+            FindingKind::WakeUp => "wakeup",
+            FindingKind::Io => "io",
+            FindingKind::Sleep => "sleep",
+            FindingKind::Startup => "startup",
+        }
+    }
+}
+
+/// One thing that holds the program up. The texts carry names as the program gave them: escape them where they
+/// are shown.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Finding {
+    /// Which sort.
+    pub kind: FindingKind,
+    /// The object, where it is about one.
+    pub object: Option<ObjectId>,
+    /// The threads that cause it (who hold, come late, work alone), most first.
+    pub threads: Vec<ThreadId>,
+    /// Where in the code to look.
+    pub place: Option<SiteId>,
+    /// One heading: `lock cache_lock, held in cache_put (cache.c:212)`.
+    pub what: String,
+    /// One or two sentences of figures.
+    pub evidence: Vec<String>,
+    /// What can be done.
+    pub hint: String,
+    /// Thread-time lost to it, divided by the number of working threads.
+    pub cost: Nanos,
+    /// How much of the critical path it is; `None` where that has no meaning.
+    pub on_path: Option<Nanos>,
+    /// What mending it gives, where a replay has said so.
+    pub gain: Option<Gain>,
+    /// How the cost was found.
+    pub method: &'static str,
+    /// What to keep in mind, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// What mending a finding gives, as a replay predicts it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gain {
+    /// The expected gain.
+    pub time: Nanos,
+    /// The low end of its interval.
+    pub low: Nanos,
+    /// The high end of its interval.
+    pub high: Nanos,
+}
+
+/// Where the wall time went, on the average over the working threads: `useful`, `parts` and `unexplained` add
+/// up to the wall time exactly.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CostIdentity {
+    /// Active and on a core as far as that is known.
+    pub useful: Nanos,
+    /// What was lost to each class, in the order of [`FindingKind`]; only classes with a loss.
+    pub parts: Vec<(FindingKind, Nanos)>,
+    /// Lost to nothing that is known (not recorded, waits for other processes), and the rounding.
+    pub unexplained: Nanos,
+}

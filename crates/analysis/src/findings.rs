@@ -1,0 +1,217 @@
+//! From costs to findings: what to mend, what is most worth it first.
+//!
+//! Every class of lost time makes candidates, which hold all of it. Those that matter become findings:
+//!
+//! - below [`LEAST_SHARE`] of the wall time, or below [`LEAST_COST`], nothing is said: the machine itself is
+//!   not steadier than that;
+//! - what is hardly on the critical path (its time there is below [`LEAST_PATH_SHARE`] of its cost) comes after
+//!   all others, because mending it alone gives no more than that time.
+
+mod cores;
+mod lock;
+mod meeting;
+mod own;
+mod serial;
+mod signal;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use holdup_model::{Nanos, ObjectId, ObjectKind, Process, SiteId, ThreadId, Timeline};
+
+use crate::blame::Blame;
+use crate::losses::Losses;
+use crate::working::Working;
+use crate::{CostIdentity, CriticalPath, Finding, FindingKind, ObjectCost, ThreadTimes};
+
+/// The least cost of a finding, as a share of the wall time.
+pub(crate) const LEAST_SHARE: f64 = 0.015;
+
+/// The least cost of a finding.
+pub(crate) const LEAST_COST: Nanos = Nanos::new(1_000_000);
+
+/// The least time on the critical path, as a share of the cost, of a finding that ranks by its cost.
+const LEAST_PATH_SHARE: f64 = 0.1;
+
+/// Everything that findings are made from.
+pub(crate) struct Case<'a> {
+    pub(crate) process: &'a Process,
+    pub(crate) timeline: &'a Timeline,
+    pub(crate) roles: &'a [ObjectKind],
+    pub(crate) working: &'a Working,
+    pub(crate) times: &'a [ThreadTimes],
+    pub(crate) blame: &'a Blame,
+    pub(crate) losses: &'a Losses,
+    pub(crate) objects: &'a [ObjectCost],
+    /// Where each object is in `objects`.
+    pub(crate) places: &'a [Option<usize>],
+    pub(crate) path: &'a CriticalPath,
+    pub(crate) cores: u32,
+}
+
+impl Case<'_> {
+    fn wall(&self) -> Nanos {
+        self.timeline.wall()
+    }
+
+    fn object_cost(&self, object: ObjectId) -> Option<&ObjectCost> {
+        self.places[object.index()].map(|place| &self.objects[place])
+    }
+
+    fn object(&self, object: ObjectId) -> String {
+        crate::wording::object(self.process, self.roles[object.index()], object)
+    }
+
+    fn site(&self, site: SiteId) -> String {
+        crate::wording::site(self.process, site)
+    }
+
+    fn threads(&self, threads: &[ThreadId]) -> String {
+        crate::wording::threads(self.process, threads)
+    }
+
+    fn entry(&self, thread: ThreadId) -> Option<SiteId> {
+        self.process.thread(thread).entry
+    }
+
+    /// Threads that do the same: those with the same start function, else the one alone.
+    fn stage(&self, thread: ThreadId) -> Stage {
+        match self.entry(thread) {
+            Some(entry) => Stage::Start(crate::wording::site(self.process, entry)),
+            None => Stage::Thread(thread),
+        }
+    }
+}
+
+/// Threads that do the same.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Stage {
+    /// All that start with this function.
+    Start(String),
+    /// A thread whose start function is not known, or the main thread.
+    Thread(ThreadId),
+}
+
+/// Lost time of one cause, which becomes a finding if there is enough of it.
+struct Candidate<'a> {
+    kind: FindingKind,
+    lost: Nanos,
+    describe: Box<dyn FnOnce(&Case<'_>) -> Description + 'a>,
+}
+
+impl<'a> Candidate<'a> {
+    fn new(kind: FindingKind, lost: Nanos, describe: impl FnOnce(&Case<'_>) -> Description + 'a) -> Self {
+        Self { kind, lost, describe: Box::new(describe) }
+    }
+}
+
+/// The words of a finding.
+struct Description {
+    object: Option<ObjectId>,
+    threads: Vec<ThreadId>,
+    place: Option<SiteId>,
+    what: String,
+    evidence: Vec<String>,
+    hint: String,
+    on_path: Option<Nanos>,
+    method: &'static str,
+    notes: Vec<String>,
+}
+
+/// The findings of a case, and where all of its wall time went.
+pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
+    let mut candidates: Vec<Candidate<'_>> = Vec::new();
+    lock::candidates(case, &mut candidates);
+    meeting::candidates(case, &mut candidates);
+    signal::candidates(case, &mut candidates);
+    serial::candidates(case, &mut candidates);
+    own::candidates(case, &mut candidates);
+    cores::candidates(case, &mut candidates);
+    let identity = identity(case, &candidates);
+    let wall = case.wall();
+    let mut findings: Vec<Finding> = candidates
+        .into_iter()
+        .filter_map(|candidate| {
+            let cost = case.working.cost(candidate.lost.get());
+            (cost >= LEAST_COST && cost.share_of(wall) >= LEAST_SHARE)
+                .then(|| finding(candidate.kind, cost, (candidate.describe)(case)))
+        })
+        .collect();
+    findings.sort_by(|a, b| {
+        let rank = |finding: &Finding| (is_hardly_on_path(finding), Reverse(finding.cost), finding.kind);
+        rank(a).cmp(&rank(b)).then_with(|| a.what.cmp(&b.what)).then_with(|| a.object.cmp(&b.object))
+    });
+    (findings, identity)
+}
+
+fn is_hardly_on_path(finding: &Finding) -> bool {
+    finding.on_path.is_some_and(|time| time.share_of(finding.cost) < LEAST_PATH_SHARE)
+}
+
+fn finding(kind: FindingKind, cost: Nanos, description: Description) -> Finding {
+    let Description { object, threads, place, what, evidence, hint, on_path, method, notes } = description;
+    let gain = None;
+    let mut finding =
+        Finding { kind, object, threads, place, what, evidence, hint, cost, on_path, gain, method, notes };
+    if is_hardly_on_path(&finding) {
+        finding.notes.insert(
+            0,
+            match on_path {
+                None | Some(Nanos::ZERO) => {
+                    "It is not on the critical path: mending it alone gives nothing.".to_owned()
+                }
+                Some(time) => format!(
+                    "Only {time} of it is on the critical path: mending it alone gives no more than that."
+                ),
+            },
+        );
+    }
+    finding
+}
+
+fn identity(case: &Case<'_>, candidates: &[Candidate<'_>]) -> CostIdentity {
+    let mut lost: BTreeMap<FindingKind, Nanos> = BTreeMap::new();
+    for candidate in candidates {
+        *lost.entry(candidate.kind).or_default() += candidate.lost;
+    }
+    let active: Nanos = case
+        .working
+        .threads
+        .iter()
+        .map(|thread| {
+            let times = case.times[thread.index()];
+            times.active.saturating_sub(times.delayed)
+        })
+        .sum();
+    let useful = case.working.cost(active.get());
+    let parts: Vec<(FindingKind, Nanos)> = lost
+        .into_iter()
+        .map(|(kind, lost)| (kind, case.working.cost(lost.get())))
+        .filter(|(_, cost)| *cost > Nanos::ZERO)
+        .collect();
+    let explained = useful + parts.iter().map(|(_, cost)| *cost).sum();
+    CostIdentity { useful, parts, unexplained: case.wall().saturating_sub(explained) }
+}
+
+/// The most first, and then in order.
+fn most_first<K: Copy + Ord>(times: &BTreeMap<K, Nanos>) -> Vec<(K, Nanos)> {
+    let mut times: Vec<(K, Nanos)> = times.iter().map(|(&key, &time)| (key, time)).collect();
+    times.sort_by_key(|&(key, time)| (Reverse(time), key));
+    times
+}
+
+/// Those of the most that make up nine tenths of all together.
+fn main_ones<K: Copy + Ord>(times: &BTreeMap<K, Nanos>) -> Vec<K> {
+    let total: Nanos = times.values().copied().sum();
+    let mut so_far = Nanos::ZERO;
+    most_first(times)
+        .into_iter()
+        .filter(|(_, time)| *time > Nanos::ZERO)
+        .take_while(|(_, time)| {
+            let enough = so_far.share_of(total) >= 0.9;
+            so_far += *time;
+            !enough
+        })
+        .map(|(key, _)| key)
+        .collect()
+}

@@ -1,0 +1,117 @@
+//! Locks that are held while others wait.
+
+use std::collections::BTreeMap;
+
+use holdup_model::{Nanos, ObjectId, ObjectKind, ThreadId};
+
+use super::{Candidate, Case, Description, main_ones};
+use crate::blame::Charge;
+use crate::wording::{mean, meanwhile, percent, times};
+use crate::{FindingKind, HoldTime, ObjectCost};
+
+/// A lock that is held for less than this on average costs by being taken often, not by being held long.
+const SHORT_HOLD: Nanos = Nanos::new(20_000);
+
+pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
+    let mut locks: BTreeMap<ObjectId, Charge> = BTreeMap::new();
+    for (&(object, _), charge) in &case.losses.locks {
+        locks.entry(object).or_default().merge(charge);
+    }
+    for (object, charge) in locks {
+        candidates.push(Candidate::new(FindingKind::Lock, charge.total(), move |case| {
+            describe(case, object, &charge)
+        }));
+    }
+}
+
+fn describe(case: &Case<'_>, object: ObjectId, charge: &Charge) -> Description {
+    let cost = case.object_cost(object);
+    let holders = holders(case, object);
+    let place = cost.and_then(|cost| cost.place);
+    let is_held_there = cost.is_some_and(|cost| cost.holders.iter().any(|holder| holder.site.is_some()));
+    let name = case.object(object);
+    let what = match place.map(|place| case.site(place)) {
+        Some(place) if is_held_there => format!("{name}, held in {place}"),
+        Some(place) => format!("{name}, waited for in {place}"),
+        None => format!("{name}, held by {}", case.threads(&holders)),
+    };
+    let mut evidence = Vec::new();
+    let mut hint = None;
+    if let Some(cost) = cost {
+        evidence.push(figures(case, cost, &holders));
+        hint = short_holds(cost);
+        let passed_on = cost.cost.saturating_sub(cost.direct_cost);
+        if passed_on.share_of(cost.cost) >= 0.1 {
+            evidence.push(format!(
+                "{} of it are waits for something else whose holder waits for this lock.",
+                percent(passed_on.share_of(cost.cost))
+            ));
+        }
+    }
+    evidence.extend(meanwhile(charge));
+    let hint = hint.unwrap_or_else(|| match case.roles[object.index()] {
+        ObjectKind::RwLock => {
+            "Move work out of the part that holds it, above all as a writer, or give readers a copy."
+                .to_owned()
+        }
+        _ => "Move work out of the part that holds it, or split what it protects.".to_owned(),
+    });
+    Description {
+        object: Some(object),
+        threads: holders,
+        place,
+        what,
+        evidence,
+        hint,
+        on_path: cost.map(|cost| cost.on_path),
+        method: "waits until the release, charged along the chain to the lock whose holder does not wait itself",
+        notes: Vec::new(),
+    }
+}
+
+fn holders(case: &Case<'_>, object: ObjectId) -> Vec<ThreadId> {
+    let of_object = case.losses.locks.range((object, None)..).take_while(|((lock, _), _)| *lock == object);
+    let by_thread: BTreeMap<ThreadId, Nanos> =
+        of_object.filter_map(|(&(_, thread), charge)| Some((thread?, charge.total()))).collect();
+    main_ones(&by_thread)
+}
+
+fn figures(case: &Case<'_>, cost: &ObjectCost, holders: &[ThreadId]) -> String {
+    let held = match cost.hold {
+        HoldTime::Measured(time) => Some(format!("Held {} of the time", percent(time.share_of(case.wall())))),
+        HoldTime::Estimated { time, samples } => Some(format!(
+            "Held about {} of the time (from {samples} timed holds)",
+            percent(time.share_of(case.wall()))
+        )),
+        HoldTime::Unknown => None,
+    };
+    let by = if holders.is_empty() { String::new() } else { format!("mostly by {}", case.threads(holders)) };
+    let held = match (held, by.is_empty()) {
+        (Some(held), true) => format!("{held}; "),
+        (Some(held), false) => format!("{held}, {by}; "),
+        (None, false) => format!("Held {by}; "),
+        (None, true) => String::new(),
+    };
+    let mut waits = format!(
+        "threads waited for it {}, {} in all, {:.1} of them at once on average.",
+        times(cost.waits),
+        cost.wait,
+        cost.mean_waiters
+    );
+    if held.is_empty() {
+        waits.replace_range(..1, "T");
+    }
+    format!("{held}{waits}")
+}
+
+fn short_holds(cost: &ObjectCost) -> Option<String> {
+    let hold = cost.hold.time()?;
+    let acquisitions = cost.acquisitions?;
+    let each = mean(hold, acquisitions);
+    (each < SHORT_HOLD).then(|| {
+        format!(
+            "It is taken {}, {each} each: take it less often (in batches), or give each thread a part of its own.",
+            times(acquisitions)
+        )
+    })
+}

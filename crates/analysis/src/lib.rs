@@ -1,0 +1,51 @@
+//! What holds a threaded program up: the methods that turn a recorded process into an answer.
+//!
+//! [`diagnose`] takes a process of a [`holdup_model::Run`] and gives a [`Diagnosis`]: the criticality of each
+//! thread, what each lock, barrier and other object cost and who was waited for, the critical path, and
+//! [`Finding`]s, which say what to mend. Everything that holdup shows comes from this one value.
+//!
+//! ```
+//! use holdup_model::{Process, Run, Time};
+//!
+//! let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(100));
+//! process.add_thread("main", Time::from_nanos(0), None);
+//! let run = Run { processes: vec![process], cores: 2, ..Run::default() };
+//! let diagnosis = holdup_analysis::diagnose(&run, 0);
+//! assert_eq!(diagnosis.criticality.threads, [100.0]);
+//! assert!(diagnosis.findings.is_empty());
+//! ```
+//!
+//! The steps, in reading order: who works (`working`), what objects are for (`role`), who held which lock when
+//! (`holders`), the pass over all state changes that charges each wait to what it comes from (`blame`), the sums
+//! of that by object (`objects`), chain (`chains`) and class of loss (`losses`), the critical path (`path`),
+//! [`criticality`] and [`bottle_graph`], and the words for it (`findings`).
+//!
+//! Nothing here does I/O, reads a clock, or depends on the order of a hash map or of the recorded columns.
+
+#![forbid(unsafe_code)]
+
+mod diagnosis;
+
+mod blame;
+mod bottle;
+mod chains;
+mod criticality;
+mod diagnose;
+mod findings;
+mod holders;
+mod losses;
+mod objects;
+mod path;
+mod role;
+mod sweep;
+mod wording;
+mod working;
+
+pub use bottle::bottle_graph;
+pub use chains::MOST_CHAINS;
+pub use criticality::{OnlineCriticality, criticality, offline_criticality};
+pub use diagnose::diagnose;
+pub use diagnosis::{
+    Bottle, Chain, ChainLink, CostIdentity, CriticalPath, Criticality, Diagnosis, Finding, FindingKind, Gain,
+    HoldTime, HolderShare, NobodyCause, ObjectCost, PathStep, ThreadTimes, WaiterShare,
+};

@@ -1,0 +1,216 @@
+//! All lost time of the working threads, each nanosecond in one class. Findings and the cost identity are both
+//! made from this, so that they agree.
+
+use std::collections::BTreeMap;
+
+use holdup_model::{Nanos, ObjectId, ObjectKind, SiteId, State, ThreadId, Timeline};
+
+use crate::ThreadTimes;
+use crate::blame::{Blame, Charge, SerialKey};
+use crate::working::{Working, delay};
+
+/// Time at one place, by thread.
+pub(crate) type ByThread = BTreeMap<ThreadId, Nanos>;
+
+/// Lost time of working threads (ns, not yet divided by their number).
+#[derive(Default)]
+pub(crate) struct Losses {
+    /// Waits that end at a lock, by lock and the thread that was waited for in the end.
+    pub(crate) locks: BTreeMap<(ObjectId, Option<ThreadId>), Charge>,
+    /// Waits at a barrier, by the late thread.
+    pub(crate) barriers: BTreeMap<(ObjectId, Option<ThreadId>), Charge>,
+    /// Waits for the end of a thread, and threads that are not there meanwhile.
+    pub(crate) joins: BTreeMap<(ObjectId, Option<ThreadId>), Charge>,
+    /// Waits for signals, semaphores, futexes, by who gave the signal in the end.
+    pub(crate) signals: BTreeMap<(ObjectId, Option<ThreadId>), Charge>,
+    /// Waits for a thread that works alone.
+    pub(crate) serial: BTreeMap<SerialKey, Nanos>,
+    /// Threads that are not there yet or no longer, while the main thread works and is not alone.
+    pub(crate) startup: Nanos,
+    /// By the place where the threads wait.
+    pub(crate) io: BTreeMap<Option<SiteId>, ByThread>,
+    /// By the place where the threads sleep.
+    pub(crate) sleep: BTreeMap<Option<SiteId>, ByThread>,
+    /// In loops that the program marked.
+    pub(crate) spin: ByThread,
+    /// From release to running, by what had been waited for.
+    pub(crate) wake_up: BTreeMap<Option<ObjectId>, Nanos>,
+    /// For want of a core.
+    pub(crate) cores: WantOfCores,
+    /// Not in any class.
+    pub(crate) unexplained: Nanos,
+}
+
+/// Time that was lost because a thread that could run had no core.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WantOfCores {
+    /// Active threads without a core, while there were more threads able to run than cores.
+    pub(crate) crowded: Nanos,
+    /// Threads that were released but did not run, then.
+    pub(crate) crowded_wake_up: Nanos,
+    /// Waits at barriers for threads that were late for that reason.
+    pub(crate) crowded_barrier: Nanos,
+    /// Active threads without a core, though there were enough cores.
+    pub(crate) delayed: Nanos,
+    /// Waits at barriers for threads that were late for that reason.
+    pub(crate) delayed_barrier: Nanos,
+}
+
+impl WantOfCores {
+    pub(crate) fn oversubscription(&self) -> Nanos {
+        self.crowded + self.crowded_wake_up + self.crowded_barrier
+    }
+
+    pub(crate) fn other(&self) -> Nanos {
+        self.delayed + self.delayed_barrier
+    }
+}
+
+/// Sorts everything that was lost into classes.
+pub(crate) fn losses(
+    timeline: &Timeline,
+    roles: &[ObjectKind],
+    blame: &Blame,
+    working: &Working,
+    times: &[ThreadTimes],
+    cores: u32,
+) -> Losses {
+    let mut losses = Losses::default();
+    losses.sort_waits(timeline, roles, blame, times);
+    losses.add_own(timeline, working);
+    losses.sort_wants_of_cores(timeline, blame, working, cores);
+    losses
+}
+
+impl Losses {
+    fn sort_waits(
+        &mut self,
+        timeline: &Timeline,
+        roles: &[ObjectKind],
+        blame: &Blame,
+        times: &[ThreadTimes],
+    ) {
+        for (&(object, thread), charge) in &blame.charges {
+            match object {
+                Some(object) => self.charge(roles, object, thread, charge),
+                None => self.charge_absence(timeline, thread, charge),
+            }
+        }
+        for (&key, &time) in &blame.serial {
+            match key.object {
+                Some(object) if is_signal(roles, object) && feeds_others(blame, times, key.thread) => {
+                    let charge = Charge { active: time, ..Charge::default() };
+                    self.charge(roles, object, Some(key.thread), &charge);
+                }
+                _ => *self.serial.entry(key).or_default() += time,
+            }
+        }
+    }
+
+    fn charge(&mut self, roles: &[ObjectKind], object: ObjectId, thread: Option<ThreadId>, charge: &Charge) {
+        let class = match roles[object.index()] {
+            kind if kind.is_lock() => &mut self.locks,
+            ObjectKind::Barrier => &mut self.barriers,
+            ObjectKind::ThreadEnd => &mut self.joins,
+            _ => &mut self.signals,
+        };
+        class.entry((object, thread)).or_default().merge(charge);
+    }
+
+    /// Nobody takes a place, and `thread`, which should start somebody, does something else.
+    fn charge_absence(&mut self, timeline: &Timeline, thread: Option<ThreadId>, charge: &Charge) {
+        self.startup += charge.active;
+        *self.wake_up.entry(None).or_default() += charge.waking;
+        self.unexplained += charge.other;
+        if let Some(thread) = thread {
+            let add = |class: &mut BTreeMap<Option<SiteId>, ByThread>, state, time| {
+                if time > Nanos::ZERO {
+                    let site = mostly_at(timeline, thread, state);
+                    *class.entry(site).or_default().entry(thread).or_default() += time;
+                }
+            };
+            add(&mut self.io, State::Io, charge.io);
+            add(&mut self.sleep, State::Asleep, charge.asleep);
+        } else {
+            self.unexplained += charge.io + charge.asleep;
+        }
+    }
+
+    /// What threads lost by themselves.
+    fn add_own(&mut self, timeline: &Timeline, working: &Working) {
+        for &thread in &working.threads {
+            for segment in &timeline.row(thread).segments {
+                let length = segment.length();
+                let at_site = |class: &mut BTreeMap<Option<SiteId>, ByThread>| {
+                    *class.entry(segment.site).or_default().entry(thread).or_default() += length;
+                };
+                match segment.state {
+                    State::Active => self.cores.delayed += delay(segment),
+                    State::Io => at_site(&mut self.io),
+                    State::Asleep => at_site(&mut self.sleep),
+                    State::Waking => *self.wake_up.entry(segment.object).or_default() += length,
+                    State::Descheduled => self.cores.delayed += length,
+                    State::Spinning if segment.object.is_none() => {
+                        *self.spin.entry(thread).or_default() += length;
+                    }
+                    State::Blocked if segment.object.is_none() => self.unexplained += length,
+                    State::NotRecorded => self.unexplained += length,
+                    State::Blocked | State::Spinning => {}
+                }
+            }
+        }
+    }
+
+    /// Divides what was lost for want of a core into the part for which there were too many threads, and the
+    /// rest. Threads beyond the number of cores lost [`Blame::excess`] together, whatever else took cores.
+    fn sort_wants_of_cores(&mut self, timeline: &Timeline, blame: &Blame, working: &Working, cores: u32) {
+        let barrier: Nanos = blame.delayed.values().copied().sum();
+        let waking: Nanos = self.wake_up.values().copied().sum();
+        let want = self.cores.delayed + waking;
+        let known = cores > 0 && working.at_once > cores && timeline.wall() > Nanos::ZERO;
+        let excess = if known { blame.excess.min(want) } else { Nanos::ZERO };
+        let part = |time: Nanos| -> Nanos {
+            let part = u128::from(time.get()) * u128::from(excess.get()) / u128::from(want.get().max(1));
+            Nanos::new(part as u64)
+        };
+        let crowded = part(self.cores.delayed);
+        let crowded_barrier = part(barrier);
+        let mut crowded_wake_up = Nanos::ZERO;
+        for time in self.wake_up.values_mut() {
+            let crowded = part(*time);
+            crowded_wake_up += crowded;
+            *time -= crowded;
+        }
+        self.cores = WantOfCores {
+            crowded,
+            crowded_wake_up,
+            crowded_barrier,
+            delayed: self.cores.delayed - crowded,
+            delayed_barrier: barrier - crowded_barrier,
+        };
+    }
+}
+
+fn is_signal(roles: &[ObjectKind], object: ObjectId) -> bool {
+    let role = roles[object.index()];
+    !role.is_lock() && !matches!(role, ObjectKind::Barrier | ObjectKind::ThreadEnd)
+}
+
+/// True for a thread that others work along with rather than in turn with: a stage of a pipeline, which the
+/// others mostly accompany, not a serial phase, after which they work without it.
+fn feeds_others(blame: &Blame, times: &[ThreadTimes], thread: ThreadId) -> bool {
+    let active = times[thread.index()].active;
+    let together = active.saturating_sub(blame.alone[thread.index()]);
+    together > blame.any_active.saturating_sub(active)
+}
+
+/// Where the thread is longest in this state.
+fn mostly_at(timeline: &Timeline, thread: ThreadId, state: State) -> Option<SiteId> {
+    let mut sites: BTreeMap<SiteId, Nanos> = BTreeMap::new();
+    for segment in timeline.row(thread).segments.iter().filter(|segment| segment.state == state) {
+        if let Some(site) = segment.site {
+            *sites.entry(site).or_default() += segment.length();
+        }
+    }
+    sites.into_iter().max_by_key(|&(site, time)| (time, std::cmp::Reverse(site))).map(|(site, _)| site)
+}

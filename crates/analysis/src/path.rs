@@ -1,0 +1,188 @@
+//! The critical path: the one sequence of work and delays that the length of the run consists of.
+//!
+//! It is walked backwards from the end of the run. Work leads back to what came before it on the same thread; a
+//! wait that another thread ended leads to that thread at the logical wake, so that the wait itself is not on
+//! the path but what the other did meanwhile is; the start of a thread leads to the one that created it.
+
+use std::collections::BTreeMap;
+
+use holdup_model::{
+    Nanos, ObjectId, ObjectKind, Process, Row, Segment, SiteId, State, ThreadId, Time, Timeline,
+};
+
+use crate::holders::Holders;
+use crate::{CriticalPath, PathStep};
+
+/// Because of `object`, the work of `thread` since `begin` was waited for.
+struct WaitedFor {
+    object: ObjectId,
+    thread: ThreadId,
+    begin: Time,
+}
+
+struct Walk<'a> {
+    timeline: &'a Timeline,
+    roles: &'a [ObjectKind],
+    holders: &'a Holders<'a>,
+    parents: Vec<Option<ThreadId>>,
+    thread: ThreadId,
+    at: Time,
+    /// The threads that the path has been on at `at`: a path that comes back at the same time would not end.
+    here: Vec<ThreadId>,
+    waited_for: Vec<WaitedFor>,
+    steps: BTreeMap<(ThreadId, State, Option<SiteId>), Nanos>,
+    by_object: BTreeMap<ObjectId, Nanos>,
+}
+
+/// The critical path of a run.
+pub(crate) fn critical_path(
+    process: &Process,
+    timeline: &Timeline,
+    roles: &[ObjectKind],
+    holders: &Holders<'_>,
+) -> CriticalPath {
+    let Some(last) = last_thread(timeline) else {
+        return CriticalPath {
+            length: timeline.wall(),
+            steps: Vec::new(),
+            by_thread: Vec::new(),
+            by_object: Vec::new(),
+        };
+    };
+    let mut walk = Walk {
+        timeline,
+        roles,
+        holders,
+        parents: process.threads.iter().map(|thread| thread.parent).collect(),
+        thread: last,
+        at: timeline.end,
+        here: vec![last],
+        waited_for: Vec::new(),
+        steps: BTreeMap::new(),
+        by_object: BTreeMap::new(),
+    };
+    walk.step(State::NotRecorded, None, timeline.row(last).end);
+    while walk.at > timeline.start {
+        walk.back();
+    }
+    walk.result()
+}
+
+/// The thread at whose end the path ends: the main thread if it lives until the end, else the one that lives
+/// longest.
+fn last_thread(timeline: &Timeline) -> Option<ThreadId> {
+    let lasts =
+        timeline.threads.iter().enumerate().max_by_key(|(index, row)| (row.end, std::cmp::Reverse(*index)));
+    lasts.map(|(index, _)| ThreadId::new(index as u32))
+}
+
+/// The segment in which the thread comes to `time`: start < time ≤ end.
+fn before(row: &Row, time: Time) -> Option<usize> {
+    let index = row.segments.partition_point(|segment| segment.start < time).checked_sub(1)?;
+    (time <= row.segments[index].end).then_some(index)
+}
+
+impl Walk<'_> {
+    fn back(&mut self) {
+        let row = self.timeline.row(self.thread);
+        let Some(index) = before(row, self.at) else {
+            self.leave_start();
+            return;
+        };
+        let segment = &row.segments[index];
+        if matches!(segment.state, State::Blocked | State::Spinning)
+            && segment.end == self.at
+            && let Some(by) = segment.by
+            && self.jump(by)
+        {
+            self.wait_for(by, segment);
+            return;
+        }
+        let end = self.at;
+        self.step(segment.state, segment.site, segment.start);
+        if matches!(segment.state, State::Blocked | State::Spinning)
+            && let Some(object) = segment.object
+        {
+            *self.by_object.entry(object).or_default() += end.since(segment.start);
+        }
+    }
+
+    /// Goes on with another thread at the same time, if it existed then and the path has not been there.
+    fn jump(&mut self, thread: ThreadId) -> bool {
+        let exists =
+            self.timeline.threads.get(thread.index()).is_some_and(|row| before(row, self.at).is_some());
+        if !exists || self.here.contains(&thread) {
+            return false;
+        }
+        self.here.push(thread);
+        self.thread = thread;
+        true
+    }
+
+    /// The thread has not started yet: on to the one that created it.
+    fn leave_start(&mut self) {
+        let parent = self.parents[self.thread.index()];
+        if parent.is_some_and(|parent| self.jump(parent)) || self.jump(ThreadId::new(0)) {
+            return;
+        }
+        self.step(State::NotRecorded, None, self.timeline.start);
+    }
+
+    /// The path goes on in the past with `by`, who ended this wait.
+    fn wait_for(&mut self, by: ThreadId, wait: &Segment) {
+        let Some(object) = wait.object else { return };
+        let begin = if self.roles[object.index()].is_lock() {
+            // Without a timed hold: since the waiter began to wait, during which the other had the lock at last.
+            self.holders.begin_of(object, by, self.at).unwrap_or(wait.start)
+        } else {
+            wait.start
+        };
+        self.waited_for.push(WaitedFor { object, thread: by, begin });
+    }
+
+    /// The time of this thread from `from` up to where the walk is, is on the path.
+    fn step(&mut self, state: State, site: Option<SiteId>, from: Time) {
+        let length = self.at.since(from);
+        if length == Nanos::ZERO {
+            return;
+        }
+        *self.steps.entry((self.thread, state, site)).or_default() += length;
+        let mut counted: Vec<ObjectId> = Vec::new();
+        for waited in self.waited_for.iter().filter(|waited| waited.thread == self.thread) {
+            let overlap = self.at.since(waited.begin.max(from));
+            if overlap > Nanos::ZERO && !counted.contains(&waited.object) {
+                *self.by_object.entry(waited.object).or_default() += overlap;
+                counted.push(waited.object);
+            }
+        }
+        self.at = from;
+        self.waited_for.retain(|waited| waited.begin < from);
+        self.here.clear();
+        self.here.push(self.thread);
+    }
+
+    fn result(self) -> CriticalPath {
+        let mut by_thread: BTreeMap<ThreadId, Nanos> = BTreeMap::new();
+        for (&(thread, ..), &time) in &self.steps {
+            *by_thread.entry(thread).or_default() += time;
+        }
+        let mut steps: Vec<PathStep> = self
+            .steps
+            .into_iter()
+            .map(|((thread, state, site), time)| PathStep { thread, site, state, time })
+            .collect();
+        steps.sort_by_key(|step| std::cmp::Reverse(step.time));
+        CriticalPath {
+            length: steps.iter().map(|step| step.time).sum(),
+            steps,
+            by_thread: most_first(by_thread),
+            by_object: most_first(self.by_object),
+        }
+    }
+}
+
+fn most_first<K: Copy + Ord>(times: BTreeMap<K, Nanos>) -> Vec<(K, Nanos)> {
+    let mut times: Vec<(K, Nanos)> = times.into_iter().collect();
+    times.sort_by_key(|&(key, time)| (std::cmp::Reverse(time), key));
+    times
+}

@@ -1,0 +1,164 @@
+//! Which threads do work, how many of them there are at once, and what each thread did.
+
+use holdup_model::{Call, Nanos, ObjectKind, Process, Segment, State, ThreadId, Time, Timeline};
+
+use crate::ThreadTimes;
+
+/// A thread works if it is active or in I/O for at least this share of its life. A thread that only waits for
+/// a timer, a signal or a connection is below it.
+const LEAST_OWN_SHARE: f64 = 0.005;
+
+/// A thread that starts others works if it is active or in I/O for at least this share of the run: it must do
+/// more than start and join.
+const LEAST_PARENT_SHARE: f64 = 0.02;
+
+/// So many working threads count as at once if there are that many for at least this share of the run: a main
+/// thread that goes on for a moment after it has started the last worker makes no additional one.
+const LEAST_TOGETHER: f64 = 0.02;
+
+/// The working threads: what costs are divided by.
+///
+/// At each moment there are `at_once` places for working threads (more where there are more threads for a
+/// moment). A place is taken by a working thread that does not wait for another thread's end; a place that is
+/// not taken is lost, like the time of a thread that waits. So all places' time together is what the run used
+/// and lost, and costs and useful time add up to the wall time when divided by the number of places.
+#[derive(Clone, Debug)]
+pub(crate) struct Working {
+    /// By id.
+    pub(crate) threads: Vec<ThreadId>,
+    /// By thread: whether it is one of `threads`.
+    pub(crate) is: Vec<bool>,
+    /// The number of places, at least 1.
+    pub(crate) at_once: u32,
+    /// The time of all places together (ns).
+    pub(crate) thread_time: u64,
+    wall: Nanos,
+}
+
+impl Working {
+    pub(crate) fn of(process: &Process, timeline: &Timeline, times: &[ThreadTimes]) -> Self {
+        let is = who_works(process, timeline, times);
+        let threads: Vec<ThreadId> =
+            (0..is.len()).filter(|&index| is[index]).map(|index| ThreadId::new(index as u32)).collect();
+        let (at_once, thread_time) = places(process, timeline, &threads);
+        Self { threads, is, at_once, thread_time, wall: timeline.wall() }
+    }
+
+    /// What `lost` nanoseconds of working threads' time cost: divided by the number of places.
+    pub(crate) fn cost(&self, lost: u64) -> Nanos {
+        let places = u128::from(self.thread_time.max(1));
+        Nanos::new((u128::from(lost) * u128::from(self.wall.get()) / places) as u64)
+    }
+}
+
+/// True while the thread waits for another's end: it then takes no place.
+pub(crate) fn is_joining(process: &Process, segment: &Segment) -> bool {
+    segment.state == State::Blocked
+        && segment.object.is_some_and(|object| process.object(object).kind == ObjectKind::ThreadEnd)
+}
+
+/// What each thread did, by id.
+pub(crate) fn thread_times(timeline: &Timeline) -> Vec<ThreadTimes> {
+    let wall = timeline.wall();
+    let of_row = |row: &holdup_model::Row| {
+        let mut times = ThreadTimes {
+            not_existing: wall.saturating_sub(row.end.since(row.start)),
+            ..ThreadTimes::default()
+        };
+        for segment in &row.segments {
+            let length = segment.length();
+            match segment.state {
+                State::Active => {
+                    times.active += length;
+                    times.delayed += delay(segment);
+                }
+                State::Blocked => times.waiting += length,
+                State::Io => times.io += length,
+                State::Asleep => times.asleep += length,
+                State::Spinning => times.spinning += length,
+                State::Waking => times.waking += length,
+                State::Descheduled => times.descheduled += length,
+                State::NotRecorded => times.not_recorded += length,
+            }
+        }
+        times
+    };
+    timeline.threads.iter().map(of_row).collect()
+}
+
+/// Time without a core in an active segment; zero where CPU time is not known.
+pub(crate) fn delay(segment: &Segment) -> Nanos {
+    segment.cpu.map_or(Nanos::ZERO, |cpu| segment.length().saturating_sub(cpu))
+}
+
+fn who_works(process: &Process, timeline: &Timeline, times: &[ThreadTimes]) -> Vec<bool> {
+    let mut starts_others = vec![false; process.threads.len()];
+    for thread in &process.threads {
+        if let Some(parent) = thread.parent.and_then(|parent| starts_others.get_mut(parent.index())) {
+            *parent = true;
+        }
+    }
+    let mut idle = vec![Nanos::ZERO; process.threads.len()];
+    for block in &process.blocks {
+        if matches!(block.call, Call::Accept | Call::Poll | Call::WaitChild) {
+            idle[block.thread.index()] += block.end.since(block.begin);
+        }
+    }
+    let mut works: Vec<bool> = times
+        .iter()
+        .enumerate()
+        .map(|(index, times)| {
+            let own = (times.active + times.io.saturating_sub(idle[index])).get() as f64;
+            let life = timeline.wall().saturating_sub(times.not_existing).get() as f64;
+            let least = if starts_others[index] {
+                LEAST_PARENT_SHARE * timeline.wall().get() as f64
+            } else {
+                LEAST_OWN_SHARE * life
+            };
+            own > 0.0 && own >= least
+        })
+        .collect();
+    if !works.contains(&true)
+        && let Some(main) = works.first_mut()
+    {
+        *main = true;
+    }
+    works
+}
+
+/// The number of places, and their time together.
+fn places(process: &Process, timeline: &Timeline, threads: &[ThreadId]) -> (u32, u64) {
+    let mut steps: Vec<(Time, i32)> = Vec::new();
+    for &thread in threads {
+        let row = timeline.row(thread);
+        steps.push((row.start, 1));
+        steps.push((row.end, -1));
+        for segment in row.segments.iter().filter(|segment| is_joining(process, segment)) {
+            steps.push((segment.start, -1));
+            steps.push((segment.end, 1));
+        }
+    }
+    steps.sort_unstable();
+    // Time by the number of places that are taken.
+    let mut time_with = vec![0u64; threads.len() + 1];
+    let mut taken = 0i32;
+    let mut at = timeline.start;
+    for (time, step) in steps.into_iter().chain([(timeline.end, 0)]) {
+        time_with[taken.max(0) as usize] += time.since(at).get();
+        at = at.max(time);
+        taken += step;
+    }
+    let least = LEAST_TOGETHER * timeline.wall().get() as f64;
+    let mut at_least = 0u64;
+    let mut at_once = 1;
+    for (taken, &time) in time_with.iter().enumerate().rev() {
+        at_least += time;
+        if taken > 0 && at_least > 0 && at_least as f64 >= least {
+            at_once = taken;
+            break;
+        }
+    }
+    let thread_time =
+        time_with.iter().enumerate().map(|(taken, &time)| at_once.max(taken) as u64 * time).sum();
+    (at_once as u32, thread_time)
+}

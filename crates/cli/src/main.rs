@@ -1,0 +1,2 @@
+//! The `holdup` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Starts a program under the collectors and writes its recording

@@ -1,0 +1,205 @@
+//! From observed spans to abutting segments: the one place where a thread's state changes are decided.
+//!
+//! | from | span | becomes |
+//! |---|---|---|
+//! | active | wait, until its logical wake | blocked (spinning, for a spin lock) |
+//! | active | condition wait, from the signal until the mutex is free | blocked on the mutex |
+//! | active | wait, from its logical wake to its return | waking |
+//! | active | blocking call | asleep (sleep) or I/O (the others) |
+//! | active | spin begin to spin end | spinning |
+//! | any | none | active |
+
+use crate::wakes::{self, Ending};
+use crate::{
+    Block, Call, Edge, EdgeKind, MarkerKind, Nanos, ObjectId, ObjectKind, Process, Row, Segment, SiteId,
+    State, ThreadId, Time, Timeline, Wait,
+};
+
+/// A piece of a thread's time in which it is not active.
+struct Piece {
+    start: Time,
+    end: Time,
+    state: State,
+    object: Option<ObjectId>,
+    site: Option<SiteId>,
+    by: Option<ThreadId>,
+    cpu_start: Option<Nanos>,
+    cpu_end: Option<Nanos>,
+}
+
+impl Timeline {
+    /// Builds the timeline of a process. Spans that lie outside of their thread's life are cut to it, and where
+    /// two spans of one thread overlap the later one begins when the earlier ends.
+    pub fn build(process: &Process) -> Timeline {
+        let endings = wakes::resolve(process);
+        let mut pieces: Vec<Vec<Piece>> = process.threads.iter().map(|_| Vec::new()).collect();
+        let mut edges = Vec::new();
+        for (wait, ending) in process.waits.iter().zip(&endings) {
+            pieces_of_wait(process, wait, ending, &mut pieces[wait.thread.index()]);
+            edges.extend(edge_of_wait(wait, ending));
+        }
+        for block in &process.blocks {
+            pieces[block.thread.index()].push(piece_of_block(block));
+        }
+        pieces_of_spins(process, &mut pieces);
+        let threads: Vec<Row> = process
+            .threads
+            .iter()
+            .zip(pieces)
+            .map(|(thread, pieces)| {
+                let start = thread.start.clamp(process.start, process.end);
+                let end = thread.end.unwrap_or(process.end).clamp(start, process.end);
+                row(start, end, pieces, thread.cpu)
+            })
+            .collect();
+        for (index, thread) in process.threads.iter().enumerate() {
+            if let Some(parent) = thread.parent {
+                edges.push(Edge {
+                    from: parent,
+                    from_time: thread.start,
+                    to: ThreadId::new(index as u32),
+                    to_time: thread.start,
+                    kind: EdgeKind::Create,
+                    object: None,
+                });
+            }
+        }
+        edges.sort_by_key(|edge| (edge.to_time, edge.to, edge.from_time, edge.from));
+        Timeline { start: process.start, end: process.end, threads, edges }
+    }
+}
+
+fn pieces_of_wait(process: &Process, wait: &Wait, ending: &Ending, pieces: &mut Vec<Piece>) {
+    let state = match process.object(wait.object).kind {
+        ObjectKind::SpinLock => State::Spinning,
+        _ => State::Blocked,
+    };
+    let piece = |start, end, state, object, by| Piece {
+        start,
+        end,
+        state,
+        object: Some(object),
+        site: wait.site,
+        by,
+        cpu_start: (start == wait.begin).then_some(wait.cpu_begin).flatten(),
+        cpu_end: (end == wait.end).then_some(wait.cpu_end).flatten(),
+    };
+    pieces.push(piece(wait.begin, ending.at, state, wait.object, ending.by));
+    let mut at = ending.at;
+    let (mut object, mut by) = (wait.object, ending.by);
+    if let (Some((until, holder)), Some(mutex)) = (ending.then_lock, wait.mutex) {
+        pieces.push(piece(at, until, State::Blocked, mutex, Some(holder)));
+        (at, object, by) = (until, mutex, Some(holder));
+    }
+    pieces.push(piece(at, wait.end, State::Waking, object, by));
+}
+
+fn edge_of_wait(wait: &Wait, ending: &Ending) -> Option<Edge> {
+    let (from_time, from, kind, object) = match (ending.then_lock, wait.mutex) {
+        (Some((until, holder)), Some(mutex)) => (until, holder, EdgeKind::Release, mutex),
+        _ => (ending.at, ending.by?, ending.kind, wait.object),
+    };
+    // The last thread at a barrier releases itself: that is no edge.
+    (from != wait.thread).then_some(Edge {
+        from,
+        from_time: from_time.min(wait.end),
+        to: wait.thread,
+        to_time: wait.end,
+        kind,
+        object: Some(object),
+    })
+}
+
+fn piece_of_block(block: &Block) -> Piece {
+    Piece {
+        start: block.begin,
+        end: block.end,
+        state: if block.call == Call::Sleep { State::Asleep } else { State::Io },
+        object: None,
+        site: block.site,
+        by: None,
+        cpu_start: block.cpu_begin,
+        cpu_end: block.cpu_end,
+    }
+}
+
+fn pieces_of_spins(process: &Process, pieces: &mut [Vec<Piece>]) {
+    let mut markers: Vec<_> = process.markers.iter().collect();
+    markers.sort_by_key(|marker| marker.time);
+    let mut since: Vec<Option<Time>> = vec![None; process.threads.len()];
+    for marker in markers {
+        let open = &mut since[marker.thread.index()];
+        match marker.kind {
+            MarkerKind::SpinBegin => *open = open.or(Some(marker.time)),
+            MarkerKind::SpinEnd => {
+                if let Some(start) = open.take() {
+                    pieces[marker.thread.index()].push(Piece {
+                        start,
+                        end: marker.time,
+                        state: State::Spinning,
+                        object: None,
+                        site: None,
+                        by: None,
+                        cpu_start: None,
+                        cpu_end: None,
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn row(start: Time, end: Time, mut pieces: Vec<Piece>, total_cpu: Option<Nanos>) -> Row {
+    pieces.sort_by_key(|piece| (piece.start, piece.end));
+    let mut segments = Vec::with_capacity(pieces.len() * 2 + 1);
+    let mut at = start;
+    // CPU time at `at`, where it is known.
+    let mut cpu_at = Some(Nanos::ZERO);
+    for piece in pieces {
+        let from = piece.start.clamp(at, end);
+        let to = piece.end.clamp(from, end);
+        if to == from {
+            continue;
+        }
+        if from > at {
+            segments.push(Segment {
+                start: at,
+                end: from,
+                state: State::Active,
+                object: None,
+                site: piece.site,
+                by: None,
+                cpu: difference(cpu_at, piece.cpu_start),
+            });
+            cpu_at = piece.cpu_start;
+        }
+        segments.push(Segment {
+            start: from,
+            end: to,
+            state: piece.state,
+            object: piece.object,
+            site: piece.site,
+            by: piece.by,
+            cpu: difference(piece.cpu_start.or(cpu_at), piece.cpu_end),
+        });
+        at = to;
+        cpu_at = piece.cpu_end;
+    }
+    if at < end {
+        segments.push(Segment {
+            start: at,
+            end,
+            state: State::Active,
+            object: None,
+            site: None,
+            by: None,
+            cpu: difference(cpu_at, total_cpu),
+        });
+    }
+    Row { start, end, segments }
+}
+
+fn difference(from: Option<Nanos>, to: Option<Nanos>) -> Option<Nanos> {
+    Some(to?.saturating_sub(from?))
+}

@@ -1,0 +1,41 @@
+//! What happened in a run of a threaded program, as types.
+//!
+//! A front-end observes a program; [`Process`] holds what it saw, in columns: threads, sync objects, waits,
+//! holds, wake-ups, blocking calls. [`Timeline::build`] turns that into one abutting row of [`Segment`]s for
+//! each thread and the [`Edge`]s between them (who released whom). Every analysis reads a `Timeline` and fills
+//! a [`Stack`], whose components add up to its total.
+//!
+//! ```
+//! use holdup_model::{Nanos, Process, State, Time, Timeline};
+//!
+//! let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(100));
+//! let main = process.add_thread("main", Time::from_nanos(0), Some(Time::from_nanos(100)));
+//! let timeline = Timeline::build(&process);
+//! assert_eq!(timeline.threads[main.index()].time_in(|state| state == State::Active), Nanos::new(100));
+//! ```
+//!
+//! There is no I/O, no clock and no serialization here, and nothing depends on the order of a hash map: the
+//! same input gives the same output.
+
+#![forbid(unsafe_code)]
+
+mod build;
+mod ids;
+mod process;
+mod run;
+mod site;
+mod stack;
+mod time;
+mod timeline;
+mod wakes;
+
+pub use ids::{ObjectId, SiteId, ThreadId};
+pub use process::{
+    Block, Call, Hold, LostEvents, Marker, MarkerKind, Mode, ObjectKind, ObjectUse, Outcome, Process,
+    SyncObject, Thread, Wait, Wake, WakeCount,
+};
+pub use run::{ExitStatus, Run};
+pub use site::{Frame, Site};
+pub use stack::{Component, Stack, Unit};
+pub use time::{Nanos, Time};
+pub use timeline::{Edge, EdgeKind, Row, Segment, State, Timeline};

@@ -1,0 +1,412 @@
+//! What a front-end observed of one process, in columns.
+
+use crate::{Nanos, ObjectId, Site, SiteId, ThreadId, Time};
+
+/// One process of a recording: facts as they were observed, nothing derived.
+///
+/// The columns are in no particular order; [`crate::Timeline::build`] sorts what it needs.
+#[derive(Clone, Debug, Default)]
+pub struct Process {
+    /// Kernel process id; 0 for a process that was never live.
+    pub pid: u32,
+    /// Kernel process id of the parent.
+    pub parent_pid: u32,
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// When the process image started.
+    pub start: Time,
+    /// When it ended, or when the recording did.
+    pub end: Time,
+    /// Threads by [`ThreadId`]; the first is the main thread.
+    pub threads: Vec<Thread>,
+    /// Synchronization objects by [`ObjectId`].
+    pub objects: Vec<SyncObject>,
+    /// Call stacks by [`SiteId`].
+    pub sites: Vec<Site>,
+    /// Times at which a thread had to wait for an object.
+    pub waits: Vec<Wait>,
+    /// Holds of locks that were timed.
+    pub holds: Vec<Hold>,
+    /// Signals, broadcasts, posts and futex wakes.
+    pub wakes: Vec<Wake>,
+    /// System calls that blocked.
+    pub blocks: Vec<Block>,
+    /// What the program said about itself.
+    pub markers: Vec<Marker>,
+    /// How often each thread used each lock.
+    pub uses: Vec<ObjectUse>,
+    /// What could not be kept.
+    pub lost: LostEvents,
+}
+
+/// A thread of a [`Process`].
+#[derive(Clone, Debug)]
+pub struct Thread {
+    /// The name that the program gave it. Hostile: escape it where it is shown.
+    pub name: Option<String>,
+    /// Kernel thread id, which may have been reused.
+    pub tid: u32,
+    /// When it started.
+    pub start: Time,
+    /// When it ended; `None` if it lived until the end of the process.
+    pub end: Option<Time>,
+    /// The thread that created it.
+    pub parent: Option<ThreadId>,
+    /// Its start function, as a stack of one frame.
+    pub entry: Option<SiteId>,
+    /// Where it was created.
+    pub created_at: Option<SiteId>,
+    /// Its CPU time from start to end (ns), where it could be read.
+    pub cpu: Option<Nanos>,
+}
+
+/// What kind of thing threads wait for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum ObjectKind {
+    /// A mutual exclusion lock.
+    Mutex,
+    /// A read-write lock.
+    RwLock,
+    /// A lock whose waiters spin.
+    SpinLock,
+    /// A condition variable.
+    Condition,
+    /// A barrier.
+    Barrier,
+    /// A counting semaphore.
+    Semaphore,
+    /// The end of a thread, for which a join waits.
+    ThreadEnd,
+    /// A one-time initialization.
+    Once,
+    /// A futex word whose role is not known.
+    Futex,
+}
+
+impl ObjectKind {
+    /// True for what one thread holds while others wait for it.
+    pub fn is_lock(self) -> bool {
+        matches!(self, ObjectKind::Mutex | ObjectKind::RwLock | ObjectKind::SpinLock)
+    }
+
+    /// The field's word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            ObjectKind::Mutex => "mutex",
+            ObjectKind::RwLock => "read-write lock",
+            ObjectKind::SpinLock => "spin lock",
+            ObjectKind::Condition => "condition variable",
+            ObjectKind::Barrier => "barrier",
+            ObjectKind::Semaphore => "semaphore",
+            ObjectKind::ThreadEnd => "thread end",
+            ObjectKind::Once => "once",
+            ObjectKind::Futex => "futex",
+        }
+    }
+}
+
+/// A synchronization object of a [`Process`].
+#[derive(Clone, Debug)]
+pub struct SyncObject {
+    /// What it is.
+    pub kind: ObjectKind,
+    /// Where it lies in the process; for [`ObjectKind::ThreadEnd`] the thread's index.
+    pub address: u64,
+    /// The symbol of a global object, with an offset if it is a part of one. Hostile.
+    pub name: Option<String>,
+    /// Where it was initialized.
+    pub created_at: Option<SiteId>,
+    /// For barriers, how many threads it is for.
+    pub parties: Option<u32>,
+    /// For [`ObjectKind::ThreadEnd`], the thread.
+    pub thread: Option<ThreadId>,
+    /// True if other processes use it too.
+    pub shared: bool,
+}
+
+/// How a thread wants an object.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Mode {
+    /// For itself alone.
+    #[default]
+    Exclusive,
+    /// Together with other readers.
+    Shared,
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Outcome {
+    /// The thread got what it waited for.
+    #[default]
+    Granted,
+    /// Its time was up.
+    TimedOut,
+    /// The call failed or was interrupted.
+    Failed,
+    /// The recording, the thread or the process ended first.
+    Open,
+}
+
+/// A span in which a thread waited for an object, from the call to its return.
+#[derive(Clone, Debug)]
+pub struct Wait {
+    /// Who waited.
+    pub thread: ThreadId,
+    /// When the call could not go on.
+    pub begin: Time,
+    /// When the call returned.
+    pub end: Time,
+    /// For what.
+    pub object: ObjectId,
+    /// Where in the code.
+    pub site: Option<SiteId>,
+    /// For itself or shared.
+    pub mode: Mode,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Who owned the lock at `begin`, where that could be seen.
+    pub owner: Option<ThreadId>,
+    /// For condition variables, the mutex that is taken again before the call returns.
+    pub mutex: Option<ObjectId>,
+    /// The thread's CPU time (ns since its start) at `begin`.
+    pub cpu_begin: Option<Nanos>,
+    /// The thread's CPU time (ns since its start) at `end`.
+    pub cpu_end: Option<Nanos>,
+}
+
+/// A span in which a thread held a lock.
+#[derive(Clone, Debug)]
+pub struct Hold {
+    /// Who held it.
+    pub thread: ThreadId,
+    /// When it was acquired; `None` if only the release was seen.
+    pub begin: Option<Time>,
+    /// When it was released.
+    pub end: Time,
+    /// What was held.
+    pub object: ObjectId,
+    /// Where it was acquired.
+    pub acquired_at: Option<SiteId>,
+    /// Where it was released.
+    pub released_at: Option<SiteId>,
+    /// True if another thread waited at the release.
+    pub waited_for: bool,
+    /// For itself or shared.
+    pub mode: Mode,
+}
+
+/// How many waiters a [`Wake`] may release.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WakeCount {
+    /// At most this many.
+    AtMost(u32),
+    /// All.
+    All,
+}
+
+/// A thread released threads that wait on an object: signal, broadcast, post, futex wake.
+#[derive(Clone, Debug)]
+pub struct Wake {
+    /// Who did it.
+    pub thread: ThreadId,
+    /// When.
+    pub time: Time,
+    /// The object.
+    pub object: ObjectId,
+    /// Where in the code.
+    pub site: Option<SiteId>,
+    /// How many waiters it can release.
+    pub count: WakeCount,
+}
+
+/// A kind of system call that can block.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Call {
+    /// `read` and its relatives.
+    Read,
+    /// `write` and its relatives.
+    Write,
+    /// `recv` and its relatives.
+    Receive,
+    /// `send` and its relatives.
+    Send,
+    /// `accept`, `accept4`.
+    Accept,
+    /// `connect`.
+    Connect,
+    /// `poll`, `ppoll`, `select`, `pselect`, `epoll_wait`.
+    Poll,
+    /// `nanosleep` and its relatives.
+    Sleep,
+    /// `fsync`, `fdatasync`, `msync`.
+    Sync,
+    /// `wait`, `waitpid` and their relatives.
+    WaitChild,
+    /// `flock`, `lockf`, `fcntl` with a lock.
+    FileLock,
+}
+
+impl Call {
+    /// What a person calls it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Call::Read => "read",
+            Call::Write => "write",
+            Call::Receive => "receive",
+            Call::Send => "send",
+            Call::Accept => "accept",
+            Call::Connect => "connect",
+            Call::Poll => "poll",
+            Call::Sleep => "sleep",
+            Call::Sync => "sync to disk",
+            Call::WaitChild => "wait for a child process",
+            Call::FileLock => "file lock",
+        }
+    }
+}
+
+/// A span in which a thread was in a system call that blocked.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// Who.
+    pub thread: ThreadId,
+    /// When the call was made.
+    pub begin: Time,
+    /// When it returned.
+    pub end: Time,
+    /// Which.
+    pub call: Call,
+    /// Where in the code.
+    pub site: Option<SiteId>,
+    /// The thread's CPU time (ns since its start) at `begin`.
+    pub cpu_begin: Option<Nanos>,
+    /// The thread's CPU time (ns since its start) at `end`.
+    pub cpu_end: Option<Nanos>,
+}
+
+/// What a program can say about itself.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum MarkerKind {
+    /// The region of interest begins.
+    RegionBegin,
+    /// The region of interest ends.
+    RegionEnd,
+    /// A new phase of the program begins.
+    Phase,
+    /// A unit of work begins on this thread.
+    WorkBegin,
+    /// A unit of work ends on this thread.
+    WorkEnd,
+    /// This thread begins to spin.
+    SpinBegin,
+    /// This thread goes on.
+    SpinEnd,
+}
+
+/// Something that the program said about itself through holdup's header or Intel's ITT.
+#[derive(Clone, Debug)]
+pub struct Marker {
+    /// Who said it.
+    pub thread: ThreadId,
+    /// When.
+    pub time: Time,
+    /// What.
+    pub kind: MarkerKind,
+    /// A label. Hostile: escape it where it is shown.
+    pub label: Option<String>,
+}
+
+/// How often one thread used one lock.
+#[derive(Clone, Debug)]
+pub struct ObjectUse {
+    /// Who; `None` where threads were counted together.
+    pub thread: Option<ThreadId>,
+    /// What.
+    pub object: ObjectId,
+    /// Successful acquisitions.
+    pub acquisitions: u64,
+    /// `try` calls that failed.
+    pub failed_tries: u64,
+    /// How many holds were timed.
+    pub timed_holds: u64,
+    /// The time in those holds together (ns).
+    pub timed_hold: Nanos,
+}
+
+/// What a recording could not keep.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LostEvents {
+    /// Events for which no room was left.
+    pub events: u64,
+    /// Events dropped inside signal handlers that interrupted the recording of another.
+    pub in_signals: u64,
+    /// Threads for which no room was left.
+    pub threads: u64,
+    /// Uses of locks that could not be told apart.
+    pub uses: u64,
+    /// Bytes that were damaged or cut off in the file.
+    pub damaged_bytes: u64,
+}
+
+impl Process {
+    /// An empty process that lived from `start` to `end`.
+    pub fn new(start: Time, end: Time) -> Self {
+        Self { start, end, ..Self::default() }
+    }
+
+    /// Adds a thread; `end` is `None` if it lives until the process ends.
+    pub fn add_thread(&mut self, name: &str, start: Time, end: Option<Time>) -> ThreadId {
+        self.threads.push(Thread {
+            name: Some(name.to_owned()),
+            tid: 0,
+            start,
+            end,
+            parent: None,
+            entry: None,
+            created_at: None,
+            cpu: None,
+        });
+        ThreadId::new(self.threads.len() as u32 - 1)
+    }
+
+    /// Adds a sync object.
+    pub fn add_object(&mut self, kind: ObjectKind, address: u64) -> ObjectId {
+        self.objects.push(SyncObject {
+            kind,
+            address,
+            name: None,
+            created_at: None,
+            parties: None,
+            thread: None,
+            shared: false,
+        });
+        ObjectId::new(self.objects.len() as u32 - 1)
+    }
+
+    /// Adds a call stack.
+    pub fn add_site(&mut self, site: Site) -> SiteId {
+        self.sites.push(site);
+        SiteId::new(self.sites.len() as u32 - 1)
+    }
+
+    /// How long the process lived.
+    pub fn wall(&self) -> Nanos {
+        self.end.since(self.start)
+    }
+
+    /// The thread with this id.
+    pub fn thread(&self, id: ThreadId) -> &Thread {
+        &self.threads[id.index()]
+    }
+
+    /// The object with this id.
+    pub fn object(&self, id: ObjectId) -> &SyncObject {
+        &self.objects[id.index()]
+    }
+
+    /// The site with this id.
+    pub fn site(&self, id: SiteId) -> &Site {
+        &self.sites[id.index()]
+    }
+}

@@ -1,0 +1,139 @@
+//! Points in time and lengths of time, both in integer nanoseconds.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Sub, SubAssign};
+
+/// A point in time: nanoseconds since the zero of the recording.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Time(u64);
+
+/// A length of time in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Nanos(u64);
+
+impl Time {
+    /// The point `nanos` nanoseconds after the zero of the recording.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the zero of the recording.
+    pub const fn nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The time from `earlier` to this point; zero where `earlier` is later.
+    pub const fn since(self, earlier: Time) -> Nanos {
+        Nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Nanos {
+    /// No time at all.
+    pub const ZERO: Nanos = Nanos(0);
+
+    /// A length of `nanos` nanoseconds.
+    pub const fn new(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// The length in nanoseconds.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The length in seconds.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+
+    /// The difference, or zero where `other` is longer.
+    pub const fn saturating_sub(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(other.0))
+    }
+
+    /// This length as a share of `whole`; 0 where `whole` is zero.
+    pub fn share_of(self, whole: Nanos) -> f64 {
+        if whole.0 == 0 { 0.0 } else { self.0 as f64 / whole.0 as f64 }
+    }
+}
+
+impl Add<Nanos> for Time {
+    type Output = Time;
+    fn add(self, rhs: Nanos) -> Time {
+        Time(self.0.saturating_add(rhs.0))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Nanos;
+    fn add(self, rhs: Nanos) -> Nanos {
+        Nanos(self.0.saturating_add(rhs.0))
+    }
+}
+
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, rhs: Nanos) {
+        *self = *self + rhs;
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Nanos;
+    fn sub(self, rhs: Nanos) -> Nanos {
+        Nanos(self.0 - rhs.0)
+    }
+}
+
+impl SubAssign for Nanos {
+    fn sub_assign(&mut self, rhs: Nanos) {
+        *self = *self - rhs;
+    }
+}
+
+impl Sum for Nanos {
+    fn sum<I: Iterator<Item = Nanos>>(iter: I) -> Nanos {
+        iter.fold(Nanos::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for Nanos {
+    /// Three significant digits with a unit: `12.4 s`, `3.05 ms`, `870 ns`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (value, unit) = match self.0 {
+            0..1_000 => return write!(f, "{} ns", self.0),
+            1_000..1_000_000 => (self.0 as f64 / 1e3, "µs"),
+            1_000_000..1_000_000_000 => (self.0 as f64 / 1e6, "ms"),
+            _ => (self.0 as f64 / 1e9, "s"),
+        };
+        let digits = if value < 9.995 {
+            2
+        } else if value < 99.95 {
+            1
+        } else {
+            0
+        };
+        write!(f, "{value:.digits$} {unit}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_read_with_three_digits() {
+        let shown = |nanos| Nanos::new(nanos).to_string();
+        assert_eq!(shown(0), "0 ns");
+        assert_eq!(shown(870), "870 ns");
+        assert_eq!(shown(3_050), "3.05 µs");
+        assert_eq!(shown(12_400_000_000), "12.4 s");
+        assert_eq!(shown(431_000_000), "431 ms");
+    }
+
+    #[test]
+    fn time_before_counts_as_none() {
+        assert_eq!(Time::from_nanos(3).since(Time::from_nanos(5)), Nanos::ZERO);
+    }
+}

@@ -1,0 +1,189 @@
+//! When a wait really ended, and by whom.
+//!
+//! A wait ends at its *logical wake*: the last arrival at a barrier, the unlock by the holder, the signal, the
+//! end of the joined thread. What follows until the waiter runs is wake-up latency and run-queue delay: the
+//! system's part, not the holder's.
+
+use std::collections::BTreeMap;
+
+use crate::{EdgeKind, Hold, ObjectId, ObjectKind, Outcome, Process, ThreadId, Time, Wait, WakeCount};
+
+/// How one wait ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Ending {
+    /// The logical wake, within the wait.
+    pub at: Time,
+    /// Who caused it.
+    pub by: Option<ThreadId>,
+    /// By which means.
+    pub kind: EdgeKind,
+    /// For condition variables: the mutex was held by this thread until then.
+    pub then_lock: Option<(Time, ThreadId)>,
+}
+
+/// The endings of all waits of a process, by their index in [`Process::waits`].
+pub(crate) fn resolve(process: &Process) -> Vec<Ending> {
+    let mut endings: Vec<Ending> = process
+        .waits
+        .iter()
+        .map(|wait| Ending { at: wait.end, by: None, kind: EdgeKind::Release, then_lock: None })
+        .collect();
+    let releases = releases_by_object(process);
+    let mut by_object: BTreeMap<ObjectId, Vec<usize>> = BTreeMap::new();
+    for (index, wait) in process.waits.iter().enumerate() {
+        by_object.entry(wait.object).or_default().push(index);
+    }
+    for (object, waits) in by_object {
+        match process.object(object).kind {
+            kind if kind.is_lock() => locks(process, &releases, object, &waits, &mut endings),
+            ObjectKind::Barrier => barrier(process, object, waits, &mut endings),
+            ObjectKind::ThreadEnd => join(process, object, &waits, &mut endings),
+            _ => signals(process, &releases, object, waits, &mut endings),
+        }
+    }
+    for (wait, ending) in process.waits.iter().zip(&mut endings) {
+        if wait.outcome != Outcome::Granted {
+            *ending = Ending { at: wait.end, by: None, kind: ending.kind, then_lock: None };
+        }
+        ending.at = ending.at.clamp(wait.begin, wait.end);
+    }
+    endings
+}
+
+type Releases<'a> = BTreeMap<ObjectId, Vec<&'a Hold>>;
+
+fn releases_by_object(process: &Process) -> Releases<'_> {
+    let mut releases: Releases<'_> = BTreeMap::new();
+    for hold in &process.holds {
+        releases.entry(hold.object).or_default().push(hold);
+    }
+    for holds in releases.values_mut() {
+        holds.sort_by_key(|hold| (hold.end, hold.thread));
+    }
+    releases
+}
+
+/// The last release of `object` in (after, until] by another thread than `waiter`.
+fn last_release<'a>(
+    releases: &Releases<'a>,
+    object: ObjectId,
+    after: Time,
+    until: Time,
+    waiter: ThreadId,
+) -> Option<&'a Hold> {
+    let holds = releases.get(&object)?;
+    let end = holds.partition_point(|hold| hold.end <= until);
+    holds[..end].iter().rev().take_while(|hold| hold.end > after).find(|hold| hold.thread != waiter).copied()
+}
+
+fn locks(
+    process: &Process,
+    releases: &Releases<'_>,
+    object: ObjectId,
+    waits: &[usize],
+    endings: &mut [Ending],
+) {
+    for &index in waits {
+        let wait = &process.waits[index];
+        match last_release(releases, object, wait.begin, wait.end, wait.thread) {
+            Some(hold) => {
+                endings[index].at = hold.end;
+                endings[index].by = Some(hold.thread);
+            }
+            // The release was not recorded (the first wait for this lock): whoever owned it at the beginning.
+            None => endings[index].by = wait.owner,
+        }
+    }
+}
+
+/// All arrivals of one generation come before the first of the next, since a thread must leave before it can
+/// arrive again: so generations are runs of `parties` arrivals. Where arrivals were lost that gives a last
+/// arrival after some thread left; then the last arrival before that thread left is taken.
+fn barrier(process: &Process, object: ObjectId, mut waits: Vec<usize>, endings: &mut [Ending]) {
+    waits.sort_by_key(|&index| (process.waits[index].begin, process.waits[index].thread));
+    let parties = process.object(object).parties.map_or(waits.len(), |parties| parties.max(1) as usize);
+    for generation in waits.chunks(parties) {
+        let last = generation[generation.len() - 1];
+        for &index in generation {
+            let wait = &process.waits[index];
+            let releaser = if process.waits[last].begin <= wait.end {
+                last
+            } else {
+                let before = waits.partition_point(|&other| process.waits[other].begin <= wait.end);
+                waits[before - 1]
+            };
+            let ending = &mut endings[index];
+            ending.kind = EdgeKind::Barrier;
+            ending.at = process.waits[releaser].begin;
+            ending.by = Some(process.waits[releaser].thread);
+        }
+    }
+}
+
+fn join(process: &Process, object: ObjectId, waits: &[usize], endings: &mut [Ending]) {
+    let Some(joined) = process.object(object).thread else { return };
+    for &index in waits {
+        endings[index].kind = EdgeKind::Join;
+        endings[index].by = Some(joined);
+        if let Some(end) = process.thread(joined).end {
+            endings[index].at = end;
+        }
+    }
+}
+
+/// Pairs waits with the wake-ups that ended them. Waits are taken in the order of their ends, each with the
+/// latest wake-up inside it that still has room: a wake-up whose effect another thread took (a semaphore's
+/// value, say) is then left over, and where two waits could have been ended by either wake-up the sum of their
+/// lengths is right whichever is taken.
+fn signals(
+    process: &Process,
+    releases: &Releases<'_>,
+    object: ObjectId,
+    mut waits: Vec<usize>,
+    endings: &mut [Ending],
+) {
+    waits.sort_by_key(|&index| (process.waits[index].end, process.waits[index].thread));
+    let mut wakes: BTreeMap<(Time, usize), Option<u32>> = process
+        .wakes
+        .iter()
+        .enumerate()
+        .filter(|(_, wake)| wake.object == object)
+        .map(|(index, wake)| {
+            let room = match wake.count {
+                WakeCount::All => None,
+                WakeCount::AtMost(count) => Some(count),
+            };
+            ((wake.time, index), room)
+        })
+        .filter(|(_, room)| *room != Some(0))
+        .collect();
+    for index in waits {
+        let wait = &process.waits[index];
+        endings[index].kind = EdgeKind::Signal;
+        if wait.outcome != Outcome::Granted {
+            continue;
+        }
+        let fits = |key: &(Time, usize)| process.wakes[key.1].thread != wait.thread;
+        let found =
+            wakes.range((wait.begin, 0)..=(wait.end, usize::MAX)).rev().map(|(key, _)| *key).find(fits);
+        let Some(key) = found else { continue };
+        if let Some(Some(room)) = wakes.get_mut(&key) {
+            *room -= 1;
+            if *room == 0 {
+                wakes.remove(&key);
+            }
+        }
+        let ending = &mut endings[index];
+        ending.at = key.0;
+        ending.by = Some(process.wakes[key.1].thread);
+        ending.then_lock = relock(process, releases, wait, key.0);
+    }
+}
+
+/// Who held the mutex of a condition wait after the signal, and until when.
+fn relock(process: &Process, releases: &Releases<'_>, wait: &Wait, signal: Time) -> Option<(Time, ThreadId)> {
+    let mutex = wait.mutex?;
+    debug_assert!(process.object(mutex).kind.is_lock());
+    let hold = last_release(releases, mutex, signal, wait.end, wait.thread)?;
+    Some((hold.end, hold.thread))
+}

@@ -1,0 +1,153 @@
+//! The JSON contents of frames. Fields are only ever added, with a default.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// How the run began.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Session {
+    /// The version of holdup that records.
+    pub holdup: String,
+    /// Program and arguments; only the program where arguments were to be left out.
+    pub command: Vec<String>,
+    /// How many CPUs the program may use.
+    pub cores: u32,
+    /// `tsc` (ticks are those of the processor's counter) or `monotonic` (ticks are ns of CLOCK_MONOTONIC).
+    pub clock: String,
+    /// The tick at which the program was started.
+    pub start: u64,
+    /// Ticks per second, as far as known at the start.
+    pub ticks_per_second: f64,
+    /// Which collectors are at work.
+    pub collectors: Vec<String>,
+    /// True if every hold of every lock is recorded.
+    pub all_holds: bool,
+}
+
+/// A process of the run was seen.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProcessStart {
+    /// Kernel process id.
+    pub pid: u32,
+    /// That of its parent.
+    pub parent_pid: u32,
+    /// The tick at which the library was initialized in it.
+    pub start: u64,
+    /// True if it is a fork that did not execute another program.
+    pub forked: bool,
+}
+
+/// A process ended, or the recording of it did.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProcessEnd {
+    /// When, in ticks; 0 if unknown.
+    pub end: u64,
+    /// Events for which there was no room.
+    pub lost_events: u64,
+    /// Events in signal handlers that interrupted the recording of another.
+    pub lost_in_signals: u64,
+    /// Threads for which there was no room.
+    pub lost_threads: u64,
+    /// Uses of locks for which there was no room.
+    pub lost_uses: u64,
+    /// Ticks that recording an event takes, measured in the process.
+    pub event_ticks: f64,
+    /// Ticks that counting the use of a lock takes, measured in the process.
+    pub use_ticks: f64,
+    /// How many events were recorded.
+    pub events: u64,
+    /// True if the process still ran when the recording ended.
+    pub still_running: bool,
+    /// True if the program confined itself by seccomp, after which its CPU time is not known.
+    pub confined: bool,
+}
+
+/// The clock, read twice at one moment.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClockSample {
+    /// The ticks of the recording's clock.
+    pub ticks: u64,
+    /// CLOCK_MONOTONIC in ns.
+    pub monotonic_ns: u64,
+}
+
+/// An object that several processes share.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SharedObject {
+    /// Its address in this process.
+    pub address: u64,
+    /// What it is, whichever process looks: device, inode and offset of the mapped file.
+    pub key: String,
+}
+
+/// One frame of a call stack, with its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NamedFrame {
+    /// The function.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// The source file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The module's file name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+    /// The address in the module.
+    pub address: u64,
+    /// True if it was inlined into the next frame.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub inlined: bool,
+}
+
+/// A call stack with names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NamedStack {
+    /// Frames, innermost first.
+    pub frames: Vec<NamedFrame>,
+    /// True if it does not reach the start of its thread.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub broken: bool,
+}
+
+/// The names in one process: found while the files that hold them were at hand.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Names {
+    /// Copied stacks by their id.
+    pub stacks: BTreeMap<u64, NamedStack>,
+    /// Code by its address: start functions as they are, callers by their return address.
+    pub code: BTreeMap<u64, NamedStack>,
+    /// Global variables by the address that was used.
+    pub data: BTreeMap<u64, String>,
+    /// What kept names from being found, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// How the run ended.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SessionEnd {
+    /// The tick at which the first process was found to have ended.
+    pub end: u64,
+    /// Its exit status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
+    /// The signal that killed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// Processes that were not recorded, a sentence each.
+    pub unseen: Vec<String>,
+    /// What else the reader must know.
+    pub warnings: Vec<String>,
+}

@@ -1,0 +1,22 @@
+//! What a recording looks like on disk, how it is written, and how it is read back.
+//!
+//! A recording is a header and then [`format`] frames, each with its own checksum, appended as the program runs: so
+//! it can be read after a `kill -9` of the program or of the recorder, up to the last whole frame. [`Writer`]
+//! appends frames, [`Recording`] reads them all, skips what is damaged and says so, and gives a
+//! [`holdup_model::Run`]. Only what was observed is stored; names of functions are stored too, since the files
+//! that they come from may be gone when the recording is read.
+
+mod clock;
+mod error;
+pub mod facts;
+pub mod format;
+mod objects;
+mod reader;
+mod run;
+mod threads;
+mod writer;
+
+pub use clock::Clock;
+pub use error::{ReadError, Warning};
+pub use reader::{RawModule, RawProcess, RawStack, Recording};
+pub use writer::Writer;

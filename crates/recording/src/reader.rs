@@ -1,0 +1,358 @@
+//! Reading frames back, whatever state the file is in.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use holdup_model::Run;
+use holdup_trace::wire::{self, BadRecord, Record};
+use serde::de::DeserializeOwned;
+
+use crate::error::{ReadError, Warning};
+use crate::facts::{ClockSample, Names, ProcessEnd, ProcessStart, Session, SessionEnd, SharedObject};
+use crate::format::{self, FRAME_HEADER, FRAME_MAGIC, FrameKind, HEADER, LONGEST_CONTENT, MAGIC, VERSION};
+use crate::run;
+
+/// A recording as it was stored.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    /// How the run began.
+    pub session: Session,
+    /// Its processes in the order in which they were seen.
+    pub processes: Vec<RawProcess>,
+    /// Comparisons of the clock.
+    pub samples: Vec<ClockSample>,
+    /// How the run ended; `None` if the recorder did not get that far.
+    pub end: Option<SessionEnd>,
+}
+
+/// One process as it was stored.
+#[derive(Clone, Debug, Default)]
+pub struct RawProcess {
+    /// What was known at its start.
+    pub start: ProcessStart,
+    /// What was known at its end.
+    pub end: Option<ProcessEnd>,
+    /// Names for its addresses.
+    pub names: Option<Names>,
+    /// Objects that it shares with other processes.
+    pub shared: Vec<SharedObject>,
+    chunks: Vec<Chunk>,
+}
+
+#[derive(Clone, Debug)]
+struct Chunk {
+    thread: u32,
+    sequence: u32,
+    words: Vec<u64>,
+}
+
+/// A copied stack.
+#[derive(Clone, Debug)]
+pub struct RawStack {
+    /// What records call it.
+    pub id: u64,
+    /// The instruction pointer.
+    pub ip: u64,
+    /// The stack pointer.
+    pub sp: u64,
+    /// The frame pointer register.
+    pub bp: u64,
+    /// The bytes from `sp` upwards.
+    pub bytes: Vec<u8>,
+}
+
+/// A module that was mapped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawModule {
+    /// Its path, as the program's loader knew it.
+    pub path: Vec<u8>,
+    /// Its build id; may be empty.
+    pub build_id: Vec<u8>,
+    /// What to add to addresses in its file.
+    pub bias: u64,
+    /// Its first mapped address.
+    pub start: u64,
+    /// The end of its last mapped page.
+    pub end: u64,
+}
+
+impl Recording {
+    /// Reads a recording. Damaged parts are left out, and each is a warning.
+    ///
+    /// # Errors
+    /// [`ReadError`] where nothing of it can be read.
+    pub fn open(path: &Path) -> Result<(Recording, Vec<Warning>), ReadError> {
+        let bytes =
+            std::fs::read(path).map_err(|error| ReadError::Unreadable { path: path.to_owned(), error })?;
+        Recording::parse(&bytes, path)
+    }
+
+    /// Reads a recording from bytes; `path` is only named in errors.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn parse(bytes: &[u8], path: &Path) -> Result<(Recording, Vec<Warning>), ReadError> {
+        let path = || path.to_owned();
+        if bytes.is_empty() {
+            return Err(ReadError::Empty { path: path() });
+        }
+        let Some((header, frames)) =
+            bytes.split_at_checked(HEADER).filter(|(header, _)| header.starts_with(MAGIC))
+        else {
+            return Err(ReadError::NotARecording { path: path() });
+        };
+        let found = u32_at(header, 16);
+        if found == 0 || found > VERSION {
+            return Err(ReadError::Newer { path: path(), found, known: VERSION });
+        }
+        let mut recording = Recording::default();
+        let mut warnings = Vec::new();
+        let mut has_session = false;
+        let mut at = 0;
+        while at < frames.len() {
+            match frame(&frames[at..]) {
+                Ok(frame) => {
+                    has_session |= frame.kind == Some(FrameKind::Session);
+                    if recording.take(&frame).is_none() {
+                        warnings.push(Warning::Content { offset: (HEADER + at) as u64 });
+                    }
+                    at += frame.length;
+                }
+                Err(bad) => {
+                    let skipped = next_frame(&frames[at + 1..]).map(|next| next + 1);
+                    let bytes = skipped.unwrap_or(frames.len() - at) as u64;
+                    warnings.push(match (bad, skipped) {
+                        (Bad::Short, None) => Warning::CutOff { bytes },
+                        _ => Warning::Damaged { offset: (HEADER + at) as u64, bytes },
+                    });
+                    at += bytes as usize;
+                }
+            }
+        }
+        if !has_session && recording.processes.is_empty() {
+            return Err(ReadError::NothingReadable { path: path() });
+        }
+        if recording.end.is_none() {
+            warnings.push(Warning::Unfinished);
+        }
+        for process in &mut recording.processes {
+            process.chunks.sort_by_key(|chunk| (chunk.thread, chunk.sequence));
+        }
+        Ok((recording, warnings))
+    }
+
+    /// The run that was recorded.
+    pub fn run(&self, warnings: &[Warning]) -> Run {
+        run::run(self, warnings)
+    }
+
+    /// Takes over a frame; `None` if its content cannot be understood.
+    fn take(&mut self, frame: &Frame<'_>) -> Option<()> {
+        /// More processes than this in one recording are damage.
+        const MOST_PROCESSES: u32 = 1 << 20;
+        let Some(kind) = frame.kind else { return Some(()) };
+        match kind {
+            FrameKind::Session => self.session = frame.facts()?,
+            FrameKind::Clock => self.samples.push(frame.facts()?),
+            FrameKind::SessionEnd => self.end = Some(frame.facts()?),
+            FrameKind::ProcessStart | FrameKind::ProcessEnd | FrameKind::Names => {
+                let process = self.process(frame.process, MOST_PROCESSES)?;
+                match kind {
+                    FrameKind::ProcessStart => process.start = frame.facts()?,
+                    FrameKind::ProcessEnd => process.end = Some(frame.facts()?),
+                    _ => process.names = Some(frame.facts()?),
+                }
+            }
+            FrameKind::SharedObject => {
+                let shared = frame.facts()?;
+                self.process(frame.process, MOST_PROCESSES)?.shared.push(shared);
+            }
+            FrameKind::Chunk => {
+                let content = frame.content()?;
+                let (head, words) = content.split_at_checked(8)?;
+                let chunk = Chunk {
+                    thread: u32_at(head, 0),
+                    sequence: u32_at(head, 4),
+                    words: words.chunks_exact(8).map(|word| u64_at(word, 0)).collect(),
+                };
+                self.process(frame.process, MOST_PROCESSES)?.chunks.push(chunk);
+            }
+        }
+        Some(())
+    }
+
+    fn process(&mut self, index: u32, most: u32) -> Option<&mut RawProcess> {
+        if index >= most {
+            return None;
+        }
+        let index = index as usize;
+        if self.processes.len() <= index {
+            self.processes.resize_with(index + 1, RawProcess::default);
+        }
+        self.processes.get_mut(index)
+    }
+}
+
+struct Frame<'a> {
+    /// `None` for a kind that this version does not know.
+    kind: Option<FrameKind>,
+    process: u32,
+    compressed: bool,
+    content_length: u32,
+    stored: &'a [u8],
+    /// Bytes in the file, its header included.
+    length: usize,
+}
+
+impl Frame<'_> {
+    fn content(&self) -> Option<Vec<u8>> {
+        if self.compressed {
+            zstd::bulk::decompress(self.stored, self.content_length as usize).ok()
+        } else {
+            Some(self.stored.to_vec())
+        }
+    }
+
+    fn facts<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_slice(&self.content()?).ok()
+    }
+}
+
+enum Bad {
+    /// The bytes end before the frame does.
+    Short,
+    /// These bytes are not a frame.
+    Wrong,
+}
+
+fn frame(bytes: &[u8]) -> Result<Frame<'_>, Bad> {
+    let Some((header, rest)) = bytes.split_at_checked(FRAME_HEADER) else { return Err(Bad::Short) };
+    let [content_length, stored_length, checksum] = [12, 16, 20].map(|at| u32_at(header, at));
+    if !header.starts_with(FRAME_MAGIC) || content_length > LONGEST_CONTENT || stored_length > LONGEST_CONTENT
+    {
+        return Err(Bad::Wrong);
+    }
+    let Some(stored) = rest.get(..stored_length as usize) else { return Err(Bad::Short) };
+    if format::checksum(header, stored) != checksum {
+        return Err(Bad::Wrong);
+    }
+    Ok(Frame {
+        kind: FrameKind::from_code(header[4]),
+        process: u32_at(header, 8),
+        compressed: header[5] & 1 != 0,
+        content_length,
+        stored,
+        length: FRAME_HEADER + stored.len(),
+    })
+}
+
+/// Where the next whole frame begins.
+fn next_frame(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += bytes[at..].windows(FRAME_MAGIC.len()).position(|window| window == FRAME_MAGIC)?;
+        if frame(&bytes[at..]).is_ok() {
+            return Some(at);
+        }
+        at += 1;
+    }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
+}
+
+impl RawProcess {
+    /// All records, thread by thread in the order in which they were written, with the thread's number. Records
+    /// that cannot be understood are passed over.
+    pub fn records(&self) -> impl Iterator<Item = (u32, Record<'_>)> {
+        self.chunks.iter().flat_map(|chunk| {
+            let mut words = chunk.words.as_slice();
+            std::iter::from_fn(move || {
+                loop {
+                    match wire::read(words) {
+                        Ok((record, length)) => {
+                            words = &words[length..];
+                            return Some((chunk.thread, record));
+                        }
+                        Err(BadRecord::Unknown(length)) => words = &words[length..],
+                        Err(BadRecord::Length) => return None,
+                    }
+                }
+            })
+        })
+    }
+
+    /// True if nothing of it was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// The stacks that were copied.
+    pub fn stacks(&self) -> Vec<RawStack> {
+        self.records()
+            .filter_map(|(_, record)| match record {
+                Record::Stack { id, ip, sp, bp, words } => {
+                    let bytes = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+                    Some(RawStack { id, ip, sp, bp, bytes })
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The modules that were mapped at some time.
+    pub fn modules(&self) -> Vec<RawModule> {
+        let mut modules: Vec<RawModule> = Vec::new();
+        for (_, record) in self.records() {
+            if let Record::Module { bias, start, end, text, build_id_len } = record {
+                let mut build_id: Vec<u8> = text.bytes().collect();
+                let path = build_id.split_off(usize::from(build_id_len).min(build_id.len()));
+                let module = RawModule { path, build_id, bias, start, end };
+                if !modules.contains(&module) {
+                    modules.push(module);
+                }
+            }
+        }
+        modules
+    }
+
+    /// Addresses of code that records name by themselves: start functions (false) and return addresses (true).
+    pub fn code(&self) -> BTreeSet<(u64, bool)> {
+        let mut found = BTreeSet::new();
+        for (_, record) in self.records() {
+            match record {
+                Record::ThreadStart { entry, .. } => found.insert((entry, false)),
+                Record::Hold { acquired_at, .. } => found.insert((acquired_at, true)),
+                Record::ObjectInit { caller, .. } => found.insert((caller, true)),
+                _ => false,
+            };
+        }
+        found.remove(&(0, false));
+        found.remove(&(0, true));
+        found
+    }
+
+    /// Addresses of the sync objects that were used.
+    pub fn objects(&self) -> BTreeSet<u64> {
+        let mut found = BTreeSet::new();
+        for (_, record) in self.records() {
+            match record {
+                Record::Wait(wait) if wait.kind != wire::ObjectCode::ThreadEnd => {
+                    found.insert(wait.object);
+                    found.insert(wait.mutex);
+                }
+                Record::Hold { object, .. } | Record::Wake { object, .. } | Record::Use { object, .. } => {
+                    found.insert(object);
+                }
+                _ => {}
+            }
+        }
+        found.remove(&0);
+        found
+    }
+}

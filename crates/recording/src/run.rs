@@ -1,0 +1,326 @@
+//! From stored records to the model's columns.
+
+use std::collections::BTreeMap;
+
+use holdup_model::{
+    Block, Call, ExitStatus, Frame, Hold, LostEvents, Marker, MarkerKind, Mode, Nanos, ObjectUse, Outcome,
+    Process, Run, Site, SiteId, Thread, ThreadId, Time, Wait, Wake, WakeCount,
+};
+use holdup_trace::wire::{CallCode, MarkerCode, NO_STACK, ObjectCode, OutcomeCode, Record, UNKNOWN};
+
+use crate::clock::Clock;
+use crate::error::Warning;
+use crate::facts::{NamedStack, Names};
+use crate::objects::Objects;
+use crate::reader::{RawProcess, Recording};
+use crate::threads::Threads;
+
+pub(crate) fn run(recording: &Recording, warnings: &[Warning]) -> Run {
+    let clock = Clock::new(&recording.session, &recording.samples);
+    let last_event = recording.processes.iter().map(last_tick).max().unwrap_or(recording.session.start);
+    let end = recording.end.as_ref().map_or(last_event, |end| end.end.max(recording.session.start));
+    let mut processes: Vec<Process> = Vec::new();
+    let mut perturbation = 0.0;
+    for (index, raw) in recording.processes.iter().enumerate() {
+        if raw.is_empty() {
+            continue;
+        }
+        let whole = (index == 0).then_some((recording.session.start, end));
+        processes.push(process(raw, &clock, whole));
+        if let Some(facts) = &raw.end {
+            perturbation += facts.events as f64 * facts.event_ticks;
+        }
+        let uses: u64 =
+            processes.last().map_or(0, |process| process.uses.iter().map(|entry| entry.acquisitions).sum());
+        perturbation += raw.end.as_ref().map_or(0.0, |facts| facts.use_ticks) * uses as f64;
+    }
+    let mut all: Vec<String> = warnings.iter().map(Warning::to_string).collect();
+    all.extend(recording.end.iter().flat_map(|end| end.warnings.iter().cloned()));
+    all.extend(
+        recording
+            .processes
+            .iter()
+            .filter_map(|raw| raw.names.as_ref())
+            .flat_map(|names| names.warnings.clone()),
+    );
+    Run {
+        recorded_by: recording.session.holdup.clone(),
+        command: recording.session.command.clone(),
+        start: clock.time(recording.session.start),
+        end: clock.time(end),
+        exit: recording.end.as_ref().and_then(|end| match (end.code, end.signal) {
+            (_, Some(signal)) => Some(ExitStatus::Signal(signal)),
+            (Some(code), None) => Some(ExitStatus::Code(code)),
+            (None, None) => None,
+        }),
+        cores: recording.session.cores,
+        collectors: recording.session.collectors.clone(),
+        clock: clock.description().to_owned(),
+        perturbation: (!processes.is_empty()).then(|| clock.length(perturbation.max(0.0) as u64)),
+        processes,
+        unseen: recording.end.as_ref().map(|end| end.unseen.clone()).unwrap_or_default(),
+        warnings: all,
+    }
+}
+
+/// The last tick that a process's records name.
+fn last_tick(raw: &RawProcess) -> u64 {
+    let ticks = raw.records().map(|(_, record)| match record {
+        Record::ThreadStart { time, .. } | Record::ThreadEnd { time, .. } => time,
+        Record::Wait(wait) => wait.end,
+        Record::Hold { end, .. } | Record::Block { end, .. } => end,
+        Record::Wake { time, .. } | Record::Marker { time, .. } | Record::ObjectInit { time, .. } => time,
+        _ => 0,
+    });
+    ticks.max().unwrap_or(0).max(raw.start.start)
+}
+
+/// Sites of one process, added when they are first needed.
+struct Sites<'a> {
+    names: Option<&'a Names>,
+    stacks: BTreeMap<u64, SiteId>,
+    code: BTreeMap<u64, SiteId>,
+}
+
+impl Sites<'_> {
+    fn stack(&mut self, process: &mut Process, id: u64) -> Option<SiteId> {
+        if id == NO_STACK {
+            return None;
+        }
+        let named = self.names.and_then(|names| names.stacks.get(&id))?;
+        Some(*self.stacks.entry(id).or_insert_with(|| process.add_site(site(named))))
+    }
+
+    fn code(&mut self, process: &mut Process, address: u64) -> Option<SiteId> {
+        if address == 0 {
+            return None;
+        }
+        let named =
+            self.names.and_then(|names| names.code.get(&address)).cloned().unwrap_or_else(|| NamedStack {
+                frames: vec![crate::facts::NamedFrame { address, ..Default::default() }],
+                broken: true,
+            });
+        Some(*self.code.entry(address).or_insert_with(|| process.add_site(site(&named))))
+    }
+}
+
+fn site(named: &NamedStack) -> Site {
+    let frames = named.frames.iter().map(|frame| Frame {
+        function: frame.function.clone(),
+        file: frame.file.clone(),
+        line: frame.line,
+        module: frame.module.clone(),
+        address: frame.address,
+        inlined: frame.inlined,
+    });
+    Site { frames: frames.collect(), broken: named.broken }
+}
+
+fn nanos(cpu: u64) -> Option<Nanos> {
+    (cpu != UNKNOWN).then_some(Nanos::new(cpu))
+}
+
+fn mode(shared: bool) -> Mode {
+    if shared { Mode::Shared } else { Mode::Exclusive }
+}
+
+/// The process; `whole` is from when to when the first process ran, which its own records cannot tell.
+fn process(raw: &RawProcess, clock: &Clock, whole: Option<(u64, u64)>) -> Process {
+    let ended = raw.end.as_ref().map_or(0, |end| end.end);
+    let (start, end) = whole.unwrap_or((raw.start.start, ended.max(last_tick(raw))));
+    let mut process = Process::new(clock.time(start), clock.time(end));
+    process.pid = raw.start.pid;
+    process.parent_pid = raw.start.parent_pid;
+    if let Some(end) = &raw.end {
+        process.lost = LostEvents {
+            events: end.lost_events,
+            in_signals: end.lost_in_signals,
+            threads: end.lost_threads,
+            uses: end.lost_uses,
+            damaged_bytes: 0,
+        };
+    }
+    let threads = Threads::of(raw);
+    let mut sites = Sites { names: raw.names.as_ref(), stacks: BTreeMap::new(), code: BTreeMap::new() };
+    for (index, facts) in threads.facts.iter().enumerate() {
+        let entry = sites.code(&mut process, facts.entry);
+        let created_at = sites.stack(&mut process, facts.created_at);
+        // The library is initialized in the first thread, which has run since the process started.
+        let start = if index == 0 { process.start } else { clock.time(facts.start) };
+        process.threads.push(Thread {
+            name: facts.name.clone(),
+            tid: facts.tid,
+            start: start.clamp(process.start, process.end),
+            end: facts.end.map(|end| clock.time(end).clamp(process.start, process.end)),
+            parent: facts.parent.and_then(|parent| threads.id(parent)),
+            entry,
+            created_at,
+            cpu: facts.cpu.map(Nanos::new),
+        });
+    }
+    if process.threads.is_empty() {
+        process.add_thread("main", process.start, None);
+    }
+    let mut filler = Filler { clock, threads: &threads, objects: Objects::of(raw), sites };
+    for (number, record) in raw.records() {
+        filler.take(&mut process, threads.id(number), &record);
+    }
+    let callers: Vec<_> = filler.objects.callers().collect();
+    for (object, caller) in callers {
+        let site = filler.sites.code(&mut process, caller);
+        process.objects[object.index()].created_at = site;
+    }
+    process
+}
+
+struct Filler<'a> {
+    clock: &'a Clock,
+    threads: &'a Threads,
+    objects: Objects<'a>,
+    sites: Sites<'a>,
+}
+
+impl Filler<'_> {
+    fn time(&self, process: &Process, ticks: u64) -> Time {
+        self.clock.time(ticks).clamp(process.start, process.end)
+    }
+
+    fn take(&mut self, process: &mut Process, thread: Option<ThreadId>, record: &Record<'_>) {
+        if let Record::Command { text } = record {
+            let bytes: Vec<u8> = text.bytes().collect();
+            process.command = bytes
+                .split(|byte| *byte == 0)
+                .filter(|part| !part.is_empty())
+                .map(|part| String::from_utf8_lossy(part).into_owned())
+                .collect();
+        }
+        let clock = self.clock;
+        if let Record::Use {
+            object,
+            kind,
+            of_all_threads,
+            acquisitions,
+            failed_tries,
+            timed_holds,
+            timed_ticks,
+        } = *record
+        {
+            let object = self.objects.find(process, kind, object, u64::MAX);
+            let thread = thread.filter(|_| !of_all_threads);
+            let timed_hold = clock.length(timed_ticks);
+            process.uses.push(ObjectUse {
+                thread,
+                object,
+                acquisitions,
+                failed_tries,
+                timed_holds,
+                timed_hold,
+            });
+        }
+        let Some(thread) = thread else { return };
+        match *record {
+            Record::Wait(wait) => {
+                let object = if wait.kind == ObjectCode::ThreadEnd {
+                    let joined = self.threads.by_handle(wait.object, wait.end);
+                    self.objects.end_of(process, joined)
+                } else {
+                    self.objects.find(process, wait.kind, wait.object, wait.begin)
+                };
+                let mutex = (wait.mutex != 0)
+                    .then(|| self.objects.find(process, ObjectCode::Mutex, wait.mutex, wait.begin));
+                let begin = self.time(process, wait.begin);
+                let site = self.sites.stack(process, wait.stack);
+                process.waits.push(Wait {
+                    thread,
+                    begin,
+                    end: self.time(process, wait.end).max(begin),
+                    object,
+                    site,
+                    mode: mode(wait.shared_mode),
+                    outcome: match wait.outcome {
+                        OutcomeCode::Granted => Outcome::Granted,
+                        OutcomeCode::TimedOut => Outcome::TimedOut,
+                        OutcomeCode::Failed => Outcome::Failed,
+                        OutcomeCode::Open => Outcome::Open,
+                    },
+                    owner: self.threads.by_tid(wait.owner_tid, wait.begin),
+                    mutex,
+                    cpu_begin: nanos(wait.cpu_begin),
+                    cpu_end: nanos(wait.cpu_end),
+                });
+            }
+            Record::Hold { begin, end, object, kind, shared_mode, waited_for, acquired_at, stack } => {
+                let object = self.objects.find(process, kind, object, end);
+                let acquired_at = self.sites.code(process, acquired_at);
+                let released_at = self.sites.stack(process, stack);
+                process.holds.push(Hold {
+                    thread,
+                    begin: (begin != 0).then(|| self.time(process, begin)),
+                    end: self.time(process, end),
+                    object,
+                    acquired_at,
+                    released_at,
+                    waited_for,
+                    mode: mode(shared_mode),
+                });
+            }
+            Record::Wake { time, object, kind, count, stack } => {
+                let object = self.objects.find(process, kind, object, time);
+                let site = self.sites.stack(process, stack);
+                let count = if count == u32::MAX { WakeCount::All } else { WakeCount::AtMost(count) };
+                process.wakes.push(Wake { thread, time: self.time(process, time), object, site, count });
+            }
+            Record::Block { begin, end, call, stack, cpu_begin, cpu_end, .. } => {
+                let site = self.sites.stack(process, stack);
+                let begin = self.time(process, begin);
+                process.blocks.push(Block {
+                    thread,
+                    begin,
+                    end: self.time(process, end).max(begin),
+                    call: call_of(call),
+                    site,
+                    cpu_begin: nanos(cpu_begin),
+                    cpu_end: nanos(cpu_end),
+                });
+            }
+            Record::Marker { time, kind, label } => {
+                let label = String::from_utf8_lossy(&label.bytes().collect::<Vec<_>>()).into_owned();
+                process.markers.push(Marker {
+                    thread,
+                    time: self.time(process, time),
+                    kind: marker_of(kind),
+                    label: (!label.is_empty()).then_some(label),
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+fn call_of(code: CallCode) -> Call {
+    match code {
+        CallCode::Read => Call::Read,
+        CallCode::Write => Call::Write,
+        CallCode::Receive => Call::Receive,
+        CallCode::Send => Call::Send,
+        CallCode::Accept => Call::Accept,
+        CallCode::Connect => Call::Connect,
+        CallCode::Poll => Call::Poll,
+        CallCode::Sleep => Call::Sleep,
+        CallCode::Sync => Call::Sync,
+        CallCode::WaitChild => Call::WaitChild,
+        CallCode::FileLock => Call::FileLock,
+    }
+}
+
+fn marker_of(code: MarkerCode) -> MarkerKind {
+    match code {
+        MarkerCode::RegionBegin => MarkerKind::RegionBegin,
+        MarkerCode::RegionEnd => MarkerKind::RegionEnd,
+        MarkerCode::Phase => MarkerKind::Phase,
+        MarkerCode::WorkBegin => MarkerKind::WorkBegin,
+        MarkerCode::WorkEnd => MarkerKind::WorkEnd,
+        MarkerCode::SpinBegin => MarkerKind::SpinBegin,
+        MarkerCode::SpinEnd => MarkerKind::SpinEnd,
+    }
+}

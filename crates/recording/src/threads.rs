@@ -1,0 +1,119 @@
+//! Which thread a number, a kernel id or a handle means.
+
+use std::collections::BTreeMap;
+
+use holdup_model::ThreadId;
+use holdup_trace::wire::{NO_THREAD, Record, UNKNOWN};
+
+use crate::reader::RawProcess;
+
+/// A thread as its records tell.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadFacts {
+    pub number: u32,
+    pub parent: Option<u32>,
+    pub entry: u64,
+    pub created_at: u64,
+    pub handle: u64,
+    pub tid: u32,
+    /// Ticks.
+    pub start: u64,
+    /// Ticks.
+    pub end: Option<u64>,
+    pub cpu: Option<u64>,
+    pub name: Option<String>,
+}
+
+/// The threads of a process in the order of their numbers.
+pub(crate) struct Threads {
+    pub facts: Vec<ThreadFacts>,
+    by_number: BTreeMap<u32, ThreadId>,
+}
+
+impl Threads {
+    pub(crate) fn of(process: &RawProcess) -> Threads {
+        let mut by_number: BTreeMap<u32, ThreadFacts> = BTreeMap::new();
+        let mut names = Vec::new();
+        for (number, record) in process.records() {
+            let facts = by_number.entry(number).or_insert_with(|| ThreadFacts {
+                number,
+                parent: None,
+                entry: 0,
+                created_at: 0,
+                handle: 0,
+                tid: 0,
+                start: u64::MAX,
+                end: None,
+                cpu: None,
+                name: None,
+            });
+            match record {
+                Record::ThreadStart { time, parent, entry, stack, handle, tid } => {
+                    facts.start = time;
+                    facts.parent = (parent != NO_THREAD).then_some(parent);
+                    facts.entry = entry;
+                    facts.created_at = stack;
+                    facts.handle = handle;
+                    facts.tid = tid;
+                }
+                Record::ThreadEnd { time, cpu } => {
+                    facts.end = Some(time);
+                    facts.cpu = (cpu != UNKNOWN).then_some(cpu);
+                }
+                Record::ThreadName { handle, text } => {
+                    let name = String::from_utf8_lossy(&text.bytes().collect::<Vec<_>>()).into_owned();
+                    names.push((number, handle, name));
+                }
+                Record::Wait(wait) => {
+                    facts.start = facts.start.min(wait.begin);
+                    facts.cpu = facts.cpu.max((wait.cpu_end != UNKNOWN).then_some(wait.cpu_end));
+                }
+                Record::Block { begin, cpu_end, .. } => {
+                    facts.start = facts.start.min(begin);
+                    facts.cpu = facts.cpu.max((cpu_end != UNKNOWN).then_some(cpu_end));
+                }
+                Record::Hold { end, .. } => facts.start = facts.start.min(end),
+                Record::Wake { time, .. } | Record::Marker { time, .. } | Record::ObjectInit { time, .. } => {
+                    facts.start = facts.start.min(time);
+                }
+                _ => {}
+            }
+        }
+        // A thread of which only counts are known: nothing happened in it that could be placed in time.
+        by_number.retain(|_, facts| facts.start != u64::MAX);
+        for (number, handle, name) in names {
+            let target = match handle {
+                0 => by_number.get_mut(&number),
+                // The latest thread with this handle: handles are used again.
+                _ => by_number
+                    .values_mut()
+                    .filter(|facts| facts.handle == handle)
+                    .max_by_key(|facts| facts.start),
+            };
+            if let Some(facts) = target {
+                facts.name = Some(name);
+            }
+        }
+        let ids = by_number.keys().enumerate().map(|(index, number)| (*number, ThreadId::new(index as u32)));
+        Threads { by_number: ids.collect(), facts: by_number.into_values().collect() }
+    }
+
+    pub(crate) fn id(&self, number: u32) -> Option<ThreadId> {
+        self.by_number.get(&number).copied()
+    }
+
+    /// The thread with this kernel id that lived at `time` (ticks): ids are used again.
+    pub(crate) fn by_tid(&self, tid: u32, time: u64) -> Option<ThreadId> {
+        self.latest(time, |facts| tid != 0 && facts.tid == tid)
+    }
+
+    /// The thread with this handle that started last before `time` (ticks).
+    pub(crate) fn by_handle(&self, handle: u64, time: u64) -> Option<ThreadId> {
+        self.latest(time, |facts| handle != 0 && facts.handle == handle)
+    }
+
+    fn latest(&self, time: u64, fits: impl Fn(&ThreadFacts) -> bool) -> Option<ThreadId> {
+        let candidates = self.facts.iter().filter(|facts| fits(facts) && facts.start <= time);
+        self.id(candidates.max_by_key(|facts| facts.start)?.number)
+    }
+}

@@ -1,0 +1,97 @@
+//! Appending frames.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::format::{self, FRAME_HEADER, FRAME_MAGIC, FrameKind};
+
+/// Contents shorter than this are not worth compressing.
+const SHORT: usize = 256;
+/// zstd's level: the fastest of the ordinary ones.
+const LEVEL: i32 = 1;
+
+/// Appends frames to a new recording. Each frame reaches the file in one write.
+#[derive(Debug)]
+pub struct Writer {
+    file: File,
+    written: u64,
+    limit: Option<u64>,
+    dropped: u64,
+}
+
+impl Writer {
+    /// Creates the file, readable by its owner alone. An existing file at `path` is replaced.
+    ///
+    /// # Errors
+    /// Those of creating and writing a file.
+    pub fn create(path: &Path) -> io::Result<Writer> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let mut file = options.open(path)?;
+        file.write_all(&format::header())?;
+        Ok(Writer { file, written: format::HEADER as u64, limit: None, dropped: 0 })
+    }
+
+    /// Lets the file grow to at most `bytes` bytes; chunks beyond are dropped and counted.
+    pub fn limit(&mut self, bytes: Option<u64>) {
+        self.limit = bytes;
+    }
+
+    /// How many chunks were dropped because of the limit.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Bytes written so far.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Appends facts as JSON.
+    ///
+    /// # Errors
+    /// Those of writing a file.
+    pub fn facts(&mut self, kind: FrameKind, process: u32, facts: &impl Serialize) -> io::Result<()> {
+        let content = serde_json::to_vec(facts).map_err(io::Error::other)?;
+        self.frame(kind, process, &content)
+    }
+
+    /// Appends wire records of a thread.
+    ///
+    /// # Errors
+    /// Those of writing a file.
+    pub fn chunk(&mut self, process: u32, thread: u32, sequence: u32, words: &[u64]) -> io::Result<()> {
+        if self.limit.is_some_and(|limit| self.written > limit) {
+            self.dropped += 1;
+            return Ok(());
+        }
+        let mut content = Vec::with_capacity(8 + words.len() * 8);
+        content.extend(thread.to_le_bytes());
+        content.extend(sequence.to_le_bytes());
+        content.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        self.frame(FrameKind::Chunk, process, &content)
+    }
+
+    fn frame(&mut self, kind: FrameKind, process: u32, content: &[u8]) -> io::Result<()> {
+        let compressed = match content.len() {
+            0..SHORT => None,
+            _ => Some(zstd::bulk::compress(content, LEVEL)?).filter(|stored| stored.len() < content.len()),
+        };
+        let stored = compressed.as_deref().unwrap_or(content);
+        let mut frame = Vec::with_capacity(FRAME_HEADER + stored.len());
+        frame.extend(FRAME_MAGIC);
+        frame.extend([kind as u8, u8::from(compressed.is_some()), 0, 0]);
+        frame.extend(process.to_le_bytes());
+        frame.extend((content.len() as u32).to_le_bytes());
+        frame.extend((stored.len() as u32).to_le_bytes());
+        frame.extend(format::checksum(&frame, stored).to_le_bytes());
+        frame.extend(stored);
+        self.file.write_all(&frame)?;
+        self.written += frame.len() as u64;
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! The criticality stack as one bar: who the run time belongs to.
+
+use holdup_analysis::Diagnosis;
+use holdup_model::Process;
+
+use crate::lines::{Line, labelled};
+use crate::look::Ink;
+use crate::numbers::{in_words, percent};
+use crate::{Look, names};
+
+/// At most so many threads have a piece of their own.
+const MOST_THREADS: usize = 3;
+
+/// Below this share of the run a thread has no piece of its own, nor a cause a place in *nobody*.
+const SMALL: f64 = 0.05;
+
+/// Below this share of the run *nobody* is left out of the bar; JSON has it in any case.
+const NOBODY: f64 = 0.01;
+
+/// The criticality stack: the largest threads by name, the others merged, and *nobody* with what ended it.
+/// Empty where nothing was ever active and nobody's time is not known either.
+pub(crate) fn criticality(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
+    let total = diagnosis.criticality.total.get() as f64;
+    if total == 0.0 {
+        return Vec::new();
+    }
+    let labels = names::threads(process, look);
+    let mut shares: Vec<(usize, f64)> = diagnosis
+        .criticality
+        .threads
+        .iter()
+        .enumerate()
+        .map(|(index, amount)| (index, amount / total))
+        .filter(|(_, share)| *share > 0.0)
+        .collect();
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let mut own = shares.iter().take(MOST_THREADS).take_while(|(_, share)| *share >= SMALL).count();
+    // To merge a single thread would hide its name and save nothing.
+    if shares.len() - own == 1 {
+        own += 1;
+    }
+    let (own, others) = shares.split_at(own);
+    let mut pieces: Vec<Line> = own
+        .iter()
+        .map(|&(index, share)| {
+            let label = labels.get(index).map_or_else(|| format!("thread {index}"), Clone::clone);
+            piece(&label, share, Ink::Active, look)
+        })
+        .collect();
+    if let Some((_, largest)) = others.first() {
+        let count = in_words(others.len());
+        let share = percent(others.iter().map(|(_, share)| share).sum());
+        pieces.push(Line::default().with(
+            &if own.is_empty() {
+                format!("{count} threads {share}, at most {} each", percent(*largest))
+            } else {
+                format!("{count} others {share}")
+            },
+            Ink::Text,
+        ));
+    }
+    let nobody = diagnosis.criticality.nobody_total() / total;
+    if nobody >= NOBODY {
+        pieces.push(piece("nobody", nobody, Ink::Nobody, look));
+        pieces.extend(causes(diagnosis, nobody, total));
+    }
+    if pieces.is_empty() { pieces } else { labelled("criticality", Ink::Faint, pieces, look) }
+}
+
+fn piece(label: &str, share: f64, ink: Ink, look: Look) -> Line {
+    let full = if look.is_narrow() { 10.0 } else { 20.0 };
+    let blocks = (share * full).round() as usize;
+    let mut line = Line::default().with(&format!("{label} "), Ink::Text);
+    if blocks > 0 {
+        line = line.with(&look.block().repeat(blocks), ink).with(" ", Ink::Text);
+    }
+    line.with(&percent(share), Ink::Text)
+}
+
+/// What ended nobody's time, where that is more than one thing: its larger parts, most first.
+fn causes(diagnosis: &Diagnosis, nobody: f64, total: f64) -> Option<Line> {
+    let mut causes: Vec<(&str, f64)> = diagnosis
+        .criticality
+        .nobody
+        .iter()
+        .map(|(cause, amount)| (cause.word(), amount / total))
+        .filter(|(_, share)| *share >= SMALL * nobody)
+        .collect();
+    causes.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let told = match causes.as_slice() {
+        [] => return None,
+        [(word, _)] => (*word).to_owned(),
+        many => many
+            .iter()
+            .map(|(word, share)| format!("{word} {}", percent(*share)))
+            .collect::<Vec<_>>()
+            .join(", "),
+    };
+    Some(Line::default().with(&format!("(until: {told})"), Ink::Text))
+}

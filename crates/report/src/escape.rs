@@ -1,0 +1,169 @@
+//! Text from the measured program, made safe to show.
+//!
+//! Thread, symbol, file and command names are chosen by the program, so they may hold escape sequences that
+//! rewrite the screen, line breaks that forge a line of the answer, or marks that turn the reading direction.
+
+use std::fmt::Write;
+
+use unicode_width::UnicodeWidthChar;
+
+use crate::Look;
+
+/// The most columns that one name takes.
+const NAME: usize = 48;
+
+/// The most columns that one name in a bar or a list takes: a kernel thread name has 15 bytes.
+const SHORT: usize = 18;
+
+/// The most columns that one word of a sentence takes: names inside of sentences are cut to it.
+const WORD: usize = 64;
+
+/// The most columns that one sentence takes.
+const SENTENCE: usize = 400;
+
+/// A name, on one line and short: control characters, line breaks and direction marks are written as escapes
+/// (`\n`, `\u{1b}`), and what is too long loses its middle.
+pub(crate) fn name(text: &str, look: Look) -> String {
+    cut(&visible(text, look), NAME, look)
+}
+
+/// A name for a bar or a list: as [`name`], and shorter.
+pub(crate) fn short_name(text: &str, look: Look) -> String {
+    cut(&visible(text, look), SHORT, look)
+}
+
+/// A sentence that may contain names. Spaces are kept, so that it can be wrapped.
+pub(crate) fn sentence(text: &str, look: Look) -> String {
+    let words: Vec<String> = visible(text, look).split(' ').map(|word| cut(word, WORD, look)).collect();
+    cut(&words.join(" "), SENTENCE, look)
+}
+
+/// How many columns a character takes; one at the least, so that marks without a width count towards a limit.
+fn columns(c: char) -> usize {
+    c.width().unwrap_or(1).max(1)
+}
+
+fn visible(text: &str, look: Look) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            c if acts_on_terminal(c) => push_escape(&mut out, c),
+            c if c.is_ascii() || look.unicode => out.push(c),
+            // What holdup's own sentences contain has a plain spelling.
+            'µ' | 'μ' => out.push('u'),
+            '×' => out.push('x'),
+            'Σ' => out.push_str("sum of "),
+            '…' => out.push_str("..."),
+            '–' | '—' | '−' => out.push('-'),
+            '‘' | '’' => out.push('\''),
+            '“' | '”' => out.push('"'),
+            '→' => out.push_str("->"),
+            '\u{a0}' | '\u{202f}' => out.push(' '),
+            c => push_escape(&mut out, c),
+        }
+    }
+    out
+}
+
+fn push_escape(out: &mut String, c: char) {
+    write!(out, "\\u{{{:x}}}", u32::from(c)).expect("a String takes all that is written to it");
+}
+
+/// True for control characters and for those that mislead the reader.
+pub(crate) fn acts_on_terminal(c: char) -> bool {
+    c.is_control() || misleads(c)
+}
+
+/// True for characters that are not seen themselves and change how others are read: direction marks,
+/// zero-width characters, tags, variation selectors, and the separators that break lines.
+fn misleads(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Takes the middle out of what is wider than `limit` columns: the ends tell names apart.
+fn cut(text: &str, limit: usize, look: Look) -> String {
+    if text.chars().map(columns).sum::<usize>() <= limit {
+        return text.to_owned();
+    }
+    let ellipsis = look.ellipsis();
+    let room = limit - ellipsis.chars().count();
+    let head = prefix(text.chars(), room.div_ceil(2));
+    let tail: String = prefix(text.chars().rev(), room / 2).chars().rev().collect();
+    format!("{head}{ellipsis}{tail}")
+}
+
+fn prefix(chars: impl Iterator<Item = char>, limit: usize) -> String {
+    let mut used = 0;
+    chars
+        .take_while(|&c| {
+            used += columns(c);
+            used <= limit
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PLAIN: Look = Look { width: 80, color: false, unicode: true };
+    const ASCII: Look = Look { width: 80, color: false, unicode: false };
+
+    #[test]
+    fn ordinary_names_stay_as_they_are() {
+        for ordinary in ["main", "Größe", "スレッド", "std::vector<int, A<int>>::push_back(int&&)", "a b"]
+        {
+            assert_eq!(name(ordinary, PLAIN), ordinary);
+        }
+    }
+
+    #[test]
+    fn hostile_names_are_spelled_out() {
+        assert_eq!(name("\x1b[2Jx\ny", PLAIN), "\\u{1b}[2Jx\\ny");
+        assert_eq!(name("a\u{202e}b\u{2066}c", PLAIN), "a\\u{202e}b\\u{2066}c");
+        assert_eq!(name("\u{9b}31m", PLAIN), "\\u{9b}31m");
+        assert_eq!(name("line\u{2028}break", PLAIN), "line\\u{2028}break");
+    }
+
+    #[test]
+    fn the_middle_goes_first() {
+        let long = name(&format!("begin{}end", "x".repeat(500)), PLAIN);
+        assert_eq!(long.chars().count(), NAME);
+        assert!(long.starts_with("beginx") && long.contains('…') && long.ends_with("xend"), "{long}");
+        assert!(name(&"y".repeat(100), ASCII).contains("y...y"));
+    }
+
+    #[test]
+    fn plain_terminals_get_plain_characters() {
+        assert_eq!(name("3.2 µs × 2", ASCII), "3.2 us x 2");
+        assert_eq!(name("é", ASCII), "\\u{e9}");
+    }
+
+    #[test]
+    fn a_long_word_does_not_take_the_sentence_with_it() {
+        let told = sentence(&format!("lock {} is held in f (a.c:3)", "L".repeat(300)), PLAIN);
+        assert!(told.starts_with("lock LLL") && told.ends_with(" is held in f (a.c:3)"), "{told}");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_dangerous_gets_through(text in any::<String>(), unicode: bool) {
+            let look = Look { unicode, ..PLAIN };
+            for (out, limit) in [(name(&text, look), NAME), (sentence(&text, look), SENTENCE)] {
+                prop_assert!(!out.chars().any(acts_on_terminal), "{out:?}");
+                prop_assert!(out.chars().count() <= limit);
+                prop_assert!(unicode || out.is_ascii(), "{out:?}");
+            }
+        }
+    }
+}

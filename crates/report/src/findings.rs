@@ -1,0 +1,166 @@
+//! The table of findings: what, cost, share or gain, then evidence and hint.
+
+use holdup_analysis::{Diagnosis, Finding, Gain};
+use holdup_model::Nanos;
+
+use crate::lines::{Line, broken_short, wrapped, wrapped_short};
+use crate::look::Ink;
+use crate::numbers::{counted, figure, percent, time};
+use crate::{Look, escape};
+
+/// At most so many findings are told.
+const MOST: usize = 5;
+
+/// The table, in at most `rows` lines where that can be done: the first finding is told in full in any case, the
+/// others with their evidence and hint, by their heading alone, or by their number, as there is room.
+pub(crate) fn table(diagnosis: &Diagnosis, rows: usize, look: Look) -> Vec<Line> {
+    let columns = Columns::of(diagnosis, look);
+    let mut lines = columns.titles();
+    // A line is kept for the number of those that are not told.
+    let mut left = rows.saturating_sub(lines.len() + 1);
+    let mut told: Vec<(Vec<Line>, Vec<Line>)> = Vec::new();
+    for (index, finding) in diagnosis.findings.iter().take(MOST).enumerate() {
+        let heading = columns.heading(index + 1, finding);
+        if index == 0 {
+            let details = details(finding, look);
+            left = left.saturating_sub(heading.len() + details.len());
+            told.push((heading, details));
+        } else if heading.len() <= left {
+            left -= heading.len();
+            told.push((heading, Vec::new()));
+        } else {
+            break;
+        }
+    }
+    for (finding, (_, space)) in diagnosis.findings.iter().zip(&mut told).skip(1) {
+        let details = details(finding, look);
+        if details.len() > left {
+            break;
+        }
+        left -= details.len();
+        *space = details;
+    }
+    let (shown, untold) = diagnosis.findings.split_at(told.len());
+    lines.extend(told.into_iter().flat_map(|(heading, details)| heading.into_iter().chain(details)));
+    if !untold.is_empty() {
+        // What is hardly on the critical path comes last, whatever it costs.
+        let least = shown.iter().map(|finding| finding.cost).min();
+        let are_smaller = untold.iter().all(|finding| Some(finding.cost) <= least);
+        let (one, many) = if are_smaller { ("smaller one", "smaller ones") } else { ("other", "others") };
+        let which = counted(untold.len() as u64, one, many);
+        lines.extend(wrapped(&format!("and {which}: holdup report FILE --json"), 2, Ink::Faint, look));
+    }
+    lines
+}
+
+fn details(finding: &Finding, look: Look) -> Vec<Line> {
+    let facts: Vec<&str> = finding.evidence.iter().chain(&finding.notes).map(String::as_str).collect();
+    [facts.join(" "), finding.hint.clone()]
+        .iter()
+        .filter(|text| !text.is_empty())
+        .flat_map(|text| wrapped_short(&escape::sentence(text, look), 4, Ink::Text, look))
+        .collect()
+}
+
+/// Where the columns of the table end.
+struct Columns<'a> {
+    look: Look,
+    diagnosis: &'a Diagnosis,
+    /// Column at which the costs end.
+    cost_end: usize,
+    /// Column at which the shares end or the gains begin.
+    last: usize,
+    gains: bool,
+}
+
+impl<'a> Columns<'a> {
+    fn of(diagnosis: &'a Diagnosis, look: Look) -> Self {
+        let gains = diagnosis.findings.iter().any(|finding| finding.gain.is_some());
+        let width = look.columns();
+        let (cost_end, last) = match (gains, gain_has_factor(look)) {
+            (true, true) => (width - 40, width - 38),
+            (true, false) => (width - 24, width - 22),
+            (false, _) => (width - 13, width),
+        };
+        Self { look, diagnosis, cost_end, last, gains }
+    }
+
+    fn titles(&self) -> Vec<Line> {
+        let title = Line::indented(2).with("what holds it up", Ink::Faint);
+        if self.look.is_narrow() {
+            return vec![title];
+        }
+        let title = title.right_aligned("costs", self.cost_end, Ink::Faint);
+        vec![if self.gains {
+            title.at_column("mending it gives", self.last, Ink::Faint)
+        } else {
+            title.right_aligned("of the time", self.last, Ink::Faint)
+        }]
+    }
+
+    fn heading(&self, rank: usize, finding: &Finding) -> Vec<Line> {
+        let what = escape::sentence(&finding.what, self.look);
+        let cost = time(finding.cost, self.look);
+        let share = percent(finding.cost.share_of(self.diagnosis.wall));
+        let gain = finding.gain.map(|gain| told_gain(gain, self.diagnosis.wall, self.look));
+        let narrow = self.look.is_narrow();
+        let room = if narrow { self.look.columns() - 2 } else { self.cost_end - 2 - 10 };
+        let mut lines: Vec<Line> = broken_short(&what, room, self.look)
+            .iter()
+            .enumerate()
+            .map(|(index, text)| {
+                let start = if index == 0 {
+                    Line::default().with(&format!("{rank} "), Ink::Kind(finding.kind))
+                } else {
+                    Line::indented(2)
+                };
+                start.with(text, Ink::Strong)
+            })
+            .collect();
+        if lines.is_empty() {
+            lines.push(
+                Line::default().with(&format!("{rank} {}", finding.kind.word()), Ink::Kind(finding.kind)),
+            );
+        }
+        if narrow {
+            let figures = match gain {
+                Some(gain) => format!("costs {cost}; mending it gives {gain}"),
+                None => format!("costs {cost}, {share} of the time"),
+            };
+            lines.extend(wrapped(&figures, 2, Ink::Text, self.look));
+        } else {
+            let first = lines.remove(0).right_aligned(&cost, self.cost_end, Ink::Text);
+            let first = if self.gains {
+                first.at_column(&gain.unwrap_or_else(|| "not known".to_owned()), self.last, Ink::Text)
+            } else {
+                first.right_aligned(&share, self.last, Ink::Text)
+            };
+            lines.insert(0, first);
+        }
+        lines
+    }
+}
+
+fn gain_has_factor(look: Look) -> bool {
+    look.columns() >= 100
+}
+
+/// `4.4 s (3.9 to 4.7), 1.55 times faster`: the gain, its interval, and where there is room the speedup that
+/// it means, wall time / (wall time − gain).
+fn told_gain(gain: Gain, wall: Nanos, look: Look) -> String {
+    let [mid, low, high] = [gain.time, gain.low, gain.high].map(|value| time(value, look));
+    let unit = |text: &str| text.rsplit(' ').next().map(str::to_owned);
+    let bare = |text: &str| text.rsplit_once(' ').map_or(text.to_owned(), |(number, _)| number.to_owned());
+    let mut out = if unit(&low) == unit(&mid) && unit(&high) == unit(&mid) {
+        format!("{mid} ({} to {})", bare(&low), bare(&high))
+    } else {
+        format!("{mid} ({low} to {high})")
+    };
+    let left = wall.saturating_sub(gain.time);
+    if gain_has_factor(look) && left > Nanos::ZERO {
+        let speedup = wall.get() as f64 / left.get() as f64;
+        let speedup = if speedup < 9.995 { format!("{speedup:.2}") } else { figure(speedup) };
+        out.push_str(&format!(", {speedup} times faster"));
+    }
+    out
+}

@@ -1,0 +1,145 @@
+//! Lines of inked text, laid out in columns before any colour code is in them.
+
+use std::fmt::Write;
+
+use textwrap::core::display_width;
+
+use crate::Look;
+use crate::look::Ink;
+
+/// The column at which the text behind a label begins.
+const LABEL: usize = 16;
+
+/// So many columns of text are shown on terminals of any width.
+const ENOUGH: usize = 280;
+
+/// One line: pieces of text with what they mean. The text is already escaped.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Line {
+    spans: Vec<(String, Ink)>,
+}
+
+impl Line {
+    /// A line that is indented by `columns`.
+    pub(crate) fn indented(columns: usize) -> Self {
+        Self::default().with(&" ".repeat(columns), Ink::Text)
+    }
+
+    /// This line with more text at its end.
+    pub(crate) fn with(mut self, text: &str, ink: Ink) -> Self {
+        self.spans.push((text.to_owned(), ink));
+        self
+    }
+
+    /// This line with `text` so that it ends at column `end`, or behind what is there.
+    pub(crate) fn right_aligned(self, text: &str, end: usize, ink: Ink) -> Self {
+        let gap = end.saturating_sub(self.width() + display_width(text)).max(1);
+        self.with(&" ".repeat(gap), Ink::Text).with(text, ink)
+    }
+
+    /// This line with `text` at column `start`, or one column behind what is there.
+    pub(crate) fn at_column(self, text: &str, start: usize, ink: Ink) -> Self {
+        let gap = start.saturating_sub(self.width()).max(1);
+        self.with(&" ".repeat(gap), Ink::Text).with(text, ink)
+    }
+
+    /// Its width in columns.
+    pub(crate) fn width(&self) -> usize {
+        self.spans.iter().map(|(text, _)| display_width(text)).sum()
+    }
+
+    fn plain(&self) -> String {
+        self.spans.iter().map(|(text, _)| text.as_str()).collect()
+    }
+}
+
+/// Text broken into lines, each indented by `indent`.
+pub(crate) fn wrapped(text: &str, indent: usize, ink: Ink, look: Look) -> Vec<Line> {
+    inked(broken(text, look.columns() - indent), indent, ink)
+}
+
+/// As [`wrapped`], but not much longer than a person reads: three lines, or as many as hold [`ENOUGH`] columns.
+/// What is cut off leaves an ellipsis.
+pub(crate) fn wrapped_short(text: &str, indent: usize, ink: Ink, look: Look) -> Vec<Line> {
+    let room = look.columns() - indent;
+    inked(broken_short(text, room, look), indent, ink)
+}
+
+fn inked(lines: Vec<String>, indent: usize, ink: Ink) -> Vec<Line> {
+    lines.iter().map(|line| Line::indented(indent).with(line, ink)).collect()
+}
+
+/// Text broken into pieces of at most `room` columns.
+fn broken(text: &str, room: usize) -> Vec<String> {
+    textwrap::wrap(text, textwrap::Options::new(room)).into_iter().map(|line| line.into_owned()).collect()
+}
+
+/// As [`broken`], cut as in [`wrapped_short`].
+pub(crate) fn broken_short(text: &str, room: usize, look: Look) -> Vec<String> {
+    let most = (ENOUGH / room).max(3);
+    let mut lines = broken(text, room);
+    if lines.len() > most {
+        lines.truncate(most);
+        let last = &mut lines[most - 1];
+        let ellipsis = look.ellipsis();
+        while display_width(last) + display_width(ellipsis) > room {
+            last.pop();
+        }
+        last.push_str(ellipsis);
+    }
+    lines
+}
+
+/// Pieces beside a label (on narrow terminals below it), as many in a line as fit. Without a label they continue
+/// the ones before.
+pub(crate) fn labelled(label: &str, ink: Ink, pieces: Vec<Line>, look: Look) -> Vec<Line> {
+    const GAP: usize = 3;
+    let first = Line::indented(2).with(label, ink);
+    let (indent, mut lines, mut line) = if look.is_narrow() {
+        (4, if label.is_empty() { Vec::new() } else { vec![first] }, Line::indented(4))
+    } else {
+        (LABEL, Vec::new(), first.at_column("", LABEL, Ink::Text))
+    };
+    let mut empty = true;
+    for piece in pieces {
+        let room = look.columns() - indent;
+        if !empty && line.width() + GAP + piece.width() > look.columns() {
+            lines.push(std::mem::replace(&mut line, Line::indented(indent)));
+            empty = true;
+        }
+        if piece.width() > room {
+            for part in broken_short(&piece.plain(), room, look) {
+                if !empty {
+                    lines.push(std::mem::replace(&mut line, Line::indented(indent)));
+                }
+                line = line.with(&part, Ink::Text);
+                empty = false;
+            }
+            continue;
+        }
+        if !empty {
+            line = line.with(&" ".repeat(GAP), Ink::Text);
+        }
+        line.spans.extend(piece.spans);
+        empty = false;
+    }
+    lines.push(line);
+    lines
+}
+
+/// The text of all lines, with colour codes where the look wants them.
+pub(crate) fn painted(lines: &[Line], look: Look) -> String {
+    let mut out = String::new();
+    for line in lines {
+        if look.color {
+            for (text, ink) in &line.spans {
+                let style = ink.style();
+                write!(out, "{style}{text}{style:#}").expect("a String takes all that is written to it");
+            }
+        } else {
+            out.push_str(line.plain().trim_end());
+        }
+        out.push('\n');
+    }
+    out
+}

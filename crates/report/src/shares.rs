@@ -1,0 +1,82 @@
+//! The shares that both faces show, computed in one place.
+
+use holdup_analysis::Diagnosis;
+use holdup_model::{Nanos, Process, Run};
+
+/// The time that recording took in the program's threads, as a share of the CPU time of all threads (where that
+/// is not known for each of them: of the time that they existed). `None` where it was not measured.
+pub(crate) fn perturbation(run: &Run) -> Option<f64> {
+    let threads =
+        || run.processes.iter().flat_map(|process| process.threads.iter().map(move |t| (process, t)));
+    let cpu: Option<Nanos> = threads().map(|(_, thread)| thread.cpu).sum();
+    let lived =
+        || threads().map(|(process, thread)| thread.end.unwrap_or(process.end).since(thread.start)).sum();
+    let whole = cpu.filter(|cpu| *cpu > Nanos::ZERO).unwrap_or_else(lived);
+    run.perturbation.filter(|_| whole > Nanos::ZERO).map(|cost| cost.share_of(whole))
+}
+
+/// How much of their active time threads had a core. `None` where CPU times are not known.
+pub(crate) fn on_core(diagnosis: &Diagnosis) -> Option<f64> {
+    diagnosis.on_cpu_parallelism?;
+    let active: Nanos = diagnosis.threads.iter().map(|times| times.active).sum();
+    let delayed: Nanos = diagnosis.threads.iter().map(|times| times.delayed).sum();
+    (active > Nanos::ZERO).then(|| (1.0 - delayed.share_of(active)).max(0.0))
+}
+
+/// Call stacks that could not be followed to the start of their thread, and all call stacks.
+pub(crate) fn broken_stacks(process: &Process) -> (usize, usize) {
+    (process.sites.iter().filter(|site| site.broken).count(), process.sites.len())
+}
+
+/// Parts of a stack (ns) as whole nanoseconds that still add up to its total: each is rounded, and what
+/// rounding leaves over goes to the parts that it changed most.
+pub(crate) fn whole_nanos(parts: &[f64], total: Nanos) -> Vec<u64> {
+    let mut whole: Vec<u64> = parts.iter().map(|part| part.max(0.0).round() as u64).collect();
+    let left = total.get() as i128 - whole.iter().map(|&part| i128::from(part)).sum::<i128>();
+    // More than a nanosecond a part is no rounding: then the parts are shown as they are.
+    if left.unsigned_abs() as usize > parts.len() {
+        return whole;
+    }
+    let lacks = |index: usize| (parts[index] - parts[index].round()) * left.signum() as f64;
+    let mut order: Vec<usize> = (0..parts.len()).filter(|&index| left > 0 || whole[index] > 0).collect();
+    order.sort_by(|&a, &b| lacks(b).total_cmp(&lacks(a)).then(a.cmp(&b)));
+    for &index in order.iter().take(left.unsigned_abs() as usize) {
+        whole[index] = whole[index].saturating_add_signed(left.signum() as i64);
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn thirds_add_up() {
+        assert_eq!(whole_nanos(&[10.0 / 3.0; 3], Nanos::new(10)).iter().sum::<u64>(), 10);
+        assert_eq!(whole_nanos(&[0.5, 0.5, 0.0], Nanos::new(1)).iter().sum::<u64>(), 1);
+    }
+
+    #[test]
+    fn what_does_not_add_up_is_not_made_to() {
+        assert_eq!(whole_nanos(&[10.0, 20.0], Nanos::new(90)), [10, 20]);
+    }
+
+    proptest! {
+        #[test]
+        fn parts_of_any_size_add_up(
+            weights in prop::collection::vec(0u32..1_000_000, 1..40),
+            total in 1u64..1_000_000_000_000,
+        ) {
+            let sum: f64 = weights.iter().map(|&weight| f64::from(weight)).sum();
+            prop_assume!(sum > 0.0);
+            let parts: Vec<f64> = weights.iter().map(|&w| f64::from(w) / sum * total as f64).collect();
+            let whole = whole_nanos(&parts, Nanos::new(total));
+            prop_assert_eq!(whole.iter().sum::<u64>(), total);
+            for (part, whole) in parts.iter().zip(&whole) {
+                prop_assert!((part - *whole as f64).abs() < 2.0);
+            }
+        }
+    }
+}

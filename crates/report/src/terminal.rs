@@ -1,0 +1,245 @@
+//! The short answer: one screen of text.
+
+use holdup_analysis::Diagnosis;
+use holdup_model::{ExitStatus, Nanos, Process, Run};
+
+use crate::lines::{Line, labelled, painted, wrapped};
+use crate::look::Ink;
+use crate::numbers::{counted, figure, grouped, percent, time};
+use crate::{Look, bar, escape, findings, names, shares, warnings};
+
+/// The lines of a screen that the answer fits in where the terminal is wide enough for a table.
+const SCREEN: usize = 30;
+
+/// From this efficiency on, a run without findings is said to be held up by nothing.
+const GOOD_EFFICIENCY: f64 = 0.9;
+
+/// Two parallelisms that differ by less than this share are shown as one.
+const SAME_PARALLELISM: f64 = 0.03;
+
+/// At most so many other processes and so many warnings have a line of their own.
+const MOST_LISTED: usize = 4;
+
+/// The short answer for a terminal: at most a screen, each line at most [`Look::width`] columns wide, with a
+/// line break at its end. The first diagnosis is told, the others are listed.
+///
+/// # Panics
+/// If a diagnosis is not of this run.
+pub fn render(run: &Run, diagnoses: &[Diagnosis], look: Look) -> String {
+    let told = diagnoses.first().filter(|diagnosis| !run.processes[diagnosis.process].threads.is_empty());
+    let Some(diagnosis) = told else {
+        return painted(&nothing_recorded(run, look), look);
+    };
+    let process = &run.processes[diagnosis.process];
+    let mut head = wrapped(&headline(run, diagnosis, look), 0, Ink::Strong, look);
+    head.extend(single_thread(process, diagnosis, look));
+    if diagnosis.findings.is_empty() {
+        head.extend(no_findings(process, diagnosis, look));
+    }
+    let mut foot = bar::criticality(process, diagnosis, look);
+    foot.extend(environment(run, diagnosis, look));
+    foot.extend(other_processes(run, diagnoses, look));
+    foot.extend(told_warnings(run, look));
+
+    let mut lines = head;
+    if !diagnosis.findings.is_empty() {
+        let rows = SCREEN.saturating_sub(lines.len() + foot.len() + 2);
+        lines.push(Line::default());
+        lines.extend(findings::table(diagnosis, rows, look));
+    }
+    lines.push(Line::default());
+    lines.extend(foot);
+    painted(&lines, look)
+}
+
+fn nothing_recorded(run: &Run, look: Look) -> Vec<Line> {
+    let what = match run.command.first().map(|path| path.rsplit('/').next().unwrap_or(path)) {
+        Some(file) if !file.is_empty() => format!(" of {}", escape::name(file, look)),
+        _ => String::new(),
+    };
+    let mut text = format!("Nothing was recorded{what}, so nothing can be said about its threads.");
+    if let Some(end) = ending(run) {
+        text.push_str(&format!(" It {end}."));
+    }
+    let mut lines = wrapped(&text, 0, Ink::Strong, look);
+    let reasons = told_warnings(run, look);
+    if reasons.is_empty() {
+        let way_out = "No reason was recorded. `holdup doctor` says what this machine allows.";
+        lines.extend(wrapped(&escape::sentence(way_out, look), 0, Ink::Text, look));
+    }
+    lines.extend(reasons);
+    lines
+}
+
+fn headline(run: &Run, diagnosis: &Diagnosis, look: Look) -> String {
+    let process = &run.processes[diagnosis.process];
+    let program = names::program(process, look);
+    let who = match run.processes.len() {
+        0 | 1 => program,
+        many => {
+            format!("{program} (pid {}), the busiest of {} processes,", process.pid, grouped(many as u64))
+        }
+    };
+    let (workers, all) = (diagnosis.workers as usize, process.threads.len());
+    let mut threads = counted(all as u64, "thread", "threads");
+    if workers != all && workers > 0 {
+        threads.push_str(&format!(" ({} at work at once)", grouped(workers as u64)));
+    }
+    let cores = match diagnosis.cores {
+        0 => String::new(),
+        cores => format!(" on {}", counted(u64::from(cores), "core", "cores")),
+    };
+    let mut text = format!("{who} ran {} with {threads}{cores}", time(diagnosis.wall, look));
+    if all > 1 {
+        text.push_str(&format!(
+            "; {} of them were active on average{} (efficiency {})",
+            figure(diagnosis.parallelism),
+            on_cores(diagnosis).unwrap_or_default(),
+            percent(diagnosis.efficiency)
+        ));
+    }
+    text.push('.');
+    if let Some(end) = ending(run) {
+        text.push_str(&format!(" The command {end}."));
+    }
+    text
+}
+
+/// The parallelism by CPU time, where that is another one.
+fn on_cores(diagnosis: &Diagnosis) -> Option<String> {
+    let on_cpu = diagnosis.on_cpu_parallelism?;
+    let differs = (diagnosis.parallelism - on_cpu).abs() > SAME_PARALLELISM * diagnosis.parallelism;
+    (differs && figure(on_cpu) != figure(diagnosis.parallelism))
+        .then(|| format!(", {} on a core", figure(on_cpu)))
+}
+
+/// How the command ended, where that is worth a word.
+fn ending(run: &Run) -> Option<String> {
+    match run.exit {
+        Some(ExitStatus::Code(0)) => None,
+        Some(ExitStatus::Code(code)) => Some(format!("ended with status {code}")),
+        Some(ExitStatus::Signal(signal)) => Some(format!("was killed by signal {signal}")),
+        None => Some("had not ended when the recording stopped".to_owned()),
+    }
+}
+
+fn single_thread(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
+    if process.threads.len() > 1 {
+        return Vec::new();
+    }
+    let active = diagnosis.parallelism.min(1.0);
+    let text = format!(
+        "It never had a second thread, so no thread can have held up another; its one thread was active {} of the time.",
+        percent(active)
+    );
+    wrapped(&text, 0, Ink::Text, look)
+}
+
+/// The honest sentence where there is no finding.
+fn no_findings(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
+    if process.threads.len() <= 1 {
+        return Vec::new();
+    }
+    let of = match diagnosis.workers {
+        0 => String::new(),
+        workers => format!(" of {workers}"),
+    };
+    let cores = u64::from(diagnosis.cores);
+    let active = figure(diagnosis.on_cpu_parallelism.unwrap_or(f64::MAX).min(diagnosis.parallelism));
+    let on = if cores > 0 { format!(", on {}", counted(cores, "core", "cores")) } else { String::new() };
+    let good = diagnosis.efficiency >= GOOD_EFFICIENCY;
+    let verdict = if good {
+        format!("Nothing holds it up: {active} threads were active on average{of}{on}.")
+    } else {
+        format!(
+            "No cause was found that is large enough to name, though only {active} threads were active on average{of}{on}; {} of the time has no known cause.",
+            percent(diagnosis.cost_identity.unexplained.share_of(diagnosis.wall))
+        )
+    };
+    let mut parts: Vec<_> =
+        diagnosis.cost_identity.parts.iter().filter(|(_, cost)| *cost > Nanos::ZERO).collect();
+    parts.sort_by_key(|(kind, cost)| (std::cmp::Reverse(*cost), *kind));
+    let losses: Vec<String> = parts
+        .iter()
+        .take(MOST_LISTED)
+        .map(|(kind, cost)| format!("{} {}", kind.word(), percent(cost.share_of(diagnosis.wall))))
+        .collect();
+    let lost = match (losses.is_empty(), good) {
+        (true, _) => "no thread lost time to any of them".to_owned(),
+        (false, true) => format!("the largest losses are small: {}", losses.join(", ")),
+        (false, false) => format!("the largest losses are {}", losses.join(", ")),
+    };
+    let checked = format!(
+        "Checked: waits for locks, barriers, condition variables, semaphores and joins, serial phases, late starts, I/O, sleep, wake-ups and cores; {lost}. Not seen from here: caches and memory."
+    );
+    let mut lines = wrapped(&verdict, 0, Ink::Strong, look);
+    lines.extend(wrapped(&checked, 0, Ink::Text, look));
+    lines
+}
+
+fn environment(run: &Run, diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
+    let mut pieces = Vec::new();
+    if diagnosis.cores > 0 && diagnosis.workers > diagnosis.cores {
+        let cores = counted(u64::from(diagnosis.cores), "core", "cores");
+        pieces.push(format!("{} threads at work on {cores}", grouped(u64::from(diagnosis.workers))));
+    }
+    pieces.push(match shares::on_core(diagnosis) {
+        Some(share) => format!("active threads had a core {} of the time", percent(share)),
+        None => "time without a core is not known".to_owned(),
+    });
+    pieces.push(match shares::perturbation(run) {
+        Some(share) => format!("recording cost {}", percent(share)),
+        None => "recording cost not measured".to_owned(),
+    });
+    let pieces = pieces.iter().map(|text| Line::default().with(text, Ink::Text)).collect();
+    labelled("environment", Ink::Faint, pieces, look)
+}
+
+fn other_processes(run: &Run, diagnoses: &[Diagnosis], look: Look) -> Vec<Line> {
+    let others = &diagnoses[1..];
+    let all = run.processes.len().max(diagnoses.len()) - 1;
+    let mut lines = Vec::new();
+    for (index, diagnosis) in others.iter().take(MOST_LISTED).enumerate() {
+        let process = &run.processes[diagnosis.process];
+        let mut text = format!(
+            "{} (pid {})  {}",
+            names::program(process, look),
+            process.pid,
+            time(diagnosis.wall, look)
+        );
+        text.push_str(&match process.threads.len() {
+            0 => ", not recorded".to_owned(),
+            1 => ", 1 thread".to_owned(),
+            many => format!(", {} threads, {} active", grouped(many as u64), figure(diagnosis.parallelism)),
+        });
+        if let Some(finding) = diagnosis.findings.first() {
+            text.push_str(&format!("; {} {}", finding.kind.word(), time(finding.cost, look)));
+        }
+        let label = if index == 0 { "also ran" } else { "" };
+        lines.extend(labelled(label, Ink::Faint, vec![Line::default().with(&text, Ink::Text)], look));
+    }
+    let shown = others.len().min(MOST_LISTED);
+    if let Some(more @ 1..) = all.checked_sub(shown) {
+        let label = if shown == 0 { "also ran" } else { "" };
+        let text = format!("{}{} more", if shown == 0 { "" } else { "and " }, grouped(more as u64));
+        lines.extend(labelled(label, Ink::Faint, vec![Line::default().with(&text, Ink::Text)], look));
+    }
+    lines
+}
+
+fn told_warnings(run: &Run, look: Look) -> Vec<Line> {
+    let sentences = warnings::sentences(run);
+    let mut lines: Vec<Line> = sentences
+        .iter()
+        .take(MOST_LISTED)
+        .flat_map(|text| {
+            let piece = Line::default().with(&escape::sentence(text, look), Ink::Text);
+            labelled("warning", Ink::Warning, vec![piece], look)
+        })
+        .collect();
+    if let Some(more @ 1..) = sentences.len().checked_sub(MOST_LISTED) {
+        let text = format!("and {}: holdup report FILE --json", counted(more as u64, "more", "more"));
+        lines.extend(labelled("warning", Ink::Warning, vec![Line::default().with(&text, Ink::Text)], look));
+    }
+    lines
+}

@@ -1,0 +1,81 @@
+//! What the reader of an answer must know about its data: one sentence each, for every face.
+
+use holdup_model::{LostEvents, Run};
+
+use crate::numbers::{counted, grouped, percent};
+use crate::shares;
+
+/// Broken call stacks up to this share go without a warning; JSON has their number in any case.
+const BROKEN_STACKS: f64 = 0.01;
+
+/// What a run's processes lost, together.
+pub(crate) fn lost(run: &Run) -> LostEvents {
+    run.processes.iter().map(|process| process.lost).fold(LostEvents::default(), |sum, lost| LostEvents {
+        events: sum.events + lost.events,
+        in_signals: sum.in_signals + lost.in_signals,
+        threads: sum.threads + lost.threads,
+        uses: sum.uses + lost.uses,
+        damaged_bytes: sum.damaged_bytes + lost.damaged_bytes,
+    })
+}
+
+/// All warnings, the gravest first: losses, processes that were not seen, what the reader of the recording
+/// said, broken stacks. Names in them are as the program gave them.
+pub(crate) fn sentences(run: &Run) -> Vec<String> {
+    let lost = lost(run);
+    let mut out = Vec::new();
+    if lost.events > 0 {
+        out.push(format!(
+            "{} lost for want of room: waits may be missing and costs too low. Record a shorter part of the run.",
+            counted(lost.events, "event was", "events were")
+        ));
+    }
+    if lost.threads > 0 {
+        out.push(format!(
+            "{} not recorded for want of room: what they did, and who waited for them, is missing.",
+            counted(lost.threads, "thread was", "threads were")
+        ));
+    }
+    if lost.damaged_bytes > 0 {
+        out.push(format!(
+            "{} or cut off in the recording: what was there is missing, the rest is told.",
+            counted(lost.damaged_bytes, "byte is damaged", "bytes are damaged")
+        ));
+    }
+    out.extend(unseen(run));
+    out.extend(run.warnings.iter().cloned());
+    if lost.in_signals > 0 {
+        out.push(format!(
+            "{} in signal handlers not recorded, because they interrupted the recording of another.",
+            counted(lost.in_signals, "event was", "events were")
+        ));
+    }
+    if lost.uses > 0 {
+        out.push(format!(
+            "{} of locks could not be told apart: acquisition counts are too low.",
+            counted(lost.uses, "use", "uses")
+        ));
+    }
+    let (broken, stacks) = run
+        .processes
+        .iter()
+        .map(shares::broken_stacks)
+        .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    if broken as f64 > BROKEN_STACKS * stacks as f64 {
+        out.push(format!(
+            "{} of the call stacks could not be followed to their start: places in the code may be missing.",
+            percent(broken as f64 / stacks as f64)
+        ));
+    }
+    out
+}
+
+/// Processes that were not recorded: the first ones by their sentences, the others by their number.
+fn unseen(run: &Run) -> Vec<String> {
+    const TOLD: usize = 2;
+    let mut out: Vec<String> = run.unseen.iter().take(TOLD).cloned().collect();
+    if let Some(more @ 1..) = run.unseen.len().checked_sub(TOLD) {
+        out.push(format!("And {} more processes could not be recorded.", grouped(more as u64)));
+    }
+    out
+}

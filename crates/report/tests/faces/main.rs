@@ -1,0 +1,7 @@
+//! Both faces of a report, on built examples.
+
+mod examples;
+mod json;
+mod properties;
+mod recorded;
+mod terminal;

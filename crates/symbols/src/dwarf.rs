@@ -1,0 +1,152 @@
+//! Lines and inlined calls from DWARF, with the files that DWARF may be spread over.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
+use gimli::{AbbreviationsCacheStrategy, Dwarf, DwarfPackage, EndianReader, Reader as _, RunTimeEndian};
+
+use crate::bytes::Bytes;
+use crate::demangle::{demangle, shortened};
+use crate::elf::Elf;
+use crate::search::directories_of;
+
+pub(crate) type Reader = EndianReader<RunTimeEndian, Bytes>;
+
+/// Deeper nests of inlined calls than this are cut: no compiler makes them, a damaged file may.
+const MAX_INLINED: usize = 256;
+
+/// The debug information of one module.
+pub(crate) struct DebugInfo {
+    context: Context<Reader>,
+    dwarf: Arc<Dwarf<Reader>>,
+    package: Option<DwarfPackage<Reader>>,
+    /// Where split DWARF files may lie, apart from where they were compiled.
+    directories: Vec<PathBuf>,
+}
+
+/// One function at an address, as DWARF tells it.
+pub(crate) struct Place {
+    pub(crate) function: Option<String>,
+    /// Whether the function's name is the linker's, and so tells class and namespace.
+    pub(crate) has_linkage_name: bool,
+    pub(crate) file: Option<String>,
+    pub(crate) line: Option<u32>,
+}
+
+impl DebugInfo {
+    /// Prepares the debug information in `debug`, which belongs to the module at `module`.
+    ///
+    /// Reads the unit headers; everything else is read when an address falls into it.
+    pub(crate) fn open(module: &Path, debug: &Elf, supplementary: Option<&Elf>) -> Option<Self> {
+        if !debug.has_section(".debug_info") && !debug.has_section(".zdebug_info") {
+            return None;
+        }
+        let mut dwarf = Dwarf::load(|id| section(debug, id.name())).ok()?;
+        if let Some(supplementary) = supplementary {
+            dwarf.load_sup(|id| section(supplementary, id.name())).ok()?;
+        }
+        dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
+        let dwarf = Arc::new(dwarf);
+        let context = Context::from_arc_dwarf(dwarf.clone()).ok()?;
+        let package = package(module, debug);
+        Some(Self { context, dwarf, package, directories: directories_of(module) })
+    }
+
+    pub(crate) fn dwarf(&self) -> &Dwarf<Reader> {
+        &self.dwarf
+    }
+
+    /// The functions at an address (as the file states it), innermost first. Empty if DWARF does not say.
+    pub(crate) fn places(&self, address: u64) -> Vec<Place> {
+        // addr2line looks one address ahead.
+        if address == u64::MAX {
+            return Vec::new();
+        }
+        let mut lookup = self.context.find_frames(address);
+        let frames = loop {
+            lookup = match lookup {
+                LookupResult::Output(frames) => break frames,
+                LookupResult::Load { load, continuation } => continuation.resume(self.split(&load)),
+            };
+        };
+        let mut places = Vec::new();
+        let Ok(mut frames) = frames else { return places };
+        while let Ok(Some(frame)) = frames.next() {
+            let raw = frame.function.as_ref().and_then(|function| function.raw_name().ok());
+            let location = frame.location;
+            places.push(Place {
+                has_linkage_name: raw
+                    .as_ref()
+                    .is_some_and(|raw| raw.starts_with("_Z") || raw.starts_with("_R")),
+                function: raw.map(|raw| demangle(&raw)).filter(|name| !name.is_empty()),
+                file: location.as_ref().and_then(|at| at.file).map(|file| shortened(file).to_owned()),
+                line: location.and_then(|at| at.line).filter(|line| *line > 0),
+            });
+            if places.len() == MAX_INLINED {
+                break;
+            }
+        }
+        places
+    }
+
+    /// The split part of a unit: from the package, or the object file's `.dwo` where it was compiled or beside us.
+    fn split(&self, load: &SplitDwarfLoad<Reader>) -> Option<Arc<Dwarf<Reader>>> {
+        if let Some(package) = &self.package
+            && let Ok(Some(unit)) = package.find_cu(load.dwo_id, &load.parent)
+        {
+            return Some(Arc::new(unit));
+        }
+        let name = load.path.as_ref()?.to_slice().ok()?;
+        let name = Path::new(OsStr::from_bytes(&name));
+        let mut candidates = Vec::new();
+        if let Some(Ok(directory)) = load.comp_dir.as_ref().map(Reader::to_slice) {
+            candidates.push(Path::new(OsStr::from_bytes(&directory)).join(name));
+        }
+        for directory in &self.directories {
+            candidates.push(directory.join(name));
+            candidates.extend(name.file_name().map(|file| directory.join(file)));
+        }
+        candidates.iter().find_map(|path| {
+            let elf = Elf::open(path).ok()?;
+            let mut dwarf = Dwarf::load(|id| match id.dwo_name() {
+                Some(name) => section(&elf, name),
+                None => Ok(reader(&elf, None)),
+            })
+            .ok()?;
+            let header = dwarf.units().next().ok()??;
+            let unit = dwarf.unit(header).ok()?;
+            if unit.dwo_id != Some(load.dwo_id) {
+                return None;
+            }
+            dwarf.make_dwo(&load.parent);
+            Some(Arc::new(dwarf))
+        })
+    }
+}
+
+/// `app.dwp` beside `app`.
+fn package(module: &Path, debug: &Elf) -> Option<DwarfPackage<Reader>> {
+    let file_name = module.file_name()?;
+    let elf = directories_of(module).iter().find_map(|directory| {
+        let mut name = file_name.to_owned();
+        name.push(".dwp");
+        Elf::open(&directory.join(name)).ok()
+    })?;
+    let load = |id: gimli::SectionId| match id.dwo_name() {
+        Some(name) => section(&elf, name),
+        None => Ok(reader(&elf, None)),
+    };
+    DwarfPackage::load(load, reader(debug, None)).ok()
+}
+
+fn section(elf: &Elf, name: &str) -> Result<Reader, gimli::Error> {
+    Ok(reader(elf, elf.section(name)))
+}
+
+fn reader(elf: &Elf, bytes: Option<Bytes>) -> Reader {
+    let endian = if elf.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+    EndianReader::new(bytes.unwrap_or_default(), endian)
+}

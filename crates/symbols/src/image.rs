@@ -1,0 +1,72 @@
+//! Everything that the files of one module tell, read when it is first asked for.
+
+use std::path::PathBuf;
+
+use crate::dwarf::DebugInfo;
+use crate::elf::Elf;
+use crate::module::Module;
+use crate::search::Options;
+use crate::symbol_table::SymbolTable;
+use crate::variable::Variables;
+
+/// The opened and parsed files of a module.
+pub(crate) struct Image {
+    pub(crate) symbols: SymbolTable,
+    pub(crate) debug: Option<DebugInfo>,
+    /// The separate file, for what the module's own file lacks.
+    pub(crate) separate: Option<Elf>,
+    variables: Option<Variables>,
+}
+
+/// A module that was looked at and has nothing better than its exported symbols.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingNames {
+    /// The module's file.
+    pub module: PathBuf,
+    /// What to do about it, as one sentence.
+    pub hint: String,
+}
+
+impl Image {
+    pub(crate) fn open(module: &Module, own: &Elf, options: &Options) -> Self {
+        let separate = if own.has_section(".debug_info") || own.has_section(".zdebug_info") {
+            None
+        } else {
+            options.debug_file(&module.path, own)
+        };
+        let (debug_path, debug_elf) = match &separate {
+            Some((path, elf)) => (path.as_path(), elf),
+            None => (module.path.as_path(), own),
+        };
+        let supplementary = options.supplementary(debug_path, debug_elf);
+        let debug = DebugInfo::open(&module.path, debug_elf, supplementary.as_ref());
+        let separate = separate.map(|(_, elf)| elf);
+        let mut files = vec![own.clone()];
+        files.extend(separate.clone());
+        files.extend(own.miniature());
+        Self { symbols: SymbolTable::read(files), debug, separate, variables: None }
+    }
+
+    pub(crate) fn lacks_names(&self) -> bool {
+        self.debug.is_none() && !self.symbols.complete
+    }
+
+    /// The variables that DWARF describes; read at the first call.
+    pub(crate) fn variables(&mut self) -> Option<(&Variables, &DebugInfo)> {
+        let debug = self.debug.as_ref()?;
+        let variables = self.variables.get_or_insert_with(|| Variables::read(debug.dwarf()));
+        Some((variables, debug))
+    }
+}
+
+impl MissingNames {
+    pub(crate) fn of(module: &Module) -> Self {
+        let from_package = module.path.starts_with("/usr") || module.path.starts_with("/lib");
+        let hint = if from_package {
+            format!("{}: install its -dbgsym package", module.file_name())
+        } else {
+            format!("{}: compile it with -g, and do not strip it", module.file_name())
+        };
+        Self { module: module.path.clone(), hint }
+    }
+}

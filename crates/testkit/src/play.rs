@@ -1,0 +1,299 @@
+//! Performing a script in virtual time.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+use holdup_model::{
+    Block, Call, Hold, Mode, Nanos, ObjectId, ObjectKind, Outcome, Process, SiteId, ThreadId, Time, Wait,
+    Wake, WakeCount,
+};
+
+use crate::{Op, QueueId, Script};
+
+#[derive(Default)]
+struct LockState {
+    owner: Option<ThreadId>,
+    since: u64,
+    site: Option<SiteId>,
+}
+
+/// A thread that waits: since when, where, and its CPU time.
+struct Waiter {
+    thread: ThreadId,
+    begin: u64,
+    site: SiteId,
+    owner: Option<ThreadId>,
+}
+
+struct Player {
+    process: Process,
+    ops: Vec<Vec<Op>>,
+    next: Vec<usize>,
+    cpu: Vec<u64>,
+    ended: Vec<bool>,
+    started: Vec<bool>,
+    latency: u64,
+    now: u64,
+    events: BinaryHeap<Reverse<(u64, u64, ThreadId)>>,
+    sequence: u64,
+    locks: BTreeMap<ObjectId, LockState>,
+    values: BTreeMap<ObjectId, u32>,
+    lengths: Vec<usize>,
+    waiting: BTreeMap<ObjectId, VecDeque<Waiter>>,
+}
+
+impl Script {
+    /// Performs the program, and gives its recording. Each thread has a core for itself. The process ends with
+    /// its last thread; threads that wait for ever then (a deadlock) have open waits.
+    pub fn play(&self) -> Process {
+        let threads = self.ops.len();
+        let mut player = Player {
+            process: self.process.clone(),
+            ops: self.ops.clone(),
+            next: vec![0; threads],
+            cpu: vec![0; threads],
+            ended: vec![false; threads],
+            started: vec![false; threads],
+            latency: self.latency,
+            now: 0,
+            events: BinaryHeap::new(),
+            sequence: 0,
+            locks: BTreeMap::new(),
+            values: self.values.iter().copied().collect(),
+            lengths: vec![0; self.queues.len()],
+            waiting: BTreeMap::new(),
+        };
+        player.started[0] = true;
+        player.go_on(ThreadId::new(0), 0);
+        while let Some(Reverse((time, _, thread))) = player.events.pop() {
+            player.now = time;
+            while player.perform(self, thread) {}
+        }
+        player.finish()
+    }
+}
+
+impl Player {
+    fn go_on(&mut self, thread: ThreadId, at: u64) {
+        self.sequence += 1;
+        self.events.push(Reverse((at, self.sequence, thread)));
+    }
+
+    /// Does the next thing of this thread; true if it can do another one at once.
+    fn perform(&mut self, script: &Script, thread: ThreadId) -> bool {
+        let index = thread.index();
+        let Some(&op) = self.ops[index].get(self.next[index]) else {
+            self.end(thread);
+            return false;
+        };
+        self.next[index] += 1;
+        match op {
+            Op::Work(length) => {
+                self.cpu[index] += length;
+                self.go_on(thread, self.now + length);
+                false
+            }
+            Op::Lock(object, site) => self.lock(thread, object, site),
+            Op::Unlock(object) => {
+                self.unlock(thread, object);
+                true
+            }
+            Op::Meet(object, site) => {
+                self.meet(thread, object, site);
+                false
+            }
+            Op::Take(object, site) => {
+                let value = self.values.entry(object).or_default();
+                if *value > 0 {
+                    *value -= 1;
+                    return true;
+                }
+                self.wait(thread, object, site, None)
+            }
+            Op::Post(object, site) => {
+                self.wake(thread, object, site);
+                if !self.release(object) {
+                    *self.values.entry(object).or_default() += 1;
+                }
+                true
+            }
+            Op::Put(queue, site) => self.put(script, thread, queue, site),
+            Op::Get(queue, site) => self.get(script, thread, queue, site),
+            Op::Read(length, site) => self.block(thread, Call::Read, length, site),
+            Op::Sleep(length, site) => self.block(thread, Call::Sleep, length, site),
+            Op::Start(started) => {
+                self.started[started.index()] = true;
+                self.process.threads[started.index()].start = Time::from_nanos(self.now);
+                self.process.threads[started.index()].parent = Some(thread);
+                self.go_on(started, self.now);
+                true
+            }
+            Op::Join(joined, site) => {
+                self.ended[joined.index()] || self.wait(thread, self.end_of(joined), site, None)
+            }
+        }
+    }
+
+    fn end_of(&self, thread: ThreadId) -> ObjectId {
+        let index = self
+            .process
+            .objects
+            .iter()
+            .position(|object| object.kind == ObjectKind::ThreadEnd && object.thread == Some(thread))
+            .expect("each thread of a script has its end");
+        ObjectId::new(index as u32)
+    }
+
+    fn end(&mut self, thread: ThreadId) {
+        self.ended[thread.index()] = true;
+        self.process.threads[thread.index()].end = Some(Time::from_nanos(self.now));
+        if thread.index() > 0 {
+            let end = self.end_of(thread);
+            while self.release(end) {}
+        }
+    }
+
+    fn wait(&mut self, thread: ThreadId, object: ObjectId, site: SiteId, owner: Option<ThreadId>) -> bool {
+        self.waiting.entry(object).or_default().push_back(Waiter { thread, begin: self.now, site, owner });
+        false
+    }
+
+    /// Lets the first waiter go on; false if there is none.
+    fn release(&mut self, object: ObjectId) -> bool {
+        let Some(waiter) = self.waiting.get_mut(&object).and_then(VecDeque::pop_front) else { return false };
+        self.record(&waiter, object, self.now + self.latency, Outcome::Granted);
+        self.go_on(waiter.thread, self.now + self.latency);
+        true
+    }
+
+    fn record(&mut self, waiter: &Waiter, object: ObjectId, end: u64, outcome: Outcome) {
+        let cpu = Nanos::new(self.cpu[waiter.thread.index()]);
+        self.process.waits.push(Wait {
+            thread: waiter.thread,
+            begin: Time::from_nanos(waiter.begin),
+            end: Time::from_nanos(end),
+            object,
+            site: Some(waiter.site),
+            mode: Mode::Exclusive,
+            outcome,
+            owner: waiter.owner,
+            mutex: None,
+            cpu_begin: Some(cpu),
+            cpu_end: Some(cpu),
+        });
+    }
+
+    fn lock(&mut self, thread: ThreadId, object: ObjectId, site: SiteId) -> bool {
+        let state = self.locks.entry(object).or_default();
+        match state.owner {
+            None => {
+                *state = LockState { owner: Some(thread), since: self.now, site: Some(site) };
+                true
+            }
+            owner => self.wait(thread, object, site, owner),
+        }
+    }
+
+    fn unlock(&mut self, thread: ThreadId, object: ObjectId) {
+        let state = self.locks.entry(object).or_default();
+        assert_eq!(state.owner, Some(thread), "a script may unlock only what its thread has locked");
+        let next =
+            self.waiting.get(&object).and_then(VecDeque::front).map(|waiter| (waiter.thread, waiter.site));
+        self.process.holds.push(Hold {
+            thread,
+            begin: Some(Time::from_nanos(state.since)),
+            end: Time::from_nanos(self.now),
+            object,
+            acquired_at: state.site,
+            released_at: None,
+            waited_for: next.is_some(),
+            mode: Mode::Exclusive,
+        });
+        *state = LockState {
+            owner: next.map(|(thread, _)| thread),
+            since: self.now + self.latency,
+            site: next.map(|(_, site)| site),
+        };
+        self.release(object);
+    }
+
+    fn meet(&mut self, thread: ThreadId, object: ObjectId, site: SiteId) {
+        let parties = self.process.object(object).parties.unwrap_or(1) as usize;
+        self.wait(thread, object, site, None);
+        if self.waiting[&object].len() < parties {
+            return;
+        }
+        // The last one does not sleep, so nobody has to wake it.
+        if let Some(last) = self.waiting.get_mut(&object).and_then(VecDeque::pop_back) {
+            self.record(&last, object, self.now, Outcome::Granted);
+            self.go_on(last.thread, self.now);
+        }
+        while self.release(object) {}
+    }
+
+    fn wake(&mut self, thread: ThreadId, object: ObjectId, site: SiteId) {
+        self.process.wakes.push(Wake {
+            thread,
+            time: Time::from_nanos(self.now),
+            object,
+            site: Some(site),
+            count: WakeCount::AtMost(1),
+        });
+    }
+
+    fn put(&mut self, script: &Script, thread: ThreadId, queue: QueueId, site: SiteId) -> bool {
+        let bounded = &script.queues[queue.0];
+        if self.lengths[queue.0] == bounded.capacity {
+            self.next[thread.index()] -= 1;
+            return self.wait(thread, bounded.not_full, site, None);
+        }
+        self.lengths[queue.0] += 1;
+        self.wake(thread, bounded.not_empty, site);
+        self.release(bounded.not_empty);
+        true
+    }
+
+    fn get(&mut self, script: &Script, thread: ThreadId, queue: QueueId, site: SiteId) -> bool {
+        let bounded = &script.queues[queue.0];
+        if self.lengths[queue.0] == 0 {
+            self.next[thread.index()] -= 1;
+            return self.wait(thread, bounded.not_empty, site, None);
+        }
+        self.lengths[queue.0] -= 1;
+        self.wake(thread, bounded.not_full, site);
+        self.release(bounded.not_full);
+        true
+    }
+
+    fn block(&mut self, thread: ThreadId, call: Call, length: u64, site: SiteId) -> bool {
+        let cpu = Some(Nanos::new(self.cpu[thread.index()]));
+        self.process.blocks.push(Block {
+            thread,
+            begin: Time::from_nanos(self.now),
+            end: Time::from_nanos(self.now + length),
+            call,
+            site: Some(site),
+            cpu_begin: cpu,
+            cpu_end: cpu,
+        });
+        self.go_on(thread, self.now + length);
+        false
+    }
+
+    fn finish(mut self) -> Process {
+        self.process.end = Time::from_nanos(self.now);
+        for (object, waiters) in std::mem::take(&mut self.waiting) {
+            for waiter in waiters {
+                self.record(&waiter, object, self.now, Outcome::Open);
+            }
+        }
+        for (index, thread) in self.process.threads.iter_mut().enumerate() {
+            thread.cpu = Some(Nanos::new(self.cpu[index]));
+            if !self.started[index] {
+                thread.start = Time::from_nanos(self.now);
+                thread.end = Some(thread.start);
+            }
+        }
+        self.process
+    }
+}

@@ -1,0 +1,12 @@
+//! How observations leave a measured program.
+//!
+//! The injected libraries write [`wire`] records, plain little-endian words, into chunks of a file in memory that
+//! they share with the recorder; [`shared`] describes that file. The recorder copies chunks to disk as they are,
+//! so the wire format is also what a recording holds: the `recording` crate reads it back.
+//!
+//! This crate is linked into measured programs: no heap, no lock, no dependency.
+
+#![no_std]
+
+pub mod shared;
+pub mod wire;

@@ -1,0 +1,385 @@
+//! The memory that measured programs and the recorder share.
+//!
+//! A session has one directory. In it lie the file `session` ([`Session`], one page) and a file `p0`, `p1`, … for
+//! each process ([`Header`]). The recorder makes process files ahead of need and reserves every page before a
+//! program can see it: writing to a page that a full disk cannot back would kill the program with SIGBUS. A
+//! process takes the next file by raising [`Session::claimed`], which must stay below [`Session::made`].
+//!
+//! A process file is laid out as
+//!
+//! | from | what |
+//! |---|---|
+//! | 0 | [`Header`], one page |
+//! | [`USES_OFFSET`] | [`USES`] × [`SharedUse`]: counts that no longer fit into a thread's own table |
+//! | [`SLOTS_OFFSET`] | [`SLOTS`] × [`Slot`], one page for each live thread |
+//! | [`CHUNKS_OFFSET`] | [`CHUNKS`] × [`Chunk`]: where records are written |
+//!
+//! Slots and chunks that are free, and chunks that are full, are linked in stacks: a head word of tag (upper 32
+//! bits, raised at each change) and index + 1 (lower 32 bits; 0 for none). The recorder puts only reserved pages
+//! on the free stacks, so a program that takes one can write to all of it.
+//!
+//! Everything here can be scribbled over by a faulty program: the recorder checks each index it reads.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// The first word of a session file.
+pub const SESSION_MAGIC: u64 = u64::from_le_bytes(*b"hldpsess");
+/// The first word of a process file.
+pub const PROCESS_MAGIC: u64 = u64::from_le_bytes(*b"hldpproc");
+/// The version of this layout and of the wire format.
+pub const VERSION: u32 = 1;
+
+/// The environment variable that names the session's directory.
+pub const SESSION_VARIABLE: &str = "HOLDUP_SESSION";
+
+const PAGE: usize = 4096;
+/// Bytes of a slot.
+pub const SLOT_SIZE: usize = PAGE;
+/// Bytes of a chunk, its head included.
+pub const CHUNK_SIZE: usize = 32 * 1024;
+/// Words of records in a chunk.
+pub const CHUNK_WORDS: usize = (CHUNK_SIZE - 64) / 8;
+/// Slots in a process file: threads alive at one time.
+pub const SLOTS: usize = 4096;
+/// Chunks in a process file: 64 MiB.
+pub const CHUNKS: usize = 2048;
+/// Entries of the process's table of lock uses.
+pub const USES: usize = 4096;
+/// Where that table lies.
+pub const USES_OFFSET: usize = PAGE;
+/// Where the slots lie.
+pub const SLOTS_OFFSET: usize = USES_OFFSET + USES * size_of::<SharedUse>();
+/// Where the chunks lie.
+pub const CHUNKS_OFFSET: usize = SLOTS_OFFSET + SLOTS * SLOT_SIZE;
+/// The length of a process file.
+pub const PROCESS_FILE_SIZE: usize = CHUNKS_OFFSET + CHUNKS * CHUNK_SIZE;
+
+/// Set in [`Session::flags`]: time and record every hold.
+pub const HOLDS_ALL: u32 = 1;
+/// Set in [`Session::flags`]: leave arguments out of the recording.
+pub const NO_ARGUMENTS: u32 = 2;
+/// Set in [`Session::flags`]: the clock is CLOCK_MONOTONIC in ns, not the processor's counter.
+pub const MONOTONIC_CLOCK: u32 = 4;
+
+/// Why a process was not recorded: indices into [`Session::refused`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum Refusal {
+    /// No process file was ready.
+    NoFile = 0,
+    /// A process file could not be opened.
+    Open = 1,
+    /// A process file could not be mapped.
+    Map = 2,
+    /// Address space is limited so much that the recording's own would be felt.
+    AddressSpace = 3,
+    /// The library is of another version than the recorder.
+    Version = 4,
+    /// An executed program is one that the library must not enter.
+    Program = 5,
+}
+
+/// How many [`Refusal`]s there are.
+pub const REFUSALS: usize = 6;
+
+/// The first page of a session.
+#[repr(C)]
+pub struct Session {
+    /// [`SESSION_MAGIC`].
+    pub magic: u64,
+    /// [`VERSION`].
+    pub version: u32,
+    /// [`HOLDS_ALL`] and the other flags.
+    pub flags: u32,
+    /// Raised, and woken as a futex, when the recorder has something to do.
+    pub doorbell: AtomicU32,
+    /// 1 while the recorder sleeps on the doorbell.
+    pub recorder_waits: AtomicU32,
+    /// How many process files have been made.
+    pub made: AtomicU32,
+    /// How many have been taken.
+    pub claimed: AtomicU32,
+    /// 1 when the recorder has left: nothing is read any more.
+    pub closed: AtomicU32,
+    /// Ticks of the clock in 20 µs: shorter blocking calls are not recorded.
+    pub short_call_ticks: AtomicU32,
+    /// How often each [`Refusal`] happened.
+    pub refused: [AtomicU32; REFUSALS],
+    /// The processor time in ns and the ticks that correspond, for conversion inside the program: ticks per µs.
+    pub ticks_per_us: AtomicU32,
+}
+
+/// The state of a process file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum ProcessState {
+    /// Made, not taken.
+    Spare = 0,
+    /// A process writes to it.
+    Live = 1,
+    /// The process said that it ends.
+    Ended = 2,
+}
+
+/// The first page of a process file.
+#[repr(C)]
+pub struct Header {
+    /// [`PROCESS_MAGIC`].
+    pub magic: u64,
+    /// [`VERSION`].
+    pub version: u32,
+    /// A [`ProcessState`].
+    pub state: AtomicU32,
+    /// Kernel process id.
+    pub pid: AtomicU32,
+    /// That of its parent.
+    pub parent_pid: AtomicU32,
+    /// When the library was initialized in it, in ticks.
+    pub start: AtomicU64,
+    /// When it ended, in ticks; 0 if that was not seen.
+    pub end: AtomicU64,
+    /// 1 if the process is a fork that did not execute another program.
+    pub forked: AtomicU32,
+    /// The number of the next thread.
+    pub next_thread: AtomicU32,
+    /// Chunks that can be written.
+    pub free_chunks: AtomicU64,
+    /// Chunks that can be read.
+    pub full_chunks: AtomicU64,
+    /// Slots that can be taken.
+    pub free_slots: AtomicU64,
+    /// How many chunks the process has mapped.
+    pub mapped_chunks: AtomicU32,
+    /// How many slots the process has mapped.
+    pub mapped_slots: AtomicU32,
+    /// Events for which there was no chunk.
+    pub lost_events: AtomicU64,
+    /// Events in signal handlers that interrupted a hook.
+    pub lost_in_signals: AtomicU64,
+    /// Threads for which there was no slot.
+    pub lost_threads: AtomicU64,
+    /// Uses of locks for which there was no entry.
+    pub lost_uses: AtomicU64,
+    /// What one recorded event costs, in 1/16 ticks.
+    pub event_cost: AtomicU32,
+    /// What counting one use costs, in 1/16 ticks.
+    pub use_cost: AtomicU32,
+    /// 1 once the program has confined itself (seccomp): no system calls of ours from then on.
+    pub confined: AtomicU32,
+}
+
+/// How often a thread used one lock.
+#[repr(C)]
+pub struct LocalUse {
+    /// The lock's address; 0 if the entry is empty.
+    pub object: AtomicU64,
+    /// Acquisitions.
+    pub acquisitions: AtomicU64,
+    /// Ticks in timed holds.
+    pub timed_ticks: AtomicU64,
+    /// Timed holds.
+    pub timed_holds: AtomicU32,
+    /// Failed tries (lower 28 bits) and the [`crate::wire::ObjectCode`] (upper 4).
+    pub failed_and_kind: AtomicU32,
+}
+
+/// Entries in a thread's own table of uses.
+pub const LOCAL_USES: usize = 64;
+
+/// One page for each live thread.
+#[repr(C, align(4096))]
+pub struct Slot {
+    /// The next slot in its stack, index + 1.
+    pub next: AtomicU32,
+    /// 1 while a thread owns it.
+    pub live: AtomicU32,
+    /// The number of the thread.
+    pub thread: AtomicU32,
+    /// Its kernel thread id.
+    pub tid: AtomicU32,
+    /// The chunk it writes to, index + 1; 0 for none.
+    pub chunk: AtomicU32,
+    /// How many chunks it has filled.
+    pub filled: AtomicU32,
+    /// Events that it recorded.
+    pub events: AtomicU64,
+    /// What it waits for: 0 for nothing, else [`crate::wire::ObjectCode`] + 1. Written after the other `wait_`s.
+    pub wait_kind: AtomicU32,
+    /// 1 if it is wanted together with other readers.
+    pub wait_shared: AtomicU32,
+    /// Since when.
+    pub wait_begin: AtomicU64,
+    /// The object.
+    pub wait_object: AtomicU64,
+    /// Where.
+    pub wait_stack: AtomicU64,
+    /// The mutex of a condition wait.
+    pub wait_mutex: AtomicU64,
+    /// CPU time then.
+    pub wait_cpu: AtomicU64,
+    /// The kernel thread id of the owner then.
+    pub wait_owner: AtomicU32,
+    /// What a parent leaves for its child between `pthread_create` and the child's first instruction: the
+    /// parent's number, the start function, its argument, and where it was created.
+    pub parent: AtomicU32,
+    /// See `parent`.
+    pub entry: AtomicU64,
+    /// See `parent`.
+    pub argument: AtomicU64,
+    /// See `parent`.
+    pub created_stack: AtomicU64,
+    /// The size of its stack in bytes; 0 if unknown.
+    pub stack_size: AtomicU64,
+    /// Its `pthread_t`.
+    pub handle: AtomicU64,
+    /// When it started.
+    pub start: AtomicU64,
+    /// Its counts.
+    pub uses: [LocalUse; LOCAL_USES],
+}
+
+/// Counts of a lock by threads whose own tables were full.
+#[repr(C)]
+pub struct SharedUse {
+    /// The lock's address; 0 if the entry is empty.
+    pub object: AtomicU64,
+    /// Acquisitions.
+    pub acquisitions: AtomicU64,
+    /// Ticks in timed holds.
+    pub timed_ticks: AtomicU64,
+    /// Timed holds.
+    pub timed_holds: AtomicU64,
+    /// Failed tries (lower 60 bits) and the [`crate::wire::ObjectCode`] (upper 4).
+    pub failed_and_kind: AtomicU64,
+}
+
+/// A run of records of one thread.
+#[repr(C, align(64))]
+pub struct Chunk {
+    /// The next chunk in its stack, index + 1.
+    pub next: AtomicU32,
+    /// The number of the thread; [`crate::wire::NO_THREAD`] while it is free.
+    pub thread: AtomicU32,
+    /// Which of that thread's chunks it is, from 0.
+    pub sequence: AtomicU32,
+    /// Words that hold whole records.
+    pub used: AtomicU32,
+    reserved: [u64; 6],
+    /// The records.
+    pub words: [AtomicU64; CHUNK_WORDS],
+}
+
+const _: () = {
+    assert!(size_of::<Session>() <= PAGE);
+    assert!(size_of::<Header>() <= PAGE);
+    assert!(size_of::<Slot>() == SLOT_SIZE);
+    assert!(size_of::<Chunk>() == CHUNK_SIZE);
+    assert!(SLOTS_OFFSET.is_multiple_of(PAGE) && CHUNKS_OFFSET.is_multiple_of(PAGE));
+};
+
+/// Takes the top of a stack whose links `next_of` reads; gives its index.
+pub fn pop<'a>(head: &AtomicU64, next_of: impl Fn(u32) -> Option<&'a AtomicU32>) -> Option<u32> {
+    let mut seen = head.load(Ordering::Acquire);
+    loop {
+        let index = (seen as u32).checked_sub(1)?;
+        // The link may be of a later life of this element: then the tag has changed and the exchange fails.
+        let next = next_of(index)?.load(Ordering::Relaxed);
+        let wanted = (seen >> 32).wrapping_add(1) << 32 | u64::from(next);
+        match head.compare_exchange_weak(seen, wanted, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return Some(index),
+            Err(now) => seen = now,
+        }
+    }
+}
+
+/// Puts element `index` on top of a stack; `link` is its link.
+pub fn push(head: &AtomicU64, index: u32, link: &AtomicU32) {
+    let mut seen = head.load(Ordering::Relaxed);
+    loop {
+        link.store(seen as u32, Ordering::Relaxed);
+        let wanted = (seen >> 32).wrapping_add(1) << 32 | u64::from(index + 1);
+        match head.compare_exchange_weak(seen, wanted, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(now) => seen = now,
+        }
+    }
+}
+
+/// Takes a whole stack; gives the index + 1 of its top, 0 if it was empty.
+pub fn take_all(head: &AtomicU64) -> u32 {
+    let mut seen = head.load(Ordering::Acquire);
+    loop {
+        let wanted = (seen >> 32).wrapping_add(1) << 32;
+        match head.compare_exchange_weak(seen, wanted, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return seen as u32,
+            Err(now) => seen = now,
+        }
+    }
+}
+
+/// Where things of a mapped process file are. The pointer must stay mapped for as long as the value is used.
+#[derive(Clone, Copy)]
+pub struct ProcessFile {
+    base: *const u8,
+    chunk_base: *const u8,
+    slots: u32,
+    chunks: u32,
+}
+
+// SAFETY: everything behind the pointer is atomic.
+unsafe impl Send for ProcessFile {}
+// SAFETY: as above.
+unsafe impl Sync for ProcessFile {}
+
+impl ProcessFile {
+    /// Describes a mapped process file of which `slots` slots and `chunks` chunks are mapped.
+    ///
+    /// # Safety
+    /// `base` is the page-aligned start of a shared mapping of the file from its start to the last of those slots,
+    /// `chunk_base` that of one from [`CHUNKS_OFFSET`] to the last of those chunks, and both stay mapped as long
+    /// as the value or anything borrowed from it is used.
+    pub const unsafe fn new(base: *const u8, slots: u32, chunk_base: *const u8, chunks: u32) -> Self {
+        Self { base, chunk_base, slots, chunks }
+    }
+
+    fn at<'a, T>(base: *const u8, offset: usize) -> &'a T {
+        // SAFETY: `new`'s caller vouches for the mapping; all fields are atomic or never written after creation,
+        // every bit pattern is valid for them, and each offset is a multiple of the type's alignment.
+        unsafe { &*base.add(offset).cast::<T>() }
+    }
+
+    /// The first page.
+    pub fn header<'a>(self) -> &'a Header {
+        Self::at(self.base, 0)
+    }
+
+    /// The table of uses.
+    pub fn uses<'a>(self) -> &'a [SharedUse; USES] {
+        Self::at(self.base, USES_OFFSET)
+    }
+
+    /// A slot, if it is mapped.
+    pub fn slot<'a>(self, index: u32) -> Option<&'a Slot> {
+        (index < self.slots).then(|| Self::at(self.base, SLOTS_OFFSET + index as usize * SLOT_SIZE))
+    }
+
+    /// A chunk, if it is mapped.
+    pub fn chunk<'a>(self, index: u32) -> Option<&'a Chunk> {
+        (index < self.chunks).then(|| Self::at(self.chunk_base, index as usize * CHUNK_SIZE))
+    }
+
+    /// The index of a slot of this file.
+    pub fn slot_index(self, slot: &Slot) -> u32 {
+        ((core::ptr::from_ref(slot) as usize - self.base as usize - SLOTS_OFFSET) / SLOT_SIZE) as u32
+    }
+
+    /// How many slots are mapped.
+    pub fn slots(self) -> u32 {
+        self.slots
+    }
+
+    /// How many chunks are mapped.
+    pub fn chunks(self) -> u32 {
+        self.chunks
+    }
+}

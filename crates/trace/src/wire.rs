@@ -1,0 +1,609 @@
+//! The records that injected libraries write.
+//!
+//! A record is a run of 64-bit little-endian words. The first one is its header:
+//!
+//! | bits | meaning |
+//! |---|---|
+//! | 0–7 | what it is ([`Tag`]) |
+//! | 8–15 | flags, by tag |
+//! | 16–31 | length in words, header included; never 0 |
+//! | 32–63 | a small number, by tag |
+//!
+//! Points in time are ticks of the session's clock, CPU times nanoseconds since the start of the thread
+//! ([`UNKNOWN`] where they were not to be had), places the id of a [`Record::Stack`] of the same process or
+//! [`NO_STACK`], objects their address. Records of one chunk belong to one thread, which the chunk names.
+//!
+//! Example: a wait for the mutex at 0x1000 from tick 10 to tick 25, at stack 7, owned by kernel thread 99, is
+//! `03 00 08 00 63 00 00 00` (tag 3, kind mutex and outcome granted, 8 words, owner 99), then the words 10, 25,
+//! 0x1000, 7, 0 (no mutex of a condition variable), and two CPU times.
+
+/// A CPU time that is not known.
+pub const UNKNOWN: u64 = u64::MAX;
+/// No call stack.
+pub const NO_STACK: u64 = 0;
+/// No thread, where a thread's number is meant.
+pub const NO_THREAD: u32 = u32::MAX;
+/// The bytes of stack that one record can hold.
+pub const MAX_STACK_BYTES: usize = 16 * 1024;
+
+macro_rules! coded {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $value:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u8)]
+        pub enum $name { $($(#[$vdoc])* $variant = $value,)* }
+
+        impl $name {
+            /// All values, in the order of their codes.
+            pub const ALL: &'static [$name] = &[$($name::$variant),*];
+
+            /// The value with this code.
+            pub const fn from_code(code: u8) -> Option<$name> {
+                match code {
+                    $($value => Some($name::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+coded! {
+    /// What a record is.
+    Tag {
+        /// [`Record::ThreadStart`].
+        ThreadStart = 1,
+        /// [`Record::ThreadEnd`].
+        ThreadEnd = 2,
+        /// [`Record::Wait`].
+        Wait = 3,
+        /// [`Record::Hold`].
+        Hold = 4,
+        /// [`Record::Wake`].
+        Wake = 5,
+        /// [`Record::Block`].
+        Block = 6,
+        /// [`Record::Stack`].
+        Stack = 7,
+        /// [`Record::Module`].
+        Module = 8,
+        /// [`Record::ObjectInit`].
+        ObjectInit = 9,
+        /// [`Record::Use`].
+        Use = 10,
+        /// [`Record::Marker`].
+        Marker = 11,
+        /// [`Record::Command`].
+        Command = 12,
+        /// [`Record::ThreadName`].
+        ThreadName = 13,
+    }
+}
+
+coded! {
+    /// What a sync object is.
+    ObjectCode {
+        /// A mutex.
+        Mutex = 0,
+        /// A read-write lock.
+        RwLock = 1,
+        /// A spin lock.
+        SpinLock = 2,
+        /// A condition variable.
+        Condition = 3,
+        /// A barrier.
+        Barrier = 4,
+        /// A semaphore.
+        Semaphore = 5,
+        /// The end of a thread; the object's address is its `pthread_t`.
+        ThreadEnd = 6,
+        /// A one-time initialization.
+        Once = 7,
+        /// A futex word.
+        Futex = 8,
+    }
+}
+
+coded! {
+    /// How a wait ended.
+    OutcomeCode {
+        /// With what was waited for.
+        Granted = 0,
+        /// The time was up.
+        TimedOut = 1,
+        /// The call failed or was interrupted.
+        Failed = 2,
+        /// It had not ended when the thread did.
+        Open = 3,
+    }
+}
+
+coded! {
+    /// A kind of blocking system call.
+    CallCode {
+        /// `read` and its relatives.
+        Read = 0,
+        /// `write` and its relatives.
+        Write = 1,
+        /// `recv` and its relatives.
+        Receive = 2,
+        /// `send` and its relatives.
+        Send = 3,
+        /// `accept` and its relatives.
+        Accept = 4,
+        /// `connect`.
+        Connect = 5,
+        /// `poll`, `select`, `epoll_wait` and their relatives.
+        Poll = 6,
+        /// `nanosleep` and its relatives.
+        Sleep = 7,
+        /// `fsync` and its relatives.
+        Sync = 8,
+        /// `waitpid` and its relatives.
+        WaitChild = 9,
+        /// `flock`, `lockf`.
+        FileLock = 10,
+    }
+}
+
+coded! {
+    /// What the program says about itself.
+    MarkerCode {
+        /// The region of interest begins.
+        RegionBegin = 0,
+        /// The region of interest ends.
+        RegionEnd = 1,
+        /// A new phase.
+        Phase = 2,
+        /// A unit of work begins on this thread.
+        WorkBegin = 3,
+        /// A unit of work ends on this thread.
+        WorkEnd = 4,
+        /// This thread begins to spin.
+        SpinBegin = 5,
+        /// This thread goes on.
+        SpinEnd = 6,
+    }
+}
+
+/// A record, borrowed from the words that hold it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Record<'a> {
+    /// A thread of the program begins.
+    ThreadStart {
+        /// When.
+        time: u64,
+        /// The number of its parent, or [`NO_THREAD`].
+        parent: u32,
+        /// The address of its start function; 0 if unknown.
+        entry: u64,
+        /// Where it was created.
+        stack: u64,
+        /// Its `pthread_t`.
+        handle: u64,
+        /// Its kernel thread id.
+        tid: u32,
+    },
+    /// The thread ends.
+    ThreadEnd {
+        /// When.
+        time: u64,
+        /// Its CPU time.
+        cpu: u64,
+    },
+    /// The thread waited.
+    Wait(WaitRecord),
+    /// The thread released a lock.
+    Hold {
+        /// When it had acquired it; 0 if that was not seen.
+        begin: u64,
+        /// When it released it.
+        end: u64,
+        /// The lock.
+        object: u64,
+        /// What kind of lock.
+        kind: ObjectCode,
+        /// True if it was held together with other readers.
+        shared_mode: bool,
+        /// True if others waited at the release.
+        waited_for: bool,
+        /// The return address of the call that acquired it; 0 if that was not seen.
+        acquired_at: u64,
+        /// Where it was released.
+        stack: u64,
+    },
+    /// The thread released waiters.
+    Wake {
+        /// When.
+        time: u64,
+        /// The object.
+        object: u64,
+        /// What kind of object.
+        kind: ObjectCode,
+        /// How many it can release; `u32::MAX` for all.
+        count: u32,
+        /// Where.
+        stack: u64,
+    },
+    /// The thread was in a system call that blocked.
+    Block {
+        /// When it was called.
+        begin: u64,
+        /// When it returned.
+        end: u64,
+        /// Which.
+        call: CallCode,
+        /// The file descriptor, or `u32::MAX`.
+        descriptor: u32,
+        /// Where.
+        stack: u64,
+        /// CPU time at `begin`.
+        cpu_begin: u64,
+        /// CPU time at `end`.
+        cpu_end: u64,
+    },
+    /// A call stack of this process, to be unwound later.
+    Stack {
+        /// What other records call it.
+        id: u64,
+        /// The instruction pointer.
+        ip: u64,
+        /// The stack pointer.
+        sp: u64,
+        /// The frame pointer register.
+        bp: u64,
+        /// The stack's words from `sp` upwards.
+        words: &'a [u64],
+    },
+    /// A module that is mapped in this process from now on.
+    Module {
+        /// What to add to addresses in its file.
+        bias: u64,
+        /// Its first mapped address.
+        start: u64,
+        /// The end of its last mapped page.
+        end: u64,
+        /// The build id, then the path, padded.
+        text: Text<'a>,
+        /// The length of the build id in bytes.
+        build_id_len: u8,
+    },
+    /// An object was initialized.
+    ObjectInit {
+        /// When.
+        time: u64,
+        /// The object.
+        object: u64,
+        /// What kind.
+        kind: ObjectCode,
+        /// For barriers, for how many threads.
+        parties: u32,
+        /// The return address of the call.
+        caller: u64,
+    },
+    /// How often the thread used a lock since it was last counted.
+    Use {
+        /// The lock.
+        object: u64,
+        /// What kind.
+        kind: ObjectCode,
+        /// True if these counts are of all threads together.
+        of_all_threads: bool,
+        /// Successful acquisitions.
+        acquisitions: u64,
+        /// `try` calls that failed.
+        failed_tries: u64,
+        /// Timed holds.
+        timed_holds: u64,
+        /// Ticks in timed holds.
+        timed_ticks: u64,
+    },
+    /// The program says something about itself.
+    Marker {
+        /// When.
+        time: u64,
+        /// What.
+        kind: MarkerCode,
+        /// Its label; may be empty.
+        label: Text<'a>,
+    },
+    /// The program and its arguments, each ended by a zero byte.
+    Command {
+        /// The bytes.
+        text: Text<'a>,
+    },
+    /// A thread got a name.
+    ThreadName {
+        /// The `pthread_t` of the thread; 0 for the one that says it.
+        handle: u64,
+        /// The bytes.
+        text: Text<'a>,
+    },
+}
+
+/// A wait, from the call to its return.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WaitRecord {
+    /// When the call could not go on.
+    pub begin: u64,
+    /// When it returned.
+    pub end: u64,
+    /// For what.
+    pub object: u64,
+    /// What kind of object.
+    pub kind: ObjectCode,
+    /// True if it was wanted together with other readers.
+    pub shared_mode: bool,
+    /// True if the object is for several processes.
+    pub process_shared: bool,
+    /// How it ended.
+    pub outcome: OutcomeCode,
+    /// The kernel thread id of the owner at `begin`; 0 if unknown.
+    pub owner_tid: u32,
+    /// Where.
+    pub stack: u64,
+    /// For condition variables the mutex; else 0.
+    pub mutex: u64,
+    /// CPU time at `begin`.
+    pub cpu_begin: u64,
+    /// CPU time at `end`.
+    pub cpu_end: u64,
+}
+
+/// Bytes packed into words.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Text<'a> {
+    words: &'a [u64],
+    len: usize,
+}
+
+impl<'a> Text<'a> {
+    /// The number of bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True if there are no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The bytes in order.
+    pub fn bytes(&self) -> impl Iterator<Item = u8> + use<'a> {
+        let len = self.len;
+        self.words.iter().flat_map(|word| word.to_le_bytes()).take(len)
+    }
+}
+
+/// The words that `bytes` bytes need.
+pub const fn words_for(bytes: usize) -> usize {
+    bytes.div_ceil(8)
+}
+
+/// A header word.
+pub const fn header(tag: Tag, flags: u8, words: usize, small: u32) -> u64 {
+    tag as u64 | (flags as u64) << 8 | (words as u64 & 0xffff) << 16 | (small as u64) << 32
+}
+
+const SHARED_MODE: u8 = 1 << 4;
+const WAITED_FOR: u8 = 1 << 5;
+const OUTCOME_SHIFT: u8 = 5;
+const PROCESS_SHARED: u8 = 1 << 7;
+
+/// The words of a [`Record::ThreadStart`].
+pub fn thread_start(time: u64, parent: u32, entry: u64, stack: u64, handle: u64, tid: u32) -> [u64; 6] {
+    [header(Tag::ThreadStart, 0, 6, parent), time, entry, stack, handle, tid as u64]
+}
+
+/// The words of a [`Record::ThreadEnd`].
+pub fn thread_end(time: u64, cpu: u64) -> [u64; 3] {
+    [header(Tag::ThreadEnd, 0, 3, 0), time, cpu]
+}
+
+/// The words of a [`Record::Wait`].
+pub fn wait(wait: &WaitRecord) -> [u64; 8] {
+    let mode = if wait.shared_mode { SHARED_MODE } else { 0 };
+    let across = if wait.process_shared { PROCESS_SHARED } else { 0 };
+    let flags = wait.kind as u8 | mode | across | (wait.outcome as u8) << OUTCOME_SHIFT;
+    [
+        header(Tag::Wait, flags, 8, wait.owner_tid),
+        wait.begin,
+        wait.end,
+        wait.object,
+        wait.stack,
+        wait.mutex,
+        wait.cpu_begin,
+        wait.cpu_end,
+    ]
+}
+
+/// The words of a [`Record::Hold`].
+#[allow(clippy::too_many_arguments, reason = "one argument for each field of the record, each named there")]
+pub fn hold(
+    begin: u64,
+    end: u64,
+    object: u64,
+    kind: ObjectCode,
+    shared_mode: bool,
+    waited_for: bool,
+    acquired_at: u64,
+    stack: u64,
+) -> [u64; 6] {
+    let mode = if shared_mode { SHARED_MODE } else { 0 };
+    let waited = if waited_for { WAITED_FOR } else { 0 };
+    [header(Tag::Hold, kind as u8 | mode | waited, 6, 0), begin, end, object, acquired_at, stack]
+}
+
+/// The words of a [`Record::Wake`].
+pub fn wake(time: u64, object: u64, kind: ObjectCode, count: u32, stack: u64) -> [u64; 4] {
+    [header(Tag::Wake, kind as u8, 4, count), time, object, stack]
+}
+
+/// The words of a [`Record::Block`].
+pub fn block(
+    begin: u64,
+    end: u64,
+    call: CallCode,
+    descriptor: u32,
+    stack: u64,
+    cpu_begin: u64,
+    cpu_end: u64,
+) -> [u64; 6] {
+    [header(Tag::Block, call as u8, 6, descriptor), begin, end, stack, cpu_begin, cpu_end]
+}
+
+/// The first words of a [`Record::Stack`]; `stack_words` words of stack follow.
+pub fn stack_head(id: u64, ip: u64, sp: u64, bp: u64, stack_words: usize) -> [u64; 5] {
+    [header(Tag::Stack, 0, 5 + stack_words, 0), id, ip, sp, bp]
+}
+
+/// The first words of a [`Record::Module`]; the build id and then the path follow as packed bytes.
+pub fn module_head(bias: u64, start: u64, end: u64, build_id_len: u8, path_len: usize) -> [u64; 4] {
+    let bytes = build_id_len as usize + path_len;
+    [header(Tag::Module, build_id_len, 4 + words_for(bytes), bytes as u32), bias, start, end]
+}
+
+/// The words of a [`Record::ObjectInit`].
+pub fn object_init(time: u64, object: u64, kind: ObjectCode, parties: u32, caller: u64) -> [u64; 4] {
+    [header(Tag::ObjectInit, kind as u8, 4, parties), time, object, caller]
+}
+
+/// The words of a [`Record::Use`].
+pub fn lock_use(
+    object: u64,
+    kind: ObjectCode,
+    of_all_threads: bool,
+    acquisitions: u64,
+    failed_tries: u64,
+    timed_holds: u64,
+    timed_ticks: u64,
+) -> [u64; 6] {
+    let all = if of_all_threads { SHARED_MODE } else { 0 };
+    [header(Tag::Use, kind as u8 | all, 6, 0), object, acquisitions, failed_tries, timed_holds, timed_ticks]
+}
+
+/// The first words of a [`Record::Marker`]; the label follows as packed bytes.
+pub fn marker_head(time: u64, kind: MarkerCode, label_len: usize) -> [u64; 2] {
+    [header(Tag::Marker, kind as u8, 2 + words_for(label_len), label_len as u32), time]
+}
+
+/// The first word of a [`Record::Command`]; the bytes follow, packed.
+pub fn command_head(len: usize) -> [u64; 1] {
+    [header(Tag::Command, 0, 1 + words_for(len), len as u32)]
+}
+
+/// The first words of a [`Record::ThreadName`]; the name follows as packed bytes.
+pub fn thread_name_head(handle: u64, len: usize) -> [u64; 2] {
+    [header(Tag::ThreadName, 0, 2 + words_for(len), len as u32), handle]
+}
+
+/// Why words could not be read as a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BadRecord {
+    /// The length is zero or reaches past the end: nothing after it can be read.
+    Length,
+    /// The tag or a code is not known; the record can be skipped, it has this many words.
+    Unknown(usize),
+}
+
+/// Reads the record at the start of `words`; gives it and its length in words.
+///
+/// # Errors
+/// [`BadRecord`], which says whether the records after it can still be read.
+pub fn read(words: &[u64]) -> Result<(Record<'_>, usize), BadRecord> {
+    let head = *words.first().ok_or(BadRecord::Length)?;
+    let len = (head >> 16 & 0xffff) as usize;
+    if len == 0 || len > words.len() {
+        return Err(BadRecord::Length);
+    }
+    record(head, &words[..len]).map(|record| (record, len)).ok_or(BadRecord::Unknown(len))
+}
+
+fn record(head: u64, words: &[u64]) -> Option<Record<'_>> {
+    let flags = (head >> 8) as u8;
+    let small = (head >> 32) as u32;
+    let word = |index: usize| words.get(index).copied();
+    let kind = || ObjectCode::from_code(flags & 0xf);
+    let shared_mode = flags & SHARED_MODE != 0;
+    let text = |from: usize| {
+        let words = words.get(from..)?;
+        (small as usize <= words.len() * 8).then_some(Text { words, len: small as usize })
+    };
+    Some(match Tag::from_code(head as u8)? {
+        Tag::ThreadStart => Record::ThreadStart {
+            time: word(1)?,
+            parent: small,
+            entry: word(2)?,
+            stack: word(3)?,
+            handle: word(4)?,
+            tid: word(5)? as u32,
+        },
+        Tag::ThreadEnd => Record::ThreadEnd { time: word(1)?, cpu: word(2)? },
+        Tag::Wait => Record::Wait(WaitRecord {
+            begin: word(1)?,
+            end: word(2)?,
+            object: word(3)?,
+            kind: kind()?,
+            shared_mode,
+            process_shared: flags & PROCESS_SHARED != 0,
+            outcome: OutcomeCode::from_code(flags >> OUTCOME_SHIFT & 3)?,
+            owner_tid: small,
+            stack: word(4)?,
+            mutex: word(5)?,
+            cpu_begin: word(6)?,
+            cpu_end: word(7)?,
+        }),
+        Tag::Hold => Record::Hold {
+            begin: word(1)?,
+            end: word(2)?,
+            object: word(3)?,
+            kind: kind()?,
+            shared_mode,
+            waited_for: flags & WAITED_FOR != 0,
+            acquired_at: word(4)?,
+            stack: word(5)?,
+        },
+        Tag::Wake => {
+            Record::Wake { time: word(1)?, object: word(2)?, kind: kind()?, count: small, stack: word(3)? }
+        }
+        Tag::Block => Record::Block {
+            begin: word(1)?,
+            end: word(2)?,
+            call: CallCode::from_code(flags)?,
+            descriptor: small,
+            stack: word(3)?,
+            cpu_begin: word(4)?,
+            cpu_end: word(5)?,
+        },
+        Tag::Stack => {
+            Record::Stack { id: word(1)?, ip: word(2)?, sp: word(3)?, bp: word(4)?, words: words.get(5..)? }
+        }
+        Tag::Module => {
+            let text = text(4)?;
+            let build_id_len = flags;
+            (build_id_len as usize <= text.len).then_some(())?;
+            Record::Module { bias: word(1)?, start: word(2)?, end: word(3)?, text, build_id_len }
+        }
+        Tag::ObjectInit => Record::ObjectInit {
+            time: word(1)?,
+            object: word(2)?,
+            kind: kind()?,
+            parties: small,
+            caller: word(3)?,
+        },
+        Tag::Use => Record::Use {
+            object: word(1)?,
+            kind: kind()?,
+            of_all_threads: shared_mode,
+            acquisitions: word(2)?,
+            failed_tries: word(3)?,
+            timed_holds: word(4)?,
+            timed_ticks: word(5)?,
+        },
+        Tag::Marker => {
+            Record::Marker { time: word(1)?, kind: MarkerCode::from_code(flags)?, label: text(2)? }
+        }
+        Tag::Command => Record::Command { text: text(1)? },
+        Tag::ThreadName => Record::ThreadName { handle: word(1)?, text: text(2)? },
+    })
+}

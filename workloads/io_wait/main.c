@@ -1,0 +1,111 @@
+// Threads that wait for I/O: each fetches pages, one at a time, from a server that answers after 10 ms.
+#include "../work.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#define PAGES 320 // of all threads
+#define LATENCY_NS 10000000L
+#define PARSE_US 1500
+#ifndef FIXED
+#define AHEAD 1 // PLANTED: the next page is asked for only after the last one has been parsed
+#else
+#define AHEAD 4 // FIX: four pages are under way while one is parsed
+#endif
+
+struct request {
+    long worker, page;
+    struct timespec due;
+};
+
+static int to_server[2];
+static int (*to_worker)[2];
+static long threads, scale;
+static uint64_t *results;
+
+static void transfer(ssize_t done, size_t expected, const char *call)
+{
+    if (done != (ssize_t)expected)
+        check(done < 0 ? errno : EIO, call);
+}
+
+NAMED static void ask_for_page(long worker, long page)
+{
+    struct request request = {.worker = worker, .page = page};
+    clock_gettime(CLOCK_MONOTONIC, &request.due);
+    request.due.tv_nsec += LATENCY_NS;
+    if (request.due.tv_nsec >= 1000000000L) {
+        request.due.tv_nsec -= 1000000000L;
+        request.due.tv_sec++;
+    }
+    transfer(write(to_server[1], &request, sizeof request), sizeof request, "write");
+}
+
+NAMED static long fetch_page(long worker)
+{
+    long page;
+    transfer(read(to_worker[worker][0], &page, sizeof page), sizeof page, "read"); // waits for the server
+    return page;
+}
+
+// Answers each request when it is due; all take the same time, so they fall due in the order they come in.
+NAMED static void *slow_server(void *argument)
+{
+    struct request request;
+    (void)argument;
+    for (long answered = 0; answered < PAGES * scale; answered++) {
+        transfer(read(to_server[0], &request, sizeof request), sizeof request, "read");
+        check(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &request.due, NULL), "clock_nanosleep");
+        transfer(write(to_worker[request.worker][1], &request.page, sizeof request.page), sizeof request.page,
+                 "write");
+    }
+    return NULL;
+}
+
+NAMED static void *page_worker(void *argument)
+{
+    long me = (long)(intptr_t)argument;
+    long end = PAGES * scale * (me + 1) / threads;
+    long asked = PAGES * scale * me / threads;
+    long left = end - asked;
+    for (long ahead = 0; ahead < AHEAD && asked < end; ahead++)
+        ask_for_page(me, asked++);
+    for (; left > 0; left--) {
+        long page = fetch_page(me);
+#ifdef FIXED
+        if (asked < end)
+            ask_for_page(me, asked++);
+#endif
+        results[me * 8] += compute((uint64_t)page + 1, PARSE_US);
+#ifndef FIXED
+        if (asked < end)
+            ask_for_page(me, asked++);
+#endif
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    threads = argument(argc, argv, 1, 4);
+    scale = argument(argc, argv, 2, 1);
+    results = calloc((size_t)threads * 8, sizeof *results); // 8: a cache line each
+    to_worker = calloc((size_t)threads, sizeof *to_worker);
+    pthread_t server, workers[threads];
+    if (pipe(to_server) != 0)
+        check(errno, "pipe");
+    for (long t = 0; t < threads; t++)
+        if (pipe(to_worker[t]) != 0)
+            check(errno, "pipe");
+    start_thread(&server, slow_server, NULL);
+    for (long t = 0; t < threads; t++)
+        start_thread(&workers[t], page_worker, (void *)(intptr_t)t);
+    for (long t = 0; t < threads; t++)
+        join_thread(workers[t]);
+    join_thread(server);
+    uint64_t checksum = 0;
+    for (long t = 0; t < threads; t++)
+        checksum += results[t * 8];
+    printf("io_wait checksum %016llx\n", (unsigned long long)checksum);
+    return 0;
+}

@@ -1,0 +1,123 @@
+//! `cargo xtask bench`: what recording costs, as ratios of runs that alternate (A B C A B C …), so that a
+//! machine that slows down slows all of them.
+//!
+//! The targets are those that the first recording holdup set itself. A missed target is printed and never
+//! fails the command: timing belongs to the reader, not to a gate.
+
+mod hot_lock;
+mod input;
+mod measure;
+mod programs;
+mod table;
+mod ways;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use crate::workspace::Workspace;
+use measure::{Case, Comparison};
+use table::Table;
+use ways::Way;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Less input, fewer runs: a look, not a measurement
+    #[arg(long)]
+    quick: bool,
+    /// Runs of each way [default: 7, with --quick 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    runs: Option<u32>,
+    /// Only cases whose name contains this, such as "pigz" or "lock pair"
+    filter: Option<String>,
+}
+
+/// The order in which cases are shown; each knows its targets.
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
+    let runs = options.runs.unwrap_or(if options.quick { 3 } else { 7 });
+    let wanted = |name: &str| options.filter.as_deref().is_none_or(|filter| name.contains(filter));
+    let holdup = build_holdup(workspace)?;
+    let scratch = tempfile::tempdir().context("no room for recordings")?;
+    let ways = ways::installed(&holdup, scratch.path());
+
+    let mut cases: Vec<Case> = micro_cases(workspace, scratch.path(), &wanted)?;
+    let real: Vec<_> = programs::REAL.iter().filter(|program| wanted(program.name)).collect();
+    if !real.is_empty() {
+        let input = input::make(scratch.path(), options.quick)?;
+        cases.extend(real.into_iter().flat_map(|program| program.cases(&input, options.quick)));
+    }
+    warn_of_load();
+    eprintln!("xtask: {} cases, {runs} runs of each of {} ways", cases.len(), ways.len());
+    let mut table = Table::default();
+    for case in &cases {
+        eprintln!("xtask: {}", case.name);
+        measure::measure(case, &ways, runs, &mut table);
+    }
+    if wanted(hot_lock::NAME) {
+        eprintln!("xtask: {}", hot_lock::NAME);
+        let program = compile(workspace, scratch.path(), "hot64")?;
+        hot_lock::measure(&program, &holdup, scratch.path(), &mut table);
+    }
+    print!("{table}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Other work on the machine is the commonest reason for a wide spread.
+fn warn_of_load() {
+    let load = std::fs::read_to_string("/proc/loadavg").ok();
+    let load: Option<f64> = load.and_then(|text| text.split(' ').next()?.parse().ok());
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    if let Some(load) = load.filter(|load| *load > 0.5 * cpus as f64) {
+        eprintln!("xtask: this machine is busy (load {load:.1} on {cpus} CPUs): figures will scatter");
+    }
+}
+
+/// The release binary, as users have it.
+fn build_holdup(workspace: &Workspace) -> Result<PathBuf> {
+    let status = workspace.cargo().args(["build", "--release", "--package", "holdup"]).status()?;
+    if !status.success() {
+        bail!("cargo build --release --package holdup failed");
+    }
+    Ok(workspace.metadata()?.target_directory.join("release/holdup"))
+}
+
+/// The C programs of `bench/`, which print their own figures.
+fn micro_cases(workspace: &Workspace, scratch: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Case>> {
+    let pair = |name: &str, figure, at_most| (name.to_owned(), "lock_pair", vec![], figure, at_most);
+    let contended = |name: &str, length: &str, at_most| {
+        (name.to_owned(), "contended", vec![length.to_owned()], "iteration_ns", at_most)
+    };
+    let all = [
+        pair("lock pair, tight loop", "tight_ns", Comparison::AddedNs { at_most: 3.0 }),
+        pair("lock pair, amid work", "busy_ns", Comparison::AddedNs { at_most: 20.0 }),
+        contended("contended, long sections", "long", Comparison::Ratio { at_most: 1.05 }),
+        contended("contended, short sections", "short", Comparison::Ratio { at_most: 1.20 }),
+    ];
+    all.into_iter()
+        .filter(|(name, ..)| wanted(name))
+        .map(|(name, source, arguments, figure, comparison)| {
+            let program = compile(workspace, scratch, source)?.to_string_lossy().into_owned();
+            let command = [vec![program], arguments].concat();
+            Ok(Case { name, command, figure: Some(figure), comparison })
+        })
+        .collect()
+}
+
+fn compile(workspace: &Workspace, scratch: &Path, name: &str) -> Result<PathBuf> {
+    let program = scratch.join(name);
+    let source = format!("bench/{name}.c");
+    let status = workspace
+        .command("cc")
+        // coz aborts on DWARF 5.
+        .args(["-std=gnu11", "-O2", "-gdwarf-4", "-pthread", "-o"])
+        .arg(&program)
+        .arg(&source)
+        .status()
+        .context("cc does not run; install it: apt-get install gcc libc6-dev")?;
+    if !status.success() {
+        bail!("cc cannot compile {source}");
+    }
+    Ok(program)
+}

@@ -1,0 +1,139 @@
+//! The ways to run a program: as it is, under holdup, under what else is installed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// One way to run a program.
+pub(super) struct Way {
+    pub(super) name: &'static str,
+    /// Command words, of which `{output}` is replaced by the file that it writes; the program's follow.
+    prefix: Vec<String>,
+    /// Whether the program's words are one argument, the first of them an absolute path: bpftrace refuses a
+    /// name that PATH finds in both /bin and /usr/bin.
+    joined: bool,
+    output: PathBuf,
+}
+
+/// A tool that others use for the question.
+struct Peer {
+    name: &'static str,
+    package: &'static str,
+    prefix: &'static [&'static str],
+    joined: bool,
+    needs_root: bool,
+}
+
+const PEERS: &[Peer] = &[
+    Peer {
+        name: "perf sched record",
+        package: "linux-perf",
+        prefix: &["perf", "sched", "record", "-o", "{output}", "--"],
+        joined: false,
+        needs_root: true,
+    },
+    Peer {
+        name: "perf trace -s",
+        package: "linux-perf",
+        prefix: &["perf", "trace", "-s", "-o", "{output}", "--"],
+        joined: false,
+        needs_root: true,
+    },
+    Peer {
+        name: "bpftrace",
+        package: "bpftrace",
+        // What a look for contended futexes is usually written as.
+        prefix: &[
+            "bpftrace",
+            "-o",
+            "{output}",
+            "-e",
+            "tracepoint:syscalls:sys_enter_futex { @begin[tid] = nsecs; } tracepoint:syscalls:sys_exit_futex /@begin[tid]/ { @wait[tid] = sum(nsecs - @begin[tid]); delete(@begin[tid]); }",
+            "-c",
+        ],
+        joined: true,
+        needs_root: true,
+    },
+    Peer {
+        name: "coz",
+        package: "coz-profiler",
+        prefix: &["coz", "run", "-o", "{output}", "---"],
+        joined: false,
+        needs_root: false,
+    },
+];
+
+/// Plain first, then holdup, then each peer that runs `true` here. Peers that do not are named on stderr,
+/// with the reason.
+pub(super) fn installed(holdup: &Path, scratch: &Path) -> Vec<Way> {
+    let output = scratch.join("output");
+    let way = |name, prefix: &[&str], joined| Way {
+        name,
+        prefix: prefix.iter().map(|word| word.replace("{output}", &output.to_string_lossy())).collect(),
+        joined,
+        output: output.clone(),
+    };
+    let holdup = holdup.to_string_lossy();
+    let mut ways = vec![
+        way("plain", &[], false),
+        way("holdup", &[holdup.as_ref(), "record", "-o", "{output}", "--"], false),
+    ];
+    for peer in PEERS {
+        let way = way(peer.name, peer.prefix, peer.joined);
+        match way.trial() {
+            Ok(()) => ways.push(way),
+            Err(reason) => {
+                let root = if peer.needs_root { "; needs root" } else { "" };
+                eprintln!("xtask: without {}: {reason} (package {}{root})", peer.name, peer.package);
+            }
+        }
+    }
+    ways
+}
+
+impl Way {
+    /// A command that runs `program` this way, with an output file that does not exist yet.
+    pub(super) fn command(&self, program: &[String]) -> Command {
+        // perf and holdup refuse or rename what is there; a file that was never written is no failure.
+        let _ = fs::remove_file(&self.output);
+        let mut words = self.prefix.clone();
+        if self.joined {
+            let program = [&[absolute(&program[0])], &program[1..]].concat();
+            words.push(program.join(" "));
+        } else {
+            words.extend_from_slice(program);
+        }
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).stdin(Stdio::null());
+        command
+    }
+
+    /// Whether the last command left a result. One that did not has measured something else.
+    pub(super) fn wrote_its_output(&self) -> bool {
+        self.prefix.is_empty() || fs::metadata(&self.output).is_ok_and(|file| file.len() > 0)
+    }
+
+    fn trial(&self) -> Result<(), String> {
+        let output = self
+            .command(&["true".to_owned()])
+            .output()
+            .map_err(|error| format!("not installed ({error})"))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(format!("does not work here: {}", last_line(&output.stderr)))
+    }
+}
+
+/// Where PATH finds a program.
+fn absolute(program: &str) -> String {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
+    found.map_or_else(|| program.to_owned(), |file| file.to_string_lossy().into_owned())
+}
+
+/// The last thing that a failed command said.
+pub(super) fn last_line(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    text.trim().lines().next_back().unwrap_or("it said nothing").trim().to_owned()
+}

@@ -1,0 +1,137 @@
+//! Which of our crates may use which: the table of docs and design as data, held against Cargo's view.
+
+use std::collections::BTreeMap;
+
+use crate::workspace::{Package, Workspace};
+
+/// A folder and the folders of ours that it may depend on.
+type Row = (&'static str, &'static [&'static str]);
+
+/// From the bottom to the top. No crate may depend on the injected libraries: a linked `no_std` rlib breaks
+/// `cargo test` and could make holdup interpose itself.
+const TABLE: &[Row] = &[
+    ("crates/model", &[]),
+    ("crates/trace", &[]),
+    ("crates/program", &[]),
+    ("crates/recording", &["crates/model", "crates/trace"]),
+    ("crates/symbols", &[]),
+    ("crates/analysis", &["crates/model"]),
+    ("crates/report", &["crates/model", "crates/analysis"]),
+    ("collectors/agent", &["crates/trace", "crates/program"]),
+    ("collectors/preload", &["collectors/agent", "crates/trace", "crates/program"]),
+    (
+        "crates/collect",
+        &["crates/model", "crates/trace", "crates/recording", "crates/symbols", "crates/program"],
+    ),
+    (
+        "crates/cli",
+        &[
+            "crates/model",
+            "crates/trace",
+            "crates/program",
+            "crates/recording",
+            "crates/symbols",
+            "crates/analysis",
+            "crates/report",
+            "crates/collect",
+        ],
+    ),
+    ("crates/testkit", &["crates/model", "crates/recording", "crates/trace"]),
+    ("xtask", &[]),
+];
+
+/// What tests may use besides.
+const FOR_TESTS: &str = "crates/testkit";
+
+/// Linked into measured programs: nothing from outside may come with them.
+const WITHOUT_DEPENDENCIES: &[&str] = &["crates/trace", "crates/program"];
+
+/// One line for each dependency that the table does not allow, and each crate that it does not know.
+pub(crate) fn complaints(workspace: &Workspace, packages: &[Package]) -> Vec<String> {
+    let folders: BTreeMap<&str, String> =
+        packages.iter().map(|package| (package.name.as_str(), workspace.folder_of(package))).collect();
+    packages.iter().flat_map(|package| of_package(package, &folders)).collect()
+}
+
+fn of_package(package: &Package, folders: &BTreeMap<&str, String>) -> Vec<String> {
+    let folder = folders[package.name.as_str()].as_str();
+    let Some((_, allowed)) = TABLE.iter().find(|(name, _)| *name == folder) else {
+        return vec![format!("{folder} is not in the dependency table; add it to xtask/src/layers.rs")];
+    };
+    let mut lines = Vec::new();
+    for dependency in &package.dependencies {
+        let dev = dependency.kind.as_deref() == Some("dev");
+        match folders.get(dependency.name.as_str()).map(String::as_str) {
+            Some(ours) if allowed.contains(&ours) || (dev && (ours == FOR_TESTS || ours == folder)) => {}
+            Some(ours) => {
+                lines.push(format!("{folder} may not depend on {ours} (table in xtask/src/layers.rs)"));
+            }
+            None if !dev && WITHOUT_DEPENDENCIES.contains(&folder) => {
+                let name = &dependency.name;
+                lines.push(format!("{folder} is linked into measured programs and may not depend on {name}"));
+            }
+            None => {}
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::Dependency;
+
+    fn lines(package: &str, dependency: &str, kind: Option<&str>) -> Vec<String> {
+        let folders: BTreeMap<&str, String> = [
+            ("holdup-model", "crates/model"),
+            ("holdup-trace", "crates/trace"),
+            ("holdup-analysis", "crates/analysis"),
+            ("holdup-testkit", "crates/testkit"),
+            ("holdup-preload", "collectors/preload"),
+            ("holdup-new", "crates/new"),
+            ("holdup", "crates/cli"),
+        ]
+        .map(|(name, folder)| (name, folder.to_owned()))
+        .into();
+        let dependency = Dependency { name: dependency.to_owned(), kind: kind.map(str::to_owned) };
+        let package = Package {
+            name: package.to_owned(),
+            manifest_path: "unused".into(),
+            dependencies: vec![dependency],
+        };
+        of_package(&package, &folders)
+    }
+
+    #[test]
+    fn the_table_is_enforced() {
+        assert_eq!(lines("holdup-analysis", "holdup-model", None), Vec::<String>::new());
+        assert_eq!(lines("holdup-analysis", "serde", None), Vec::<String>::new());
+        assert_eq!(lines("holdup-analysis", "holdup-trace", None).len(), 1);
+        assert_eq!(lines("holdup-model", "holdup-analysis", None).len(), 1);
+        assert_eq!(lines("holdup", "holdup-preload", Some("build")).len(), 1);
+        assert_eq!(lines("holdup-new", "serde", None).len(), 1);
+    }
+
+    #[test]
+    fn tests_may_use_the_testkit_only() {
+        assert_eq!(lines("holdup-model", "holdup-testkit", Some("dev")), Vec::<String>::new());
+        assert_eq!(lines("holdup-model", "holdup-testkit", None).len(), 1);
+        assert_eq!(lines("holdup-model", "holdup-analysis", Some("dev")).len(), 1);
+    }
+
+    #[test]
+    fn what_is_injected_brings_nothing_along() {
+        assert_eq!(lines("holdup-trace", "libc", None).len(), 1);
+        assert_eq!(lines("holdup-trace", "proptest", Some("dev")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_table_has_no_way_back() {
+        for (index, (folder, allowed)) in TABLE.iter().enumerate() {
+            for below in *allowed {
+                let position = TABLE.iter().position(|(name, _)| name == below);
+                assert!(position.is_some_and(|position| position < index), "{folder} uses {below}");
+            }
+        }
+    }
+}

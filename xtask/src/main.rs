@@ -1,0 +1,52 @@
+//! Chores of the workspace: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`.
+
+mod bench;
+mod layers;
+mod packages;
+mod run_tests;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::workspace::Workspace;
+
+/// Chores of the holdup workspace
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Install what the tests need from Debian packages, then run every test
+    Test(run_tests::Options),
+    /// Check the rules that neither the compiler nor rustfmt nor clippy checks
+    Tidy,
+    /// Measure what recording costs, as ratios of interleaved runs
+    Bench(bench::Options),
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().chore) {
+        Ok(status) => status,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(chore: Chore) -> Result<ExitCode> {
+    let workspace = Workspace::of_this_run()?;
+    match chore {
+        Chore::Test(options) => run_tests::run(&workspace, &options),
+        Chore::Tidy => tidy::run(&workspace),
+        Chore::Bench(options) => bench::run(&workspace, &options),
+    }
+}

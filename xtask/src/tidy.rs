@@ -1,0 +1,55 @@
+//! `cargo xtask tidy`: rules of the workspace that no compiler checks. `cargo test` checks them too.
+
+mod documents;
+mod length;
+mod machine_paths;
+mod manifests;
+mod unsafe_files;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::layers;
+use crate::workspace::Workspace;
+
+pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
+    let complaints = complaints(workspace)?;
+    for line in &complaints {
+        eprintln!("tidy: {line}");
+    }
+    Ok(if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// One line for each breach, each with the file it is in.
+fn complaints(workspace: &Workspace) -> Result<Vec<String>> {
+    let files = workspace.text_files()?;
+    let packages = workspace.metadata()?.packages;
+    Ok([
+        documents::complaints(&files),
+        length::complaints(&files),
+        unsafe_files::complaints(&files),
+        machine_paths::complaints(&files),
+        manifests::complaints(&files),
+        layers::complaints(workspace, &packages),
+    ]
+    .concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::TextFile;
+
+    /// A file that only a test knows.
+    pub(super) fn file(path: &str, text: impl Into<String>) -> TextFile {
+        TextFile { path: path.to_owned(), text: text.into() }
+    }
+
+    #[test]
+    fn the_workspace_is_tidy() {
+        let workspace = Workspace::of_this_run().unwrap();
+        let complaints = complaints(&workspace).unwrap();
+        assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+    }
+}
