@@ -26,7 +26,7 @@ int main(int argc, char **argv)
     program = argc > 2 ? argv[2] : argv[0];
     printf("step %d, %d arguments, locks %ld\n", step, argc, use_threads(2, 300));
     fflush(stdout);
-    char number[8];
+    char number[16];
     snprintf(number, sizeof number, "%d", step + 1);
     char *const arguments[] = {"exec_self", number, program, NULL};
     char *const bare[] = {"COLOUR=green", "EMPTY=", NULL};

@@ -16,39 +16,35 @@
 #include <time.h>
 #include <unistd.h>
 
-// Ends the program with status 1 and a line on stdout unless `condition` holds.
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            printf("line %d: not so: %s (errno %d)\n", __LINE__, #condition, errno);                         \
-            fflush(stdout);                                                                                  \
-            _exit(1);                                                                                        \
-        }                                                                                                    \
-    } while (0)
+// Ends the program with status 1 and a line on stdout that says what came instead.
+static inline void not_so(int line, const char *what, long came)
+{
+    printf("line %d: not so: %s (came %ld, errno %d)\n", line, what, came, errno);
+    fflush(stdout);
+    _exit(1);
+}
 
-// Demands that a call of the pthread kind returns `expected` (0 or an error number).
-#define RETURNS(expected, call)                                                                              \
-    do {                                                                                                     \
-        int returned_ = (call);                                                                              \
-        if (returned_ != (expected)) {                                                                       \
-            printf("line %d: %s returned %d, not %s\n", __LINE__, #call, returned_, #expected);              \
-            fflush(stdout);                                                                                  \
-            _exit(1);                                                                                        \
-        }                                                                                                    \
-    } while (0)
+// Demands that the condition holds.
+#define CHECK(condition) ((condition) ? (void)0 : not_so(__LINE__, #condition, 0))
+
+static inline void returns(int line, const char *what, int expected, int came)
+{
+    if (came != expected)
+        not_so(line, what, came);
+}
+
+// Demands that a call of the pthread kind returns `expected`: 0 or an error number.
+#define RETURNS(expected, call) returns(__LINE__, #call " returns " #expected, expected, call)
+
+static inline void fails_with(int line, const char *what, int expected, long came)
+{
+    if (came != -1 || errno != expected)
+        not_so(line, what, came);
+}
 
 // Demands that a call of the system-call kind returns -1 with this errno.
 #define FAILS_WITH(expected, call)                                                                           \
-    do {                                                                                                     \
-        errno = 0;                                                                                           \
-        long returned_ = (long)(call);                                                                       \
-        if (returned_ != -1 || errno != (expected)) {                                                        \
-            printf("line %d: %s returned %ld, errno %d, not %s\n", __LINE__, #call, returned_, errno,        \
-                   #expected);                                                                               \
-            fflush(stdout);                                                                                  \
-            _exit(1);                                                                                        \
-        }                                                                                                    \
-    } while (0)
+    fails_with(__LINE__, #call " fails with " #expected, expected, (errno = 0, (long)(call)))
 
 // The time `ms` milliseconds from now on `clock`.
 static inline struct timespec in_ms(clockid_t clock, long ms)

@@ -50,13 +50,13 @@ static void run(const char *what, int own_memory)
         } else {
             RETURNS(0, pthread_attr_setstacksize(&attributes, size));
         }
-        RETURNS(0, pthread_create(&threads[t], &attributes, small, &threads[t]));
+        RETURNS(0, pthread_create(&threads[t], &attributes, small, (void *)(intptr_t)t));
         RETURNS(0, pthread_attr_destroy(&attributes));
     }
     for (int t = 0; t < THREADS; t++) {
         void *result;
         RETURNS(0, pthread_join(threads[t], &result));
-        CHECK(result == &threads[t]);
+        CHECK((intptr_t)result == t);
     }
     printf("%s: %ld\n", what, counter);
 }

@@ -253,6 +253,7 @@ pub fn end() {
         thread.ended.set(1);
         let slot = recorder.slot();
         thread.slot.set(ptr::null());
+        life::file().header().events.fetch_add(slot.events.load(Ordering::Relaxed), Ordering::Relaxed);
         give_back(slot);
     }
     thread.cpu.close();

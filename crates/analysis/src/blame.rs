@@ -20,6 +20,7 @@ use holdup_model::{
 };
 
 use crate::holders::{Holder, Holders};
+use crate::path::PathPiece;
 use crate::sweep::{Change, Changes};
 use crate::working::{Working, is_joining};
 
@@ -49,6 +50,11 @@ pub(crate) struct Blame {
     pub(crate) alone: Vec<Nanos>,
     /// The time in which any thread was active.
     pub(crate) any_active: Nanos,
+    /// By thread: the time in which it was in I/O and another thread was active.
+    pub(crate) active_beside_io: Vec<Nanos>,
+    /// By object that cannot be held: time of the critical path in which others waited, on this object, for the
+    /// path's thread, or it waited itself.
+    pub(crate) on_path: Vec<Nanos>,
     /// Time of threads able to run beyond the number of cores: ∫ max(0, active + waking − cores) dt.
     pub(crate) excess: Nanos,
 }
@@ -101,6 +107,8 @@ struct Doing {
     site: Option<SiteId>,
     /// The queue it stands in.
     queue: Option<usize>,
+    /// [`Blame::any_active`] when the current segment began.
+    any_active: Nanos,
     /// True if it takes the place of a working thread.
     takes_place: bool,
     /// The queues with waiters that point at it.
@@ -108,7 +116,7 @@ struct Doing {
     stretch: Stretch,
 }
 
-/// A thread released others other than by a lock, which ends a stretch of its work.
+/// A thread released others, or was released, other than by a lock, which ends a stretch of its work.
 struct Break {
     time: Time,
     thread: ThreadId,
@@ -135,19 +143,21 @@ struct Pass<'a> {
     walk: u64,
     arrived: BTreeMap<ObjectId, Work>,
     links: Vec<Link>,
+    path: &'a [PathPiece],
     blame: Blame,
 }
 
-/// Charges all waiting of a run.
+/// Charges all waiting of a run. `path` is its critical path, in the order of time.
 pub(crate) fn blame(
     process: &Process,
     timeline: &Timeline,
     roles: &[ObjectKind],
     holders: &Holders<'_>,
     working: &Working,
+    path: &[PathPiece],
     cores: u32,
 ) -> Blame {
-    let mut pass = Pass::new(process, timeline, roles, holders, working, cores);
+    let mut pass = Pass::new(process, timeline, roles, holders, working, path, cores);
     let owners = owners(process);
     let holder_changes = holders.changes();
     let breaks = breaks(process, timeline, roles);
@@ -190,25 +200,24 @@ fn breaks(process: &Process, timeline: &Timeline, roles: &[ObjectKind]) -> Vec<B
     let mut wake_sites: Vec<(ThreadId, Time, Option<SiteId>)> =
         process.wakes.iter().map(|wake| (wake.thread, wake.time, wake.site)).collect();
     wake_sites.sort_unstable();
-    let mut breaks: Vec<Break> = timeline
-        .edges
-        .iter()
-        .filter(|edge| edge.object.is_none_or(|object| !roles[object.index()].is_lock()))
-        .map(|edge| Break {
-            time: edge.from_time,
-            thread: edge.from,
-            site: match edge.kind {
-                EdgeKind::Create => process.thread(edge.to).created_at,
-                EdgeKind::Signal => {
-                    let key = (edge.from, edge.from_time);
-                    let index = wake_sites.partition_point(|wake| (wake.0, wake.1) < key);
-                    wake_sites.get(index).filter(|wake| (wake.0, wake.1) == key).and_then(|wake| wake.2)
-                }
-                _ => None,
-            },
-            barrier: edge.object.filter(|_| edge.kind == EdgeKind::Barrier),
-        })
-        .collect();
+    let mut breaks: Vec<Break> = Vec::new();
+    for edge in &timeline.edges {
+        if edge.object.is_some_and(|object| roles[object.index()].is_lock()) {
+            continue;
+        }
+        let site = match edge.kind {
+            EdgeKind::Create => process.thread(edge.to).created_at,
+            EdgeKind::Signal => {
+                let key = (edge.from, edge.from_time);
+                let index = wake_sites.partition_point(|wake| (wake.0, wake.1) < key);
+                wake_sites.get(index).filter(|wake| (wake.0, wake.1) == key).and_then(|wake| wake.2)
+            }
+            _ => None,
+        };
+        let barrier = edge.object.filter(|_| edge.kind == EdgeKind::Barrier);
+        breaks.push(Break { time: edge.from_time, thread: edge.from, site, barrier });
+        breaks.push(Break { time: edge.to_time, thread: edge.to, site: None, barrier: None });
+    }
     breaks.sort_unstable_by_key(|end| (end.time, end.thread, end.barrier, end.site));
     breaks.dedup_by_key(|end| (end.time, end.thread, end.barrier));
     breaks
@@ -221,6 +230,7 @@ impl<'a> Pass<'a> {
         roles: &'a [ObjectKind],
         holders: &Holders<'_>,
         working: &'a Working,
+        path: &'a [PathPiece],
         cores: u32,
     ) -> Self {
         let main = (!process.threads.is_empty()).then_some(ThreadId::new(0));
@@ -251,6 +261,7 @@ impl<'a> Pass<'a> {
             walk: 0,
             arrived: BTreeMap::new(),
             links: Vec::new(),
+            path,
             blame: Blame {
                 objects: vec![ObjectBlame::default(); process.objects.len()],
                 chains: Chains::default(),
@@ -259,6 +270,8 @@ impl<'a> Pass<'a> {
                 delayed: BTreeMap::new(),
                 alone: vec![Nanos::ZERO; process.threads.len()],
                 any_active: Nanos::ZERO,
+                active_beside_io: vec![Nanos::ZERO; process.threads.len()],
+                on_path: vec![Nanos::ZERO; process.objects.len()],
                 excess: Nanos::ZERO,
             },
         };
@@ -294,7 +307,29 @@ impl<'a> Pass<'a> {
         if self.cores > 0 && excess > 0 {
             self.blame.excess += Nanos::new(u64::from(excess) * length.get());
         }
+        self.advance_path(time);
         self.now = time;
+    }
+
+    /// All pieces of the path begin and end at changes, so that one of them covers the time up to `time`.
+    fn advance_path(&mut self, time: Time) {
+        while let Some((piece, rest)) = self.path.split_first() {
+            if piece.end > self.now {
+                break;
+            }
+            self.path = rest;
+        }
+        let Some(piece) = self.path.first() else { return };
+        let doing = &self.doing[piece.thread.index()];
+        let object = |queue: usize| self.queues[queue].object;
+        let own = doing.queue.filter(|&own| !doing.held.iter().any(|&held| object(held) == object(own)));
+        for &queue in doing.held.iter().chain(&own) {
+            if let Some(object) = self.queues[queue].object
+                && !self.roles[object.index()].is_lock()
+            {
+                self.blame.on_path[object.index()] += time.since(self.now);
+            }
+        }
     }
 
     fn change(&mut self, change: Change<'_>, owners: &[(ThreadId, Time, ThreadId)]) {
@@ -323,6 +358,7 @@ impl<'a> Pass<'a> {
         };
         self.doing[index].state = Some(after.state);
         self.doing[index].site = after.site;
+        self.doing[index].any_active = self.blame.any_active;
         match after.state {
             State::Active => {
                 self.active += 1;
@@ -347,6 +383,10 @@ impl<'a> Pass<'a> {
                 self.doing[thread.index()].stretch.end_of_activity(self.now, segment);
             }
             State::Waking => self.waking -= 1,
+            State::Io => {
+                let index = thread.index();
+                self.blame.active_beside_io[index] += self.blame.any_active - self.doing[index].any_active;
+            }
             _ => {}
         }
     }

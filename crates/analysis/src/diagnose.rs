@@ -33,8 +33,9 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     let working = Working::of(process, &timeline, &times);
     let roles = roles(process);
     let holders = Holders::new(process);
-    let blame = blame(process, &timeline, &roles, &holders, &working, run.cores);
     let path = critical_path(process, &timeline, &roles, &holders);
+    let blame = blame(process, &timeline, &roles, &holders, &working, &path.pieces, run.cores);
+    let path = path.with_objects(timeline.wall(), &blame.on_path);
     let objects = object_costs(process, &timeline, &roles, &blame, &working, &path);
     let mut places = vec![None; process.objects.len()];
     for (place, cost) in objects.iter().enumerate() {

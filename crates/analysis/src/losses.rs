@@ -199,9 +199,10 @@ fn is_signal(roles: &[ObjectKind], object: ObjectId) -> bool {
 /// True for a thread that others work along with rather than in turn with: a stage of a pipeline, which the
 /// others mostly accompany, not a serial phase, after which they work without it.
 fn feeds_others(blame: &Blame, times: &[ThreadTimes], thread: ThreadId) -> bool {
-    let active = times[thread.index()].active;
-    let together = active.saturating_sub(blame.alone[thread.index()]);
-    together > blame.any_active.saturating_sub(active)
+    let index = thread.index();
+    let active = times[index].active;
+    let together = active.saturating_sub(blame.alone[index]) + blame.active_beside_io[index];
+    together > blame.any_active.saturating_sub(active + blame.active_beside_io[index])
 }
 
 /// Where the thread is longest in this state.

@@ -13,7 +13,23 @@ use holdup_model::{
 use crate::holders::Holders;
 use crate::{CriticalPath, PathStep};
 
-/// Because of `object`, the work of `thread` since `begin` was waited for.
+/// A part of the critical path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PathPiece {
+    pub(crate) thread: ThreadId,
+    pub(crate) end: Time,
+}
+
+/// The path as it was walked, before the objects of [`crate::blame`] are added.
+pub(crate) struct Path {
+    /// In the order of time, without gaps.
+    pub(crate) pieces: Vec<PathPiece>,
+    steps: Vec<PathStep>,
+    by_thread: BTreeMap<ThreadId, Nanos>,
+    by_object: BTreeMap<ObjectId, Nanos>,
+}
+
+/// Because of the lock `object`, the work of `thread` since `begin` was waited for.
 struct WaitedFor {
     object: ObjectId,
     thread: ThreadId,
@@ -30,6 +46,7 @@ struct Walk<'a> {
     /// The threads that the path has been on at `at`: a path that comes back at the same time would not end.
     here: Vec<ThreadId>,
     waited_for: Vec<WaitedFor>,
+    pieces: Vec<PathPiece>,
     steps: BTreeMap<(ThreadId, State, Option<SiteId>), Nanos>,
     by_object: BTreeMap<ObjectId, Nanos>,
 }
@@ -40,13 +57,13 @@ pub(crate) fn critical_path(
     timeline: &Timeline,
     roles: &[ObjectKind],
     holders: &Holders<'_>,
-) -> CriticalPath {
+) -> Path {
     let Some(last) = last_thread(timeline) else {
-        return CriticalPath {
-            length: timeline.wall(),
+        return Path {
+            pieces: Vec::new(),
             steps: Vec::new(),
-            by_thread: Vec::new(),
-            by_object: Vec::new(),
+            by_thread: BTreeMap::new(),
+            by_object: BTreeMap::new(),
         };
     };
     let mut walk = Walk {
@@ -58,10 +75,11 @@ pub(crate) fn critical_path(
         at: timeline.end,
         here: vec![last],
         waited_for: Vec::new(),
+        pieces: Vec::new(),
         steps: BTreeMap::new(),
         by_object: BTreeMap::new(),
     };
-    walk.step(State::NotRecorded, None, timeline.row(last).end);
+    walk.step(State::NotRecorded, None, timeline.row(last).end, None);
     while walk.at > timeline.start {
         walk.back();
     }
@@ -98,13 +116,9 @@ impl Walk<'_> {
             self.wait_for(by, segment);
             return;
         }
-        let end = self.at;
-        self.step(segment.state, segment.site, segment.start);
-        if matches!(segment.state, State::Blocked | State::Spinning)
-            && let Some(object) = segment.object
-        {
-            *self.by_object.entry(object).or_default() += end.since(segment.start);
-        }
+        let is_wait = matches!(segment.state, State::Blocked | State::Spinning);
+        let lock = segment.object.filter(|object| is_wait && self.roles[object.index()].is_lock());
+        self.step(segment.state, segment.site, segment.start, lock);
     }
 
     /// Goes on with another thread at the same time, if it existed then and the path has not been there.
@@ -125,29 +139,31 @@ impl Walk<'_> {
         if parent.is_some_and(|parent| self.jump(parent)) || self.jump(ThreadId::new(0)) {
             return;
         }
-        self.step(State::NotRecorded, None, self.timeline.start);
+        self.step(State::NotRecorded, None, self.timeline.start, None);
     }
 
-    /// The path goes on in the past with `by`, who ended this wait.
+    /// The path goes on in the past with `by`, who ended this wait: if by releasing a lock, all of its hold was
+    /// waited for.
     fn wait_for(&mut self, by: ThreadId, wait: &Segment) {
-        let Some(object) = wait.object else { return };
-        let begin = if self.roles[object.index()].is_lock() {
-            // Without a timed hold: since the waiter began to wait, during which the other had the lock at last.
-            self.holders.begin_of(object, by, self.at).unwrap_or(wait.start)
-        } else {
-            wait.start
-        };
+        let Some(object) = wait.object.filter(|object| self.roles[object.index()].is_lock()) else { return };
+        // Without a timed hold: since the waiter began to wait, during which the other had the lock at last.
+        let begin = self.holders.begin_of(object, by, self.at).unwrap_or(wait.start);
         self.waited_for.push(WaitedFor { object, thread: by, begin });
     }
 
-    /// The time of this thread from `from` up to where the walk is, is on the path.
-    fn step(&mut self, state: State, site: Option<SiteId>, from: Time) {
+    /// The time of this thread from `from` up to where the walk is, is on the path; all of it because of `lock`,
+    /// if the thread waits for that itself.
+    fn step(&mut self, state: State, site: Option<SiteId>, from: Time, lock: Option<ObjectId>) {
         let length = self.at.since(from);
         if length == Nanos::ZERO {
             return;
         }
+        self.pieces.push(PathPiece { thread: self.thread, end: self.at });
         *self.steps.entry((self.thread, state, site)).or_default() += length;
-        let mut counted: Vec<ObjectId> = Vec::new();
+        let mut counted: Vec<ObjectId> = lock.into_iter().collect();
+        if let Some(lock) = lock {
+            *self.by_object.entry(lock).or_default() += length;
+        }
         for waited in self.waited_for.iter().filter(|waited| waited.thread == self.thread) {
             let overlap = self.at.since(waited.begin.max(from));
             if overlap > Nanos::ZERO && !counted.contains(&waited.object) {
@@ -161,7 +177,8 @@ impl Walk<'_> {
         self.here.push(self.thread);
     }
 
-    fn result(self) -> CriticalPath {
+    fn result(mut self) -> Path {
+        self.pieces.reverse();
         let mut by_thread: BTreeMap<ThreadId, Nanos> = BTreeMap::new();
         for (&(thread, ..), &time) in &self.steps {
             *by_thread.entry(thread).or_default() += time;
@@ -172,10 +189,20 @@ impl Walk<'_> {
             .map(|((thread, state, site), time)| PathStep { thread, site, state, time })
             .collect();
         steps.sort_by_key(|step| std::cmp::Reverse(step.time));
+        Path { pieces: self.pieces, steps, by_thread, by_object: self.by_object }
+    }
+}
+
+impl Path {
+    /// The path with the time in which others waited for its threads on objects that cannot be held.
+    pub(crate) fn with_objects(mut self, length: Nanos, waited_for: &[Nanos]) -> CriticalPath {
+        for (index, &time) in waited_for.iter().enumerate().filter(|(_, time)| **time > Nanos::ZERO) {
+            *self.by_object.entry(ObjectId::new(index as u32)).or_default() += time;
+        }
         CriticalPath {
-            length: steps.iter().map(|step| step.time).sum(),
-            steps,
-            by_thread: most_first(by_thread),
+            length,
+            steps: self.steps,
+            by_thread: most_first(self.by_thread),
             by_object: most_first(self.by_object),
         }
     }

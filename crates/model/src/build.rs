@@ -64,7 +64,7 @@ impl Timeline {
                 });
             }
         }
-        edges.sort_by_key(|edge| (edge.to_time, edge.to, edge.from_time, edge.from));
+        edges.sort_by_key(|edge| (edge.to_time, edge.to, edge.from_time, edge.from, edge.kind, edge.object));
         Timeline { start: process.start, end: process.end, threads, edges }
     }
 }
@@ -125,7 +125,7 @@ fn piece_of_block(block: &Block) -> Piece {
 
 fn pieces_of_spins(process: &Process, pieces: &mut [Vec<Piece>]) {
     let mut markers: Vec<_> = process.markers.iter().collect();
-    markers.sort_by_key(|marker| marker.time);
+    markers.sort_by_key(|marker| (marker.time, marker.thread, marker.kind));
     let mut since: Vec<Option<Time>> = vec![None; process.threads.len()];
     for marker in markers {
         let open = &mut since[marker.thread.index()];
@@ -151,7 +151,11 @@ fn pieces_of_spins(process: &Process, pieces: &mut [Vec<Piece>]) {
 }
 
 fn row(start: Time, end: Time, mut pieces: Vec<Piece>, total_cpu: Option<Nanos>) -> Row {
-    pieces.sort_by_key(|piece| (piece.start, piece.end));
+    // By all that a piece is, so that the order of the columns does not matter where spans overlap.
+    pieces.sort_by_key(|piece| {
+        let Piece { start, end, state, object, site, by, cpu_start, cpu_end } = *piece;
+        (start, end, state, object, site, by, cpu_start, cpu_end)
+    });
     let mut segments = Vec::with_capacity(pieces.len() * 2 + 1);
     let mut at = start;
     // CPU time at `at`, where it is known.
@@ -159,9 +163,6 @@ fn row(start: Time, end: Time, mut pieces: Vec<Piece>, total_cpu: Option<Nanos>)
     for piece in pieces {
         let from = piece.start.clamp(at, end);
         let to = piece.end.clamp(from, end);
-        if to == from {
-            continue;
-        }
         if from > at {
             segments.push(Segment {
                 start: at,
@@ -174,6 +175,11 @@ fn row(start: Time, end: Time, mut pieces: Vec<Piece>, total_cpu: Option<Nanos>)
             });
             cpu_at = piece.cpu_start;
         }
+        at = to;
+        if to == from {
+            // The last to arrive at a barrier does not wait, but its work ends there all the same.
+            continue;
+        }
         segments.push(Segment {
             start: from,
             end: to,
@@ -183,7 +189,6 @@ fn row(start: Time, end: Time, mut pieces: Vec<Piece>, total_cpu: Option<Nanos>)
             by: piece.by,
             cpu: difference(piece.cpu_start.or(cpu_at), piece.cpu_end),
         });
-        at = to;
         cpu_at = piece.cpu_end;
     }
     if at < end {

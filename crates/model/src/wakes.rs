@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{EdgeKind, Hold, ObjectId, ObjectKind, Outcome, Process, ThreadId, Time, Wait, WakeCount};
+use crate::{EdgeKind, Hold, ObjectId, ObjectKind, Outcome, Process, ThreadId, Time, Wait, Wake, WakeCount};
 
 /// How one wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +29,7 @@ pub(crate) fn resolve(process: &Process) -> Vec<Ending> {
         .map(|wait| Ending { at: wait.end, by: None, kind: EdgeKind::Release, then_lock: None })
         .collect();
     let releases = releases_by_object(process);
+    let wakes = wakes_by_object(process);
     let mut by_object: BTreeMap<ObjectId, Vec<usize>> = BTreeMap::new();
     for (index, wait) in process.waits.iter().enumerate() {
         by_object.entry(wait.object).or_default().push(index);
@@ -38,7 +39,10 @@ pub(crate) fn resolve(process: &Process) -> Vec<Ending> {
             kind if kind.is_lock() => locks(process, &releases, object, &waits, &mut endings),
             ObjectKind::Barrier => barrier(process, object, waits, &mut endings),
             ObjectKind::ThreadEnd => join(process, object, &waits, &mut endings),
-            _ => signals(process, &releases, object, waits, &mut endings),
+            _ => {
+                let wakes = wakes.get(&object).map_or(&[][..], Vec::as_slice);
+                signals(process, &releases, wakes, waits, &mut endings);
+            }
         }
     }
     for (wait, ending) in process.waits.iter().zip(&mut endings) {
@@ -61,6 +65,28 @@ fn releases_by_object(process: &Process) -> Releases<'_> {
         holds.sort_by_key(|hold| (hold.end, hold.thread));
     }
     releases
+}
+
+fn wakes_by_object(process: &Process) -> BTreeMap<ObjectId, Vec<&Wake>> {
+    let mut wakes: BTreeMap<ObjectId, Vec<&Wake>> = BTreeMap::new();
+    for wake in &process.wakes {
+        wakes.entry(wake.object).or_default().push(wake);
+    }
+    for wakes in wakes.values_mut() {
+        wakes.sort_by_key(|wake| (wake.time, wake.thread, limit(wake), wake.site));
+    }
+    wakes
+}
+
+/// What [`limit`] gives where there is none.
+const UNLIMITED: u32 = u32::MAX;
+
+/// How many waiters a wake-up can release.
+fn limit(wake: &Wake) -> u32 {
+    match wake.count {
+        WakeCount::AtMost(count) => count,
+        WakeCount::All => UNLIMITED,
+    }
 }
 
 /// The last release of `object` in (after, until] by another thread than `waiter`.
@@ -98,9 +124,13 @@ fn locks(
 
 /// All arrivals of one generation come before the first of the next, since a thread must leave before it can
 /// arrive again: so generations are runs of `parties` arrivals. Where arrivals were lost that gives a last
-/// arrival after some thread left; then the last arrival before that thread left is taken.
+/// arrival after some thread left; then the last arrival before that thread left is taken. Of two arrivals at
+/// the same time, the one that leaves first is of the earlier generation.
 fn barrier(process: &Process, object: ObjectId, mut waits: Vec<usize>, endings: &mut [Ending]) {
-    waits.sort_by_key(|&index| (process.waits[index].begin, process.waits[index].thread));
+    waits.sort_by_key(|&index| {
+        let wait = &process.waits[index];
+        (wait.begin, wait.end, wait.thread)
+    });
     let parties = process.object(object).parties.map_or(waits.len(), |parties| parties.max(1) as usize);
     for generation in waits.chunks(parties) {
         let last = generation[generation.len() - 1];
@@ -138,44 +168,37 @@ fn join(process: &Process, object: ObjectId, waits: &[usize], endings: &mut [End
 fn signals(
     process: &Process,
     releases: &Releases<'_>,
-    object: ObjectId,
+    wakes: &[&Wake],
     mut waits: Vec<usize>,
     endings: &mut [Ending],
 ) {
-    waits.sort_by_key(|&index| (process.waits[index].end, process.waits[index].thread));
-    let mut wakes: BTreeMap<(Time, usize), Option<u32>> = process
-        .wakes
-        .iter()
-        .enumerate()
-        .filter(|(_, wake)| wake.object == object)
-        .map(|(index, wake)| {
-            let room = match wake.count {
-                WakeCount::All => None,
-                WakeCount::AtMost(count) => Some(count),
-            };
-            ((wake.time, index), room)
-        })
-        .filter(|(_, room)| *room != Some(0))
-        .collect();
+    waits.sort_by_key(|&index| {
+        let wait = &process.waits[index];
+        (wait.end, wait.thread, wait.begin, wait.mutex, wait.site)
+    });
+    // The wake-ups with room, by time and then their order.
+    let mut room: BTreeMap<(Time, usize), u32> =
+        wakes.iter().enumerate().map(|(order, wake)| ((wake.time, order), limit(wake))).collect();
+    room.retain(|_, room| *room > 0);
     for index in waits {
         let wait = &process.waits[index];
         endings[index].kind = EdgeKind::Signal;
         if wait.outcome != Outcome::Granted {
             continue;
         }
-        let fits = |key: &(Time, usize)| process.wakes[key.1].thread != wait.thread;
+        let fits = |key: &(Time, usize)| wakes[key.1].thread != wait.thread;
         let found =
-            wakes.range((wait.begin, 0)..=(wait.end, usize::MAX)).rev().map(|(key, _)| *key).find(fits);
+            room.range((wait.begin, 0)..=(wait.end, usize::MAX)).rev().map(|(key, _)| *key).find(fits);
         let Some(key) = found else { continue };
-        if let Some(Some(room)) = wakes.get_mut(&key) {
-            *room -= 1;
-            if *room == 0 {
-                wakes.remove(&key);
+        if let Some(left) = room.get_mut(&key).filter(|left| **left < UNLIMITED) {
+            *left -= 1;
+            if *left == 0 {
+                room.remove(&key);
             }
         }
         let ending = &mut endings[index];
         ending.at = key.0;
-        ending.by = Some(process.wakes[key.1].thread);
+        ending.by = Some(wakes[key.1].thread);
         ending.then_lock = relock(process, releases, wait, key.0);
     }
 }

@@ -21,6 +21,11 @@ const WORD: usize = 64;
 /// The most columns that one sentence takes.
 const SENTENCE: usize = 400;
 
+/// Text made safe for a terminal and otherwise left as it is: for messages about files, whose names must stay whole.
+pub fn escaped(text: &str) -> String {
+    visible(text, Look { width: Look::WIDEST, color: false, unicode: true })
+}
+
 /// A name, on one line and short: control characters, line breaks and direction marks are written as escapes
 /// (`\n`, `\u{1b}`), and what is too long loses its middle.
 pub(crate) fn name(text: &str, look: Look) -> String {

@@ -34,6 +34,7 @@ mod shares;
 mod terminal;
 mod warnings;
 
+pub use escape::escaped;
 pub use json::{SCHEMA, json, json_text};
 pub use look::Look;
 pub use terminal::render;

@@ -185,7 +185,7 @@ impl Unwinder {
         // Not after a call, but right: the way out of a signal handler, which the kernel put there, and the first
         // instruction of a function that a context switch put there (`makecontext`).
         match self.find(modules, address) {
-            
+            Some(found) if found.covered.is_signal_return => Origin::Interruption,
             Some(found) if found.covered.start == stated => Origin::Entry,
             _ => Origin::None,
         }

@@ -35,6 +35,7 @@ pub enum Op {
     Join(ThreadId, SiteId),
 }
 
+#[derive(Debug)]
 pub(crate) struct BoundedQueue {
     pub(crate) capacity: usize,
     pub(crate) not_empty: ObjectId,
@@ -42,6 +43,7 @@ pub(crate) struct BoundedQueue {
 }
 
 /// An invented program. Thread 0 is the main thread, which runs from the start; the others run when started.
+#[derive(Debug)]
 pub struct Script {
     pub(crate) process: Process,
     pub(crate) ops: Vec<Vec<Op>>,

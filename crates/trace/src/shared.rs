@@ -152,6 +152,8 @@ pub struct Header {
     pub mapped_chunks: AtomicU32,
     /// How many slots the process has mapped.
     pub mapped_slots: AtomicU32,
+    /// Events of threads that have ended; those of live ones are in their slots.
+    pub events: AtomicU64,
     /// Events for which there was no chunk.
     pub lost_events: AtomicU64,
     /// Events in signal handlers that interrupted a hook.

@@ -110,6 +110,9 @@ impl Pass<'_> {
             stretch.work.active += self.now.since(*since);
             *since = self.now;
         }
+        if stretch.work.active == Nanos::ZERO && stretch.waited.is_empty() {
+            return;
+        }
         let to = site.or(doing.site);
         let from = std::mem::replace(&mut stretch.from, to);
         let work = std::mem::take(&mut stretch.work);

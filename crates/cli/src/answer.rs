@@ -1,0 +1,115 @@
+//! From a recording to words: reading, diagnosing, showing.
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use holdup_analysis::{Diagnosis, diagnose};
+use holdup_model::{Nanos, Run};
+use holdup_recording::{ReadError, Recording};
+use holdup_report::Look;
+
+use crate::arguments::Color;
+use crate::failure::Failure;
+
+/// Processes that are diagnosed at most: the busiest ones. The others are counted.
+const MOST_PROCESSES: usize = 32;
+
+/// A run and what holds its processes up, the one to tell about first.
+pub(crate) struct Answer {
+    pub run: Run,
+    pub diagnoses: Vec<Diagnosis>,
+}
+
+impl Answer {
+    /// Reads a recording and diagnoses its processes. `first` is the pid of the process to tell about.
+    pub(crate) fn of(path: &Path, first: Option<u32>) -> Result<Answer, Failure> {
+        let (mut recording, warnings) = Recording::open(path)?;
+        // A recorder that was killed has not got to the names: they are looked for now.
+        for (process, names) in holdup_collect::name_all(&recording) {
+            if let Some(raw) = recording.processes.get_mut(process as usize) {
+                raw.names = Some(names);
+            }
+        }
+        let run = recording.run(&warnings);
+        let mut order: Vec<usize> = (0..run.processes.len()).collect();
+        let busy = |index: &usize| -> (Nanos, usize) {
+            let process = &run.processes[*index];
+            (process.threads.iter().filter_map(|thread| thread.cpu).sum(), process.waits.len())
+        };
+        order.sort_by_key(|index| std::cmp::Reverse(busy(index)));
+        if let Some(pid) = first {
+            let Some(at) = order.iter().position(|index| run.processes[*index].pid == pid) else {
+                return Err(Failure::input(format!(
+                    "{}: no process {pid} in this recording; it has {}",
+                    path.display(),
+                    run.processes
+                        .iter()
+                        .map(|process| process.pid.to_string())
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                )));
+            };
+            let chosen = order.remove(at);
+            order.insert(0, chosen);
+        }
+        let diagnoses = order.into_iter().take(MOST_PROCESSES).map(|index| diagnose(&run, index)).collect();
+        Ok(Answer { run, diagnoses })
+    }
+
+    /// The short answer.
+    pub(crate) fn text(&self, look: Look) -> String {
+        holdup_report::render(&self.run, &self.diagnoses, look)
+    }
+
+    /// The answer for machines.
+    pub(crate) fn json(&self) -> String {
+        holdup_report::json_text(&self.run, &self.diagnoses)
+    }
+}
+
+impl From<&ReadError> for Failure {
+    fn from(error: &ReadError) -> Failure {
+        Failure::input(error)
+    }
+}
+
+/// How to show things on `stream`.
+pub(crate) fn look(color: Color, stream: &(impl IsTerminal + std::os::fd::AsFd), to_file: bool) -> Look {
+    let terminal = stream.is_terminal() && !to_file;
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let color = match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => {
+            terminal && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+        }
+    };
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let size = || rustix::termios::tcgetwinsize(stream).ok().map(|size| usize::from(size.ws_col));
+    let width = columns.or_else(|| terminal.then(size).flatten()).filter(|width| *width > 0).unwrap_or(100);
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    // Without a locale there is nothing that says how bytes are read; UTF-8 is what everything here speaks.
+    let unicode = locale.is_none_or(|locale| {
+        let locale = locale.to_ascii_uppercase();
+        locale.contains("UTF-8") || locale.contains("UTF8")
+    });
+    Look { width, color, unicode }
+}
+
+/// Writes to a file, or to the stream where there is none. A reader that went away is no failure.
+pub(crate) fn write(text: &str, file: Option<&Path>, mut stream: impl Write) -> Result<(), Failure> {
+    match file {
+        Some(path) => fs::write(path, text).map_err(|error| {
+            Failure::input(format!("{}: the answer cannot be written here ({error})", path.display()))
+        }),
+        None => match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Failure::input(format!("the answer cannot be written ({error})")))
+            }
+            _ => Ok(()),
+        },
+    }
+}

@@ -1,0 +1,127 @@
+//! The command line: `holdup ./app args…`, or one of the commands.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// What the user asked for.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Run(RunOptions),
+    Record(RunOptions),
+    Report(ReportOptions),
+    Demo(DemoOptions),
+    Doctor,
+}
+
+const AFTER: &str = "\
+holdup ./app args…              records the program and says what holds it up
+holdup -- record                runs a program whose name is that of a command
+
+Statuses: that of the program (128 + signal if it was killed); 2 wrong usage or input, 3 something is missing on
+this machine, both before the program starts.";
+
+#[derive(Parser)]
+#[command(name = "holdup", version, about = "Says what holds a multi-threaded program up", after_help = AFTER)]
+#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+#[command(override_usage = "holdup [OPTIONS] PROGRAM [ARGS]...\n       holdup COMMAND")]
+struct Line {
+    #[command(subcommand)]
+    command: Option<Named>,
+    #[command(flatten)]
+    run: RunOptions,
+}
+
+#[derive(Subcommand)]
+enum Named {
+    /// Only record
+    Record(RunOptions),
+    /// Say what a recording shows
+    Report(ReportOptions),
+    /// Build and run a small program with planted problems, and diagnose it
+    Demo(DemoOptions),
+    /// Say what this machine allows, and the command that would add what is missing
+    Doctor,
+}
+
+/// Options of commands that run a program.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RunOptions {
+    /// Where to write the recording [default: PROGRAM.holdup here; an earlier one is kept as PROGRAM.old.holdup]
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub recording: Option<PathBuf>,
+    /// Where to write the answer [default: standard error, after the program has ended]
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Which holds of locks to time: those of locks that somebody waited for, or all
+    #[arg(long, value_enum, default_value_t = Holds::Waited)]
+    pub holds: Holds,
+    /// Leave the program's arguments out of the recording
+    #[arg(long)]
+    pub no_arguments: bool,
+    /// Stop adding events when the recording has this size
+    #[arg(long, value_name = "MIB")]
+    pub size_limit: Option<u64>,
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+    /// The program and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM", required = true)]
+    pub command: Vec<OsString>,
+}
+
+/// Which holds are timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Holds {
+    Waited,
+    All,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+/// Options of `holdup report`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ReportOptions {
+    /// The recording
+    #[arg(value_name = "FILE")]
+    pub recording: PathBuf,
+    /// Print JSON, as docs/json-schema/report.schema.json says
+    #[arg(long)]
+    pub json: bool,
+    /// Report first on this process (its pid) instead of the busiest
+    #[arg(long, value_name = "PID")]
+    pub process: Option<u32>,
+    /// Where to write the answer [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+}
+
+/// Options of `holdup demo`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DemoOptions {
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+}
+
+/// Reads the command line. Does not return on wrong usage, `--help` and `--version`.
+pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
+    let line = Line::parse_from(arguments);
+    match line.command {
+        None => Command::Run(line.run),
+        Some(Named::Record(options)) => Command::Record(options),
+        Some(Named::Report(options)) => Command::Report(options),
+        Some(Named::Demo(options)) => Command::Demo(options),
+        Some(Named::Doctor) => Command::Doctor,
+    }
+}

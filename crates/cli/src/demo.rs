@@ -1,0 +1,46 @@
+//! `holdup demo`: a small program with planted problems, built here and diagnosed.
+
+use std::ffi::OsString;
+use std::fs;
+use std::process::{Command, ExitCode};
+
+use holdup_collect::{Options, record};
+
+use crate::answer::{self, Answer};
+use crate::arguments::DemoOptions;
+use crate::failure::Failure;
+use crate::run::PRELOAD;
+
+const SOURCE: &str = include_str!("../../../workloads/demo/thumbnails.c");
+const SOURCE_NAME: &str = "thumbnails.c";
+
+/// Builds the program, runs it and says what holds it up.
+pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
+    let directory = tempfile::tempdir().map_err(|error| {
+        Failure::machine(format!("no directory for the demonstration ({error}); set TMPDIR"))
+    })?;
+    let source = directory.path().join(SOURCE_NAME);
+    let program = directory.path().join("thumbnails");
+    let recording = directory.path().join("thumbnails.holdup");
+    fs::write(&source, SOURCE).map_err(|error| Failure::machine(format!("{}: {error}", source.display())))?;
+    eprintln!("holdup demo: {SOURCE_NAME} holds a lock while it computes, and deals its rows out unevenly.");
+    let built = Command::new("cc").args(["-O2", "-g", "-pthread", "-o"]).arg(&program).arg(&source).status();
+    match built {
+        Ok(status) if status.success() => {}
+        Ok(status) => {
+            return Err(Failure::machine(format!("cc could not build the demonstration ({status})")));
+        }
+        Err(error) => {
+            return Err(Failure::machine(format!(
+                "cc cannot be run ({error}); install a C compiler (Debian: apt-get install gcc libc6-dev)"
+            )));
+        }
+    }
+    let options_of_run =
+        Options { output: recording.clone(), all_holds: false, arguments: true, size_limit: None };
+    let command: Vec<OsString> = vec![program.into()];
+    let status = record(&command, &options_of_run, PRELOAD)?.status;
+    let look = answer::look(options.color, &std::io::stdout(), false);
+    answer::write(&Answer::of(&recording, None)?.text(look), None, std::io::stdout())?;
+    Ok(crate::run::exit_code(status))
+}

@@ -1,0 +1,231 @@
+//! Taking over what one process writes.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+
+use holdup_recording::Writer;
+use holdup_recording::facts::{ProcessEnd, ProcessStart};
+use holdup_recording::format::FrameKind;
+use holdup_trace::shared::{CHUNK_WORDS, CHUNKS, ProcessState, Slot, take_all};
+use holdup_trace::wire::{self, NO_THREAD, ObjectCode, OutcomeCode, UNKNOWN, WaitRecord};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::session::MappedFile;
+use crate::shared_objects;
+
+/// A process that writes, or has written, to a file of the session.
+pub(crate) struct Process {
+    index: u32,
+    file: MappedFile,
+    pid: u32,
+    /// To learn of its end; `None` where the kernel does not give one.
+    handle: Option<OwnedFd>,
+    shared: BTreeSet<u64>,
+    drained: u64,
+    words: Vec<u64>,
+}
+
+impl Process {
+    /// Takes over a file that a process has claimed; `None` while the process has not filled in its header.
+    pub(crate) fn adopt(
+        index: u32,
+        file: MappedFile,
+        writer: &mut Writer,
+    ) -> io::Result<Result<Process, MappedFile>> {
+        let header = file.parts().header();
+        if header.state.load(Ordering::Acquire) == ProcessState::Spare as u32 {
+            return Ok(Err(file));
+        }
+        let pid = header.pid.load(Ordering::Relaxed);
+        let start = ProcessStart {
+            pid,
+            parent_pid: header.parent_pid.load(Ordering::Relaxed),
+            start: header.start.load(Ordering::Relaxed),
+            forked: header.forked.load(Ordering::Relaxed) != 0,
+        };
+        writer.facts(FrameKind::ProcessStart, index, &start)?;
+        let handle = Pid::from_raw(pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        Ok(Ok(Process { index, file, pid, handle, shared: BTreeSet::new(), drained: 0, words: Vec::new() }))
+    }
+
+    /// True if the process has ended.
+    pub(crate) fn is_gone(&self) -> bool {
+        match &self.handle {
+            Some(handle) => {
+                let mut poll = [rustix::event::PollFd::new(handle, rustix::event::PollFlags::IN)];
+                rustix::event::poll(&mut poll, Some(&rustix::event::Timespec::default()))
+                    .is_ok_and(|ready| ready > 0)
+            }
+            None => !std::path::Path::new(&format!("/proc/{}", self.pid)).exists(),
+        }
+    }
+
+    /// Writes all full chunks to the recording and gives them back. True if there were any.
+    pub(crate) fn drain(&mut self, writer: &mut Writer) -> io::Result<bool> {
+        let parts = self.file.parts();
+        let mut next = take_all(&parts.header().full_chunks);
+        let mut count = 0;
+        // The links lie in memory that a faulty program could have overwritten: no more than there can be.
+        while let Some(index) = next.checked_sub(1)
+            && count < CHUNKS as u32
+        {
+            let Some(chunk) = parts.chunk(index) else { break };
+            next = chunk.next.load(Ordering::Relaxed);
+            self.write_chunk(index, writer)?;
+            self.file.offer_chunk(index);
+            count += 1;
+        }
+        self.drained += u64::from(count);
+        self.grow(count);
+        Ok(count > 0)
+    }
+
+    fn write_chunk(&mut self, index: u32, writer: &mut Writer) -> io::Result<()> {
+        let parts = self.file.parts();
+        let Some(chunk) = parts.chunk(index) else { return Ok(()) };
+        let thread = chunk.thread.load(Ordering::Relaxed);
+        let used = (chunk.used.load(Ordering::Acquire) as usize).min(CHUNK_WORDS);
+        if thread == NO_THREAD || used == 0 {
+            return Ok(());
+        }
+        self.words.clear();
+        self.words.extend(chunk.words[..used].iter().map(|word| word.load(Ordering::Relaxed)));
+        for object in shared_objects::find(self.pid, &self.words, &mut self.shared) {
+            writer.facts(FrameKind::SharedObject, self.index, &object)?;
+        }
+        writer.chunk(self.index, thread, chunk.sequence.load(Ordering::Relaxed), &self.words)
+    }
+
+    /// Reserves more where the process uses what there is. A file system that is full costs it events.
+    fn grow(&mut self, drained: u32) {
+        let header = self.file.parts().header();
+        let threads = header.next_thread.load(Ordering::Relaxed);
+        let chunks = self.file.reserved_chunks();
+        let scarce = header.free_chunks.load(Ordering::Relaxed) as u32 == 0 || drained * 2 >= chunks;
+        let live = self.live_slots();
+        let wanted = if scarce { chunks * 2 } else { chunks }.max(live * 2 + 8);
+        let _ = self.file.reserve_chunks(wanted);
+        let slots = self.file.reserved_slots();
+        if threads > 0 && (header.free_slots.load(Ordering::Relaxed) as u32 == 0 || live * 2 >= slots) {
+            let _ = self.file.reserve_slots(slots * 2);
+        }
+    }
+
+    fn live_slots(&self) -> u32 {
+        let parts = self.file.parts();
+        (0..self.file.reserved_slots())
+            .filter_map(|index| parts.slot(index))
+            .filter(|slot| slot.live.load(Ordering::Relaxed) != 0)
+            .count() as u32
+    }
+
+    /// True if the process has lost events because the file system is full.
+    pub(crate) fn is_out_of_room(&self) -> bool {
+        self.file.is_full()
+    }
+
+    /// Writes what is left in the process's memory, whether it ended in order, was killed, or still runs.
+    pub(crate) fn finish(mut self, writer: &mut Writer, now: u64, still_running: bool) -> io::Result<()> {
+        self.drain(writer)?;
+        let parts = self.file.parts();
+        let mut events = parts.header().events.load(Ordering::Relaxed);
+        for index in 0..self.file.reserved_slots() {
+            let Some(slot) = parts.slot(index) else { break };
+            if slot.live.load(Ordering::Acquire) == 0 {
+                continue;
+            }
+            events += slot.events.load(Ordering::Relaxed);
+            if let Some(chunk) = slot.chunk.load(Ordering::Acquire).checked_sub(1) {
+                self.write_chunk(chunk, writer)?;
+            }
+            let rest = unfinished(slot, now);
+            let thread = slot.thread.load(Ordering::Relaxed);
+            // After all chunks of the thread.
+            writer.chunk(self.index, thread, u32::MAX, &rest)?;
+        }
+        let overflow = overflowed_uses(&self.file);
+        if !overflow.is_empty() {
+            writer.chunk(self.index, 0, u32::MAX, &overflow)?;
+        }
+        let header = parts.header();
+        let sixteenth = |cost: u32| f64::from(cost) / 16.0;
+        let ended = header.end.load(Ordering::Relaxed);
+        let facts = ProcessEnd {
+            end: if ended != 0 { ended } else { now },
+            lost_events: header.lost_events.load(Ordering::Relaxed),
+            lost_in_signals: header.lost_in_signals.load(Ordering::Relaxed),
+            lost_threads: header.lost_threads.load(Ordering::Relaxed),
+            lost_uses: header.lost_uses.load(Ordering::Relaxed),
+            event_ticks: sixteenth(header.event_cost.load(Ordering::Relaxed)),
+            use_ticks: sixteenth(header.use_cost.load(Ordering::Relaxed)),
+            events,
+            still_running,
+            confined: header.confined.load(Ordering::Relaxed) != 0,
+        };
+        writer.facts(FrameKind::ProcessEnd, self.index, &facts)
+    }
+}
+
+/// What a thread that has not ended has still in its slot: its counts, and the wait that it is in.
+fn unfinished(slot: &Slot, now: u64) -> Vec<u64> {
+    let mut words = Vec::new();
+    for entry in &slot.uses {
+        let object = entry.object.load(Ordering::Relaxed);
+        let packed = entry.failed_and_kind.load(Ordering::Relaxed);
+        let Some(kind) = ObjectCode::from_code((packed >> 28) as u8) else { continue };
+        if object != 0 {
+            words.extend(wire::lock_use(
+                object,
+                kind,
+                false,
+                entry.acquisitions.load(Ordering::Relaxed),
+                u64::from(packed & ((1 << 28) - 1)),
+                u64::from(entry.timed_holds.load(Ordering::Relaxed)),
+                entry.timed_ticks.load(Ordering::Relaxed),
+            ));
+        }
+    }
+    let waits_for = slot.wait_kind.load(Ordering::Acquire).checked_sub(1);
+    if let Some(kind) = waits_for.and_then(|code| ObjectCode::from_code(code as u8)) {
+        let begin = slot.wait_begin.load(Ordering::Relaxed);
+        words.extend(wire::wait(&WaitRecord {
+            begin,
+            end: now.max(begin),
+            object: slot.wait_object.load(Ordering::Relaxed),
+            kind,
+            shared_mode: slot.wait_shared.load(Ordering::Relaxed) != 0,
+            process_shared: false,
+            outcome: OutcomeCode::Open,
+            owner_tid: slot.wait_owner.load(Ordering::Relaxed),
+            stack: slot.wait_stack.load(Ordering::Relaxed),
+            mutex: slot.wait_mutex.load(Ordering::Relaxed),
+            cpu_begin: slot.wait_cpu.load(Ordering::Relaxed),
+            cpu_end: UNKNOWN,
+        }));
+    }
+    words
+}
+
+/// The process's table of uses, as records of all threads together.
+fn overflowed_uses(file: &MappedFile) -> Vec<u64> {
+    let mut words = Vec::new();
+    for entry in file.parts().uses() {
+        let object = entry.object.load(Ordering::Relaxed);
+        let packed = entry.failed_and_kind.load(Ordering::Relaxed);
+        let Some(kind) = ObjectCode::from_code((packed >> 60) as u8) else { continue };
+        if object != 0 {
+            words.extend(wire::lock_use(
+                object,
+                kind,
+                true,
+                entry.acquisitions.load(Ordering::Relaxed),
+                packed & ((1 << 60) - 1),
+                entry.timed_holds.load(Ordering::Relaxed),
+                entry.timed_ticks.load(Ordering::Relaxed),
+            ));
+        }
+    }
+    words
+}

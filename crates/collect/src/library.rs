@@ -1,0 +1,119 @@
+//! Where the injected library lies when a program loads it.
+//!
+//! The library travels inside the `holdup` binary. It is written to a directory that belongs to the user alone,
+//! under a name that contains a hash of its content; what is found there already is used only if it is ours and
+//! has that content.
+
+use std::fs::{self, OpenOptions};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Writes the library and gives its path. `readers` is the user that the program will run as.
+pub(crate) fn install(content: &[u8], owner: u32) -> io::Result<PathBuf> {
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    for directory in candidates(owner) {
+        match install_in(&directory, content) {
+            Ok(path) => return Ok(path),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Directories to try. A name with a colon or a space cannot stand in `LD_PRELOAD`.
+fn candidates(owner: u32) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    if let Some(cache) = std::env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty()) {
+        found.push(PathBuf::from(cache).join("holdup"));
+    }
+    found.push(PathBuf::from(format!("/tmp/holdup-{owner}")));
+    if let Some(home) = std::env::var_os("HOME").filter(|path| !path.is_empty()) {
+        found.push(PathBuf::from(home).join(".cache/holdup"));
+    }
+    found.push(PathBuf::from(format!("/dev/shm/holdup-{owner}")));
+    found.retain(|path| {
+        let text = path.as_os_str().as_encoded_bytes();
+        path.is_absolute() && !text.iter().any(|byte| matches!(byte, b':' | b' ' | b'\n' | b'$'))
+    });
+    found
+}
+
+fn install_in(directory: &Path, content: &[u8]) -> io::Result<PathBuf> {
+    let own = rustix::process::geteuid().as_raw();
+    if let Err(error) = fs::DirBuilder::new().mode(0o700).recursive(true).create(directory)
+        && error.kind() != io::ErrorKind::AlreadyExists
+    {
+        return Err(error);
+    }
+    let facts = fs::symlink_metadata(directory)?;
+    if !facts.is_dir() || facts.uid() != own || facts.mode() & 0o022 != 0 {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "the directory is not this user's alone",
+        ));
+    }
+    if rustix::fs::statvfs(directory)?.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC) {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file system is mounted noexec"));
+    }
+    let mut hasher = DefaultHasher::new();
+    content.hash(&mut hasher);
+    let path = directory.join(format!("libholdup-{:016x}.so", hasher.finish()));
+    if is_ours(&path, content, own) {
+        return Ok(path);
+    }
+    // Written under another name first: a program that starts meanwhile must not see a part of it.
+    let partial = directory.join(format!("partial-{}", std::process::id()));
+    let _ = fs::remove_file(&partial);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o755).open(&partial)?;
+    file.write_all(content)?;
+    drop(file);
+    fs::rename(&partial, &path)?;
+    Ok(path)
+}
+
+fn is_ours(path: &Path, content: &[u8], own: u32) -> bool {
+    let Ok(facts) = fs::symlink_metadata(path) else { return false };
+    facts.is_file()
+        && facts.uid() == own
+        && facts.mode() & 0o022 == 0
+        && fs::read(path).is_ok_and(|found| found == content)
+}
+
+/// Lets another user reach the library: under sudo the program runs as the user who called.
+pub(crate) fn open_to_others(library: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(directory) = library.parent() else { return Ok(()) };
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o711))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn what_lies_there_is_used_only_if_it_is_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("holdup");
+        let path = install_in(&place, b"library").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"library");
+        assert_eq!(install_in(&place, b"library").unwrap(), path);
+        fs::write(&path, b"evil").unwrap();
+        assert_eq!(install_in(&place, b"library").unwrap(), path);
+        assert_eq!(fs::read(&path).unwrap(), b"library", "altered content is replaced");
+    }
+
+    #[test]
+    fn a_directory_that_others_can_write_to_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = directory.path().join("open");
+        fs::create_dir(&open).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(install_in(&open, b"library").is_err());
+        let link = directory.path().join("link");
+        symlink(directory.path(), &link).unwrap();
+        assert!(install_in(&link, b"library").is_err());
+    }
+}

@@ -1,0 +1,142 @@
+//! What is asked of the machine itself.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// How many CPUs this process, and what it starts, may use.
+pub fn allowed_cores() -> u32 {
+    rustix::thread::sched_getaffinity(None).map_or(1, |cpus| cpus.count().max(1))
+}
+
+/// Bytes in use and in all of the file system at `path`: what `statvfs` says.
+///
+/// # Errors
+/// Those of the system call.
+pub fn room(path: &Path) -> io::Result<(u64, u64)> {
+    let stat = rustix::fs::statvfs(path)?;
+    Ok((stat.f_bavail.saturating_mul(stat.f_frsize), stat.f_blocks.saturating_mul(stat.f_frsize)))
+}
+
+/// True if the processor's counter runs at one rate on all CPUs and in all sleep states.
+pub(crate) fn has_invariant_counter() -> bool {
+    let Ok(text) = fs::read_to_string("/proc/cpuinfo") else { return false };
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags")).unwrap_or_default();
+    ["constant_tsc", "nonstop_tsc"].iter().all(|flag| flags.split_whitespace().any(|found| found == *flag))
+}
+
+/// CLOCK_MONOTONIC in ns.
+pub(crate) fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// The clock of a session: the processor's counter where it is invariant, else CLOCK_MONOTONIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClockSource {
+    /// The processor's counter.
+    Counter,
+    /// CLOCK_MONOTONIC in ns.
+    Monotonic,
+}
+
+impl ClockSource {
+    pub(crate) fn choose() -> ClockSource {
+        if cfg!(target_arch = "x86_64") && has_invariant_counter() {
+            ClockSource::Counter
+        } else {
+            ClockSource::Monotonic
+        }
+    }
+
+    /// What recordings call it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            ClockSource::Counter => "tsc",
+            ClockSource::Monotonic => "monotonic",
+        }
+    }
+
+    /// Now, in its ticks.
+    pub(crate) fn ticks(self) -> u64 {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the instruction is unprivileged on Linux and has no other effect.
+            ClockSource::Counter => unsafe { core::arch::x86_64::_rdtsc() },
+            _ => monotonic_ns(),
+        }
+    }
+
+    /// Ticks and CLOCK_MONOTONIC at one moment: of several readings the one that took least.
+    pub(crate) fn sample(self) -> (u64, u64) {
+        let reading = || {
+            let before = self.ticks();
+            let nanos = monotonic_ns();
+            let after = self.ticks();
+            (after - before, before + (after - before) / 2, nanos)
+        };
+        let (_, ticks, nanos) = (0..5).map(|_| reading()).min().unwrap_or_else(reading);
+        (ticks, nanos)
+    }
+
+    /// Ticks per second, measured over a few milliseconds.
+    pub(crate) fn rate(self) -> f64 {
+        if self == ClockSource::Monotonic {
+            return 1e9;
+        }
+        let (ticks, nanos) = self.sample();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        let (later_ticks, later_nanos) = self.sample();
+        (later_ticks - ticks) as f64 / (later_nanos - nanos).max(1) as f64 * 1e9
+    }
+}
+
+/// Whether a kind of event can be opened on this thread: for the doctor.
+///
+/// # Errors
+/// Those of `perf_event_open`.
+pub fn event_opens(kind: u32, config: u64, context_switches: bool) -> io::Result<()> {
+    let mut attributes = [0u64; 16];
+    attributes[0] = u64::from(kind) | (size_of_val(&attributes) as u64) << 32;
+    attributes[1] = config;
+    const EXCLUDE_KERNEL_AND_HYPERVISOR: u64 = 1 << 5 | 1 << 6;
+    const CONTEXT_SWITCH: u64 = 1 << 26;
+    attributes[5] = EXCLUDE_KERNEL_AND_HYPERVISOR | if context_switches { CONTEXT_SWITCH } else { 0 };
+    perf_event_open(&attributes)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn perf_event_open(attributes: &[u64; 16]) -> io::Result<()> {
+    use std::os::fd::FromRawFd;
+    const PERF_EVENT_OPEN: isize = 298;
+    const CLOSE_ON_EXEC: usize = 8;
+    let result: isize;
+    // SAFETY: attributes of the size they name; this thread, any CPU, no group. The kernel keeps the other registers.
+    unsafe {
+        std::arch::asm!(
+            "syscall",
+            inlateout("rax") PERF_EVENT_OPEN => result,
+            in("rdi") attributes.as_ptr(),
+            in("rsi") 0usize,
+            in("rdx") -1isize,
+            in("r10") -1isize,
+            in("r8") CLOSE_ON_EXEC,
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack),
+        );
+    }
+    if result < 0 {
+        return Err(io::Error::from_raw_os_error(-result as i32));
+    }
+    // SAFETY: the descriptor is new and nobody else's.
+    drop(unsafe { std::os::fd::OwnedFd::from_raw_fd(result as i32) });
+    Ok(())
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn perf_event_open(_: &[u64; 16]) -> io::Result<()> {
+    Err(io::Error::from(io::ErrorKind::Unsupported))
+}

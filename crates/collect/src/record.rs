@@ -1,0 +1,385 @@
+//! Recording one run.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use holdup_recording::facts::{ClockSample, Session, SessionEnd};
+use holdup_recording::format::FrameKind;
+use holdup_recording::{Recording, Writer};
+use holdup_trace::shared::{HOLDS_ALL, NO_ARGUMENTS, Refusal};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::futex;
+
+use crate::drain::Process;
+use crate::error::CollectError;
+use crate::launch::{Injection, caller_of_sudo, start};
+use crate::machine::{ClockSource, allowed_cores};
+use crate::session::{MappedFile, SessionFiles};
+use crate::{library, names, target};
+
+/// How a run is to be recorded.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where the recording is written.
+    pub output: PathBuf,
+    /// Time and record every hold of every lock, not only of those that somebody waits for.
+    pub all_holds: bool,
+    /// Store the program's arguments.
+    pub arguments: bool,
+    /// The recording's largest size in bytes; `None` for no limit.
+    pub size_limit: Option<u64>,
+}
+
+/// How a recorded program ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Its status.
+    pub status: ExitStatus,
+}
+
+/// Process files kept ready for processes that start.
+const SPARES: u32 = 4;
+/// How long the recorder sleeps at most while nothing rings.
+const IDLE: Duration = Duration::from_millis(20);
+/// How often the clock is compared.
+const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
+/// How often it is looked whether processes other than the first have ended.
+const REAP_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Runs `command` and records it with the injected library `content`.
+///
+/// # Errors
+/// [`CollectError`] where the program could not be started; then nothing ran. A recording that cannot be written
+/// to its end keeps what it has, and the program runs on.
+pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result<Ended, CollectError> {
+    let Some(program) = command.first() else {
+        return Err(CollectError::NotFound { program: PathBuf::new() });
+    };
+    let target = target::find(program)?;
+    let output = |error| CollectError::Output { path: options.output.clone(), error };
+    let user = caller_of_sudo();
+    let clock = ClockSource::choose();
+    let ticks_per_second = clock.rate();
+    let mut flags = 0;
+    flags |= if options.all_holds { HOLDS_ALL } else { 0 };
+    flags |= if options.arguments { 0 } else { NO_ARGUMENTS };
+    let enters = target.leave_alone.is_none();
+    let library = if enters {
+        let owner = rustix::process::geteuid().as_raw();
+        let path = library::install(content, owner).map_err(|error| CollectError::Library { error })?;
+        if user.is_some() {
+            library::open_to_others(&path).map_err(|error| CollectError::Library { error })?;
+        }
+        Some(path)
+    } else {
+        None
+    };
+    let files = SessionFiles::create(flags, clock, ticks_per_second, user)
+        .map_err(|error| CollectError::Session { error })?;
+    let mut writer = Writer::create(&options.output).map_err(output)?;
+    writer.limit(options.size_limit);
+    if let Some((user, group)) = user {
+        let _ = std::os::unix::fs::chown(&options.output, Some(user), Some(group));
+    }
+    let stored = if options.arguments { command } else { &command[..1] };
+    let session = Session {
+        holdup: env!("CARGO_PKG_VERSION").to_owned(),
+        command: stored.iter().map(|part| part.to_string_lossy().into_owned()).collect(),
+        cores: allowed_cores(),
+        clock: clock.word().to_owned(),
+        start: 0,
+        ticks_per_second,
+        collectors: if enters { vec!["preload".to_owned()] } else { Vec::new() },
+        all_holds: options.all_holds,
+    };
+    let mut recorder = Recorder {
+        files,
+        clock,
+        writer,
+        spares: Vec::new(),
+        processes: Vec::new(),
+        adopted: 0,
+        failure: None,
+        out_of_room: false,
+    };
+    recorder.refill();
+    recorder.sample();
+
+    let session = Session { start: clock.ticks(), ..session };
+    let injection =
+        library.as_deref().map(|library| Injection { library, session: recorder.files.directory() });
+    let child = start(&target.path, command, injection.as_ref(), user)?;
+    recorder.keep(|writer| writer.facts(FrameKind::Session, 0, &session));
+    let child = Waiting::start(child, clock, &recorder);
+    forward_signals(child.pid);
+    recorder.run(&child);
+    let status = child.join();
+    let unseen = target.leave_alone.map(|(path, reason)| target::sentence(&path, reason));
+    recorder.end(&child, status, unseen, &options.output);
+    Ok(Ended { status })
+}
+
+/// Ends of the first process, awaited in a thread of its own.
+struct Waiting {
+    pid: Option<Pid>,
+    /// The tick of its end; 0 while it runs.
+    ended: Arc<AtomicU64>,
+    thread: Mutex<Option<JoinHandle<io::Result<ExitStatus>>>>,
+}
+
+impl Waiting {
+    fn start(mut child: Child, clock: ClockSource, recorder: &Recorder) -> Waiting {
+        let pid = Pid::from_raw(child.id() as i32);
+        let ended = Arc::new(AtomicU64::new(0));
+        let noted = Arc::clone(&ended);
+        let bell = Bell::of(recorder);
+        let thread = std::thread::spawn(move || {
+            let status = child.wait();
+            noted.store(clock.ticks().max(1), Ordering::Release);
+            bell.ring();
+            status
+        });
+        Waiting { pid, ended, thread: Mutex::new(Some(thread)) }
+    }
+
+    fn ended(&self) -> u64 {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// The status of the ended process. A wait that failed counts as a program that could not be observed: 255.
+    fn join(&self) -> ExitStatus {
+        let thread = self.thread.lock().ok().and_then(|mut thread| thread.take());
+        thread
+            .and_then(|thread| thread.join().ok())
+            .and_then(Result::ok)
+            .unwrap_or_else(|| ExitStatus::from_raw(255 << 8))
+    }
+}
+
+/// The session's doorbell, for a thread of the recorder.
+struct Bell(*const AtomicU32);
+
+// SAFETY: the pointer is to an atomic in a mapping that outlives the run.
+unsafe impl Send for Bell {}
+
+impl Bell {
+    fn of(recorder: &Recorder) -> Bell {
+        Bell(&raw const recorder.files.page().doorbell)
+    }
+
+    fn ring(&self) {
+        // SAFETY: the session's page is mapped until the recorder is dropped, which joins this thread before.
+        let bell = unsafe { &*self.0 };
+        bell.fetch_add(1, Ordering::Relaxed);
+        let _ = futex::wake(bell, futex::Flags::empty(), 1);
+    }
+}
+
+/// While the program runs, a signal to end is its affair: from the terminal it gets it itself, otherwise it is
+/// passed on.
+fn forward_signals(pid: Option<Pid>) {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    let ignored = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGQUIT] {
+        let _ = signal_hook::flag::register(signal, Arc::clone(&ignored));
+    }
+    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGTERM, SIGHUP]) else { return };
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            let signal = if signal == SIGTERM { Signal::TERM } else { Signal::HUP };
+            if let Some(pid) = pid {
+                let _ = kill_process(pid, signal);
+            }
+        }
+    });
+}
+
+struct Recorder {
+    files: SessionFiles,
+    clock: ClockSource,
+    writer: Writer,
+    spares: Vec<MappedFile>,
+    processes: Vec<Process>,
+    adopted: u32,
+    /// The first error in writing the recording; nothing is written after it.
+    failure: Option<String>,
+    out_of_room: bool,
+}
+
+impl Recorder {
+    /// Writes to the recording unless that has failed before: a full disk must not stop the program.
+    fn keep<T>(&mut self, write: impl FnOnce(&mut Writer) -> io::Result<T>) -> Option<T> {
+        if self.failure.is_some() {
+            return None;
+        }
+        match write(&mut self.writer) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.failure = Some(format!("the recording could not be written to its end ({error})"));
+                None
+            }
+        }
+    }
+
+    fn refill(&mut self) {
+        let page = self.files.page();
+        let ready = page.made.load(Ordering::Relaxed).saturating_sub(page.claimed.load(Ordering::Relaxed));
+        for _ in ready..SPARES {
+            match self.files.make_spare() {
+                Ok(spare) => self.spares.push(spare),
+                Err(_) => {
+                    self.out_of_room = true;
+                    break;
+                }
+            }
+        }
+    }
+
+    fn sample(&mut self) {
+        let (ticks, monotonic_ns) = self.clock.sample();
+        self.keep(|writer| writer.facts(FrameKind::Clock, 0, &ClockSample { ticks, monotonic_ns }));
+    }
+
+    /// Drains until the first process has ended.
+    fn run(&mut self, child: &Waiting) {
+        let mut sampled = Instant::now();
+        let mut reaped = Instant::now();
+        while child.ended() == 0 {
+            let heard = self.files.page().doorbell.load(Ordering::Acquire);
+            let busy = self.round();
+            if sampled.elapsed() >= CLOCK_INTERVAL {
+                self.sample();
+                sampled = Instant::now();
+            }
+            if reaped.elapsed() >= REAP_INTERVAL {
+                self.reap();
+                reaped = Instant::now();
+            }
+            if !busy && child.ended() == 0 {
+                self.sleep(heard);
+            }
+        }
+    }
+
+    /// Takes over new processes and drains all. True if there was something to do.
+    fn round(&mut self) -> bool {
+        let before = self.adopted;
+        self.adopt();
+        self.refill();
+        let mut processes = std::mem::take(&mut self.processes);
+        let mut busy = self.adopted != before;
+        for process in &mut processes {
+            busy |= self.keep(|writer| process.drain(writer)).unwrap_or(false);
+            self.out_of_room |= process.is_out_of_room();
+        }
+        self.processes = processes;
+        busy
+    }
+
+    fn adopt(&mut self) {
+        let mut waiting = Vec::new();
+        for spare in std::mem::take(&mut self.spares) {
+            let index = self.adopted;
+            match self.keep(|writer| Process::adopt(index, spare, writer)) {
+                Some(Ok(process)) => {
+                    self.adopted += 1;
+                    self.processes.push(process);
+                }
+                Some(Err(spare)) => waiting.push(spare),
+                None => {}
+            }
+        }
+        self.spares = waiting;
+    }
+
+    fn reap(&mut self) {
+        let now = self.clock.ticks();
+        let (gone, live) =
+            std::mem::take(&mut self.processes).into_iter().partition::<Vec<_>, _>(Process::is_gone);
+        self.processes = live;
+        for process in gone {
+            self.keep(|writer| process.finish(writer, now, false));
+        }
+    }
+
+    fn sleep(&self, heard: u32) {
+        let page = self.files.page();
+        page.recorder_waits.store(1, Ordering::SeqCst);
+        let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: IDLE.as_nanos() as _ };
+        let _ = futex::wait(&page.doorbell, futex::Flags::empty(), heard, Some(&timeout));
+        page.recorder_waits.store(0, Ordering::Relaxed);
+    }
+
+    /// Writes what is left, the names, and how it ended.
+    fn end(mut self, child: &Waiting, status: ExitStatus, unseen: Option<String>, output: &Path) {
+        let end = child.ended();
+        self.adopt();
+        self.files.page().closed.store(1, Ordering::Relaxed);
+        for process in std::mem::take(&mut self.processes) {
+            let still_running = !process.is_gone();
+            self.keep(|writer| process.finish(writer, end, still_running));
+        }
+        self.sample();
+        let mut warnings: Vec<String> = self.failure.iter().cloned().collect();
+        if self.out_of_room {
+            warnings.push(
+                "there was no room for more memory shared with the program: events may be lost".to_owned(),
+            );
+        }
+        if self.writer.dropped() > 0 {
+            warnings.push(format!(
+                "the recording reached its size limit: {} runs of events after that were left out",
+                self.writer.dropped()
+            ));
+        }
+        let mut all_unseen: Vec<String> = unseen.into_iter().collect();
+        all_unseen.extend(self.refusals());
+        let facts =
+            SessionEnd { end, code: status.code(), signal: status.signal(), unseen: all_unseen, warnings };
+        self.keep(|writer| writer.facts(FrameKind::SessionEnd, 0, &facts));
+        // Names come last: what was observed is safe by now, whatever the files of the program are like.
+        if let Ok((recording, _)) = Recording::open(output) {
+            for (process, found) in names::name_all(&recording) {
+                self.keep(|writer| writer.facts(FrameKind::Names, process, &found));
+            }
+        }
+    }
+
+    fn refusals(&self) -> Vec<String> {
+        let sentence = |why: Refusal| match why {
+            Refusal::NoFile => {
+                "started faster than they could be taken in, and their first moments are missing"
+            }
+            Refusal::Open => {
+                "could not open the memory shared with holdup (another user, a chroot, no descriptor left)"
+            }
+            Refusal::Map => "could not map the memory shared with holdup",
+            Refusal::AddressSpace => "have so little address space (ulimit -v) that recording would be felt",
+            Refusal::Version => "had a library of another version of holdup",
+            Refusal::Program => {
+                "are programs that holdup's library must not enter (static, 32-bit, set-user-id, sanitized), and ran without it"
+            }
+        };
+        let all = [
+            Refusal::NoFile,
+            Refusal::Open,
+            Refusal::Map,
+            Refusal::AddressSpace,
+            Refusal::Version,
+            Refusal::Program,
+        ];
+        all.into_iter()
+            .filter_map(|why| {
+                let count = self.files.page().refused[why as usize].load(Ordering::Relaxed);
+                (count > 0).then(|| format!("{count} processes {}", sentence(why)))
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,112 @@
+//! What the program to be started is, and whether the library may enter it.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use holdup_program::{Caller, Facts, FileBytes, Reason, SCRIPT_DEPTH, Verdict, classify};
+
+use crate::error::CollectError;
+
+/// A program that exists and can be executed.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Why the library stays out of it, and which file is meant.
+    pub leave_alone: Option<(PathBuf, Reason)>,
+}
+
+struct Bytes(File);
+
+impl FileBytes for Bytes {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Option<usize> {
+        self.0.read_at(buffer, offset).ok()
+    }
+}
+
+/// Finds a program as a shell would.
+pub(crate) fn find(program: &OsStr) -> Result<Target, CollectError> {
+    let not_found = || CollectError::NotFound { program: PathBuf::from(program) };
+    let path = if program.as_bytes().contains(&b'/') {
+        PathBuf::from(program)
+    } else {
+        let list = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+        std::env::split_paths(&list)
+            .map(|directory| directory.join(program))
+            .find(|path| path.metadata().is_ok_and(|facts| facts.is_file() && facts.mode() & 0o111 != 0))
+            .ok_or_else(not_found)?
+    };
+    if !path.exists() {
+        return Err(not_found());
+    }
+    look(&path)
+}
+
+fn look(path: &Path) -> Result<Target, CollectError> {
+    let mut asked = path.to_owned();
+    for _ in 0..=SCRIPT_DEPTH {
+        let reason = match verdict(&asked) {
+            Verdict::Enter => return Ok(Target { path: path.to_owned(), leave_alone: None }),
+            Verdict::Script(interpreter) => {
+                asked = PathBuf::from(OsStr::from_bytes(interpreter.path()));
+                continue;
+            }
+            Verdict::LeaveAlone(reason) => reason,
+        };
+        return match reason {
+            Reason::NotFound | Reason::NotExecutable | Reason::NotAProgram | Reason::Damaged => {
+                Err(CollectError::NotExecutable { program: asked, reason: reason.sentence() })
+            }
+            _ => Ok(Target { path: path.to_owned(), leave_alone: Some((asked, reason)) }),
+        };
+    }
+    Err(CollectError::NotExecutable { program: path.to_owned(), reason: Reason::ScriptsTooDeep.sentence() })
+}
+
+fn verdict(path: &Path) -> Verdict {
+    let Ok(facts) = path.metadata() else { return Verdict::LeaveAlone(Reason::NotFound) };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(_) if facts.mode() & 0o111 == 0 || !facts.is_file() => {
+            return Verdict::LeaveAlone(Reason::NotExecutable);
+        }
+        Err(_) => return Verdict::LeaveAlone(Reason::Unreadable),
+    };
+    let mut capabilities = [0u8; 64];
+    let has_capabilities =
+        rustix::fs::fgetxattr(&file, "security.capability", &mut capabilities).is_ok_and(|length| length > 0);
+    let facts = Facts {
+        mode: facts.mode(),
+        owner: facts.uid(),
+        group: facts.gid(),
+        has_capabilities,
+        caller: caller(),
+    };
+    classify(&Bytes(file), facts)
+}
+
+fn caller() -> Caller {
+    Caller {
+        real_user: rustix::process::getuid().as_raw(),
+        effective_user: rustix::process::geteuid().as_raw(),
+        real_group: rustix::process::getgid().as_raw(),
+        effective_group: rustix::process::getegid().as_raw(),
+        privileges_fixed: rustix::thread::no_new_privs().unwrap_or(false),
+    }
+}
+
+/// Why the library would stay out of a program, in a sentence; `None` if it would enter.
+///
+/// # Errors
+/// [`CollectError`] where there is no such program.
+pub fn describe_target(program: &OsStr) -> Result<Option<String>, CollectError> {
+    Ok(find(program)?.leave_alone.map(|(path, reason)| sentence(&path, reason)))
+}
+
+/// A sentence about a program that is left alone.
+pub(crate) fn sentence(path: &Path, reason: Reason) -> String {
+    format!("{} {}", path.display(), reason.sentence())
+}
