@@ -106,6 +106,7 @@ pub mod number {
     pub const MUNMAP: usize = 11;
     pub const PREAD: usize = 17;
     pub const MADVISE: usize = 28;
+    pub const NANOSLEEP: usize = 35;
     pub const GETPID: usize = 39;
     pub const FCNTL: usize = 72;
     pub const GETUID: usize = 102;

@@ -154,6 +154,31 @@ pub fn ring() {
     }
 }
 
+/// How often all threads together may give way to the recorder for want of memory: enough for a burst of new
+/// threads, too little to slow a program down whose events come faster than they can be written.
+const PATIENCE: u32 = 2000;
+static WAITED: AtomicU32 = AtomicU32::new(0);
+
+/// Takes something that the recorder provides; where there is none, lets the recorder run for a moment.
+pub fn patiently<T>(take: impl Fn() -> Option<T>) -> Option<T> {
+    const TRIES: u32 = 40;
+    for _ in 0..TRIES {
+        let taken = take();
+        if taken.is_some() {
+            return taken;
+        }
+        ring();
+        if confined() || WAITED.fetch_add(1, Ordering::Relaxed) >= PATIENCE {
+            WAITED.store(PATIENCE, Ordering::Relaxed);
+            break;
+        }
+        const LENGTH: [u64; 2] = [0, 50_000];
+        // SAFETY: a timespec of 50 µs.
+        unsafe { system_call(number::NANOSLEEP, [LENGTH.as_ptr() as usize, 0, 0, 0, 0, 0]) };
+    }
+    take()
+}
+
 /// Switches recording off for good if the recorder has left.
 pub fn notice_closing() {
     let session = SESSION.load(Ordering::Relaxed);

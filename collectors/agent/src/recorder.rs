@@ -159,13 +159,12 @@ impl Recorder {
         let file = life::file();
         let header = file.header();
         let taken = if words <= CHUNK_WORDS && life::recording() {
-            pop(&header.free_chunks, |index| Some(&file.chunk(index)?.next))
+            life::patiently(|| pop(&header.free_chunks, |index| Some(&file.chunk(index)?.next)))
         } else {
             None
         };
         let Some((index, chunk)) = taken.and_then(|index| Some((index, file.chunk(index)?))) else {
             header.lost_events.fetch_add(1, Ordering::Relaxed);
-            life::ring();
             return None;
         };
         let slot = self.slot();

@@ -139,7 +139,7 @@ pub fn tid() -> u32 {
 fn take_slot() -> Option<&'static Slot> {
     let file = life::file();
     let header = file.header();
-    let index = pop(&header.free_slots, |index| Some(&file.slot(index)?.next))?;
+    let index = life::patiently(|| pop(&header.free_slots, |index| Some(&file.slot(index)?.next)))?;
     let slot = file.slot(index)?;
     slot.thread.store(header.next_thread.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
     Some(slot)
@@ -163,7 +163,6 @@ pub fn prepare_child(
     let slot = take_slot();
     if slot.is_none() {
         life::file().header().lost_threads.fetch_add(1, Ordering::Relaxed);
-        life::ring();
     }
     let slot = slot?;
     slot.parent.store(parent.thread.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -199,7 +198,6 @@ pub fn attach(thread: &Thread) -> bool {
     }
     let Some(slot) = take_slot() else {
         life::file().header().lost_events.fetch_add(1, Ordering::Relaxed);
-        life::ring();
         return false;
     };
     slot.parent.store(NO_THREAD, Ordering::Relaxed);

@@ -24,6 +24,7 @@ use crate::path::PathPiece;
 use crate::sweep::{Change, Changes};
 use crate::working::{Working, is_joining};
 
+use chain::ThreadSet;
 pub(crate) use chain::{Chains, Link};
 pub(crate) use stretch::{Charge, SerialKey};
 use stretch::{Stretch, Work};
@@ -80,8 +81,14 @@ struct Queue {
     /// Who owned the object when the last waiter came, for times that no timed hold covers.
     hint: Option<ThreadId>,
     waiters: Vec<ThreadId>,
+    /// The same threads.
+    set: ThreadSet,
     /// How many waiters are working threads.
     working: u32,
+    /// How many waiters are waited for themselves.
+    passing_on: u32,
+    /// The link that stood for this queue the last time.
+    last_link: Option<(Link, u32)>,
     /// Up to when its waiting has been charged.
     since: Time,
     /// The last walk that came by.
@@ -143,6 +150,7 @@ struct Pass<'a> {
     walk: u64,
     arrived: BTreeMap<ObjectId, Work>,
     links: Vec<Link>,
+    open: Vec<usize>,
     path: &'a [PathPiece],
     blame: Blame,
 }
@@ -261,6 +269,7 @@ impl<'a> Pass<'a> {
             walk: 0,
             arrived: BTreeMap::new(),
             links: Vec::new(),
+            open: Vec::new(),
             path,
             blame: Blame {
                 objects: vec![ObjectBlame::default(); process.objects.len()],
@@ -430,12 +439,15 @@ impl<'a> Pass<'a> {
     }
 
     fn enter(&mut self, queue: usize, thread: ThreadId) {
-        self.doing[thread.index()].queue = Some(queue);
         let takes_place = u32::from(self.doing[thread.index()].takes_place);
+        let passes_on = u32::from(!self.doing[thread.index()].held.is_empty());
         self.repoint(queue, |queue| {
             queue.waiters.push(thread);
+            queue.set.insert(thread);
             queue.working += takes_place;
+            queue.passing_on += passes_on;
         });
+        self.doing[thread.index()].queue = Some(queue);
         if let Some(object) = self.queues[queue].object {
             let object = &mut self.blame.objects[object.index()];
             if object.waiters == 0 {
@@ -447,10 +459,13 @@ impl<'a> Pass<'a> {
 
     fn leave(&mut self, queue: usize, thread: ThreadId) {
         let takes_place = u32::from(self.doing[thread.index()].takes_place);
+        let passes_on = u32::from(!self.doing[thread.index()].held.is_empty());
         self.repoint(queue, |queue| {
             if let Some(place) = queue.waiters.iter().position(|&waiter| waiter == thread) {
                 queue.waiters.swap_remove(place);
+                queue.set.remove(thread);
                 queue.working -= takes_place;
+                queue.passing_on -= passes_on;
             }
         });
         if let Some(object) = self.queues[queue].object {
@@ -472,10 +487,18 @@ impl<'a> Pass<'a> {
             return;
         }
         if let Some(thread) = before {
-            self.doing[thread.index()].held.retain(|&held| held != index);
+            let doing = &mut self.doing[thread.index()];
+            doing.held.retain(|&held| held != index);
+            if let Some(queue) = doing.queue.filter(|_| doing.held.is_empty()) {
+                self.queues[queue].passing_on -= 1;
+            }
         }
         if let Some(thread) = after {
-            self.doing[thread.index()].held.push(index);
+            let doing = &mut self.doing[thread.index()];
+            doing.held.push(index);
+            if let Some(queue) = doing.queue.filter(|_| doing.held.len() == 1) {
+                self.queues[queue].passing_on += 1;
+            }
         }
     }
 

@@ -36,12 +36,13 @@ impl<'a> Holders<'a> {
         Self { holds, begins }
     }
 
-    /// When the hold of `object` by `thread` began that ended at `end`.
-    pub(crate) fn begin_of(&self, object: ObjectId, thread: ThreadId, end: Time) -> Option<Time> {
-        let key = (object, end, thread);
-        let index = self.holds.partition_point(|hold| (hold.object, hold.end, hold.thread) < key);
-        let hold = self.holds.get(index)?;
-        ((hold.object, hold.end, hold.thread) == key).then(|| self.begins[index])
+    /// For looking holds up backwards in time.
+    pub(crate) fn cursor(&self, objects: usize) -> HolderCursor<'_> {
+        let mut ends = vec![0; objects];
+        for range in self.ranges() {
+            ends[self.holds[range.start].object.index()] = range.end;
+        }
+        HolderCursor { holders: self, ends }
     }
 
     /// True for objects with timed holds, by id.
@@ -99,6 +100,32 @@ impl<'a> Holders<'a> {
             start += length;
             Some(start - length..start)
         })
+    }
+}
+
+/// A place in the holds of each object, which moves backwards only.
+pub(crate) struct HolderCursor<'a> {
+    holders: &'a Holders<'a>,
+    /// By object: one behind the last hold that was not passed yet.
+    ends: Vec<usize>,
+}
+
+impl HolderCursor<'_> {
+    /// When the hold of `object` by `thread` began that ended at `end`. To be called with times that do not
+    /// increase: all calls together take as many steps as there are holds.
+    pub(crate) fn begin_of(&mut self, object: ObjectId, thread: ThreadId, end: Time) -> Option<Time> {
+        let cursor = &mut self.ends[object.index()];
+        while let Some(index) = cursor.checked_sub(1) {
+            let hold = self.holders.holds[index];
+            if hold.object != object || hold.end < end {
+                return None;
+            }
+            if hold.end == end && hold.thread == thread {
+                return Some(self.holders.begins[index]);
+            }
+            *cursor = index;
+        }
+        None
     }
 }
 

@@ -6,11 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{
-    Nanos, ObjectId, ObjectKind, Process, Row, Segment, SiteId, State, ThreadId, Time, Timeline,
-};
+use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Segment, SiteId, State, ThreadId, Time, Timeline};
 
-use crate::holders::Holders;
+use crate::holders::{HolderCursor, Holders};
 use crate::{CriticalPath, PathStep};
 
 /// A part of the critical path.
@@ -39,7 +37,9 @@ struct WaitedFor {
 struct Walk<'a> {
     timeline: &'a Timeline,
     roles: &'a [ObjectKind],
-    holders: &'a Holders<'a>,
+    holders: HolderCursor<'a>,
+    /// By thread: one behind the last segment that begins before the time of the walk.
+    cursors: Vec<usize>,
     parents: Vec<Option<ThreadId>>,
     thread: ThreadId,
     at: Time,
@@ -69,7 +69,8 @@ pub(crate) fn critical_path(
     let mut walk = Walk {
         timeline,
         roles,
-        holders,
+        holders: holders.cursor(process.objects.len()),
+        cursors: timeline.threads.iter().map(|row| row.segments.len()).collect(),
         parents: process.threads.iter().map(|thread| thread.parent).collect(),
         thread: last,
         at: timeline.end,
@@ -94,20 +95,12 @@ fn last_thread(timeline: &Timeline) -> Option<ThreadId> {
     lasts.map(|(index, _)| ThreadId::new(index as u32))
 }
 
-/// The segment in which the thread comes to `time`: start < time ≤ end.
-fn before(row: &Row, time: Time) -> Option<usize> {
-    let index = row.segments.partition_point(|segment| segment.start < time).checked_sub(1)?;
-    (time <= row.segments[index].end).then_some(index)
-}
-
-impl Walk<'_> {
+impl<'a> Walk<'a> {
     fn back(&mut self) {
-        let row = self.timeline.row(self.thread);
-        let Some(index) = before(row, self.at) else {
+        let Some(segment) = self.segment() else {
             self.leave_start();
             return;
         };
-        let segment = &row.segments[index];
         if matches!(segment.state, State::Blocked | State::Spinning)
             && segment.end == self.at
             && let Some(by) = segment.by
@@ -121,10 +114,24 @@ impl Walk<'_> {
         self.step(segment.state, segment.site, segment.start, lock);
     }
 
+    /// The segment in which the thread comes to the time of the walk: start < time ≤ end.
+    fn segment(&mut self) -> Option<&'a Segment> {
+        let row = self.timeline.row(self.thread);
+        let cursor = &mut self.cursors[self.thread.index()];
+        while let Some(index) = cursor.checked_sub(1) {
+            let segment = &row.segments[index];
+            if segment.start < self.at {
+                return (self.at <= segment.end).then_some(segment);
+            }
+            *cursor = index;
+        }
+        None
+    }
+
     /// Goes on with another thread at the same time, if it existed then and the path has not been there.
     fn jump(&mut self, thread: ThreadId) -> bool {
-        let exists =
-            self.timeline.threads.get(thread.index()).is_some_and(|row| before(row, self.at).is_some());
+        let row = self.timeline.threads.get(thread.index());
+        let exists = row.is_some_and(|row| row.start < self.at && self.at <= row.end);
         if !exists || self.here.contains(&thread) {
             return false;
         }

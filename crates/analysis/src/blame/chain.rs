@@ -19,28 +19,53 @@ pub(crate) struct Link {
     pub(crate) next: Option<u32>,
 }
 
+/// A set of threads as bits: (index / 64, bits), by index. Empty words may be left.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ThreadSet(Vec<(u32, u64)>);
+
+impl ThreadSet {
+    fn word(&mut self, word: u32) -> &mut u64 {
+        let place = match self.0.binary_search_by_key(&word, |entry| entry.0) {
+            Ok(place) => place,
+            Err(place) => {
+                self.0.insert(place, (word, 0));
+                place
+            }
+        };
+        &mut self.0[place].1
+    }
+
+    pub(super) fn insert(&mut self, thread: ThreadId) {
+        *self.word(thread.index() as u32 / 64) |= 1 << (thread.index() % 64);
+    }
+
+    pub(super) fn remove(&mut self, thread: ThreadId) {
+        *self.word(thread.index() as u32 / 64) &= !(1 << (thread.index() % 64));
+        if self.0.len() > 1 {
+            self.0.retain(|&(_, bits)| bits != 0);
+        }
+    }
+
+    fn insert_all(&mut self, others: &ThreadSet) {
+        for &(word, bits) in &others.0 {
+            *self.word(word) |= bits;
+        }
+    }
+}
+
 /// What is known of the waiting with one chain of links.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Total {
     /// Of all waiters in queues that begin with this link.
     pub(crate) time: Nanos,
-    /// The waiters as bits: (index / 64, bits), by index.
-    waiters: Vec<(u32, u64)>,
+    waiters: ThreadSet,
 }
 
 impl Total {
     pub(crate) fn waiters(&self) -> impl Iterator<Item = ThreadId> + '_ {
-        self.waiters.iter().flat_map(|&(word, bits)| {
+        self.waiters.0.iter().flat_map(|&(word, bits)| {
             (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| ThreadId::new(word * 64 + bit))
         })
-    }
-
-    fn add_waiter(&mut self, thread: ThreadId) {
-        let (word, bit) = (thread.index() as u32 / 64, 1u64 << (thread.index() % 64));
-        match self.waiters.binary_search_by_key(&word, |entry| entry.0) {
-            Ok(place) => self.waiters[place].1 |= bit,
-            Err(place) => self.waiters.insert(place, (word, bit)),
-        }
     }
 }
 
@@ -159,43 +184,51 @@ impl Pass<'_> {
     fn book_chain(&mut self, index: usize, time: Nanos) {
         let mut next = None;
         while let Some(link) = self.links.pop() {
-            next = Some(self.blame.chains.index_of(Link { next, ..link }));
+            let link = Link { next, ..link };
+            let queue = &mut self.queues[index];
+            next = match queue.last_link.filter(|last| self.links.is_empty() && last.0 == link) {
+                Some((_, known)) => Some(known),
+                None => Some(self.blame.chains.index_of(link)),
+            };
+            if self.links.is_empty() {
+                queue.last_link = next.map(|next| (link, next));
+            }
         }
         let Some(first) = next else { return };
         let total = &mut self.blame.chains.totals[first as usize];
         total.time += time;
-        for &waiter in &self.queues[index].waiters {
-            total.add_waiter(waiter);
-        }
+        total.waiters.insert_all(&self.queues[index].set);
     }
 
     /// Charges all queues whose chain leads through `thread`.
     pub(super) fn charge_behind(&mut self, thread: ThreadId) {
-        if self.doing[thread.index()].held.is_empty() {
-            return;
-        }
-        self.charge_trees(self.doing[thread.index()].held.clone());
+        self.open.clear();
+        self.open.extend_from_slice(&self.doing[thread.index()].held);
+        self.charge_open();
     }
 
     /// Charges this queue, and those whose chain leads through it.
     pub(super) fn charge_queue_tree(&mut self, queue: usize) {
-        self.charge_trees(vec![queue]);
+        self.open.clear();
+        self.open.push(queue);
+        self.charge_open();
     }
 
-    fn charge_trees(&mut self, mut open: Vec<usize>) {
+    fn charge_open(&mut self) {
         let mut done = 0;
         // Behind each queue stand its waiters, and behind those the queues that point at them.
-        while done < open.len() {
-            let queue = open[done];
+        while let Some(&queue) = self.open.get(done) {
             done += 1;
             self.charge(queue);
-            for waiter in 0..self.queues[queue].waiters.len() {
-                let thread = self.queues[queue].waiters[waiter];
-                for held in 0..self.doing[thread.index()].held.len() {
-                    let held = self.doing[thread.index()].held[held];
+            let queue = &self.queues[queue];
+            if queue.passing_on == 0 {
+                continue;
+            }
+            for thread in &queue.waiters {
+                for held in &self.doing[thread.index()].held {
                     // Threads that wait for each other come by twice.
-                    if !open.contains(&held) {
-                        open.push(held);
+                    if !self.open.contains(held) {
+                        self.open.push(*held);
                     }
                 }
             }

@@ -74,7 +74,8 @@ fn waiters_like_root(case: &Case<'_>) -> BTreeMap<(ObjectId, ThreadId), bool> {
     let mut times: BTreeMap<(ObjectId, ThreadId), (Nanos, Nanos)> = BTreeMap::new();
     for (first, total) in chains.totals.iter().enumerate() {
         let root = chains.root(first);
-        let Some(holder) = root.holder.filter(|_| total.time > Nanos::ZERO) else { continue };
+        let counts = case.losses.signals.contains_key(&(root.object, root.holder));
+        let Some(holder) = root.holder.filter(|_| counts && total.time > Nanos::ZERO) else { continue };
         let entry = case.stage(holder);
         let waiters: Vec<ThreadId> = total.waiters().collect();
         let alike = waiters.iter().filter(|&&waiter| case.stage(waiter) == entry).count();
