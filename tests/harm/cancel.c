@@ -1,5 +1,5 @@
-// Cancellation at every wait that holdup interposes (the wait unwinds through its frames), with cleanup handlers,
-// and asynchronous cancellation of a compute loop.
+// Cancellation at every wait that holdup interposes (the wait unwinds through its frames), with cleanup
+// handlers, and asynchronous cancellation of a compute loop.
 #include "harm.h"
 
 #include <poll.h>

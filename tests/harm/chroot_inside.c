@@ -1,4 +1,5 @@
-// Enters an empty root directory, then makes threads, forks and fails to exec. Needs root, else says "skipped".
+// Enters an empty root directory, then makes threads, forks and fails to exec. Needs root, else says
+// "skipped".
 #include "harm.h"
 #include "use_threads.h"
 

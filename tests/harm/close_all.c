@@ -1,5 +1,5 @@
-// Closes every descriptor above 2, by a loop and by close_range, before and after threads have started, as daemons
-// do; the numbers are then used for files of the program's own, which nobody else may write to.
+// Closes every descriptor above 2, by a loop and by close_range, before and after threads have started, as
+// daemons do; the numbers are then used for files of the program's own, which nobody else may write to.
 #include "harm.h"
 #include "use_threads.h"
 

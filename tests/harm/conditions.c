@@ -1,5 +1,5 @@
-// Condition variables: signal, broadcast, timeouts on either clock (never early), bad times, error-checking mutexes,
-// and a queue whose items must all arrive in order.
+// Condition variables: signal, broadcast, timeouts on either clock (never early), bad times, error-checking
+// mutexes, and a queue whose items must all arrive in order.
 #include "harm.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -91,7 +91,8 @@ int main(void)
     timeouts("monotonic", &monotonic, CLOCK_MONOTONIC, 0);
     timeouts("clockwait monotonic", &changed, CLOCK_MONOTONIC, 1);
     timeouts("clockwait realtime", &monotonic, CLOCK_REALTIME, 1);
-    RETURNS(EINVAL, pthread_cond_clockwait(&changed, &mutex, CLOCK_PROCESS_CPUTIME_ID, &(struct timespec){0, 0}));
+    struct timespec zero = {0, 0};
+    RETURNS(EINVAL, pthread_cond_clockwait(&changed, &mutex, CLOCK_PROCESS_CPUTIME_ID, &zero));
     RETURNS(EPERM, pthread_cond_wait(&changed, &checking)); // not its owner
     RETURNS(0, pthread_create(&threads[0], NULL, produce, NULL));
     RETURNS(0, pthread_create(&threads[1], NULL, consume, NULL));

@@ -1,5 +1,5 @@
-// Ends as a crash does, with threads running and locks held; the argument says how: abort, segv, kill, term, quick
-// (_exit), trap, or recover (the program's own SIGSEGV handler takes control and goes on).
+// Ends as a crash does, with threads running and locks held; the argument says how: abort, segv, kill, term,
+// quick (_exit), trap, or recover (the program's own SIGSEGV handler takes control and goes on).
 #include "harm.h"
 
 #include <setjmp.h>

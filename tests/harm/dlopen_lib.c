@@ -1,4 +1,5 @@
-// The library of dlopen_threads.c: locks, thread-local data, a thread of its own, a constructor and a destructor.
+// The library of dlopen_threads.c: locks, thread-local data, a thread of its own, a constructor and a
+// destructor.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

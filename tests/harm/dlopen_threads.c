@@ -27,7 +27,7 @@ int main(int argc, char **argv)
 {
     CHECK(argc == 2);
     for (int i = 0; i < 10; i++)
-        printf("round %d: %d\n", i, use_library(argv[1], i % 2 ? RTLD_NOW | RTLD_LOCAL : RTLD_LAZY | RTLD_GLOBAL, 4));
+        printf("round %d: %d\n", i, use_library(argv[1], i % 2 ? RTLD_NOW : RTLD_LAZY | RTLD_GLOBAL, 4));
     printf("deep binding: %d\n", use_library(argv[1], RTLD_NOW | RTLD_DEEPBIND, 3));
     pthread_t thread;
     void *result;

@@ -1,4 +1,5 @@
-// exec in every form, of itself, from main and from a thread, with arguments and environment checked at each step.
+// exec in every form, of itself, from main and from a thread, with arguments and environment checked at each
+// step.
 #include "harm.h"
 #include "use_threads.h"
 

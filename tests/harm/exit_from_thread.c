@@ -1,4 +1,5 @@
-// exit from a thread that is not the main one, while main waits in join and others wait for a lock and a condition.
+// exit from a thread that is not the main one, while main waits in join and others wait for a lock and a
+// condition.
 #include "harm.h"
 
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER, lock = PTHREAD_MUTEX_INITIALIZER;

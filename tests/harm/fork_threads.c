@@ -1,5 +1,5 @@
-// fork: a child that makes threads and takes locks, while the parent's threads hammer the lock that atfork handlers
-// hold across the fork; and a grandchild from the child's thread.
+// fork: a child that makes threads and takes locks, while the parent's threads hammer the lock that atfork
+// handlers hold across the fork; and a grandchild from the child's thread.
 #include "harm.h"
 #include "use_threads.h"
 

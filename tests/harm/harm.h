@@ -1,5 +1,5 @@
-// What the harm programs share. Each exercises one hazard, checks every return code, and prints the same bytes
-// with and without holdup.
+// What the harm programs share. Each exercises one hazard, checks every return code, and prints the same
+// bytes with and without holdup.
 #ifndef HARM_H
 #define HARM_H
 

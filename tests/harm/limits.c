@@ -21,6 +21,12 @@ static void limit(__rlimit_resource_t resource, rlim_t soft)
     CHECK(setrlimit(resource, &value) == 0);
 }
 
+// Takes address space for good; -1 where there is none left.
+static intptr_t reserve(size_t size)
+{
+    return (intptr_t)mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
 static void again(char **argv, const char *what)
 {
     fflush(stdout);
@@ -80,11 +86,11 @@ int main(int argc, char **argv)
         }
         report("1 GiB of address space");
         long steps = 0;
-        while (steps < 100 && mmap(NULL, 64 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+        while (steps < 100 && reserve(64 << 20) != -1)
             steps++;
-        FAILS_WITH(ENOMEM, (intptr_t)mmap(NULL, 64 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        FAILS_WITH(ENOMEM, reserve(64 << 20));
         printf("%ld times 64 MiB\n", steps);
-        while (mmap(NULL, 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) {
+        while (reserve(65536) != -1) {
         }
         pthread_t thread;
         pthread_attr_t attributes;

@@ -1,5 +1,5 @@
-// A program with its own malloc, which takes a mutex in every call: from constructors, from the dynamic loader, from
-// dlsym, in new threads and in fork's child.
+// A program with its own malloc, which takes a mutex in every call: from constructors, from the dynamic
+// loader, from dlsym, in new threads and in fork's child.
 #include "harm.h"
 #include "use_threads.h"
 

@@ -1,5 +1,5 @@
-// What a program can see of its own process: open descriptors, threads, children, signal dispositions and mask,
-// limits, working directory, environment. Nothing of it may change.
+// What a program can see of its own process: open descriptors, threads, children, signal dispositions and
+// mask, limits, working directory, environment. Nothing of it may change.
 #include "harm.h"
 #include "use_threads.h"
 
@@ -38,7 +38,8 @@ static void look(const char *when)
     FAILS_WITH(ECHILD, waitpid(-1, NULL, WNOHANG));
     for (int number = 1; number < 65; number++) {
         struct sigaction action;
-        if (number != 32 && number != 33 && sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL)
+        int readable = number != 32 && number != 33 && sigaction(number, NULL, &action) == 0;
+        if (readable && action.sa_handler != SIG_DFL)
             printf("  signal %d: %s\n", number, action.sa_handler == SIG_IGN ? "ignored" : "handled");
     }
     sigset_t mask;
@@ -57,8 +58,9 @@ static void look(const char *when)
     }
     mode_t mask_of_modes = umask(022);
     umask(mask_of_modes);
-    printf("  umask %o, nice %d, policy %d, timer slack %d, dumpable %d\n", mask_of_modes,
-           getpriority(PRIO_PROCESS, 0), sched_getscheduler(0), prctl(PR_GET_TIMERSLACK), prctl(PR_GET_DUMPABLE));
+    printf("  umask %o, nice %d\n", mask_of_modes, getpriority(PRIO_PROCESS, 0));
+    printf("  policy %d, timer slack %d, dumpable %d\n", sched_getscheduler(0), prctl(PR_GET_TIMERSLACK),
+           prctl(PR_GET_DUMPABLE));
     char name[17] = {0};
     CHECK(prctl(PR_GET_NAME, name) == 0);
     printf("  name %s\n", name);

@@ -1,8 +1,9 @@
 // fork by the bare system call and by _Fork: no atfork handler runs, the child must still work and the parent too.
-// Also a child that shares memory and descriptors on a stack of its own (clone with CLONE_VM | CLONE_VFORK).
+// Also a child that shares the memory (CLONE_VM | CLONE_VFORK), and a thread that no pthread_create has made.
 #include "harm.h"
 #include "use_threads.h"
 
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -25,6 +26,34 @@ static int child_work(int code)
 static int vm_child(void *argument)
 {
     return *(int *)argument + 1;
+}
+
+static int bare_word;
+
+// Runs without thread-local storage of its own, so it may do no more than system calls by number.
+static int bare_thread(void *argument)
+{
+    (void)argument;
+    struct timespec short_time = {0, 100000};
+    for (int i = 0; i < 200; i++) {
+        syscall(SYS_futex, &bare_word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+        syscall(SYS_futex, &bare_word, FUTEX_WAIT_PRIVATE, 0, &short_time, NULL, 0);
+    }
+    return 0;
+}
+
+static void run_bare_thread(char *stack)
+{
+    int alive = 1;
+    int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+                CLONE_CHILD_CLEARTID;
+    CHECK(clone(bare_thread, stack + 65536, flags, NULL, NULL, NULL, &alive) > 0);
+    for (int i = 0; i < 1000; i++) {
+        RETURNS(0, pthread_mutex_lock(&lock));
+        RETURNS(0, pthread_mutex_unlock(&lock));
+    }
+    while (__atomic_load_n(&alive, __ATOMIC_SEQ_CST) != 0)
+        sleep_ms(1);
 }
 
 int main(void)
@@ -56,6 +85,8 @@ int main(void)
     child = clone(vm_child, stack + 65536, CLONE_VM | CLONE_VFORK | SIGCHLD, &code);
     CHECK(child > 0);
     printf("clone with shared memory %d\n", status_of((pid_t)child));
+    run_bare_thread(stack);
+    printf("a bare thread has ended\n");
     printf("after %ld\n", use_threads(2, 1000));
     return 0;
 }

@@ -1,5 +1,5 @@
-// Robust mutexes whose owner dies: as a thread, and as a process; recovered, and not recovered. Also a priority-
-// inheriting one.
+// Robust mutexes whose owner dies: as a thread, and as a process; recovered, and not recovered. Also a
+// priority- inheriting one.
 #include "harm.h"
 
 #include <sys/mman.h>

@@ -1,4 +1,5 @@
-// A filter that kills the process for every system call but the few that threads and locks need; then threads.
+// A filter that kills the process for every system call but the few that threads and locks need; then
+// threads.
 #include "harm.h"
 #include "use_threads.h"
 

@@ -1,5 +1,5 @@
-// Strict seccomp: after read, write, exit and sigreturn every system call is SIGKILL. Locks that nobody else wants
-// need none.
+// Strict seccomp: after read, write, exit and sigreturn every system call is SIGKILL. Locks that nobody else
+// wants need none.
 #include "harm.h"
 
 #include <linux/seccomp.h>

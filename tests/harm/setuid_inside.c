@@ -1,5 +1,5 @@
-// Drops from root to nobody, then makes threads, forks and execs: nothing may be complained about on stderr, although
-// the files of root's recording can no longer be opened. Needs root, else says "skipped".
+// Drops from root to nobody, then makes threads, forks and execs: nothing may be complained about on stderr,
+// although the files of root's recording can no longer be opened. Needs root, else says "skipped".
 #include "harm.h"
 #include "use_threads.h"
 

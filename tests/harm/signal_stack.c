@@ -1,5 +1,5 @@
-// A signal handler on a small alternate stack posts a semaphore and reads the clock while its thread is inside lock
-// calls; the stack's end is guarded, so whoever needs much of it faults.
+// A signal handler on a small alternate stack posts a semaphore and reads the clock while its thread is
+// inside lock calls; the stack's end is guarded, so whoever needs much of it faults.
 #include "harm.h"
 
 #include <semaphore.h>
@@ -39,7 +39,7 @@ static void *locker(void *argument)
 
 int main(void)
 {
-    enum { SIGNALS = 4000 };
+    enum { SIGNALS = 300 };
     pthread_t threads[2];
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK | SA_RESTART};
     CHECK(sem_init(&posted, 0, 0) == 0);

@@ -1,5 +1,5 @@
-// A 10 kHz timer whose handler posts a semaphore (and waits for nothing), while threads lock, wait and sleep: about
-// a second. The argument chooses setitimer (the default) or timer (timer_create).
+// A 10 kHz timer whose handler posts a semaphore (and waits for nothing), while threads lock, wait and sleep:
+// about a second. The argument chooses setitimer (the default) or timer (timer_create).
 #include "harm.h"
 
 #include <semaphore.h>

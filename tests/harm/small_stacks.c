@@ -1,4 +1,5 @@
-// Threads on the smallest stacks that the system allows, given by size and given as memory with guard pages around.
+// Threads on the smallest stacks that the system allows, given by size and given as memory with guard pages
+// around.
 #include "harm.h"
 
 #include <limits.h>

@@ -1,4 +1,5 @@
-// Spin locks (private and shared), and barriers: exactly one serial thread in every round, reuse, a barrier of one.
+// Spin locks (private and shared), and barriers: exactly one serial thread in every round, reuse, a barrier
+// of one.
 #include "harm.h"
 
 enum { THREADS = 5, ROUNDS = 400 };

@@ -1,5 +1,5 @@
-// Waits on stacks that end at an unreadable page just above the caller (coroutines by makecontext): whoever copies
-// "the next 16 KB of the stack" faults here.
+// Waits on stacks that end at an unreadable page just above the caller (coroutines by makecontext): whoever
+// copies "the next 16 KB of the stack" faults here.
 #include "harm.h"
 
 #include <sys/mman.h>

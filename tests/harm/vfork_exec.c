@@ -1,4 +1,5 @@
-// vfork, from main and from a thread, with exec and with _exit: the child borrows the parent's memory and stack.
+// vfork, from main and from a thread, with exec and with _exit: the child borrows the parent's memory and
+// stack.
 #include "harm.h"
 #include "use_threads.h"
 

@@ -13,6 +13,7 @@ const TABLE: &[Row] = &[
     ("crates/model", &[]),
     ("crates/trace", &[]),
     ("crates/program", &[]),
+    ("crates/annotate", &[]),
     ("crates/recording", &["crates/model", "crates/trace"]),
     ("crates/symbols", &[]),
     ("crates/analysis", &["crates/model"]),
@@ -44,7 +45,7 @@ const TABLE: &[Row] = &[
 const FOR_TESTS: &str = "crates/testkit";
 
 /// Linked into measured programs: nothing from outside may come with them.
-const WITHOUT_DEPENDENCIES: &[&str] = &["crates/trace", "crates/program"];
+const WITHOUT_DEPENDENCIES: &[&str] = &["crates/trace", "crates/program", "crates/annotate"];
 
 /// One line for each dependency that the table does not allow, and each crate that it does not know.
 pub(crate) fn complaints(workspace: &Workspace, packages: &[Package]) -> Vec<String> {

@@ -132,6 +132,16 @@ pub fn confine() {
     }
 }
 
+/// The program is about to lose the right to read the processor's counter, or nearly all system calls: nothing is
+/// recorded any more, and no clock is read.
+pub fn stop() {
+    MEMBERSHIP.store(GIVEN_UP, Ordering::Relaxed);
+    MODE.mode.store(0, Ordering::Relaxed);
+    MONOTONIC.store(0, Ordering::Relaxed);
+    FLAGS.fetch_or(MONOTONIC_CLOCK, Ordering::Relaxed);
+    CONFINED.store(1, Ordering::Relaxed);
+}
+
 /// True if we may not make system calls of our own.
 pub fn confined() -> bool {
     CONFINED.load(Ordering::Relaxed) != 0
@@ -359,7 +369,7 @@ fn map_session() -> bool {
     session.closed.load(Ordering::Relaxed) == 0
 }
 
-/// How many slots and chunks may be mapped: all of them, unless address space is limited. Then at most a 32nd of
+/// How many slots and chunks may be mapped: all of them, unless address space is limited. Then at most a 128th of
 /// it is used, so that the program does not notice.
 fn room() -> Option<(u32, u32)> {
     const RLIMIT_AS: usize = 9;
@@ -369,10 +379,11 @@ fn room() -> Option<(u32, u32)> {
     if limit[0] == u64::MAX {
         return Some((SLOTS as u32, CHUNKS as u32));
     }
-    const FEW_SLOTS: usize = 256;
-    let budget = usize::try_from(limit[0] / 32).unwrap_or(usize::MAX);
+    const FEW_SLOTS: usize = 128;
+    const FEWEST_CHUNKS: usize = 16;
+    let budget = usize::try_from(limit[0] / 128).unwrap_or(usize::MAX);
     let chunks = budget.checked_sub(SLOTS_OFFSET + FEW_SLOTS * SLOT_SIZE)? / CHUNK_SIZE;
-    (chunks >= 16).then_some((FEW_SLOTS as u32, chunks.min(CHUNKS) as u32))
+    (chunks >= FEWEST_CHUNKS).then_some((FEW_SLOTS as u32, chunks.min(CHUNKS) as u32))
 }
 
 fn take_file(forked: bool) -> bool {

@@ -61,6 +61,9 @@ extern "C" fn errno_location() -> *mut core::ffi::c_int {
 }
 
 const PR_SET_SECCOMP: c_long = 22;
+const PR_SET_TSC: c_long = 26;
+const PRCTL_STRICT: c_long = 1;
+const SECCOMP_STRICT: c_long = 0;
 
 unsafe extern "C" fn confining(
     number: c_long,
@@ -71,7 +74,12 @@ unsafe extern "C" fn confining(
     e: c_long,
     f: c_long,
 ) -> c_long {
-    if number == number::SECCOMP as c_long || a == PR_SET_SECCOMP {
+    let seccomp = number == number::SECCOMP as c_long;
+    if seccomp && a == SECCOMP_STRICT
+        || !seccomp && (a == PR_SET_TSC || a == PR_SET_SECCOMP && b == PRCTL_STRICT)
+    {
+        life::stop();
+    } else if seccomp || a == PR_SET_SECCOMP {
         life::confine();
     }
     real::syscall([number, a, b, c, d, e, f])

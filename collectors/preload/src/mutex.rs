@@ -28,6 +28,7 @@ struct Layout {
 }
 
 const PROCESS_SHARED: c_int = 128;
+const ROBUST: c_int = 16;
 const WAITED_FOR: c_int = 2;
 
 fn layout(mutex: Object) -> *const Layout {
@@ -37,6 +38,22 @@ fn layout(mutex: Object) -> *const Layout {
 /// The kernel thread id of the owner; 0 if there is none.
 pub(crate) unsafe fn owner(mutex: Object) -> u32 {
     (&raw const (*layout(mutex)).owner).read_volatile() as u32
+}
+
+unsafe fn kind(mutex: Object) -> c_int {
+    (&raw const (*layout(mutex)).kind).read_volatile()
+}
+
+/// True for the two clocks by which glibc waits: CLOCK_REALTIME and CLOCK_MONOTONIC.
+pub(crate) fn is_clock_to_wait_by(clock: c_int) -> bool {
+    clock == 0 || clock == 1
+}
+
+/// The result of trying first, which is what a lock does that nobody else has. A robust mutex is only looked at: in
+/// glibc, trying one that cannot be recovered leaves it locked.
+#[inline(always)]
+unsafe fn attempt(mutex: Object) -> c_int {
+    if kind(mutex) & ROBUST == 0 { real::pthread_mutex_trylock(mutex) } else { EBUSY }
 }
 
 /// True if a thread sleeps until the mutex is free. Only the owner may ask.
@@ -68,7 +85,7 @@ unsafe extern "C" fn init(mutex: Object, attributes: *const c_void, caller: u64)
 }
 
 unsafe extern "C" fn lock(mutex: Object, caller: u64) -> c_int {
-    let result = real::pthread_mutex_trylock(mutex);
+    let result = attempt(mutex);
     if result == 0 {
         waits::acquired(mutex as u64, ObjectCode::Mutex, caller);
         return 0;
@@ -77,7 +94,7 @@ unsafe extern "C" fn lock(mutex: Object, caller: u64) -> c_int {
 }
 
 unsafe extern "C" fn timed_lock(mutex: Object, until: Timespec, caller: u64) -> c_int {
-    let result = real::pthread_mutex_trylock(mutex);
+    let result = attempt(mutex);
     if result == 0 {
         waits::acquired(mutex as u64, ObjectCode::Mutex, caller);
         return 0;
@@ -86,7 +103,8 @@ unsafe extern "C" fn timed_lock(mutex: Object, until: Timespec, caller: u64) -> 
 }
 
 unsafe extern "C" fn clock_lock(mutex: Object, clock: c_int, until: Timespec, caller: u64) -> c_int {
-    let result = real::pthread_mutex_trylock(mutex);
+    // Other clocks are refused even where there is nothing to wait for.
+    let result = if is_clock_to_wait_by(clock) { attempt(mutex) } else { EBUSY };
     if result == 0 {
         waits::acquired(mutex as u64, ObjectCode::Mutex, caller);
         return 0;
@@ -106,8 +124,15 @@ unsafe fn wait(tried: c_int, mutex: Object, caller: u64, block: impl FnOnce() ->
         return tried;
     }
     let object = mutex as u64;
+    let kind = kind(mutex);
+    if kind & ROBUST != 0 && owner(mutex) == 0 {
+        let result = block();
+        if result == 0 || result == EOWNERDEAD {
+            waits::acquired(object, ObjectCode::Mutex, caller);
+        }
+        return result;
+    }
     hot::heat(object);
-    let kind = (&raw const (*layout(mutex)).kind).read_volatile();
     let pending = waits::begin(Wanted {
         owner_tid: owner(mutex),
         process_shared: kind & PROCESS_SHARED != 0,

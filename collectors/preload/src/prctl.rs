@@ -8,12 +8,18 @@ use crate::{real, threads};
 
 const PR_SET_NAME: c_int = 15;
 const PR_SET_SECCOMP: c_int = 22;
+const PR_SET_TSC: c_int = 26;
+const STRICT: usize = 1;
 
 /// Interposes `prctl`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
-    if option == PR_SET_SECCOMP {
-        life::confine();
+    match option {
+        // Strict mode also takes the processor's counter away.
+        PR_SET_SECCOMP if a == STRICT => life::stop(),
+        PR_SET_SECCOMP => life::confine(),
+        PR_SET_TSC => life::stop(),
+        _ => {}
     }
     let result = real::prctl(option, a, b, c, d);
     if option == PR_SET_NAME && result == 0 {

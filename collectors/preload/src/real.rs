@@ -144,7 +144,6 @@ originals! {
 
     sem_init(semaphore: Object, shared: c_int, value: c_uint) -> c_int;
     sem_wait(semaphore: Object) -> c_int;
-    sem_trywait(semaphore: Object) -> c_int;
     sem_timedwait(semaphore: Object, until: Timespec) -> c_int;
     sem_clockwait(semaphore: Object, clock: c_int, until: Timespec) -> c_int;
     sem_post(semaphore: Object) -> c_int;

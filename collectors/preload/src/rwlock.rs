@@ -7,7 +7,7 @@ use holdup_agent::waits::{self, Wanted};
 use holdup_trace::wire::{ObjectCode, OutcomeCode};
 
 use crate::front::fronts;
-use crate::mutex::{EBUSY, ETIMEDOUT};
+use crate::mutex::{EBUSY, ETIMEDOUT, is_clock_to_wait_by};
 use crate::real::{self, Object, Timespec};
 
 fronts! {
@@ -37,6 +37,12 @@ unsafe extern "C" fn init(lock: Object, attributes: *const c_void, caller: u64) 
         waits::initialized(lock as u64, ObjectCode::RwLock, 0, caller);
     }
     result
+}
+
+/// True for a time that glibc accepts; it refuses others even where there is nothing to wait for.
+unsafe fn is_time(until: Timespec) -> bool {
+    let nanos = until.cast::<i64>().add(1).read_unaligned();
+    (0..1_000_000_000).contains(&nanos)
 }
 
 #[inline(always)]
@@ -83,12 +89,13 @@ unsafe extern "C" fn read_lock(lock: Object, caller: u64) -> c_int {
 }
 
 unsafe extern "C" fn timed_read_lock(lock: Object, until: Timespec, caller: u64) -> c_int {
-    let attempt = real::pthread_rwlock_tryrdlock(lock);
+    let attempt = if is_time(until) { real::pthread_rwlock_tryrdlock(lock) } else { EBUSY };
     take(lock, true, caller, attempt, || real::pthread_rwlock_timedrdlock(lock, until))
 }
 
 unsafe extern "C" fn clock_read_lock(lock: Object, clock: c_int, until: Timespec, caller: u64) -> c_int {
-    let attempt = real::pthread_rwlock_tryrdlock(lock);
+    let valid = is_time(until) && is_clock_to_wait_by(clock);
+    let attempt = if valid { real::pthread_rwlock_tryrdlock(lock) } else { EBUSY };
     take(lock, true, caller, attempt, || real::pthread_rwlock_clockrdlock(lock, clock, until))
 }
 
@@ -97,12 +104,13 @@ unsafe extern "C" fn write_lock(lock: Object, caller: u64) -> c_int {
 }
 
 unsafe extern "C" fn timed_write_lock(lock: Object, until: Timespec, caller: u64) -> c_int {
-    let attempt = real::pthread_rwlock_trywrlock(lock);
+    let attempt = if is_time(until) { real::pthread_rwlock_trywrlock(lock) } else { EBUSY };
     take(lock, false, caller, attempt, || real::pthread_rwlock_timedwrlock(lock, until))
 }
 
 unsafe extern "C" fn clock_write_lock(lock: Object, clock: c_int, until: Timespec, caller: u64) -> c_int {
-    let attempt = real::pthread_rwlock_trywrlock(lock);
+    let valid = is_time(until) && is_clock_to_wait_by(clock);
+    let attempt = if valid { real::pthread_rwlock_trywrlock(lock) } else { EBUSY };
     take(lock, false, caller, attempt, || real::pthread_rwlock_clockwrlock(lock, clock, until))
 }
 

@@ -10,8 +10,6 @@ use crate::front::fronts;
 use crate::mutex::ETIMEDOUT;
 use crate::real::{self, Object, Timespec};
 
-const EAGAIN: c_int = 11;
-
 fronts! {
     /// Interposes `sem_init`.
     sem_init => init, "rcx";
@@ -25,28 +23,32 @@ unsafe extern "C" fn init(semaphore: Object, shared: c_int, value: c_uint, calle
     result
 }
 
+/// glibc's semaphore: the value, how many wait, and 0 if it is private to the process.
+#[repr(C)]
+struct Layout {
+    value: u32,
+    waiters: u32,
+    shared: u32,
+}
+
+fn layout(semaphore: Object) -> *const Layout {
+    semaphore.cast()
+}
+
+/// Takes by the real call, which is also where the thread can be cancelled and where a time is checked. It is a wait
+/// if there is nothing to take.
 #[inline(always)]
 unsafe fn take(semaphore: Object, block: impl FnOnce() -> c_int) -> c_int {
-    let errno = real::errno();
-    if real::sem_trywait(semaphore) == 0 {
-        return 0;
-    }
-    if real::errno() != EAGAIN {
-        return block();
-    }
-    // The caller must not see the errno of a try that it did not make.
-    real::set_errno(errno);
-    wait(semaphore, block)
+    let value = (&raw const (*layout(semaphore)).value).read_volatile();
+    if value != 0 { block() } else { wait(semaphore, block) }
 }
 
 #[cold]
 #[inline(never)]
 unsafe fn wait(semaphore: Object, block: impl FnOnce() -> c_int) -> c_int {
     let object = semaphore as u64;
-    // glibc's semaphore: value and waiters in the first word, then whether it is private to the process.
-    let private = semaphore.cast::<u32>().add(2).read_volatile();
-    let pending =
-        waits::begin(Wanted { process_shared: private != 0, ..Wanted::new(object, ObjectCode::Semaphore) });
+    let process_shared = (&raw const (*layout(semaphore)).shared).read_volatile() != 0;
+    let pending = waits::begin(Wanted { process_shared, ..Wanted::new(object, ObjectCode::Semaphore) });
     hot::arrive(object);
     let result = block();
     hot::leave(object);
@@ -80,8 +82,8 @@ pub unsafe extern "C" fn sem_clockwait(semaphore: Object, clock: c_int, until: T
 /// Interposes `sem_post`. It may be called in signal handlers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sem_post(semaphore: Object) -> c_int {
-    // The upper half of the first word counts waiters, those of other processes among them.
-    let waiters = semaphore.cast::<u32>().add(1).read_volatile();
+    // Those of other processes among them.
+    let waiters = (&raw const (*layout(semaphore)).waiters).read_volatile();
     if waiters == 0 && !hot::is_waited_for(semaphore as u64) {
         return real::sem_post(semaphore);
     }

@@ -26,7 +26,7 @@ use crate::working::{Working, is_joining};
 
 use chain::ThreadSet;
 pub(crate) use chain::{Chains, Link};
-pub(crate) use stretch::{Charge, SerialKey};
+pub(crate) use stretch::{Charge, Serial, SerialKey};
 use stretch::{Stretch, Work};
 
 /// The longest chain that is followed, in threads.
@@ -44,7 +44,7 @@ pub(crate) struct Blame {
     /// the thread at its end (`None`: not known). Without what is in `serial` and `delayed`.
     pub(crate) charges: BTreeMap<(Option<ObjectId>, Option<ThreadId>), Charge>,
     /// The part that was lost while the root worked alone.
-    pub(crate) serial: BTreeMap<SerialKey, Nanos>,
+    pub(crate) serial: BTreeMap<SerialKey, Serial>,
     /// The part that was lost at barriers because the root was late for want of a core.
     pub(crate) delayed: BTreeMap<(ObjectId, ThreadId), Nanos>,
     /// By thread: the time in which it was the only one that was active.

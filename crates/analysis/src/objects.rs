@@ -82,9 +82,9 @@ fn rooted(process: &Process, blame: &Blame) -> Vec<Nanos> {
             rooted[object.index()] += charge.total();
         }
     }
-    for (key, &time) in &blame.serial {
+    for (key, serial) in &blame.serial {
         if let Some(object) = key.object {
-            rooted[object.index()] += time;
+            rooted[object.index()] += serial.lost;
         }
     }
     for ((object, _), &time) in &blame.delayed {

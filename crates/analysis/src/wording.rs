@@ -45,36 +45,41 @@ pub(crate) fn object(process: &Process, role: ObjectKind, id: ObjectId) -> Strin
 /// `worker 2`, or with its start function where its name does not tell: `thread 3 (crunch)`.
 pub(crate) fn thread(process: &Process, id: ThreadId) -> String {
     let name = process.thread_name(id);
-    match process.thread(id).entry {
-        Some(entry) if id.index() > 0 => {
-            let start = function(process, entry);
-            if start == name { name } else { format!("{name} ({start})") }
-        }
+    match start(process, id) {
+        Some(start) if !name.contains(&start) => format!("{name} ({start})"),
         _ => name,
     }
 }
 
-/// Threads in a row; those of the same name and start function together, more than three counted.
+fn start(process: &Process, id: ThreadId) -> Option<String> {
+    let entry = process.thread(id).entry.filter(|_| id.index() > 0)?;
+    Some(function(process, entry))
+}
+
+/// Threads in a row: `main and saver`, `4 threads of crunch and main`.
 pub(crate) fn threads(process: &Process, ids: &[ThreadId]) -> String {
-    let mut names: Vec<(String, u32)> = Vec::new();
+    let mut groups: Vec<(Option<String>, Vec<ThreadId>)> = Vec::new();
     for &id in ids {
-        let name = thread(process, id);
-        match names.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, count)) => *count += 1,
-            None => names.push((name, 1)),
+        let start = start(process, id);
+        match groups.iter_mut().find(|(known, _)| start.is_some() && *known == start) {
+            Some((_, members)) => members.push(id),
+            None => groups.push((start, vec![id])),
         }
     }
-    let shown: Vec<String> = names
+    let names: Vec<String> = groups
         .iter()
-        .take(3)
-        .map(|(name, count)| if *count == 1 { name.clone() } else { format!("{count} threads {name}") })
+        .map(|(start, members)| match (start, members.as_slice()) {
+            (_, [only]) => thread(process, *only),
+            (Some(start), members) => format!("{} threads of {start}", members.len()),
+            (None, members) => format!("{} threads", members.len()),
+        })
         .collect();
-    match (names.len(), shown.as_slice()) {
-        (_, []) => "an unknown thread".to_owned(),
-        (1, [only]) => only.clone(),
-        (2, [first, second]) => format!("{first} and {second}"),
-        (3, [first, second, third]) => format!("{first}, {second} and {third}"),
-        (all, shown) => format!("{} and {} others", shown.join(", "), all - shown.len()),
+    match names.as_slice() {
+        [] => "an unknown thread".to_owned(),
+        [only] => only.clone(),
+        [first, second] => format!("{first} and {second}"),
+        [first, second, third] => format!("{first}, {second} and {third}"),
+        [first, second, rest @ ..] => format!("{first}, {second} and {} others", rest.len()),
     }
 }
 

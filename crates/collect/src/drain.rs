@@ -50,6 +50,16 @@ impl Process {
         Ok(Ok(Process { index, file, pid, handle, shared: BTreeSet::new(), drained: 0, words: Vec::new() }))
     }
 
+    /// Its kernel id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// When the library was initialized in it, in ticks.
+    pub(crate) fn start(&self) -> u64 {
+        self.file.parts().header().start.load(Ordering::Relaxed)
+    }
+
     /// True if the process has ended.
     pub(crate) fn is_gone(&self) -> bool {
         match &self.handle {

@@ -1,8 +1,9 @@
 //! Where the injected library lies when a program loads it.
 //!
-//! The library travels inside the `holdup` binary. It is written to a directory that belongs to the user alone,
-//! under a name that contains a hash of its content; what is found there already is used only if it is ours and
-//! has that content.
+//! The library travels inside the `holdup` binary. It is written to a directory that only the user can write to
+//! and list, under a name that contains a hash of its content; what is found there already is used only if it is
+//! ours and has that content. Others can reach it by its name: a program that changes its user and then executes
+//! another would otherwise print a complaint of the dynamic linker.
 
 use std::fs::{self, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -42,7 +43,7 @@ fn candidates(owner: u32) -> Vec<PathBuf> {
 
 fn install_in(directory: &Path, content: &[u8]) -> io::Result<PathBuf> {
     let own = rustix::process::geteuid().as_raw();
-    if let Err(error) = fs::DirBuilder::new().mode(0o700).recursive(true).create(directory)
+    if let Err(error) = fs::DirBuilder::new().mode(0o711).recursive(true).create(directory)
         && error.kind() != io::ErrorKind::AlreadyExists
     {
         return Err(error);
@@ -79,13 +80,6 @@ fn is_ours(path: &Path, content: &[u8], own: u32) -> bool {
         && facts.uid() == own
         && facts.mode() & 0o022 == 0
         && fs::read(path).is_ok_and(|found| found == content)
-}
-
-/// Lets another user reach the library: under sudo the program runs as the user who called.
-pub(crate) fn open_to_others(library: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    let Some(directory) = library.parent() else { return Ok(()) };
-    fs::set_permissions(directory, fs::Permissions::from_mode(0o711))
 }
 
 #[cfg(test)]

@@ -74,9 +74,6 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
     let library = if enters {
         let owner = rustix::process::geteuid().as_raw();
         let path = library::install(content, owner).map_err(|error| CollectError::Library { error })?;
-        if user.is_some() {
-            library::open_to_others(&path).map_err(|error| CollectError::Library { error })?;
-        }
         Some(path)
     } else {
         None
@@ -290,6 +287,7 @@ impl Recorder {
             match self.keep(|writer| Process::adopt(index, spare, writer)) {
                 Some(Ok(process)) => {
                     self.adopted += 1;
+                    self.finish_replaced(&process);
                     self.processes.push(process);
                 }
                 Some(Err(spare)) => waiting.push(spare),
@@ -297,6 +295,16 @@ impl Recorder {
             }
         }
         self.spares = waiting;
+    }
+
+    /// A process that executes another program goes on under its id: what it was before has ended.
+    fn finish_replaced(&mut self, by: &Process) {
+        let all = std::mem::take(&mut self.processes);
+        let (replaced, others) = all.into_iter().partition::<Vec<_>, _>(|process| process.pid() == by.pid());
+        self.processes = others;
+        for process in replaced {
+            self.keep(|writer| process.finish(writer, by.start(), false));
+        }
     }
 
     fn reap(&mut self) {

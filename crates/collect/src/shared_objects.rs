@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use holdup_recording::facts::SharedObject;
-use holdup_trace::wire::{self, BadRecord, Record};
+use holdup_trace::wire::{self, BadRecord, ObjectCode, Record};
 
 /// The objects that records say are shared, and that were not seen before, by what lies behind their addresses.
 pub(crate) fn find(pid: u32, mut words: &[u64], seen: &mut BTreeSet<u64>) -> Vec<SharedObject> {
@@ -12,11 +12,10 @@ pub(crate) fn find(pid: u32, mut words: &[u64], seen: &mut BTreeSet<u64>) -> Vec
     loop {
         match wire::read(words) {
             Ok((record, length)) => {
-                if let Record::Wait(wait) = record
-                    && wait.process_shared
-                    && seen.insert(wait.object)
+                if let Some(object) = candidate(&record, seen.len())
+                    && seen.insert(object)
                 {
-                    new.push(wait.object);
+                    new.push(object);
                 }
                 words = &words[length..];
             }
@@ -29,6 +28,23 @@ pub(crate) fn find(pid: u32, mut words: &[u64], seen: &mut BTreeSet<u64>) -> Vec
     }
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     new.into_iter().filter_map(|address| Some(SharedObject { address, key: key(&maps, address)? })).collect()
+}
+
+/// How many objects that do not say whether they are shared are looked up in one process.
+const LOOKED_UP: usize = 256;
+
+/// The object of a record if it may be shared: a wait says so itself, but who releases does not know.
+fn candidate(record: &Record<'_>, looked_up: usize) -> Option<u64> {
+    match *record {
+        Record::Wait(wait) if wait.process_shared => Some(wait.object),
+        Record::Hold { object, waited_for: true, .. } | Record::Wake { object, .. }
+            if looked_up < LOOKED_UP =>
+        {
+            Some(object)
+        }
+        Record::Wait(wait) if wait.kind == ObjectCode::Barrier && looked_up < LOOKED_UP => Some(wait.object),
+        _ => None,
+    }
 }
 
 /// Device, inode and offset of what is mapped at `address`; `None` if that is private to the process.

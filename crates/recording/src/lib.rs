@@ -10,6 +10,7 @@ mod clock;
 mod error;
 pub mod facts;
 pub mod format;
+mod join;
 mod objects;
 mod reader;
 mod run;

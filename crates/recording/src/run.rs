@@ -11,6 +11,7 @@ use holdup_trace::wire::{CallCode, MarkerCode, NO_STACK, ObjectCode, OutcomeCode
 use crate::clock::Clock;
 use crate::error::Warning;
 use crate::facts::{NamedStack, Names};
+use crate::join::{Member, join};
 use crate::objects::Objects;
 use crate::reader::{RawProcess, Recording};
 use crate::threads::Threads;
@@ -19,21 +20,29 @@ pub(crate) fn run(recording: &Recording, warnings: &[Warning]) -> Run {
     let clock = Clock::new(&recording.session, &recording.samples);
     let last_event = recording.processes.iter().map(last_tick).max().unwrap_or(recording.session.start);
     let end = recording.end.as_ref().map_or(last_event, |end| end.end.max(recording.session.start));
-    let mut processes: Vec<Process> = Vec::new();
+    let mut members: Vec<Member> = Vec::new();
     let mut perturbation = 0.0;
+    // The first process may have executed another program, whose file comes later: the last one saw the end.
+    let first_pid = recording.processes.first().map(|raw| raw.start.pid);
+    let last_image =
+        recording.processes.iter().rposition(|raw| !raw.is_empty() && Some(raw.start.pid) == first_pid);
     for (index, raw) in recording.processes.iter().enumerate() {
         if raw.is_empty() {
             continue;
         }
-        let whole = (index == 0).then_some((recording.session.start, end));
-        processes.push(process(raw, &clock, whole));
+        let from = (index == 0).then_some(recording.session.start);
+        let until = (Some(index) == last_image).then_some(end);
+        let process = process(raw, &clock, from, until);
         if let Some(facts) = &raw.end {
             perturbation += facts.events as f64 * facts.event_ticks;
         }
-        let uses: u64 =
-            processes.last().map_or(0, |process| process.uses.iter().map(|entry| entry.acquisitions).sum());
+        let uses: u64 = process.uses.iter().map(|entry| entry.acquisitions).sum();
+        let keys = raw.shared.iter().map(|shared| (shared.address, shared.key.clone())).collect();
+        members.push(Member { process, keys });
         perturbation += raw.end.as_ref().map_or(0.0, |facts| facts.use_ticks) * uses as f64;
     }
+    name_forks(&mut members);
+    let processes = join(members);
     let mut all: Vec<String> = warnings.iter().map(Warning::to_string).collect();
     all.extend(recording.end.iter().flat_map(|end| end.warnings.iter().cloned()));
     all.extend(
@@ -60,6 +69,19 @@ pub(crate) fn run(recording: &Recording, warnings: &[Warning]) -> Run {
         processes,
         unseen: recording.end.as_ref().map(|end| end.unseen.clone()).unwrap_or_default(),
         warnings: all,
+    }
+}
+
+/// A fork runs its parent's program.
+fn name_forks(members: &mut [Member]) {
+    for index in 0..members.len() {
+        let (before, rest) = members.split_at_mut(index);
+        let Some(Member { process, .. }) = rest.first_mut() else { continue };
+        if process.command.is_empty()
+            && let Some(parent) = before.iter().rev().find(|other| other.process.pid == process.parent_pid)
+        {
+            process.command = parent.process.command.clone();
+        }
     }
 }
 
@@ -124,10 +146,11 @@ fn mode(shared: bool) -> Mode {
     if shared { Mode::Shared } else { Mode::Exclusive }
 }
 
-/// The process; `whole` is from when to when the first process ran, which its own records cannot tell.
-fn process(raw: &RawProcess, clock: &Clock, whole: Option<(u64, u64)>) -> Process {
+/// The process; `from` and `until` are when it started and ended where its own records cannot tell.
+fn process(raw: &RawProcess, clock: &Clock, from: Option<u64>, until: Option<u64>) -> Process {
     let ended = raw.end.as_ref().map_or(0, |end| end.end);
-    let (start, end) = whole.unwrap_or((raw.start.start, ended.max(last_tick(raw))));
+    let start = from.unwrap_or(raw.start.start);
+    let end = until.unwrap_or_else(|| ended.max(last_tick(raw)));
     let mut process = Process::new(clock.time(start), clock.time(end));
     process.pid = raw.start.pid;
     process.parent_pid = raw.start.parent_pid;

@@ -56,6 +56,13 @@ pub(crate) struct SerialKey {
     pub(crate) object: Option<ObjectId>,
 }
 
+/// What was lost in a serial phase, and how long its thread worked alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Serial {
+    pub(crate) lost: Nanos,
+    pub(crate) alone: Nanos,
+}
+
 /// Work of one or several threads in a stretch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Work {
@@ -116,7 +123,7 @@ impl Pass<'_> {
         let to = site.or(doing.site);
         let from = std::mem::replace(&mut stretch.from, to);
         let work = std::mem::take(&mut stretch.work);
-        let alone = std::mem::take(&mut stretch.alone);
+        let mut alone = std::mem::take(&mut stretch.alone);
         let is_alone = alone.get() as f64 >= ALONE_SHARE * work.active.get() as f64;
         for (object, time) in std::mem::take(&mut stretch.waited) {
             let barrier = object.filter(|object| self.roles[object.index()] == ObjectKind::Barrier);
@@ -126,7 +133,10 @@ impl Pass<'_> {
                     > OTHERS_SHARE * work.active.get() as f64 * f64::from(others.threads)
             });
             if is_alone && !is_late {
-                *self.blame.serial.entry(SerialKey { thread, from, to, object }).or_default() += time;
+                let serial = self.blame.serial.entry(SerialKey { thread, from, to, object }).or_default();
+                serial.lost += time;
+                // Once a stretch, whatever the number of objects on which others waited.
+                serial.alone += std::mem::take(&mut alone);
                 continue;
             }
             let delayed = others.map_or(Nanos::ZERO, |others| late_for_want_of_a_core(time, work, others));

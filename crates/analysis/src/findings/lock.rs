@@ -43,7 +43,8 @@ fn describe(case: &Case<'_>, object: ObjectId, charge: &Charge) -> Description {
         let passed_on = cost.cost.saturating_sub(cost.direct_cost);
         if passed_on.share_of(cost.cost) >= 0.1 {
             evidence.push(format!(
-                "{} of it are waits for something else whose holder waits for this lock.",
+                "{} of the cost comes through others: threads that wait for something else, or are missing, while \
+                 the one that they wait for waits for this lock.",
                 percent(passed_on.share_of(cost.cost))
             ));
         }

@@ -1,7 +1,7 @@
 //! Condition variables, semaphores and futexes: stages of a pipeline that keep their neighbours waiting, and
 //! other waits for a signal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::{Nanos, ObjectId, SiteId, State, ThreadId, Time};
 
@@ -114,16 +114,20 @@ fn describe_stage(case: &Case<'_>, kind: FindingKind, group: &Group) -> Descript
     let names = names(case, &objects);
     let busy = percent(busy_share(case, &threads));
     let at = place.map(|place| format!(", up to {}", case.site(place))).unwrap_or_default();
-    let (what, hint) = if kind == FindingKind::Pipeline {
-        (
+    let waits = Waits::of(case, group);
+    let (what, hint) = match kind {
+        FindingKind::Pipeline if waits.for_room > Nanos::ZERO => (
             format!("slow stage {who}{at}"),
             "Give this stage more threads, or less to do: the other stages cannot be faster than it is.",
-        )
-    } else {
-        (
+        ),
+        FindingKind::Pipeline => (
+            format!("threads wait for work from {who}{at}"),
+            "Let more threads produce work, make each piece of it cheaper to produce, or start fewer threads.",
+        ),
+        _ => (
             format!("waits for a signal from {who}{at}"),
             "Signal earlier, or give the waiting threads something else to do meanwhile.",
-        )
+        ),
     };
     let plural = threads.len() > 1;
     let mut evidence = vec![format!(
@@ -132,10 +136,10 @@ fn describe_stage(case: &Case<'_>, kind: FindingKind, group: &Group) -> Descript
         if plural { "their" } else { "its" },
         if plural { "them" } else { "it" },
     )];
-    evidence.extend(directions(case, group));
+    evidence.extend(waits.sentence());
     evidence.extend(meanwhile(&group.charge));
-    let on_path =
-        objects.iter().filter_map(|&object| case.object_cost(object)).map(|cost| cost.on_path).sum();
+    // The same time, on several objects at once: not their sum.
+    let on_path = objects.iter().filter_map(|&object| Some(case.object_cost(object)?.on_path)).max();
     Description {
         object,
         threads,
@@ -143,7 +147,7 @@ fn describe_stage(case: &Case<'_>, kind: FindingKind, group: &Group) -> Descript
         what,
         evidence,
         hint: hint.to_owned(),
-        on_path: Some(on_path),
+        on_path,
         method: "waits until the signal, charged along the chain to the thread that works meanwhile",
         notes: Vec::new(),
     }
@@ -158,7 +162,8 @@ fn names(case: &Case<'_>, objects: &[ObjectId]) -> String {
     }
 }
 
-/// The sync site at which the work that is waited for mostly ends.
+/// The sync site at which the work that is waited for mostly ends; where that is a call for I/O, the place of the
+/// signals.
 fn hands_on_at(case: &Case<'_>, group: &Group) -> Option<SiteId> {
     let chains = &case.blame.chains;
     let mut sites: BTreeMap<SiteId, Nanos> = BTreeMap::new();
@@ -170,39 +175,61 @@ fn hands_on_at(case: &Case<'_>, group: &Group) -> Option<SiteId> {
             *sites.entry(site).or_default() += total.time;
         }
     }
-    most_first(&sites).first().map(|(site, _)| *site)
+    let calls: BTreeSet<SiteId> = case.process.blocks.iter().filter_map(|block| block.site).collect();
+    let mut signals: BTreeMap<SiteId, Nanos> = BTreeMap::new();
+    for wake in &case.process.wakes {
+        if let Some(site) = wake.site
+            && group.objects.contains_key(&wake.object)
+            && group.threads.contains_key(&wake.thread)
+        {
+            *signals.entry(site).or_default() += Nanos::new(1);
+        }
+    }
+    let end = most_first(&sites).first().copied().filter(|(site, _)| !calls.contains(site));
+    end.or_else(|| most_first(&signals).first().copied()).map(|(site, _)| site)
 }
 
 /// Whether threads wait for work, or for room for their own.
-///
-/// A queue is empty at first: a thread that waits before it ever gave a signal has nothing to work on, one that
-/// gave signals before it waited for the first time has filled its queue.
-fn directions(case: &Case<'_>, group: &Group) -> Option<String> {
-    let mut first_signal: Vec<Option<Time>> = vec![None; case.process.threads.len()];
-    for wake in &case.process.wakes {
-        let first = &mut first_signal[wake.thread.index()];
-        *first = Some(first.map_or(wake.time, |first| first.min(wake.time)));
-    }
-    let mut first_wait: BTreeMap<(ObjectId, ThreadId), (Time, Nanos)> = BTreeMap::new();
-    for wait in case.process.waits.iter().filter(|wait| group.objects.contains_key(&wait.object)) {
-        let (first, sum) = first_wait.entry((wait.object, wait.thread)).or_insert((wait.begin, Nanos::ZERO));
-        *first = (*first).min(wait.begin);
-        *sum += wait.end.since(wait.begin);
-    }
-    let (mut for_work, mut for_room) = (Nanos::ZERO, Nanos::ZERO);
-    for ((_, thread), (first, sum)) in first_wait {
-        match first_signal[thread.index()] {
-            Some(signal) if signal < first => for_room += sum,
-            _ => for_work += sum,
+struct Waits {
+    for_work: Nanos,
+    for_room: Nanos,
+}
+
+impl Waits {
+    /// A queue is empty at first: a thread that waits before it ever gave a signal has nothing to work on, one
+    /// that gave signals before it waited for the first time has filled its queue.
+    fn of(case: &Case<'_>, group: &Group) -> Self {
+        let mut first_signal: Vec<Option<Time>> = vec![None; case.process.threads.len()];
+        for wake in &case.process.wakes {
+            let first = &mut first_signal[wake.thread.index()];
+            *first = Some(first.map_or(wake.time, |first| first.min(wake.time)));
         }
+        let mut first_wait: BTreeMap<(ObjectId, ThreadId), (Time, Nanos)> = BTreeMap::new();
+        for wait in case.process.waits.iter().filter(|wait| group.objects.contains_key(&wait.object)) {
+            let first = first_wait.entry((wait.object, wait.thread)).or_insert((wait.begin, Nanos::ZERO));
+            first.0 = first.0.min(wait.begin);
+            first.1 += wait.end.since(wait.begin);
+        }
+        let mut waits = Self { for_work: Nanos::ZERO, for_room: Nanos::ZERO };
+        for ((_, thread), (first, sum)) in first_wait {
+            match first_signal[thread.index()] {
+                Some(signal) if signal < first => waits.for_room += sum,
+                _ => waits.for_work += sum,
+            }
+        }
+        waits
     }
-    match (for_work > Nanos::ZERO, for_room > Nanos::ZERO) {
-        (true, true) => Some(format!(
-            "Threads wait {for_work} for work (empty queue) and {for_room} for room (full queue)."
-        )),
-        (true, false) => Some(format!("Threads wait {for_work} for work (empty queue).")),
-        (false, true) => Some(format!("Threads wait {for_room} for room (full queue).")),
-        (false, false) => None,
+
+    fn sentence(&self) -> Option<String> {
+        let Self { for_work, for_room } = self;
+        match (*for_work > Nanos::ZERO, *for_room > Nanos::ZERO) {
+            (true, true) => Some(format!(
+                "Threads wait {for_work} for work (empty queue) and {for_room} for room (full queue)."
+            )),
+            (true, false) => Some(format!("Threads wait {for_work} for work (empty queue).")),
+            (false, true) => Some(format!("Threads wait {for_room} for room (full queue).")),
+            (false, false) => None,
+        }
     }
 }
 

@@ -259,6 +259,51 @@ pub(crate) fn assert_adds_up(json: &Value) {
     assert!(wall > 0.0 && (sum - wall).abs() <= wall * 1e-3, "criticality adds up to {sum} of {wall} ns");
 }
 
+/// The processes whose parent is `parent`, zombies included.
+pub(crate) fn children_of(parent: Pid) -> Vec<Pid> {
+    let stat = |pid: Pid| fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok();
+    all_processes()
+        .into_iter()
+        .filter(|pid| {
+            // The name in parentheses may contain anything; the state and the parent come after it.
+            let told = stat(*pid).and_then(|text| {
+                text.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse::<i32>().ok())
+            });
+            told == Some(parent.as_raw_pid())
+        })
+        .collect()
+}
+
+/// The only child of a process that is just starting one.
+pub(crate) fn child_of(parent: Pid) -> Pid {
+    eventually("a child process", || children_of(parent).first().copied())
+}
+
+fn all_processes() -> Vec<Pid> {
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)).collect()
+}
+
+/// Processes, zombies not counted, whose command line contains `words`.
+pub(crate) fn processes_with(words: &str) -> Vec<Pid> {
+    let contains = |pid: &Pid| {
+        fs::read(format!("/proc/{}/cmdline", pid.as_raw_pid())).is_ok_and(|line| text(&line).contains(words))
+    };
+    all_processes().into_iter().filter(contains).collect()
+}
+
+/// Waits for something that must come in the end.
+pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + HANGS;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{what} did not come");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
 /// Says why a test, or a part of it, does not take place here.
 pub(crate) fn skip(why: &str) {
     eprintln!("skipped: {why}");

@@ -1,0 +1,194 @@
+//! Processes that use the same locks are one program: they are joined into one process of the model.
+
+use std::collections::BTreeMap;
+
+use holdup_model::{ObjectId, Process, SiteId, ThreadId};
+
+/// A process with what tells its shared objects apart, whichever process looks.
+pub(crate) struct Member {
+    pub process: Process,
+    /// What lies behind the address of each shared object.
+    pub keys: BTreeMap<u64, String>,
+}
+
+/// Joins processes that share an object which at least two of them used. The others stay as they are, and all keep
+/// their order.
+pub(crate) fn join(members: Vec<Member>) -> Vec<Process> {
+    let mut group: Vec<usize> = (0..members.len()).collect();
+    let mut first_user: BTreeMap<&str, usize> = BTreeMap::new();
+    for (index, member) in members.iter().enumerate() {
+        for key in member.keys.values() {
+            let first = root(&group, *first_user.entry(key).or_insert(index));
+            let own = root(&group, index);
+            group[own.max(first)] = own.min(first);
+        }
+    }
+    let roots: Vec<usize> = (0..members.len()).map(|index| root(&group, index)).collect();
+    let mut joined: BTreeMap<usize, Joined> = BTreeMap::new();
+    for (member, root) in members.into_iter().zip(roots) {
+        joined.entry(root).or_default().add(member);
+    }
+    joined.into_values().filter_map(|joined| joined.process).collect()
+}
+
+fn root(group: &[usize], mut index: usize) -> usize {
+    while group[index] != index {
+        index = group[index];
+    }
+    index
+}
+
+#[derive(Default)]
+struct Joined {
+    process: Option<Process>,
+    by_key: BTreeMap<String, ObjectId>,
+}
+
+impl Joined {
+    fn add(&mut self, member: Member) {
+        let Member { process: mut other, keys } = member;
+        let Some(process) = &mut self.process else {
+            for (index, object) in other.objects.iter().enumerate() {
+                if let Some(key) = keys.get(&object.address) {
+                    self.by_key.insert(key.clone(), ObjectId::new(index as u32));
+                }
+            }
+            self.process = Some(other);
+            return;
+        };
+        let threads = process.threads.len() as u32;
+        let sites = process.sites.len() as u32;
+        let thread = |id: ThreadId| ThreadId::new(id.index() as u32 + threads);
+        let site = |id: SiteId| SiteId::new(id.index() as u32 + sites);
+        let objects: Vec<ObjectId> = other
+            .objects
+            .iter()
+            .map(|object| {
+                let key = keys.get(&object.address).filter(|_| object.shared);
+                if let Some(known) = key.and_then(|key| self.by_key.get(key)) {
+                    return *known;
+                }
+                let mut object = object.clone();
+                object.created_at = object.created_at.map(site);
+                object.thread = object.thread.map(thread);
+                process.objects.push(object);
+                let id = ObjectId::new(process.objects.len() as u32 - 1);
+                if let Some(key) = key {
+                    self.by_key.insert(key.clone(), id);
+                }
+                id
+            })
+            .collect();
+        let object = |id: ObjectId| objects[id.index()];
+        for entry in &mut other.threads {
+            // The end of its process was the end of the thread.
+            entry.end = Some(entry.end.unwrap_or(other.end));
+            entry.parent = entry.parent.map(thread);
+            entry.entry = entry.entry.map(site);
+            entry.created_at = entry.created_at.map(site);
+        }
+        for wait in &mut other.waits {
+            wait.thread = thread(wait.thread);
+            wait.object = object(wait.object);
+            wait.site = wait.site.map(site);
+            wait.owner = wait.owner.map(thread);
+            wait.mutex = wait.mutex.map(object);
+        }
+        for hold in &mut other.holds {
+            hold.thread = thread(hold.thread);
+            hold.object = object(hold.object);
+            hold.acquired_at = hold.acquired_at.map(site);
+            hold.released_at = hold.released_at.map(site);
+        }
+        for wake in &mut other.wakes {
+            wake.thread = thread(wake.thread);
+            wake.object = object(wake.object);
+            wake.site = wake.site.map(site);
+        }
+        for block in &mut other.blocks {
+            block.thread = thread(block.thread);
+            block.site = block.site.map(site);
+        }
+        for marker in &mut other.markers {
+            marker.thread = thread(marker.thread);
+        }
+        for entry in &mut other.uses {
+            entry.thread = entry.thread.map(thread);
+            entry.object = object(entry.object);
+        }
+        if other.end > process.end {
+            // Threads that lived to the end of the first process do not live to that of the second.
+            for entry in &mut process.threads {
+                entry.end = Some(entry.end.unwrap_or(process.end));
+            }
+            process.end = other.end;
+        }
+        process.start = process.start.min(other.start);
+        process.threads.append(&mut other.threads);
+        process.sites.append(&mut other.sites);
+        process.waits.append(&mut other.waits);
+        process.holds.append(&mut other.holds);
+        process.wakes.append(&mut other.wakes);
+        process.blocks.append(&mut other.blocks);
+        process.markers.append(&mut other.markers);
+        process.uses.append(&mut other.uses);
+        process.lost.events += other.lost.events;
+        process.lost.in_signals += other.lost.in_signals;
+        process.lost.threads += other.lost.threads;
+        process.lost.uses += other.lost.uses;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdup_model::{Hold, Mode, ObjectKind, Outcome, Time, Timeline, Wait};
+
+    fn at(nanos: u64) -> Time {
+        Time::from_nanos(nanos)
+    }
+
+    fn member(key: &str, address: u64) -> (Member, ObjectId) {
+        let mut process = Process::new(at(0), at(100));
+        process.add_thread("main", at(0), None);
+        let object = process.add_object(ObjectKind::Mutex, address);
+        process.objects[object.index()].shared = true;
+        (Member { process, keys: [(address, key.to_owned())].into() }, object)
+    }
+
+    #[test]
+    fn a_wait_in_one_process_ends_with_the_release_in_another() {
+        let (mut holder, lock) = member("pool", 0x1000);
+        holder.process.holds.push(Hold {
+            thread: ThreadId::new(0),
+            begin: Some(at(10)),
+            end: at(60),
+            object: lock,
+            acquired_at: None,
+            released_at: None,
+            waited_for: true,
+            mode: Mode::Exclusive,
+        });
+        let (mut waiter, lock) = member("pool", 0x7000);
+        waiter.process.waits.push(Wait {
+            thread: ThreadId::new(0),
+            begin: at(20),
+            end: at(70),
+            object: lock,
+            site: None,
+            mode: Mode::Exclusive,
+            outcome: Outcome::Granted,
+            owner: None,
+            mutex: None,
+            cpu_begin: None,
+            cpu_end: None,
+        });
+        let (stranger, _) = member("other", 0x1000);
+        let processes = join(vec![holder, stranger, waiter]);
+        assert_eq!(processes.iter().map(|process| process.threads.len()).collect::<Vec<_>>(), [2, 1]);
+        let timeline = Timeline::build(&processes[0]);
+        assert_eq!(timeline.check(), Ok(()));
+        assert_eq!(timeline.edges[0].from_time, at(60));
+        assert_eq!((timeline.edges[0].from, timeline.edges[0].to), (ThreadId::new(0), ThreadId::new(1)));
+    }
+}
