@@ -14,16 +14,16 @@ static uint64_t catalogue, index_state;
 static long threads, scale;
 
 #ifndef FIXED
-NAMED static void rebuild_index(long rebuild)
+NAMED static void rebuild_index(uint64_t changes)
 {
     check(pthread_mutex_lock(&inner_lock), "pthread_mutex_lock");
-    index_state += compute((uint64_t)rebuild + 1, REBUILD_US); // PLANTED: 7 ms with inner_lock held
+    index_state += compute(changes, REBUILD_US); // PLANTED: 7 ms with inner_lock held
     check(pthread_mutex_unlock(&inner_lock), "pthread_mutex_unlock");
 }
 #else
-NAMED static void rebuild_index(long rebuild)
+NAMED static void rebuild_index(uint64_t changes)
 {
-    uint64_t value = compute((uint64_t)rebuild + 1, REBUILD_US); // FIX: compute before inner_lock is taken
+    uint64_t value = compute(changes, REBUILD_US); // FIX: compute before inner_lock is taken
     check(pthread_mutex_lock(&inner_lock), "pthread_mutex_lock");
     index_state += value;
     check(pthread_mutex_unlock(&inner_lock), "pthread_mutex_unlock");
@@ -48,7 +48,7 @@ NAMED static void look_up(uint64_t key)
 NAMED static void *index_worker(void *argument)
 {
     for (long rebuild = (long)(intptr_t)argument; rebuild < REBUILDS * scale; rebuild += INDEXERS)
-        rebuild_index(rebuild);
+        rebuild_index(compute((uint64_t)rebuild + 1, GAP_US));
     return NULL;
 }
 

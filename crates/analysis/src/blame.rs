@@ -8,7 +8,10 @@
 //! as it was. Each change touches the queues behind one thread only, so that the pass takes O(n log n) for n
 //! changes and a bounded number of threads, however many holds a wait spans.
 //!
-//! Places for working threads that nobody takes (see [`Working`]) stand in a queue for the main thread.
+//! Places for working threads that nobody takes (see [`Working`]) wait for those that are there: the run goes on
+//! until all of them are done, so what each of them does or waits for is charged with an equal share of the
+//! absence. As with criticality that takes one number: A = ∫ absent / present dt, of which each thread gets what
+//! is added while it does one thing. With no working thread there, the main thread is waited for.
 
 mod chain;
 mod stretch;
@@ -32,7 +35,7 @@ use stretch::{Stretch, Work};
 /// The longest chain that is followed, in threads.
 const LONGEST_CHAIN: usize = 64;
 
-/// The queue of places for working threads that nobody takes.
+/// The queue of places for working threads where nobody takes one.
 const ABSENT: usize = 0;
 
 /// What the pass found.
@@ -91,6 +94,8 @@ struct Queue {
     last_link: Option<(Link, u32)>,
     /// Up to when its waiting has been charged.
     since: Time,
+    /// The absence at `since`.
+    absence: Absence,
     /// The last walk that came by.
     walk: u64,
 }
@@ -114,6 +119,8 @@ struct Doing {
     site: Option<SiteId>,
     /// The queue it stands in.
     queue: Option<usize>,
+    /// The absence up to which it has been charged with its share.
+    absence: Absence,
     /// [`Blame::any_active`] when the current segment began.
     any_active: Nanos,
     /// True if it takes the place of a working thread.
@@ -121,6 +128,14 @@ struct Doing {
     /// The queues with waiters that point at it.
     held: Vec<usize>,
     stretch: Stretch,
+}
+
+/// A = ∫ absent / present dt (ns), apart by whether a thread waits for another's end meanwhile: if so, threads
+/// have ended, else they have not started.
+#[derive(Clone, Copy, Debug, Default)]
+struct Absence {
+    ended: Nanos,
+    not_started: Nanos,
 }
 
 /// A thread released others, or was released, other than by a lock, which ends a stretch of its work.
@@ -147,6 +162,13 @@ struct Pass<'a> {
     active_sum: u64,
     waking: u32,
     places_taken: u32,
+    /// Threads that wait for another's end.
+    joining: u32,
+    absence: Absence,
+    /// What of `absent × dt` has not made a whole nanosecond for each present thread yet.
+    absence_left: u64,
+    /// The object that stands for the end of each thread.
+    ends: Vec<Option<ObjectId>>,
     walk: u64,
     arrived: BTreeMap<ObjectId, Work>,
     links: Vec<Link>,
@@ -202,6 +224,18 @@ fn owners(process: &Process) -> Vec<(ThreadId, Time, ThreadId)> {
         .collect();
     owners.sort_unstable();
     owners
+}
+
+/// The object that stands for the end of each thread, by thread.
+fn ends(process: &Process) -> Vec<Option<ObjectId>> {
+    let mut ends = vec![None; process.threads.len()];
+    for (index, object) in process.objects.iter().enumerate() {
+        let end = object.thread.filter(|_| object.kind == ObjectKind::ThreadEnd);
+        if let Some(end) = end.and_then(|thread| ends.get_mut(thread.index())) {
+            *end = Some(ObjectId::new(index as u32));
+        }
+    }
+    ends
 }
 
 fn breaks(process: &Process, timeline: &Timeline, roles: &[ObjectKind]) -> Vec<Break> {
@@ -266,6 +300,10 @@ impl<'a> Pass<'a> {
             active_sum: 0,
             waking: 0,
             places_taken: 0,
+            joining: 0,
+            absence: Absence::default(),
+            absence_left: 0,
+            ends: ends(process),
             walk: 0,
             arrived: BTreeMap::new(),
             links: Vec::new(),
@@ -294,7 +332,9 @@ impl<'a> Pass<'a> {
             self.charge(queue);
         }
         for thread in 0..self.doing.len() {
-            self.decide(ThreadId::new(thread as u32), None);
+            let thread = ThreadId::new(thread as u32);
+            self.charge_own_share(thread);
+            self.decide(thread, None);
         }
         self.blame
     }
@@ -316,8 +356,21 @@ impl<'a> Pass<'a> {
         if self.cores > 0 && excess > 0 {
             self.blame.excess += Nanos::new(u64::from(excess) * length.get());
         }
+        self.advance_absence(length);
         self.advance_path(time);
         self.now = time;
+    }
+
+    fn advance_absence(&mut self, length: Nanos) {
+        let absent = self.working.at_once.saturating_sub(self.places_taken);
+        if absent == 0 || self.places_taken == 0 {
+            return;
+        }
+        let present = u64::from(self.places_taken);
+        let all = u64::from(absent) * length.get() + self.absence_left;
+        self.absence_left = all % present;
+        let absence = if self.joining > 0 { &mut self.absence.ended } else { &mut self.absence.not_started };
+        *absence += Nanos::new(all / present);
     }
 
     /// All pieces of the path begin and end at changes, so that one of them covers the time up to `time`.
@@ -345,9 +398,12 @@ impl<'a> Pass<'a> {
         self.advance(change.time);
         let (thread, index) = (change.thread, change.thread.index());
         self.charge_behind(thread);
-        if let Some(queue) = self.doing[index].queue.take() {
-            self.charge(queue);
-            self.leave(queue, thread);
+        match self.doing[index].queue.take() {
+            Some(queue) => {
+                self.charge(queue);
+                self.leave(queue, thread);
+            }
+            None => self.charge_own_share(thread),
         }
         if let Some(before) = change.before {
             self.end_segment(thread, before);
@@ -358,8 +414,14 @@ impl<'a> Pass<'a> {
             self.doing[index].takes_place = taken;
             self.charge(ABSENT);
             self.places_taken = if taken { self.places_taken + 1 } else { self.places_taken - 1 };
+            self.absence_left = 0;
             self.set_absent();
         }
+        self.doing[index].absence = self.absence;
+        let joins = |segment: Option<&Segment>| {
+            u32::from(segment.is_some_and(|segment| is_joining(self.process, segment)))
+        };
+        self.joining = self.joining + joins(change.after) - joins(change.before);
         let Some(after) = change.after else {
             self.doing[index].state = None;
             self.decide(thread, None);
@@ -502,9 +564,9 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The queue of absent threads is as long as there are places that nobody takes.
+    /// All places wait for the main thread where nobody takes one.
     fn set_absent(&mut self) {
-        let absent = self.working.at_once.saturating_sub(self.places_taken);
+        let absent = if self.places_taken == 0 { self.working.at_once } else { 0 };
         self.repoint(ABSENT, |queue| queue.working = absent);
     }
 
@@ -526,6 +588,7 @@ impl<'a> Pass<'a> {
         }
         self.advance(end.time);
         self.charge_behind(end.thread);
+        self.charge_own_share(end.thread);
         self.decide(end.thread, end.site);
         if let Some(barrier) = end.barrier {
             self.arrived.remove(&barrier);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use holdup_model::{Nanos, ObjectId, ObjectKind, SiteId, State, ThreadId, Timeline};
 
 use crate::ThreadTimes;
-use crate::blame::{Blame, Charge, SerialKey};
+use crate::blame::{Blame, Charge, Serial, SerialKey};
 use crate::working::{Working, delay};
 
 /// Time at one place, by thread.
@@ -24,7 +24,7 @@ pub(crate) struct Losses {
     /// Waits for signals, semaphores, futexes, by who gave the signal in the end.
     pub(crate) signals: BTreeMap<(ObjectId, Option<ThreadId>), Charge>,
     /// Waits for a thread that works alone.
-    pub(crate) serial: BTreeMap<SerialKey, Nanos>,
+    pub(crate) serial: BTreeMap<SerialKey, Serial>,
     /// Threads that are not there yet or no longer, while the main thread works and is not alone.
     pub(crate) startup: Nanos,
     /// By the place where the threads wait.
@@ -96,13 +96,15 @@ impl Losses {
                 None => self.charge_absence(timeline, thread, charge),
             }
         }
-        for (&key, &time) in &blame.serial {
+        for (&key, &serial) in &blame.serial {
             match key.object {
                 Some(object) if is_signal(roles, object) && feeds_others(blame, times, key.thread) => {
-                    let charge = Charge { active: time, ..Charge::default() };
+                    let charge = Charge { active: serial.lost, ..Charge::default() };
                     self.charge(roles, object, Some(key.thread), &charge);
                 }
-                _ => *self.serial.entry(key).or_default() += time,
+                _ => {
+                    self.serial.insert(key, serial);
+                }
             }
         }
     }
@@ -110,7 +112,13 @@ impl Losses {
     fn charge(&mut self, roles: &[ObjectKind], object: ObjectId, thread: Option<ThreadId>, charge: &Charge) {
         let class = match roles[object.index()] {
             kind if kind.is_lock() => &mut self.locks,
-            ObjectKind::Barrier => &mut self.barriers,
+            ObjectKind::Barrier => {
+                // Who is late because it did not run yet after the last round is late by the system's fault.
+                *self.wake_up.entry(Some(object)).or_default() += charge.waking;
+                let charge = Charge { waking: Nanos::ZERO, ..*charge };
+                self.barriers.entry((object, thread)).or_default().merge(&charge);
+                return;
+            }
             ObjectKind::ThreadEnd => &mut self.joins,
             _ => &mut self.signals,
         };

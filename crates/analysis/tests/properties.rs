@@ -32,12 +32,14 @@ fn check(diagnosis: &Diagnosis) -> Result<(), TestCaseError> {
 }
 
 /// Useful time, the parts and what is not explained make the wall time; what is not explained is no more than
-/// `most`, and the rounding of each part.
+/// `most`, and the rounding of each part and of each thread's start and end.
 fn check_identity(diagnosis: &Diagnosis, most: u64) -> Result<(), TestCaseError> {
     let identity = &diagnosis.cost_identity;
     let parts: Nanos = identity.parts.iter().map(|(_, cost)| *cost).sum();
     prop_assert_eq!(identity.useful + parts + identity.unexplained, diagnosis.wall);
-    prop_assert!(identity.unexplained.get() <= most + identity.parts.len() as u64 + 1);
+    prop_assert!(
+        identity.unexplained.get() <= most + (identity.parts.len() + diagnosis.threads.len() * 2) as u64 + 1
+    );
     Ok(())
 }
 

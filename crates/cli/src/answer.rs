@@ -6,11 +6,12 @@ use std::path::Path;
 
 use holdup_analysis::{Diagnosis, diagnose};
 use holdup_model::{Nanos, Run};
-use holdup_recording::{ReadError, Recording};
+use holdup_recording::Recording;
 use holdup_report::Look;
 
 use crate::arguments::Color;
 use crate::failure::Failure;
+use crate::progress::Progress;
 
 /// Processes that are diagnosed at most: the busiest ones. The others are counted.
 const MOST_PROCESSES: usize = 32;
@@ -22,15 +23,12 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Reads a recording and diagnoses its processes. `first` is the pid of the process to tell about.
-    pub(crate) fn of(path: &Path, first: Option<u32>) -> Result<Answer, Failure> {
+    /// Reads a recording, names what it saw, and diagnoses its processes. `first` is the pid of the process to tell
+    /// about; `keep` says whether names that were missing are put into the file, as right after recording.
+    pub(crate) fn of(path: &Path, first: Option<u32>, keep: Keep) -> Result<Answer, Failure> {
+        let _progress = Progress::start("reading the recording");
         let (mut recording, warnings) = Recording::open(path)?;
-        // A recorder that was killed has not got to the names: they are looked for now.
-        for (process, names) in holdup_collect::name_all(&recording) {
-            if let Some(raw) = recording.processes.get_mut(process as usize) {
-                raw.names = Some(names);
-            }
-        }
+        holdup_collect::name_all(&mut recording, (keep == Keep::Names).then_some(path));
         let run = recording.run(&warnings);
         let mut order: Vec<usize> = (0..run.processes.len()).collect();
         let busy = |index: &usize| -> (Nanos, usize) {
@@ -68,10 +66,19 @@ impl Answer {
     }
 }
 
-impl From<&ReadError> for Failure {
-    fn from(error: &ReadError) -> Failure {
-        Failure::input(error)
-    }
+/// Finds the names in a recording that was just made, and puts them into it.
+pub(crate) fn name(path: &Path) -> Result<(), Failure> {
+    let _progress = Progress::start("finding names");
+    let (mut recording, _) = Recording::open(path)?;
+    holdup_collect::name_all(&mut recording, Some(path));
+    Ok(())
+}
+
+/// Whether names that were found now are kept in the recording.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    Names,
+    Nothing,
 }
 
 /// How to show things on `stream`.

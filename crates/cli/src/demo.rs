@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 
 use holdup_collect::{Options, record};
 
-use crate::answer::{self, Answer};
+use crate::answer::{self, Answer, Keep};
 use crate::arguments::DemoOptions;
 use crate::failure::Failure;
 use crate::run::PRELOAD;
@@ -41,6 +41,6 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
     let command: Vec<OsString> = vec![program.into()];
     let status = record(&command, &options_of_run, PRELOAD)?.status;
     let look = answer::look(options.color, &std::io::stdout(), false);
-    answer::write(&Answer::of(&recording, None)?.text(look), None, std::io::stdout())?;
+    answer::write(&Answer::of(&recording, None, Keep::Names)?.text(look), None, std::io::stdout())?;
     Ok(crate::run::exit_code(status))
 }

@@ -9,6 +9,7 @@ mod arguments;
 mod demo;
 mod doctor;
 mod failure;
+mod progress;
 mod report;
 mod run;
 

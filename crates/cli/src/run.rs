@@ -7,7 +7,7 @@ use std::process::{ExitCode, ExitStatus};
 
 use holdup_collect::{Options, record as collect};
 
-use crate::answer::{self, Answer};
+use crate::answer::{self, Answer, Keep};
 use crate::arguments::{Holds, RunOptions};
 use crate::failure::Failure;
 
@@ -18,7 +18,7 @@ pub(crate) const PRELOAD: &[u8] = include_bytes!(env!("HOLDUP_PRELOAD"));
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     let place = Place::of(options)?;
     let status = collect(&options.command, &collect_options(options, &place.path), PRELOAD)?.status;
-    let told = Answer::of(&place.path, None).and_then(|answer| {
+    let told = Answer::of(&place.path, None, Keep::Names).and_then(|answer| {
         let look = answer::look(options.color, &std::io::stderr(), options.output.is_some());
         let mut text = answer.text(look);
         text.push_str(&place.sentence());
@@ -35,6 +35,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
 pub(crate) fn record(options: &RunOptions) -> Result<ExitCode, Failure> {
     let place = Place::of(options)?;
     let status = collect(&options.command, &collect_options(options, &place.path), PRELOAD)?.status;
+    if let Err(failure) = answer::name(&place.path) {
+        failure.tell();
+    }
     eprint!("{}", place.sentence());
     Ok(exit_code(status))
 }

@@ -10,7 +10,8 @@ use std::process::Command;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 use stage::{
-    HOLDUP, Stage, assert_adds_up, child_of, eventually, processes_with, record, report, report_json, run, start, text,
+    HOLDUP, Stage, assert_adds_up, child_of, eventually, processes_with, record, report, report_json, run,
+    start, text,
 };
 
 const SIGKILL: i32 = 9;
@@ -21,8 +22,9 @@ fn kill(pid: Pid, signal: Signal) {
 
 /// True while the process runs; a zombie does not.
 fn runs(pid: Pid) -> bool {
-    fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid()))
-        .is_ok_and(|text| text.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X'])))
+    fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).is_ok_and(|text| {
+        text.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+    })
 }
 
 /// The session's directories of a recorder.
@@ -46,12 +48,14 @@ fn waits(json: &Value) -> u64 {
 /// Waits until `count` threads of the process sleep in the kernel.
 fn until_asleep(pid: Pid, count: usize) {
     let asleep = |task: fs::DirEntry| {
-        fs::read_to_string(task.path().join("stat"))
-            .is_ok_and(|text| text.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('S')))
+        fs::read_to_string(task.path().join("stat")).is_ok_and(|text| {
+            text.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('S'))
+        })
     };
     eventually("sleeping threads", || {
         let tasks = fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid())).ok()?.flatten();
-        (tasks.filter(|task| task.file_type().is_ok()).filter_map(|task| asleep(task).then_some(())).count() >= count)
+        (tasks.filter(|task| task.file_type().is_ok()).filter_map(|task| asleep(task).then_some(())).count()
+            >= count)
             .then_some(())
     });
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 use holdup_trace::shared::SESSION_VARIABLE;
+use rustix::process::{Gid, Uid};
 
 use crate::error::CollectError;
 
@@ -44,9 +45,30 @@ pub(crate) fn start(
         }
     }
     if let Some((user, group)) = user {
-        child.uid(user).gid(group);
+        let groups = groups_of_caller(Path::new("/etc/group"), group);
+        let become_caller = move || {
+            // The child has one thread, so what is set for the thread is set for the process.
+            rustix::thread::set_thread_groups(&groups)?;
+            rustix::thread::set_thread_gid(Gid::from_raw(group))?;
+            rustix::thread::set_thread_uid(Uid::from_raw(user))?;
+            Ok(())
+        };
+        // SAFETY: between fork and exec only system calls are made, with memory that was allocated before.
+        unsafe { child.pre_exec(become_caller) };
     }
     child.spawn().map_err(|error| CollectError::Start { program: PathBuf::from(path), error })
+}
+
+/// The groups of the user who called sudo, as the system's list of groups has them.
+fn groups_of_caller(list: &Path, own: u32) -> Vec<Gid> {
+    let name = std::env::var("SUDO_USER").unwrap_or_default();
+    let text = std::fs::read_to_string(list).unwrap_or_default();
+    let others = text.lines().filter_map(|line| {
+        let mut fields = line.split(':').skip(2);
+        let (id, members) = (fields.next()?.parse().ok()?, fields.next()?);
+        members.split(',').any(|member| member == name).then_some(id)
+    });
+    std::iter::once(own).chain(others).map(Gid::from_raw).collect()
 }
 
 /// The library, before what `LD_PRELOAD` says already.

@@ -1,8 +1,8 @@
 //! From a command to a recording.
 //!
 //! [`record`] starts a program with the injected library ([`library`]) in a session of its own ([`session`]),
-//! drains what its processes write ([`drain`]) into a recording until it ends, and finds the names of what was
-//! seen while the files are at hand ([`names`]). Programs that must not be entered are recognised first
+//! drains what its processes write ([`drain`]) into a recording until it ends. [`name_all`] then finds the names of
+//! what was seen while the files are at hand. Programs that must not be entered are recognised first
 //! ([`target`]) and run as they are. [`doctor`] says what a machine allows.
 
 pub mod doctor;

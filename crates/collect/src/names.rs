@@ -1,24 +1,32 @@
 //! Names for what a recording holds as addresses, taken from the files of the programs that ran.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use holdup_recording::facts::{NamedFrame, NamedStack, Names};
-use holdup_recording::{RawProcess, Recording};
+use holdup_recording::format::FrameKind;
+use holdup_recording::{RawProcess, Recording, Writer};
 use holdup_symbols::{Frame, Module, Options, StackCopy, Symbolizer, UnwindEnd};
 
 /// What the file name of the injected library starts with: its own frames are nobody's business.
 const OWN_LIBRARY: &str = "libholdup";
 
-/// Finds the names of each process that has none yet, and gives them by the process's index.
-pub fn name_all(recording: &Recording) -> BTreeMap<u32, Names> {
-    let unnamed = recording.processes.iter().enumerate().filter(|(_, process)| process.names.is_none());
-    unnamed
-        .filter(|(_, process)| !process.is_empty())
-        .map(|(index, process)| (index as u32, names(process)))
-        .collect()
+/// Finds the names of each process that has none yet, while the files that hold them are at hand, and puts them into
+/// the recording: into `recording` for now, and, with `Some`, into the file at that path for later readers. A file
+/// that cannot be written to stays as it is.
+pub fn name_all(recording: &mut Recording, file: Option<&Path>) {
+    let mut writer = file.and_then(|path| Writer::append(path).ok());
+    for (index, process) in recording.processes.iter_mut().enumerate() {
+        if process.names.is_some() || process.is_empty() {
+            continue;
+        }
+        let found = names(process);
+        if let Some(writer) = &mut writer {
+            let _ = writer.facts(FrameKind::Names, index as u32, &found);
+        }
+        process.names = Some(found);
+    }
 }
 
 fn names(process: &RawProcess) -> Names {
@@ -57,6 +65,18 @@ fn names(process: &RawProcess) -> Names {
             names.data.insert(address, symbol.expression());
         }
     }
+    // The C library's own names are not missed; those of the program are.
+    let of_program = |path: &std::path::Path| {
+        let module = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        holdup_model::Frame { module, ..Default::default() }.is_program()
+    };
+    names.warnings.extend(
+        symbolizer
+            .missing_names()
+            .into_iter()
+            .filter(|missing| of_program(&missing.module))
+            .map(|missing| missing.hint),
+    );
     names
 }
 

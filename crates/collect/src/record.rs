@@ -3,16 +3,16 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use holdup_recording::Writer;
 use holdup_recording::facts::{ClockSample, Session, SessionEnd};
 use holdup_recording::format::FrameKind;
-use holdup_recording::{Recording, Writer};
 use holdup_trace::shared::{HOLDS_ALL, NO_ARGUMENTS, Refusal};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::futex;
@@ -22,7 +22,7 @@ use crate::error::CollectError;
 use crate::launch::{Injection, caller_of_sudo, start};
 use crate::machine::{ClockSource, allowed_cores};
 use crate::session::{MappedFile, SessionFiles};
-use crate::{library, names, target};
+use crate::{library, target};
 
 /// How a run is to be recorded.
 #[derive(Clone, Debug)]
@@ -53,7 +53,8 @@ const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
 /// How often it is looked whether processes other than the first have ended.
 const REAP_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Runs `command` and records it with the injected library `content`.
+/// Runs `command` and records it with the injected library `content`. Names are not found yet: see
+/// [`crate::name_all`].
 ///
 /// # Errors
 /// [`CollectError`] where the program could not be started; then nothing ran. A recording that cannot be written
@@ -119,7 +120,7 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
     recorder.run(&child);
     let status = child.join();
     let unseen = target.leave_alone.map(|(path, reason)| target::sentence(&path, reason));
-    recorder.end(&child, status, unseen, &options.output);
+    recorder.end(&child, status, unseen);
     Ok(Ended { status })
 }
 
@@ -325,8 +326,8 @@ impl Recorder {
         page.recorder_waits.store(0, Ordering::Relaxed);
     }
 
-    /// Writes what is left, the names, and how it ended.
-    fn end(mut self, child: &Waiting, status: ExitStatus, unseen: Option<String>, output: &Path) {
+    /// Writes what is left, and how it ended.
+    fn end(mut self, child: &Waiting, status: ExitStatus, unseen: Option<String>) {
         let end = child.ended();
         self.adopt();
         self.files.page().closed.store(1, Ordering::Relaxed);
@@ -352,12 +353,6 @@ impl Recorder {
         let facts =
             SessionEnd { end, code: status.code(), signal: status.signal(), unseen: all_unseen, warnings };
         self.keep(|writer| writer.facts(FrameKind::SessionEnd, 0, &facts));
-        // Names come last: what was observed is safe by now, whatever the files of the program are like.
-        if let Ok((recording, _)) = Recording::open(output) {
-            for (process, found) in names::name_all(&recording) {
-                self.keep(|writer| writer.facts(FrameKind::Names, process, &found));
-            }
-        }
     }
 
     fn refusals(&self) -> Vec<String> {

@@ -14,7 +14,7 @@ use holdup_trace::wire::NO_THREAD;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{FallocateFlags, fallocate, ftruncate};
 
-use crate::machine::ClockSource;
+use crate::machine::{ClockSource, memory_left};
 
 /// Blocking calls shorter than this are not recorded.
 const SHORT_CALL_MICROS: f64 = 20.0;
@@ -265,6 +265,10 @@ impl MappedFile {
     }
 
     fn reserve(&mut self, from: usize, length: usize) -> io::Result<()> {
+        // Pages count against the control group that the program runs in: past its limit the kernel would kill. So
+        // the recording takes at most an eighth of what is left there.
+        let left = memory_left(Path::new("/")).unwrap_or(u64::MAX);
+        self.full |= length as u64 > left / 8;
         if self.full {
             return Err(io::Error::from(io::ErrorKind::StorageFull));
         }

@@ -36,6 +36,16 @@ impl Writer {
         Ok(Writer { file, written: format::HEADER as u64, limit: None, dropped: 0 })
     }
 
+    /// Opens a recording to add frames to its end.
+    ///
+    /// # Errors
+    /// Those of opening a file.
+    pub fn append(path: &Path) -> io::Result<Writer> {
+        let file = OpenOptions::new().append(true).open(path)?;
+        let written = file.metadata()?.len();
+        Ok(Writer { file, written, limit: None, dropped: 0 })
+    }
+
     /// Lets the file grow to at most `bytes` bytes; chunks beyond are dropped and counted.
     pub fn limit(&mut self, bytes: Option<u64>) {
         self.limit = bytes;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use holdup_model::{Nanos, ObjectId, SiteId, State, ThreadId};
 
-use super::{Charge, LONGEST_CHAIN, Pass};
+use super::{Absence, Charge, LONGEST_CHAIN, Pass};
 
 /// One step of a chain: as [`crate::ChainLink`], for all its uses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -97,6 +97,12 @@ impl Chains {
     }
 }
 
+impl Absence {
+    fn since(self, earlier: Absence) -> Absence {
+        Absence { ended: self.ended - earlier.ended, not_started: self.not_started - earlier.not_started }
+    }
+}
+
 /// Where a chain ends.
 struct Root {
     object: Option<ObjectId>,
@@ -111,28 +117,48 @@ impl Pass<'_> {
         let queue = &mut self.queues[index];
         let length = self.now.since(queue.since);
         queue.since = self.now;
+        let absent = self.absence.since(queue.absence);
+        queue.absence = self.absence;
         if length == Nanos::ZERO || queue.is_empty() {
             return;
         }
         let working = Nanos::new(u64::from(queue.working) * length.get());
         let all = Nanos::new(queue.waiters.len() as u64 * length.get());
+        // The waiters' shares of what absent threads lost.
+        let shares = Nanos::new(u64::from(queue.working) * (absent.ended + absent.not_started).get());
         let object = queue.object;
         let root = self.follow(index);
         if let Some(object) = object {
             self.blame.objects[object.index()].direct += working;
             self.book_chain(index, all);
         }
-        if working == Nanos::ZERO {
+        self.charge_root(&root, working + shares);
+    }
+
+    /// Charges a thread that waits for nobody with its share of what absent threads lost since it was charged
+    /// the last time. To be called before its state changes.
+    pub(super) fn charge_own_share(&mut self, thread: ThreadId) {
+        let doing = &mut self.doing[thread.index()];
+        let absent = self.absence.since(doing.absence);
+        doing.absence = self.absence;
+        let Some(state) = doing.state.filter(|_| doing.takes_place && doing.queue.is_none()) else { return };
+        let end = self.ends[thread.index()];
+        self.charge_root(&Root { object: end, thread: Some(thread), state }, absent.ended);
+        self.charge_root(&Root { object: None, thread: Some(thread), state }, absent.not_started);
+    }
+
+    fn charge_root(&mut self, root: &Root, time: Nanos) {
+        if time == Nanos::ZERO {
             return;
         }
         let is_lock = root.object.is_some_and(|object| self.roles[object.index()].is_lock());
         match root.thread {
             Some(thread) if root.state == State::Active && !is_lock => {
-                self.doing[thread.index()].stretch.wait_for(root.object, working);
+                self.doing[thread.index()].stretch.wait_for(root.object, time);
             }
             _ => {
                 let charge: &mut Charge = self.blame.charges.entry((root.object, root.thread)).or_default();
-                charge.add(root.state, working);
+                charge.add(root.state, time);
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Serial phases: one thread works, the others do not exist or wait for it. And threads that start late.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_model::{Nanos, ObjectId, SiteId, ThreadId};
+use holdup_model::{Nanos, ObjectId, ObjectKind, SiteId, ThreadId};
 
 use super::{Candidate, Case, Description, Stage, main_ones, most_first};
 use crate::FindingKind;
@@ -11,36 +11,76 @@ use crate::wording::percent;
 #[derive(Default)]
 struct Phase {
     lost: Nanos,
+    alone: Nanos,
     threads: BTreeMap<ThreadId, Nanos>,
     from: BTreeMap<SiteId, Nanos>,
+    to: BTreeMap<SiteId, Nanos>,
     objects: BTreeMap<Option<ObjectId>, Nanos>,
 }
 
-pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
-    // Places by their text: one source line may have several call stacks.
-    let mut phases: BTreeMap<(Stage, Option<String>), (Option<SiteId>, Phase)> = BTreeMap::new();
-    for (key, &lost) in &case.losses.serial {
-        let to = key.to.map(|to| case.site(to));
-        let (site, phase) = phases.entry((case.stage(key.thread), to)).or_default();
-        *site = (*site).or(key.to);
-        phase.lost += lost;
-        *phase.threads.entry(key.thread).or_default() += lost;
-        *phase.objects.entry(key.object).or_default() += lost;
-        if let Some(from) = key.from {
-            *phase.from.entry(from).or_default() += lost;
-        }
+impl Phase {
+    fn merge(&mut self, other: Phase) {
+        self.lost += other.lost;
+        self.alone += other.alone;
+        add_all(&mut self.threads, other.threads);
+        add_all(&mut self.from, other.from);
+        add_all(&mut self.to, other.to);
+        add_all(&mut self.objects, other.objects);
     }
-    for (_, (to, phase)) in phases {
-        candidates
-            .push(Candidate::new(FindingKind::Serial, phase.lost, move |case| describe(case, to, &phase)));
+}
+
+fn add_all<K: Ord>(sums: &mut BTreeMap<K, Nanos>, others: BTreeMap<K, Nanos>) {
+    for (key, time) in others {
+        *sums.entry(key).or_default() += time;
+    }
+}
+
+/// Phases of the same threads that begin at the same place, or end at the same place: the first time round a loop
+/// begins elsewhere, and whether the call at the end has to wait, and so which one ends it, may vary. Places go
+/// by their text, since one source line may have several call stacks.
+#[derive(Default)]
+struct Places {
+    from: BTreeSet<String>,
+    to: BTreeSet<String>,
+    phase: Phase,
+}
+
+pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
+    let mut stages: BTreeMap<Stage, Vec<Places>> = BTreeMap::new();
+    for (key, serial) in &case.losses.serial {
+        let places = stages.entry(case.stage(key.thread)).or_default();
+        let mut new = Places {
+            from: key.from.map(|site| case.site(site)).into_iter().collect(),
+            to: key.to.map(|site| case.site(site)).into_iter().collect(),
+            phase: Phase {
+                lost: serial.lost,
+                alone: serial.alone,
+                threads: BTreeMap::from([(key.thread, serial.lost)]),
+                from: key.from.map(|site| (site, serial.lost)).into_iter().collect(),
+                to: key.to.map(|site| (site, serial.lost)).into_iter().collect(),
+                objects: BTreeMap::from([(key.object, serial.lost)]),
+            },
+        };
+        for same in places
+            .extract_if(.., |known| !known.from.is_disjoint(&new.from) || !known.to.is_disjoint(&new.to))
+        {
+            new.from.extend(same.from);
+            new.to.extend(same.to);
+            new.phase.merge(same.phase);
+        }
+        places.push(new);
+    }
+    for Places { phase, .. } in stages.into_values().flatten() {
+        candidates.push(Candidate::new(FindingKind::Serial, phase.lost, move |case| describe(case, &phase)));
     }
     candidates.push(Candidate::new(FindingKind::Startup, case.losses.startup, describe_startup));
 }
 
-fn describe(case: &Case<'_>, to: Option<SiteId>, phase: &Phase) -> Description {
+fn describe(case: &Case<'_>, phase: &Phase) -> Description {
     let threads = main_ones(&phase.threads);
     let who = case.threads(&threads);
     let from = most_first(&phase.from).first().map(|(site, _)| *site);
+    let to = most_first(&phase.to).first().map(|(site, _)| *site);
     let span = match (from.map(|site| case.site(site)), to.map(|site| case.site(site))) {
         (Some(from), Some(to)) if from == to => format!(" between two calls in {to}"),
         (Some(from), Some(to)) => format!(" from {from} to {to}"),
@@ -48,20 +88,22 @@ fn describe(case: &Case<'_>, to: Option<SiteId>, phase: &Phase) -> Description {
         (None, Some(to)) => format!(" up to {to}"),
         (None, None) => String::new(),
     };
-    let alone: Nanos = threads.iter().map(|thread| case.blame.alone[thread.index()]).sum();
     let object = most_first(&phase.objects).first().and_then(|(object, _)| *object);
     let meanwhile = match object {
-        Some(object) => format!("the others wait on {}", case.object(object)),
-        None => "the others have not started or have ended".to_owned(),
+        Some(object) if case.roles[object.index()] != ObjectKind::ThreadEnd => {
+            format!("the others wait on {}", case.object(object))
+        }
+        _ => "the others have not started or have ended".to_owned(),
     };
     Description {
         object,
         place: to.or(from).or_else(|| threads.first().and_then(|&thread| case.entry(thread))),
         what: format!("only {who} at work{span}"),
         evidence: vec![format!(
-            "{} the only active thread for {alone} ({} of the time); {meanwhile}.",
+            "{} the only active thread for {} ({} of the time); {meanwhile}.",
             if threads.len() > 1 { "One of them is" } else { "It is" },
-            percent(alone.share_of(case.wall()))
+            phase.alone,
+            percent(phase.alone.share_of(case.wall()))
         )],
         threads,
         hint: "Share this work out among the threads, do it while they work on something else, or make it \

@@ -37,7 +37,8 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new() -> Stage {
-        let directory = tempfile::Builder::new().prefix("holdup-test-").tempdir().expect("a directory for the test");
+        let directory =
+            tempfile::Builder::new().prefix("holdup-test-").tempdir().expect("a directory for the test");
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
         Stage { directory }
     }
@@ -65,7 +66,8 @@ impl Stage {
     /// Builds `source`, a path, with the compiler that its ending asks for, as threaded program with debug
     /// information and optimization; `flags` come last.
     pub(crate) fn compile(&self, name: &str, source: impl AsRef<Path>, flags: &[&str]) -> PathBuf {
-        self.try_compile(name, source, flags).unwrap_or_else(|error| panic!("{name} cannot be built: {error}"))
+        self.try_compile(name, source, flags)
+            .unwrap_or_else(|error| panic!("{name} cannot be built: {error}"))
     }
 
     /// As [`Stage::compile`]; the compiler's words where it fails.
@@ -78,7 +80,8 @@ impl Stage {
         let source = source.as_ref();
         let program = self.path(name);
         let ending = source.extension().and_then(OsStr::to_str);
-        let (compiler, standard) = if ending == Some("cpp") { ("c++", "-std=gnu++17") } else { ("cc", "-std=gnu11") };
+        let (compiler, standard) =
+            if ending == Some("cpp") { ("c++", "-std=gnu++17") } else { ("cc", "-std=gnu11") };
         let mut command = Command::new(compiler);
         command.args([standard, "-O2", "-g", "-pthread", "-o"]).arg(&program).arg(source).args(flags);
         let ended = run(&mut command);
@@ -105,7 +108,11 @@ impl fmt::Debug for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes).into_owned();
-            if text.len() > 2000 { format!("{}… ({} bytes)", text.chars().take(2000).collect::<String>(), text.len()) } else { text }
+            if text.len() > 2000 {
+                format!("{}… ({} bytes)", text.chars().take(2000).collect::<String>(), text.len())
+            } else {
+                text
+            }
         };
         writeln!(f, "status {}", self.status)?;
         writeln!(f, "stdout {}", shown(&self.stdout))?;
@@ -165,7 +172,11 @@ impl Running {
                 Ok(more) => said.extend(more),
                 Err(error) => {
                     self.kill_group();
-                    panic!("no line came ({error}), only {:?}; stderr {:?}", text(&said), text(&drain(&self.stderr)));
+                    panic!(
+                        "no line came ({error}), only {:?}; stderr {:?}",
+                        text(&said),
+                        text(&drain(&self.stderr))
+                    );
                 }
             }
         }
@@ -190,7 +201,11 @@ impl Running {
                 Some(status) => return shell_status(status),
                 None if Instant::now() > deadline => {
                     self.kill_group();
-                    panic!("it hangs; so far {:?} {:?}", text(&drain(&self.stdout)), text(&drain(&self.stderr)));
+                    panic!(
+                        "it hangs; so far {:?} {:?}",
+                        text(&drain(&self.stdout)),
+                        text(&drain(&self.stderr))
+                    );
                 }
                 None => thread::sleep(Duration::from_millis(2)),
             }
@@ -227,7 +242,12 @@ pub(crate) fn report(recording: &Path, options: &[&str]) -> Ended {
 /// `holdup report --json FILE`, which must succeed and say nothing else.
 pub(crate) fn report_json(recording: &Path) -> Value {
     let ended = report(recording, &["--json"]);
-    assert_eq!((ended.status, text(&ended.stderr)), (0, String::new()), "report --json {}", recording.display());
+    assert_eq!(
+        (ended.status, text(&ended.stderr)),
+        (0, String::new()),
+        "report --json {}",
+        recording.display()
+    );
     serde_json::from_slice(&ended.stdout).unwrap_or_else(|error| panic!("no JSON ({error}): {ended:?}"))
 }
 
@@ -267,7 +287,8 @@ pub(crate) fn children_of(parent: Pid) -> Vec<Pid> {
         .filter(|pid| {
             // The name in parentheses may contain anything; the state and the parent come after it.
             let told = stat(*pid).and_then(|text| {
-                text.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse::<i32>().ok())
+                text.rsplit_once(')')
+                    .and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse::<i32>().ok())
             });
             told == Some(parent.as_raw_pid())
         })
