@@ -26,10 +26,10 @@
 #if defined(__GNUC__) && defined(__ELF__)
 
 /*
- * Without `noplt` the address is a constant of the link in programs built with -fno-pie: it would be null for
- * good. With it the address is read from where the loader puts it. gcc knows the attribute from version 6 on.
+ * In programs built with -fno-pie, gcc takes the address for a constant of the link, which would be null for good,
+ * unless told by `noplt` (known from gcc 6 on) to read it from where the loader puts it. clang does so by itself.
  */
-#if defined(__clang__) || __GNUC__ >= 6
+#if !defined(__clang__) && __GNUC__ >= 6
 #define HOLDUP_OPTIONAL __attribute__((weak, noplt))
 #else
 #define HOLDUP_OPTIONAL __attribute__((weak))

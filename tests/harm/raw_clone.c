@@ -1,5 +1,5 @@
-// fork by the bare system call and by _Fork: no atfork handler runs, the child must still work and the parent too.
-// Also a child that shares the memory (CLONE_VM | CLONE_VFORK), and a thread that no pthread_create has made.
+// fork by the bare system call and by _Fork: no atfork handler runs, yet child and parent must work. Also a
+// child that shares the memory (CLONE_VM | CLONE_VFORK), and a thread that no pthread_create has made.
 #include "harm.h"
 #include "use_threads.h"
 

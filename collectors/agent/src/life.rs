@@ -287,6 +287,10 @@ pub fn rejoin() -> bool {
 /// Says in the file that the process ends now.
 pub fn end() {
     if recording() {
+        if let Some(recorder) = crate::enter() {
+            let now = ticks();
+            recorder.write(&holdup_trace::wire::cpu(now, recorder.thread().cpu.read(now)));
+        }
         let header = file().header();
         header.end.store(ticks(), Ordering::Relaxed);
         header.state.store(ProcessState::Ended as u32, Ordering::Release);

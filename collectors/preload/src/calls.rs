@@ -29,10 +29,18 @@ calls! {
     pread64(descriptor: c_int, buffer: *mut c_void, length: usize, offset: i64) -> isize, Read, descriptor as u32;
     readv(descriptor: c_int, parts: *const c_void, count: c_int) -> isize, Read, descriptor as u32;
     __read_chk(descriptor: c_int, buffer: *mut c_void, length: usize, space: usize) -> isize, Read, descriptor as u32;
+    preadv(descriptor: c_int, parts: *const c_void, count: c_int, offset: i64) -> isize, Read, descriptor as u32;
+    preadv64(descriptor: c_int, parts: *const c_void, count: c_int, offset: i64) -> isize, Read, descriptor as u32;
     write(descriptor: c_int, buffer: *const c_void, length: usize) -> isize, Write, descriptor as u32;
     pwrite(descriptor: c_int, buffer: *const c_void, length: usize, offset: i64) -> isize, Write, descriptor as u32;
     pwrite64(descriptor: c_int, buffer: *const c_void, length: usize, offset: i64) -> isize, Write, descriptor as u32;
     writev(descriptor: c_int, parts: *const c_void, count: c_int) -> isize, Write, descriptor as u32;
+    pwritev(descriptor: c_int, parts: *const c_void, count: c_int, offset: i64) -> isize, Write, descriptor as u32;
+    pwritev64(descriptor: c_int, parts: *const c_void, count: c_int, offset: i64) -> isize, Write, descriptor as u32;
+    sendfile(to: c_int, from: c_int, offset: *mut i64, length: usize) -> isize, Write, to as u32;
+    sendfile64(to: c_int, from: c_int, offset: *mut i64, length: usize) -> isize, Write, to as u32;
+    splice(from: c_int, from_offset: *mut i64, to: c_int, to_offset: *mut i64, length: usize, flags: c_uint) -> isize,
+        Write, to as u32;
     recv(descriptor: c_int, buffer: *mut c_void, length: usize, flags: c_int) -> isize, Receive, descriptor as u32;
     recvfrom(descriptor: c_int, buffer: *mut c_void, length: usize, flags: c_int, address: *mut c_void,
              address_length: *mut c_uint) -> isize, Receive, descriptor as u32;
@@ -58,6 +66,11 @@ calls! {
     epoll_wait(descriptor: c_int, events: *mut c_void, count: c_int, millis: c_int) -> c_int, Poll, descriptor as u32;
     epoll_pwait(descriptor: c_int, events: *mut c_void, count: c_int, millis: c_int, signals: *const c_void) -> c_int,
         Poll, descriptor as u32;
+    sigwait(signals: *const c_void, signal: *mut c_int) -> c_int, Poll, NO_DESCRIPTOR;
+    sigwaitinfo(signals: *const c_void, information: *mut c_void) -> c_int, Poll, NO_DESCRIPTOR;
+    sigtimedwait(signals: *const c_void, information: *mut c_void, length: Timespec) -> c_int, Poll, NO_DESCRIPTOR;
+    sigsuspend(signals: *const c_void) -> c_int, Poll, NO_DESCRIPTOR;
+    pause() -> c_int, Poll, NO_DESCRIPTOR;
     nanosleep(length: Timespec, left: *mut c_void) -> c_int, Sleep, NO_DESCRIPTOR;
     clock_nanosleep(clock: c_int, flags: c_int, length: Timespec, left: *mut c_void) -> c_int, Sleep, NO_DESCRIPTOR;
     usleep(micros: c_uint) -> c_int, Sleep, NO_DESCRIPTOR;

@@ -185,10 +185,17 @@ originals! {
     pread64(descriptor: c_int, buffer: *mut c_void, length: usize, offset: i64) -> isize;
     readv(descriptor: c_int, parts: *const c_void, count: c_int) -> isize;
     __read_chk(descriptor: c_int, buffer: *mut c_void, length: usize, space: usize) -> isize;
+    preadv(descriptor: c_int, parts: *const c_void, count: c_int, offset: i64) -> isize;
+    preadv64(descriptor: c_int, parts: *const c_void, count: c_int, offset: i64) -> isize;
     write(descriptor: c_int, buffer: *const c_void, length: usize) -> isize;
     pwrite(descriptor: c_int, buffer: *const c_void, length: usize, offset: i64) -> isize;
     pwrite64(descriptor: c_int, buffer: *const c_void, length: usize, offset: i64) -> isize;
     writev(descriptor: c_int, parts: *const c_void, count: c_int) -> isize;
+    pwritev(descriptor: c_int, parts: *const c_void, count: c_int, offset: i64) -> isize;
+    pwritev64(descriptor: c_int, parts: *const c_void, count: c_int, offset: i64) -> isize;
+    sendfile(to: c_int, from: c_int, offset: *mut i64, length: usize) -> isize;
+    sendfile64(to: c_int, from: c_int, offset: *mut i64, length: usize) -> isize;
+    splice(from: c_int, from_offset: *mut i64, to: c_int, to_offset: *mut i64, length: usize, flags: c_uint) -> isize;
     recv(descriptor: c_int, buffer: *mut c_void, length: usize, flags: c_int) -> isize;
     recvfrom(descriptor: c_int, buffer: *mut c_void, length: usize, flags: c_int, address: *mut c_void,
              address_length: *mut c_uint) -> isize;
@@ -209,6 +216,11 @@ originals! {
             signals: *const c_void) -> c_int;
     epoll_wait(descriptor: c_int, events: *mut c_void, count: c_int, millis: c_int) -> c_int;
     epoll_pwait(descriptor: c_int, events: *mut c_void, count: c_int, millis: c_int, signals: *const c_void) -> c_int;
+    sigwait(signals: *const c_void, signal: *mut c_int) -> c_int;
+    sigwaitinfo(signals: *const c_void, information: *mut c_void) -> c_int;
+    sigtimedwait(signals: *const c_void, information: *mut c_void, length: Timespec) -> c_int;
+    sigsuspend(signals: *const c_void) -> c_int;
+    pause() -> c_int;
     nanosleep(length: Timespec, left: *mut c_void) -> c_int;
     clock_nanosleep(clock: c_int, flags: c_int, length: Timespec, left: *mut c_void) -> c_int;
     usleep(micros: c_uint) -> c_int;

@@ -48,7 +48,8 @@ pub(crate) struct Blame {
     pub(crate) charges: BTreeMap<(Option<ObjectId>, Option<ThreadId>), Charge>,
     /// The part that was lost while the root worked alone.
     pub(crate) serial: BTreeMap<SerialKey, Serial>,
-    /// The part that was lost at barriers because the root was late for want of a core.
+    /// The part that was lost at barriers, or when others had ended, because the root was late for want of a
+    /// core.
     pub(crate) delayed: BTreeMap<(ObjectId, ThreadId), Nanos>,
     /// By thread: the time in which it was the only one that was active.
     pub(crate) alone: Vec<Nanos>,
@@ -61,6 +62,8 @@ pub(crate) struct Blame {
     pub(crate) on_path: Vec<Nanos>,
     /// Time of threads able to run beyond the number of cores: ∫ max(0, active + waking − cores) dt.
     pub(crate) excess: Nanos,
+    /// Time of waking working threads while there were more threads able to run than cores.
+    pub(crate) crowded_waking: Nanos,
 }
 
 /// What the pass found about one object.
@@ -161,6 +164,8 @@ struct Pass<'a> {
     /// The sum of the indices of the active threads: the one index where there is one.
     active_sum: u64,
     waking: u32,
+    /// Those of `waking` that are working threads.
+    waking_workers: u32,
     places_taken: u32,
     /// Threads that wait for another's end.
     joining: u32,
@@ -299,6 +304,7 @@ impl<'a> Pass<'a> {
             active: 0,
             active_sum: 0,
             waking: 0,
+            waking_workers: 0,
             places_taken: 0,
             joining: 0,
             absence: Absence::default(),
@@ -320,6 +326,7 @@ impl<'a> Pass<'a> {
                 active_beside_io: vec![Nanos::ZERO; process.threads.len()],
                 on_path: vec![Nanos::ZERO; process.objects.len()],
                 excess: Nanos::ZERO,
+                crowded_waking: Nanos::ZERO,
             },
         };
         pass.set_absent();
@@ -355,6 +362,7 @@ impl<'a> Pass<'a> {
         let excess = (self.active + self.waking).saturating_sub(self.cores);
         if self.cores > 0 && excess > 0 {
             self.blame.excess += Nanos::new(u64::from(excess) * length.get());
+            self.blame.crowded_waking += Nanos::new(u64::from(self.waking_workers) * length.get());
         }
         self.advance_absence(length);
         self.advance_path(time);
@@ -436,7 +444,10 @@ impl<'a> Pass<'a> {
                 self.active_sum += index as u64;
                 self.doing[index].stretch.active_since = Some(change.time);
             }
-            State::Waking => self.waking += 1,
+            State::Waking => {
+                self.waking += 1;
+                self.waking_workers += u32::from(taken);
+            }
             State::Blocked | State::Spinning => {
                 if let Some(object) = after.object {
                     self.begin_wait(thread, after, object, owners);
@@ -453,7 +464,10 @@ impl<'a> Pass<'a> {
                 self.active_sum -= thread.index() as u64;
                 self.doing[thread.index()].stretch.end_of_activity(self.now, segment);
             }
-            State::Waking => self.waking -= 1,
+            State::Waking => {
+                self.waking -= 1;
+                self.waking_workers -= u32::from(self.doing[thread.index()].takes_place);
+            }
             State::Io => {
                 let index = thread.index();
                 self.blame.active_beside_io[index] += self.blame.any_active - self.doing[index].any_active;

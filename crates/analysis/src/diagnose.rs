@@ -83,7 +83,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
 }
 
 fn on_cpu(process: &Process) -> Option<Nanos> {
-    process.threads.iter().try_fold(Nanos::ZERO, |sum, thread| Some(sum + thread.cpu?))
+    process.threads.iter().try_fold(Nanos::ZERO, |sum, thread| Some(sum + thread.known_cpu()?))
 }
 
 fn efficiency(parallelism: f64, on_cpu: Option<f64>, cores: u32, workers: u32) -> f64 {

@@ -4,6 +4,7 @@
 //!
 //! - below [`LEAST_SHARE`] of the wall time, or below [`LEAST_COST`], nothing is said: the machine itself is
 //!   not steadier than that;
+//! - what the program cannot help (it was able to run, and something else had the cores) comes after what it can;
 //! - what is hardly on the critical path (its time there is below [`LEAST_PATH_SHARE`] of its cost) comes after
 //!   all others, because mending it alone gives no more than that time.
 
@@ -74,10 +75,10 @@ impl Case<'_> {
         self.process.thread(thread).entry
     }
 
-    /// Threads that do the same: those with the same start function, else the one alone.
+    /// Threads that do the same: those with the same start function or sort of name, else the one alone.
     fn stage(&self, thread: ThreadId) -> Stage {
-        match self.entry(thread) {
-            Some(entry) => Stage::Start(crate::wording::site(self.process, entry)),
+        match crate::wording::sort_of_thread(self.process, thread) {
+            Some(sort) => Stage::Sort(sort),
             None => Stage::Thread(thread),
         }
     }
@@ -86,9 +87,9 @@ impl Case<'_> {
 /// Threads that do the same.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Stage {
-    /// All that start with this function.
-    Start(String),
-    /// A thread whose start function is not known, or the main thread.
+    /// All that have this in common.
+    Sort(String),
+    /// The main thread, or one of which nothing is known.
     Thread(ThreadId),
 }
 
@@ -138,7 +139,10 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
         })
         .collect();
     findings.sort_by(|a, b| {
-        let rank = |finding: &Finding| (is_hardly_on_path(finding), Reverse(finding.cost), finding.kind);
+        let rank = |finding: &Finding| {
+            let is_outside = finding.kind == FindingKind::Delayed;
+            (is_hardly_on_path(finding), is_outside, Reverse(finding.cost), finding.kind)
+        };
         rank(a).cmp(&rank(b)).then_with(|| a.what.cmp(&b.what)).then_with(|| a.object.cmp(&b.object))
     });
     (findings, identity)

@@ -48,21 +48,21 @@ pub(crate) struct WantOfCores {
     pub(crate) crowded: Nanos,
     /// Threads that were released but did not run, then.
     pub(crate) crowded_wake_up: Nanos,
-    /// Waits at barriers for threads that were late for that reason.
-    pub(crate) crowded_barrier: Nanos,
+    /// Waits for threads that were late for that reason.
+    pub(crate) crowded_late: Nanos,
     /// Active threads without a core, though there were enough cores.
     pub(crate) delayed: Nanos,
-    /// Waits at barriers for threads that were late for that reason.
-    pub(crate) delayed_barrier: Nanos,
+    /// Waits for threads that were late for that reason.
+    pub(crate) delayed_late: Nanos,
 }
 
 impl WantOfCores {
     pub(crate) fn oversubscription(&self) -> Nanos {
-        self.crowded + self.crowded_wake_up + self.crowded_barrier
+        self.crowded + self.crowded_wake_up + self.crowded_late
     }
 
     pub(crate) fn other(&self) -> Nanos {
-        self.delayed + self.delayed_barrier
+        self.delayed + self.delayed_late
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn losses(
     let mut losses = Losses::default();
     losses.sort_waits(timeline, roles, blame, times);
     losses.add_own(timeline, working);
-    losses.sort_wants_of_cores(timeline, blame, working, cores);
+    losses.sort_wants_of_cores(blame, working, cores);
     losses
 }
 
@@ -170,33 +170,37 @@ impl Losses {
     }
 
     /// Divides what was lost for want of a core into the part for which there were too many threads, and the
-    /// rest. Threads beyond the number of cores lost [`Blame::excess`] together, whatever else took cores.
-    fn sort_wants_of_cores(&mut self, timeline: &Timeline, blame: &Blame, working: &Working, cores: u32) {
-        let barrier: Nanos = blame.delayed.values().copied().sum();
+    /// rest. A waking thread waits for the program's own threads while these are more than the cores. Of active
+    /// threads only those beyond the number of cores do, who lack [`Blame::excess`] together; what active threads
+    /// lack beyond that, something else took.
+    fn sort_wants_of_cores(&mut self, blame: &Blame, working: &Working, cores: u32) {
+        let late: Nanos = blame.delayed.values().copied().sum();
         let waking: Nanos = self.wake_up.values().copied().sum();
-        let want = self.cores.delayed + waking;
-        let known = cores > 0 && working.at_once > cores && timeline.wall() > Nanos::ZERO;
-        let excess = if known { blame.excess.min(want) } else { Nanos::ZERO };
-        let part = |time: Nanos| -> Nanos {
-            let part = u128::from(time.get()) * u128::from(excess.get()) / u128::from(want.get().max(1));
-            Nanos::new(part as u64)
-        };
-        let crowded = part(self.cores.delayed);
-        let crowded_barrier = part(barrier);
+        let is_crowded = cores > 0 && working.at_once > cores;
+        let most = |time: Nanos| if is_crowded { time } else { Nanos::ZERO };
+        let crowded = most(blame.excess).min(self.cores.delayed);
+        let crowded_late = part(late, crowded, self.cores.delayed);
         let mut crowded_wake_up = Nanos::ZERO;
         for time in self.wake_up.values_mut() {
-            let crowded = part(*time);
+            let crowded = part(*time, most(blame.crowded_waking), waking);
             crowded_wake_up += crowded;
             *time -= crowded;
         }
         self.cores = WantOfCores {
             crowded,
             crowded_wake_up,
-            crowded_barrier,
+            crowded_late,
             delayed: self.cores.delayed - crowded,
-            delayed_barrier: barrier - crowded_barrier,
+            delayed_late: late - crowded_late,
         };
     }
+}
+
+/// `time` × `some` / `all`.
+fn part(time: Nanos, some: Nanos, all: Nanos) -> Nanos {
+    let some = some.min(all);
+    let part = u128::from(time.get()) * u128::from(some.get()) / u128::from(all.get().max(1));
+    Nanos::new(part as u64)
 }
 
 fn is_signal(roles: &[ObjectKind], object: ObjectId) -> bool {

@@ -1,7 +1,7 @@
 //! What things are called in findings. Names come from the program and are hostile; they are passed on as they
 //! are, and escaped where they are shown.
 
-use holdup_model::{Nanos, ObjectId, ObjectKind, Process, SiteId, ThreadId};
+use holdup_model::{Frame, Nanos, ObjectId, ObjectKind, Process, SiteId, ThreadId};
 
 /// The function of a site, with its source line: `cache_put (cache.c:212)`.
 pub(crate) fn site(process: &Process, site: SiteId) -> String {
@@ -51,26 +51,42 @@ pub(crate) fn thread(process: &Process, id: ThreadId) -> String {
     }
 }
 
+/// The thread's start function, if that is the program's own: those of language runtimes start any thread.
 fn start(process: &Process, id: ThreadId) -> Option<String> {
     let entry = process.thread(id).entry.filter(|_| id.index() > 0)?;
-    Some(function(process, entry))
+    let is_own = process.site(entry).place().is_some_and(Frame::is_program);
+    is_own.then(|| function(process, entry))
+}
+
+/// What threads that do the same have in common: the start function, else the name without its number
+/// (`indexer` of `indexer-3`). `None` for the main thread and for threads that have neither.
+pub(crate) fn sort_of_thread(process: &Process, id: ThreadId) -> Option<String> {
+    if id.index() == 0 {
+        return None;
+    }
+    start(process, id).or_else(|| {
+        let name = process.thread(id).name.as_deref()?;
+        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let stem = stem.trim_end_matches(|c: char| !c.is_alphanumeric());
+        (!stem.is_empty()).then(|| stem.to_owned())
+    })
 }
 
 /// Threads in a row: `main and saver`, `4 threads of crunch and main`.
 pub(crate) fn threads(process: &Process, ids: &[ThreadId]) -> String {
     let mut groups: Vec<(Option<String>, Vec<ThreadId>)> = Vec::new();
     for &id in ids {
-        let start = start(process, id);
-        match groups.iter_mut().find(|(known, _)| start.is_some() && *known == start) {
+        let sort = sort_of_thread(process, id);
+        match groups.iter_mut().find(|(known, _)| sort.is_some() && *known == sort) {
             Some((_, members)) => members.push(id),
-            None => groups.push((start, vec![id])),
+            None => groups.push((sort, vec![id])),
         }
     }
     let names: Vec<String> = groups
         .iter()
-        .map(|(start, members)| match (start, members.as_slice()) {
+        .map(|(sort, members)| match (sort, members.as_slice()) {
             (_, [only]) => thread(process, *only),
-            (Some(start), members) => format!("{} threads of {start}", members.len()),
+            (Some(sort), members) => format!("{} threads of {sort}", members.len()),
             (None, members) => format!("{} threads", members.len()),
         })
         .collect();

@@ -29,7 +29,12 @@ impl Drop for Region<'_> {
     }
 }
 
-/// A unit of work of one thread. Units nest: the one that began last ends first.
+/// A unit of work of one thread. Units nest: the one that began last ends first. It cannot be ended by another thread:
+///
+/// ```compile_fail
+/// let unit = holdup_annotate::work_unit(c"tile");
+/// std::thread::spawn(move || drop(unit));
+/// ```
 #[derive(Debug)]
 #[must_use = "the unit of work ends when this value is dropped"]
 pub struct WorkUnit(OfThisThread);

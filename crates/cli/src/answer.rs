@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use holdup_analysis::{Diagnosis, diagnose};
-use holdup_model::{Nanos, Run};
+use holdup_model::{Nanos, Run, Thread};
 use holdup_recording::Recording;
 use holdup_report::Look;
 
@@ -33,7 +33,7 @@ impl Answer {
         let mut order: Vec<usize> = (0..run.processes.len()).collect();
         let busy = |index: &usize| -> (Nanos, usize) {
             let process = &run.processes[*index];
-            (process.threads.iter().filter_map(|thread| thread.cpu).sum(), process.waits.len())
+            (process.threads.iter().filter_map(Thread::known_cpu).sum(), process.waits.len())
         };
         order.sort_by_key(|index| std::cmp::Reverse(busy(index)));
         if let Some(pid) = first {

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -16,6 +16,8 @@ use holdup_recording::format::FrameKind;
 use holdup_trace::shared::{HOLDS_ALL, NO_ARGUMENTS, Refusal};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::futex;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::drain::Process;
 use crate::error::CollectError;
@@ -113,10 +115,12 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
     let session = Session { start: clock.ticks(), ..session };
     let injection =
         library.as_deref().map(|library| Injection { library, session: recorder.files.directory() });
+    // Caught from before the start: a signal that came just after it must not end holdup alone.
+    let caught = Caught::from_now_on();
     let child = start(&target.path, command, injection.as_ref(), user)?;
     recorder.keep(|writer| writer.facts(FrameKind::Session, 0, &session));
     let child = Waiting::start(child, clock, &recorder);
-    forward_signals(child.pid);
+    caught.pass_on(child.pid);
     recorder.run(&child);
     let status = child.join();
     let unseen = target.leave_alone.map(|(path, reason)| target::sentence(&path, reason));
@@ -182,21 +186,40 @@ impl Bell {
 
 /// While the program runs, a signal to end is its affair: from the terminal it gets it itself, otherwise it is
 /// passed on.
-fn forward_signals(pid: Option<Pid>) {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-    let ignored = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGQUIT] {
-        let _ = signal_hook::flag::register(signal, Arc::clone(&ignored));
+struct Caught {
+    to_pass_on: Option<Signals>,
+    /// The last signal from the terminal; 0 for none.
+    from_terminal: Arc<AtomicUsize>,
+}
+
+impl Caught {
+    fn from_now_on() -> Caught {
+        let from_terminal = Arc::new(AtomicUsize::new(0));
+        for signal in [SIGINT, SIGQUIT] {
+            let _ = signal_hook::flag::register_usize(signal, Arc::clone(&from_terminal), signal as usize);
+        }
+        Caught { to_pass_on: Signals::new([SIGTERM, SIGHUP]).ok(), from_terminal }
     }
-    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGTERM, SIGHUP]) else { return };
-    std::thread::spawn(move || {
-        for signal in signals.forever() {
-            let signal = if signal == SIGTERM { Signal::TERM } else { Signal::HUP };
-            if let Some(pid) = pid {
+
+    /// Passes on what came before the program was there, and what comes from now on.
+    fn pass_on(self, pid: Option<Pid>) {
+        let Some(pid) = pid else { return };
+        let early = match self.from_terminal.load(Ordering::Relaxed) as i32 {
+            SIGINT => Some(Signal::INT),
+            SIGQUIT => Some(Signal::QUIT),
+            _ => None,
+        };
+        if let Some(early) = early {
+            let _ = kill_process(pid, early);
+        }
+        let Some(mut signals) = self.to_pass_on else { return };
+        std::thread::spawn(move || {
+            for signal in signals.forever() {
+                let signal = if signal == SIGTERM { Signal::TERM } else { Signal::HUP };
                 let _ = kill_process(pid, signal);
             }
-        }
-    });
+        });
+    }
 }
 
 struct Recorder {

@@ -56,8 +56,17 @@ pub struct Thread {
     pub entry: Option<SiteId>,
     /// Where it was created.
     pub created_at: Option<SiteId>,
-    /// Its CPU time from start to end (ns), where it could be read.
+    /// Its CPU time from start to end (ns), where it could be read at the end.
     pub cpu: Option<Nanos>,
+    /// Its CPU time (ns) when it was last read: for threads that were cut off by the end of their process.
+    pub cpu_when_last_read: Option<Nanos>,
+}
+
+impl Thread {
+    /// What is known of its CPU time (ns): all of it, or up to the last reading.
+    pub fn known_cpu(&self) -> Option<Nanos> {
+        self.cpu.or(self.cpu_when_last_read)
+    }
 }
 
 /// What kind of thing threads wait for.
@@ -366,6 +375,7 @@ impl Process {
             entry: None,
             created_at: None,
             cpu: None,
+            cpu_when_last_read: None,
         });
         ThreadId::new(self.threads.len() as u32 - 1)
     }

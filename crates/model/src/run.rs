@@ -1,6 +1,6 @@
 //! A whole recorded run: its processes and the machine it ran on.
 
-use crate::{Nanos, Process, ThreadId, Time};
+use crate::{Nanos, Process, Thread, ThreadId, Time};
 
 /// How a program ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,8 +44,7 @@ impl Run {
     /// The process that used the most CPU time (where that is not known, the most waits), which is the one to
     /// report on first; `None` if nothing was recorded.
     pub fn busiest(&self) -> Option<usize> {
-        let cpu =
-            |process: &Process| -> Nanos { process.threads.iter().filter_map(|thread| thread.cpu).sum() };
+        let cpu = |process: &Process| -> Nanos { process.threads.iter().filter_map(Thread::known_cpu).sum() };
         (0..self.processes.len()).max_by_key(|&index| {
             let process = &self.processes[index];
             (cpu(process), process.waits.len(), std::cmp::Reverse(index))

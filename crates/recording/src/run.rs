@@ -88,7 +88,7 @@ fn name_forks(members: &mut [Member]) {
 /// The last tick that a process's records name.
 fn last_tick(raw: &RawProcess) -> u64 {
     let ticks = raw.records().map(|(_, record)| match record {
-        Record::ThreadStart { time, .. } | Record::ThreadEnd { time, .. } => time,
+        Record::ThreadStart { time, .. } | Record::ThreadEnd { time, .. } | Record::Cpu { time, .. } => time,
         Record::Wait(wait) => wait.end,
         Record::Hold { end, .. } | Record::Block { end, .. } => end,
         Record::Wake { time, .. } | Record::Marker { time, .. } | Record::ObjectInit { time, .. } => time,
@@ -179,6 +179,7 @@ fn process(raw: &RawProcess, clock: &Clock, from: Option<u64>, until: Option<u64
             entry,
             created_at,
             cpu: facts.cpu.map(Nanos::new),
+            cpu_when_last_read: facts.last_cpu.map(Nanos::new),
         });
     }
     if process.threads.is_empty() {

@@ -20,7 +20,10 @@ pub(crate) struct ThreadFacts {
     pub start: u64,
     /// Ticks.
     pub end: Option<u64>,
+    /// CPU time at the end.
     pub cpu: Option<u64>,
+    /// CPU time when it was last read.
+    pub last_cpu: Option<u64>,
     pub name: Option<String>,
 }
 
@@ -45,6 +48,7 @@ impl Threads {
                 start: u64::MAX,
                 end: None,
                 cpu: None,
+                last_cpu: None,
                 name: None,
             });
             match record {
@@ -60,17 +64,21 @@ impl Threads {
                     facts.end = Some(time);
                     facts.cpu = (cpu != UNKNOWN).then_some(cpu);
                 }
+                Record::Cpu { time, cpu } => {
+                    facts.start = facts.start.min(time);
+                    facts.cpu = (cpu != UNKNOWN).then_some(cpu);
+                }
                 Record::ThreadName { handle, text } => {
                     let name = String::from_utf8_lossy(&text.bytes().collect::<Vec<_>>()).into_owned();
                     names.push((number, handle, name));
                 }
                 Record::Wait(wait) => {
                     facts.start = facts.start.min(wait.begin);
-                    facts.cpu = facts.cpu.max((wait.cpu_end != UNKNOWN).then_some(wait.cpu_end));
+                    facts.last_cpu = facts.last_cpu.max((wait.cpu_end != UNKNOWN).then_some(wait.cpu_end));
                 }
                 Record::Block { begin, cpu_end, .. } => {
                     facts.start = facts.start.min(begin);
-                    facts.cpu = facts.cpu.max((cpu_end != UNKNOWN).then_some(cpu_end));
+                    facts.last_cpu = facts.last_cpu.max((cpu_end != UNKNOWN).then_some(cpu_end));
                 }
                 Record::Hold { end, .. } => facts.start = facts.start.min(end),
                 Record::Wake { time, .. } | Record::Marker { time, .. } | Record::ObjectInit { time, .. } => {

@@ -175,7 +175,7 @@ fn criticality(process: &Process, diagnosis: &Diagnosis) -> schema::Criticality 
             not_recorded_ns: times.not_recorded.get(),
             not_existing_ns: times.not_existing.get(),
             delayed_ns: times.delayed.get(),
-            cpu_ns: facts.cpu.map(|time| time.get()),
+            cpu_ns: facts.known_cpu().map(|time| time.get()),
         }
     };
     schema::Criticality {

@@ -8,7 +8,7 @@ use holdup_model::{Nanos, Process, Run};
 pub(crate) fn perturbation(run: &Run) -> Option<f64> {
     let threads =
         || run.processes.iter().flat_map(|process| process.threads.iter().map(move |t| (process, t)));
-    let cpu: Option<Nanos> = threads().map(|(_, thread)| thread.cpu).sum();
+    let cpu: Option<Nanos> = threads().map(|(_, thread)| thread.known_cpu()).sum();
     let lived =
         || threads().map(|(process, thread)| thread.end.unwrap_or(process.end).since(thread.start)).sum();
     let whole = cpu.filter(|cpu| *cpu > Nanos::ZERO).unwrap_or_else(lived);

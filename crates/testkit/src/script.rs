@@ -159,5 +159,6 @@ fn thread(name: &str, entry: Option<SiteId>) -> Thread {
         entry,
         created_at: None,
         cpu: None,
+        cpu_when_last_read: None,
     }
 }

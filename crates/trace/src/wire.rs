@@ -77,6 +77,8 @@ coded! {
         Command = 12,
         /// [`Record::ThreadName`].
         ThreadName = 13,
+        /// [`Record::Cpu`].
+        Cpu = 14,
     }
 }
 
@@ -312,6 +314,13 @@ pub enum Record<'a> {
         /// The bytes.
         text: Text<'a>,
     },
+    /// The thread is about to end the process.
+    Cpu {
+        /// When.
+        time: u64,
+        /// Its CPU time.
+        cpu: u64,
+    },
     /// A thread got a name.
     ThreadName {
         /// The `pthread_t` of the thread; 0 for the one that says it.
@@ -398,6 +407,11 @@ pub fn thread_start(time: u64, parent: u32, entry: u64, stack: u64, handle: u64,
 /// The words of a [`Record::ThreadEnd`].
 pub fn thread_end(time: u64, cpu: u64) -> [u64; 3] {
     [header(Tag::ThreadEnd, 0, 3, 0), time, cpu]
+}
+
+/// The words of a [`Record::Cpu`].
+pub fn cpu(time: u64, cpu: u64) -> [u64; 3] {
+    [header(Tag::Cpu, 0, 3, 0), time, cpu]
 }
 
 /// The words of a [`Record::Wait`].
@@ -538,6 +552,7 @@ fn record(head: u64, words: &[u64]) -> Option<Record<'_>> {
             handle: word(4)?,
             tid: word(5)? as u32,
         },
+        Tag::Cpu => Record::Cpu { time: word(1)?, cpu: word(2)? },
         Tag::ThreadEnd => Record::ThreadEnd { time: word(1)?, cpu: word(2)? },
         Tag::Wait => Record::Wait(WaitRecord {
             begin: word(1)?,

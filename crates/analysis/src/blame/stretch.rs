@@ -139,18 +139,23 @@ impl Pass<'_> {
                 serial.alone += std::mem::take(&mut alone);
                 continue;
             }
-            let delayed = others.map_or(Nanos::ZERO, |others| late_for_want_of_a_core(time, work, others));
-            if let (Some(barrier), true) = (barrier, delayed > Nanos::ZERO) {
-                *self.blame.delayed.entry((barrier, thread)).or_default() += delayed;
+            let is_end = object.is_some_and(|object| self.roles[object.index()] == ObjectKind::ThreadEnd);
+            let delayed = match others {
+                Some(others) => late_for_want_of_a_core(time, work, others),
+                None if is_end => late_for_want_of_a_core(time, work, Work::default()),
+                None => Nanos::ZERO,
+            };
+            if let (Some(object), true) = (object, delayed > Nanos::ZERO) {
+                *self.blame.delayed.entry((object, thread)).or_default() += delayed;
             }
             self.blame.charges.entry((object, Some(thread))).or_default().active += time - delayed;
         }
     }
 }
 
-/// The part of the waiting at a barrier that comes from the last thread's want of a core. It is later than the
-/// others by what it worked more and by what it was delayed more, than they on the average; the wait is divided
-/// in the same ratio.
+/// The part of the waiting for a late thread that comes from its want of a core. At a barrier it is later than
+/// the others by what it worked more and by what it was delayed more, than they on the average; the wait is
+/// divided in the same ratio. Where others have ended there is nobody to compare with, and `others` is zero.
 fn late_for_want_of_a_core(wait: Nanos, last: Work, others: Work) -> Nanos {
     let threads = f64::from(others.threads.max(1));
     let on_core = |work: Work| work.active.saturating_sub(work.delay).get() as f64;

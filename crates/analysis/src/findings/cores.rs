@@ -54,8 +54,8 @@ fn describe_oversubscription(case: &Case<'_>) -> Description {
     if lost.crowded_wake_up > Nanos::ZERO {
         parts.push(format!("{} woken but not yet running", each(lost.crowded_wake_up)));
     }
-    if lost.crowded_barrier > Nanos::ZERO {
-        parts.push(format!("{} at barriers waiting for such threads", each(lost.crowded_barrier)));
+    if lost.crowded_late > Nanos::ZERO {
+        parts.push(format!("{} waiting for such threads", each(lost.crowded_late)));
     }
     let place = started_at(case, &threads);
     Description {
@@ -82,8 +82,9 @@ fn describe_delayed(case: &Case<'_>) -> Description {
         place: None,
         what: "threads delayed by something outside of the program".to_owned(),
         evidence: vec![format!(
-            "They used {} less CPU time than they were active, each on average.{cores}",
-            case.working.cost(case.losses.cores.other().get())
+            "Each of them was active for {} without a core, on average, and waited {} for others that were.{cores}",
+            case.working.cost(case.losses.cores.delayed.get()),
+            case.working.cost(case.losses.cores.delayed_late.get())
         )],
         threads,
         hint: "Look for other programs on these cores, a CPU quota, swapping, page faults, or blocking calls that \

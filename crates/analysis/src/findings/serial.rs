@@ -61,9 +61,11 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
                 objects: BTreeMap::from([(key.object, serial.lost)]),
             },
         };
-        for same in places
-            .extract_if(.., |known| !known.from.is_disjoint(&new.from) || !known.to.is_disjoint(&new.to))
-        {
+        let (same, other): (Vec<Places>, Vec<Places>) = std::mem::take(places)
+            .into_iter()
+            .partition(|known| !known.from.is_disjoint(&new.from) || !known.to.is_disjoint(&new.to));
+        *places = other;
+        for same in same {
             new.from.extend(same.from);
             new.to.extend(same.to);
             new.phase.merge(same.phase);
