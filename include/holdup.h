@@ -12,65 +12,88 @@
  *     }
  *     holdup_region_end("solve");
  *
- * Nothing has to be linked. The functions are weak references: under holdup its preloaded library defines
- * them, and without it each call is a test of a null pointer, and the label is not evaluated. A program that
- * is linked statically is never entered by holdup, so there they stay null.
+ * int holdup_is_recording(void)                 1 while holdup records this process, else 0.
  *
- * Any C from C89 and any C++ from C++98, compiled by gcc or clang for an ELF system; elsewhere every call is
- * nothing. Labels are C strings; holdup copies at most their first 256 bytes before the call returns. A call
- * may be made from any thread, not from a signal handler.
+ * void holdup_region_begin(const char *label)   The part of the run that is of interest begins and ends: for the
+ * void holdup_region_end(const char *label)     whole process, on any thread.
+ *
+ * void holdup_phase(const char *label)          The process enters a phase, which lasts until the next one.
+ *
+ * void holdup_work_begin(const char *label)     The calling thread begins a unit of work, such as a request or a
+ * void holdup_work_end(void)                    tile, and ends the one that it began last.
+ *
+ * void holdup_spin_begin(void)                  The calling thread begins to wait in a loop of its own, and has got
+ * void holdup_spin_end(void)                    what it waited for. In between it is not counted as active; without
+ *                                               these two, such a loop looks like work.
+ *
+ * Nothing has to be linked. These are macros around weak references: under holdup its preloaded library defines
+ * the functions, and without it each call is a test of a null pointer, and the label is not evaluated. A program
+ * that is linked statically is never entered by holdup, so there they stay null.
+ *
+ * Labels are C strings; holdup copies at most their first 256 bytes before the call returns. A call may be made
+ * from any thread, not from a signal handler.
+ *
+ * Any C from C89 and any C++ from C++98, compiled by gcc or clang for an ELF system. Elsewhere every call is nothing.
  */
 #ifndef HOLDUP_H
 #define HOLDUP_H
 
 #if defined(__GNUC__) && defined(__ELF__)
 
-/*
- * In programs built with -fno-pie, gcc takes the address for a constant of the link, which would be null for good,
- * unless told by `noplt` (known from gcc 6 on) to read it from where the loader puts it. clang does so by itself.
- */
-#if !defined(__clang__) && __GNUC__ >= 6
-#define HOLDUP_OPTIONAL __attribute__((weak, noplt))
-#else
-#define HOLDUP_OPTIONAL __attribute__((weak))
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* 1 while holdup records this process, else 0. */
-extern int holdup_is_recording(void) HOLDUP_OPTIONAL;
+typedef int holdup_question(void);
+typedef void holdup_sign(void);
+typedef void holdup_labelled_sign(const char *label);
 
-/* The part of the run that is of interest begins and ends: for the whole process, on any thread. */
-extern void holdup_region_begin(const char *label) HOLDUP_OPTIONAL;
-extern void holdup_region_end(const char *label) HOLDUP_OPTIONAL;
+#if defined(__x86_64__) && defined(__LP64__)
+/*
+ * The address of a function, or null where it is not there. It is read from where the loader puts it, by hand: in
+ * programs built with -fno-pie, compilers make it a constant of the link, and that would be null for good.
+ */
+#define HOLDUP_FUNCTION(name, type)                                                                                  \
+    static __inline__ type *name##_here(void)                                                                        \
+    {                                                                                                                \
+        type *here;                                                                                                  \
+        __asm__(".weak " #name "\n\t"                                                                                \
+                "mov{q\t" #name "@GOTPCREL(%%rip), %0|\t%0, QWORD PTR " #name "@GOTPCREL[rip]}"                      \
+                : "=r"(here));                                                                                       \
+        return here;                                                                                                 \
+    }
+#else
+#define HOLDUP_FUNCTION(name, type)                                                                                  \
+    extern type name __attribute__((weak));                                                                          \
+    static __inline__ type *name##_here(void)                                                                        \
+    {                                                                                                                \
+        return name;                                                                                                 \
+    }
+#endif
 
-/* The process enters a phase, which lasts until the next one. */
-extern void holdup_phase(const char *label) HOLDUP_OPTIONAL;
+HOLDUP_FUNCTION(holdup_is_recording, holdup_question)
+HOLDUP_FUNCTION(holdup_region_begin, holdup_labelled_sign)
+HOLDUP_FUNCTION(holdup_region_end, holdup_labelled_sign)
+HOLDUP_FUNCTION(holdup_phase, holdup_labelled_sign)
+HOLDUP_FUNCTION(holdup_work_begin, holdup_labelled_sign)
+HOLDUP_FUNCTION(holdup_work_end, holdup_sign)
+HOLDUP_FUNCTION(holdup_spin_begin, holdup_sign)
+HOLDUP_FUNCTION(holdup_spin_end, holdup_sign)
 
-/* The calling thread begins a unit of work, such as a request or a tile, and ends the one it began last. */
-extern void holdup_work_begin(const char *label) HOLDUP_OPTIONAL;
-extern void holdup_work_end(void) HOLDUP_OPTIONAL;
-
-/* The calling thread begins to wait in a loop of its own, and has got what it waited for. In between it is not
- * counted as active. Without these two calls a loop that waits looks like work. */
-extern void holdup_spin_begin(void) HOLDUP_OPTIONAL;
-extern void holdup_spin_end(void) HOLDUP_OPTIONAL;
+#undef HOLDUP_FUNCTION
 
 #ifdef __cplusplus
 }
 #endif
 
-/* A macro's own name is not expanded again inside of it: the calls below are calls of the functions above. */
-#define holdup_is_recording() (holdup_is_recording ? holdup_is_recording() : 0)
-#define holdup_region_begin(label) (holdup_region_begin ? holdup_region_begin(label) : (void)0)
-#define holdup_region_end(label) (holdup_region_end ? holdup_region_end(label) : (void)0)
-#define holdup_phase(label) (holdup_phase ? holdup_phase(label) : (void)0)
-#define holdup_work_begin(label) (holdup_work_begin ? holdup_work_begin(label) : (void)0)
-#define holdup_work_end() (holdup_work_end ? holdup_work_end() : (void)0)
-#define holdup_spin_begin() (holdup_spin_begin ? holdup_spin_begin() : (void)0)
-#define holdup_spin_end() (holdup_spin_end ? holdup_spin_end() : (void)0)
+#define holdup_is_recording() (holdup_is_recording_here() ? holdup_is_recording_here()() : 0)
+#define holdup_region_begin(label) (holdup_region_begin_here() ? holdup_region_begin_here()(label) : (void)0)
+#define holdup_region_end(label) (holdup_region_end_here() ? holdup_region_end_here()(label) : (void)0)
+#define holdup_phase(label) (holdup_phase_here() ? holdup_phase_here()(label) : (void)0)
+#define holdup_work_begin(label) (holdup_work_begin_here() ? holdup_work_begin_here()(label) : (void)0)
+#define holdup_work_end() (holdup_work_end_here() ? holdup_work_end_here()() : (void)0)
+#define holdup_spin_begin() (holdup_spin_begin_here() ? holdup_spin_begin_here()() : (void)0)
+#define holdup_spin_end() (holdup_spin_end_here() ? holdup_spin_end_here()() : (void)0)
 
 #else
 

@@ -24,6 +24,7 @@ use holdup_model::{
 
 use crate::holders::{Holder, Holders};
 use crate::path::PathPiece;
+use crate::places::Places;
 use crate::sweep::{Change, Changes};
 use crate::working::{Working, is_joining};
 
@@ -188,6 +189,7 @@ pub(crate) fn blame(
     timeline: &Timeline,
     roles: &[ObjectKind],
     holders: &Holders<'_>,
+    places: &Places,
     working: &Working,
     path: &[PathPiece],
     cores: u32,
@@ -195,7 +197,7 @@ pub(crate) fn blame(
     let mut pass = Pass::new(process, timeline, roles, holders, working, path, cores);
     let owners = owners(process);
     let holder_changes = holders.changes();
-    let breaks = breaks(process, timeline, roles);
+    let breaks = breaks(process, timeline, roles, places);
     let (mut next_holder, mut next_break) = (0, 0);
     let mut changes = Changes::new(timeline);
     loop {
@@ -243,7 +245,7 @@ fn ends(process: &Process) -> Vec<Option<ObjectId>> {
     ends
 }
 
-fn breaks(process: &Process, timeline: &Timeline, roles: &[ObjectKind]) -> Vec<Break> {
+fn breaks(process: &Process, timeline: &Timeline, roles: &[ObjectKind], places: &Places) -> Vec<Break> {
     let mut wake_sites: Vec<(ThreadId, Time, Option<SiteId>)> =
         process.wakes.iter().map(|wake| (wake.thread, wake.time, wake.site)).collect();
     wake_sites.sort_unstable();
@@ -262,6 +264,7 @@ fn breaks(process: &Process, timeline: &Timeline, roles: &[ObjectKind]) -> Vec<B
             _ => None,
         };
         let barrier = edge.object.filter(|_| edge.kind == EdgeKind::Barrier);
+        let site = places.at(site);
         breaks.push(Break { time: edge.from_time, thread: edge.from, site, barrier });
         breaks.push(Break { time: edge.to_time, thread: edge.to, site: None, barrier: None });
     }

@@ -11,6 +11,7 @@ use crate::holders::Holders;
 use crate::losses::losses;
 use crate::objects::object_costs;
 use crate::path::critical_path;
+use crate::places::Places;
 use crate::role::roles;
 use crate::working::{Working, thread_times};
 use crate::{Diagnosis, ThreadTimes};
@@ -28,18 +29,20 @@ const ACTIVE_MEANS: &str = "not waiting; time without a core counts as active an
 pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     let index = process;
     let process = &run.processes[index];
-    let timeline = Timeline::build(process);
+    let mut timeline = Timeline::build(process);
+    let places = Places::of(process);
+    places.put_into(&mut timeline);
     let times = thread_times(&timeline);
     let working = Working::of(process, &timeline, &times);
     let roles = roles(process);
-    let holders = Holders::new(process);
+    let holders = Holders::new(process, &places);
     let path = critical_path(process, &timeline, &roles, &holders);
-    let blame = blame(process, &timeline, &roles, &holders, &working, &path.pieces, run.cores);
+    let blame = blame(process, &timeline, &roles, &holders, &places, &working, &path.pieces, run.cores);
     let path = path.with_objects(timeline.wall(), &blame.on_path);
     let objects = object_costs(process, &timeline, &roles, &blame, &working, &path);
-    let mut places = vec![None; process.objects.len()];
-    for (place, cost) in objects.iter().enumerate() {
-        places[cost.object.index()] = Some(place);
+    let mut by_object = vec![None; process.objects.len()];
+    for (index, cost) in objects.iter().enumerate() {
+        by_object[cost.object.index()] = Some(index);
     }
     let losses = losses(&timeline, &roles, &blame, &working, &times, run.cores);
     let case = Case {
@@ -51,6 +54,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         blame: &blame,
         losses: &losses,
         objects: &objects,
+        by_object: &by_object,
         places: &places,
         path: &path,
         cores: run.cores,

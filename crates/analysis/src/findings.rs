@@ -22,6 +22,7 @@ use holdup_model::{Nanos, ObjectId, ObjectKind, Process, SiteId, ThreadId, Timel
 
 use crate::blame::Blame;
 use crate::losses::Losses;
+use crate::places::Places;
 use crate::working::Working;
 use crate::{CostIdentity, CriticalPath, Finding, FindingKind, ObjectCost, ThreadTimes};
 
@@ -45,7 +46,8 @@ pub(crate) struct Case<'a> {
     pub(crate) losses: &'a Losses,
     pub(crate) objects: &'a [ObjectCost],
     /// Where each object is in `objects`.
-    pub(crate) places: &'a [Option<usize>],
+    pub(crate) by_object: &'a [Option<usize>],
+    pub(crate) places: &'a Places,
     pub(crate) path: &'a CriticalPath,
     pub(crate) cores: u32,
 }
@@ -56,7 +58,7 @@ impl Case<'_> {
     }
 
     fn object_cost(&self, object: ObjectId) -> Option<&ObjectCost> {
-        self.places[object.index()].map(|place| &self.objects[place])
+        self.by_object[object.index()].map(|index| &self.objects[index])
     }
 
     fn object(&self, object: ObjectId) -> String {

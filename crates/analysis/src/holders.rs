@@ -2,6 +2,8 @@
 
 use holdup_model::{Hold, ObjectId, Process, SiteId, ThreadId, Time};
 
+use crate::places::Places;
+
 /// From `from` on this thread is who others wait for when they wait for `object`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Holder {
@@ -18,10 +20,11 @@ pub(crate) struct Holders<'a> {
     holds: Vec<&'a Hold>,
     /// When each of `holds` began.
     begins: Vec<Time>,
+    places: &'a Places,
 }
 
 impl<'a> Holders<'a> {
-    pub(crate) fn new(process: &'a Process) -> Self {
+    pub(crate) fn new(process: &'a Process, places: &'a Places) -> Self {
         let mut holds: Vec<&Hold> = process.holds.iter().collect();
         holds.sort_unstable_by_key(|hold| {
             (hold.object, hold.end, hold.thread, hold.begin, hold.acquired_at, hold.released_at, hold.mode)
@@ -33,7 +36,7 @@ impl<'a> Holders<'a> {
             let released = before.filter(|before| before.object == hold.object).map(|before| before.end);
             begins.push(hold.begin.unwrap_or(released.unwrap_or(process.start)).min(hold.end));
         }
-        Self { holds, begins }
+        Self { holds, begins, places }
     }
 
     /// For looking holds up backwards in time.
@@ -81,7 +84,7 @@ impl<'a> Holders<'a> {
                     from,
                     object: hold.object,
                     thread: Some(hold.thread),
-                    site: hold.acquired_at.or(hold.released_at),
+                    site: self.places.at(hold.acquired_at.or(hold.released_at)),
                 });
                 from = hold.end;
             }
@@ -154,7 +157,8 @@ mod tests {
 
     fn changes(spans: &[(u32, Option<u64>, u64)]) -> Vec<(u64, Option<usize>)> {
         let process = holds(spans);
-        let changes = Holders::new(&process).changes();
+        let places = Places::of(&process);
+        let changes = Holders::new(&process, &places).changes();
         changes.iter().map(|change| (change.from.nanos(), change.thread.map(ThreadId::index))).collect()
     }
 

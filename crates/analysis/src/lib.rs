@@ -15,7 +15,8 @@
 //! assert!(diagnosis.findings.is_empty());
 //! ```
 //!
-//! The steps, in reading order: who works (`working`), what objects are for (`role`), who held which lock when
+//! The steps, in reading order: which call stacks are one place (`places`), who works (`working`), what objects
+//! are for (`role`), who held which lock when
 //! (`holders`), the pass over all state changes that charges each wait to what it comes from (`blame`), the sums
 //! of that by object (`objects`), chain (`chains`) and class of loss (`losses`), the critical path (`path`),
 //! [`criticality`] and [`bottle_graph`], and the words for it (`findings`).
@@ -36,6 +37,7 @@ mod holders;
 mod losses;
 mod objects;
 mod path;
+mod places;
 mod role;
 mod sweep;
 mod wording;

@@ -11,7 +11,8 @@ const STRICT: &[&str] = &["-Wall", "-Wextra", "-Werror", "-pedantic", "-pthread"
 const C: &[&str] = &["c89", "c99", "c11", "c17", "gnu89", "gnu17"];
 const CPP: &[&str] = &["c++98", "c++03", "c++11", "c++14", "c++17", "c++20"];
 /// Ways to link: in each of them a weak reference becomes an address by other means.
-const LINKED: &[&[&str]] = &[&["-fPIE", "-pie"], &["-fno-pie", "-no-pie"], &["-O2", "-fno-pie", "-no-pie"]];
+const LINKED: &[&[&str]] =
+    &[&["-fPIE", "-pie"], &["-fno-pie", "-no-pie"], &["-O2", "-fno-pie", "-no-pie"], &["-O2", "-masm=intel"]];
 
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -107,11 +108,13 @@ fn a_static_program_can_use_the_header() {
 #[test]
 fn under_holdup_a_c_program_is_heard_however_it_is_linked() {
     let directory = tempfile::tempdir().unwrap();
-    for linked in LINKED {
-        let program = compile("gcc", &[STRICT, linked].concat(), &source("markers.c"), &directory);
-        let (printed, run) = recorded(&program);
-        assert_eq!(printed, "recording 1, label evaluated 1\n", "{linked:?}");
-        assert_eq!(markers(&run), expected("from a call"), "{linked:?}");
+    for compiler in ["gcc", "clang"].into_iter().filter(|compiler| exists(compiler)) {
+        for linked in LINKED {
+            let program = compile(compiler, &[STRICT, linked].concat(), &source("markers.c"), &directory);
+            let (printed, run) = recorded(&program);
+            assert_eq!(printed, "recording 1, label evaluated 1\n", "{compiler} {linked:?}");
+            assert_eq!(markers(&run), expected("from a call"), "{compiler} {linked:?}");
+        }
     }
 }
 

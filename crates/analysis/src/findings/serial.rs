@@ -36,22 +36,21 @@ fn add_all<K: Ord>(sums: &mut BTreeMap<K, Nanos>, others: BTreeMap<K, Nanos>) {
 }
 
 /// Phases of the same threads that begin at the same place, or end at the same place: the first time round a loop
-/// begins elsewhere, and whether the call at the end has to wait, and so which one ends it, may vary. Places go
-/// by their text, since one source line may have several call stacks.
+/// begins elsewhere, and whether the call at the end has to wait, and so which one ends it, may vary.
 #[derive(Default)]
-struct Places {
-    from: BTreeSet<String>,
-    to: BTreeSet<String>,
+struct Span {
+    from: BTreeSet<SiteId>,
+    to: BTreeSet<SiteId>,
     phase: Phase,
 }
 
 pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
-    let mut stages: BTreeMap<Stage, Vec<Places>> = BTreeMap::new();
+    let mut stages: BTreeMap<Stage, Vec<Span>> = BTreeMap::new();
     for (key, serial) in &case.losses.serial {
         let places = stages.entry(case.stage(key.thread)).or_default();
-        let mut new = Places {
-            from: key.from.map(|site| case.site(site)).into_iter().collect(),
-            to: key.to.map(|site| case.site(site)).into_iter().collect(),
+        let mut new = Span {
+            from: key.from.into_iter().collect(),
+            to: key.to.into_iter().collect(),
             phase: Phase {
                 lost: serial.lost,
                 alone: serial.alone,
@@ -61,7 +60,7 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
                 objects: BTreeMap::from([(key.object, serial.lost)]),
             },
         };
-        let (same, other): (Vec<Places>, Vec<Places>) = std::mem::take(places)
+        let (same, other): (Vec<Span>, Vec<Span>) = std::mem::take(places)
             .into_iter()
             .partition(|known| !known.from.is_disjoint(&new.from) || !known.to.is_disjoint(&new.to));
         *places = other;
@@ -72,7 +71,7 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
         }
         places.push(new);
     }
-    for Places { phase, .. } in stages.into_values().flatten() {
+    for Span { phase, .. } in stages.into_values().flatten() {
         candidates.push(Candidate::new(FindingKind::Serial, phase.lost, move |case| describe(case, &phase)));
     }
     candidates.push(Candidate::new(FindingKind::Startup, case.losses.startup, describe_startup));

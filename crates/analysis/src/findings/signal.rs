@@ -175,10 +175,11 @@ fn hands_on_at(case: &Case<'_>, group: &Group) -> Option<SiteId> {
             *sites.entry(site).or_default() += total.time;
         }
     }
-    let calls: BTreeSet<SiteId> = case.process.blocks.iter().filter_map(|block| block.site).collect();
+    let calls: BTreeSet<SiteId> =
+        case.process.blocks.iter().filter_map(|block| case.places.at(block.site)).collect();
     let mut signals: BTreeMap<SiteId, Nanos> = BTreeMap::new();
     for wake in &case.process.wakes {
-        if let Some(site) = wake.site
+        if let Some(site) = case.places.at(wake.site)
             && group.objects.contains_key(&wake.object)
             && group.threads.contains_key(&wake.thread)
         {

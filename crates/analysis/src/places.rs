@@ -1,0 +1,63 @@
+//! One site for each place: call stacks that come to the same line of the program are not told apart.
+
+use std::collections::BTreeMap;
+
+use holdup_model::{Process, SiteId, Timeline};
+
+/// By site: the one that stands for all that have the same place. It is the first of them.
+pub(crate) struct Places(Vec<SiteId>);
+
+impl Places {
+    pub(crate) fn of(process: &Process) -> Self {
+        let mut first = BTreeMap::new();
+        let places = process.sites.iter().enumerate().map(|(index, site)| {
+            let id = SiteId::new(index as u32);
+            let Some(frame) = site.place() else { return id };
+            // Without a line, calls from one function differ in their address only.
+            let address = if frame.line.is_some() { 0 } else { frame.address };
+            *first.entry((&frame.function, &frame.file, frame.line, &frame.module, address)).or_insert(id)
+        });
+        Self(places.collect())
+    }
+
+    /// The site that stands for the place of this one.
+    pub(crate) fn at(&self, site: Option<SiteId>) -> Option<SiteId> {
+        site.map(|site| self.0[site.index()])
+    }
+
+    /// Lets every segment name the site that stands for its place.
+    pub(crate) fn put_into(&self, timeline: &mut Timeline) {
+        for segment in timeline.threads.iter_mut().flat_map(|row| &mut row.segments) {
+            segment.site = self.at(segment.site);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdup_model::{Frame, Site, Time};
+
+    #[test]
+    fn stacks_that_come_to_one_line_are_one_place() {
+        let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(1));
+        let mut add = |inner: &str, line| {
+            let frame = |function: &str, line| Frame {
+                function: Some(function.to_owned()),
+                line,
+                module: Some("app".to_owned()),
+                ..Frame::default()
+            };
+            process.add_site(Site { frames: vec![frame(inner, None), frame("update", line)], broken: false })
+        };
+        let sites = [
+            add("pthread_mutex_lock", Some(3)),
+            add("pthread_mutex_timedlock", Some(3)),
+            add("pthread_mutex_lock", Some(9)),
+        ];
+        let places = Places::of(&process);
+        let found: Vec<_> = sites.iter().map(|&site| places.at(Some(site))).collect();
+        assert_eq!(found, [Some(sites[0]), Some(sites[0]), Some(sites[2])]);
+        assert_eq!(places.at(None), None);
+    }
+}
