@@ -397,7 +397,7 @@ fn take_file(forked: bool) -> bool {
         refuse(session, Refusal::AddressSpace);
         return false;
     };
-    let Some(number) = claim(session) else {
+    let Some(number) = patiently(|| claim(session)) else {
         refuse(session, Refusal::NoFile);
         return false;
     };

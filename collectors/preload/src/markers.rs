@@ -76,6 +76,12 @@ pub struct IttId {
     parts: [u64; 3],
 }
 
+/// ITT: its static part looks for tasks and frames only in a collector that has this, or else `__itt_api_init`.
+#[unsafe(no_mangle)]
+pub extern "C" fn __itt_api_version() -> *const c_char {
+    c"3.0".as_ptr()
+}
+
 /// ITT: a task begins on this thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __itt_task_begin(

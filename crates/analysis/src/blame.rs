@@ -154,7 +154,6 @@ struct Pass<'a> {
     process: &'a Process,
     roles: &'a [ObjectKind],
     working: &'a Working,
-    cores: u32,
     now: Time,
     queues: Vec<Queue>,
     /// The queue of a lock with timed holds.
@@ -192,9 +191,8 @@ pub(crate) fn blame(
     places: &Places,
     working: &Working,
     path: &[PathPiece],
-    cores: u32,
 ) -> Blame {
-    let mut pass = Pass::new(process, timeline, roles, holders, working, path, cores);
+    let mut pass = Pass::new(process, timeline, roles, holders, working, path);
     let owners = owners(process);
     let holder_changes = holders.changes();
     let breaks = breaks(process, timeline, roles, places);
@@ -281,7 +279,6 @@ impl<'a> Pass<'a> {
         holders: &Holders<'_>,
         working: &'a Working,
         path: &'a [PathPiece],
-        cores: u32,
     ) -> Self {
         let main = (!process.threads.is_empty()).then_some(ThreadId::new(0));
         let mut queues = vec![Queue { holder: main, since: timeline.start, ..Queue::default() }];
@@ -298,7 +295,6 @@ impl<'a> Pass<'a> {
             process,
             roles,
             working,
-            cores,
             now: timeline.start,
             queues,
             lock_queues,
@@ -362,8 +358,9 @@ impl<'a> Pass<'a> {
             self.blame.alone[index] += length;
             self.doing[index].stretch.alone += length;
         }
-        let excess = (self.active + self.waking).saturating_sub(self.cores);
-        if self.cores > 0 && excess > 0 {
+        let cores = self.working.cores;
+        let excess = (self.active + self.waking).saturating_sub(cores);
+        if cores > 0 && excess > 0 {
             self.blame.excess += Nanos::new(u64::from(excess) * length.get());
             self.blame.crowded_waking += Nanos::new(u64::from(self.waking_workers) * length.get());
         }

@@ -33,18 +33,18 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     let places = Places::of(process);
     places.put_into(&mut timeline);
     let times = thread_times(&timeline);
-    let working = Working::of(process, &timeline, &times);
+    let working = Working::of(process, &timeline, &times, run.cores);
     let roles = roles(process);
     let holders = Holders::new(process, &places);
     let path = critical_path(process, &timeline, &roles, &holders);
-    let blame = blame(process, &timeline, &roles, &holders, &places, &working, &path.pieces, run.cores);
+    let blame = blame(process, &timeline, &roles, &holders, &places, &working, &path.pieces);
     let path = path.with_objects(timeline.wall(), &blame.on_path);
     let objects = object_costs(process, &timeline, &roles, &blame, &working, &path);
     let mut by_object = vec![None; process.objects.len()];
     for (index, cost) in objects.iter().enumerate() {
         by_object[cost.object.index()] = Some(index);
     }
-    let losses = losses(&timeline, &roles, &blame, &working, &times, run.cores);
+    let losses = losses(&timeline, &roles, &blame, &working, &times);
     let case = Case {
         process,
         timeline: &timeline,
@@ -57,7 +57,6 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         by_object: &by_object,
         places: &places,
         path: &path,
-        cores: run.cores,
     };
     let (findings, cost_identity) = findings(&case);
     let criticality = criticality(&timeline);

@@ -49,7 +49,6 @@ pub(crate) struct Case<'a> {
     pub(crate) by_object: &'a [Option<usize>],
     pub(crate) places: &'a Places,
     pub(crate) path: &'a CriticalPath,
-    pub(crate) cores: u32,
 }
 
 impl Case<'_> {

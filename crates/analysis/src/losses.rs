@@ -73,12 +73,11 @@ pub(crate) fn losses(
     blame: &Blame,
     working: &Working,
     times: &[ThreadTimes],
-    cores: u32,
 ) -> Losses {
     let mut losses = Losses::default();
     losses.sort_waits(timeline, roles, blame, times);
     losses.add_own(timeline, working);
-    losses.sort_wants_of_cores(blame, working, cores);
+    losses.sort_wants_of_cores(blame, working);
     losses
 }
 
@@ -173,10 +172,10 @@ impl Losses {
     /// rest. A waking thread waits for the program's own threads while these are more than the cores. Of active
     /// threads only those beyond the number of cores do, who lack [`Blame::excess`] together; what active threads
     /// lack beyond that, something else took.
-    fn sort_wants_of_cores(&mut self, blame: &Blame, working: &Working, cores: u32) {
+    fn sort_wants_of_cores(&mut self, blame: &Blame, working: &Working) {
         let late: Nanos = blame.delayed.values().copied().sum();
         let waking: Nanos = self.wake_up.values().copied().sum();
-        let is_crowded = cores > 0 && working.at_once > cores;
+        let is_crowded = working.cores > 0 && working.at_once > working.cores;
         let most = |time: Nanos| if is_crowded { time } else { Nanos::ZERO };
         let crowded = most(blame.excess).min(self.cores.delayed);
         let crowded_late = part(late, crowded, self.cores.delayed);

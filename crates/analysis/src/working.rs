@@ -32,16 +32,18 @@ pub(crate) struct Working {
     pub(crate) at_once: u32,
     /// The time of all places together (ns).
     pub(crate) thread_time: u64,
+    /// How many CPUs they may use; 0 where that is not known.
+    pub(crate) cores: u32,
     wall: Nanos,
 }
 
 impl Working {
-    pub(crate) fn of(process: &Process, timeline: &Timeline, times: &[ThreadTimes]) -> Self {
+    pub(crate) fn of(process: &Process, timeline: &Timeline, times: &[ThreadTimes], cores: u32) -> Self {
         let is = who_works(process, timeline, times);
         let threads: Vec<ThreadId> =
             (0..is.len()).filter(|&index| is[index]).map(|index| ThreadId::new(index as u32)).collect();
         let (at_once, thread_time) = places(process, timeline, &threads);
-        Self { threads, is, at_once, thread_time, wall: timeline.wall() }
+        Self { threads, is, at_once, thread_time, cores, wall: timeline.wall() }
     }
 
     /// What `lost` nanoseconds of working threads' time cost: divided by the number of places.

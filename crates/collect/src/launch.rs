@@ -12,6 +12,8 @@ use crate::error::CollectError;
 
 /// Where Intel's ITT looks for a collector.
 const ITT_VARIABLE: &str = "INTEL_LIBITTNOTIFY64";
+/// Which of its functions ITT looks for in a collector: without it none.
+const ITT_GROUPS: (&str, &str) = ("INTEL_ITTNOTIFY_GROUPS", "structure");
 
 /// The user and group that called sudo; `None` where nobody did.
 pub(crate) fn caller_of_sudo() -> Option<(u32, u32)> {
@@ -42,6 +44,7 @@ pub(crate) fn start(
         child.env(SESSION_VARIABLE, injection.session);
         if std::env::var_os(ITT_VARIABLE).is_none() {
             child.env(ITT_VARIABLE, injection.library);
+            child.env(ITT_GROUPS.0, ITT_GROUPS.1);
         }
     }
     if let Some((user, group)) = user {

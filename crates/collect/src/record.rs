@@ -380,9 +380,7 @@ impl Recorder {
 
     fn refusals(&self) -> Vec<String> {
         let sentence = |why: Refusal| match why {
-            Refusal::NoFile => {
-                "started faster than they could be taken in, and their first moments are missing"
-            }
+            Refusal::NoFile => "started faster than they could be taken in, and are missing",
             Refusal::Open => {
                 "could not open the memory shared with holdup (another user, a chroot, no descriptor left)"
             }

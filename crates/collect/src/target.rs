@@ -42,6 +42,12 @@ pub(crate) fn find(program: &OsStr) -> Result<Target, CollectError> {
     if !path.exists() {
         return Err(not_found());
     }
+    if path.is_dir() {
+        return Err(CollectError::NotExecutable {
+            program: path,
+            reason: "is a directory; name a program in it",
+        });
+    }
     look(&path)
 }
 

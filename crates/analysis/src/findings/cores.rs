@@ -44,7 +44,7 @@ fn describe_oversubscription(case: &Case<'_>) -> Description {
     let lost = &case.losses.cores;
     let threads = delayed_threads(case);
     let workers = case.working.at_once;
-    let cores = case.cores;
+    let cores = case.working.cores;
     let shared = if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") };
     let each = |time: Nanos| case.working.cost(time.get());
     let mut parts = Vec::new();
@@ -73,7 +73,7 @@ fn describe_oversubscription(case: &Case<'_>) -> Description {
 
 fn describe_delayed(case: &Case<'_>) -> Description {
     let threads = delayed_threads(case);
-    let cores = match case.cores {
+    let cores = match case.working.cores {
         0 => String::new(),
         cores => format!(" The program may use {cores} and has {} at work at once.", case.working.at_once),
     };
