@@ -74,7 +74,7 @@ int main(void)
     for (char **variable = environ; *variable; variable++)
         // These are how the library gets in, and how ITT finds it.
         if (strncmp(*variable, "LD_PRELOAD=", 11) != 0 && strncmp(*variable, "HOLDUP", 6) != 0 &&
-            strncmp(*variable, "INTEL_LIBITTNOTIFY64=", 21) != 0)
+            strncmp(*variable, "INTEL_", 6) != 0)
             variables++;
     printf("variables: %d\n", variables);
     look("at the start");
