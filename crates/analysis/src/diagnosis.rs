@@ -203,9 +203,9 @@ pub struct ObjectCost {
     pub holders: Vec<HolderShare>,
     /// Who waited, most first.
     pub waiters: Vec<WaiterShare>,
-    /// Time on the critical path because of it. For a lock: the holds that ended with a release through which
-    /// the path came. For anything else: the time in which others waited on it for the path's thread. For both:
-    /// waits of the path's thread that nobody is known to have ended.
+    /// Time on the critical path because of it. For a lock: where the path came through a release, the hold that
+    /// it ended and what its thread did since the waiter came. For anything else: the time in which others waited
+    /// on it for the path's thread. For both: waits of the path's thread that nobody is known to have ended.
     pub on_path: Nanos,
     /// How many threads waited for it, on average over the time in which at least one did.
     pub mean_waiters: f64,

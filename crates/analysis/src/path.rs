@@ -150,11 +150,12 @@ impl<'a> Walk<'a> {
     }
 
     /// The path goes on in the past with `by`, who ended this wait: if by releasing a lock, all of its hold was
-    /// waited for.
+    /// waited for, and all of its holds since the waiter came, where it took the lock again and again before the
+    /// waiter ran.
     fn wait_for(&mut self, by: ThreadId, wait: &Segment) {
         let Some(object) = wait.object.filter(|object| self.roles[object.index()].is_lock()) else { return };
-        // Without a timed hold: since the waiter began to wait, during which the other had the lock at last.
-        let begin = self.holders.begin_of(object, by, self.at).unwrap_or(wait.start);
+        let held_since = self.holders.begin_of(object, by, self.at);
+        let begin = held_since.map_or(wait.start, |held_since| held_since.min(wait.start));
         self.waited_for.push(WaitedFor { object, thread: by, begin });
     }
 
@@ -167,16 +168,16 @@ impl<'a> Walk<'a> {
         }
         self.pieces.push(PathPiece { thread: self.thread, end: self.at });
         *self.steps.entry((self.thread, state, site)).or_default() += length;
-        let mut counted: Vec<ObjectId> = lock.into_iter().collect();
+        let mut because_of: BTreeMap<ObjectId, Nanos> = BTreeMap::new();
         if let Some(lock) = lock {
-            *self.by_object.entry(lock).or_default() += length;
+            because_of.insert(lock, length);
         }
         for waited in self.waited_for.iter().filter(|waited| waited.thread == self.thread) {
-            let overlap = self.at.since(waited.begin.max(from));
-            if overlap > Nanos::ZERO && !counted.contains(&waited.object) {
-                *self.by_object.entry(waited.object).or_default() += overlap;
-                counted.push(waited.object);
-            }
+            let overlap = because_of.entry(waited.object).or_default();
+            *overlap = self.at.since(waited.begin.max(from)).max(*overlap);
+        }
+        for (object, time) in because_of {
+            *self.by_object.entry(object).or_default() += time;
         }
         self.at = from;
         self.waited_for.retain(|waited| waited.begin < from);

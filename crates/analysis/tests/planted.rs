@@ -401,6 +401,35 @@ fn one_of_several_workers_ends_late() {
     assert_eq!(diagnosis.findings.len(), 1);
 }
 
+#[test]
+fn a_lock_that_its_holder_takes_again_before_the_waiter_runs() {
+    let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(100 * MS));
+    let first = process.add_thread("main", Time::from_nanos(0), Some(Time::from_nanos(50 * MS)));
+    let second = process.add_thread("second", Time::from_nanos(0), None);
+    let lock = process.add_object(ObjectKind::Mutex, 1);
+    for hold in 0..5 {
+        process.holds.push(holdup_model::Hold {
+            thread: first,
+            begin: Some(Time::from_nanos(hold * 10 * MS)),
+            end: Time::from_nanos((hold + 1) * 10 * MS),
+            object: lock,
+            acquired_at: None,
+            released_at: None,
+            waited_for: true,
+            mode: holdup_model::Mode::Exclusive,
+        });
+    }
+    process.waits.push(holdup_model::Wait { thread: second, object: lock, ..join(0, 50 * MS) });
+    let diagnosis = of(process, 2);
+    // All five holds were waited for, though only the last one's release let the waiter go on.
+    assert_eq!((first_lock(&diagnosis).cost, first_lock(&diagnosis).on_path), (ms(250), Some(ms(500))));
+    assert_eq!(diagnosis.path.by_thread, [(first, ms(500)), (second, ms(500))]);
+}
+
+fn first_lock(diagnosis: &Diagnosis) -> &Finding {
+    diagnosis.findings.iter().find(|finding| finding.kind == FindingKind::Lock).expect("a lock is waited for")
+}
+
 /// Threads that are active all the time, of which `cpu` ns on a core.
 fn crowd(threads: u64, wall: u64, cpu: u64) -> Process {
     let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(wall));

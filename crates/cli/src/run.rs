@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 
-use holdup_collect::{Options, record as collect};
+use holdup_collect::{Ended, Options, record as collect};
 
 use crate::answer::{self, Answer, Keep};
 use crate::arguments::{Holds, RunOptions};
@@ -17,29 +17,33 @@ pub(crate) const PRELOAD: &[u8] = include_bytes!(env!("HOLDUP_PRELOAD"));
 /// Records, and says what holds the program up.
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     let place = Place::of(options)?;
-    let status = collect(&options.command, &collect_options(options, &place.path), PRELOAD)?.status;
+    let ended = collect(&options.command, &collect_options(options, &place.path), PRELOAD)?;
     let told = Answer::of(&place.path, None, Keep::Names).and_then(|answer| {
         let look = answer::look(options.color, &std::io::stderr(), options.output.is_some());
         let mut text = answer.text(look);
         text.push_str(&place.sentence());
         answer::write(&text, options.output.as_deref(), std::io::stderr())
     });
-    if let Err(failure) = told {
-        // The program has run: its status stands, whatever became of the answer.
-        failure.tell();
-    }
-    Ok(exit_code(status))
+    complain(&ended, told);
+    Ok(exit_code(ended.status))
 }
 
 /// Only records.
 pub(crate) fn record(options: &RunOptions) -> Result<ExitCode, Failure> {
     let place = Place::of(options)?;
-    let status = collect(&options.command, &collect_options(options, &place.path), PRELOAD)?.status;
-    if let Err(failure) = answer::name(&place.path) {
-        failure.tell();
-    }
+    let ended = collect(&options.command, &collect_options(options, &place.path), PRELOAD)?;
+    complain(&ended, answer::name(&place.path));
     eprint!("{}", place.sentence());
-    Ok(exit_code(status))
+    Ok(exit_code(ended.status))
+}
+
+/// Says what went wrong once the program had run: its status stands, whatever became of the recording and the answer.
+/// One line: what kept the recording from being written explains why it cannot be read.
+fn complain(ended: &Ended, told: Result<(), Failure>) {
+    match &ended.trouble {
+        Some(trouble) => _ = Failure::input(trouble).tell(),
+        None => _ = told.map_err(|failure| failure.tell()),
+    }
 }
 
 fn collect_options(options: &RunOptions, output: &Path) -> Options {

@@ -16,7 +16,7 @@ use holdup_recording::format::FrameKind;
 use holdup_trace::shared::{HOLDS_ALL, NO_ARGUMENTS, Refusal};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::futex;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use crate::drain::Process;
@@ -40,10 +40,12 @@ pub struct Options {
 }
 
 /// How a recorded program ended.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Ended {
     /// Its status.
     pub status: ExitStatus,
+    /// What kept the recording from being written to its end, in a line; it holds what came before.
+    pub trouble: Option<String>,
 }
 
 /// Process files kept ready for processes that start.
@@ -81,6 +83,9 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
     } else {
         None
     };
+    // Where files may not grow (ulimit -f) this signal would end holdup; with it caught, the write fails. A handler,
+    // because that a signal is ignored would be passed on to the program.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let files = SessionFiles::create(flags, clock, ticks_per_second, user)
         .map_err(|error| CollectError::Session { error })?;
     let mut writer = Writer::create(&options.output).map_err(output)?;
@@ -124,8 +129,14 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
     recorder.run(&child);
     let status = child.join();
     let unseen = target.leave_alone.map(|(path, reason)| target::sentence(&path, reason));
-    recorder.end(&child, status, unseen);
-    Ok(Ended { status })
+    let trouble = recorder.end(&child, status, unseen).map(|error| {
+        format!(
+            "{}: the recording could not be written to its end ({error}); make room there, or choose another place \
+             with -o FILE",
+            options.output.display()
+        )
+    });
+    Ok(Ended { status, trouble })
 }
 
 /// Ends of the first process, awaited in a thread of its own.
@@ -229,8 +240,8 @@ struct Recorder {
     spares: Vec<MappedFile>,
     processes: Vec<Process>,
     adopted: u32,
-    /// The first error in writing the recording; nothing is written after it.
-    failure: Option<String>,
+    /// The first error in writing the recording; no events are written after it.
+    failure: Option<io::Error>,
     out_of_room: bool,
 }
 
@@ -243,7 +254,7 @@ impl Recorder {
         match write(&mut self.writer) {
             Ok(value) => Some(value),
             Err(error) => {
-                self.failure = Some(format!("the recording could not be written to its end ({error})"));
+                self.failure = Some(error);
                 None
             }
         }
@@ -349,8 +360,8 @@ impl Recorder {
         page.recorder_waits.store(0, Ordering::Relaxed);
     }
 
-    /// Writes what is left, and how it ended.
-    fn end(mut self, child: &Waiting, status: ExitStatus, unseen: Option<String>) {
+    /// Writes what is left, and how it ended. Gives what kept the recording from being whole.
+    fn end(mut self, child: &Waiting, status: ExitStatus, unseen: Option<String>) -> Option<io::Error> {
         let end = child.ended();
         self.adopt();
         self.files.page().closed.store(1, Ordering::Relaxed);
@@ -359,7 +370,10 @@ impl Recorder {
             self.keep(|writer| process.finish(writer, end, still_running));
         }
         self.sample();
-        let mut warnings: Vec<String> = self.failure.iter().cloned().collect();
+        let mut warnings: Vec<String> = Vec::new();
+        if let Some(error) = &self.failure {
+            warnings.push(format!("the recording could not be written to its end ({error})"));
+        }
         if self.out_of_room {
             warnings.push(
                 "there was no room for more memory shared with the program: events may be lost".to_owned(),
@@ -375,7 +389,9 @@ impl Recorder {
         all_unseen.extend(self.refusals());
         let facts =
             SessionEnd { end, code: status.code(), signal: status.signal(), unseen: all_unseen, warnings };
-        self.keep(|writer| writer.facts(FrameKind::SessionEnd, 0, &facts));
+        // Short enough to fit where a run of events did not.
+        let written = self.writer.facts(FrameKind::SessionEnd, 0, &facts);
+        self.failure.or(written.err())
     }
 
     fn refusals(&self) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! Appending frames.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -100,7 +100,11 @@ impl Writer {
         frame.extend((stored.len() as u32).to_le_bytes());
         frame.extend(format::checksum(&frame, stored).to_le_bytes());
         frame.extend(stored);
-        self.file.write_all(&frame)?;
+        self.file.write_all(&frame).inspect_err(|_| {
+            // What fitted of the frame is of no use, and what is shorter may fit in its place.
+            let _ =
+                self.file.set_len(self.written).and_then(|()| self.file.seek(SeekFrom::Start(self.written)));
+        })?;
         self.written += frame.len() as u64;
         Ok(())
     }
