@@ -65,6 +65,8 @@ pub(crate) struct Blame {
     pub(crate) excess: Nanos,
     /// Time of waking working threads while there were more threads able to run than cores.
     pub(crate) crowded_waking: Nanos,
+    /// Waits for threads that got a core late while there were more threads able to run than cores.
+    pub(crate) kept_waiting_late: Nanos,
 }
 
 /// What the pass found about one object.
@@ -132,6 +134,8 @@ struct Doing {
     /// The queues with waiters that point at it.
     held: Vec<usize>,
     stretch: Stretch,
+    /// `Pass::crowded_time` when it was released from its last wait.
+    crowded_when_released: Nanos,
 }
 
 /// A = ∫ absent / present dt (ns), apart by whether a thread waits for another's end meanwhile: if so, threads
@@ -166,6 +170,8 @@ struct Pass<'a> {
     waking: u32,
     /// Those of `waking` that are working threads.
     waking_workers: u32,
+    /// How long there have been more threads able to run than cores.
+    crowded_time: Nanos,
     places_taken: u32,
     /// Threads that wait for another's end.
     joining: u32,
@@ -304,6 +310,7 @@ impl<'a> Pass<'a> {
             active_sum: 0,
             waking: 0,
             waking_workers: 0,
+            crowded_time: Nanos::ZERO,
             places_taken: 0,
             joining: 0,
             absence: Absence::default(),
@@ -326,6 +333,7 @@ impl<'a> Pass<'a> {
                 on_path: vec![Nanos::ZERO; process.objects.len()],
                 excess: Nanos::ZERO,
                 crowded_waking: Nanos::ZERO,
+                kept_waiting_late: Nanos::ZERO,
             },
         };
         pass.set_absent();
@@ -363,6 +371,7 @@ impl<'a> Pass<'a> {
         if cores > 0 && excess > 0 {
             self.blame.excess += Nanos::new(u64::from(excess) * length.get());
             self.blame.crowded_waking += Nanos::new(u64::from(self.waking_workers) * length.get());
+            self.crowded_time += length;
         }
         self.advance_absence(length);
         self.advance_path(time);
@@ -406,9 +415,10 @@ impl<'a> Pass<'a> {
         self.advance(change.time);
         let (thread, index) = (change.thread, change.thread.index());
         self.charge_behind(thread);
-        match self.doing[index].queue.take() {
+        match self.doing[index].queue {
             Some(queue) => {
                 self.charge(queue);
+                self.doing[index].queue = None;
                 self.leave(queue, thread);
             }
             None => self.charge_own_share(thread),
@@ -445,6 +455,7 @@ impl<'a> Pass<'a> {
                 self.doing[index].stretch.active_since = Some(change.time);
             }
             State::Waking => {
+                self.doing[index].crowded_when_released = self.crowded_time;
                 self.waking += 1;
                 self.waking_workers += u32::from(taken);
             }
@@ -465,6 +476,8 @@ impl<'a> Pass<'a> {
                 self.doing[thread.index()].stretch.end_of_activity(self.now, segment);
             }
             State::Waking => {
+                let doing = &mut self.doing[thread.index()];
+                doing.stretch.end_of_waking(self.crowded_time - doing.crowded_when_released);
                 self.waking -= 1;
                 self.waking_workers -= u32::from(self.doing[thread.index()].takes_place);
             }
@@ -517,13 +530,14 @@ impl<'a> Pass<'a> {
     fn enter(&mut self, queue: usize, thread: ThreadId) {
         let takes_place = u32::from(self.doing[thread.index()].takes_place);
         let passes_on = u32::from(!self.doing[thread.index()].held.is_empty());
+        // First, so that a thread that waits for itself, as odd recordings may have it, is counted like the others.
+        self.doing[thread.index()].queue = Some(queue);
         self.repoint(queue, |queue| {
             queue.waiters.push(thread);
             queue.set.insert(thread);
             queue.working += takes_place;
             queue.passing_on += passes_on;
         });
-        self.doing[thread.index()].queue = Some(queue);
         if let Some(object) = self.queues[queue].object {
             let object = &mut self.blame.objects[object.index()];
             if object.waiters == 0 {

@@ -188,9 +188,9 @@ impl Losses {
         self.cores = WantOfCores {
             crowded,
             crowded_wake_up,
-            crowded_late,
+            crowded_late: crowded_late + most(blame.kept_waiting_late),
             delayed: self.cores.delayed - crowded,
-            delayed_late: late - crowded_late,
+            delayed_late: late - crowded_late + (blame.kept_waiting_late - most(blame.kept_waiting_late)),
         };
     }
 }

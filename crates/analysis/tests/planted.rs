@@ -476,6 +476,46 @@ fn more_threads_than_cores() {
     assert!((diagnosis.efficiency - 1.0).abs() < 1e-9, "both cores are busy");
 }
 
+/// Three threads on two cores, 10 ms of work each a round: the third begins when the first two are done, so that
+/// these wait for it at the barrier although all work the same.
+#[test]
+fn a_thread_that_gets_its_core_late_makes_the_others_wait() {
+    const ROUNDS: u64 = 4;
+    let end = Time::from_nanos(ROUNDS * 20 * MS);
+    let mut process = Process::new(Time::from_nanos(0), end);
+    let workers = [0; 3].map(|_| process.add_thread("crowd_worker", Time::from_nanos(0), None));
+    let barrier = process.add_object(ObjectKind::Barrier, 1);
+    process.objects[barrier.index()].parties = Some(3);
+    let mut meet = |thread: ThreadId, from: u64, to: u64| {
+        let outcome =
+            if to > ROUNDS * 20 { holdup_model::Outcome::Open } else { holdup_model::Outcome::Granted };
+        let to = (to * MS).min(end.nanos());
+        process.waits.push(holdup_model::Wait {
+            thread,
+            object: barrier,
+            outcome,
+            cpu_begin: None,
+            cpu_end: None,
+            ..join(from * MS, to)
+        });
+    };
+    for round in 0..=ROUNDS {
+        let start = round * 20;
+        meet(workers[0], start.saturating_sub(10), start);
+        meet(workers[1], start.saturating_sub(10), start);
+        meet(workers[2], start, start + 10);
+    }
+    let diagnosis = of(process, 2);
+    let finding = first(&diagnosis);
+    assert_eq!(
+        (finding.kind, finding.what.as_str()),
+        (FindingKind::Oversubscription, "3 threads share 2 cores")
+    );
+    // In each round the third thread is kept waiting for 10 ms, and then the two others wait 10 ms for it.
+    assert_eq!(finding.cost, ms(ROUNDS * (100 + 2 * 100) / 3));
+    assert_eq!(diagnosis.findings.len(), 1);
+}
+
 #[test]
 fn a_core_that_something_else_takes_is_not_oversubscription() {
     let diagnosis = of(crowd(4, 100 * MS, 25 * MS), 8);

@@ -32,7 +32,11 @@ pub(crate) fn run(recording: &Recording, warnings: &[Warning]) -> Run {
         }
         let from = (index == 0).then_some(recording.session.start);
         let until = (Some(index) == last_image).then_some(end);
-        let process = process(raw, &clock, from, until);
+        let mut process = process(raw, &clock, from, until);
+        if process.command.is_empty() && index == 0 {
+            // Its own record of it comes late, and not at all where the recording could not be written to its end.
+            process.command.clone_from(&recording.session.command);
+        }
         if let Some(facts) = &raw.end {
             perturbation += facts.events as f64 * facts.event_ticks;
         }

@@ -70,6 +70,8 @@ pub(super) struct Work {
     active: Nanos,
     /// Part of `active`: without a core.
     delay: Nanos,
+    /// Before it: released, and not yet running, while there were more threads able to run than cores.
+    kept_waiting: Nanos,
 }
 
 impl Work {
@@ -77,6 +79,7 @@ impl Work {
         self.threads += other.threads.max(1);
         self.active += other.active;
         self.delay += other.delay;
+        self.kept_waiting += other.kept_waiting;
     }
 }
 
@@ -98,6 +101,11 @@ impl Stretch {
             Some((_, sum)) => *sum += time,
             None => self.waited.push((object, time)),
         }
+    }
+
+    /// The thread runs, `crowded` later than it could have if there had been a core for each thread.
+    pub(super) fn end_of_waking(&mut self, crowded: Nanos) {
+        self.work.kept_waiting += crowded;
     }
 
     pub(super) fn end_of_activity(&mut self, now: Time, segment: &Segment) {
@@ -140,30 +148,45 @@ impl Pass<'_> {
                 continue;
             }
             let is_end = object.is_some_and(|object| self.roles[object.index()] == ObjectKind::ThreadEnd);
-            let delayed = match others {
+            let late = match others {
                 Some(others) => late_for_want_of_a_core(time, work, others),
                 None if is_end => late_for_want_of_a_core(time, work, Work::default()),
-                None => Nanos::ZERO,
+                None => Late::default(),
             };
-            if let (Some(object), true) = (object, delayed > Nanos::ZERO) {
-                *self.blame.delayed.entry((object, thread)).or_default() += delayed;
+            if let (Some(object), true) = (object, late.delayed > Nanos::ZERO) {
+                *self.blame.delayed.entry((object, thread)).or_default() += late.delayed;
             }
-            self.blame.charges.entry((object, Some(thread))).or_default().active += time - delayed;
+            self.blame.kept_waiting_late += late.kept_waiting;
+            let rest = time - late.delayed - late.kept_waiting;
+            self.blame.charges.entry((object, Some(thread))).or_default().active += rest;
         }
     }
 }
 
-/// The part of the waiting for a late thread that comes from its want of a core. At a barrier it is later than
-/// the others by what it worked more and by what it was delayed more, than they on the average; the wait is
-/// divided in the same ratio. Where others have ended there is nobody to compare with, and `others` is zero.
-fn late_for_want_of_a_core(wait: Nanos, last: Work, others: Work) -> Nanos {
+/// The part of the waiting for a late thread that comes from its want of a core.
+#[derive(Clone, Copy, Debug, Default)]
+struct Late {
+    /// Because it lost its core.
+    delayed: Nanos,
+    /// Because it got one late.
+    kept_waiting: Nanos,
+}
+
+/// At a barrier a thread is later than the others by what it worked more, by what it was delayed more and by what it
+/// began later, than they on the average; the wait is divided in the same ratio. Where others have ended there is
+/// nobody to compare with, and `others` is zero.
+fn late_for_want_of_a_core(wait: Nanos, last: Work, others: Work) -> Late {
     let threads = f64::from(others.threads.max(1));
-    let on_core = |work: Work| work.active.saturating_sub(work.delay).get() as f64;
-    let more_work = (on_core(last) - on_core(others) / threads).max(0.0);
-    let more_delay = (last.delay.get() as f64 - others.delay.get() as f64 / threads).max(0.0);
-    if more_delay == 0.0 {
-        return Nanos::ZERO;
+    let more = |own: Nanos, others: Nanos| (own.get() as f64 - others.get() as f64 / threads).max(0.0);
+    let on_core = |work: Work| work.active.saturating_sub(work.delay);
+    let more_work = more(on_core(last), on_core(others));
+    let more_delay = more(last.delay, others.delay);
+    let later = more(last.kept_waiting, others.kept_waiting);
+    let all = more_work + more_delay + later;
+    if all == 0.0 {
+        return Late::default();
     }
-    let share = more_delay / (more_work + more_delay);
-    Nanos::new((wait.get() as f64 * share) as u64).min(wait)
+    let part = |amount: f64| Nanos::new((wait.get() as f64 * (amount / all)) as u64);
+    let delayed = part(more_delay).min(wait);
+    Late { delayed, kept_waiting: part(later).min(wait - delayed) }
 }
