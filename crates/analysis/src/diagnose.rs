@@ -6,7 +6,7 @@ use crate::blame::blame;
 use crate::bottle::bottle_graph;
 use crate::chains::chains;
 use crate::criticality::criticality;
-use crate::findings::{Case, findings};
+use crate::findings::{BUSY_CORES, Case, findings, keep_what_can_be_won};
 use crate::holders::Holders;
 use crate::losses::losses;
 use crate::objects::object_costs;
@@ -58,19 +58,24 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         places: &places,
         path: &path,
     };
-    let (findings, cost_identity) = findings(&case);
+    let (mut findings, cost_identity) = findings(&case);
     let criticality = criticality(&timeline);
     let wall = timeline.wall();
     let active: Nanos = times.iter().map(|times| times.active).sum();
     let parallelism = active.share_of(wall);
     let on_cpu_parallelism = on_cpu(process).map(|cpu| cpu.share_of(wall));
+    let efficiency = efficiency(parallelism, on_cpu_parallelism, run.cores, working.at_once);
+    let is_full = run.cores > 0 && working.at_once >= run.cores && on_cpu_parallelism.is_some();
+    if is_full && efficiency >= BUSY_CORES {
+        keep_what_can_be_won(&mut findings, wall, efficiency);
+    }
     Diagnosis {
         process: index,
         wall,
         cores: run.cores,
         parallelism,
         on_cpu_parallelism,
-        efficiency: efficiency(parallelism, on_cpu_parallelism, run.cores, working.at_once),
+        efficiency,
         active_means: ACTIVE_MEANS,
         bottle: bottle_graph(&criticality, &times),
         criticality,

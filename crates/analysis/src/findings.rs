@@ -131,12 +131,12 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
     cores::candidates(case, &mut candidates);
     let identity = identity(case, &candidates);
     let wall = case.wall();
-    let mut findings: Vec<Finding> = candidates
+    let mut findings: Vec<Finding> = alike(case, candidates)
         .into_iter()
-        .filter_map(|candidate| {
-            let cost = case.working.cost(candidate.lost.get());
+        .filter_map(|group| {
+            let cost = case.working.cost(group.lost.get());
             (cost >= LEAST_COST && cost.share_of(wall) >= LEAST_SHARE)
-                .then(|| finding(candidate.kind, cost, (candidate.describe)(case)))
+                .then(|| finding(group.kind, cost, group.description))
         })
         .collect();
     findings.sort_by(|a, b| {
@@ -147,6 +147,60 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
         rank(a).cmp(&rank(b)).then_with(|| a.what.cmp(&b.what)).then_with(|| a.object.cmp(&b.object))
     });
     (findings, identity)
+}
+
+/// Causes of the same words: locks that were made at one place and are held at one, say.
+struct Group {
+    kind: FindingKind,
+    lost: Nanos,
+    description: Description,
+}
+
+/// A cause that cost less than this share of the wall time is not put into words, even together with others.
+const LEAST_SHARE_OF_A_PART: f64 = 1e-4;
+
+/// Puts candidates into words, and those of the same words together: they are told by the largest one.
+fn alike(case: &Case<'_>, mut candidates: Vec<Candidate<'_>>) -> Vec<Group> {
+    candidates.sort_by_key(|candidate| (Reverse(candidate.lost), candidate.kind));
+    let mut groups: Vec<Group> = Vec::new();
+    let mut by_words: BTreeMap<(FindingKind, String), (usize, u64)> = BTreeMap::new();
+    for candidate in candidates {
+        if case.working.cost(candidate.lost.get()).share_of(case.wall()) < LEAST_SHARE_OF_A_PART {
+            break;
+        }
+        let description = (candidate.describe)(case);
+        let (index, count) =
+            by_words.entry((candidate.kind, description.what.clone())).or_insert((groups.len(), 0));
+        *count += 1;
+        match groups.get_mut(*index) {
+            None => groups.push(Group { kind: candidate.kind, lost: candidate.lost, description }),
+            Some(group) => {
+                group.lost += candidate.lost;
+                let all = &mut group.description;
+                all.on_path = all.on_path.zip(description.on_path).map(|(a, b)| a + b);
+                all.threads.extend(description.threads);
+                all.threads.sort_unstable();
+                all.threads.dedup();
+            }
+        }
+    }
+    for (index, count) in by_words.into_values().filter(|(_, count)| *count > 1) {
+        let evidence = &mut groups[index].description.evidence;
+        evidence.push(format!("That is the largest of {count} like it, whose costs are added up."));
+    }
+    groups
+}
+
+/// Leaves out what cannot be won. Where the program's cores are as busy with its work as this share says, its threads
+/// wait because there is no core to run on: what a finding costs beyond the idle time of the cores is not to be had
+/// by mending it. More threads than cores are told in any case.
+pub(crate) const BUSY_CORES: f64 = 0.95;
+
+pub(crate) fn keep_what_can_be_won(findings: &mut Vec<Finding>, wall: Nanos, efficiency: f64) {
+    let idle = (1.0 - efficiency) + LEAST_SHARE;
+    findings.retain(|finding| {
+        finding.kind == FindingKind::Oversubscription || finding.cost.share_of(wall) <= idle
+    });
 }
 
 fn is_hardly_on_path(finding: &Finding) -> bool {

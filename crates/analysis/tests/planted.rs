@@ -562,3 +562,43 @@ fn who_is_late_at_a_barrier_for_want_of_a_core_has_not_too_much_work() {
     assert_eq!(finding.cost, ms(1500));
     assert_eq!(diagnosis.findings.len(), 1);
 }
+
+#[test]
+fn locks_of_one_kind_are_one_finding() {
+    let end = Time::from_nanos(100 * MS);
+    let mut process = Process::new(Time::from_nanos(0), end);
+    let main = process.add_thread("main", Time::from_nanos(0), None);
+    for address in 1..=3 {
+        let waiter = process.add_thread("waiter", Time::from_nanos(0), None);
+        let lock = process.add_object(ObjectKind::Mutex, address);
+        let wait = holdup_model::Wait { thread: waiter, object: lock, owner: Some(main), ..join(0, 60 * MS) };
+        process.waits.push(wait);
+    }
+    let diagnosis = of(process, 4);
+    let locks: Vec<&Finding> =
+        diagnosis.findings.iter().filter(|finding| finding.kind == FindingKind::Lock).collect();
+    assert_eq!(locks.len(), 1);
+    let costs: Nanos = diagnosis.objects.iter().map(|object| object.cost).sum();
+    assert_eq!((locks[0].cost, costs), (ms(450), ms(450)));
+    assert!(locks[0].evidence.iter().any(|sentence| sentence.contains("largest of 3 like it")));
+}
+
+/// Two threads keep both cores busy; a third waits for a signal from the first nearly all the time.
+#[test]
+fn what_cannot_be_won_on_busy_cores_is_no_finding() {
+    let mut process = crowd(2, 100 * MS, 100 * MS);
+    let waiter = process.add_thread("waiter", Time::from_nanos(0), None);
+    process.threads[waiter.index()].parent = Some(ThreadId::new(0));
+    process.threads[waiter.index()].cpu = Some(Nanos::new(2 * MS));
+    let condition = process.add_object(ObjectKind::Condition, 7);
+    process.waits.push(holdup_model::Wait { thread: waiter, object: condition, ..join(MS, 99 * MS) });
+    process.wakes.push(holdup_model::Wake {
+        thread: ThreadId::new(1),
+        time: Time::from_nanos(99 * MS),
+        object: condition,
+        site: None,
+        count: holdup_model::WakeCount::AtMost(1),
+    });
+    assert_eq!(of(process.clone(), 2).findings, []);
+    assert_eq!(first(&of(process, 3)).object, Some(condition), "on a third core there is something to win");
+}

@@ -13,6 +13,8 @@ pub(super) struct Way {
     /// name that PATH finds in both /bin and /usr/bin.
     joined: bool,
     output: PathBuf,
+    /// The holdup that wrote the output, if the program's own time is to be read from it.
+    reader: Option<PathBuf>,
 }
 
 /// A tool that others use for the question.
@@ -72,11 +74,14 @@ pub(super) fn installed(holdup: &Path, scratch: &Path) -> Vec<Way> {
         prefix: prefix.iter().map(|word| word.replace("{output}", &output.to_string_lossy())).collect(),
         joined,
         output: output.clone(),
+        reader: None,
     };
+    let reader = Some(holdup.to_owned());
     let holdup = holdup.to_string_lossy();
     let mut ways = vec![
         way("plain", &[], false),
-        way("holdup", &[holdup.as_ref(), "record", "-o", "{output}", "--"], false),
+        Way { reader, ..way("holdup", &[holdup.as_ref(), "record", "-o", "{output}", "--"], false) },
+        way("the whole command", &[holdup.as_ref(), "record", "-o", "{output}", "--"], false),
     ];
     for peer in PEERS {
         let way = way(peer.name, peer.prefix, peer.joined);
@@ -111,6 +116,19 @@ impl Way {
     /// Whether the last command left a result. One that did not has measured something else.
     pub(super) fn wrote_its_output(&self) -> bool {
         self.prefix.is_empty() || fs::metadata(&self.output).is_ok_and(|file| file.len() > 0)
+    }
+
+    /// How long the last program ran, in seconds, where its recorder tells: from its start to its end, without the
+    /// recorder's own start and the search for names. `None` for ways that do not tell.
+    pub(super) fn program_seconds(&self) -> Option<Result<f64, String>> {
+        let reader = self.reader.as_ref()?;
+        let told = Command::new(reader).arg("report").arg(&self.output).arg("--json").output();
+        Some(told.map_err(|error| error.to_string()).and_then(|told| {
+            let report: serde_json::Value =
+                serde_json::from_slice(&told.stdout).map_err(|error| error.to_string())?;
+            let wall = report["run"]["wall_ns"].as_f64().ok_or("the report has no run.wall_ns")?;
+            Ok(wall / 1e9)
+        }))
     }
 
     fn trial(&self) -> Result<(), String> {
