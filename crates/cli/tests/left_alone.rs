@@ -37,10 +37,12 @@ fn assert_left_alone(stage: &Stage, program: &Path, words: &str) {
     let said = unseen(&json);
     assert!(said.len() == 1 && said[0].contains(words) && said[0].contains("count"), "{said:?}");
     let shown = report(&stage.path("left_alone.holdup"), &[]);
-    let one_line = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ").replace(" warning ", " ");
+    let one_line =
+        |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ").replace(" warning ", " ");
     assert!(one_line(text(&shown.stdout)).contains(words), "{words:?} is not in {shown:?}");
 
-    let answered = run(Command::new(HOLDUP).arg("-o").arg(stage.path("again.holdup")).arg(program).arg("given"));
+    let answered =
+        run(Command::new(HOLDUP).arg("-o").arg(stage.path("again.holdup")).arg(program).arg("given"));
     assert_eq!((answered.status, &answered.stdout), (plain.status, &plain.stdout));
     assert!(one_line(text(&answered.stderr)).contains(words), "{words:?} is not in {answered:?}");
 }
@@ -125,7 +127,8 @@ fn programs_that_nobody_may_read() {
     let plain = run(&mut nobody.command(&[program.as_path()]));
     assert_eq!(plain.status, 5, "{plain:?}");
     let recording = nobody.home.join("unreadable.holdup");
-    let words: [&Path; 6] = [&nobody.holdup, "record".as_ref(), "-o".as_ref(), &recording, "--".as_ref(), &program];
+    let words: [&Path; 6] =
+        [&nobody.holdup, "record".as_ref(), "-o".as_ref(), &recording, "--".as_ref(), &program];
     let recorded = run(&mut nobody.command(&words));
     assert!(plain == recorded, "without holdup:\n{plain:?}\nunder holdup:\n{recorded:?}");
     let said = report_json(&recording);
@@ -162,11 +165,16 @@ impl Nobody {
 fn scripts_are_recorded_by_their_interpreters() {
     let stage = Stage::new();
     let program = stage.program("count", &[]);
-    let script = stage.write_executable("script", format!("#!/bin/sh\n{} \"$1\"\nexit 8\n", program.display()));
+    let script =
+        stage.write_executable("script", format!("#!/bin/sh\n{} \"$1\"\nexit 8\n", program.display()));
     let (plain, json) = compare(&stage, &script, &["given"]);
     assert_eq!(plain.status, 8);
     assert_eq!(unseen(&json), [""; 0]);
-    assert_eq!(json["process"]["command"][0], program.to_string_lossy().as_ref(), "the busiest is told about");
+    assert_eq!(
+        json["process"]["command"][0],
+        program.to_string_lossy().as_ref(),
+        "the busiest is told about"
+    );
     assert_eq!(json["process"]["threads"], 3);
 }
 

@@ -1,9 +1,10 @@
 //! Taking over what one process writes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use holdup_recording::Writer;
 use holdup_recording::facts::{ProcessEnd, ProcessStart};
@@ -15,6 +16,18 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::session::MappedFile;
 use crate::shared_objects;
 
+/// How much of a run can be lost where holdup is killed: what threads have in chunks that are not full is written
+/// this often.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A chunk of which a part is in the recording.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Begun {
+    thread: u32,
+    sequence: u32,
+    words: usize,
+}
+
 /// A process that writes, or has written, to a file of the session.
 pub(crate) struct Process {
     index: u32,
@@ -24,6 +37,8 @@ pub(crate) struct Process {
     handle: Option<OwnedFd>,
     shared: BTreeSet<u64>,
     drained: u64,
+    flushed: Option<Instant>,
+    begun: BTreeMap<u32, Begun>,
     words: Vec<u64>,
 }
 
@@ -47,7 +62,17 @@ impl Process {
         };
         writer.facts(FrameKind::ProcessStart, index, &start)?;
         let handle = Pid::from_raw(pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        Ok(Ok(Process { index, file, pid, handle, shared: BTreeSet::new(), drained: 0, words: Vec::new() }))
+        Ok(Ok(Process {
+            index,
+            file,
+            pid,
+            handle,
+            shared: BTreeSet::new(),
+            drained: 0,
+            flushed: None,
+            begun: BTreeMap::new(),
+            words: Vec::new(),
+        }))
     }
 
     /// Its kernel id.
@@ -84,6 +109,7 @@ impl Process {
             let Some(chunk) = parts.chunk(index) else { break };
             next = chunk.next.load(Ordering::Relaxed);
             self.write_chunk(index, writer)?;
+            self.begun.remove(&index);
             self.file.offer_chunk(index);
             count += 1;
         }
@@ -92,20 +118,49 @@ impl Process {
         Ok(count > 0)
     }
 
+    /// Writes what threads have in chunks that are not full, from time to time: the first chunk of a process, which
+    /// says what its code is called, may otherwise stay with it until its end.
+    pub(crate) fn flush(&mut self, writer: &mut Writer) -> io::Result<()> {
+        let parts = self.file.parts();
+        let header = parts.header();
+        // While a process measures what recording costs, it takes back what it has written.
+        let measures =
+            header.event_cost.load(Ordering::Acquire) == 0 && header.forked.load(Ordering::Relaxed) == 0;
+        if measures || self.flushed.is_some_and(|last| last.elapsed() < FLUSH_INTERVAL) {
+            return Ok(());
+        }
+        self.flushed = Some(Instant::now());
+        for index in 0..self.file.reserved_slots() {
+            let Some(slot) = parts.slot(index) else { break };
+            if slot.live.load(Ordering::Acquire) != 0
+                && let Some(chunk) = slot.chunk.load(Ordering::Acquire).checked_sub(1)
+            {
+                self.write_chunk(chunk, writer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what a chunk holds and what is not in the recording yet.
     fn write_chunk(&mut self, index: u32, writer: &mut Writer) -> io::Result<()> {
         let parts = self.file.parts();
         let Some(chunk) = parts.chunk(index) else { return Ok(()) };
         let thread = chunk.thread.load(Ordering::Relaxed);
+        let sequence = chunk.sequence.load(Ordering::Relaxed);
         let used = (chunk.used.load(Ordering::Acquire) as usize).min(CHUNK_WORDS);
-        if thread == NO_THREAD || used == 0 {
+        let before =
+            self.begun.get(&index).filter(|begun| (begun.thread, begun.sequence) == (thread, sequence));
+        let from = before.map_or(0, |begun| begun.words);
+        if thread == NO_THREAD || used <= from {
             return Ok(());
         }
         self.words.clear();
-        self.words.extend(chunk.words[..used].iter().map(|word| word.load(Ordering::Relaxed)));
+        self.words.extend(chunk.words[from..used].iter().map(|word| word.load(Ordering::Relaxed)));
+        self.begun.insert(index, Begun { thread, sequence, words: used });
         for object in shared_objects::find(self.pid, &self.words, &mut self.shared) {
             writer.facts(FrameKind::SharedObject, self.index, &object)?;
         }
-        writer.chunk(self.index, thread, chunk.sequence.load(Ordering::Relaxed), &self.words)
+        writer.chunk(self.index, thread, sequence, &self.words)
     }
 
     /// Reserves more where the process uses what there is. A file system that is full costs it events.

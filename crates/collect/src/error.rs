@@ -21,6 +21,16 @@ pub enum CollectError {
         /// A sentence's rest that starts with a verb.
         reason: &'static str,
     },
+    /// The program is a script whose interpreter cannot be executed.
+    #[error("{}: its interpreter {} {reason}", program.display(), interpreter.display())]
+    Interpreter {
+        /// The script.
+        program: PathBuf,
+        /// What its first line names.
+        interpreter: PathBuf,
+        /// A sentence's rest that starts with a verb.
+        reason: &'static str,
+    },
     /// The system refused to start it.
     #[error("{}: cannot be started ({error})", program.display())]
     Start {

@@ -54,7 +54,7 @@ const SPARES: u32 = 4;
 const IDLE: Duration = Duration::from_millis(20);
 /// How often the clock is compared.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
-/// How often it is looked whether processes other than the first have ended.
+/// How often it is looked whether processes other than the first have ended, and whether something is to be flushed.
 const REAP_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Runs `command` and records it with the injected library `content`. Names are not found yet: see
@@ -346,9 +346,12 @@ impl Recorder {
         let now = self.clock.ticks();
         let (gone, live) =
             std::mem::take(&mut self.processes).into_iter().partition::<Vec<_>, _>(Process::is_gone);
-        self.processes = live;
         for process in gone {
             self.keep(|writer| process.finish(writer, now, false));
+        }
+        for mut process in live {
+            self.keep(|writer| process.flush(writer));
+            self.processes.push(process);
         }
     }
 

@@ -64,7 +64,15 @@ fn look(path: &Path) -> Result<Target, CollectError> {
         };
         return match reason {
             Reason::NotFound | Reason::NotExecutable | Reason::NotAProgram | Reason::Damaged => {
-                Err(CollectError::NotExecutable { program: asked, reason: reason.sentence() })
+                let reason = reason.sentence();
+                if asked != path {
+                    return Err(CollectError::Interpreter {
+                        program: path.to_owned(),
+                        interpreter: asked,
+                        reason,
+                    });
+                }
+                Err(CollectError::NotExecutable { program: asked, reason })
             }
             _ => Ok(Target { path: path.to_owned(), leave_alone: Some((asked, reason)) }),
         };

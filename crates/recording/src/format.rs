@@ -24,7 +24,8 @@
 //!
 //! The content of most frames is JSON, as the types in [`crate::facts`] say. That of [`FrameKind::Chunk`] is the
 //! number of the thread (u32), the number of the chunk among those of its thread (u32), and words (u64) that hold
-//! [`holdup_trace::wire`] records. A reader skips frames whose kind it does not know. A change that an older reader
+//! [`holdup_trace::wire`] records. A chunk may come in several frames with the same two numbers; they follow each
+//! other. A reader skips frames whose kind it does not know. A change that an older reader
 //! would misread raises the version.
 //!
 //! Example: an empty file is the header alone, 32 bytes:
