@@ -12,7 +12,7 @@
 
 use core::ffi::CStr;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use holdup_trace::shared::{
     CHUNK_SIZE, CHUNKS, CHUNKS_OFFSET, HOLDS_ALL, MONOTONIC_CLOCK, NO_ARGUMENTS, PROCESS_MAGIC, ProcessFile,
@@ -204,13 +204,64 @@ fn refuse(session: &Session, why: Refusal) {
     ring();
 }
 
-/// Counts a program that was executed without the library.
-pub fn refused_program() {
-    let session = SESSION.load(Ordering::Relaxed);
-    if !session.is_null() {
-        // SAFETY: as in `ring`.
-        refuse(unsafe { &*session }, Refusal::Program);
+/// Counts a program that is executed without the library.
+pub fn leaves_out(why: Refusal) {
+    if let Some(session) = session() {
+        refuse(session, why);
     }
+}
+
+/// True in programs that were started under holdup, recorded or not.
+pub fn in_session() -> bool {
+    session().is_some()
+}
+
+/// The process is about to execute a program without the library, so that nothing more will be seen of it; or
+/// (false) that has failed.
+pub fn executes_unseen(executes: bool) {
+    // A child of `vfork` is in its parent's memory.
+    if recording() && file().header().pid.load(Ordering::Relaxed) == process_id() {
+        let header = file().header();
+        header.end.store(if executes { ticks() } else { 0 }, Ordering::Relaxed);
+        header.executed.store(u32::from(executes), Ordering::Release);
+    }
+}
+
+fn session() -> Option<&'static Session> {
+    let session = SESSION.load(Ordering::Relaxed);
+    // SAFETY: mapped for the rest of the process's life.
+    (!session.is_null()).then(|| unsafe { &*session })
+}
+
+/// The process id of a forked child that has done nothing yet that is recorded; 0 in others.
+static SILENT: AtomicU32 = AtomicU32::new(0);
+/// When this process was forked, in ticks; 0 if it was not, or not seen.
+static FORKED_AT: AtomicU64 = AtomicU64::new(0);
+
+fn process_id() -> u32 {
+    // SAFETY: the call only tells.
+    unsafe { system_call(number::GETPID, [0; 6]) as u32 }
+}
+
+/// Called in the child of a fork: it is counted until it does something.
+pub fn forked() {
+    if MEMBERSHIP.load(Ordering::Relaxed) == JOINED
+        && let Some(session) = session()
+    {
+        // A child of a silent child inherits the flag and is one more.
+        SILENT.store(process_id(), Ordering::Relaxed);
+        FORKED_AT.store(ticks(), Ordering::Relaxed);
+        session.silent_forks.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The child does something that is recorded, or executes another program. True if it was silent until now.
+pub fn speaks() -> bool {
+    let was_silent = SILENT.swap(0, Ordering::Relaxed) != 0;
+    if was_silent && let Some(session) = session() {
+        session.silent_forks.fetch_sub(1, Ordering::Relaxed);
+    }
+    was_silent
 }
 
 /// Joins the session in `directory`: called once, by the library's constructor, in a newly executed program.
@@ -274,6 +325,7 @@ pub fn rejoin() -> bool {
         system_call(number::MUNMAP, [old.0, lengths.0, 0, 0, 0, 0]);
         system_call(number::MUNMAP, [old.1, lengths.1, 0, 0, 0, 0]);
     }
+    speaks();
     stack::forget();
     modules::forget();
     MEMBERSHIP.store(JOINED, Ordering::Relaxed);
@@ -284,9 +336,22 @@ pub fn rejoin() -> bool {
     true
 }
 
-/// Says in the file that the process ends now.
+/// A forked child that has been silent for less than this (µs) is not worth a file at its end.
+const SHORT_LIFE_MICROS: u64 = 1000;
+
+/// Says in the file that the process ends now. A forked child that has only computed joins for this.
 pub fn end() {
-    if recording() {
+    if confined() {
+        return;
+    }
+    let own = process_id();
+    if SILENT.load(Ordering::Relaxed) == own
+        && ticks() - FORKED_AT.load(Ordering::Relaxed) >= ticks_of_micros(SHORT_LIFE_MICROS)
+    {
+        rejoin();
+    }
+    // A child of `vfork` that gives up is in its parent's memory.
+    if recording() && file().header().pid.load(Ordering::Relaxed) == own {
         if let Some(recorder) = crate::enter() {
             let now = ticks();
             recorder.write(&holdup_trace::wire::cpu(now, recorder.thread().cpu.read(now)));
@@ -428,7 +493,8 @@ fn take_file(forked: bool) -> bool {
     header.forked.store(u32::from(forked), Ordering::Relaxed);
     header.mapped_slots.store(slots, Ordering::Relaxed);
     header.mapped_chunks.store(chunks, Ordering::Relaxed);
-    header.start.store(ticks(), Ordering::Relaxed);
+    let forked_at = FORKED_AT.load(Ordering::Relaxed);
+    header.start.store(if forked && forked_at != 0 { forked_at } else { ticks() }, Ordering::Relaxed);
     BASE.store(base, Ordering::Relaxed);
     CHUNK_BASE.store(chunk_base, Ordering::Relaxed);
     MAPPED_SLOTS.store(slots, Ordering::Relaxed);

@@ -30,6 +30,21 @@ extern "C" fn finish() {
     life::end();
 }
 
+/// Interposes `_exit`, which runs no destructor.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _exit(status: i32) -> ! {
+    life::end();
+    real::_exit(status);
+    // The original does not return; where there is none, neither must this.
+    core::arch::asm!("ud2", options(noreturn))
+}
+
+/// Interposes `_Exit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _Exit(status: i32) -> ! {
+    _exit(status)
+}
+
 /// The value of an environment variable.
 pub(crate) unsafe fn variable<'a>(environment: Strings, name: &[u8]) -> Option<&'a CStr> {
     let mut at = environment;

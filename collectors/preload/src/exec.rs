@@ -5,7 +5,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use holdup_agent::arch::{number, system_call};
 use holdup_agent::life;
 use holdup_program::{Caller, Facts, FileBytes, SCRIPT_DEPTH, Verdict, classify};
-use holdup_trace::shared::SESSION_VARIABLE;
+use holdup_trace::shared::{Refusal, SESSION_VARIABLE};
 
 use crate::entry::variable;
 use crate::real;
@@ -205,25 +205,54 @@ unsafe fn write_list(to: *mut u8, list: &[u8]) -> bool {
     any
 }
 
+/// Executes a program that will not be seen.
+unsafe fn unseen(environment: Strings, execute: impl FnOnce(Strings) -> c_int) -> c_int {
+    life::executes_unseen(true);
+    let result = execute(environment);
+    life::executes_unseen(false);
+    result
+}
+
 /// Executes with `environment`, or without us where that must be. `target` opens the program.
 unsafe fn execute(
     environment: Strings,
     target: impl FnOnce() -> Option<File>,
     execute: impl FnOnce(Strings) -> c_int,
 ) -> c_int {
-    if environment.is_null() || life::confined() {
+    if environment.is_null() || life::confined() || !life::in_session() {
         return execute(environment);
     }
-    let Some(list) = variable(environment, PRELOAD) else { return execute(environment) };
-    let Some(entry) = own_entry(list.to_bytes()) else { return execute(environment) };
-    if is_reachable(entry) && !must_leave_alone(target()) {
-        return execute(environment);
+    let was_silent = life::speaks();
+    let own = variable(environment, PRELOAD).and_then(|list| own_entry(list.to_bytes()));
+    let result = match own {
+        None => {
+            life::leaves_out(Refusal::Environment);
+            unseen(environment, execute)
+        }
+        Some(entry) if is_reachable(entry) && !must_leave_alone(target()) => execute(environment),
+        Some(_) => {
+            life::leaves_out(Refusal::Program);
+            match Environment::without_us(environment) {
+                Some(made) => unseen(made.strings(), execute),
+                None => unseen(environment, execute),
+            }
+        }
+    };
+    if was_silent {
+        // The execution failed.
+        life::forked();
     }
-    life::refused_program();
-    match Environment::without_us(environment) {
-        Some(made) => execute(made.strings()),
-        None => execute(environment),
+    result
+}
+
+/// Interposes `fork`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fork() -> c_int {
+    let result = real::fork();
+    if result == 0 {
+        life::forked();
     }
+    result
 }
 
 /// Opens the program that a search in `PATH` finds.

@@ -169,6 +169,9 @@ originals! {
     thrd_sleep(length: Timespec, left: *mut c_void) -> c_int;
     call_once(once: *mut c_int, start: extern "C" fn());
 
+    fork() -> c_int;
+    _exit(status: c_int);
+
     prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int;
 
     execve(path: *const c_char, arguments: Strings, environment: Strings) -> c_int;

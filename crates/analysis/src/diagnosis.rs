@@ -296,8 +296,10 @@ pub enum FindingKind {
     Imbalance,
     /// One thread works while the others wait for it or do not exist.
     Serial,
-    /// Threads wait for a signal, a semaphore or a futex.
+    /// Threads wait for a signal or a futex.
     Condition,
+    /// Threads wait for a semaphore.
+    Semaphore,
     /// A stage of a pipeline is slower than its neighbours.
     Pipeline,
     /// A thread waits for another's end.
@@ -316,6 +318,8 @@ pub enum FindingKind {
     Sleep,
     /// Threads that start late.
     Startup,
+    /// Threads wait for each other, and always will.
+    Deadlock,
 }
 
 impl FindingKind {
@@ -327,6 +331,7 @@ impl FindingKind {
             FindingKind::Imbalance => "imbalance",
             FindingKind::Serial => "serial",
             FindingKind::Condition => "condition",
+            FindingKind::Semaphore => "semaphore",
             FindingKind::Pipeline => "pipeline",
             FindingKind::Join => "join",
             FindingKind::Spin => "spin",
@@ -336,6 +341,7 @@ impl FindingKind {
             FindingKind::Io => "io",
             FindingKind::Sleep => "sleep",
             FindingKind::Startup => "startup",
+            FindingKind::Deadlock => "deadlock",
         }
     }
 }

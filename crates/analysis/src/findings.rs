@@ -9,6 +9,7 @@
 //!   all others, because mending it alone gives no more than that time.
 
 mod cores;
+mod deadlock;
 mod lock;
 mod meeting;
 mod own;
@@ -146,6 +147,8 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
         };
         rank(a).cmp(&rank(b)).then_with(|| a.what.cmp(&b.what)).then_with(|| a.object.cmp(&b.object))
     });
+    // Nothing is as bad as what never ends.
+    findings.splice(0..0, deadlock::findings(case));
     (findings, identity)
 }
 
@@ -199,7 +202,8 @@ pub(crate) const BUSY_CORES: f64 = 0.95;
 pub(crate) fn keep_what_can_be_won(findings: &mut Vec<Finding>, wall: Nanos, efficiency: f64) {
     let idle = (1.0 - efficiency) + LEAST_SHARE;
     findings.retain(|finding| {
-        finding.kind == FindingKind::Oversubscription || finding.cost.share_of(wall) <= idle
+        matches!(finding.kind, FindingKind::Oversubscription | FindingKind::Deadlock)
+            || finding.cost.share_of(wall) <= idle
     });
 }
 

@@ -227,6 +227,7 @@ impl Process {
             use_ticks: sixteenth(header.use_cost.load(Ordering::Relaxed)),
             events,
             still_running,
+            executed: header.executed.load(Ordering::Acquire) != 0,
             confined: header.confined.load(Ordering::Relaxed) != 0,
         };
         writer.facts(FrameKind::ProcessEnd, self.index, &facts)

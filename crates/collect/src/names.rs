@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use holdup_recording::facts::{NamedFrame, NamedStack, Names};
 use holdup_recording::format::FrameKind;
 use holdup_recording::{RawProcess, Recording, Writer};
-use holdup_symbols::{Frame, Module, Options, StackCopy, Symbolizer, UnwindEnd};
+use holdup_symbols::{Files, Frame, Module, Options, StackCopy, Symbolizer, UnwindEnd};
 
 /// What the file name of the injected library starts with: its own frames are nobody's business.
 const OWN_LIBRARY: &str = "libholdup";
@@ -16,12 +16,13 @@ const OWN_LIBRARY: &str = "libholdup";
 /// the recording: into `recording` for now, and, with `Some`, into the file at that path for later readers. A file
 /// that cannot be written to stays as it is.
 pub fn name_all(recording: &mut Recording, file: Option<&Path>) {
+    let files = Files::default();
     let mut writer = file.and_then(|path| Writer::append(path).ok());
     for (index, process) in recording.processes.iter_mut().enumerate() {
         if process.names.is_some() || process.is_empty() {
             continue;
         }
-        let found = names(process);
+        let found = names(process, files.clone());
         if let Some(writer) = &mut writer {
             let _ = writer.facts(FrameKind::Names, index as u32, &found);
         }
@@ -29,7 +30,7 @@ pub fn name_all(recording: &mut Recording, file: Option<&Path>) {
     }
 }
 
-fn names(process: &RawProcess) -> Names {
+fn names(process: &RawProcess, files: Files) -> Names {
     let modules = process.modules().into_iter().map(|module| Module {
         path: PathBuf::from(OsStr::from_bytes(&module.path)),
         bias: module.bias,
@@ -37,7 +38,7 @@ fn names(process: &RawProcess) -> Names {
         end: module.end,
         build_id: (!module.build_id.is_empty()).then_some(module.build_id),
     });
-    let (mut symbolizer, warnings) = Symbolizer::new(modules.collect(), Options::default());
+    let (mut symbolizer, warnings) = Symbolizer::sharing(modules.collect(), Options::default(), files);
     let mut names = Names {
         warnings: warnings
             .iter()

@@ -404,10 +404,13 @@ impl Recorder {
                 "could not open the memory shared with holdup (another user, a chroot, no descriptor left)"
             }
             Refusal::Map => "could not map the memory shared with holdup",
-            Refusal::AddressSpace => "have so little address space (ulimit -v) that recording would be felt",
-            Refusal::Version => "had a library of another version of holdup",
+            Refusal::AddressSpace => "so little address space (ulimit -v) that recording would be felt",
+            Refusal::Version => "a library of another version of holdup",
+            Refusal::Environment => {
+                "executed without holdup's environment (env -i, a cleared environment), and so without its library"
+            }
             Refusal::Program => {
-                "are programs that holdup's library must not enter (static, 32-bit, set-user-id, sanitized), and ran without it"
+                "programs that holdup's library must not enter (static, 32-bit, set-user-id, sanitized) ran without it"
             }
         };
         let all = [
@@ -417,12 +420,20 @@ impl Recorder {
             Refusal::AddressSpace,
             Refusal::Version,
             Refusal::Program,
+            Refusal::Environment,
         ];
-        all.into_iter()
-            .filter_map(|why| {
-                let count = self.files.page().refused[why as usize].load(Ordering::Relaxed);
-                (count > 0).then(|| format!("{count} processes {}", sentence(why)))
-            })
-            .collect()
+        let page = self.files.page();
+        let told = |count: u32, what: &str| {
+            (count > 0)
+                .then(|| format!("{count} {} {what}", if count == 1 { "process:" } else { "processes:" }))
+        };
+        let mut unseen: Vec<String> = all
+            .into_iter()
+            .filter_map(|why| told(page.refused[why as usize].load(Ordering::Relaxed), sentence(why)))
+            .collect();
+        let silent = page.silent_forks.load(Ordering::Relaxed);
+        unseen
+            .extend(told(silent, "forked, and never waited or blocked, so there is nothing to tell of them"));
+        unseen
     }
 }

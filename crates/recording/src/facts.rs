@@ -62,6 +62,8 @@ pub struct ProcessEnd {
     pub events: u64,
     /// True if the process still ran when the recording ended.
     pub still_running: bool,
+    /// True if it executed a program that was not recorded, at `end`.
+    pub executed: bool,
     /// True if the program confined itself by seccomp, after which its CPU time is not known.
     pub confined: bool,
 }

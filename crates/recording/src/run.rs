@@ -31,7 +31,8 @@ pub(crate) fn run(recording: &Recording, warnings: &[Warning]) -> Run {
             continue;
         }
         let from = (index == 0).then_some(recording.session.start);
-        let until = (Some(index) == last_image).then_some(end);
+        let is_cut = raw.end.as_ref().is_some_and(|facts| facts.executed);
+        let until = (Some(index) == last_image && !is_cut).then_some(end);
         let mut process = process(raw, &clock, from, until);
         if process.command.is_empty() && index == 0 {
             // Its own record of it comes late, and not at all where the recording could not be written to its end.

@@ -72,7 +72,11 @@ impl Ink {
             Ink::Nobody => color(AnsiColor::BrightBlack),
             Ink::Warning => color(AnsiColor::Yellow).bold(),
             Ink::Kind(kind) => match kind {
-                FindingKind::Lock | FindingKind::Condition | FindingKind::Pipeline => color(AnsiColor::Red),
+                FindingKind::Lock
+                | FindingKind::Condition
+                | FindingKind::Semaphore
+                | FindingKind::Pipeline
+                | FindingKind::Deadlock => color(AnsiColor::Red),
                 FindingKind::Barrier | FindingKind::Imbalance | FindingKind::Join => color(AnsiColor::Yellow),
                 FindingKind::Spin => color(AnsiColor::Magenta),
                 FindingKind::Oversubscription | FindingKind::Delayed | FindingKind::WakeUp => {

@@ -52,6 +52,7 @@ pub use demangle::{MAX_NAME_BYTES, demangle};
 pub use error::Warning;
 pub use image::MissingNames;
 pub use module::Module;
+pub use modules::Files;
 pub use search::Options;
 pub use symbolizer::{DataSymbol, Frame, Symbolizer};
 pub use unwind::{MAX_FRAMES, StackCopy, UnwindEnd, Unwound};

@@ -1,7 +1,10 @@
 //! The modules of a process with their opened files, and which of them an address belongs to.
 
-use std::collections::BTreeSet;
+use std::cell::{Ref, RefCell, RefMut};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::PathBuf;
+use std::rc::Rc;
 
 use crate::elf::Elf;
 use crate::error::Warning;
@@ -14,17 +17,37 @@ pub(crate) struct Loaded {
     pub(crate) module: Module,
     /// Nothing if the file may not be used: it is gone, unreadable, or not the one that was mapped.
     pub(crate) elf: Option<Elf>,
-    image: Option<Image>,
+    image: Option<Rc<RefCell<Image>>>,
+}
+
+/// A file by its path and build id.
+type Key = (PathBuf, Option<Vec<u8>>);
+
+/// What was parsed from files, for all the process images that have them mapped: a recording of many processes
+/// parses the C library once.
+#[derive(Clone, Default)]
+pub struct Files {
+    images: Rc<RefCell<BTreeMap<Key, Rc<RefCell<Image>>>>>,
+}
+
+impl Files {
+    fn image(&self, module: &Module, elf: &Elf, options: &Options) -> Rc<RefCell<Image>> {
+        let key = (module.path.clone(), module.build_id.clone());
+        let mut images = self.images.borrow_mut();
+        let open = || Rc::new(RefCell::new(Image::open(module, elf, options)));
+        Rc::clone(images.entry(key).or_insert_with(open))
+    }
 }
 
 /// All modules of a process, sorted by address.
 pub(crate) struct Modules {
     loaded: Vec<Loaded>,
     options: Options,
+    files: Files,
 }
 
 impl Modules {
-    pub(crate) fn open(mut modules: Vec<Module>, options: Options) -> (Self, Vec<Warning>) {
+    pub(crate) fn open(mut modules: Vec<Module>, options: Options, files: Files) -> (Self, Vec<Warning>) {
         modules.sort_by_key(|module| (module.start, module.end));
         let mut warnings = Vec::new();
         let mut warned = BTreeSet::new();
@@ -43,7 +66,7 @@ impl Modules {
                 Loaded { module, elf, image: None }
             })
             .collect();
-        (Self { loaded, options }, warnings)
+        (Self { loaded, options, files }, warnings)
     }
 
     pub(crate) fn index_of(&self, address: u64) -> Option<usize> {
@@ -61,16 +84,17 @@ impl Modules {
     }
 
     /// What the files of this module tell. Opened and parsed at the first call; nothing if they may not be used.
-    pub(crate) fn image(&mut self, index: usize) -> Option<&mut Image> {
+    pub(crate) fn image(&mut self, index: usize) -> Option<RefMut<'_, Image>> {
         let loaded = &mut self.loaded[index];
         let elf = loaded.elf.as_ref()?;
-        Some(loaded.image.get_or_insert_with(|| Image::open(&loaded.module, elf, &self.options)))
+        let open = || self.files.image(&loaded.module, elf, &self.options);
+        Some(loaded.image.get_or_insert_with(open).borrow_mut())
     }
 }
 
 impl Loaded {
-    pub(crate) fn opened_image(&self) -> Option<&Image> {
-        self.image.as_ref()
+    pub(crate) fn opened_image(&self) -> Option<Ref<'_, Image>> {
+        self.image.as_ref().map(|image| image.borrow())
     }
 }
 

@@ -1,5 +1,6 @@
 //! One process image: its modules, and the answers about its addresses.
 
+use std::cell::Ref;
 use std::collections::BTreeMap;
 
 use crate::demangle::shortened;
@@ -7,7 +8,7 @@ use crate::dwarf::Place;
 use crate::error::Warning;
 use crate::image::{Image, MissingNames};
 use crate::module::Module;
-use crate::modules::Modules;
+use crate::modules::{Files, Modules};
 use crate::search::Options;
 use crate::unwind::{StackCopy, Unwinder, Unwound};
 
@@ -61,7 +62,13 @@ pub struct Symbolizer {
 impl Symbolizer {
     /// Opens the modules' files and compares build ids. What it warns of has no names; nothing else is affected.
     pub fn new(modules: Vec<Module>, options: Options) -> (Self, Vec<Warning>) {
-        let (modules, warnings) = Modules::open(modules, options);
+        Symbolizer::sharing(modules, options, Files::default())
+    }
+
+    /// The same, with what was parsed for other process images: a file that was mapped into several of them is parsed
+    /// once.
+    pub fn sharing(modules: Vec<Module>, options: Options, files: Files) -> (Self, Vec<Warning>) {
+        let (modules, warnings) = Modules::open(modules, options, files);
         (Self { modules, unwinder: Unwinder::new(), frames: BTreeMap::new() }, warnings)
     }
 
@@ -92,7 +99,7 @@ impl Symbolizer {
         let index = self.modules.index_of(address)?;
         let module = &self.modules.at(index).module;
         let (stated, module) = (module.stated(address), module.file_name());
-        let image = self.modules.image(index)?;
+        let mut image = self.modules.image(index)?;
         let symbol = image.symbols.data_at(stated)?;
         let offset = stated - symbol.address;
         let described = image
@@ -112,7 +119,7 @@ impl Symbolizer {
 
     /// The modules that were asked about so far and gave no more than exported names.
     pub fn missing_names(&self) -> Vec<MissingNames> {
-        let lacking = |image: &Image| image.lacks_names();
+        let lacking = |image: Ref<'_, Image>| image.lacks_names();
         self.modules
             .iter()
             .filter(|loaded| loaded.opened_image().is_some_and(lacking))

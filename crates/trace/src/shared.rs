@@ -77,10 +77,12 @@ pub enum Refusal {
     Version = 4,
     /// An executed program is one that the library must not enter.
     Program = 5,
+    /// A program was executed with an environment that does not name the library.
+    Environment = 6,
 }
 
 /// How many [`Refusal`]s there are.
-pub const REFUSALS: usize = 6;
+pub const REFUSALS: usize = 7;
 
 /// The first page of a session.
 #[repr(C)]
@@ -103,6 +105,8 @@ pub struct Session {
     pub closed: AtomicU32,
     /// Ticks of the clock in 20 µs: shorter blocking calls are not recorded.
     pub short_call_ticks: AtomicU32,
+    /// How many forked children have done nothing yet that is recorded, and not executed another program.
+    pub silent_forks: AtomicU32,
     /// How often each [`Refusal`] happened.
     pub refused: [AtomicU32; REFUSALS],
     /// The processor time in ns and the ticks that correspond, for conversion inside the program: ticks per µs.
@@ -138,6 +142,8 @@ pub struct Header {
     pub start: AtomicU64,
     /// When it ended, in ticks; 0 if that was not seen.
     pub end: AtomicU64,
+    /// 1 once the process has executed a program without the library, at `end`.
+    pub executed: AtomicU32,
     /// 1 if the process is a fork that did not execute another program.
     pub forked: AtomicU32,
     /// The number of the next thread.

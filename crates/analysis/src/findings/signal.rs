@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_model::{Nanos, ObjectId, SiteId, State, ThreadId, Time};
+use holdup_model::{Nanos, ObjectId, ObjectKind, SiteId, State, ThreadId, Time};
 
 use super::{Candidate, Case, Description, Stage, main_ones, most_first};
 use crate::FindingKind;
@@ -61,9 +61,13 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
                 let kind = if is_flow(case, &group) { FindingKind::Pipeline } else { FindingKind::Condition };
                 Candidate::new(kind, lost, move |case| describe_stage(case, kind, &group))
             }
-            Cause::Object(object) => Candidate::new(FindingKind::Condition, lost, move |case| {
-                describe_object(case, object, &group)
-            }),
+            Cause::Object(object) => {
+                let kind = match case.roles[object.index()] {
+                    ObjectKind::Semaphore => FindingKind::Semaphore,
+                    _ => FindingKind::Condition,
+                };
+                Candidate::new(kind, lost, move |case| describe_object(case, object, &group))
+            }
         });
     }
 }
