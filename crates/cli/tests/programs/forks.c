@@ -1,4 +1,4 @@
-// Three children by fork, one after the other, of which the last makes threads that share a lock and work longest.
+// Three children by fork, one after the other: two only compute, the last makes threads that share a lock and work longest.
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ int main(void)
         if (child == 0) {
             pthread_t threads[2];
             if (c < 2) {
-                work((void *)(intptr_t)(c + 1));
+                work((void *)(intptr_t)(100 * (c + 1)));
                 _exit(0);
             }
             for (int t = 0; t < 2; t++)
