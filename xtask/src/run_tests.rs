@@ -27,7 +27,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
         return Ok(ExitCode::from(MISSING));
     }
     let steps: [(&str, &[&str]); 2] =
-        [("build", &["build", "--workspace"]), ("test", &["test", "--workspace"])];
+        [("build", &["build", "--workspace"]), ("test", &["test", "--workspace", "--no-fail-fast"])];
     for (name, arguments) in steps {
         let mut command = workspace.cargo();
         command.args(arguments);

@@ -371,7 +371,7 @@ fn a_pool_that_is_too_small() {
     assert_eq!(diagnosis.working_threads.len(), 8);
     assert_eq!(
         (finding.kind, finding.object, finding.place),
-        (FindingKind::Condition, Some(slots), Some(take))
+        (FindingKind::Semaphore, Some(slots), Some(take))
     );
     assert!(finding.cost > ms(2300) && finding.cost < ms(2500), "{}", finding.cost);
 }
@@ -601,4 +601,32 @@ fn what_cannot_be_won_on_busy_cores_is_no_finding() {
     });
     assert_eq!(of(process.clone(), 2).findings, []);
     assert_eq!(first(&of(process, 3)).object, Some(condition), "on a third core there is something to win");
+}
+
+#[test]
+fn threads_that_wait_for_each_other_for_ever() {
+    let end = Time::from_nanos(100 * MS);
+    let mut process = Process::new(Time::from_nanos(0), end);
+    let first = process.add_thread("forwards", Time::from_nanos(0), None);
+    let second = process.add_thread("backwards", Time::from_nanos(0), None);
+    let locks = [1, 2].map(|address| process.add_object(ObjectKind::Mutex, address));
+    for (thread, begin, lock, owner) in [(first, 30, locks[1], second), (second, 40, locks[0], first)] {
+        process.waits.push(holdup_model::Wait {
+            thread,
+            object: lock,
+            owner: Some(owner),
+            outcome: holdup_model::Outcome::Open,
+            ..join(begin * MS, 100 * MS)
+        });
+    }
+    let diagnosis = of(process, 2);
+    let found = first_finding_of(&diagnosis, FindingKind::Deadlock);
+    assert_eq!((found.threads.as_slice(), found.cost), ([first, second].as_slice(), ms(600)));
+    assert_eq!(diagnosis.findings.iter().filter(|finding| finding.kind == FindingKind::Deadlock).count(), 1);
+}
+
+fn first_finding_of(diagnosis: &Diagnosis, kind: FindingKind) -> &Finding {
+    let found = first(diagnosis);
+    assert_eq!(found.kind, kind);
+    found
 }

@@ -9,14 +9,17 @@ use crate::{Finding, FindingKind};
 
 /// Circles of threads each of which waits, to the end, for a lock that the next one owns.
 pub(super) fn findings(case: &Case<'_>) -> Vec<Finding> {
-    let last: BTreeMap<ThreadId, &Wait> = case
-        .process
-        .waits
-        .iter()
-        .filter(|wait| wait.outcome == Outcome::Open && case.roles[wait.object.index()].is_lock())
-        .filter(|wait| wait.end >= case.timeline.row(wait.thread).end)
-        .map(|wait| (wait.thread, wait))
-        .collect();
+    let order = |wait: &Wait| (wait.begin, wait.object, wait.owner, wait.site);
+    let mut last: BTreeMap<ThreadId, &Wait> = BTreeMap::new();
+    for wait in &case.process.waits {
+        let is_open = wait.outcome == Outcome::Open && wait.end >= case.timeline.row(wait.thread).end;
+        if is_open && case.roles[wait.object.index()].is_lock() {
+            let known = last.entry(wait.thread).or_insert(wait);
+            if order(wait) > order(known) {
+                *known = wait;
+            }
+        }
+    }
     let mut circles: Vec<Vec<&Wait>> = Vec::new();
     for &start in last.keys() {
         let circle = circle(&last, start);
@@ -62,10 +65,16 @@ fn finding(case: &Case<'_>, circle: &[&Wait]) -> Option<Finding> {
         threads: circle.iter().map(|wait| wait.thread).collect(),
         place: first.site,
         what: format!("deadlock: {}", steps.join(", ")),
-        evidence: vec![format!(
-            "Each of them owns what the one before it waits for; nothing has moved there for {cost}, until the recording ended."
-        )],
-        hint: "Take these locks in the same order everywhere.".to_owned(),
+        evidence: vec![match circle {
+            [_] => format!("It owns that lock itself, and has waited for {cost}, until the recording ended."),
+            _ => format!(
+                "Each of them owns what the one before it waits for; nothing has moved there for {cost}, until the recording ended."
+            ),
+        }],
+        hint: match circle {
+            [_] => "Do not lock again what is locked already, or use a recursive lock.".to_owned(),
+            _ => "Take these locks in the same order everywhere.".to_owned(),
+        },
         cost,
         on_path: None,
         gain: None,
