@@ -3,15 +3,14 @@
 
 use core::sync::atomic::Ordering;
 
-use holdup_trace::shared::{LOCAL_USES, LocalUse, Slot, USES};
-use holdup_trace::wire::{self, ObjectCode};
+use holdup_trace::shared::{LOCAL_KIND_SHIFT, LOCAL_USES, LocalUse, SHARED_KIND_SHIFT, Slot, USES};
+use holdup_trace::wire::ObjectCode;
 
 use crate::arch;
 use crate::life;
 use crate::{Recorder, enter};
 
-const FAILED_BITS: u32 = 28;
-const FAILED_MASK: u32 = (1 << FAILED_BITS) - 1;
+const FAILED_MASK: u32 = (1 << LOCAL_KIND_SHIFT) - 1;
 /// Entries of the process's table that are tried before a use is counted as lost.
 const PROBES: usize = 16;
 
@@ -73,7 +72,7 @@ fn reset(entry: &LocalUse, object: u64, kind: ObjectCode) {
     entry.acquisitions.store(0, Ordering::Relaxed);
     entry.timed_ticks.store(0, Ordering::Relaxed);
     entry.timed_holds.store(0, Ordering::Relaxed);
-    entry.failed_and_kind.store((kind as u32) << FAILED_BITS, Ordering::Relaxed);
+    entry.failed_and_kind.store((kind as u32) << LOCAL_KIND_SHIFT, Ordering::Relaxed);
     entry.object.store(object, Ordering::Relaxed);
 }
 
@@ -89,7 +88,7 @@ fn overflow(from: &LocalUse) {
     let file = life::file();
     let object = from.object.load(Ordering::Relaxed);
     let first = (hash(object) >> (64 - USES.ilog2())) as usize;
-    let kind = u64::from(from.failed_and_kind.load(Ordering::Relaxed) >> FAILED_BITS);
+    let kind = u64::from(from.failed_and_kind.load(Ordering::Relaxed) >> LOCAL_KIND_SHIFT);
     for probe in 0..PROBES {
         let to = &file.uses()[(first + probe) % USES];
         let seen = to.object.load(Ordering::Relaxed);
@@ -97,7 +96,7 @@ fn overflow(from: &LocalUse) {
             || seen == 0
                 && match to.object.compare_exchange(0, object, Ordering::Relaxed, Ordering::Relaxed) {
                     Ok(_) => {
-                        to.failed_and_kind.fetch_or(kind << 60, Ordering::Relaxed);
+                        to.failed_and_kind.fetch_or(kind << SHARED_KIND_SHIFT, Ordering::Relaxed);
                         true
                     }
                     Err(now) => now == object,
@@ -117,29 +116,11 @@ fn overflow(from: &LocalUse) {
 /// Writes the thread's counts as records and empties its table.
 pub fn flush(recorder: &Recorder) {
     for entry in &recorder.slot().uses {
-        if let Some(words) = record(entry) {
+        if let Some(words) = entry.record() {
             recorder.write(&words);
             reset(entry, 0, ObjectCode::Mutex);
         }
     }
-}
-
-/// The record of one entry; `None` if it is empty.
-fn record(entry: &LocalUse) -> Option<[u64; 6]> {
-    let object = entry.object.load(Ordering::Relaxed);
-    let packed = entry.failed_and_kind.load(Ordering::Relaxed);
-    let kind = ObjectCode::from_code((packed >> FAILED_BITS) as u8)?;
-    (object != 0).then(|| {
-        wire::lock_use(
-            object,
-            kind,
-            false,
-            entry.acquisitions.load(Ordering::Relaxed),
-            u64::from(packed & FAILED_MASK),
-            u64::from(entry.timed_holds.load(Ordering::Relaxed)),
-            entry.timed_ticks.load(Ordering::Relaxed),
-        )
-    })
 }
 
 /// Measures what counting and recording cost in this process, and puts it into its file.

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use holdup_trace::shared::HOLDS_ALL;
-use holdup_trace::wire::{self, CallCode, NO_STACK, ObjectCode, OutcomeCode, UNKNOWN, WaitRecord};
+use holdup_trace::wire::{self, CallCode, NO_STACK, ObjectCode, OutcomeCode, WaitRecord};
 
 use crate::thread::{TIMED_HOLDS, TimedHold};
 use crate::{Recorder, enter, hot, life, stack, thread, uses};
@@ -90,9 +90,14 @@ pub fn end(pending: Option<Pending>, outcome: OutcomeCode) {
 
 /// The call did not wait after all: it was refused, or what it waited for had already happened.
 pub fn cancel(pending: Option<Pending>) {
-    if pending.is_some()
-        && let Some(recorder) = enter()
-    {
+    if pending.is_some() {
+        works_instead();
+    }
+}
+
+/// The thread does not wait: it has turned out that it is the one to do the work.
+pub fn works_instead() {
+    if let Some(recorder) = life::recording().then(enter).flatten() {
         recorder.slot().wait_kind.store(0, Ordering::Release);
     }
 }
@@ -100,22 +105,10 @@ pub fn cancel(pending: Option<Pending>) {
 /// Ends a wait that never returned: its thread was cancelled in it, or jumped out of it.
 pub fn close_stale(recorder: &Recorder) {
     let slot = recorder.slot();
-    let Some(code) = slot.wait_kind.swap(0, Ordering::Relaxed).checked_sub(1) else { return };
-    let Some(kind) = ObjectCode::from_code(code as u8) else { return };
-    recorder.write(&wire::wait(&WaitRecord {
-        begin: slot.wait_begin.load(Ordering::Relaxed),
-        end: life::ticks(),
-        object: slot.wait_object.load(Ordering::Relaxed),
-        kind,
-        shared_mode: slot.wait_shared.load(Ordering::Relaxed) != 0,
-        process_shared: false,
-        outcome: OutcomeCode::Open,
-        owner_tid: slot.wait_owner.load(Ordering::Relaxed),
-        stack: slot.wait_stack.load(Ordering::Relaxed),
-        mutex: slot.wait_mutex.load(Ordering::Relaxed),
-        cpu_begin: slot.wait_cpu.load(Ordering::Relaxed),
-        cpu_end: UNKNOWN,
-    }));
+    if let Some(wait) = slot.open_wait(life::ticks()) {
+        slot.wait_kind.store(0, Ordering::Relaxed);
+        recorder.write(&wire::wait(&wait));
+    }
 }
 
 /// A lock was acquired by the call that returns to `caller`. The fast path of every lock: a count, and a look

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use holdup_recording::Writer;
 use holdup_recording::facts::{ProcessEnd, ProcessStart};
 use holdup_recording::format::FrameKind;
-use holdup_trace::shared::{CHUNK_WORDS, CHUNKS, ProcessState, Slot, take_all};
-use holdup_trace::wire::{self, NO_THREAD, ObjectCode, OutcomeCode, UNKNOWN, WaitRecord};
+use holdup_trace::shared::{CHUNK_WORDS, CHUNKS, LocalUse, ProcessState, SharedUse, Slot, take_all};
+use holdup_trace::wire::{self, NO_THREAD};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::session::MappedFile;
@@ -236,62 +236,12 @@ impl Process {
 
 /// What a thread that has not ended has still in its slot: its counts, and the wait that it is in.
 fn unfinished(slot: &Slot, now: u64) -> Vec<u64> {
-    let mut words = Vec::new();
-    for entry in &slot.uses {
-        let object = entry.object.load(Ordering::Relaxed);
-        let packed = entry.failed_and_kind.load(Ordering::Relaxed);
-        let Some(kind) = ObjectCode::from_code((packed >> 28) as u8) else { continue };
-        if object != 0 {
-            words.extend(wire::lock_use(
-                object,
-                kind,
-                false,
-                entry.acquisitions.load(Ordering::Relaxed),
-                u64::from(packed & ((1 << 28) - 1)),
-                u64::from(entry.timed_holds.load(Ordering::Relaxed)),
-                entry.timed_ticks.load(Ordering::Relaxed),
-            ));
-        }
-    }
-    let waits_for = slot.wait_kind.load(Ordering::Acquire).checked_sub(1);
-    if let Some(kind) = waits_for.and_then(|code| ObjectCode::from_code(code as u8)) {
-        let begin = slot.wait_begin.load(Ordering::Relaxed);
-        words.extend(wire::wait(&WaitRecord {
-            begin,
-            end: now.max(begin),
-            object: slot.wait_object.load(Ordering::Relaxed),
-            kind,
-            shared_mode: slot.wait_shared.load(Ordering::Relaxed) != 0,
-            process_shared: false,
-            outcome: OutcomeCode::Open,
-            owner_tid: slot.wait_owner.load(Ordering::Relaxed),
-            stack: slot.wait_stack.load(Ordering::Relaxed),
-            mutex: slot.wait_mutex.load(Ordering::Relaxed),
-            cpu_begin: slot.wait_cpu.load(Ordering::Relaxed),
-            cpu_end: UNKNOWN,
-        }));
-    }
+    let mut words: Vec<u64> = slot.uses.iter().filter_map(LocalUse::record).flatten().collect();
+    words.extend(slot.open_wait(now).iter().flat_map(wire::wait));
     words
 }
 
 /// The process's table of uses, as records of all threads together.
 fn overflowed_uses(file: &MappedFile) -> Vec<u64> {
-    let mut words = Vec::new();
-    for entry in file.parts().uses() {
-        let object = entry.object.load(Ordering::Relaxed);
-        let packed = entry.failed_and_kind.load(Ordering::Relaxed);
-        let Some(kind) = ObjectCode::from_code((packed >> 60) as u8) else { continue };
-        if object != 0 {
-            words.extend(wire::lock_use(
-                object,
-                kind,
-                true,
-                entry.acquisitions.load(Ordering::Relaxed),
-                packed & ((1 << 60) - 1),
-                entry.timed_holds.load(Ordering::Relaxed),
-                entry.timed_ticks.load(Ordering::Relaxed),
-            ));
-        }
-    }
-    words
+    file.parts().uses().iter().filter_map(SharedUse::record).flatten().collect()
 }

@@ -57,6 +57,16 @@ pub(crate) fn run(recording: &Recording, warnings: &[Warning]) -> Run {
             .filter_map(|raw| raw.names.as_ref())
             .flat_map(|names| names.warnings.clone()),
     );
+    let running = |raw: &&RawProcess| raw.end.as_ref().is_some_and(|end| end.still_running);
+    match recording.processes.iter().filter(running).count() {
+        0 => {}
+        1 => all.push(
+            "a process still ran when the first one had ended: the rest of it is not recorded".to_owned(),
+        ),
+        count => all.push(format!(
+            "{count} processes still ran when the first one had ended: the rest of them is not recorded"
+        )),
+    }
     Run {
         recorded_by: recording.session.holdup.clone(),
         command: recording.session.command.clone(),

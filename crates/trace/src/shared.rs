@@ -22,6 +22,8 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::wire::{self, ObjectCode, OutcomeCode, UNKNOWN, WaitRecord};
+
 /// The first word of a session file.
 pub const SESSION_MAGIC: u64 = u64::from_le_bytes(*b"hldpsess");
 /// The first word of a process file.
@@ -275,6 +277,69 @@ pub struct Chunk {
     reserved: [u64; 6],
     /// The records.
     pub words: [AtomicU64; CHUNK_WORDS],
+}
+
+/// In [`LocalUse::failed_and_kind`]: where the kind begins.
+pub const LOCAL_KIND_SHIFT: u32 = 28;
+/// In [`SharedUse::failed_and_kind`]: where the kind begins.
+pub const SHARED_KIND_SHIFT: u32 = 60;
+
+impl LocalUse {
+    /// The record of these counts; `None` if there are none.
+    pub fn record(&self) -> Option<[u64; 6]> {
+        let object = self.object.load(Ordering::Relaxed);
+        let packed = self.failed_and_kind.load(Ordering::Relaxed);
+        let kind = ObjectCode::from_code((packed >> LOCAL_KIND_SHIFT) as u8).filter(|_| object != 0)?;
+        Some(wire::lock_use(
+            object,
+            kind,
+            false,
+            self.acquisitions.load(Ordering::Relaxed),
+            u64::from(packed & ((1 << LOCAL_KIND_SHIFT) - 1)),
+            u64::from(self.timed_holds.load(Ordering::Relaxed)),
+            self.timed_ticks.load(Ordering::Relaxed),
+        ))
+    }
+}
+
+impl SharedUse {
+    /// The record of these counts, as of all threads; `None` if there are none.
+    pub fn record(&self) -> Option<[u64; 6]> {
+        let object = self.object.load(Ordering::Relaxed);
+        let packed = self.failed_and_kind.load(Ordering::Relaxed);
+        let kind = ObjectCode::from_code((packed >> SHARED_KIND_SHIFT) as u8).filter(|_| object != 0)?;
+        Some(wire::lock_use(
+            object,
+            kind,
+            true,
+            self.acquisitions.load(Ordering::Relaxed),
+            packed & ((1 << SHARED_KIND_SHIFT) - 1),
+            self.timed_holds.load(Ordering::Relaxed),
+            self.timed_ticks.load(Ordering::Relaxed),
+        ))
+    }
+}
+
+impl Slot {
+    /// The wait that the thread is in, as one that has not ended at `now` (ticks); `None` if it is in none.
+    pub fn open_wait(&self, now: u64) -> Option<WaitRecord> {
+        let code = self.wait_kind.load(Ordering::Acquire).checked_sub(1)?;
+        let begin = self.wait_begin.load(Ordering::Relaxed);
+        Some(WaitRecord {
+            begin,
+            end: now.max(begin),
+            object: self.wait_object.load(Ordering::Relaxed),
+            kind: ObjectCode::from_code(code as u8)?,
+            shared_mode: self.wait_shared.load(Ordering::Relaxed) != 0,
+            process_shared: false,
+            outcome: OutcomeCode::Open,
+            owner_tid: self.wait_owner.load(Ordering::Relaxed),
+            stack: self.wait_stack.load(Ordering::Relaxed),
+            mutex: self.wait_mutex.load(Ordering::Relaxed),
+            cpu_begin: self.wait_cpu.load(Ordering::Relaxed),
+            cpu_end: UNKNOWN,
+        })
+    }
 }
 
 const _: () = {
