@@ -1,6 +1,6 @@
 //! The right to record an event, and the writing of it.
 
-use core::sync::atomic::{Ordering, compiler_fence};
+use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 
 use holdup_trace::shared::{CHUNK_WORDS, Chunk, Slot, pop, push};
 use holdup_trace::wire::words_for;
@@ -12,6 +12,10 @@ use crate::thread::{self, Thread};
 pub struct Recorder {
     thread: &'static Thread,
 }
+
+/// How many chunks are handed over for one ring.
+const CHUNKS_PER_RING: u32 = 4;
+static SUBMITTED: AtomicU32 = AtomicU32::new(0);
 
 /// Asks for the right to record; `None` if this process does not, or if a signal interrupted a hook of ours in
 /// this thread (then the event is counted as lost).
@@ -167,6 +171,9 @@ impl Recorder {
             header.lost_events.fetch_add(1, Ordering::Relaxed);
             return None;
         };
+        if header.free_chunks.load(Ordering::Relaxed) as u32 == 0 {
+            life::ring();
+        }
         let slot = self.slot();
         chunk.used.store(0, Ordering::Relaxed);
         chunk.thread.store(slot.thread.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -185,7 +192,10 @@ impl Recorder {
         let Some(index) = slot.chunk.swap(0, Ordering::Relaxed).checked_sub(1) else { return };
         if let Some(chunk) = file.chunk(index) {
             push(&file.header().full_chunks, index, &chunk.next);
-            life::ring();
+            // The recorder looks by itself every few milliseconds; waking it costs a system call.
+            if SUBMITTED.fetch_add(1, Ordering::Relaxed).is_multiple_of(CHUNKS_PER_RING) {
+                life::ring();
+            }
         }
     }
 }
