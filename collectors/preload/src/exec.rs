@@ -26,6 +26,7 @@ struct File(usize);
 
 impl Drop for File {
     fn drop(&mut self) {
+        // SAFETY: a descriptor that only this value knows.
         unsafe { system_call(number::CLOSE, [self.0, 0, 0, 0, 0, 0]) };
     }
 }
@@ -33,6 +34,7 @@ impl Drop for File {
 impl FileBytes for File {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Option<usize> {
         let arguments = [self.0, buffer.as_mut_ptr() as usize, buffer.len(), offset as usize, 0, 0];
+        // SAFETY: the buffer and its length.
         usize::try_from(unsafe { system_call(number::PREAD, arguments) }).ok()
     }
 }
@@ -47,6 +49,7 @@ unsafe fn open(directory: c_int, path: *const c_char) -> Option<File> {
 
 fn caller() -> Caller {
     const NO_NEW_PRIVILEGES: usize = 39;
+    // SAFETY: the calls only tell.
     let ask = |number: usize, first: usize| unsafe { system_call(number, [first, 0, 0, 0, 0, 0]) };
     Caller {
         real_user: ask(number::GETUID, 0) as u32,
@@ -70,8 +73,10 @@ struct Stat {
 fn facts(file: &File) -> Option<Facts> {
     let mut stat = Stat { before: [0; 3], mode: 0, owner: 0, group: 0, after: [0; 27] };
     let told =
+        // SAFETY: a buffer of the shape that the kernel fills.
         unsafe { system_call(number::FSTAT, [file.0, core::ptr::from_mut(&mut stat) as usize, 0, 0, 0, 0]) };
     let name = c"security.capability".as_ptr() as usize;
+    // SAFETY: a NUL-ended name; no buffer, so that only the length is told.
     let capabilities = unsafe { system_call(number::FGETXATTR, [file.0, name, 0, 0, 0, 0]) };
     (told == 0).then(|| Facts {
         mode: stat.mode,
@@ -131,6 +136,7 @@ struct Environment {
 
 impl Drop for Environment {
     fn drop(&mut self) {
+        // SAFETY: a mapping of our own, which nothing points to any more.
         unsafe { system_call(number::MUNMAP, [self.address, self.length, 0, 0, 0, 0]) };
     }
 }
@@ -311,6 +317,7 @@ pub unsafe extern "C" fn fexecve(descriptor: c_int, arguments: Strings, environm
 fn open_again(descriptor: c_int) -> Option<File> {
     const DUPLICATE_CLOSE_ON_EXEC: usize = 1030;
     let arguments = [descriptor as usize, DUPLICATE_CLOSE_ON_EXEC, 0, 0, 0, 0];
+    // SAFETY: a new descriptor for a file that the program has open.
     usize::try_from(unsafe { system_call(number::FCNTL, arguments) }).ok().map(File)
 }
 

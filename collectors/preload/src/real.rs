@@ -77,10 +77,12 @@ pub(crate) fn errno_location() -> *mut c_int {
 }
 
 pub(crate) fn errno() -> c_int {
+    // SAFETY: the C library's address of the calling thread's errno.
     unsafe { *__errno_location() }
 }
 
 pub(crate) fn set_errno(value: c_int) {
+    // SAFETY: as above.
     unsafe { *__errno_location() = value }
 }
 

@@ -20,6 +20,7 @@ pub(crate) fn learn_default_stack() {
     const RLIMIT_STACK: usize = 3;
     const WITHOUT_LIMIT: usize = 2 << 20;
     let mut limit = [u64::MAX; 2];
+    // SAFETY: reads a limit into a buffer of the right shape.
     unsafe { system_call(number::PRLIMIT, [0, RLIMIT_STACK, 0, limit.as_mut_ptr() as usize, 0, 0]) };
     let size = if limit[0] == u64::MAX { WITHOUT_LIMIT } else { limit[0] as usize };
     DEFAULT_STACK.store(size, Ordering::Relaxed);
