@@ -113,6 +113,7 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
         adopted: 0,
         failure: None,
         out_of_room: false,
+        first: 0,
     };
     recorder.refill();
     recorder.sample();
@@ -124,6 +125,7 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
     let caught = Caught::from_now_on();
     let child = start(&target.path, command, injection.as_ref(), user)?;
     recorder.keep(|writer| writer.facts(FrameKind::Session, 0, &session));
+    recorder.first = child.id();
     let child = Waiting::start(child, clock, &recorder);
     caught.pass_on(child.pid);
     recorder.run(&child);
@@ -243,6 +245,8 @@ struct Recorder {
     /// The first error in writing the recording; no events are written after it.
     failure: Option<io::Error>,
     out_of_room: bool,
+    /// Kernel id of the first process; 0 before it is started.
+    first: u32,
 }
 
 impl Recorder {
@@ -344,8 +348,11 @@ impl Recorder {
 
     fn reap(&mut self) {
         let now = self.clock.ticks();
-        let (gone, live) =
-            std::mem::take(&mut self.processes).into_iter().partition::<Vec<_>, _>(Process::is_gone);
+        // The first process is finished last, with the tick at which the run ended: what its threads waited for then,
+        // they waited for to the end.
+        let first = self.first;
+        let is_done = |process: &Process| process.pid() != first && process.is_gone();
+        let (gone, live) = std::mem::take(&mut self.processes).into_iter().partition::<Vec<_>, _>(is_done);
         for process in gone {
             self.keep(|writer| process.finish(writer, now, false));
         }
