@@ -121,8 +121,10 @@ import multiprocessing
 def work(n):
     return sum(i * i for i in range(n))
 if __name__ == '__main__':
-    with multiprocessing.get_context('METHOD').Pool(2) as pool:
-        print(pool.map(work, [20000 + i for i in range(20)]))
+    pool = multiprocessing.get_context('METHOD').Pool(2)
+    print(pool.map(work, [20000 + i for i in range(20)]))
+    pool.close()
+    pool.join()
 ";
 
 /// Python itself, not a wrapper that chooses one.
