@@ -12,19 +12,27 @@
 //! until all of them are done, so what each of them does or waits for is charged with an equal share of the
 //! absence. As with criticality that takes one number: A = ∫ absent / present dt, of which each thread gets what
 //! is added while it does one thing. With no working thread there, the main thread is waited for.
+//!
+//! Of some threads it is not known whom they wait for: those that search for work in a runtime's loop, those that
+//! are blocked in a way that was not recorded, and idle workers that nobody woke. While one thread alone is able to
+//! run they wait for that one, in the end: whatever they need, nobody else can bring it about.
 
 mod chain;
 mod stretch;
+mod times;
 
 use std::collections::BTreeMap;
 
 use holdup_model::{
     EdgeKind, Nanos, ObjectId, ObjectKind, Outcome, Process, Segment, SiteId, State, ThreadId, Time, Timeline,
+    Wait,
 };
 
 use crate::holders::{Holder, Holders};
+use crate::outside::Outside;
 use crate::path::PathPiece;
 use crate::places::Places;
+use crate::role::Roles;
 use crate::sweep::{Change, Changes};
 use crate::working::{Working, is_joining};
 
@@ -32,6 +40,8 @@ use chain::ThreadSet;
 pub(crate) use chain::{Chains, Link};
 pub(crate) use stretch::{Charge, Serial, SerialKey};
 use stretch::{Stretch, Work};
+use times::BlameTimes;
+pub(crate) use times::Spans;
 
 /// The longest chain that is followed, in threads.
 const LONGEST_CHAIN: usize = 64;
@@ -52,7 +62,9 @@ pub(crate) struct Blame {
     /// The part that was lost at barriers, or when others had ended, because the root was late for want of a
     /// core.
     pub(crate) delayed: BTreeMap<(ObjectId, ThreadId), Nanos>,
-    /// By thread: the time in which it was the only one that was active.
+    /// Working threads' time without anybody that they are known to wait for.
+    pub(crate) sought: BTreeMap<SoughtKey, Sought>,
+    /// By thread: the time in which it was the only one that was able to run.
     pub(crate) alone: Vec<Nanos>,
     /// The time in which any thread was active.
     pub(crate) any_active: Nanos,
@@ -61,12 +73,36 @@ pub(crate) struct Blame {
     /// By object that cannot be held: time of the critical path in which others waited, on this object, for the
     /// path's thread, or it waited itself.
     pub(crate) on_path: Vec<Nanos>,
-    /// Time of threads able to run beyond the number of cores: ∫ max(0, active + waking − cores) dt.
+    /// Time of threads that want a core beyond the number of cores:
+    /// ∫ max(0, active + descheduled + waking + spinning − cores) dt.
     pub(crate) excess: Nanos,
     /// Time of waking working threads while there were more threads able to run than cores.
     pub(crate) crowded_waking: Nanos,
     /// Waits for threads that got a core late while there were more threads able to run than cores.
     pub(crate) kept_waiting_late: Nanos,
+    /// When what is in `charges` and `serial` was lost.
+    pub(crate) times: BlameTimes,
+}
+
+/// What a thread does that waits for nobody in particular.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct SoughtKey {
+    pub(crate) thread: ThreadId,
+    /// [`State::Spinning`] or [`State::Blocked`].
+    pub(crate) state: State,
+    pub(crate) object: Option<ObjectId>,
+    pub(crate) site: Option<SiteId>,
+}
+
+/// How long it did that, by who else was able to run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sought {
+    /// One thread: charged to that in [`Blame::serial`].
+    pub(crate) with_one: Nanos,
+    /// No thread.
+    pub(crate) with_none: Nanos,
+    /// Several.
+    pub(crate) with_more: Nanos,
 }
 
 /// What the pass found about one object.
@@ -78,6 +114,22 @@ pub(crate) struct ObjectBlame {
     pub(crate) waited: Nanos,
     waiters: u32,
     since: Time,
+}
+
+impl ObjectBlame {
+    fn enter(&mut self, now: Time) {
+        if self.waiters == 0 {
+            self.since = now;
+        }
+        self.waiters += 1;
+    }
+
+    fn leave(&mut self, now: Time) {
+        self.waiters -= 1;
+        if self.waiters == 0 {
+            self.waited += now.since(self.since);
+        }
+    }
 }
 
 /// Threads that wait for the same thing of the same thread.
@@ -127,6 +179,10 @@ struct Doing {
     queue: Option<usize>,
     /// The absence up to which it has been charged with its share.
     absence: Absence,
+    /// True in a call that something outside of the program ends.
+    is_outside: bool,
+    /// What it seeks, if it waits for nobody in particular.
+    seeks: Option<Seeking>,
     /// [`Blame::any_active`] when the current segment began.
     any_active: Nanos,
     /// True if it takes the place of a working thread.
@@ -136,6 +192,15 @@ struct Doing {
     stretch: Stretch,
     /// `Pass::crowded_time` when it was released from its last wait.
     crowded_when_released: Nanos,
+}
+
+/// A thread that waits for nobody in particular: since when, and what [`Pass::one_able`] and [`Pass::none_able`] were.
+#[derive(Clone, Copy, Debug)]
+struct Seeking {
+    key: SoughtKey,
+    since: Time,
+    one_able: Nanos,
+    none_able: Nanos,
 }
 
 /// A = ∫ absent / present dt (ns), apart by whether a thread waits for another's end meanwhile: if so, threads
@@ -154,9 +219,18 @@ struct Break {
     barrier: Option<ObjectId>,
 }
 
+/// True for a thread that would make progress if it had a core.
+fn is_able(state: State) -> bool {
+    matches!(state, State::Active | State::Descheduled)
+}
+
 struct Pass<'a> {
     process: &'a Process,
     roles: &'a [ObjectKind],
+    /// By object: whether threads wait on it for something to do.
+    is_idle: &'a [bool],
+    places: &'a Places,
+    outside: &'a Outside,
     working: &'a Working,
     now: Time,
     queues: Vec<Queue>,
@@ -165,8 +239,17 @@ struct Pass<'a> {
     other_queues: BTreeMap<(ObjectId, Option<ThreadId>), usize>,
     doing: Vec<Doing>,
     active: u32,
-    /// The sum of the indices of the active threads: the one index where there is one.
-    active_sum: u64,
+    /// Active or descheduled threads.
+    able: u32,
+    /// The sum of their indices: the one index where there is one.
+    able_sum: u64,
+    spinning: u32,
+    /// Working threads that wait for nobody in particular.
+    seekers: u32,
+    /// How long one thread alone has been able to run.
+    one_able: Nanos,
+    /// How long none has been.
+    none_able: Nanos,
     waking: u32,
     /// Those of `waking` that are working threads.
     waking_workers: u32,
@@ -192,16 +275,17 @@ struct Pass<'a> {
 pub(crate) fn blame(
     process: &Process,
     timeline: &Timeline,
-    roles: &[ObjectKind],
+    roles: &Roles,
     holders: &Holders<'_>,
     places: &Places,
+    outside: &Outside,
     working: &Working,
     path: &[PathPiece],
 ) -> Blame {
-    let mut pass = Pass::new(process, timeline, roles, holders, working, path);
-    let owners = owners(process);
+    let mut pass = Pass::new(process, timeline, roles, holders, places, outside, working, path);
+    let owners = owners(process, roles);
     let holder_changes = holders.changes();
-    let breaks = breaks(process, timeline, roles, places);
+    let breaks = breaks(process, timeline, &roles.kinds, places);
     let (mut next_holder, mut next_break) = (0, 0);
     let mut changes = Changes::new(timeline);
     loop {
@@ -225,13 +309,26 @@ pub(crate) fn blame(
     pass.finish(timeline)
 }
 
-/// Owners at the beginning of waits of which nobody is known to have ended them, by thread and time.
-fn owners(process: &Process) -> Vec<(ThreadId, Time, ThreadId)> {
+/// Owners at the beginning of waits of which nobody is known to have ended them, by thread and time. A hidden lock
+/// that is waited for with a time limit, again and again, belongs to the thread that signals its release next.
+fn owners(process: &Process, roles: &Roles) -> Vec<(ThreadId, Time, ThreadId)> {
+    let mut releases: Vec<(ObjectId, Time, ThreadId)> = process
+        .wakes
+        .iter()
+        .filter(|wake| roles.hidden[wake.object.index()].is_some())
+        .map(|wake| (wake.object, wake.time, wake.thread))
+        .collect();
+    releases.sort_unstable();
+    let next_release = |wait: &Wait| {
+        let after = releases.partition_point(|&(object, time, _)| (object, time) < (wait.object, wait.end));
+        let same = releases[after..].iter().take_while(|release| release.0 == wait.object);
+        same.map(|release| release.2).find(|&thread| thread != wait.thread)
+    };
     let mut owners: Vec<_> = process
         .waits
         .iter()
         .filter(|wait| wait.outcome != Outcome::Granted)
-        .filter_map(|wait| Some((wait.thread, wait.begin, wait.owner?)))
+        .filter_map(|wait| Some((wait.thread, wait.begin, wait.owner.or_else(|| next_release(wait))?)))
         .collect();
     owners.sort_unstable();
     owners
@@ -278,11 +375,14 @@ fn breaks(process: &Process, timeline: &Timeline, roles: &[ObjectKind], places: 
 }
 
 impl<'a> Pass<'a> {
+    #[expect(clippy::too_many_arguments, reason = "one for each thing that the pass looks at")]
     fn new(
         process: &'a Process,
         timeline: &Timeline,
-        roles: &'a [ObjectKind],
+        roles: &'a Roles,
         holders: &Holders<'_>,
+        places: &'a Places,
+        outside: &'a Outside,
         working: &'a Working,
         path: &'a [PathPiece],
     ) -> Self {
@@ -299,7 +399,10 @@ impl<'a> Pass<'a> {
             holders.covered(process.objects.len()).into_iter().enumerate().map(lock_queue).collect();
         let mut pass = Self {
             process,
-            roles,
+            roles: &roles.kinds,
+            is_idle: &roles.is_idle,
+            places,
+            outside,
             working,
             now: timeline.start,
             queues,
@@ -307,7 +410,12 @@ impl<'a> Pass<'a> {
             other_queues: BTreeMap::new(),
             doing: process.threads.iter().map(|_| Doing::default()).collect(),
             active: 0,
-            active_sum: 0,
+            able: 0,
+            able_sum: 0,
+            spinning: 0,
+            seekers: 0,
+            one_able: Nanos::ZERO,
+            none_able: Nanos::ZERO,
             waking: 0,
             waking_workers: 0,
             crowded_time: Nanos::ZERO,
@@ -327,6 +435,7 @@ impl<'a> Pass<'a> {
                 charges: BTreeMap::new(),
                 serial: BTreeMap::new(),
                 delayed: BTreeMap::new(),
+                sought: BTreeMap::new(),
                 alone: vec![Nanos::ZERO; process.threads.len()],
                 any_active: Nanos::ZERO,
                 active_beside_io: vec![Nanos::ZERO; process.threads.len()],
@@ -334,6 +443,7 @@ impl<'a> Pass<'a> {
                 excess: Nanos::ZERO,
                 crowded_waking: Nanos::ZERO,
                 kept_waiting_late: Nanos::ZERO,
+                times: BlameTimes::of(process),
             },
         };
         pass.set_absent();
@@ -348,6 +458,7 @@ impl<'a> Pass<'a> {
         for thread in 0..self.doing.len() {
             let thread = ThreadId::new(thread as u32);
             self.charge_own_share(thread);
+            self.end_seeking(thread);
             self.decide(thread, None);
         }
         self.blame
@@ -361,24 +472,34 @@ impl<'a> Pass<'a> {
         if self.active > 0 {
             self.blame.any_active += length;
         }
-        if self.active == 1 {
-            let index = self.active_sum as usize;
+        if self.able == 1 && self.waking == 0 {
+            let index = self.able_sum as usize;
             self.blame.alone[index] += length;
-            self.doing[index].stretch.alone += length;
+            self.one_able += length;
+            self.blame.times.alone(ThreadId::new(index as u32), self.now, time);
+            let stretch = &mut self.doing[index].stretch;
+            stretch.alone += length;
+            if self.seekers > 0 {
+                stretch.sought.lost += Nanos::new(u64::from(self.seekers) * length.get());
+                stretch.sought.alone += length;
+            }
+        } else if self.able == 0 && self.waking == 0 {
+            self.none_able += length;
         }
         let cores = self.working.cores;
-        let excess = (self.active + self.waking).saturating_sub(cores);
+        let excess = (self.able + self.waking + self.spinning).saturating_sub(cores);
         if cores > 0 && excess > 0 {
             self.blame.excess += Nanos::new(u64::from(excess) * length.get());
             self.blame.crowded_waking += Nanos::new(u64::from(self.waking_workers) * length.get());
             self.crowded_time += length;
         }
-        self.advance_absence(length);
+        self.advance_absence(time);
         self.advance_path(time);
         self.now = time;
     }
 
-    fn advance_absence(&mut self, length: Nanos) {
+    fn advance_absence(&mut self, time: Time) {
+        let length = time.since(self.now);
         let absent = self.working.at_once.saturating_sub(self.places_taken);
         if absent == 0 || self.places_taken == 0 {
             return;
@@ -386,7 +507,11 @@ impl<'a> Pass<'a> {
         let present = u64::from(self.places_taken);
         let all = u64::from(absent) * length.get() + self.absence_left;
         self.absence_left = all % present;
-        let absence = if self.joining > 0 { &mut self.absence.ended } else { &mut self.absence.not_started };
+        let is_ended = self.joining > 0;
+        if is_ended {
+            self.blame.times.ended(self.now, time);
+        }
+        let absence = if is_ended { &mut self.absence.ended } else { &mut self.absence.not_started };
         *absence += Nanos::new(all / present);
     }
 
@@ -423,6 +548,7 @@ impl<'a> Pass<'a> {
             }
             None => self.charge_own_share(thread),
         }
+        self.end_seeking(thread);
         if let Some(before) = change.before {
             self.end_segment(thread, before);
         }
@@ -448,12 +574,16 @@ impl<'a> Pass<'a> {
         self.doing[index].state = Some(after.state);
         self.doing[index].site = after.site;
         self.doing[index].any_active = self.blame.any_active;
+        self.doing[index].is_outside =
+            after.state == State::Io && self.outside.is_at(thread, after.start);
+        if is_able(after.state) {
+            self.active += u32::from(after.state == State::Active);
+            self.able += 1;
+            self.able_sum += index as u64;
+            self.doing[index].stretch.able_since = Some(change.time);
+        }
+        self.spinning += u32::from(after.state == State::Spinning);
         match after.state {
-            State::Active => {
-                self.active += 1;
-                self.active_sum += index as u64;
-                self.doing[index].stretch.active_since = Some(change.time);
-            }
             State::Waking => {
                 self.doing[index].crowded_when_released = self.crowded_time;
                 self.waking += 1;
@@ -462,19 +592,54 @@ impl<'a> Pass<'a> {
             State::Blocked | State::Spinning => {
                 if let Some(object) = after.object {
                     self.begin_wait(thread, after, object, owners);
+                } else if after.state == State::Blocked || self.places.seeks_work(after.site) {
+                    self.seek(thread, after);
                 }
             }
             _ => {}
         }
     }
 
+    /// The thread waits for nobody in particular.
+    fn seek(&mut self, thread: ThreadId, segment: &Segment) {
+        if !self.doing[thread.index()].takes_place {
+            return;
+        }
+        self.seekers += 1;
+        if let Some(object) = segment.object {
+            self.blame.objects[object.index()].enter(self.now);
+        }
+        let key = SoughtKey { thread, state: segment.state, object: segment.object, site: segment.site };
+        let (one_able, none_able) = (self.one_able, self.none_able);
+        self.doing[thread.index()].seeks = Some(Seeking { key, since: self.now, one_able, none_able });
+    }
+
+    fn end_seeking(&mut self, thread: ThreadId) {
+        let Some(seeking) = self.doing[thread.index()].seeks.take() else { return };
+        self.seekers -= 1;
+        let with_one = self.one_able - seeking.one_able;
+        let with_none = self.none_able - seeking.none_able;
+        let length = self.now.since(seeking.since);
+        if let Some(object) = seeking.key.object {
+            let object = &mut self.blame.objects[object.index()];
+            object.leave(self.now);
+            object.direct += length;
+        }
+        let sought = self.blame.sought.entry(seeking.key).or_default();
+        sought.with_one += with_one;
+        sought.with_none += with_none;
+        sought.with_more += length - with_one - with_none;
+    }
+
     fn end_segment(&mut self, thread: ThreadId, segment: &Segment) {
         match segment.state {
-            State::Active => {
-                self.active -= 1;
-                self.active_sum -= thread.index() as u64;
+            state if is_able(state) => {
+                self.active -= u32::from(state == State::Active);
+                self.able -= 1;
+                self.able_sum -= thread.index() as u64;
                 self.doing[thread.index()].stretch.end_of_activity(self.now, segment);
             }
+            State::Spinning => self.spinning -= 1,
             State::Waking => {
                 let doing = &mut self.doing[thread.index()];
                 doing.stretch.end_of_waking(self.crowded_time - doing.crowded_when_released);
@@ -508,6 +673,10 @@ impl<'a> Pass<'a> {
             owners.get(index).filter(|owner| (owner.0, owner.1) == (thread, wait.start)).map(|owner| owner.2)
         };
         let by = wait.by.or_else(owner).filter(|&by| by != thread && by.index() < self.doing.len());
+        if by.is_none() && self.is_idle[object.index()] && wait.state == State::Blocked {
+            self.seek(thread, wait);
+            return;
+        }
         let queue = match self.lock_queues[object.index()] {
             Some(queue) => queue,
             None => {
@@ -539,11 +708,7 @@ impl<'a> Pass<'a> {
             queue.passing_on += passes_on;
         });
         if let Some(object) = self.queues[queue].object {
-            let object = &mut self.blame.objects[object.index()];
-            if object.waiters == 0 {
-                object.since = self.now;
-            }
-            object.waiters += 1;
+            self.blame.objects[object.index()].enter(self.now);
         }
     }
 
@@ -559,11 +724,7 @@ impl<'a> Pass<'a> {
             }
         });
         if let Some(object) = self.queues[queue].object {
-            let object = &mut self.blame.objects[object.index()];
-            object.waiters -= 1;
-            if object.waiters == 0 {
-                object.waited += self.now.since(object.since);
-            }
+            self.blame.objects[object.index()].leave(self.now);
         }
     }
 

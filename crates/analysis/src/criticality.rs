@@ -6,10 +6,12 @@
 //! of intervals, and a sum of ten million shares is as exact as one. The only rounding is that of 1/r to 64
 //! binary digits, which is below r · 2^-64 of the time together.
 
+mod growth;
 mod online;
 
 use holdup_model::{State, ThreadId, Time, Timeline};
 
+pub(crate) use growth::Growth;
 pub use online::OnlineCriticality;
 
 use crate::sweep::Changes;
@@ -19,14 +21,14 @@ use crate::{Criticality, NobodyCause};
 const FRACTION_BITS: u32 = 64;
 
 /// Nanoseconds in units of 2^-64 ns.
-type Fixed = u128;
+pub(crate) type Fixed = u128;
 
 /// t / r. Intervals are shorter than 2^64 ns, so it fits.
-fn share(nanos: u64, running: u32) -> Fixed {
+pub(crate) fn share(nanos: u64, running: u32) -> Fixed {
     u128::from(nanos) * ((1u128 << FRACTION_BITS) / u128::from(running))
 }
 
-fn to_nanos(fixed: Fixed) -> f64 {
+pub(crate) fn to_nanos(fixed: Fixed) -> f64 {
     fixed as f64 / (1u128 << FRACTION_BITS) as f64
 }
 

@@ -8,16 +8,27 @@ use crate::chains::chains;
 use crate::criticality::criticality;
 use crate::findings::{BUSY_CORES, Case, findings, keep_what_can_be_won};
 use crate::holders::Holders;
+use crate::hot::hot_spots;
 use crate::losses::losses;
 use crate::objects::object_costs;
+use crate::over_time::over_time;
 use crate::path::critical_path;
 use crate::places::Places;
-use crate::role::roles;
+use crate::outside::Outside;
+use crate::role::Roles;
+use crate::samples::Samples;
 use crate::working::{Working, thread_times};
 use crate::{Diagnosis, ThreadTimes};
 
 /// The definition of active that the preload collector's data allow.
-const ACTIVE_MEANS: &str = "not waiting; time without a core counts as active and is shown as delayed";
+const NOT_WAITING: &str = "not waiting; time without a core counts as active and is shown as delayed";
+
+/// That of the kernel's records, where they tell of the whole run.
+const ON_A_CORE: &str = "on a core (the kernel's context-switch records)";
+
+/// Where they tell of a part.
+const PARTLY_ON_A_CORE: &str =
+    "on a core where the kernel's context-switch records tell; else not waiting, with time without a core";
 
 /// What holds process `process` of the run up.
 ///
@@ -33,22 +44,26 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     let places = Places::of(process);
     places.put_into(&mut timeline);
     let times = thread_times(&timeline);
+    let samples = Samples::of(process, &timeline, &places);
     let working = Working::of(process, &timeline, &times, run.cores);
-    let roles = roles(process);
+    let roles = Roles::of(process);
+    let outside = Outside::of(process);
     let holders = Holders::new(process, &places);
-    let path = critical_path(process, &timeline, &roles, &holders);
-    let blame = blame(process, &timeline, &roles, &holders, &places, &working, &path.pieces);
+    let path = critical_path(process, &timeline, &roles.kinds, &holders);
+    let blame = blame(process, &timeline, &roles, &holders, &places, &outside, &working, &path.pieces);
     let path = path.with_objects(timeline.wall(), &blame.on_path);
-    let objects = object_costs(process, &timeline, &roles, &blame, &working, &path);
+    let objects = object_costs(process, &timeline, &roles.kinds, &blame, &working, &path);
     let mut by_object = vec![None; process.objects.len()];
     for (index, cost) in objects.iter().enumerate() {
         by_object[cost.object.index()] = Some(index);
     }
-    let losses = losses(&timeline, &roles, &blame, &working, &times);
+    let losses = losses(&timeline, &roles, &outside, &blame, &working, &times);
     let case = Case {
         process,
         timeline: &timeline,
-        roles: &roles,
+        roles: &roles.kinds,
+        hidden: &roles.hidden,
+        is_idle: &roles.is_idle,
         working: &working,
         times: &times,
         blame: &blame,
@@ -57,6 +72,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         by_object: &by_object,
         places: &places,
         path: &path,
+        samples: &samples,
     };
     let (mut findings, cost_identity) = findings(&case);
     let criticality = criticality(&timeline);
@@ -76,7 +92,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         parallelism,
         on_cpu_parallelism,
         efficiency,
-        active_means: ACTIVE_MEANS,
+        active_means: active_means(process),
         bottle: bottle_graph(&criticality, &times),
         criticality,
         chains: chains(&blame, &objects),
@@ -87,6 +103,16 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         path,
         findings,
         cost_identity,
+        hot: hot_spots(process, &samples),
+        over_time: over_time(process, &timeline),
+    }
+}
+
+fn active_means(process: &Process) -> &'static str {
+    match process.covered.as_slice() {
+        [] => NOT_WAITING,
+        [(from, until)] if *from <= process.start && process.end <= *until => ON_A_CORE,
+        _ => PARTLY_ON_A_CORE,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The answer: what holds one process up, as one value. Every face (terminal, JSON, page) shows this and
 //! nothing else, so that they cannot disagree.
 
-use holdup_model::{Nanos, ObjectId, Process, SiteId, Stack, State, ThreadId, Unit};
+use holdup_model::{Nanos, ObjectId, Process, SiteId, Stack, State, ThreadId, Time, Unit};
 
 /// What holds one process up.
 #[derive(Clone, PartialEq, Debug)]
@@ -43,6 +43,10 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// Where the wall time went.
     pub cost_identity: CostIdentity,
+    /// Where in the code threads were at work; `None` without samples of running threads.
+    pub hot: Option<HotSpots>,
+    /// How criticality and parallelism changed in the course of the run.
+    pub over_time: OverTime,
 }
 
 /// The criticality of each thread (paper 4, Eq. 1) and the time with nobody active: together the wall time.
@@ -318,8 +322,12 @@ pub enum FindingKind {
     Sleep,
     /// Threads that start late.
     Startup,
+    /// Threads have nothing to do: nothing came from outside of the program.
+    Idle,
     /// Threads wait for each other, and always will.
     Deadlock,
+    /// Threads wait for something that was not recorded.
+    Blocked,
 }
 
 impl FindingKind {
@@ -341,7 +349,9 @@ impl FindingKind {
             FindingKind::Io => "io",
             FindingKind::Sleep => "sleep",
             FindingKind::Startup => "startup",
+            FindingKind::Idle => "idle",
             FindingKind::Deadlock => "deadlock",
+            FindingKind::Blocked => "blocked",
         }
     }
 }
@@ -397,4 +407,85 @@ pub struct CostIdentity {
     pub parts: Vec<(FindingKind, Nanos)>,
     /// Lost to nothing that is known (not recorded, waits for other processes), and the rounding.
     pub unexplained: Nanos,
+}
+
+/// One place at which threads were seen at work.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HotSpot {
+    /// A site with this place: of a function, at its line with the most critical time.
+    pub place: SiteId,
+    /// The function's name, where it is known. Hostile: escape it where it is shown.
+    pub function: Option<String>,
+    /// The function of a library, or of the language's runtime, in which most of `active` passed, where the
+    /// program called one there. Hostile.
+    pub inside: Option<String>,
+    /// The active time that the samples stand for.
+    pub active: Nanos,
+    /// Their critical time (ns): how much ∫ dt / r grew over `active` (paper 4, Eq. 1).
+    pub critical: f64,
+    /// How many samples.
+    pub samples: u64,
+    /// `active` by thread, most first.
+    pub threads: Vec<(ThreadId, Nanos)>,
+}
+
+/// Where threads were at work, as samples show it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HotSpots {
+    /// By line, most critical first. At most [`crate::MOST_HOT_SPOTS`].
+    pub lines: Vec<HotSpot>,
+    /// By function, most critical first. At most [`crate::MOST_HOT_SPOTS`].
+    pub functions: Vec<HotSpot>,
+    /// How many samples of active threads there are.
+    pub samples: u64,
+    /// The share of them whose call stack could not be followed to the start of its thread, from 0 to 1.
+    pub broken_stacks: f64,
+    /// The active time that they stand for together: what shares of [`HotSpot::active`] are of.
+    pub active: Nanos,
+    /// Their critical time together (ns): what shares of [`HotSpot::critical`] are of. Threads' criticality less this
+    /// was not sampled.
+    pub critical: f64,
+}
+
+/// A part of the run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Slice {
+    /// When it begins; it ends where the next one begins, the last one with the process.
+    pub start: Time,
+    /// The average number of active threads.
+    pub parallelism: f64,
+    /// Criticality (ns) of the threads that have the most of it, most first. At most
+    /// [`crate::MOST_THREADS_OF_A_PHASE`].
+    pub threads: Vec<(ThreadId, f64)>,
+    /// Time with no active thread (ns).
+    pub nobody: f64,
+}
+
+/// Neighbouring slices in which the threads share the run alike.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Phase {
+    /// When it begins.
+    pub start: Time,
+    /// When it ends.
+    pub end: Time,
+    /// The average number of active threads.
+    pub parallelism: f64,
+    /// Criticality (ns) of the threads that have the most of it, most first. At most
+    /// [`crate::MOST_THREADS_OF_A_PHASE`].
+    pub threads: Vec<(ThreadId, f64)>,
+    /// Time with no active thread (ns).
+    pub nobody: f64,
+}
+
+/// The course of the run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OverTime {
+    /// The length of a slice; the last one may be shorter.
+    pub slice: Nanos,
+    /// The slices in order of time.
+    pub slices: Vec<Slice>,
+    /// The phases in order of time; one where the run was steady.
+    pub phases: Vec<Phase>,
+    /// The second with the lowest parallelism; `None` for runs shorter than two seconds.
+    pub worst: Option<Phase>,
 }

@@ -6,24 +6,30 @@
 //!   not steadier than that;
 //! - what the program cannot help (it was able to run, and something else had the cores) comes after what it can;
 //! - what is hardly on the critical path (its time there is below [`LEAST_PATH_SHARE`] of its cost) comes after
-//!   all others, because mending it alone gives no more than that time.
+//!   all others, because mending it alone gives no more than that time;
+//! - what threads lose because there is nothing to do comes last.
 
 mod cores;
+mod blocked;
 mod deadlock;
+mod executed;
+mod idle;
 mod lock;
 mod meeting;
 mod own;
 mod serial;
 mod signal;
+mod spin;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use holdup_model::{Nanos, ObjectId, ObjectKind, Process, SiteId, ThreadId, Timeline};
+use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Routine, SiteId, ThreadId, Timeline};
 
 use crate::blame::Blame;
 use crate::losses::Losses;
 use crate::places::Places;
+use crate::samples::Samples;
 use crate::working::Working;
 use crate::{CostIdentity, CriticalPath, Finding, FindingKind, ObjectCost, ThreadTimes};
 
@@ -41,6 +47,10 @@ pub(crate) struct Case<'a> {
     pub(crate) process: &'a Process,
     pub(crate) timeline: &'a Timeline,
     pub(crate) roles: &'a [ObjectKind],
+    /// By object: the lock of a runtime that it is.
+    pub(crate) hidden: &'a [Option<&'static Routine>],
+    /// By object: whether threads wait on it for something to do.
+    pub(crate) is_idle: &'a [bool],
     pub(crate) working: &'a Working,
     pub(crate) times: &'a [ThreadTimes],
     pub(crate) blame: &'a Blame,
@@ -50,6 +60,7 @@ pub(crate) struct Case<'a> {
     pub(crate) by_object: &'a [Option<usize>],
     pub(crate) places: &'a Places,
     pub(crate) path: &'a CriticalPath,
+    pub(crate) samples: &'a Samples,
 }
 
 impl Case<'_> {
@@ -62,7 +73,10 @@ impl Case<'_> {
     }
 
     fn object(&self, object: ObjectId) -> String {
-        crate::wording::object(self.process, self.roles[object.index()], object)
+        match self.hidden[object.index()] {
+            Some(routine) => routine.name.to_owned(),
+            None => crate::wording::object(self.process, self.roles[object.index()], object),
+        }
     }
 
     fn site(&self, site: SiteId) -> String {
@@ -129,7 +143,10 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
     signal::candidates(case, &mut candidates);
     serial::candidates(case, &mut candidates);
     own::candidates(case, &mut candidates);
+    spin::candidates(case, &mut candidates);
+    idle::candidates(case, &mut candidates);
     cores::candidates(case, &mut candidates);
+    blocked::candidates(case, &mut candidates);
     let identity = identity(case, &candidates);
     let wall = case.wall();
     let mut findings: Vec<Finding> = alike(case, candidates)
@@ -143,7 +160,8 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
     findings.sort_by(|a, b| {
         let rank = |finding: &Finding| {
             let is_outside = finding.kind == FindingKind::Delayed;
-            (is_hardly_on_path(finding), is_outside, Reverse(finding.cost), finding.kind)
+            let is_idle = finding.kind == FindingKind::Idle;
+            (is_idle, is_hardly_on_path(finding), is_outside, Reverse(finding.cost), finding.kind)
         };
         rank(a).cmp(&rank(b)).then_with(|| a.what.cmp(&b.what)).then_with(|| a.object.cmp(&b.object))
     });

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! The steps, in reading order: which call stacks are one place (`places`), who works (`working`), what objects
-//! are for (`role`), who held which lock when
+//! are for (`role`), what only the outside ends (`outside`), who held which lock when
 //! (`holders`), the pass over all state changes that charges each wait to what it comes from (`blame`), the sums
 //! of that by object (`objects`), chain (`chains`) and class of loss (`losses`), the critical path (`path`),
 //! [`criticality`] and [`bottle_graph`], and the words for it (`findings`).
@@ -34,11 +34,15 @@ mod criticality;
 mod diagnose;
 mod findings;
 mod holders;
+mod hot;
 mod losses;
 mod objects;
+mod outside;
+mod over_time;
 mod path;
 mod places;
 mod role;
+mod samples;
 mod sweep;
 mod wording;
 mod working;
@@ -49,5 +53,8 @@ pub use criticality::{OnlineCriticality, criticality, offline_criticality};
 pub use diagnose::diagnose;
 pub use diagnosis::{
     Bottle, Chain, ChainLink, CostIdentity, CriticalPath, Criticality, Diagnosis, Finding, FindingKind, Gain,
-    HoldTime, HolderShare, NobodyCause, ObjectCost, PathStep, ThreadTimes, WaiterShare,
+    HoldTime, HolderShare, HotSpot, HotSpots, NobodyCause, ObjectCost, OverTime, PathStep, Phase, Slice,
+    ThreadTimes, WaiterShare,
 };
+pub use hot::MOST_HOT_SPOTS;
+pub use over_time::MOST_THREADS_OF_A_PHASE;

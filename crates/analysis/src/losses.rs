@@ -7,6 +7,8 @@ use holdup_model::{Nanos, ObjectId, ObjectKind, SiteId, State, ThreadId, Timelin
 
 use crate::ThreadTimes;
 use crate::blame::{Blame, Charge, Serial, SerialKey};
+use crate::outside::Outside;
+use crate::role::{Roles, is_signal};
 use crate::working::{Working, delay};
 
 /// Time at one place, by thread.
@@ -31,14 +33,34 @@ pub(crate) struct Losses {
     pub(crate) io: BTreeMap<Option<SiteId>, ByThread>,
     /// By the place where the threads sleep.
     pub(crate) sleep: BTreeMap<Option<SiteId>, ByThread>,
-    /// In loops that the program marked.
-    pub(crate) spin: ByThread,
+    /// By the place of the loop; `None` for loops that the program marked.
+    pub(crate) spin: BTreeMap<Option<SiteId>, ByThread>,
+    /// With nothing to do.
+    pub(crate) idle: Idle,
     /// From release to running, by what had been waited for.
     pub(crate) wake_up: BTreeMap<Option<ObjectId>, Nanos>,
     /// For want of a core.
     pub(crate) cores: WantOfCores,
     /// Not in any class.
     pub(crate) unexplained: Nanos,
+}
+
+/// Time in which threads had nothing to do, since nothing came from outside of the program.
+#[derive(Debug, Default)]
+pub(crate) struct Idle {
+    /// In calls that something outside of the program ends, by place.
+    pub(crate) own: BTreeMap<Option<SiteId>, ByThread>,
+    /// By what they waited on, and who could have given them something but was waiting itself.
+    pub(crate) by_object: BTreeMap<(ObjectId, Option<ThreadId>), Nanos>,
+    /// In place of threads that were not there.
+    pub(crate) absent: Nanos,
+}
+
+impl Idle {
+    pub(crate) fn total(&self) -> Nanos {
+        let own: Nanos = self.own.values().flat_map(BTreeMap::values).copied().sum();
+        own + self.by_object.values().copied().sum() + self.absent
+    }
 }
 
 /// Time that was lost because a thread that could run had no core.
@@ -69,14 +91,16 @@ impl WantOfCores {
 /// Sorts everything that was lost into classes.
 pub(crate) fn losses(
     timeline: &Timeline,
-    roles: &[ObjectKind],
+    roles: &Roles,
+    outside: &Outside,
     blame: &Blame,
     working: &Working,
     times: &[ThreadTimes],
 ) -> Losses {
     let mut losses = Losses::default();
     losses.sort_waits(timeline, roles, blame, times);
-    losses.add_own(timeline, working);
+    losses.add_own(timeline, outside, working);
+    losses.sort_sought(blame);
     losses.sort_wants_of_cores(blame, working);
     losses
 }
@@ -85,7 +109,7 @@ impl Losses {
     fn sort_waits(
         &mut self,
         timeline: &Timeline,
-        roles: &[ObjectKind],
+        roles: &Roles,
         blame: &Blame,
         times: &[ThreadTimes],
     ) {
@@ -97,7 +121,7 @@ impl Losses {
         }
         for (&key, &serial) in &blame.serial {
             match key.object {
-                Some(object) if is_signal(roles, object) && feeds_others(blame, times, key.thread) => {
+                Some(object) if is_signal(roles.kinds[object.index()]) && feeds_others(blame, times, key.thread) => {
                     let charge = Charge { active: serial.lost, ..Charge::default() };
                     self.charge(roles, object, Some(key.thread), &charge);
                 }
@@ -108,25 +132,34 @@ impl Losses {
         }
     }
 
-    fn charge(&mut self, roles: &[ObjectKind], object: ObjectId, thread: Option<ThreadId>, charge: &Charge) {
-        let class = match roles[object.index()] {
+    fn charge(&mut self, roles: &Roles, object: ObjectId, thread: Option<ThreadId>, charge: &Charge) {
+        let kind = roles.kinds[object.index()];
+        let mut charge = *charge;
+        if is_signal(kind) || kind == ObjectKind::ThreadEnd {
+            let mut idle = std::mem::take(&mut charge.outside);
+            if roles.is_idle[object.index()] {
+                idle += std::mem::take(&mut charge.asleep);
+            }
+            *self.idle.by_object.entry((object, thread)).or_default() += idle;
+        }
+        let class = match kind {
             kind if kind.is_lock() => &mut self.locks,
             ObjectKind::Barrier => {
                 // Who is late because it did not run yet after the last round is late by the system's fault.
                 *self.wake_up.entry(Some(object)).or_default() += charge.waking;
-                let charge = Charge { waking: Nanos::ZERO, ..*charge };
-                self.barriers.entry((object, thread)).or_default().merge(&charge);
-                return;
+                charge.waking = Nanos::ZERO;
+                &mut self.barriers
             }
             ObjectKind::ThreadEnd => &mut self.joins,
             _ => &mut self.signals,
         };
-        class.entry((object, thread)).or_default().merge(charge);
+        class.entry((object, thread)).or_default().merge(&charge);
     }
 
     /// Nobody takes a place, and `thread`, which should start somebody, does something else.
     fn charge_absence(&mut self, timeline: &Timeline, thread: Option<ThreadId>, charge: &Charge) {
-        self.startup += charge.active;
+        self.startup += charge.active + charge.descheduled;
+        self.idle.absent += charge.outside;
         *self.wake_up.entry(None).or_default() += charge.waking;
         self.unexplained += charge.other;
         if let Some(thread) = thread {
@@ -144,7 +177,7 @@ impl Losses {
     }
 
     /// What threads lost by themselves.
-    fn add_own(&mut self, timeline: &Timeline, working: &Working) {
+    fn add_own(&mut self, timeline: &Timeline, outside: &Outside, working: &Working) {
         for &thread in &working.threads {
             for segment in &timeline.row(thread).segments {
                 let length = segment.length();
@@ -153,17 +186,36 @@ impl Losses {
                 };
                 match segment.state {
                     State::Active => self.cores.delayed += delay(segment),
+                    State::Io if outside.is_at(thread, segment.start) => at_site(&mut self.idle.own),
                     State::Io => at_site(&mut self.io),
                     State::Asleep => at_site(&mut self.sleep),
                     State::Waking => *self.wake_up.entry(segment.object).or_default() += length,
                     State::Descheduled => self.cores.delayed += length,
-                    State::Spinning if segment.object.is_none() => {
-                        *self.spin.entry(thread).or_default() += length;
-                    }
+                    State::Spinning if segment.object.is_none() => at_site(&mut self.spin),
                     State::Blocked if segment.object.is_none() => self.unexplained += length,
                     State::NotRecorded => self.unexplained += length,
                     State::Blocked | State::Spinning => {}
                 }
+            }
+        }
+    }
+
+    /// What waits for nobody in particular is the fault of the one thread that was able to run meanwhile, which
+    /// [`Blame::serial`] has; that is no loss of its own.
+    fn sort_sought(&mut self, blame: &Blame) {
+        for (key, sought) in &blame.sought {
+            match key.object {
+                Some(object) => {
+                    *self.idle.by_object.entry((object, None)).or_default() += sought.with_none;
+                    self.signals.entry((object, None)).or_default().other += sought.with_more;
+                }
+                None if key.state == State::Spinning => {
+                    let spun = self.spin.get_mut(&key.site).and_then(|threads| threads.get_mut(&key.thread));
+                    if let Some(spun) = spun {
+                        *spun -= sought.with_one;
+                    }
+                }
+                None => self.unexplained -= sought.with_one,
             }
         }
     }
@@ -200,11 +252,6 @@ fn part(time: Nanos, some: Nanos, all: Nanos) -> Nanos {
     let some = some.min(all);
     let part = u128::from(time.get()) * u128::from(some.get()) / u128::from(all.get().max(1));
     Nanos::new(part as u64)
-}
-
-fn is_signal(roles: &[ObjectKind], object: ObjectId) -> bool {
-    let role = roles[object.index()];
-    !role.is_lock() && !matches!(role, ObjectKind::Barrier | ObjectKind::ThreadEnd)
 }
 
 /// True for a thread that others work along with rather than in turn with: a stage of a pipeline, which the

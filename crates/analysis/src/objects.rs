@@ -87,6 +87,11 @@ fn rooted(process: &Process, blame: &Blame) -> Vec<Nanos> {
             rooted[object.index()] += serial.lost;
         }
     }
+    for (key, sought) in &blame.sought {
+        if let Some(object) = key.object {
+            rooted[object.index()] += sought.with_more + sought.with_none;
+        }
+    }
     for ((object, _), &time) in &blame.delayed {
         rooted[object.index()] += time;
     }

@@ -2,27 +2,45 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Process, SiteId, Timeline};
+use holdup_model::{Process, Routine, RoutineKind, SiteId, Timeline};
 
 /// By site: the one that stands for all that have the same place. It is the first of them.
-pub(crate) struct Places(Vec<SiteId>);
+pub(crate) struct Places {
+    same: Vec<SiteId>,
+    /// By site: the routine in which a thread that is on a core there waits.
+    spins: Vec<Option<&'static Routine>>,
+}
 
 impl Places {
     pub(crate) fn of(process: &Process) -> Self {
+        let spins: Vec<Option<&'static Routine>> =
+            process.sites.iter().map(|site| site.routine(|kind| kind == RoutineKind::Spin)).collect();
         let mut first = BTreeMap::new();
-        let places = process.sites.iter().enumerate().map(|(index, site)| {
+        let same = process.sites.iter().enumerate().map(|(index, site)| {
             let id = SiteId::new(index as u32);
             let Some(frame) = site.place() else { return id };
             // Without a line, calls from one function differ in their address only.
             let address = if frame.line.is_some() { 0 } else { frame.address };
-            *first.entry((&frame.function, &frame.file, frame.line, &frame.module, address)).or_insert(id)
+            // A runtime that a line of the program calls may work there, or wait.
+            let spin = spins[index].map(|routine| routine.name);
+            *first.entry((&frame.function, &frame.file, frame.line, &frame.module, address, spin)).or_insert(id)
         });
-        Self(places.collect())
+        Self { same: same.collect(), spins }
+    }
+
+    /// The routine in which a thread that is on a core at this place waits.
+    pub(crate) fn spin(&self, site: Option<SiteId>) -> Option<&'static Routine> {
+        site.and_then(|site| self.spins[site.index()])
+    }
+
+    /// True where a thread that is on a core searches for work.
+    pub(crate) fn seeks_work(&self, site: Option<SiteId>) -> bool {
+        self.spin(site).is_some_and(|routine| routine.seeks_work)
     }
 
     /// The site that stands for the place of this one.
     pub(crate) fn at(&self, site: Option<SiteId>) -> Option<SiteId> {
-        site.map(|site| self.0[site.index()])
+        site.map(|site| self.same[site.index()])
     }
 
     /// Lets every segment name the site that stands for its place.
@@ -48,7 +66,7 @@ mod tests {
                 module: Some("app".to_owned()),
                 ..Frame::default()
             };
-            process.add_site(Site { frames: vec![frame(inner, None), frame("update", line)], broken: false })
+            process.add_site(Site { frames: vec![frame(inner, None), frame("update", line)], ..Site::default() })
         };
         let sites = [
             add("pthread_mutex_lock", Some(3)),

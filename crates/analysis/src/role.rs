@@ -1,6 +1,11 @@
-//! What an object is for, where its kind does not say: a futex word may be a mutex of a language's runtime.
+//! What an object is for, where its kind does not say: a futex word may be a mutex of a language's runtime, a
+//! condition variable its global lock, and any of them the queue at which idle threads wait for work.
 
-use holdup_model::{Frame, ObjectKind, Process, Site};
+use std::collections::BTreeSet;
+
+use holdup_model::{Frame, ObjectKind, Process, Routine, RoutineKind, Site, ThreadId};
+
+use crate::wording::sort_of_thread;
 
 /// What a function name of a runtime says about the futex that it waits on. The first match counts, so that a
 /// condition variable's wait, which names its mutex too, is none for the mutex.
@@ -13,26 +18,94 @@ const SIGNS: &[(&str, ObjectKind)] = &[
     ("semaphore", ObjectKind::Semaphore),
 ];
 
-/// The kind of each object, by id, with futexes told apart by the runtime functions that wait on them.
-pub(crate) fn roles(process: &Process) -> Vec<ObjectKind> {
-    let mut roles: Vec<ObjectKind> = process.objects.iter().map(|object| object.kind).collect();
-    // The least site by its content, not by its id or position, so that the order of waits does not matter.
-    let mut told_by: Vec<Option<&Site>> = vec![None; roles.len()];
-    for wait in &process.waits {
-        let index = wait.object.index();
-        if process.objects[index].kind != ObjectKind::Futex {
-            continue;
+/// What the objects of a process are for, each by id.
+pub(crate) struct Roles {
+    /// The kind, with futexes told apart by the runtime functions that wait on them, and a mutex for `hidden` locks.
+    pub(crate) kinds: Vec<ObjectKind>,
+    /// The runtime's lock that it is.
+    pub(crate) hidden: Vec<Option<&'static Routine>>,
+    /// Whether threads wait on it for something to do: in a runtime's routine for that, or at a queue that only
+    /// threads of other sorts put into.
+    pub(crate) is_idle: Vec<bool>,
+}
+
+/// What tells of an object: the least site by its content, not by its id or position, so that the order of waits
+/// does not matter.
+#[derive(Clone, Default)]
+struct Told<'a> {
+    role: Option<(&'a Site, ObjectKind)>,
+    hidden: Option<(&'a Site, &'static Routine)>,
+    is_idle: bool,
+}
+
+impl Roles {
+    pub(crate) fn of(process: &Process) -> Self {
+        let mut told: Vec<Told<'_>> = vec![Told::default(); process.objects.len()];
+        for wait in &process.waits {
+            let Some(site) = wait.site.map(|site| process.site(site)) else { continue };
+            told[wait.object.index()].look_at(process.object(wait.object).kind, site);
         }
-        let Some(site) = wait.site.map(|site| process.site(site)) else { continue };
-        if told_by[index].is_some_and(|known| known <= site) {
-            continue;
+        let is_queue = work_queues(process);
+        let mut roles = Self { kinds: Vec::new(), hidden: Vec::new(), is_idle: Vec::new() };
+        for ((object, told), is_queue) in process.objects.iter().zip(told).zip(is_queue) {
+            let hidden = told.hidden.map(|(_, routine)| routine);
+            let kind = match (hidden, told.role) {
+                (Some(_), _) if !object.kind.is_lock() => ObjectKind::Mutex,
+                (_, Some((_, role))) => role,
+                _ => object.kind,
+            };
+            roles.kinds.push(kind);
+            roles.hidden.push(hidden);
+            roles.is_idle.push(is_signal(kind) && (told.is_idle || is_queue));
         }
-        if let Some(role) = role_at(site) {
-            told_by[index] = Some(site);
-            roles[index] = role;
-        }
+        roles
     }
-    roles
+}
+
+impl<'a> Told<'a> {
+    fn look_at(&mut self, kind: ObjectKind, site: &'a Site) {
+        if kind == ObjectKind::Futex
+            && self.role.is_none_or(|(known, _)| site < known)
+            && let Some(role) = role_at(site)
+        {
+            self.role = Some((site, role));
+        }
+        if matches!(kind, ObjectKind::Barrier | ObjectKind::ThreadEnd) {
+            return;
+        }
+        if self.hidden.is_none_or(|(known, _)| site < known)
+            && let Some(routine) = site.routine(|kind| kind == RoutineKind::Lock)
+        {
+            self.hidden = Some((site, routine));
+        }
+        self.is_idle = self.is_idle || site.routine(|kind| kind == RoutineKind::Idle).is_some();
+    }
+}
+
+/// True for what threads wait on for a signal.
+pub(crate) fn is_signal(role: ObjectKind) -> bool {
+    !role.is_lock() && !matches!(role, ObjectKind::Barrier | ObjectKind::ThreadEnd)
+}
+
+/// By object: whether only threads of one sort wait on it, and only others signal it. A barrier that is made of a
+/// condition variable, or a pool of slots, is signalled by the threads that also wait.
+fn work_queues(process: &Process) -> Vec<bool> {
+    let sorts: Vec<Option<String>> =
+        (0..process.threads.len()).map(|index| sort_of_thread(process, ThreadId::new(index as u32))).collect();
+    let sort = |thread: ThreadId| sorts[thread.index()].as_deref();
+    let mut waiters: Vec<BTreeSet<Option<&str>>> = vec![BTreeSet::new(); process.objects.len()];
+    let mut givers = waiters.clone();
+    for wait in &process.waits {
+        waiters[wait.object.index()].insert(sort(wait.thread));
+    }
+    for wake in &process.wakes {
+        givers[wake.object.index()].insert(sort(wake.thread));
+    }
+    let is_queue = |(waiters, givers): (BTreeSet<Option<&str>>, BTreeSet<Option<&str>>)| {
+        // The main thread, and those of which nothing is known, are of no sort.
+        waiters.len() == 1 && !waiters.contains(&None) && !givers.is_empty() && waiters.is_disjoint(&givers)
+    };
+    waiters.into_iter().zip(givers).map(is_queue).collect()
 }
 
 fn role_at(site: &Site) -> Option<ObjectKind> {
@@ -51,7 +124,7 @@ mod tests {
 
     fn site(functions: &[&str]) -> Site {
         let frame = |name: &&str| Frame { function: Some((*name).to_owned()), ..Frame::default() };
-        Site { frames: functions.iter().map(frame).collect(), broken: false }
+        Site { frames: functions.iter().map(frame).collect(), ..Site::default() }
     }
 
     #[test]

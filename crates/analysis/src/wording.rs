@@ -5,7 +5,11 @@ use holdup_model::{Frame, Nanos, ObjectId, ObjectKind, Process, SiteId, ThreadId
 
 /// The function of a site, with its source line: `cache_put (cache.c:212)`.
 pub(crate) fn site(process: &Process, site: SiteId) -> String {
-    let Some(frame) = process.site(site).place() else { return "an unknown place".to_owned() };
+    process.site(site).place().map_or_else(|| "an unknown place".to_owned(), frame)
+}
+
+/// The same of one frame.
+pub(crate) fn frame(frame: &Frame) -> String {
     let file = frame.file.as_deref().map(|file| file.rsplit('/').next().unwrap_or(file));
     let line = match (file, frame.line) {
         (Some(file), Some(line)) => Some(format!("{file}:{line}")),
@@ -120,7 +124,9 @@ pub(crate) fn times(count: u64) -> String {
 pub(crate) fn meanwhile(charge: &crate::blame::Charge) -> Option<String> {
     let total = charge.total();
     let parts: Vec<String> = [
+        (charge.descheduled, "without a core"),
         (charge.io, "waiting for I/O"),
+        (charge.outside, "waiting for something outside of the program"),
         (charge.asleep, "asleep"),
         (charge.waking, "woken but not yet running"),
     ]

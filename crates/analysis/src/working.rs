@@ -3,12 +3,13 @@
 use holdup_model::{Call, Nanos, ObjectKind, Process, Segment, State, ThreadId, Time, Timeline};
 
 use crate::ThreadTimes;
+use crate::outside::{is_outside, is_server};
 
-/// A thread works if it is active or in I/O for at least this share of its life. A thread that only waits for
+/// A thread works if it is active, able to run, or in I/O for at least this share of its life. A thread that only waits for
 /// a timer, a signal or a connection is below it.
 const LEAST_OWN_SHARE: f64 = 0.005;
 
-/// A thread that starts others works if it is active or in I/O for at least this share of the run: it must do
+/// A thread that starts others works if it is active, able to run, or in I/O for at least this share of the run: it must do
 /// more than start and join.
 const LEAST_PARENT_SHARE: f64 = 0.02;
 
@@ -101,8 +102,9 @@ fn who_works(process: &Process, timeline: &Timeline, times: &[ThreadTimes]) -> V
         }
     }
     let mut idle = vec![Nanos::ZERO; process.threads.len()];
+    let is_server = is_server(process);
     for block in &process.blocks {
-        if matches!(block.call, Call::Accept | Call::Poll | Call::WaitChild) {
+        if is_outside(block, is_server) || block.call == Call::WaitChild {
             idle[block.thread.index()] += block.end.since(block.begin);
         }
     }
@@ -110,7 +112,7 @@ fn who_works(process: &Process, timeline: &Timeline, times: &[ThreadTimes]) -> V
         .iter()
         .enumerate()
         .map(|(index, times)| {
-            let own = (times.active + times.io.saturating_sub(idle[index])).get() as f64;
+            let own = (times.active + times.descheduled + times.io.saturating_sub(idle[index])).get() as f64;
             let life = timeline.wall().saturating_sub(times.not_existing).get() as f64;
             let least = if starts_others[index] {
                 LEAST_PARENT_SHARE * timeline.wall().get() as f64

@@ -48,6 +48,7 @@ proptest! {
 
     #[test]
     fn sums_hold_for_any_process(process in holdup_testkit::any_process(), cores in 0..4u32) {
+        prop_assert_eq!(Timeline::build(&process).check(), Ok(()));
         let diagnosis = diagnose(&run(process, cores), 0);
         check(&diagnosis)?;
         check_identity(&diagnosis, diagnosis.wall.get())?;
@@ -77,6 +78,8 @@ proptest! {
         turned.wakes.rotate_left(middle);
         let middle = turns[3] % turned.blocks.len().max(1);
         turned.blocks.rotate_left(middle);
+        turned.on_core.reverse();
+        turned.samples.reverse();
         prop_assert_eq!(diagnose(&run(process, 2), 0), diagnose(&run(turned, 2), 0));
     }
 }

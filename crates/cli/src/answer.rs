@@ -6,7 +6,7 @@ use std::path::Path;
 
 use holdup_analysis::{Diagnosis, diagnose};
 use holdup_model::{Nanos, Run, Thread};
-use holdup_recording::Recording;
+use holdup_recording::{Recording, Sources};
 use holdup_report::Look;
 
 use crate::arguments::Color;
@@ -25,11 +25,16 @@ pub(crate) struct Answer {
 impl Answer {
     /// Reads a recording, names what it saw, and diagnoses its processes. `first` is the pid of the process to tell
     /// about; `keep` says whether names that were missing are put into the file, as right after recording.
-    pub(crate) fn of(path: &Path, first: Option<u32>, keep: Keep) -> Result<Answer, Failure> {
+    pub(crate) fn of(
+        path: &Path,
+        first: Option<u32>,
+        keep: Keep,
+        sources: Sources,
+    ) -> Result<Answer, Failure> {
         let _progress = Progress::start("reading the recording");
         let (mut recording, warnings) = Recording::open(path)?;
         holdup_collect::name_all(&mut recording, (keep == Keep::Names).then_some(path));
-        let run = recording.run(&warnings);
+        let run = recording.run_from(&warnings, sources);
         let mut order: Vec<usize> = (0..run.processes.len()).collect();
         let busy = |index: &usize| -> (Nanos, usize) {
             let process = &run.processes[*index];

@@ -57,6 +57,9 @@ pub(crate) struct RunOptions {
     /// Which holds of locks to time: those of locks that somebody waited for, or all
     #[arg(long, value_enum, default_value_t = Holds::Waited)]
     pub holds: Holds,
+    /// Which collectors to use: the library inside of the program (preload), the kernel's records, or both
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Collector::Preload, Collector::Kernel])]
+    pub collectors: Vec<Collector>,
     /// Leave the program's arguments out of the recording
     #[arg(long)]
     pub no_arguments: bool,
@@ -78,6 +81,13 @@ pub(crate) enum Holds {
     All,
 }
 
+/// What gives the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Collector {
+    Preload,
+    Kernel,
+}
+
 /// When to use colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
@@ -95,6 +105,9 @@ pub(crate) struct ReportOptions {
     /// Print JSON, as docs/json-schema/report.schema.json says
     #[arg(long)]
     pub json: bool,
+    /// Use only what these collectors gave
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Collector::Preload, Collector::Kernel])]
+    pub collectors: Vec<Collector>,
     /// Report first on this process (its pid) instead of the busiest
     #[arg(long, value_name = "PID")]
     pub process: Option<u32>,

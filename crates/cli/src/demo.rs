@@ -6,6 +6,8 @@ use std::process::{Command, ExitCode};
 
 use holdup_collect::{Options, record};
 
+use holdup_recording::Sources;
+
 use crate::answer::{self, Answer, Keep};
 use crate::arguments::DemoOptions;
 use crate::failure::Failure;
@@ -37,10 +39,17 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
         }
     }
     let options_of_run =
-        Options { output: recording.clone(), all_holds: false, arguments: true, size_limit: None };
+        Options {
+        output: recording.clone(),
+        all_holds: false,
+        kernel: true,
+        preload: true,
+        arguments: true,
+        size_limit: None,
+    };
     let command: Vec<OsString> = vec![program.into()];
     let status = record(&command, &options_of_run, PRELOAD)?.status;
     let look = answer::look(options.color, &std::io::stdout(), false);
-    answer::write(&Answer::of(&recording, None, Keep::Names)?.text(look), None, std::io::stdout())?;
+    answer::write(&Answer::of(&recording, None, Keep::Names, Sources::ALL)?.text(look), None, std::io::stdout())?;
     Ok(crate::run::exit_code(status))
 }

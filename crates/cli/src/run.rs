@@ -7,8 +7,10 @@ use std::process::{ExitCode, ExitStatus};
 
 use holdup_collect::{Ended, Options, record as collect};
 
+use holdup_recording::Sources;
+
 use crate::answer::{self, Answer, Keep};
-use crate::arguments::{Holds, RunOptions};
+use crate::arguments::{Collector, Holds, RunOptions};
 use crate::failure::Failure;
 
 /// The library that is injected into measured programs.
@@ -18,7 +20,7 @@ pub(crate) const PRELOAD: &[u8] = include_bytes!(env!("HOLDUP_PRELOAD"));
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     let place = Place::of(options)?;
     let ended = collect(&options.command, &collect_options(options, &place.path), PRELOAD)?;
-    let told = Answer::of(&place.path, None, Keep::Names).and_then(|answer| {
+    let told = Answer::of(&place.path, None, Keep::Names, Sources::ALL).and_then(|answer| {
         let look = answer::look(options.color, &std::io::stderr(), options.output.is_some());
         let mut text = answer.text(look);
         text.push_str(&place.sentence());
@@ -50,6 +52,8 @@ fn collect_options(options: &RunOptions, output: &Path) -> Options {
     Options {
         output: output.to_owned(),
         all_holds: options.holds == Holds::All,
+        kernel: options.collectors.contains(&Collector::Kernel),
+        preload: options.collectors.contains(&Collector::Preload),
         arguments: !options.no_arguments,
         size_limit: options.size_limit.map(|mib| mib << 20),
     }

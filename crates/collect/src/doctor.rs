@@ -5,10 +5,8 @@
 //! (whether an event opens, how much room a file system has) is asked through closures. Nothing is
 //! started and nothing is changed.
 
-mod cgroups;
 mod clock;
 mod events;
-mod files;
 mod isolation;
 mod memory;
 mod processors;
@@ -17,8 +15,8 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use cgroups::Cgroups;
-use files::Files;
+use crate::cgroups::Cgroups;
+use crate::files::Files;
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]

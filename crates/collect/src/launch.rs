@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 use holdup_trace::shared::SESSION_VARIABLE;
-use rustix::process::{Gid, Uid};
+use rustix::process::{Gid, Resource, Rlimit, Uid};
 
 use crate::error::CollectError;
 
@@ -28,12 +28,14 @@ pub(crate) struct Injection<'a> {
     pub session: &'a Path,
 }
 
-/// Starts the program found at `path`, with the library where `injection` says.
+/// Starts the program found at `path`, with the library where `injection` says. `descriptor_limit` is the soft limit of
+/// open files that it shall have, where ours was raised.
 pub(crate) fn start(
     path: &Path,
     command: &[OsString],
     injection: Option<&Injection<'_>>,
     user: Option<(u32, u32)>,
+    descriptor_limit: Option<u64>,
 ) -> Result<Child, CollectError> {
     let mut child = Command::new(path);
     let (name, arguments) =
@@ -58,6 +60,15 @@ pub(crate) fn start(
         };
         // SAFETY: between fork and exec only system calls are made, with memory that was allocated before.
         unsafe { child.pre_exec(become_caller) };
+    }
+    if let Some(limit) = descriptor_limit {
+        let lower = move || {
+            let limits = rustix::process::getrlimit(Resource::Nofile);
+            rustix::process::setrlimit(Resource::Nofile, Rlimit { current: Some(limit), ..limits })?;
+            Ok(())
+        };
+        // SAFETY: between fork and exec only system calls are made, and nothing is allocated.
+        unsafe { child.pre_exec(lower) };
     }
     child.spawn().map_err(|error| CollectError::Start { program: PathBuf::from(path), error })
 }

@@ -2,14 +2,19 @@
 //!
 //! [`record`] starts a program with the injected library ([`library`]) in a session of its own ([`session`]),
 //! drains what its processes write ([`drain`]) into a recording until it ends. [`name_all`] then finds the names of
-//! what was seen while the files are at hand. Programs that must not be entered are recognised first
+//! what was seen while the files are at hand. Meanwhile [`environment`] looks at what surrounds the program. Programs that must not be entered are recognised first
 //! ([`target`]) and run as they are. [`doctor`] says what a machine allows.
 
+mod cgroups;
 pub mod doctor;
 mod drain;
+mod environment;
 mod error;
+mod files;
+mod kernel;
 mod launch;
 mod library;
+mod log;
 mod machine;
 mod names;
 mod record;

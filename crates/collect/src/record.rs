@@ -3,15 +3,15 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use holdup_recording::Writer;
-use holdup_recording::facts::{ClockSample, Session, SessionEnd};
+use holdup_kernel as kernel_events;
+use holdup_recording::facts::{Environment, Session, SessionEnd};
 use holdup_recording::format::FrameKind;
 use holdup_trace::shared::{HOLDS_ALL, NO_ARGUMENTS, Refusal};
 use rustix::process::{Pid, Signal, kill_process};
@@ -20,8 +20,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use crate::drain::Process;
+use crate::environment::Watch;
 use crate::error::CollectError;
+use crate::kernel::{self, Kernel};
 use crate::launch::{Injection, caller_of_sudo, start};
+use crate::log::Log;
 use crate::machine::{ClockSource, allowed_cores};
 use crate::session::{MappedFile, SessionFiles};
 use crate::{library, target};
@@ -33,6 +36,10 @@ pub struct Options {
     pub output: PathBuf,
     /// Time and record every hold of every lock, not only of those that somebody waits for.
     pub all_holds: bool,
+    /// Ask the kernel too: context switches, samples.
+    pub kernel: bool,
+    /// Enter the program with the library, where that is possible.
+    pub preload: bool,
     /// Store the program's arguments.
     pub arguments: bool,
     /// The recording's largest size in bytes; `None` for no limit.
@@ -75,7 +82,7 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
     let mut flags = 0;
     flags |= if options.all_holds { HOLDS_ALL } else { 0 };
     flags |= if options.arguments { 0 } else { NO_ARGUMENTS };
-    let enters = target.leave_alone.is_none();
+    let enters = options.preload && target.leave_alone.is_none();
     let library = if enters {
         let owner = rustix::process::geteuid().as_raw();
         let path = library::install(content, owner).map_err(|error| CollectError::Library { error })?;
@@ -88,11 +95,7 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let files = SessionFiles::create(flags, clock, ticks_per_second, user)
         .map_err(|error| CollectError::Session { error })?;
-    let mut writer = Writer::create(&options.output).map_err(output)?;
-    writer.limit(options.size_limit);
-    if let Some((user, group)) = user {
-        let _ = std::os::unix::fs::chown(&options.output, Some(user), Some(group));
-    }
+    let log = Log::create(&options.output, options.size_limit, clock, user).map_err(output)?;
     let stored = if options.arguments { command } else { &command[..1] };
     let session = Session {
         holdup: env!("CARGO_PKG_VERSION").to_owned(),
@@ -101,37 +104,50 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
         clock: clock.word().to_owned(),
         start: 0,
         ticks_per_second,
-        collectors: if enters { vec!["preload".to_owned()] } else { Vec::new() },
+        collectors: Vec::new(),
         all_holds: options.all_holds,
     };
     let mut recorder = Recorder {
         files,
-        clock,
-        writer,
+        log,
+        kernel: None,
         spares: Vec::new(),
         processes: Vec::new(),
         adopted: 0,
-        failure: None,
         out_of_room: false,
         first: 0,
+        watch: Watch::begin(Path::new("/")),
     };
     recorder.refill();
-    recorder.sample();
+    recorder.log.sample();
 
     let session = Session { start: clock.ticks(), ..session };
     let injection =
         library.as_deref().map(|library| Injection { library, session: recorder.files.directory() });
     // Caught from before the start: a signal that came just after it must not end holdup alone.
     let caught = Caught::from_now_on();
-    let child = start(&target.path, command, injection.as_ref(), user)?;
-    recorder.keep(|writer| writer.facts(FrameKind::Session, 0, &session));
+    let (child, watched) = start_watched(&target.path, command, injection.as_ref(), user, options)?;
+    let mut missing = Vec::new();
+    match watched {
+        Some(Ok(watch)) => recorder.kernel = Some(Kernel::start(watch, None, options.arguments)),
+        Some(Err(why)) => missing.push(why),
+        None => {}
+    }
+    if let Some(kernel) = &mut recorder.kernel {
+        missing.append(&mut kernel.missing);
+    }
+    let collectors = [("preload", enters), ("kernel", recorder.kernel.is_some())];
+    let collectors = collectors.into_iter().filter(|(_, works)| *works).map(|(name, _)| name.to_owned());
+    let session = Session { collectors: collectors.collect(), ..session };
+    recorder.log.keep(|writer| writer.facts(FrameKind::Session, 0, &session));
     recorder.first = child.id();
+    recorder.note_environment();
     let child = Waiting::start(child, clock, &recorder);
     caught.pass_on(child.pid);
     recorder.run(&child);
     let status = child.join();
     let unseen = target.leave_alone.map(|(path, reason)| target::sentence(&path, reason));
-    let trouble = recorder.end(&child, status, unseen).map(|error| {
+    let trouble = recorder.end(&child, status, unseen, missing).map(|error| {
         format!(
             "{}: the recording could not be written to its end ({error}); make room there, or choose another place \
              with -o FILE",
@@ -139,6 +155,26 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
         )
     });
     Ok(Ended { status, trouble })
+}
+
+/// Starts the program, with the kernel's events on it where they are wanted, from a thread that does nothing else: these
+/// events are inherited by what that thread starts. Where there are none, says why.
+#[allow(clippy::type_complexity, reason = "used once, right above")]
+fn start_watched(
+    path: &Path,
+    command: &[OsString],
+    injection: Option<&Injection<'_>>,
+    user: Option<(u32, u32)>,
+    options: &Options,
+) -> Result<(Child, Option<Result<kernel_events::Watch, String>>), CollectError> {
+    std::thread::scope(|scope| {
+        let starter = scope.spawn(|| {
+            let watch = options.kernel.then(|| kernel::over_children(allowed_cores()));
+            let limit = watch.as_ref().and_then(|watch| watch.as_ref().ok()?.former_descriptor_limit());
+            Ok((start(path, command, injection, user, limit)?, watch))
+        });
+        starter.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// Ends of the first process, awaited in a thread of its own.
@@ -237,33 +273,18 @@ impl Caught {
 
 struct Recorder {
     files: SessionFiles,
-    clock: ClockSource,
-    writer: Writer,
+    log: Log,
+    kernel: Option<Kernel>,
     spares: Vec<MappedFile>,
     processes: Vec<Process>,
     adopted: u32,
-    /// The first error in writing the recording; no events are written after it.
-    failure: Option<io::Error>,
     out_of_room: bool,
     /// Kernel id of the first process; 0 before it is started.
     first: u32,
+    watch: Watch,
 }
 
 impl Recorder {
-    /// Writes to the recording unless that has failed before: a full disk must not stop the program.
-    fn keep<T>(&mut self, write: impl FnOnce(&mut Writer) -> io::Result<T>) -> Option<T> {
-        if self.failure.is_some() {
-            return None;
-        }
-        match write(&mut self.writer) {
-            Ok(value) => Some(value),
-            Err(error) => {
-                self.failure = Some(error);
-                None
-            }
-        }
-    }
-
     fn refill(&mut self) {
         let page = self.files.page();
         let ready = page.made.load(Ordering::Relaxed).saturating_sub(page.claimed.load(Ordering::Relaxed));
@@ -278,11 +299,6 @@ impl Recorder {
         }
     }
 
-    fn sample(&mut self) {
-        let (ticks, monotonic_ns) = self.clock.sample();
-        self.keep(|writer| writer.facts(FrameKind::Clock, 0, &ClockSample { ticks, monotonic_ns }));
-    }
-
     /// Drains until the first process has ended.
     fn run(&mut self, child: &Waiting) {
         let mut sampled = Instant::now();
@@ -291,9 +307,10 @@ impl Recorder {
             let heard = self.files.page().doorbell.load(Ordering::Acquire);
             let busy = self.round();
             if sampled.elapsed() >= CLOCK_INTERVAL {
-                self.sample();
+                self.log.sample();
                 sampled = Instant::now();
             }
+            self.look_around();
             if reaped.elapsed() >= REAP_INTERVAL {
                 self.reap();
                 reaped = Instant::now();
@@ -304,6 +321,17 @@ impl Recorder {
         }
     }
 
+    fn look_around(&mut self) {
+        self.watch.look(std::iter::once(self.first).chain(self.processes.iter().map(Process::pid)));
+    }
+
+    /// What is known of the surroundings: at the start, in case that there is no end, and at the end.
+    fn note_environment(&mut self) {
+        self.look_around();
+        let facts = Environment::from(&self.watch.facts());
+        self.log.keep(|writer| writer.facts(FrameKind::Environment, 0, &facts));
+    }
+
     /// Takes over new processes and drains all. True if there was something to do.
     fn round(&mut self) -> bool {
         let before = self.adopted;
@@ -312,10 +340,13 @@ impl Recorder {
         let mut processes = std::mem::take(&mut self.processes);
         let mut busy = self.adopted != before;
         for process in &mut processes {
-            busy |= self.keep(|writer| process.drain(writer)).unwrap_or(false);
+            busy |= self.log.keep(|writer| process.drain(writer)).unwrap_or(false);
             self.out_of_room |= process.is_out_of_room();
         }
         self.processes = processes;
+        if let Some(kernel) = &self.kernel {
+            busy |= self.log.take(kernel);
+        }
         busy
     }
 
@@ -323,7 +354,7 @@ impl Recorder {
         let mut waiting = Vec::new();
         for spare in std::mem::take(&mut self.spares) {
             let index = self.adopted;
-            match self.keep(|writer| Process::adopt(index, spare, writer)) {
+            match self.log.keep(|writer| Process::adopt(index, spare, writer)) {
                 Some(Ok(process)) => {
                     self.adopted += 1;
                     self.finish_replaced(&process);
@@ -342,22 +373,22 @@ impl Recorder {
         let (replaced, others) = all.into_iter().partition::<Vec<_>, _>(|process| process.pid() == by.pid());
         self.processes = others;
         for process in replaced {
-            self.keep(|writer| process.finish(writer, by.start(), false));
+            self.log.keep(|writer| process.finish(writer, by.start(), false));
         }
     }
 
     fn reap(&mut self) {
-        let now = self.clock.ticks();
+        let now = self.log.clock.ticks();
         // The first process is finished last, with the tick at which the run ended: what its threads waited for then,
         // they waited for to the end.
         let first = self.first;
         let is_done = |process: &Process| process.pid() != first && process.is_gone();
         let (gone, live) = std::mem::take(&mut self.processes).into_iter().partition::<Vec<_>, _>(is_done);
         for process in gone {
-            self.keep(|writer| process.finish(writer, now, false));
+            self.log.keep(|writer| process.finish(writer, now, false));
         }
         for mut process in live {
-            self.keep(|writer| process.flush(writer));
+            self.log.keep(|writer| process.flush(writer));
             self.processes.push(process);
         }
     }
@@ -371,37 +402,35 @@ impl Recorder {
     }
 
     /// Writes what is left, and how it ended. Gives what kept the recording from being whole.
-    fn end(mut self, child: &Waiting, status: ExitStatus, unseen: Option<String>) -> Option<io::Error> {
+    fn end(
+        mut self,
+        child: &Waiting,
+        status: ExitStatus,
+        unseen: Option<String>,
+        mut warnings: Vec<String>,
+    ) -> Option<io::Error> {
         let end = child.ended();
+        if let Some(kernel) = self.kernel.take() {
+            self.log.take_rest(kernel);
+        }
         self.adopt();
         self.files.page().closed.store(1, Ordering::Relaxed);
         for process in std::mem::take(&mut self.processes) {
             let still_running = !process.is_gone();
-            self.keep(|writer| process.finish(writer, end, still_running));
+            self.log.keep(|writer| process.finish(writer, end, still_running));
         }
-        self.sample();
-        let mut warnings: Vec<String> = Vec::new();
-        if let Some(error) = &self.failure {
-            warnings.push(format!("the recording could not be written to its end ({error})"));
-        }
+        self.note_environment();
+        self.log.sample();
         if self.out_of_room {
             warnings.push(
                 "there was no room for more memory shared with the program: events may be lost".to_owned(),
             );
         }
-        if self.writer.dropped() > 0 {
-            warnings.push(format!(
-                "the recording reached its size limit: {} runs of events after that were left out",
-                self.writer.dropped()
-            ));
-        }
         let mut all_unseen: Vec<String> = unseen.into_iter().collect();
         all_unseen.extend(self.refusals());
         let facts =
             SessionEnd { end, code: status.code(), signal: status.signal(), unseen: all_unseen, warnings };
-        // Short enough to fit where a run of events did not.
-        let written = self.writer.facts(FrameKind::SessionEnd, 0, &facts);
-        self.failure.or(written.err())
+        self.log.end(facts)
     }
 
     fn refusals(&self) -> Vec<String> {

@@ -8,7 +8,10 @@
 //! | active | blocking call | asleep (sleep) or I/O (the others) |
 //! | active | spin begin to spin end | spinning |
 //! | any | none | active |
+//!
+//! Where the kernel's records tell which threads were on a core, `on_core.rs` refines that.
 
+use crate::on_core;
 use crate::wakes::{self, Ending};
 use crate::{
     Block, Call, Edge, EdgeKind, MarkerKind, Nanos, ObjectId, ObjectKind, Process, Row, Segment, SiteId,
@@ -42,7 +45,7 @@ impl Timeline {
             pieces[block.thread.index()].push(piece_of_block(block));
         }
         pieces_of_spins(process, &mut pieces);
-        let threads: Vec<Row> = process
+        let mut threads: Vec<Row> = process
             .threads
             .iter()
             .zip(pieces)
@@ -52,6 +55,7 @@ impl Timeline {
                 row(start, end, pieces, thread.cpu)
             })
             .collect();
+        on_core::refine(process, &mut threads);
         for (index, thread) in process.threads.iter().enumerate() {
             if let Some(parent) = thread.parent {
                 edges.push(Edge {

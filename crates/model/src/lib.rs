@@ -20,21 +20,30 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod environment;
 mod ids;
+mod on_core;
 mod process;
+mod routines;
 mod run;
+mod scheduling;
 mod site;
 mod stack;
 mod time;
 mod timeline;
 mod wakes;
 
+pub use environment::{
+    CoreKind, CpuSet, Environment, FrequencyRange, Load, MemoryNode, Pin, Placement, Quota, Swapped, Throttling,
+};
 pub use ids::{ObjectId, SiteId, ThreadId};
 pub use process::{
     Block, Call, Hold, LostEvents, Marker, MarkerKind, Mode, ObjectKind, ObjectUse, Outcome, Process,
     SyncObject, Thread, Wait, Wake, WakeCount,
 };
+pub use routines::{Routine, RoutineKind};
 pub use run::{ExitStatus, Run};
+pub use scheduling::{CpuReading, Doing, Left, OnCore, Sample, SeenBy};
 pub use site::{Frame, Site};
 pub use stack::{Component, Stack, Unit};
 pub use time::{Nanos, Time};

@@ -1,6 +1,6 @@
 //! What a front-end observed of one process, in columns.
 
-use crate::{Nanos, ObjectId, Site, SiteId, ThreadId, Time};
+use crate::{CpuReading, Nanos, ObjectId, OnCore, Sample, SeenBy, Site, SiteId, ThreadId, Time};
 
 /// One process of a recording: facts as they were observed, nothing derived.
 ///
@@ -35,6 +35,16 @@ pub struct Process {
     pub markers: Vec<Marker>,
     /// How often each thread used each lock.
     pub uses: Vec<ObjectUse>,
+    /// Spans in which threads were on a core.
+    pub on_core: Vec<OnCore>,
+    /// When `on_core` tells all: spans that do not overlap, in order of time.
+    pub covered: Vec<(Time, Time)>,
+    /// What threads were seen doing.
+    pub samples: Vec<Sample>,
+    /// CPU times that were read from time to time where `on_core` does not tell.
+    pub readings: Vec<CpuReading>,
+    /// Which collectors saw it.
+    pub seen_by: SeenBy,
     /// What could not be kept.
     pub lost: LostEvents,
 }
@@ -254,6 +264,10 @@ pub enum Call {
     WaitChild,
     /// `flock`, `lockf`, `fcntl` with a lock.
     FileLock,
+    /// No call of the program's: a page that it touched was not there.
+    PageFault,
+    /// Another system call.
+    Other,
 }
 
 impl Call {
@@ -270,6 +284,8 @@ impl Call {
             Call::Sleep => "sleep",
             Call::Sync => "sync to disk",
             Call::WaitChild => "wait for a child process",
+            Call::PageFault => "page fault",
+            Call::Other => "system call",
             Call::FileLock => "file lock",
         }
     }

@@ -1,6 +1,6 @@
 //! A whole recorded run: its processes and the machine it ran on.
 
-use crate::{Nanos, Process, Thread, ThreadId, Time};
+use crate::{Environment, Nanos, Placement, Process, Thread, ThreadId, Time};
 
 /// How a program ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +26,8 @@ pub struct Run {
     pub exit: Option<ExitStatus>,
     /// How many CPUs the program was allowed to use.
     pub cores: u32,
+    /// What surrounded it: limits, other load.
+    pub environment: Environment,
     /// Which collectors gave the data: `preload`, …
     pub collectors: Vec<String>,
     /// The clock and its error, in words.
@@ -41,6 +43,20 @@ pub struct Run {
 }
 
 impl Run {
+    /// How many CPUs a process was allowed to use; 0 where that is not known.
+    pub fn cores_of(&self, process: &Process) -> u32 {
+        let placement = self.environment.placement(process.pid);
+        let allowed = placement.map(|placement| placement.allowed.len() as u32);
+        allowed.filter(|&cores| cores > 0).unwrap_or(self.cores)
+    }
+
+    /// How many CPUs a process could have at a time, by its affinity and the quota of its control groups; 0 where
+    /// that is not known.
+    pub fn effective_cores_of(&self, process: &Process) -> u32 {
+        let placement = self.environment.placement(process.pid);
+        placement.and_then(Placement::effective_cores).unwrap_or(self.cores)
+    }
+
     /// The process that used the most CPU time (where that is not known, the most waits), which is the one to
     /// report on first; `None` if nothing was recorded.
     pub fn busiest(&self) -> Option<usize> {

@@ -24,6 +24,9 @@ pub struct Site {
     pub frames: Vec<Frame>,
     /// True where the stack could not be followed to the start of its thread.
     pub broken: bool,
+    /// True where the innermost address lies in a loop that only another thread, or time, can end: one that stores
+    /// nothing and loads the same addresses each time (paper 4, section 3.1).
+    pub in_waiting_loop: bool,
 }
 
 /// Modules that carry a program's waits but are not its own code, by the start of their file name.
@@ -53,6 +56,16 @@ const RUNTIME_FUNCTIONS: &[&str] = &[
     "__gthread",
     "parking_lot",
     "lock_api::",
+    "rayon",
+    "<rayon",
+    "crossbeam",
+    "<crossbeam",
+    "tokio::",
+    "<tokio::",
+    "runtime.",
+    "sync.",
+    "sync/atomic.",
+    "internal/",
     "pthread_",
     "__pthread",
     "_start",
@@ -104,14 +117,14 @@ mod tests {
                 frame("cache_put", "app"),
                 frame("main", "app"),
             ],
-            broken: false,
+            ..Site::default()
         };
         assert_eq!(site.place().unwrap().function.as_deref(), Some("cache_put"));
     }
 
     #[test]
     fn a_stack_of_runtime_code_only_still_has_a_place() {
-        let site = Site { frames: vec![frame("read", "libc.so.6")], broken: false };
+        let site = Site { frames: vec![frame("read", "libc.so.6")], ..Site::default() };
         assert_eq!(site.place().unwrap().function.as_deref(), Some("read"));
         assert_eq!(Site::default().place(), None);
     }

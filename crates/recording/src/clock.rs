@@ -41,6 +41,16 @@ impl Clock {
         Time::from_nanos((self.monotonic_ns(ticks) - self.zero_ns).max(0.0).round() as u64)
     }
 
+    /// The time of a moment of CLOCK_MONOTONIC (ns); moments before the session's start give zero.
+    pub fn at(&self, monotonic_ns: u64) -> Time {
+        Time::from_nanos((monotonic_ns as f64 - self.zero_ns).max(0.0).round() as u64)
+    }
+
+    /// The moment of CLOCK_MONOTONIC (ns) at `ticks`.
+    pub fn monotonic(&self, ticks: u64) -> u64 {
+        self.monotonic_ns(ticks).max(0.0).round() as u64
+    }
+
     /// The length of `ticks` ticks.
     pub fn length(&self, ticks: u64) -> Nanos {
         Nanos::new((ticks as f64 / self.ticks_per_ns).round() as u64)

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::environment::{Environment, FrequencyRange, Load, Placement, Quota};
+
 /// How the run began.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -132,6 +134,22 @@ pub struct Names {
     pub code: BTreeMap<u64, NamedStack>,
     /// Global variables by the address that was used.
     pub data: BTreeMap<u64, String>,
+    /// What kept names from being found, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// The names of code in one image of the kernel collector.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ImageNames {
+    /// Which image.
+    pub image: u32,
+    /// Code by the address that was executed.
+    pub executed: BTreeMap<u64, Vec<NamedFrame>>,
+    /// Calls by their return address.
+    pub callers: BTreeMap<u64, Vec<NamedFrame>>,
+    /// Executed addresses that lie in loops that only another thread, or time, can end.
+    pub waiting_loops: Vec<u64>,
     /// What kept names from being found, a sentence each.
     pub warnings: Vec<String>,
 }

@@ -25,7 +25,8 @@
 //! The content of most frames is JSON, as the types in [`crate::facts`] say. That of [`FrameKind::Chunk`] is the
 //! number of the thread (u32), the number of the chunk among those of its thread (u32), and words (u64) that hold
 //! [`holdup_trace::wire`] records. A chunk may come in several frames with the same two numbers; they follow each
-//! other. A reader skips frames whose kind it does not know. A change that an older reader
+//! other. That of [`FrameKind::Kernel`] is words (u64) that hold [`holdup_trace::kernel`] records, of all processes. A
+//! reader skips frames whose kind it does not know. A change that an older reader
 //! would misread raises the version.
 //!
 //! Example: an empty file is the header alone, 32 bytes:
@@ -64,6 +65,12 @@ pub enum FrameKind {
     SessionEnd = 7,
     /// [`crate::facts::SharedObject`].
     SharedObject = 8,
+    /// Records of the kernel collector.
+    Kernel = 9,
+    /// [`crate::facts::ImageNames`].
+    ImageNames = 10,
+    /// [`crate::facts::Environment`].
+    Environment = 11,
 }
 
 impl FrameKind {
@@ -78,6 +85,9 @@ impl FrameKind {
             6 => FrameKind::Names,
             7 => FrameKind::SessionEnd,
             8 => FrameKind::SharedObject,
+            9 => FrameKind::Kernel,
+            10 => FrameKind::ImageNames,
+            11 => FrameKind::Environment,
             _ => return None,
         })
     }

@@ -2,13 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{ObjectId, Process, SiteId, ThreadId};
+use holdup_model::{ObjectId, Process, SiteId, ThreadId, Time};
 
 /// A process with what tells its shared objects apart, whichever process looks.
 pub(crate) struct Member {
     pub process: Process,
     /// What lies behind the address of each shared object.
     pub keys: BTreeMap<u64, String>,
+}
+
+impl Member {
+    /// A process that shares nothing.
+    pub(crate) fn alone(process: Process) -> Member {
+        Member { process, keys: BTreeMap::new() }
+    }
 }
 
 /// Joins processes that share an object which at least two of them used. The others stay as they are, and all keep
@@ -116,6 +123,19 @@ impl Joined {
             entry.thread = entry.thread.map(thread);
             entry.object = object(entry.object);
         }
+        for span in &mut other.on_core {
+            span.thread = thread(span.thread);
+        }
+        for sample in &mut other.samples {
+            sample.thread = thread(sample.thread);
+            sample.site = sample.site.map(site);
+        }
+        for reading in &mut other.readings {
+            reading.thread = thread(reading.thread);
+        }
+        process.covered = covered_by_any(&process.covered, &other.covered);
+        process.seen_by.preload |= other.seen_by.preload;
+        process.seen_by.kernel |= other.seen_by.kernel;
         if other.end > process.end {
             // Threads that lived to the end of the first process do not live to that of the second.
             for entry in &mut process.threads {
@@ -132,6 +152,9 @@ impl Joined {
         process.blocks.append(&mut other.blocks);
         process.markers.append(&mut other.markers);
         process.uses.append(&mut other.uses);
+        process.on_core.append(&mut other.on_core);
+        process.samples.append(&mut other.samples);
+        process.readings.append(&mut other.readings);
         process.lost.events += other.lost.events;
         process.lost.in_signals += other.lost.in_signals;
         process.lost.threads += other.lost.threads;
@@ -139,10 +162,24 @@ impl Joined {
     }
 }
 
+/// Spans of time that are in one list or the other.
+fn covered_by_any(a: &[(Time, Time)], b: &[(Time, Time)]) -> Vec<(Time, Time)> {
+    let mut all: Vec<(Time, Time)> = a.iter().chain(b).copied().collect();
+    all.sort_unstable();
+    let mut joined: Vec<(Time, Time)> = Vec::new();
+    for (from, until) in all {
+        match joined.last_mut().filter(|last| from <= last.1) {
+            Some(last) => last.1 = last.1.max(until),
+            None => joined.push((from, until)),
+        }
+    }
+    joined
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdup_model::{Hold, Mode, ObjectKind, Outcome, Time, Timeline, Wait};
+    use holdup_model::{Hold, Mode, ObjectKind, Outcome, Timeline, Wait};
 
     fn at(nanos: u64) -> Time {
         Time::from_nanos(nanos)

@@ -7,10 +7,13 @@
 //! that they come from may be gone when the recording is read.
 
 mod clock;
+mod environment;
 mod error;
 pub mod facts;
 pub mod format;
 mod join;
+mod kernel;
+mod merge;
 mod objects;
 mod reader;
 mod run;
@@ -19,5 +22,5 @@ mod writer;
 
 pub use clock::Clock;
 pub use error::{ReadError, Warning};
-pub use reader::{RawModule, RawProcess, RawStack, Recording};
+pub use reader::{RawImage, RawMapping, RawModule, RawProcess, RawStack, Recording, Sources};
 pub use writer::Writer;

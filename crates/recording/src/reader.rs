@@ -1,16 +1,33 @@
 //! Reading frames back, whatever state the file is in.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use holdup_model::Run;
+use holdup_trace::kernel;
 use holdup_trace::wire::{self, BadRecord, Record};
 use serde::de::DeserializeOwned;
 
 use crate::error::{ReadError, Warning};
-use crate::facts::{ClockSample, Names, ProcessEnd, ProcessStart, Session, SessionEnd, SharedObject};
+use crate::facts::{
+    ClockSample, ImageNames, Environment, Names, ProcessEnd, ProcessStart, Session, SessionEnd, SharedObject,
+};
 use crate::format::{self, FRAME_HEADER, FRAME_MAGIC, FrameKind, HEADER, LONGEST_CONTENT, MAGIC, VERSION};
 use crate::run;
+
+/// Which collectors' records are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sources {
+    /// Those of the library inside of programs.
+    pub preload: bool,
+    /// Those of the kernel collector.
+    pub kernel: bool,
+}
+
+impl Sources {
+    /// All that there are.
+    pub const ALL: Sources = Sources { preload: true, kernel: true };
+}
 
 /// A recording as it was stored.
 #[derive(Clone, Debug, Default)]
@@ -19,10 +36,16 @@ pub struct Recording {
     pub session: Session,
     /// Its processes in the order in which they were seen.
     pub processes: Vec<RawProcess>,
+    /// What surrounded it, as last written.
+    pub environment: Environment,
     /// Comparisons of the clock.
     pub samples: Vec<ClockSample>,
     /// How the run ended; `None` if the recorder did not get that far.
     pub end: Option<SessionEnd>,
+    /// Names of code that the kernel collector saw, by image.
+    pub image_names: BTreeMap<u32, ImageNames>,
+    /// Records of the kernel collector.
+    pub(crate) kernel: Vec<Vec<u64>>,
 }
 
 /// One process as it was stored.
@@ -59,6 +82,36 @@ pub struct RawStack {
     pub bp: u64,
     /// The bytes from `sp` upwards.
     pub bytes: Vec<u8>,
+}
+
+/// What the kernel collector saw of the code of one process image.
+#[derive(Clone, Debug, Default)]
+pub struct RawImage {
+    /// Its number.
+    pub number: u32,
+    /// Its process.
+    pub pid: u32,
+    /// Files with code in the order in which they were mapped.
+    pub mappings: Vec<RawMapping>,
+    /// Addresses that were executed.
+    pub executed: BTreeSet<u64>,
+    /// Return addresses.
+    pub callers: BTreeSet<u64>,
+}
+
+/// A file with code that was mapped.
+#[derive(Clone, Debug)]
+pub struct RawMapping {
+    /// When (ns of CLOCK_MONOTONIC).
+    pub time: u64,
+    /// Its first address.
+    pub start: u64,
+    /// The end of its last page.
+    pub end: u64,
+    /// Where in the file it begins.
+    pub offset: u64,
+    /// The path, as the kernel knew it.
+    pub path: Vec<u8>,
 }
 
 /// A module that was mapped.
@@ -129,7 +182,7 @@ impl Recording {
                 }
             }
         }
-        if !has_session && recording.processes.is_empty() {
+        if !has_session && recording.processes.is_empty() && recording.kernel.is_empty() {
             return Err(ReadError::NothingReadable { path: path() });
         }
         if recording.end.is_none() {
@@ -141,9 +194,45 @@ impl Recording {
         Ok((recording, warnings))
     }
 
+    /// What the kernel collector saw of code: addresses, and what was mapped, by image.
+    pub fn images(&self) -> Vec<RawImage> {
+        fn of(images: &mut BTreeMap<u32, RawImage>, number: u32) -> &mut RawImage {
+            images.entry(number).or_insert_with(|| RawImage { number, ..RawImage::default() })
+        }
+        let mut images: BTreeMap<u32, RawImage> = BTreeMap::new();
+        for record in self.kernel.iter().flat_map(|words| kernel::records(words)) {
+            match record {
+                kernel::Record::Start { pid, image, .. } | kernel::Record::Exec { pid, image, .. } => {
+                    of(&mut images, image).pid = pid;
+                }
+                kernel::Record::Mapping { time, image, start, end, offset, text } => {
+                    let path = text.bytes().collect();
+                    let mapping = RawMapping { time, start, end, offset, path };
+                    of(&mut images, image).mappings.push(mapping);
+                }
+                kernel::Record::Stack { image, addresses, .. } => {
+                    if let Some((executed, callers)) = addresses.split_first() {
+                        let image = of(&mut images, image);
+                        image.executed.insert(*executed);
+                        image.callers.extend(callers);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut images: Vec<RawImage> = images.into_values().collect();
+        images.iter_mut().for_each(|image| image.mappings.sort_by_key(|mapping| mapping.time));
+        images
+    }
+
     /// The run that was recorded.
     pub fn run(&self, warnings: &[Warning]) -> Run {
-        run::run(self, warnings)
+        self.run_from(warnings, Sources::ALL)
+    }
+
+    /// The run as these collectors saw it.
+    pub fn run_from(&self, warnings: &[Warning], sources: Sources) -> Run {
+        run::run(self, warnings, sources)
     }
 
     /// Takes over a frame; `None` if its content cannot be understood.
@@ -155,6 +244,7 @@ impl Recording {
             FrameKind::Session => self.session = frame.facts()?,
             FrameKind::Clock => self.samples.push(frame.facts()?),
             FrameKind::SessionEnd => self.end = Some(frame.facts()?),
+            FrameKind::Environment => self.environment = frame.facts()?,
             FrameKind::ProcessStart | FrameKind::ProcessEnd | FrameKind::Names => {
                 let process = self.process(frame.process, MOST_PROCESSES)?;
                 match kind {
@@ -166,6 +256,14 @@ impl Recording {
             FrameKind::SharedObject => {
                 let shared = frame.facts()?;
                 self.process(frame.process, MOST_PROCESSES)?.shared.push(shared);
+            }
+            FrameKind::Kernel => {
+                let content = frame.content()?;
+                self.kernel.push(content.chunks_exact(8).map(|word| u64_at(word, 0)).collect());
+            }
+            FrameKind::ImageNames => {
+                let names: ImageNames = frame.facts()?;
+                self.image_names.insert(names.image, names);
             }
             FrameKind::Chunk => {
                 let content = frame.content()?;

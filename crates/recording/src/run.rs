@@ -12,22 +12,32 @@ use crate::clock::Clock;
 use crate::error::Warning;
 use crate::facts::{NamedStack, Names};
 use crate::join::{Member, join};
+use crate::kernel::{self, Kernel};
+use crate::merge::Merge;
 use crate::objects::Objects;
-use crate::reader::{RawProcess, Recording};
+use crate::reader::{RawProcess, Recording, Sources};
 use crate::threads::Threads;
 
-pub(crate) fn run(recording: &Recording, warnings: &[Warning]) -> Run {
+pub(crate) fn run(recording: &Recording, warnings: &[Warning], sources: Sources) -> Run {
     let clock = Clock::new(&recording.session, &recording.samples);
     let last_event = recording.processes.iter().map(last_tick).max().unwrap_or(recording.session.start);
     let end = recording.end.as_ref().map_or(last_event, |end| end.end.max(recording.session.start));
+    let frames = if sources.kernel { recording.kernel.as_slice() } else { &[] };
+    let end_ns = match recording.end {
+        Some(_) => clock.monotonic(end),
+        None => clock.monotonic(end).max(kernel::last_time(frames)),
+    };
+    let kernel = Kernel::of(frames, end_ns);
+    let merge = Merge { kernel: &kernel, names: &recording.image_names, clock: &clock, end: end_ns };
     let mut members: Vec<Member> = Vec::new();
+    let mut seen_images = vec![false; kernel.images.len()];
     let mut perturbation = 0.0;
     // The first process may have executed another program, whose file comes later: the last one saw the end.
     let first_pid = recording.processes.first().map(|raw| raw.start.pid);
     let last_image =
         recording.processes.iter().rposition(|raw| !raw.is_empty() && Some(raw.start.pid) == first_pid);
     for (index, raw) in recording.processes.iter().enumerate() {
-        if raw.is_empty() {
+        if raw.is_empty() || !sources.preload {
             continue;
         }
         let from = (index == 0).then_some(recording.session.start);
@@ -43,8 +53,22 @@ pub(crate) fn run(recording: &Recording, warnings: &[Warning]) -> Run {
         }
         let uses: u64 = process.uses.iter().map(|entry| entry.acquisitions).sum();
         let keys = raw.shared.iter().map(|shared| (shared.address, shared.key.clone())).collect();
+        process.seen_by.preload = true;
+        if let Some(image) = merge.image_at(raw.start.pid, clock.monotonic(raw.start.start)) {
+            merge.add(&mut process, image);
+            seen_images[image] = true;
+        }
         members.push(Member { process, keys });
         perturbation += raw.end.as_ref().map_or(0.0, |facts| facts.use_ticks) * uses as f64;
+    }
+    let rest: Vec<usize> = (0..kernel.images.len()).filter(|&image| !seen_images[image]).collect();
+    for &image in &rest {
+        let is_only = members.is_empty() && Some(&image) == rest.last();
+        members.extend(merge.process(image, is_only).map(Member::alone));
+    }
+    members.sort_by_key(|member| member.process.start);
+    if let Some(first) = members.first_mut().filter(|first| first.process.command.is_empty()) {
+        first.process.command.clone_from(&recording.session.command);
     }
     name_forks(&mut members);
     let processes = join(members);
@@ -57,6 +81,10 @@ pub(crate) fn run(recording: &Recording, warnings: &[Warning]) -> Run {
             .filter_map(|raw| raw.names.as_ref())
             .flat_map(|names| names.warnings.clone()),
     );
+    all.extend(recording.image_names.values().flat_map(|names| names.warnings.iter().cloned()));
+    all.extend(kernel.warnings());
+    let mut told = std::collections::BTreeSet::new();
+    all.retain(|sentence| told.insert(sentence.clone()));
     let running = |raw: &&RawProcess| raw.end.as_ref().is_some_and(|end| end.still_running);
     match recording.processes.iter().filter(running).count() {
         0 => {}
@@ -78,6 +106,7 @@ pub(crate) fn run(recording: &Recording, warnings: &[Warning]) -> Run {
             (None, None) => None,
         }),
         cores: recording.session.cores,
+        environment: (&recording.environment).into(),
         collectors: recording.session.collectors.clone(),
         clock: clock.description().to_owned(),
         perturbation: (!processes.is_empty()).then(|| clock.length(perturbation.max(0.0) as u64)),
@@ -150,7 +179,7 @@ fn site(named: &NamedStack) -> Site {
         address: frame.address,
         inlined: frame.inlined,
     });
-    Site { frames: frames.collect(), broken: named.broken }
+    Site { frames: frames.collect(), broken: named.broken, in_waiting_loop: false }
 }
 
 fn nanos(cpu: u64) -> Option<Nanos> {

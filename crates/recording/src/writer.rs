@@ -86,6 +86,19 @@ impl Writer {
         self.frame(FrameKind::Chunk, process, &content)
     }
 
+    /// Appends records of the kernel collector.
+    ///
+    /// # Errors
+    /// Those of writing a file.
+    pub fn kernel(&mut self, words: &[u64]) -> io::Result<()> {
+        if self.limit.is_some_and(|limit| self.written > limit) {
+            self.dropped += 1;
+            return Ok(());
+        }
+        let content: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.frame(FrameKind::Kernel, 0, &content)
+    }
+
     fn frame(&mut self, kind: FrameKind, process: u32, content: &[u8]) -> io::Result<()> {
         let compressed = match content.len() {
             0..SHORT => None,

@@ -11,6 +11,9 @@ use crate::{Look, escape};
 /// At most so many findings are told.
 const MOST: usize = 5;
 
+/// So many findings have their heading in any case where something else could take the room.
+const HEADED: usize = 3;
+
 /// The table, in at most `rows` lines where that can be done: the first finding is told in full in any case, the
 /// others with their evidence and hint, by their heading alone, or by their number, as there is room.
 pub(crate) fn table(diagnosis: &Diagnosis, rows: usize, look: Look) -> Vec<Line> {
@@ -51,6 +54,17 @@ pub(crate) fn table(diagnosis: &Diagnosis, rows: usize, look: Look) -> Vec<Line>
         lines.extend(wrapped(&format!("and {which}: holdup report FILE --json"), 2, Ink::Faint, look));
     }
     lines
+}
+
+/// The lines that the table should have in any case: its title, the first finding in full, the headings of the next
+/// two, and the number of the others.
+pub(crate) fn fewest_rows(diagnosis: &Diagnosis, look: Look) -> usize {
+    let columns = Columns::of(diagnosis, look);
+    let Some(first) = diagnosis.findings.first() else { return 0 };
+    let headings = diagnosis.findings.iter().take(HEADED).enumerate();
+    let headings: usize = headings.map(|(index, finding)| columns.heading(index + 1, finding).len()).sum();
+    let others = usize::from(diagnosis.findings.len() > HEADED);
+    columns.titles().len() + headings + details(first, look).len() + others
 }
 
 fn details(finding: &Finding, look: Look) -> Vec<Line> {

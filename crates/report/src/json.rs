@@ -1,5 +1,9 @@
 //! The machine's face: every number of a diagnosis, as JSON.
 
+mod environment;
+mod hot_spots;
+mod over_time;
+
 use std::fmt::Write;
 
 use holdup_analysis::{Criticality, Diagnosis, Finding, HoldTime, NobodyCause, ObjectCost};
@@ -36,6 +40,9 @@ pub fn json(run: &Run, diagnoses: &[Diagnosis]) -> Value {
         process: with.map(|(diagnosis, process)| process_facts(process, diagnosis)),
         criticality: with.map(|(diagnosis, process)| criticality(process, diagnosis)),
         bottle: told.map_or_else(Vec::new, bottle),
+        hot_spots: with
+            .and_then(|(diagnosis, process)| Some(hot_spots::hot_spots(process, diagnosis.hot.as_ref()?))),
+        over_time: with.map(|(diagnosis, process)| over_time::over_time(process, &diagnosis.over_time)),
         objects: with.map_or_else(Vec::new, |(diagnosis, process)| {
             diagnosis.objects.iter().map(|cost| object(process, cost)).collect()
         }),
@@ -75,6 +82,7 @@ fn run_facts(run: &Run) -> schema::RunFacts {
         processes: run.processes.len(),
         cores: run.cores,
         collectors: run.collectors.clone(),
+        environment: environment::environment(&run.environment),
         perturbation_ns: run.perturbation.map(|time| time.get()),
         perturbation_share: shares::perturbation(run),
         lost_events: lost.events + lost.in_signals,
@@ -107,8 +115,19 @@ fn process_facts(process: &Process, diagnosis: &Diagnosis) -> schema::ProcessFac
         efficiency: diagnosis.efficiency,
         active_means: diagnosis.active_means,
         on_core_share: shares::on_core(diagnosis),
+        without_core: shares::without_core(diagnosis),
+        seen_by: seen_by(process),
         stacks,
         broken_stacks,
+    }
+}
+
+fn seen_by(process: &Process) -> schema::SeenBy {
+    schema::SeenBy {
+        preload: process.seen_by.preload,
+        kernel: process.seen_by.kernel,
+        switches_share: shares::switches(process),
+        samples: process.samples.len(),
     }
 }
 
@@ -128,6 +147,7 @@ fn other_processes(run: &Run, diagnoses: &[Diagnosis]) -> Vec<schema::OtherProce
                 threads: process.threads.len(),
                 parallelism: recorded.then_some(diagnosis.parallelism),
                 efficiency: recorded.then_some(diagnosis.efficiency),
+                seen_by: seen_by(process),
                 findings: findings(process, diagnosis),
             }
         })

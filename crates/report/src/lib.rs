@@ -22,8 +22,10 @@
 #![forbid(unsafe_code)]
 
 mod bar;
+mod course;
 mod escape;
 mod findings;
+mod hot;
 mod json;
 mod lines;
 mod look;
@@ -31,6 +33,7 @@ mod names;
 mod numbers;
 mod schema;
 mod shares;
+mod surroundings;
 mod terminal;
 mod warnings;
 

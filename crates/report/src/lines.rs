@@ -90,6 +90,11 @@ pub(crate) fn broken_short(text: &str, room: usize, look: Look) -> Vec<String> {
     lines
 }
 
+/// How many columns text has beside a label.
+pub(crate) fn text_room(look: Look) -> usize {
+    look.columns() - if look.is_narrow() { 4 } else { LABEL }
+}
+
 /// Pieces beside a label (on narrow terminals below it), as many in a line as fit. Without a label they continue
 /// the ones before.
 pub(crate) fn labelled(label: &str, ink: Ink, pieces: Vec<Line>, look: Look) -> Vec<Line> {
@@ -102,7 +107,7 @@ pub(crate) fn labelled(label: &str, ink: Ink, pieces: Vec<Line>, look: Look) -> 
     };
     let mut empty = true;
     for piece in pieces {
-        let room = look.columns() - indent;
+        let room = text_room(look);
         if !empty && line.width() + GAP + piece.width() > look.columns() {
             lines.push(std::mem::replace(&mut line, Line::indented(indent)));
             empty = true;

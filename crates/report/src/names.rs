@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Process, ThreadId};
+use holdup_model::{Process, SiteId, ThreadId};
 
 use crate::{Look, escape};
 
@@ -38,6 +38,25 @@ pub(crate) fn threads(process: &Process, look: Look) -> Vec<String> {
         .collect()
 }
 
+/// A place with its source line: `cache_put (cache.c:212)`; with its module where the line is not known.
+pub(crate) fn place(process: &Process, site: SiteId, look: Look) -> String {
+    let Some(frame) = process.site(site).place() else { return "an unknown place".to_owned() };
+    let file = frame.file.as_deref().map(|file| file.rsplit('/').next().unwrap_or(file));
+    let within = match (file.map(|file| escape::name(file, look)), frame.line, frame.module.as_deref()) {
+        (Some(file), Some(line), _) => Some(format!("{file}:{line}")),
+        (Some(file), None, _) => Some(file),
+        (None, _, Some(module)) => Some(escape::name(module, look)),
+        (None, _, None) => None,
+    };
+    match (frame.function.as_deref().map(|function| escape::name(function, look)), within) {
+        (Some(function), Some(within)) => format!("{function} ({within})"),
+        (Some(function), None) => function,
+        (None, Some(within)) if file.is_some() => within,
+        (None, Some(module)) => format!("{module}+{:#x}", frame.address),
+        (None, None) => format!("{:#x}", frame.address),
+    }
+}
+
 fn counts(names: &[String]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for name in names {
@@ -66,7 +85,7 @@ mod tests {
             let id = process.add_thread("pigz", Time::from_nanos(0), None);
             process.threads[id.index()].entry = start.map(|function| {
                 let frame = Frame { function: Some(function.to_owned()), ..Frame::default() };
-                process.add_site(Site { frames: vec![frame], broken: false })
+                process.add_site(Site { frames: vec![frame], ..Site::default() })
             });
         }
         process

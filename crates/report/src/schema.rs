@@ -1,6 +1,8 @@
 //! The shape of `holdup report --json`, schema 1. It is only ever extended; `docs/json-schema/report.schema.json`
 //! says what each member means. All times are whole nanoseconds, all shares numbers from 0 to 1.
 
+pub(crate) mod environment;
+
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -13,6 +15,8 @@ pub(crate) struct Report {
     pub(crate) process: Option<ProcessFacts>,
     pub(crate) criticality: Option<Criticality>,
     pub(crate) bottle: Vec<Bottle>,
+    pub(crate) hot_spots: Option<HotSpots>,
+    pub(crate) over_time: Option<OverTime>,
     pub(crate) objects: Vec<Object>,
     pub(crate) critical_path: Option<CriticalPath>,
     pub(crate) chains: Vec<Chain>,
@@ -30,6 +34,7 @@ pub(crate) struct RunFacts {
     pub(crate) processes: usize,
     pub(crate) cores: u32,
     pub(crate) collectors: Vec<String>,
+    pub(crate) environment: environment::Environment,
     pub(crate) perturbation_ns: Option<u64>,
     pub(crate) perturbation_share: Option<f64>,
     pub(crate) lost_events: u64,
@@ -69,6 +74,8 @@ pub(crate) struct ProcessFacts {
     pub(crate) efficiency: f64,
     pub(crate) active_means: &'static str,
     pub(crate) on_core_share: Option<f64>,
+    pub(crate) without_core: f64,
+    pub(crate) seen_by: SeenBy,
     pub(crate) stacks: usize,
     pub(crate) broken_stacks: usize,
 }
@@ -83,6 +90,7 @@ pub(crate) struct OtherProcess {
     pub(crate) threads: usize,
     pub(crate) parallelism: Option<f64>,
     pub(crate) efficiency: Option<f64>,
+    pub(crate) seen_by: SeenBy,
     pub(crate) findings: Vec<Finding>,
 }
 
@@ -270,4 +278,67 @@ pub(crate) struct CostIdentity {
 pub(crate) struct CostPart {
     pub(crate) kind: &'static str,
     pub(crate) cost_ns: u64,
+}
+
+#[derive(Serialize)]
+pub(crate) struct SeenBy {
+    pub(crate) preload: bool,
+    pub(crate) kernel: bool,
+    pub(crate) switches_share: f64,
+    pub(crate) samples: usize,
+}
+
+#[derive(Serialize)]
+pub(crate) struct HotSpots {
+    pub(crate) samples: u64,
+    pub(crate) broken_stacks_share: f64,
+    pub(crate) active_ns: u64,
+    pub(crate) critical_ns: u64,
+    pub(crate) lines: Vec<HotSpot>,
+    pub(crate) functions: Vec<HotSpot>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct HotSpot {
+    #[serde(rename = "where")]
+    pub(crate) place: Place,
+    pub(crate) function: Option<String>,
+    pub(crate) inside: Option<String>,
+    pub(crate) samples: u64,
+    pub(crate) active_ns: u64,
+    pub(crate) active_share: f64,
+    pub(crate) critical_ns: u64,
+    pub(crate) critical_share: f64,
+    pub(crate) threads: Vec<ThreadTime>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct OverTime {
+    pub(crate) slice_ns: u64,
+    pub(crate) slices: Vec<Slice>,
+    pub(crate) phases: Vec<Phase>,
+    pub(crate) worst: Option<Phase>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Slice {
+    pub(crate) start_ns: u64,
+    pub(crate) parallelism: f64,
+    pub(crate) threads: Vec<ThreadCriticality>,
+    pub(crate) nobody_ns: u64,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Phase {
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) parallelism: f64,
+    pub(crate) threads: Vec<ThreadCriticality>,
+    pub(crate) nobody_ns: u64,
+}
+
+#[derive(Serialize)]
+pub(crate) struct ThreadCriticality {
+    pub(crate) thread: usize,
+    pub(crate) criticality_ns: u64,
 }

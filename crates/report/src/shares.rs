@@ -1,6 +1,6 @@
 //! The shares that both faces show, computed in one place.
 
-use holdup_analysis::Diagnosis;
+use holdup_analysis::{Diagnosis, HotSpot, HotSpots};
 use holdup_model::{Nanos, Process, Run};
 
 /// The time that recording took in the program's threads, as a share of the CPU time of all threads (where that
@@ -15,12 +15,33 @@ pub(crate) fn perturbation(run: &Run) -> Option<f64> {
     run.perturbation.filter(|_| whole > Nanos::ZERO).map(|cost| cost.share_of(whole))
 }
 
-/// How much of their active time threads had a core. `None` where CPU times are not known.
+/// How much of the time in which they had work threads had a core. `None` where neither CPU times nor context
+/// switches are known.
 pub(crate) fn on_core(diagnosis: &Diagnosis) -> Option<f64> {
-    diagnosis.on_cpu_parallelism?;
-    let active: Nanos = diagnosis.threads.iter().map(|times| times.active).sum();
-    let delayed: Nanos = diagnosis.threads.iter().map(|times| times.delayed).sum();
-    (active > Nanos::ZERO).then(|| (1.0 - delayed.share_of(active)).max(0.0))
+    let threads = || diagnosis.threads.iter();
+    let descheduled: Nanos = threads().map(|times| times.descheduled).sum();
+    if diagnosis.on_cpu_parallelism.is_none() && descheduled == Nanos::ZERO {
+        return None;
+    }
+    let able = threads().map(|times| times.active).sum::<Nanos>() + descheduled;
+    let without = threads().map(|times| times.delayed).sum::<Nanos>() + descheduled;
+    (able > Nanos::ZERO).then(|| (1.0 - without.share_of(able)).max(0.0))
+}
+
+/// How many threads had work and were known to be without a core, on average over the run.
+pub(crate) fn without_core(diagnosis: &Diagnosis) -> f64 {
+    diagnosis.threads.iter().map(|times| times.descheduled).sum::<Nanos>().share_of(diagnosis.wall)
+}
+
+/// How much of a process's time the kernel's context-switch records cover, from 0 to 1.
+pub(crate) fn switches(process: &Process) -> f64 {
+    let covered: Nanos = process.covered.iter().map(|(from, until)| until.since(*from)).sum();
+    if covered == Nanos::ZERO { 0.0 } else { covered.share_of(process.wall()).min(1.0) }
+}
+
+/// The critical time of a hot spot as a share of that of all samples.
+pub(crate) fn of_critical(spot: &HotSpot, hot: &HotSpots) -> f64 {
+    if hot.critical > 0.0 { spot.critical / hot.critical } else { 0.0 }
 }
 
 /// Call stacks that could not be followed to the start of their thread, and all call stacks.

@@ -6,7 +6,7 @@ use holdup_model::{ExitStatus, Nanos, Process, Run};
 use crate::lines::{Line, labelled, painted, wrapped};
 use crate::look::Ink;
 use crate::numbers::{counted, figure, grouped, percent, time};
-use crate::{Look, bar, escape, findings, names, shares, warnings};
+use crate::{Look, bar, course, escape, findings, hot, names, shares, surroundings, warnings};
 
 /// The lines of a screen that the answer fits in where the terminal is wide enough for a table.
 const SCREEN: usize = 30;
@@ -16,6 +16,9 @@ const GOOD_EFFICIENCY: f64 = 0.9;
 
 /// Two parallelisms that differ by less than this share are shown as one.
 const SAME_PARALLELISM: f64 = 0.03;
+
+/// Fewer threads than this without a core, on average, are not told.
+const WITHOUT_CORE: f64 = 0.1;
 
 /// At most so many other processes and so many warnings have a line of their own.
 const MOST_LISTED: usize = 4;
@@ -36,18 +39,30 @@ pub fn render(run: &Run, diagnoses: &[Diagnosis], look: Look) -> String {
     if diagnosis.findings.is_empty() {
         head.extend(no_findings(process, diagnosis, look));
     }
-    let mut foot = bar::criticality(process, diagnosis, look);
-    foot.extend(environment(run, diagnosis, look));
+    let mut foot = surroundings::environment(run, diagnosis, look);
+    foot.extend(surroundings::recorded_by(run, process, look));
     foot.extend(other_processes(run, diagnoses, look));
     foot.extend(told_warnings(run, look));
 
+    let bar = bar::criticality(process, diagnosis, look);
+    let needed = head.len() + 2 + findings::fewest_rows(diagnosis, look) + bar.len() + foot.len();
+    let mut room = SCREEN.saturating_sub(needed);
+    let mut middle = bar;
+    for part in [hot::lines(process, diagnosis, look), course::lines(process, diagnosis, look)] {
+        // What has no room is in the JSON.
+        if part.len() <= room {
+            room -= part.len();
+            middle.extend(part);
+        }
+    }
     let mut lines = head;
     if !diagnosis.findings.is_empty() {
-        let rows = SCREEN.saturating_sub(lines.len() + foot.len() + 2);
+        let rows = SCREEN.saturating_sub(lines.len() + middle.len() + foot.len() + 2);
         lines.push(Line::default());
         lines.extend(findings::table(diagnosis, rows, look));
     }
     lines.push(Line::default());
+    lines.extend(middle);
     lines.extend(foot);
     painted(&lines, look)
 }
@@ -92,9 +107,10 @@ fn headline(run: &Run, diagnosis: &Diagnosis, look: Look) -> String {
     let mut text = format!("{who} ran {} with {threads}{cores}", time(diagnosis.wall, look));
     if all > 1 {
         text.push_str(&format!(
-            "; {} of them were active on average{} (efficiency {})",
+            "; {} of them were active on average{}{} (efficiency {})",
             figure(diagnosis.parallelism),
             on_cores(diagnosis).unwrap_or_default(),
+            without_core(diagnosis).unwrap_or_default(),
             percent(diagnosis.efficiency)
         ));
     }
@@ -111,6 +127,12 @@ fn on_cores(diagnosis: &Diagnosis) -> Option<String> {
     let differs = (diagnosis.parallelism - on_cpu).abs() > SAME_PARALLELISM * diagnosis.parallelism;
     (differs && figure(on_cpu) != figure(diagnosis.parallelism))
         .then(|| format!(", {} on a core", figure(on_cpu)))
+}
+
+/// How many threads could have run and had no core, where that is a number to speak of.
+fn without_core(diagnosis: &Diagnosis) -> Option<String> {
+    let without = shares::without_core(diagnosis);
+    (without >= WITHOUT_CORE).then(|| format!(", {} without a core", figure(without)))
 }
 
 /// How the command ended, where that is worth a word.
@@ -169,30 +191,11 @@ fn no_findings(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec<Line
         (false, true) => format!("the largest losses are small: {}", losses.join(", ")),
         (false, false) => format!("the largest losses are {}", losses.join(", ")),
     };
-    let checked = format!(
-        "Checked: waits for locks, barriers, condition variables, semaphores and joins, serial phases, late starts, I/O, sleep, wake-ups and cores; {lost}. Not seen from here: caches and memory."
-    );
+    let (seen, unseen) = surroundings::seen(process);
+    let checked = format!("Checked: {seen}; {lost}. Not seen from here: {unseen}.");
     let mut lines = wrapped(&verdict, 0, Ink::Strong, look);
     lines.extend(wrapped(&checked, 0, Ink::Text, look));
     lines
-}
-
-fn environment(run: &Run, diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
-    let mut pieces = Vec::new();
-    if diagnosis.cores > 0 && diagnosis.workers > diagnosis.cores {
-        let cores = counted(u64::from(diagnosis.cores), "core", "cores");
-        pieces.push(format!("{} threads at work on {cores}", grouped(u64::from(diagnosis.workers))));
-    }
-    pieces.push(match shares::on_core(diagnosis) {
-        Some(share) => format!("active threads had a core {} of the time", percent(share)),
-        None => "time without a core is not known".to_owned(),
-    });
-    pieces.push(match shares::perturbation(run) {
-        Some(share) => format!("recording cost {}", percent(share)),
-        None => "recording cost not measured".to_owned(),
-    });
-    let pieces = pieces.iter().map(|text| Line::default().with(text, Ink::Text)).collect();
-    labelled("environment", Ink::Faint, pieces, look)
 }
 
 fn other_processes(run: &Run, diagnoses: &[Diagnosis], look: Look) -> Vec<Line> {

@@ -5,8 +5,9 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
-use object::{CompressionFormat, Object, ObjectSection};
+use object::{CompressionFormat, Object, ObjectSection, ObjectSegment};
 
 use crate::bytes::Bytes;
 
@@ -21,10 +22,26 @@ const MAX_XZ_DICTIONARY_KIB: u32 = 256 << 10;
 
 /// An ELF file of either width and byte order.
 ///
-/// The headers are read anew at each call, which costs some microseconds; what is worth keeping, the caller keeps.
+/// The section headers are read anew at each call, which costs some microseconds; what is worth keeping, the caller
+/// keeps. Segments are kept here: each frame of each stack is looked up in them.
 #[derive(Debug, Clone)]
 pub(crate) struct Elf {
     bytes: Bytes,
+    segments: Arc<[Segment]>,
+}
+
+/// A part of the file that is mapped into memory (`PT_LOAD`).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Segment {
+    /// First address, as the file states it.
+    pub(crate) address: u64,
+    /// Bytes in memory.
+    pub(crate) size: u64,
+    /// First byte in the file.
+    pub(crate) offset: u64,
+    /// Bytes in the file; memory beyond them is zero.
+    pub(crate) file_size: u64,
+    pub(crate) is_executable: bool,
 }
 
 /// The separate file with debug information that a file names (`.gnu_debuglink`).
@@ -45,11 +62,16 @@ impl Elf {
         Self::new(Bytes::map(path)?)
     }
 
-    fn new(bytes: Bytes) -> io::Result<Self> {
-        match object::File::parse(&*bytes) {
-            Ok(_) => Ok(Self { bytes }),
-            Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error.to_string())),
-        }
+    pub(crate) fn new(bytes: Bytes) -> io::Result<Self> {
+        let segments = match object::File::parse(&*bytes) {
+            Ok(view) => view.segments().map(|segment| Segment::of(&segment)).collect(),
+            Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error.to_string())),
+        };
+        Ok(Self { bytes, segments })
+    }
+
+    pub(crate) fn segments(&self) -> &[Segment] {
+        &self.segments
     }
 
     /// The parser's view. Nothing if the file changed under us, which [`Elf::open`] could not know.
@@ -121,18 +143,16 @@ impl Elf {
         Some(section.address()..section.address().checked_add(section.size())?)
     }
 
-    /// Up to `size` bytes of the program before the address `end` (as the file states it).
-    pub(crate) fn code_before(&self, end: u64, size: u64) -> Option<&[u8]> {
-        use object::ObjectSegment;
-        let view = self.view()?;
-        let segment = view.segments().find(|segment| {
-            let (from, file_size) = (segment.address(), segment.file_range().1);
-            end > from && end - from <= file_size
-        })?;
-        let (offset, _) = segment.file_range();
-        let length = size.min(end - segment.address());
-        let first = offset.checked_add(end - segment.address() - length)?;
-        self.text_at(first, u32::try_from(length).ok()?)
+    /// The code from `start` to `end` (as the file states addresses), as far as it lies in one segment with `inside`;
+    /// and the address of its first byte.
+    pub(crate) fn code(&self, start: u64, inside: u64, end: u64) -> Option<(u64, &[u8])> {
+        let mut segments = self.segments.iter();
+        let segment = segments.find(|segment| segment.is_executable && segment.has_in_file(inside))?;
+        let start = start.max(segment.address);
+        let end = end.min(segment.address.saturating_add(segment.file_size));
+        let first = segment.offset.checked_add(start - segment.address)?;
+        let bytes = self.text_at(first, u32::try_from(end.checked_sub(start)?).ok()?)?;
+        Some((start, bytes))
     }
 
     pub(crate) fn debug_link(&self) -> Option<DebugLink> {
@@ -159,5 +179,17 @@ impl Elf {
         let mut bytes = Vec::new();
         stream.take(bound).read_to_end(&mut bytes).ok()?;
         Self::new(Bytes::from(bytes)).ok()
+    }
+}
+
+impl Segment {
+    fn of<'data>(segment: &impl ObjectSegment<'data>) -> Self {
+        let (offset, file_size) = segment.file_range();
+        let is_executable = segment.permissions().executable();
+        Self { address: segment.address(), size: segment.size(), offset, file_size, is_executable }
+    }
+
+    fn has_in_file(&self, address: u64) -> bool {
+        address >= self.address && address - self.address < self.file_size
     }
 }

@@ -36,4 +36,15 @@ pub enum Warning {
         /// The parser's words.
         reason: String,
     },
+    /// A perf map or jitdump cannot be used.
+    #[error(
+        "{} cannot be used ({reason}): functions that the program made at run time have no names there; have its runtime \
+         write the file anew", .path.display()
+    )]
+    Jit {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
 }

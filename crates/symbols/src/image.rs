@@ -1,6 +1,6 @@
 //! Everything that the files of one module tell, read when it is first asked for.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::dwarf::DebugInfo;
 use crate::elf::Elf;
@@ -13,8 +13,6 @@ use crate::variable::Variables;
 pub(crate) struct Image {
     pub(crate) symbols: SymbolTable,
     pub(crate) debug: Option<DebugInfo>,
-    /// The separate file, for what the module's own file lacks.
-    pub(crate) separate: Option<Elf>,
     variables: Option<Variables>,
 }
 
@@ -28,23 +26,15 @@ pub struct MissingNames {
 }
 
 impl Image {
-    pub(crate) fn open(module: &Module, own: &Elf, options: &Options) -> Self {
-        let separate = if own.has_section(".debug_info") || own.has_section(".zdebug_info") {
-            None
-        } else {
-            options.debug_file(&module.path, own)
-        };
-        let (debug_path, debug_elf) = match &separate {
-            Some((path, elf)) => (path.as_path(), elf),
-            None => (module.path.as_path(), own),
-        };
+    /// Reads what a file tells: `own` at `path`, and the separate file with its debug information.
+    pub(crate) fn open(path: &Path, own: &Elf, separate: Option<&(PathBuf, Elf)>, options: &Options) -> Self {
+        let (debug_path, debug_elf) = separate.map_or((path, own), |(path, elf)| (path.as_path(), elf));
         let supplementary = options.supplementary(debug_path, debug_elf);
-        let debug = DebugInfo::open(&module.path, debug_elf, supplementary.as_ref());
-        let separate = separate.map(|(_, elf)| elf);
+        let debug = DebugInfo::open(path, debug_elf, supplementary.as_ref());
         let mut files = vec![own.clone()];
-        files.extend(separate.clone());
+        files.extend(separate.map(|(_, elf)| elf.clone()));
         files.extend(own.miniature());
-        Self { symbols: SymbolTable::read(files), debug, separate, variables: None }
+        Self { symbols: SymbolTable::read(files), debug, variables: None }
     }
 
     pub(crate) fn lacks_names(&self) -> bool {

@@ -1,14 +1,18 @@
 //! Where was a thread, and what is the code (or the lock) at this address called?
 //!
 //! A recording holds addresses and copies of stacks, nothing else: taking names inside the measured program would
-//! cost it time, and unwinding there could crash it. This crate answers both questions afterwards, from the files that
-//! were mapped into the program.
+//! cost it time, and unwinding there could crash it. This crate answers both questions from outside, afterwards or while
+//! the program runs, from the files that were mapped into it.
 //!
-//! - A [`Module`] is one mapped file, as the program's own loader listed it.
-//! - A [`Symbolizer`] owns the opened files of one process image and everything that was parsed from them.
+//! - A [`Module`] is one mapped file, as the program's own loader listed it; a [`Mapping`] is one executable mapping of a
+//!   process that runs, as the kernel tells of it.
+//! - A [`Symbolizer`] owns the opened files of one process image and everything that was parsed from them. It begins with
+//!   all modules ([`Symbolizer::new`]) or empty ([`Symbolizer::live`], [`Symbolizer::add`]).
 //! - [`Symbolizer::unwind`] turns a [`StackCopy`] into return addresses ([`Unwound`]), by call frame information: right
-//!   without frame pointers. [`UnwindEnd`] says why it ended, so that broken stacks can be counted, not guessed at.
-//! - [`Symbolizer::frames`] turns an address into [`Frame`]s: function, file, line, inlined calls.
+//!   without frame pointers, and mostly without knowing `rbp`. [`UnwindEnd`] says why it ended, so that broken stacks can
+//!   be counted, not guessed at.
+//! - [`Symbolizer::frames`] turns an address into [`Frame`]s: function, file, line, inlined calls. Code that was made at
+//!   run time is in no file; [`JitCode`] has the names that its runtime wrote down.
 //! - [`Symbolizer::data_symbol`] names a variable: the lock at this address is `cache.lock`, defined at `cache.c:31`.
 //!
 //! Files are opened at once (to compare build ids), parsed when the first address falls into them. Debug information
@@ -32,11 +36,17 @@
 //! ```
 
 mod bytes;
+mod calls;
+mod climb;
 mod demangle;
 mod dwarf;
 mod elf;
 mod error;
+mod files;
+mod frame_base;
 mod image;
+mod jit;
+mod mapping;
 mod member;
 mod module;
 mod modules;
@@ -50,9 +60,11 @@ mod variable;
 
 pub use demangle::{MAX_NAME_BYTES, demangle};
 pub use error::Warning;
+pub use files::Files;
 pub use image::MissingNames;
+pub use jit::JitCode;
+pub use mapping::{Added, Mapping};
 pub use module::Module;
-pub use modules::Files;
 pub use search::Options;
-pub use symbolizer::{DataSymbol, Frame, Symbolizer};
+pub use symbolizer::{CodeBytes, DataSymbol, Frame, Symbolizer};
 pub use unwind::{MAX_FRAMES, StackCopy, UnwindEnd, Unwound};

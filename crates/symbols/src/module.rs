@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use crate::demangle::shortened;
 
+/// What the loader calls the kernel's own library, whichever name the kernel gives it.
+pub(crate) const VDSO: &str = "linux-vdso.so.1";
+
 /// One mapped module of the recorded process, as `dl_iterate_phdr` listed it inside that process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Module {

@@ -23,16 +23,26 @@ const PRESERVED: [Register; 6] =
 pub(crate) struct Registers([Option<u64>; REGISTERS]);
 
 impl Registers {
-    pub(crate) fn new(ip: u64, sp: u64, bp: u64) -> Self {
+    pub(crate) fn new(ip: u64, sp: u64, bp: Option<u64>) -> Self {
         let mut registers = Self([None; REGISTERS]);
         registers.set(X86_64::RA, Some(ip));
         registers.set(X86_64::RSP, Some(sp));
-        registers.set(X86_64::RBP, Some(bp));
+        registers.set(X86_64::RBP, bp);
         registers
+    }
+
+    pub(crate) fn with_bp(mut self, bp: u64) -> Self {
+        self.set(X86_64::RBP, Some(bp));
+        self
     }
 
     fn get(&self, register: Register) -> Option<u64> {
         self.0.get(usize::from(register.0)).copied().flatten()
+    }
+
+    fn needed(&self, register: Register) -> Result<u64, StepError> {
+        let missing = if register == X86_64::RBP { StepError::UnknownBase } else { StepError::NoInformation };
+        self.get(register).ok_or(missing)
     }
 
     fn set(&mut self, register: Register, value: Option<u64>) {
@@ -69,6 +79,8 @@ pub(crate) enum StepError {
     AboveCopy,
     /// There is no information, or it is of no use.
     NoInformation,
+    /// It takes the register `rbp`, which is not known.
+    UnknownBase,
 }
 
 impl Memory<'_> {
@@ -145,7 +157,7 @@ impl<S> Frame<'_, S> {
     {
         match rule {
             CfaRule::RegisterAndOffset { register, offset } => {
-                let base = self.registers.get(*register).ok_or(StepError::NoInformation)?;
+                let base = self.registers.needed(*register)?;
                 Ok(base.wrapping_add_signed(*offset))
             }
             CfaRule::Expression(expression) => {
@@ -199,7 +211,7 @@ impl<S> Frame<'_, S> {
             state = match state {
                 EvaluationResult::Complete => break,
                 EvaluationResult::RequiresRegister { register, .. } => {
-                    let value = self.registers.get(register).ok_or(StepError::NoInformation)?;
+                    let value = self.registers.needed(register)?;
                     evaluation.resume_with_register(Value::Generic(value)).map_err(useless)?
                 }
                 EvaluationResult::RequiresMemory { address, size, space: None, .. } => {

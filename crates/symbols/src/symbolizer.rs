@@ -1,14 +1,19 @@
 //! One process image: its modules, and the answers about its addresses.
 
-use std::cell::Ref;
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
 
-use crate::demangle::shortened;
+use crate::climb::find;
+use crate::demangle::{demangle, shortened};
 use crate::dwarf::Place;
 use crate::error::Warning;
-use crate::image::{Image, MissingNames};
+use crate::files::Files;
+use crate::image::MissingNames;
+use crate::jit::JitCode;
+use crate::mapping::{Added, Mapping};
 use crate::module::Module;
-use crate::modules::{Files, Modules};
+use crate::modules::Modules;
 use crate::search::Options;
 use crate::unwind::{StackCopy, Unwinder, Unwound};
 
@@ -51,10 +56,23 @@ pub struct DataSymbol {
     pub line: Option<u32>,
 }
 
+/// A piece of a module's code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CodeBytes<'a> {
+    /// Address of the first byte, in the process.
+    pub start: u64,
+    /// The instructions.
+    pub bytes: &'a [u8],
+}
+
+/// What frames in code that was made at run time have for a module.
+const JIT_MODULE: &str = "[jit]";
+
 /// The names in one process image. See the crate's documentation.
 pub struct Symbolizer {
     modules: Modules,
     unwinder: Unwinder,
+    jit: JitCode,
     /// By address looked up.
     frames: BTreeMap<u64, Vec<Frame>>,
 }
@@ -69,12 +87,46 @@ impl Symbolizer {
     /// once.
     pub fn sharing(modules: Vec<Module>, options: Options, files: Files) -> (Self, Vec<Warning>) {
         let (modules, warnings) = Modules::open(modules, options, files);
-        (Self { modules, unwinder: Unwinder::new(), frames: BTreeMap::new() }, warnings)
+        (Self::of(modules), warnings)
+    }
+
+    /// The image of a process that runs: empty until [`Symbolizer::add`] tells of its mappings.
+    ///
+    /// `process` is its directory in `/proc`. With it, files are found that only the process sees, in a mount namespace
+    /// of its own, and files that were deleted (the latter as root only, but for the program itself).
+    pub fn live(process: Option<PathBuf>, options: Options, files: Files) -> Self {
+        Self::of(Modules::empty(process, options, files))
+    }
+
+    /// The image that a forked process begins with. After `exec` begin with [`Symbolizer::live`] instead.
+    pub fn forked(&self, process: Option<PathBuf>) -> Self {
+        Self { jit: self.jit.clone(), ..Self::of(self.modules.forked(process)) }
+    }
+
+    fn of(modules: Modules) -> Self {
+        Self { modules, unwinder: Unwinder::new(), jit: JitCode::default(), frames: BTreeMap::new() }
+    }
+
+    /// Takes note of an executable mapping. It replaces what it overlaps: that was unmapped in the meantime.
+    ///
+    /// The module that the mapping is a part of is entered with all its addresses, data included, as its program headers
+    /// place them. A mapping without a file is a module of its own. One that is known already costs next to nothing.
+    pub fn add(&mut self, mapping: &Mapping) -> Added {
+        let (added, has_changed) = self.modules.add(mapping);
+        if has_changed {
+            self.frames.clear();
+        }
+        added
+    }
+
+    /// The modules that are visible at some address, in the order of their addresses.
+    pub fn modules(&self) -> impl Iterator<Item = &Module> {
+        self.modules.iter().map(|loaded| &loaded.module)
     }
 
     /// The return addresses of a copied stack, innermost first.
     pub fn unwind(&mut self, copy: &StackCopy<'_>) -> Unwound {
-        self.unwinder.walk(&mut self.modules, copy)
+        self.unwinder.walk(&self.modules, copy)
     }
 
     /// The functions at an address, the innermost inlined one first. Never empty: at the least module and offset.
@@ -96,10 +148,9 @@ impl Symbolizer {
 
     /// The variable at an address: the name of a global lock.
     pub fn data_symbol(&mut self, address: u64) -> Option<DataSymbol> {
-        let index = self.modules.index_of(address)?;
-        let module = &self.modules.at(index).module;
-        let (stated, module) = (module.stated(address), module.file_name());
-        let mut image = self.modules.image(index)?;
+        let loaded = self.modules.at(address)?;
+        let (stated, module) = (loaded.module.stated(address), loaded.module.file_name());
+        let mut image = loaded.image(self.modules.options())?;
         let symbol = image.symbols.data_at(stated)?;
         let offset = stated - symbol.address;
         let described = image
@@ -117,17 +168,40 @@ impl Symbolizer {
         Some(DataSymbol { name: symbol.name, part, size: symbol.size, offset, module, file, line })
     }
 
+    /// Names the code that the program made at run time: addresses that are in no module's file. Replaces what was
+    /// given before.
+    pub fn name_jit(&mut self, code: JitCode) {
+        self.jit = code;
+        self.frames.clear();
+    }
+
+    /// The code around an address, as the module's file has it: at most from `before` bytes below the address to `after`
+    /// bytes above. Nothing if the address is in no file's code.
+    pub fn code_bytes(&self, address: u64, before: u64, after: u64) -> Option<CodeBytes<'_>> {
+        let loaded = self.modules.at(address)?;
+        let stated = loaded.module.stated(address);
+        let end = stated.saturating_add(after.max(1));
+        let (start, bytes) = loaded.file.as_ref()?.elf.code(stated.saturating_sub(before), stated, end)?;
+        Some(CodeBytes { start: start.wrapping_add(loaded.module.bias), bytes })
+    }
+
+    /// The code that belongs together with the one at an address, by call frame information: normally its function.
+    pub fn function_range(&self, address: u64) -> Option<Range<u64>> {
+        let found = find(&self.modules, address)?;
+        let start = address.wrapping_sub(found.stated().wrapping_sub(found.covered.start));
+        Some(start..start.checked_add(found.covered.size())?)
+    }
+
     /// The modules that were asked about so far and gave no more than exported names.
     pub fn missing_names(&self) -> Vec<MissingNames> {
-        let lacking = |image: Ref<'_, Image>| image.lacks_names();
         self.modules
             .iter()
-            .filter(|loaded| loaded.opened_image().is_some_and(lacking))
+            .filter(|loaded| loaded.file.as_ref().is_some_and(|file| file.was_found_lacking()))
             .map(|loaded| MissingNames::of(&loaded.module))
             .collect()
     }
 
-    fn look_up(&mut self, address: u64) -> Vec<Frame> {
+    fn look_up(&self, address: u64) -> Vec<Frame> {
         let unknown = |module, address| Frame {
             function: None,
             file: None,
@@ -136,10 +210,22 @@ impl Symbolizer {
             address,
             inlined: false,
         };
-        let Some(index) = self.modules.index_of(address) else { return vec![unknown(None, address)] };
-        let module = &self.modules.at(index).module;
-        let (stated, module) = (module.stated(address), Some(module.file_name()));
-        let Some(image) = self.modules.image(index) else { return vec![unknown(module, stated)] };
+        let loaded = self.modules.at(address);
+        if loaded.is_none_or(|loaded| loaded.is_memory)
+            && let Some(place) = self.jit.at(address)
+        {
+            return vec![Frame {
+                function: Some(demangle(place.function)),
+                file: place.file.map(str::to_owned),
+                line: place.line,
+                module: Some(JIT_MODULE.to_owned()),
+                address,
+                inlined: false,
+            }];
+        }
+        let Some(loaded) = loaded else { return vec![unknown(None, address)] };
+        let (stated, module) = (loaded.module.stated(address), Some(loaded.module.file_name()));
+        let Some(image) = loaded.image(self.modules.options()) else { return vec![unknown(module, stated)] };
         let symbol = image.symbols.function_at(stated);
         let mut places = image.debug.as_ref().map_or_else(Vec::new, |debug| debug.places(stated));
         if places.is_empty() {

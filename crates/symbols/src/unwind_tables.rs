@@ -41,6 +41,13 @@ pub(crate) struct Covered {
     offset: usize,
 }
 
+impl Covered {
+    /// Bytes of code.
+    pub(crate) fn size(&self) -> u64 {
+        self.end - self.start
+    }
+}
+
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
 impl UnwindTable {

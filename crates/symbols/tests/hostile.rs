@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use build::*;
-use holdup_symbols::{MAX_FRAMES, MAX_NAME_BYTES, Module, Options, StackCopy, Symbolizer};
+use holdup_symbols::{Files, MAX_FRAMES, MAX_NAME_BYTES, Mapping, Module, Options, StackCopy, Symbolizer};
 use object::{Object, ObjectSection};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -197,7 +197,7 @@ proptest! {
     #[test]
     fn rubbish_on_the_stack_ends_the_walk(
         words in prop::collection::vec(word(), 0..2048),
-        registers in (word(), word(), word()),
+        registers in (word(), word(), prop::option::of(word())),
         ragged in 0..8_usize,
     ) {
         let (directory, victims) = victims();
@@ -214,7 +214,7 @@ proptest! {
         let sp = value(&sp, 0x7fff_0000_0000);
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| value(word, sp).to_le_bytes()).collect();
         bytes.truncate(bytes.len().saturating_sub(ragged));
-        let copy = StackCopy { ip: value(&ip, sp), sp, bp: value(&bp, sp), bytes: &bytes };
+        let copy = StackCopy { ip: value(&ip, sp), sp, bp: bp.map(|bp| value(&bp, sp)), bytes: &bytes };
         let mut symbolizer = symbolizer(capture, options_in(directory.path()));
         let unwound = symbolizer.unwind(&copy);
         prop_assert_eq!(unwound.addresses[0], copy.ip);
@@ -248,6 +248,54 @@ proptest! {
         addresses.extend(ranges.iter().flat_map(|(bias, start, end)| [*bias, *start, *end, end.wrapping_sub(1)]));
         ask_everything(modules, capture, &addresses, options_in(directory.path()));
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn impossible_mappings_are_survived(
+        mappings in prop::collection::vec((0..8_usize, edge(), edge(), edge()), 1..24),
+    ) {
+        let (directory, victims) = victims();
+        let capture = &victims[0].output.captures[0];
+        let program = &capture.modules[0].path;
+        let options = options_in(directory.path());
+        let mut symbolizer = Symbolizer::live(Some("/proc/self".into()), options, Files::default());
+        for (kind, start, end, offset) in mappings {
+            let path = match kind {
+                0..4 => program.clone(),
+                4 => "//anon".into(),
+                5 => "[vdso]".into(),
+                6 => "/nowhere/gone (deleted)".into(),
+                _ => "".into(),
+            };
+            let mapping = Mapping { path, start, end, offset, build_id: None };
+            let added = symbolizer.add(&mapping);
+            if let Some(module) = added.module {
+                prop_assert!(module.start <= start && end <= module.end);
+                let visible: Vec<_> = symbolizer.modules().collect();
+                prop_assert!(visible.contains(&&module));
+            }
+            for address in [start, start.wrapping_sub(1), end, end.wrapping_sub(1)] {
+                prop_assert!(!symbolizer.frames(address, false).is_empty());
+                symbolizer.data_symbol(address);
+                symbolizer.code_bytes(address, 64, u64::MAX);
+                symbolizer.function_range(address);
+            }
+            symbolizer.unwind(&StackCopy { ip: start, sp: 0x7000, bp: None, bytes: &capture.stack });
+        }
+    }
+}
+
+/// An address or offset: any, or one near others.
+fn edge() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        8 => (0..64_u64).prop_map(|page| page << 12),
+        1 => any::<u64>(),
+        1 => Just(u64::MAX),
+        1 => (0..64_u64).prop_map(|page| !(page << 12)),
+    ]
 }
 
 /// A word of a made-up stack: any, or one that looks like what belongs there.

@@ -1,8 +1,8 @@
 //! Random inputs for property tests.
 
 use holdup_model::{
-    Block, Call, Hold, Marker, MarkerKind, Mode, Nanos, ObjectId, ObjectKind, Outcome, Process, Row, Segment,
-    Site, SiteId, State, ThreadId, Time, Timeline, Wait, Wake, WakeCount,
+    Block, Call, Doing, Frame, Hold, Left, Marker, MarkerKind, Mode, Nanos, ObjectId, ObjectKind, OnCore, Outcome,
+    Process, Row, Sample, Segment, Site, SiteId, State, ThreadId, Time, Timeline, Wait, Wake, WakeCount,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -23,7 +23,8 @@ const KINDS: [ObjectKind; 9] = [
     ObjectKind::Futex,
 ];
 
-const CALLS: [Call; 5] = [Call::Read, Call::Write, Call::Poll, Call::Sleep, Call::WaitChild];
+const CALLS: [Call; 7] =
+    [Call::Read, Call::Write, Call::Poll, Call::Sleep, Call::WaitChild, Call::Accept, Call::Receive];
 
 const STATES: [State; 8] = [
     State::Active,
@@ -42,7 +43,8 @@ const OUTCOMES: [Outcome; 6] =
 const THREADS: u32 = 4;
 /// One more than [`KINDS`], so that there are two mutexes to wait for in a chain.
 const OBJECTS: u32 = 10;
-const SITES: u32 = 3;
+/// The first three are places in the program; see [`sites`] for the others.
+const SITES: u32 = 7;
 const END: u64 = 200;
 
 fn span() -> impl Strategy<Value = (Time, Time)> {
@@ -139,6 +141,50 @@ fn marker() -> impl Strategy<Value = Marker> {
     })
 }
 
+/// A span on a core. Those of one thread may overlap: nothing says that a recording is right.
+fn on_core() -> impl Strategy<Value = OnCore> {
+    let left = select(vec![Left::Blocked, Left::Preempted, Left::Unknown]);
+    (thread(), span(), 0..2u32, left)
+        .prop_map(|(thread, (begin, end), core, left)| OnCore { thread, begin, end, core, left })
+}
+
+/// Up to three times that do not overlap, in order.
+fn covered() -> impl Strategy<Value = Vec<(Time, Time)>> {
+    vec(0..END + 50, 0..7).prop_map(|mut times| {
+        times.sort_unstable();
+        let spans = times.chunks_exact(2).filter(|span| span[0] < span[1]);
+        spans.map(|span| (Time::from_nanos(span[0]), Time::from_nanos(span[1]))).collect()
+    })
+}
+
+fn sample() -> impl Strategy<Value = Sample> {
+    let doing = select(vec![Doing::Running, Doing::Running, Doing::Blocked]);
+    (thread(), 0..END, doing, site(), 0..40u64).prop_map(|(thread, time, doing, site, weight)| Sample {
+        thread,
+        time: Time::from_nanos(time),
+        doing,
+        site,
+        weight: Nanos::new(weight),
+    })
+}
+
+/// Three places in the program, a waiting loop, a runtime's search for work, its idling, and a lock of its own.
+fn sites() -> Vec<Site> {
+    let named = |name: &str| {
+        let frame = Frame { function: Some(name.to_owned()), ..Frame::default() };
+        Site { frames: vec![frame], ..Site::default() }
+    };
+    vec![
+        Site::default(),
+        Site::default(),
+        Site::default(),
+        Site { in_waiting_loop: true, ..named("wait_for_flag") },
+        named("rayon_core::registry::WorkerThread::wait_until_cold"),
+        named("rayon_core::sleep::Sleep::sleep"),
+        named("take_gil"),
+    ]
+}
+
 fn kind_of(object: ObjectId) -> ObjectKind {
     KINDS[object.index() % KINDS.len()]
 }
@@ -150,11 +196,10 @@ pub fn any_process() -> impl Strategy<Value = Process> {
     let lives = vec((0..END / 2, option::of(0..END), option::of(thread()), cpu()), THREADS as usize);
     let columns =
         (vec(wait(), 0..24), vec(hold(), 0..16), vec(wake(), 0..12), vec(block(), 0..8), vec(marker(), 0..6));
-    (lives, columns, END / 2..END + 50).prop_map(|(lives, columns, end)| {
+    let kernel = (vec(on_core(), 0..16), covered(), vec(sample(), 0..12));
+    (lives, columns, kernel, END / 2..END + 50).prop_map(|(lives, columns, kernel, end)| {
         let mut process = Process::new(Time::from_nanos(5), Time::from_nanos(end));
-        for _ in 0..SITES {
-            process.add_site(Site::default());
-        }
+        process.sites = sites();
         for (index, (start, length, parent, cpu)) in lives.into_iter().enumerate() {
             let end = length.map(|length| Time::from_nanos(start + length));
             let thread = process.add_thread("thread", Time::from_nanos(start), end);
@@ -169,6 +214,7 @@ pub fn any_process() -> impl Strategy<Value = Process> {
             }
         }
         (process.waits, process.holds, process.wakes, process.blocks, process.markers) = columns;
+        (process.on_core, process.covered, process.samples) = kernel;
         process
     })
 }

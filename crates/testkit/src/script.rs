@@ -146,7 +146,7 @@ fn place(function: &str, line: u32) -> Site {
         module: Some("app".to_owned()),
         ..Frame::default()
     };
-    Site { frames: vec![frame], broken: false }
+    Site { frames: vec![frame], ..Site::default() }
 }
 
 fn thread(name: &str, entry: Option<SiteId>) -> Thread {

@@ -367,6 +367,11 @@ pub struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
+    /// The first `len` bytes of these words; `None` if they are fewer.
+    pub(crate) fn new(words: &'a [u64], len: usize) -> Option<Self> {
+        (len <= words.len() * 8).then_some(Text { words, len })
+    }
+
     /// The number of bytes.
     pub fn len(&self) -> usize {
         self.len
@@ -539,10 +544,7 @@ fn record(head: u64, words: &[u64]) -> Option<Record<'_>> {
     let word = |index: usize| words.get(index).copied();
     let kind = || ObjectCode::from_code(flags & 0xf);
     let shared_mode = flags & SHARED_MODE != 0;
-    let text = |from: usize| {
-        let words = words.get(from..)?;
-        (small as usize <= words.len() * 8).then_some(Text { words, len: small as usize })
-    };
+    let text = |from: usize| Text::new(words.get(from..)?, small as usize);
     Some(match Tag::from_code(head as u8)? {
         Tag::ThreadStart => Record::ThreadStart {
             time: word(1)?,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use holdup_model::{Nanos, ObjectId, SiteId, State, ThreadId};
 
-use super::{Absence, Charge, LONGEST_CHAIN, Pass};
+use super::{Absence, Charge, LONGEST_CHAIN, Pass, is_able};
 
 /// One step of a chain: as [`crate::ChainLink`], for all its uses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -108,6 +108,8 @@ struct Root {
     object: Option<ObjectId>,
     thread: Option<ThreadId>,
     state: State,
+    /// True in a call that something outside of the program ends.
+    is_outside: bool,
 }
 
 impl Pass<'_> {
@@ -115,8 +117,8 @@ impl Pass<'_> {
     /// changes.
     pub(super) fn charge(&mut self, index: usize) {
         let queue = &mut self.queues[index];
-        let length = self.now.since(queue.since);
-        queue.since = self.now;
+        let since = std::mem::replace(&mut queue.since, self.now);
+        let length = self.now.since(since);
         let absent = self.absence.since(queue.absence);
         queue.absence = self.absence;
         if length == Nanos::ZERO || queue.is_empty() {
@@ -132,6 +134,9 @@ impl Pass<'_> {
             self.blame.objects[object.index()].direct += working;
             self.book_chain(index, all);
         }
+        if let Some(thread) = root.thread {
+            self.blame.times.waited(root.object, thread, since, self.now);
+        }
         self.charge_root(&root, working + shares);
     }
 
@@ -142,9 +147,10 @@ impl Pass<'_> {
         let absent = self.absence.since(doing.absence);
         doing.absence = self.absence;
         let Some(state) = doing.state.filter(|_| doing.takes_place && doing.queue.is_none()) else { return };
-        let end = self.ends[thread.index()];
-        self.charge_root(&Root { object: end, thread: Some(thread), state }, absent.ended);
-        self.charge_root(&Root { object: None, thread: Some(thread), state }, absent.not_started);
+        let root = |object| Root { object, thread: Some(thread), state, is_outside: doing.is_outside };
+        let (ended, not_started) = (root(self.ends[thread.index()]), root(None));
+        self.charge_root(&ended, absent.ended);
+        self.charge_root(&not_started, absent.not_started);
     }
 
     fn charge_root(&mut self, root: &Root, time: Nanos) {
@@ -153,12 +159,12 @@ impl Pass<'_> {
         }
         let is_lock = root.object.is_some_and(|object| self.roles[object.index()].is_lock());
         match root.thread {
-            Some(thread) if root.state == State::Active && !is_lock => {
-                self.doing[thread.index()].stretch.wait_for(root.object, time);
+            Some(thread) if is_able(root.state) && !is_lock => {
+                self.doing[thread.index()].stretch.wait_for(root.object, root.state, time);
             }
             _ => {
                 let charge: &mut Charge = self.blame.charges.entry((root.object, root.thread)).or_default();
-                charge.add(root.state, time);
+                charge.add(root.state, root.is_outside, time);
             }
         }
     }
@@ -174,9 +180,11 @@ impl Pass<'_> {
             let queue = &mut self.queues[index];
             queue.walk = self.walk;
             let holder = queue.waited_for();
-            let (state, next, doing_site) = match holder.map(|holder| &self.doing[holder.index()]) {
-                Some(doing) => (doing.state.unwrap_or(State::NotRecorded), doing.queue, doing.site),
-                None => (State::NotRecorded, None, None),
+            let (state, next, doing_site, is_outside) = match holder.map(|holder| &self.doing[holder.index()]) {
+                Some(doing) => {
+                    (doing.state.unwrap_or(State::NotRecorded), doing.queue, doing.site, doing.is_outside)
+                }
+                None => (State::NotRecorded, None, None, false),
             };
             let next_object = next.and_then(|next| self.queues[next].object);
             let queue = &self.queues[index];
@@ -191,7 +199,9 @@ impl Pass<'_> {
             } else if queue.object.is_none() {
                 wait_site = doing_site;
             }
-            let Some(next) = next else { return Root { object: queue.object, thread: holder, state } };
+            let Some(next) = next else {
+                return Root { object: queue.object, thread: holder, state, is_outside };
+            };
             if self.queues[next].walk == self.walk {
                 break;
             }
@@ -204,7 +214,7 @@ impl Pass<'_> {
         if let Some(object) = object {
             self.links.push(Link { object, wait_site: None, holder: thread, state, site, next: None });
         }
-        Root { object, thread, state }
+        Root { object, thread, state, is_outside: false }
     }
 
     fn book_chain(&mut self, index: usize, time: Nanos) {

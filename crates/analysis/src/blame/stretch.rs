@@ -17,16 +17,22 @@ const OTHERS_SHARE: f64 = 0.02;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Charge {
     pub(crate) active: Nanos,
+    /// Able to run, without a core.
+    pub(crate) descheduled: Nanos,
     pub(crate) io: Nanos,
+    /// In a call that something outside of the program ends; see [`crate::outside`].
+    pub(crate) outside: Nanos,
     pub(crate) asleep: Nanos,
     pub(crate) waking: Nanos,
     pub(crate) other: Nanos,
 }
 
 impl Charge {
-    pub(crate) fn add(&mut self, state: State, time: Nanos) {
+    pub(crate) fn add(&mut self, state: State, is_outside: bool, time: Nanos) {
         match state {
             State::Active => self.active += time,
+            State::Descheduled => self.descheduled += time,
+            State::Io if is_outside => self.outside += time,
             State::Io => self.io += time,
             State::Asleep => self.asleep += time,
             State::Waking => self.waking += time,
@@ -36,14 +42,16 @@ impl Charge {
 
     pub(crate) fn merge(&mut self, other: &Charge) {
         self.active += other.active;
+        self.descheduled += other.descheduled;
         self.io += other.io;
+        self.outside += other.outside;
         self.asleep += other.asleep;
         self.waking += other.waking;
         self.other += other.other;
     }
 
     pub(crate) fn total(&self) -> Nanos {
-        self.active + self.io + self.asleep + self.waking + self.other
+        self.active + self.descheduled + self.io + self.outside + self.asleep + self.waking + self.other
     }
 }
 
@@ -61,6 +69,16 @@ pub(crate) struct SerialKey {
 pub(crate) struct Serial {
     pub(crate) lost: Nanos,
     pub(crate) alone: Nanos,
+    /// Part of `lost`: of threads of which it is not known whom they waited for, while this one alone was able to run.
+    pub(crate) sought: Nanos,
+}
+
+/// What others lost while they waited for one thread.
+#[derive(Clone, Copy, Debug, Default)]
+struct Awaited {
+    time: Nanos,
+    /// Part of `time`: while the thread had no core.
+    descheduled: Nanos,
 }
 
 /// Work of one or several threads in a stretch.
@@ -88,18 +106,25 @@ impl Work {
 pub(super) struct Stretch {
     pub(super) work: Work,
     pub(super) alone: Nanos,
-    pub(super) active_since: Option<Time>,
+    /// Up to when `work` has been added to, while the thread is able to run.
+    pub(super) able_since: Option<Time>,
     /// The sync site at which it began.
     from: Option<SiteId>,
-    /// What others lost while they waited for it, by the object that they waited for (`None`: absent threads).
-    waited: Vec<(Option<ObjectId>, Nanos)>,
+    /// By the object that was waited for (`None`: absent threads).
+    waited: Vec<(Option<ObjectId>, Awaited)>,
+    /// What seeking threads lost while this one alone was able to run, and how long that was.
+    pub(super) sought: Serial,
 }
 
 impl Stretch {
-    pub(super) fn wait_for(&mut self, object: Option<ObjectId>, time: Nanos) {
+    pub(super) fn wait_for(&mut self, object: Option<ObjectId>, state: State, time: Nanos) {
+        let descheduled = if state == State::Descheduled { time } else { Nanos::ZERO };
         match self.waited.iter_mut().find(|(waited, _)| *waited == object) {
-            Some((_, sum)) => *sum += time,
-            None => self.waited.push((object, time)),
+            Some((_, sum)) => {
+                sum.time += time;
+                sum.descheduled += descheduled;
+            }
+            None => self.waited.push((object, Awaited { time, descheduled })),
         }
     }
 
@@ -108,11 +133,21 @@ impl Stretch {
         self.work.kept_waiting += crowded;
     }
 
+    /// The thread is no longer in `segment`, in which it was able to run.
     pub(super) fn end_of_activity(&mut self, now: Time, segment: &Segment) {
-        if let Some(since) = self.active_since.take() {
-            self.work.active += now.since(since);
-        }
+        self.add_work(now, segment.state);
+        self.able_since = None;
         self.work.delay += delay(segment);
+    }
+
+    fn add_work(&mut self, now: Time, state: State) {
+        let Some(since) = &mut self.able_since else { return };
+        let length = now.since(*since);
+        *since = now;
+        self.work.active += length;
+        if state == State::Descheduled {
+            self.work.delay += length;
+        }
     }
 }
 
@@ -121,10 +156,7 @@ impl Pass<'_> {
     pub(super) fn decide(&mut self, thread: ThreadId, site: Option<SiteId>) {
         let doing = &mut self.doing[thread.index()];
         let stretch = &mut doing.stretch;
-        if let Some(since) = &mut stretch.active_since {
-            stretch.work.active += self.now.since(*since);
-            *since = self.now;
-        }
+        stretch.add_work(self.now, doing.state.unwrap_or(State::NotRecorded));
         if stretch.work.active == Nanos::ZERO && stretch.waited.is_empty() {
             return;
         }
@@ -133,7 +165,18 @@ impl Pass<'_> {
         let work = std::mem::take(&mut stretch.work);
         let mut alone = std::mem::take(&mut stretch.alone);
         let is_alone = alone.get() as f64 >= ALONE_SHARE * work.active.get() as f64;
-        for (object, time) in std::mem::take(&mut stretch.waited) {
+        let sought = std::mem::take(&mut stretch.sought);
+        let waited = std::mem::take(&mut stretch.waited);
+        let mut serial_keys = Vec::new();
+        if sought.lost > Nanos::ZERO {
+            let key = SerialKey { thread, from, to, object: None };
+            serial_keys.push(key);
+            let serial = self.blame.serial.entry(key).or_default();
+            serial.lost += sought.lost;
+            serial.sought += sought.lost;
+            serial.alone += if is_alone { std::mem::take(&mut alone) } else { sought.alone };
+        }
+        for (object, Awaited { time, descheduled }) in waited {
             let barrier = object.filter(|object| self.roles[object.index()] == ObjectKind::Barrier);
             let others = barrier.and_then(|barrier| self.arrived.get(&barrier)).copied();
             let is_late = others.is_some_and(|others| {
@@ -141,7 +184,9 @@ impl Pass<'_> {
                     > OTHERS_SHARE * work.active.get() as f64 * f64::from(others.threads)
             });
             if is_alone && !is_late {
-                let serial = self.blame.serial.entry(SerialKey { thread, from, to, object }).or_default();
+                let key = SerialKey { thread, from, to, object };
+                serial_keys.push(key);
+                let serial = self.blame.serial.entry(key).or_default();
                 serial.lost += time;
                 // Once a stretch, whatever the number of objects on which others waited.
                 serial.alone += std::mem::take(&mut alone);
@@ -158,8 +203,14 @@ impl Pass<'_> {
             }
             self.blame.kept_waiting_late += late.kept_waiting;
             let rest = time - late.delayed - late.kept_waiting;
-            self.blame.charges.entry((object, Some(thread))).or_default().active += rest;
+            // Where there are no others to compare with, it can only be said that it had no core meanwhile.
+            let is_compared = others.is_some() || is_end;
+            let without_core = if is_compared { Nanos::ZERO } else { descheduled };
+            let charge = self.blame.charges.entry((object, Some(thread))).or_default();
+            charge.active += rest - without_core;
+            charge.descheduled += without_core;
         }
+        self.blame.times.end_stretch(thread, &serial_keys);
     }
 }
 

@@ -1,8 +1,8 @@
-//! What threads lose by themselves: I/O, sleep, marked spinning.
+//! What threads lose by themselves: I/O and sleep.
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Call, Nanos, SiteId, State, ThreadId};
+use holdup_model::{Call, Nanos, SiteId, State};
 
 use super::{Candidate, Case, Description, main_ones, most_first};
 use crate::FindingKind;
@@ -12,8 +12,6 @@ use crate::wording::times;
 pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
     at_places(&case.losses.io, FindingKind::Io, candidates);
     at_places(&case.losses.sleep, FindingKind::Sleep, candidates);
-    let spinning: Nanos = case.losses.spin.values().copied().sum();
-    candidates.push(Candidate::new(FindingKind::Spin, spinning, describe_spin));
 }
 
 fn at_places<'a>(
@@ -81,23 +79,4 @@ fn mostly_called(
         }
     }
     most_first(&calls).first().map(|(call, _)| (*call, count))
-}
-
-fn describe_spin(case: &Case<'_>) -> Description {
-    let threads: Vec<ThreadId> = main_ones(&case.losses.spin);
-    let who = case.threads(&threads);
-    Description {
-        object: None,
-        place: threads.first().and_then(|&thread| case.entry(thread)),
-        what: format!("{who} spinning"),
-        evidence: vec![format!(
-            "In loops that the program marked as waiting, {} in all.",
-            case.losses.spin.values().copied().sum::<Nanos>()
-        )],
-        threads,
-        hint: "Block instead of spinning where the wait is longer than a few microseconds.".to_owned(),
-        on_path: None,
-        method: "time between the program's own spin marks",
-        notes: Vec::new(),
-    }
 }

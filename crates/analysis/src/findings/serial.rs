@@ -11,6 +11,8 @@ use crate::wording::percent;
 #[derive(Default)]
 struct Phase {
     lost: Nanos,
+    /// Part of `lost`; see [`crate::blame::Serial`].
+    sought: Nanos,
     alone: Nanos,
     threads: BTreeMap<ThreadId, Nanos>,
     from: BTreeMap<SiteId, Nanos>,
@@ -21,6 +23,7 @@ struct Phase {
 impl Phase {
     fn merge(&mut self, other: Phase) {
         self.lost += other.lost;
+        self.sought += other.sought;
         self.alone += other.alone;
         add_all(&mut self.threads, other.threads);
         add_all(&mut self.from, other.from);
@@ -53,6 +56,7 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
             to: key.to.into_iter().collect(),
             phase: Phase {
                 lost: serial.lost,
+                sought: serial.sought,
                 alone: serial.alone,
                 threads: BTreeMap::from([(key.thread, serial.lost)]),
                 from: key.from.map(|site| (site, serial.lost)).into_iter().collect(),
@@ -91,6 +95,9 @@ fn describe(case: &Case<'_>, phase: &Phase) -> Description {
     };
     let object = most_first(&phase.objects).first().and_then(|(object, _)| *object);
     let meanwhile = match object {
+        _ if phase.sought.share_of(phase.lost) >= 0.5 => {
+            "the others search for work, or are blocked on what was not recorded".to_owned()
+        }
         Some(object) if case.roles[object.index()] != ObjectKind::ThreadEnd => {
             format!("the others wait on {}", case.object(object))
         }

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_model::{Nanos, ObjectId, ObjectKind, SiteId, State, ThreadId, Time};
+use holdup_model::{Nanos, ObjectId, ObjectKind, RoutineKind, SiteId, State, ThreadId, Time};
 
 use super::{Candidate, Case, Description, Stage, main_ones, most_first};
-use crate::FindingKind;
 use crate::blame::Charge;
 use crate::wording::{meanwhile, percent, times};
+use crate::{FindingKind, ObjectCost};
 
 /// A stage of a pipeline is at work (or in I/O) for at least this share of its life while others wait for it.
 const BUSY: f64 = 0.5;
@@ -242,9 +242,11 @@ fn describe_object(case: &Case<'_>, object: ObjectId, group: &Group) -> Descript
     let cost = case.object_cost(object);
     let place = cost.and_then(|cost| cost.waiters.first()).and_then(|waiter| waiter.site);
     let name = case.object(object);
-    let what = match place {
-        Some(place) => format!("{name}, waited for in {}", case.site(place)),
-        None => name,
+    let is_idle = case.is_idle[object.index()];
+    let what = match (place, is_idle) {
+        (Some(place), true) => format!("not enough work for {}", idle_at(case, cost, place)),
+        (Some(place), false) => format!("{name}, waited for in {}", case.site(place)),
+        (None, _) => name,
     };
     let threads = main_ones(&group.threads);
     let mut evidence = Vec::new();
@@ -268,10 +270,26 @@ fn describe_object(case: &Case<'_>, object: ObjectId, group: &Group) -> Descript
         place,
         what,
         evidence,
-        hint: "Let more threads through at once, signal earlier, or do less between the wait and the signal."
-            .to_owned(),
+        hint: if is_idle {
+            "Give these threads more, or more evenly cut, work."
+        } else {
+            "Let more threads through at once, signal earlier, or do less between the wait and the signal."
+        }
+        .to_owned(),
         on_path: cost.map(|cost| cost.on_path),
         method: "waits until the signal, charged along the chain to the thread that works meanwhile",
         notes: Vec::new(),
     }
+}
+
+/// Those who have nothing to do: `rayon's idle workers`, `4 threads of crunch, which wait in next_job (pool.c:60)`.
+fn idle_at(case: &Case<'_>, cost: Option<&ObjectCost>, place: SiteId) -> String {
+    if let Some(routine) = case.process.site(place).routine(|kind| kind == RoutineKind::Idle) {
+        return routine.name.to_owned();
+    }
+    let mut waiters: BTreeMap<ThreadId, Nanos> = BTreeMap::new();
+    for waiter in cost.into_iter().flat_map(|cost| &cost.waiters) {
+        *waiters.entry(waiter.thread).or_default() += waiter.time;
+    }
+    format!("{}, waiting in {}", case.threads(&main_ones(&waiters)), case.site(place))
 }

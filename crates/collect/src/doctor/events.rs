@@ -2,8 +2,8 @@
 
 use std::io;
 
-use super::files::shell_word;
 use super::{Check, Event, Setting};
+use crate::files::shell_word;
 
 const PARANOID: &str = "proc/sys/kernel/perf_event_paranoid";
 const PARANOID_NAME: &str = "perf_event_paranoid";

@@ -1,7 +1,7 @@
 //! Containers, and what keeps one process from looking into another.
 
-use super::files::Files;
 use super::{Check, Setting};
+use crate::files::Files;
 
 /// `CAP_SYS_PTRACE` (linux/capability.h).
 const CAP_SYS_PTRACE: u32 = 19;

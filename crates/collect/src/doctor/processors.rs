@@ -2,38 +2,39 @@
 
 use std::collections::BTreeSet;
 
-use super::cgroups::Version;
-use super::files::{list, shell_word};
+use holdup_model::CpuSet;
+
 use super::{Check, Setting};
+use crate::cgroups::Version;
+use crate::files::{count, shell_word};
 
 const CPUS: &str = "sys/devices/system/cpu";
 
-fn online(setting: &Setting<'_>) -> BTreeSet<u32> {
-    setting.files.set(&format!("{CPUS}/online")).unwrap_or_default()
+fn online(setting: &Setting<'_>) -> CpuSet {
+    setting.files.list(&format!("{CPUS}/online")).unwrap_or_default()
 }
 
-fn allowed_cpus(setting: &Setting<'_>) -> BTreeSet<u32> {
+fn allowed_cpus(setting: &Setting<'_>) -> CpuSet {
     let allowed = setting.files.field("proc/self/status", "Cpus_allowed_list");
-    allowed.and_then(|text| super::files::set(&text)).unwrap_or_else(|| online(setting))
+    allowed.and_then(|text| CpuSet::parse(&text)).unwrap_or_else(|| online(setting))
 }
 
 pub(super) fn allowed(setting: &Setting<'_>) -> Check {
     const NAME: &str = "CPUs";
     let (online, allowed) = (online(setting), allowed_cpus(setting));
     // The list may name CPUs that are not there (as many as the kernel was built for).
-    let usable: BTreeSet<u32> =
-        if online.is_empty() { allowed } else { allowed.intersection(&online).copied().collect() };
+    let usable = if online.is_empty() { allowed } else { allowed.intersection(&online) };
     if online.is_subset(&usable) {
         return Check::available(NAME, format!("{}, all of which may be used", usable.len()));
     }
     let holdup = shell_word(&setting.machine.holdup.to_string_lossy());
     Check::limited(
         NAME,
-        format!("{} of {} may be used ({})", usable.len(), online.len(), list(&usable)),
+        format!("{} of {} may be used ({})", usable.len(), online.len(), usable),
         "nothing; but the program cannot run faster than these CPUs let it",
     )
     .remedy(
-        format!("taskset -c {} {holdup} PROGRAM", list(&online)),
+        format!("taskset -c {online} {holdup} PROGRAM"),
         "does nothing where a cpuset of a control group or container is what forbids the others",
     )
 }
@@ -69,34 +70,19 @@ pub(super) fn quota(setting: &Setting<'_>) -> Check {
 /// The smallest quota of the group and those around it, in CPUs, and whose it is.
 fn tightest_quota<'a>(setting: &'a Setting<'_>) -> Option<(f64, &'a str, Version)> {
     let hierarchy = setting.cgroups.cpu.as_ref()?;
-    let number = |folder: &str, file: &str| {
-        let number = setting.files.number(&format!("{folder}/{file}"))?;
-        (number > 0).then_some(number as f64)
+    let quota = |folder: &'a String| {
+        Some((hierarchy.quota(setting.files, folder)?.cpus(), folder.as_str(), hierarchy.version))
     };
-    let quota = |folder: &str| match hierarchy.version {
-        Version::One => Some(number(folder, "cpu.cfs_quota_us")? / number(folder, "cpu.cfs_period_us")?),
-        Version::Two => {
-            let text = setting.files.text(&format!("{folder}/cpu.max"))?;
-            let (quota, period) = text.split_once(' ')?;
-            let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
-            (quota > 0.0 && period > 0.0).then_some(quota / period)
-        }
-    };
-    let quotas = hierarchy.folders.iter().filter_map(|folder| Some((quota(folder)?, folder.as_str())));
-    let (share, folder) = quotas.min_by(|a, b| a.0.total_cmp(&b.0))?;
-    Some((share, folder, hierarchy.version))
+    hierarchy.folders.iter().filter_map(quota).min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 /// Whether the quota has ever stopped this group; `None` where no group counts it.
 pub(super) fn throttling(setting: &Setting<'_>) -> Option<Check> {
     const NAME: &str = "throttling";
     let hierarchy = setting.cgroups.cpu.as_ref()?;
-    let count = |folder: &String, name: &str| -> Option<u64> {
-        let text = setting.files.text(&format!("{folder}/cpu.stat"))?;
-        text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
-    };
     let counts = hierarchy.folders.iter().filter_map(|folder| {
-        Some((count(folder, "nr_throttled ")?, count(folder, "nr_periods ").unwrap_or(0)))
+        let text = setting.files.text(&format!("{folder}/cpu.stat"))?;
+        Some((count(&text, "nr_throttled")?, count(&text, "nr_periods").unwrap_or(0)))
     });
     let (throttled, periods) = counts.max()?;
     if throttled == 0 {
@@ -111,7 +97,8 @@ pub(super) fn throttling(setting: &Setting<'_>) -> Option<Check> {
 
 pub(super) fn frequency(setting: &Setting<'_>) -> Check {
     const NAME: &str = "frequency";
-    let governors: BTreeSet<String> = online(setting)
+    let online = online(setting);
+    let governors: BTreeSet<String> = online
         .iter()
         .filter_map(|cpu| setting.files.text(&format!("{CPUS}/cpu{cpu}/cpufreq/scaling_governor")))
         .collect();
@@ -134,13 +121,12 @@ pub(super) fn frequency(setting: &Setting<'_>) -> Check {
 pub(super) fn shared_cores(setting: &Setting<'_>) -> Check {
     const NAME: &str = "SMT";
     let cpus = online(setting);
-    let firsts: BTreeSet<u32> = cpus
+    let firsts: CpuSet = cpus
         .iter()
-        .filter(|cpu| {
-            let siblings = setting.files.set(&format!("{CPUS}/cpu{cpu}/topology/thread_siblings_list"));
-            siblings.is_none_or(|siblings| siblings.first().is_none_or(|first| first == *cpu))
+        .filter(|&cpu| {
+            let siblings = setting.files.list(&format!("{CPUS}/cpu{cpu}/topology/thread_siblings_list"));
+            siblings.and_then(|siblings| siblings.first()).is_none_or(|first| first == cpu)
         })
-        .copied()
         .collect();
     if firsts.len() == cpus.len() {
         return Check::available(NAME, "no two CPUs share a core");
@@ -152,22 +138,22 @@ pub(super) fn shared_cores(setting: &Setting<'_>) -> Check {
         "nothing; but two threads on one core slow each other down, which shows as longer computing, not as waiting",
     )
     .remedy(
-        format!("taskset -c {} {holdup} PROGRAM", list(&firsts)),
+        format!("taskset -c {firsts} {holdup} PROGRAM"),
         "one CPU of each core: fewer CPUs, none of them shared",
     )
 }
 
 pub(super) fn memory_nodes(setting: &Setting<'_>) -> Check {
     const NAME: &str = "NUMA";
-    let nodes = setting.files.set("sys/devices/system/node/online").unwrap_or_default();
+    let nodes = setting.files.list("sys/devices/system/node/online").unwrap_or_default();
     if nodes.len() <= 1 {
         return Check::available(NAME, "one memory node");
     }
-    let first = nodes.first().copied().unwrap_or(0);
+    let first = nodes.first().unwrap_or(0);
     let holdup = shell_word(&setting.machine.holdup.to_string_lossy());
     Check::limited(
         NAME,
-        format!("{} memory nodes ({})", nodes.len(), list(&nodes)),
+        format!("{} memory nodes ({nodes})", nodes.len()),
         "nothing; but memory of another node is slower, which shows as longer computing, not as waiting",
     )
     .remedy(

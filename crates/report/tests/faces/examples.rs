@@ -1,10 +1,16 @@
 //! Runs and their diagnoses, built by hand: what the faces are given.
 
+mod sampled;
+mod surrounded;
+
 use holdup_analysis::{
     Bottle, Chain, ChainLink, CostIdentity, CriticalPath, Criticality, Diagnosis, Finding, FindingKind,
-    HoldTime, HolderShare, NobodyCause, ObjectCost, PathStep, ThreadTimes, WaiterShare,
+    HoldTime, HolderShare, NobodyCause, ObjectCost, OverTime, PathStep, Phase, ThreadTimes, WaiterShare,
 };
 use holdup_model::{ExitStatus, Frame, Nanos, ObjectKind, Process, Run, Site, SiteId, State, ThreadId, Time};
+
+pub(crate) use sampled::{at, kernel_only, sample_it, sampled_lock};
+pub(crate) use surrounded::{clean_machine, surrounded};
 
 pub(crate) const MS: u64 = 1_000_000;
 
@@ -40,7 +46,7 @@ pub(crate) fn site(process: &mut Process, function: &str, file: &str, line: u32)
             address: 0x1234,
             inlined: false,
         }],
-        broken: false,
+        ..Site::default()
     })
 }
 
@@ -87,6 +93,7 @@ pub(crate) fn diagnosis(process: &Process, index: usize, active: &[f64], critica
         bottle: ids()
             .zip(critical)
             .zip(active)
+            .filter(|((_, height), _)| **height > 0.0)
             .map(|((thread, &height), active)| Bottle { thread, height, width: active / height })
             .collect(),
         threads: active
@@ -107,6 +114,19 @@ pub(crate) fn diagnosis(process: &Process, index: usize, active: &[f64], critica
         chains: Vec::new(),
         findings: Vec::new(),
         cost_identity: CostIdentity { useful: wall, parts: Vec::new(), unexplained: Nanos::ZERO },
+        hot: None,
+        over_time: OverTime {
+            slice: Nanos::new(wall.get() / 200),
+            slices: Vec::new(),
+            phases: vec![Phase {
+                start: process.start,
+                end: process.end,
+                parallelism,
+                threads: critical.iter().take(8).zip(ids()).map(|(share, id)| (id, share * length)).collect(),
+                nobody,
+            }],
+            worst: None,
+        },
     }
 }
 
@@ -288,6 +308,12 @@ pub(crate) fn hostile_names() -> (Run, Vec<Diagnosis>) {
     diagnoses[0].findings[0].what = format!("lock a\r\nb\x1b[2J\u{9b}1m, held in {}", "std::map<".repeat(60));
     diagnoses[0].findings[0].evidence = vec!["Held by \u{202e}evil\u{2066} \u{200b}\t.".to_owned()];
     run.warnings.push("cannot read /tmp/\x1b[8mhidden".to_owned());
+    sample_it(&mut run, &mut diagnoses[0]);
+    let hot = diagnoses[0].hot.as_mut().unwrap();
+    hot.lines[0].inside = Some("copy\x1b[5m\nit".to_owned());
+    let line = run.processes[0].sites[hot.lines[0].place.index()].frames.first_mut().unwrap();
+    line.function = Some("\u{202e}<\x1b[2K>".repeat(9));
+    line.file = Some("/src/\x1b]2;x\x07.c".to_owned());
     (run, diagnoses)
 }
 
@@ -298,6 +324,7 @@ pub(crate) fn crowded() -> (Run, Vec<Diagnosis>) {
     run.processes[0].lost = lossy.processes[0].lost;
     run.unseen = lossy.unseen;
     run.exit = None;
+    sample_it(&mut run, &mut diagnoses[0]);
     for rank in 1..=9 {
         let what = format!("lock shard_{rank}, held in {}{rank} (shard.c:{rank})", "take_one_of_".repeat(7));
         let mut found = finding(FindingKind::Lock, &what, ms(900));
@@ -321,6 +348,10 @@ pub(crate) fn all() -> Vec<(&'static str, Run, Vec<Diagnosis>)> {
     let named = |name, (run, diagnoses)| (name, run, diagnoses);
     vec![
         named("planted lock", planted_lock()),
+        named("sampled lock", sampled_lock()),
+        named("kernel only", kernel_only()),
+        named("clean machine", clean_machine()),
+        named("surrounded", surrounded()),
         named("nothing found", nothing_found()),
         named("single thread", single_thread()),
         named("lost events", lost_events()),

@@ -161,6 +161,26 @@ fn leaves<'a>(value: &'a Value, numbers: &mut Vec<f64>, texts: &mut Vec<&'a str>
     }
 }
 
+/// A word without the signs behind it.
+fn bare(word: &str) -> &str {
+    word.trim_end_matches([',', ';', ':', '.', ')'])
+}
+
+/// The words of a text, a number in groups of three as one word.
+fn words(text: &str) -> Vec<String> {
+    let is_group = |word: &str| word.len() == 3 && word.chars().all(|c| c.is_ascii_digit());
+    let mut out: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match out.last_mut() {
+            Some(last) if is_group(word) && last.ends_with(|c: char| c.is_ascii_digit()) => {
+                last.push_str(word)
+            }
+            _ => out.push(word.to_owned()),
+        }
+    }
+    out
+}
+
 #[test]
 fn the_terminal_shows_nothing_else() {
     let units = [("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0), ("%", 0.01), ("", 1.0)];
@@ -174,23 +194,38 @@ fn the_terminal_shows_nothing_else() {
         // Threads that are merged in the bar are shown by their sum.
         let merged = |word: &str| word == "others" || word == "threads";
         let shown = render(&run, &diagnoses, Look { width: 120, color: false, unicode: true });
-        let words: Vec<&str> = shown.split_whitespace().collect();
+        let words = words(&shown);
         for (index, word) in words.iter().enumerate() {
-            let Ok(number) = word.trim_end_matches([',', ';', '.', ')']).parse::<f64>() else { continue };
-            let unit = words.get(index + 1).map_or("", |unit| unit.trim_end_matches([',', ';', '.', ')']));
+            let Ok(number) = bare(word).parse::<f64>() else { continue };
+            let unit = words.get(index + 1).map_or("", |unit| bare(unit));
             let scale = units.iter().find(|(word, _)| *word == unit).map_or(1.0, |(_, scale)| *scale);
-            let digits =
-                word.trim_end_matches([',', ';', '.', ')']).split_once('.').map_or(0, |(_, d)| d.len());
+            let digits = bare(word).split_once('.').map_or(0, |(_, d)| d.len());
             let half = 0.5001 * 10f64.powi(-(digits as i32));
             let found = numbers.iter().any(|known| (known / scale - number).abs() <= half)
                 || texts
                     .iter()
                     .any(|text| text.contains(&format!("{} {unit}", word.trim_start_matches('('))))
-                || index > 0 && merged(words[index - 1]);
+                || index > 0 && merged(&words[index - 1]);
             let context = &words[index.saturating_sub(4)..(index + 3).min(words.len())];
             assert!(found, "{name}: {context:?} is not in the JSON");
         }
     }
+}
+
+#[test]
+fn what_surrounded_the_run_is_there() {
+    let (run, diagnoses) = examples::surrounded();
+    let environment = &json(&run, &diagnoses)["run"]["environment"];
+    let placement = &environment["placements"][0];
+    assert_eq!(environment["online"], "0-7,16");
+    assert_eq!(placement["effective_cores"], 3);
+    assert_eq!(placement["pins"][0], serde_json::json!({"cpus": "2", "tids": [103, 104]}));
+    assert_eq!(placement["quotas"][0]["cpus"], 2.5);
+    assert_eq!(placement["quotas"][0]["throttling"]["throttled"], 41);
+    assert_eq!(environment["load"]["others_ns"], ms(22_190).get());
+    assert_eq!(environment["frequencies"][0]["driver"], Value::Null);
+    let (run, diagnoses) = examples::planted_lock();
+    assert_eq!(json(&run, &diagnoses)["run"]["environment"]["online"], Value::Null);
 }
 
 #[test]

@@ -4,4 +4,5 @@ mod examples;
 mod json;
 mod properties;
 mod recorded;
+mod sampled;
 mod terminal;

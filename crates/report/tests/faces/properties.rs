@@ -67,7 +67,7 @@ proptest! {
 
     #[test]
     fn no_name_breaks_out(
-        names in prop::collection::vec(hostile(), 8),
+        names in prop::collection::vec(hostile(), 12),
         width in 40usize..160,
         color: bool,
         unicode: bool,
@@ -83,6 +83,13 @@ proptest! {
         diagnoses[0].findings[0].what = names[6].clone();
         diagnoses[0].findings[0].evidence = vec![names[7].clone()];
         diagnoses[0].findings[1].hint = names[0].clone();
+        examples::sample_it(&mut run, &mut diagnoses[0]);
+        let hot = diagnoses[0].hot.as_mut().unwrap();
+        hot.lines[0].inside = Some(names[8].clone());
+        let frame = &mut run.processes[0].sites[hot.lines[0].place.index()].frames[0];
+        frame.function = Some(names[9].clone());
+        frame.file = Some(names[10].clone()).filter(|_| others != 0);
+        frame.module = Some(names[11].clone());
         diagnoses.truncate(1 + others);
         check(&run, &diagnoses, Look { width, color, unicode });
 
@@ -100,8 +107,15 @@ proptest! {
         parallelism in 0.0f64..1e6,
         width in 40usize..160,
     ) {
-        let (run, mut diagnoses) = examples::planted_lock();
+        let (mut run, mut diagnoses) = examples::planted_lock();
+        examples::sample_it(&mut run, &mut diagnoses[0]);
         diagnoses[0].wall = holdup_model::Nanos::new(wall);
+        let hot = diagnoses[0].hot.as_mut().unwrap();
+        hot.lines[0].active = holdup_model::Nanos::new(cost);
+        hot.lines[0].critical = cost as f64 * parallelism;
+        hot.lines[0].samples = cost;
+        diagnoses[0].over_time.phases[0].parallelism = parallelism;
+        diagnoses[0].over_time.phases[0].end = holdup_model::Time::from_nanos(wall);
         diagnoses[0].parallelism = parallelism;
         let cost = holdup_model::Nanos::new(cost);
         diagnoses[0].findings.push(examples::finding(FindingKind::Io, "I/O", cost));

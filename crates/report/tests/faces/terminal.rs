@@ -7,9 +7,9 @@ use holdup_report::{Look, render};
 
 use crate::examples::{self, ms};
 
-const PLAIN: Look = Look { width: 100, color: false, unicode: true };
+pub(crate) const PLAIN: Look = Look { width: 100, color: false, unicode: true };
 
-fn check((run, diagnoses): (Run, Vec<Diagnosis>), look: Look, expected: Expect) {
+pub(crate) fn check((run, diagnoses): (Run, Vec<Diagnosis>), look: Look, expected: Expect) {
     expected.assert_eq(&render(&run, &diagnoses, look));
 }
 
@@ -30,7 +30,8 @@ fn a_planted_lock() {
                 Deal the work out in smaller pieces.
 
               criticality   main ██████ 31 %   worker 2 █████ 27 %   worker 1 ██ 11 %   five others 31 %
-              environment   active threads had a core 100 % of the time   recording cost 0.6 %
+              environment   active threads had a core 100 % of the time
+              recorded by   preload   recording cost 0.6 %
         "#]],
     );
 }
@@ -57,7 +58,7 @@ fn at_80_columns_in_ascii() {
               criticality   main ###### 31 %   worker 2 ##### 27 %   worker 1 ## 11 %
                             five others 31 %
               environment   active threads had a core 100 % of the time
-                            recording cost 0.6 %
+              recorded by   preload   recording cost 0.6 %
         "#]],
     );
 }
@@ -93,7 +94,9 @@ fn at_40_columns() {
                 worker 1 █ 11 %   five others 31 %
               environment
                 active threads had a core 100 % of
-                the time   recording cost 0.6 %
+                the time
+              recorded by
+                preload   recording cost 0.6 %
         "#]],
     );
 }
@@ -114,7 +117,8 @@ fn at_120_columns_in_color() {
             Deal the work out in smaller pieces.
 
           <ESC>[2mcriticality<ESC>[0m   main <ESC>[34m██████<ESC>[0m 31 %   worker 2 <ESC>[34m█████<ESC>[0m 27 %   worker 1 <ESC>[34m██<ESC>[0m 11 %   five others 31 %
-          <ESC>[2menvironment<ESC>[0m   active threads had a core 100 % of the time   recording cost 0.6 %
+          <ESC>[2menvironment<ESC>[0m   active threads had a core 100 % of the time
+          <ESC>[2mrecorded by<ESC>[0m   preload   recording cost 0.6 %
     "#]].assert_eq(&render(&run, &diagnoses, look).replace('\x1b', "<ESC>"));
 }
 
@@ -138,7 +142,8 @@ fn gains_take_the_place_of_the_shares() {
                 Deal the work out in smaller pieces.
 
               criticality   main ██████ 31 %   worker 2 █████ 27 %   worker 1 ██ 11 %   five others 31 %
-              environment   active threads had a core 100 % of the time   recording cost 0.6 %
+              environment   active threads had a core 100 % of the time
+              recorded by   preload   recording cost 0.6 %
         "#]],
     );
     check(
@@ -171,7 +176,9 @@ fn gains_take_the_place_of_the_shares() {
                 worker 1 █ 11 %   five others 31 %
               environment
                 active threads had a core 100 % of
-                the time   recording cost 0.6 %
+                the time
+              recorded by
+                preload   recording cost 0.6 %
         "#]],
     );
 }
@@ -186,10 +193,11 @@ fn nothing_holds_it_up() {
             Nothing holds it up: 3.9 threads were active on average of 4, on 4 cores.
             Checked: waits for locks, barriers, condition variables, semaphores and joins, serial phases, late
             starts, I/O, sleep, wake-ups and cores; the largest losses are small: wakeup 0.7 %, lock 0.1 %. Not
-            seen from here: caches and memory.
+            seen from here: loops that wait, caches and memory.
 
               criticality   main █████ 25 %   sum #1 █████ 25 %   sum #2 █████ 25 %   sum #3 █████ 25 %
-              environment   active threads had a core 100 % of the time   recording cost not measured
+              environment   active threads had a core 100 % of the time
+              recorded by   preload   recording cost not measured
         "#]],
     );
 }
@@ -210,10 +218,11 @@ fn nothing_found_is_not_nothing_wrong() {
             4, on 4 cores; 63 % of the time has no known cause.
             Checked: waits for locks, barriers, condition variables, semaphores and joins, serial phases, late
             starts, I/O, sleep, wake-ups and cores; the largest losses are wakeup 0.7 %, lock 0.1 %. Not seen
-            from here: caches and memory.
+            from here: loops that wait, caches and memory.
 
               criticality   main █████ 25 %   sum #1 █████ 25 %   sum #2 █████ 25 %   sum #3 █████ 25 %
-              environment   active threads had a core 100 % of the time   recording cost not measured
+              environment   active threads had a core 100 % of the time
+              recorded by   preload   recording cost not measured
         "#]],
     );
 }
@@ -224,13 +233,14 @@ fn a_single_thread() {
         examples::single_thread(),
         PLAIN,
         expect![[r#"
-        sort ran 800 ms with 1 thread on 8 cores.
-        It never had a second thread, so no thread can have held up another; its one thread was active 87 %
-        of the time.
+            sort ran 800 ms with 1 thread on 8 cores.
+            It never had a second thread, so no thread can have held up another; its one thread was active 87 %
+            of the time.
 
-          criticality   sort █████████████████ 87 %   nobody ███ 13 %   (until: I/O)
-          environment   active threads had a core 100 % of the time   recording cost not measured
-    "#]],
+              criticality   sort █████████████████ 87 %   nobody ███ 13 %   (until: I/O)
+              environment   active threads had a core 100 % of the time
+              recorded by   preload   recording cost not measured
+        "#]],
     );
 }
 
@@ -252,7 +262,8 @@ fn lost_events() {
                 Deal the work out in smaller pieces.
 
               criticality   main ██████ 31 %   worker 2 █████ 27 %   worker 1 ██ 11 %   five others 31 %
-              environment   active threads had a core 100 % of the time   recording cost 0.6 %
+              environment   active threads had a core 100 % of the time
+              recorded by   preload   recording cost 0.6 %
               warning       12 345 events were lost for want of room: waits may be missing and costs too low.
                             Record a shorter part of the run.
               warning       1 byte is damaged or cut off in the recording: what was there is missing, the rest
@@ -270,32 +281,32 @@ fn many_threads_and_findings() {
         examples::many_threads(),
         PLAIN,
         expect![[r#"
-        server ran 60.0 s with 64 threads on 8 cores; 5.8 of them were active on average, 4.1 on a core
-        (efficiency 70 %).
+            server ran 60.0 s with 64 threads on 8 cores; 5.8 of them were active on average, 4.1 on a core
+            (efficiency 70 %).
 
-          what holds it up                                                                costs  of the time
-        1 lock shard_1, held in take (shard.c:10)                                         9.0 s         15 %
-            It was seen to cost that much.
-            Mend it.
-        2 lock shard_2, held in take (shard.c:20)                                         4.5 s        7.5 %
-            It was seen to cost that much.
-            Mend it.
-        3 lock shard_3, held in take (shard.c:30)                                         3.0 s        5.0 %
-            It was seen to cost that much.
-            Mend it.
-        4 lock shard_4, held in take (shard.c:40)                                         2.2 s        3.8 %
-            It was seen to cost that much.
-            Mend it.
-        5 lock shard_5, held in take (shard.c:50)                                         1.8 s        3.0 %
-            It was seen to cost that much.
-            Mend it.
-          and 4 smaller ones: holdup report FILE --json
+              what holds it up                                                                costs  of the time
+            1 lock shard_1, held in take (shard.c:10)                                         9.0 s         15 %
+                It was seen to cost that much.
+                Mend it.
+            2 lock shard_2, held in take (shard.c:20)                                         4.5 s        7.5 %
+                It was seen to cost that much.
+                Mend it.
+            3 lock shard_3, held in take (shard.c:30)                                         3.0 s        5.0 %
+                It was seen to cost that much.
+                Mend it.
+            4 lock shard_4, held in take (shard.c:40)                                         2.2 s        3.8 %
+                It was seen to cost that much.
+                Mend it.
+            5 lock shard_5, held in take (shard.c:50)                                         1.8 s        3.0 %
+                It was seen to cost that much.
+                Mend it.
+              and 4 smaller ones: holdup report FILE --json
 
-          criticality   64 threads 90 %, at most 1.4 % each   nobody ██ 10 %
-                        (until: I/O 7.5 %, wake-up 2.5 %)
-          environment   64 threads at work on 8 cores   active threads had a core 72 % of the time
-                        recording cost not measured
-    "#]],
+              criticality   64 threads 90 %, at most 1.4 % each   nobody ██ 10 %
+                            (until: I/O 7.5 %, wake-up 2.5 %)
+              environment   64 threads at work on 8 cores   active threads had a core 72 % of the time
+              recorded by   preload   recording cost not measured
+        "#]],
     );
 }
 
@@ -317,7 +328,8 @@ fn many_processes() {
                 Deal the work out in smaller pieces.
 
               criticality   main ██████ 31 %   worker 2 █████ 27 %   worker 1 ██ 11 %   five others 31 %
-              environment   active threads had a core 100 % of the time   recording cost not measured
+              environment   active threads had a core 100 % of the time
+              recorded by   preload   recording cost not measured
               also ran      cc1 (pid 201)  900 ms, 2 threads, 1.2 active; join 100 ms
                             cc1 (pid 202)  1.8 s, 2 threads, 1.2 active
                             cc1 (pid 203)  2.7 s, 2 threads, 1.2 active; join 300 ms
@@ -347,7 +359,15 @@ fn hostile_names() {
 
               criticality   \u{1b}[31…u{1b}[0m ██████ 31 %   \u{202e}e…\u{2066} █████ 27 %   worker 1 ██ 11 %
                             five others 31 %
-              environment   active threads had a core 100 % of the time   recording cost 0.6 %
+              hot lines     \u{202e}<\u{1b}[2K>\u{20…[2K>\u{202e}<\u{1b}[2K> (\u{1b}]2;x\u{7}.c:88), inside
+                            copy\u{1b}[5m\nit  61 % of critical time (34 % of active)
+                            parse_row (rows.c:1204), inside memcpy  24 % (50 %)
+                            main (convert.c:7)  8.9 % (5.0 %, 77 samples)
+              over time     0 s to 1.2 s: \u{1b}[31…u{1b}[0m alone   1.2 s to 11.2 s: 3.6 active
+                            11.2 s to 12.4 s: 1.4 active, mostly \u{1b}[31…u{1b}[0m
+                            worst second from 11.4 s: 1.2 active, mostly \u{1b}[31…u{1b}[0m
+              environment   active threads had a core 100 % of the time
+              recorded by   preload and kernel (context switches, 1 532 samples)   recording cost 0.6 %
               warning       cannot read /tmp/\u{1b}[8mhidden
         "#]],
     );
@@ -359,37 +379,36 @@ fn too_much_of_everything() {
         examples::crowded(),
         PLAIN,
         expect![[r#"
-        convert (pid 100), the busiest of 8 processes, ran 12.4 s with 8 threads on 8 cores; 3.1 of them
-        were active on average (efficiency 39 %). The command had not ended when the recording stopped.
+            convert (pid 100), the busiest of 8 processes, ran 12.4 s with 8 threads on 8 cores; 3.1 of them
+            were active on average (efficiency 39 %). The command had not ended when the recording stopped.
 
-          what holds it up                                                                costs  of the time
-        1 lock cache_lock, held in cache_put (cache.c:212)                                5.1 s         41 %
-            Held 71 % of the time, mostly by worker 2; 2.6 threads wait for it on average.
-            Move work out of the critical section, or split the lock.
-        2 uneven work before the barrier in resize (resize.c:88)                          1.9 s         15 %
-            Threads 5 to 7 wait 1.2 s on average for the last one to arrive.
-            Deal the work out in smaller pieces.
-        3 lock shard_1, held in                                                          900 ms        7.3 %
-          take_one_of_take_one_of_take_one…ne_of_take_one_of_take_one_of_1
-          (shard.c:1)
-          and 8 smaller ones: holdup report FILE --json
+              what holds it up                                                                costs  of the time
+            1 lock cache_lock, held in cache_put (cache.c:212)                                5.1 s         41 %
+                Held 71 % of the time, mostly by worker 2; 2.6 threads wait for it on average.
+                Move work out of the critical section, or split the lock.
+            2 uneven work before the barrier in resize (resize.c:88)                          1.9 s         15 %
+            3 lock shard_1, held in                                                          900 ms        7.3 %
+              take_one_of_take_one_of_take_one…ne_of_take_one_of_take_one_of_1
+              (shard.c:1)
+              and 8 smaller ones: holdup report FILE --json
 
-          criticality   worker 2 █████ 27 %   main ██ 11 %   worker 1 ██ 11 %   five others 31 %
-                        nobody ████ 20 %   (until: I/O 5.0 %, sleep 5.0 %, wake-up 5.0 %, run queue 5.0 %)
-          environment   active threads had a core 100 % of the time   recording cost not measured
-          also ran      cc1 (pid 201)  900 ms, 2 threads, 1.2 active; join 100 ms
-                        cc1 (pid 202)  1.8 s, 2 threads, 1.2 active
-                        cc1 (pid 203)  2.7 s, 2 threads, 1.2 active; join 300 ms
-                        cc1 (pid 204)  3.6 s, 2 threads, 1.2 active
-                        and 3 more
-          warning       12 345 events were lost for want of room: waits may be missing and costs too low.
-                        Record a shorter part of the run.
-          warning       1 byte is damaged or cut off in the recording: what was there is missing, the rest
-                        is told.
-          warning       gs (pid 120) is a static program: nothing can be loaded into it.
-          warning       su (pid 121) is set-uid: nothing is loaded into it.
-          warning       and 2 more: holdup report FILE --json
-    "#]],
+              criticality   worker 2 █████ 27 %   main ██ 11 %   worker 1 ██ 11 %   five others 31 %
+                            nobody ████ 20 %   (until: I/O 5.0 %, sleep 5.0 %, wake-up 5.0 %, run queue 5.0 %)
+              environment   active threads had a core 100 % of the time
+              recorded by   preload and kernel (context switches, 1 532 samples)   recording cost not measured
+              also ran      cc1 (pid 201)  900 ms, 2 threads, 1.2 active; join 100 ms
+                            cc1 (pid 202)  1.8 s, 2 threads, 1.2 active
+                            cc1 (pid 203)  2.7 s, 2 threads, 1.2 active; join 300 ms
+                            cc1 (pid 204)  3.6 s, 2 threads, 1.2 active
+                            and 3 more
+              warning       12 345 events were lost for want of room: waits may be missing and costs too low.
+                            Record a shorter part of the run.
+              warning       1 byte is damaged or cut off in the recording: what was there is missing, the rest
+                            is told.
+              warning       gs (pid 120) is a static program: nothing can be loaded into it.
+              warning       su (pid 121) is set-uid: nothing is loaded into it.
+              warning       and 2 more: holdup report FILE --json
+        "#]],
     );
 }
 

@@ -3,6 +3,8 @@
 // Each test file uses its own part of this.
 #![allow(dead_code)]
 
+pub(crate) mod live;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,7 +21,7 @@ pub(crate) struct Capture {
 
 impl Capture {
     pub(crate) fn copy(&self) -> StackCopy<'_> {
-        StackCopy { ip: self.ip, sp: self.sp, bp: self.bp, bytes: &self.stack }
+        StackCopy { ip: self.ip, sp: self.sp, bp: Some(self.bp), bytes: &self.stack }
     }
 }
 
@@ -64,6 +66,22 @@ pub(crate) fn compile(compiler: &str, source: &str, flags: &[&str], directory: &
     second.extend([&object, "capture.o", "-o", name, "-pthread", "-Wl,--build-id"]);
     run(compiler, &second, directory);
     directory.join(name)
+}
+
+/// Compiles a Go program; nothing on machines without Go.
+pub(crate) fn compile_go(source: &str, directory: &Path) -> Option<PathBuf> {
+    Command::new("go").arg("version").output().ok().filter(|output| output.status.success())?;
+    let program = directory.join("program");
+    let status = Command::new("go")
+        .args(["build", "-o"])
+        .args([&program, &programs().join(source)])
+        .env("GO111MODULE", "off")
+        .env("GOCACHE", directory.join("cache"))
+        .env("HOME", directory)
+        .current_dir(directory)
+        .status();
+    assert!(status.is_ok_and(|status| status.success()), "go build {source}");
+    Some(program)
 }
 
 /// Runs a program and reads its records.

@@ -1,31 +1,76 @@
-//! The control groups of this process, version 1 and 2, from the innermost to the outermost that can be seen.
+//! The control groups of a process, version 1 and 2, from the innermost to the outermost that can be seen, and
+//! what they limit.
 
-use super::files::Files;
+use crate::files::Files;
 
-/// Where the limits of this process are; paths relative to the root, innermost first.
-pub(super) struct Cgroups {
-    pub(super) cpu: Option<Hierarchy>,
-    pub(super) memory: Option<Hierarchy>,
+/// Where the limits of a process are.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cgroups {
+    pub(crate) cpu: Option<Hierarchy>,
+    pub(crate) memory: Option<Hierarchy>,
+    pub(crate) cpuset: Option<Hierarchy>,
 }
 
+/// Folders, relative to the root, innermost first.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Hierarchy {
-    pub(super) version: Version,
-    pub(super) folders: Vec<String>,
+pub(crate) struct Hierarchy {
+    pub(crate) version: Version,
+    pub(crate) folders: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Version {
+pub(crate) enum Version {
     One,
     Two,
 }
 
+/// A CPU quota that a group has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CpuQuota {
+    pub(crate) micros: u64,
+    pub(crate) period_micros: u64,
+}
+
 impl Cgroups {
-    pub(super) fn of_this_process(files: &Files<'_>) -> Cgroups {
+    pub(crate) fn of_this_process(files: &Files<'_>) -> Cgroups {
         let groups = files.text("proc/self/cgroup").unwrap_or_default();
-        let mounts = files.text("proc/self/mountinfo").unwrap_or_default();
-        let hierarchy = |controller| hierarchy(&groups, &mounts, controller);
-        Cgroups { cpu: hierarchy("cpu"), memory: hierarchy("memory") }
+        Cgroups::told_by(&groups, &files.text("proc/self/mountinfo").unwrap_or_default())
+    }
+
+    /// Those that `/proc/PID/cgroup` lists, where this process's `/proc/self/mountinfo` says that they can be seen.
+    pub(crate) fn told_by(groups: &str, mounts: &str) -> Cgroups {
+        let hierarchy = |controller| hierarchy(groups, mounts, controller);
+        Cgroups { cpu: hierarchy("cpu"), memory: hierarchy("memory"), cpuset: hierarchy("cpuset") }
+    }
+}
+
+impl Hierarchy {
+    /// The quota of one of the folders.
+    pub(crate) fn quota(&self, files: &Files<'_>, folder: &str) -> Option<CpuQuota> {
+        let number = |text: &str| text.trim().parse::<u64>().ok().filter(|&number| number > 0);
+        match self.version {
+            Version::One => {
+                let file = |name| number(&files.text(&format!("{folder}/{name}"))?);
+                // No quota is -1.
+                Some(CpuQuota {
+                    micros: file("cpu.cfs_quota_us")?,
+                    period_micros: file("cpu.cfs_period_us")?,
+                })
+            }
+            Version::Two => {
+                let text = files.text(&format!("{folder}/cpu.max"))?;
+                // No quota is "max".
+                let (quota, period) = text.split_once(' ')?;
+                Some(CpuQuota { micros: number(quota)?, period_micros: number(period)? })
+            }
+        }
+    }
+}
+
+impl CpuQuota {
+    /// How many CPUs' time it is.
+    pub(crate) fn cpus(self) -> f64 {
+        self.micros as f64 / self.period_micros as f64
     }
 }
 
@@ -37,18 +82,21 @@ fn hierarchy(groups: &str, mounts: &str, controller: &str) -> Option<Hierarchy> 
         Some((_, group)) => (Version::One, group),
         None => (Version::Two, lines().find(|(controllers, _)| controllers.is_empty())?.1),
     };
-    let (root, mount) = mounts.lines().filter_map(mount_of_cgroup).find_map(|mount| {
-        let ours = match version {
-            Version::One => mount.kind == "cgroup" && names(mount.options),
-            Version::Two => mount.kind == "cgroup2",
-        };
-        ours.then_some((mount.root, mount.point))
-    })?;
-    // In a container the mount may start below the host's root of groups, and the group may lie outside of
-    // it.
-    let below = group.strip_prefix(root.trim_end_matches('/')).unwrap_or_default();
+    let ours = |mount: &Mount<'_>| match version {
+        Version::One => mount.kind == "cgroup" && names(mount.options),
+        Version::Two => mount.kind == "cgroup2",
+    };
+    let mounts: Vec<Mount<'_>> = mounts.lines().filter_map(mount_of_cgroup).filter(ours).collect();
+    // A group outside of this process's cgroup namespace is shown with a path of "..": it cannot be seen.
+    if group.split('/').any(|part| part == "..") {
+        return None;
+    }
+    // In a container the mount may start below the host's root of groups, and the group may lie outside of it.
+    let inside = |mount: &Mount<'_>| below(group, &mount.root).map(|below| (mount.point.clone(), below));
+    let (mount, below) =
+        mounts.iter().find_map(inside).or_else(|| mounts.first().map(|mount| (mount.point.clone(), "")))?;
     let mut folders = Vec::new();
-    let mut below = below.trim_matches('/');
+    let mut below = below;
     loop {
         folders.push(format!("{mount}/{below}").trim_end_matches('/').to_owned());
         if below.is_empty() {
@@ -56,6 +104,12 @@ fn hierarchy(groups: &str, mounts: &str, controller: &str) -> Option<Hierarchy> 
         }
         below = below.rsplit_once('/').map_or("", |(outer, _)| outer);
     }
+}
+
+/// The part of a path below `root`, without slashes around it; `None` where it is elsewhere.
+fn below<'a>(path: &'a str, root: &str) -> Option<&'a str> {
+    let rest = path.strip_prefix(root.trim_end_matches('/'))?;
+    (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_matches('/'))
 }
 
 struct Mount<'a> {
@@ -132,6 +186,19 @@ mod tests {
         let mount = "30 23 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
         check("0::/docker/abc\n", mount, "cpu", Some((Version::Two, &["/sys/fs/cgroup"])));
         check("0::/\n", mount, "cpu", Some((Version::Two, &["/sys/fs/cgroup"])));
+    }
+
+    #[test]
+    fn the_mount_that_has_the_group_is_taken_and_a_name_that_begins_alike_is_another() {
+        let mounts = "30 23 0:26 /docker/ab /sys/fs/cgroup ro - cgroup2 cgroup rw\n\
+                      31 23 0:26 / /host/cgroup ro - cgroup2 cgroup rw\n";
+        let folders = ["/host/cgroup/docker/abc", "/host/cgroup/docker", "/host/cgroup"].as_slice();
+        check("0::/docker/abc\n", mounts, "cpu", Some((Version::Two, folders)));
+    }
+
+    #[test]
+    fn a_group_outside_of_the_namespace_cannot_be_seen() {
+        check("0::/../other\n", UNIFIED, "cpu", None);
     }
 
     #[test]

@@ -1,0 +1,427 @@
+//! Events of a target, opened, and their records.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::abilities::Abilities;
+use crate::attributes::{Attributes, Kind, Sampling, Start, Target};
+use crate::cpus;
+use crate::descriptors;
+use crate::error::KernelError;
+use crate::event::Event;
+use crate::ids::{Cpu, Pid, Tid};
+use crate::linux;
+use crate::parse::{parse, time_ns};
+use crate::records::{Cut, Records};
+use crate::refusal::Refusal;
+use crate::ring::Ring;
+use crate::sources::Sources;
+use crate::system::System;
+use crate::threads::Processes;
+
+/// What to record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Switches in and out.
+    pub switches: bool,
+    /// Samples of what runs.
+    pub samples: Option<Sampling>,
+    /// Who makes whom runnable.
+    pub wakings: bool,
+    /// Room for records on each processor, in bytes: a power of two. Less is taken where less is allowed.
+    pub ring_bytes: usize,
+}
+
+impl Default for Wanted {
+    /// Everything, with 2 MiB for each processor.
+    fn default() -> Self {
+        Wanted { switches: true, samples: Some(Sampling::default()), wakings: true, ring_bytes: 2 << 20 }
+    }
+}
+
+/// The opened events of a target: records come from [`Watch::drain`]. Dropping it closes them all.
+#[derive(Debug)]
+pub struct Watch {
+    rings: Vec<CpuRing>,
+    sources: Sources,
+    refused: Vec<(Kind, Refusal)>,
+    kinds: Vec<Attributes>,
+    joined: Vec<u8>,
+    former_limit: Option<u64>,
+}
+
+/// The events of one processor.
+#[derive(Debug)]
+struct CpuRing {
+    cpu: Cpu,
+    ring: Ring,
+    events: Vec<(Kind, OwnedFd)>,
+    /// The first event whose threads have not all ended.
+    alive: usize,
+    /// How far the kernel was when the current drain began.
+    head: u64,
+    /// How many bytes have been handed out, but not given back.
+    passed: usize,
+    /// The same, with the record that was cut last.
+    next: usize,
+}
+
+impl CpuRing {
+    /// What follows what has been passed, up to the head.
+    fn cut<'r>(&'r mut self, joined: &'r mut Vec<u8>) -> Option<Cut<'r>> {
+        let passed = self.passed;
+        let (first, second) = self.ring.readable(self.head);
+        let mut records = Records::new(first, second, passed);
+        let cut = records.next(joined);
+        self.next = records.consumed();
+        cut
+    }
+
+    /// When the next record was written; `None` if there is none, 0 for one that cannot be read.
+    fn time_of_next(&mut self, sources: &Sources, joined: &mut Vec<u8>) -> Option<u64> {
+        match self.cut(joined)? {
+            Cut::Record(record) => Some(time_ns(record, sources).unwrap_or(0)),
+            Cut::Rubbish(_) => Some(0),
+        }
+    }
+
+    /// The record that was cut last has been dealt with.
+    fn pass(&mut self) {
+        self.passed = self.next;
+        if self.passed >= GIVE_BACK_BYTES {
+            self.give_back();
+        }
+    }
+
+    /// Lets the kernel write over what has been passed.
+    fn give_back(&mut self) {
+        self.ring.give_back(std::mem::take(&mut self.passed));
+        self.next = 0;
+    }
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// There are many records (a quarter of a ring), or the time is over.
+    Go,
+    /// Every thread of the target has ended. What they did can still be drained.
+    Ended,
+}
+
+/// What a drain has read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drained {
+    /// Records that were read, including those that are not handed out.
+    pub records: u64,
+    /// Records of unknown types.
+    pub unknown: u64,
+    /// Bytes that are no records. There are none unless the kernel, or this crate, has a fault.
+    pub rubbish_bytes: u64,
+}
+
+/// Less room than this is of no use, in bytes.
+const LEAST_RING_BYTES: usize = 32 << 10;
+
+/// Room is given back to the kernel whenever so many bytes have been read.
+const GIVE_BACK_BYTES: usize = 32 << 10;
+
+impl Watch {
+    /// Events of all that the calling thread starts from now on, each beginning with its exec; those of its children
+    /// inherit them. Nothing of the calling process itself is recorded.
+    ///
+    /// Threads and programs that this thread starts for other purposes inherit the events too, and such programs are
+    /// recorded: so open it on a thread that starts the one program and ends. (The events live on; and only when that
+    /// thread has ended does [`Watch::wait`] notice the target's end.) A program that gains privileges by its exec
+    /// (set-user-id, unreadable file) drops out there.
+    pub fn over_children(system: &impl System, wanted: Wanted) -> Result<Watch, KernelError> {
+        let mut watch = Watch::prepare(system, wanted, Start::AtExec, Some(Pid::own()))?;
+        watch.allow_descriptors(1)?;
+        watch.add(system, Target::CallingThread).map_err(|failure| failure.of(Pid::own()))?;
+        Ok(watch)
+    }
+
+    /// Events of all threads of a process, and of all that these start. Nothing is recorded before [`Watch::enable`].
+    ///
+    /// Which threads run at that moment is not told: the first switch of such a thread is one out.
+    pub fn over_process(system: &impl System, pid: Pid, wanted: Wanted) -> Result<Watch, KernelError> {
+        let mut watch = Watch::prepare(system, wanted, Start::WhenEnabled, None)?;
+        let processes = Processes::here();
+        let mut seen = BTreeSet::new();
+        // A thread made by one whose events are open inherits them; one made by any other is in the next list.
+        loop {
+            let threads = processes.threads(pid).map_err(|_| KernelError::NoProcess { pid })?;
+            let fresh: Vec<Tid> = threads.into_iter().filter(|tid| seen.insert(*tid)).collect();
+            if fresh.is_empty() {
+                break;
+            }
+            watch.allow_descriptors(seen.len())?;
+            for tid in fresh {
+                match watch.add(system, Target::Thread(tid)) {
+                    // It ended since it was listed.
+                    Ok(()) | Err(Failure::Gone) => {}
+                    Err(failure) => return Err(failure.of(pid)),
+                }
+            }
+        }
+        if watch.rings.iter().all(|ring| ring.events.is_empty()) {
+            return Err(KernelError::NoProcess { pid });
+        }
+        Ok(watch)
+    }
+
+    /// What was wanted and is refused here, and why. The rest is recorded.
+    pub fn refused(&self) -> &[(Kind, Refusal)] {
+        &self.refused
+    }
+
+    /// Samples are also taken while a thread is in the kernel.
+    pub fn samples_the_kernel(&self) -> bool {
+        self.kinds.iter().any(|attributes| attributes.kind == Kind::Samples && attributes.kernel)
+    }
+
+    /// The room for records on each processor, in bytes.
+    pub fn ring_bytes(&self) -> usize {
+        self.rings.first().map_or(0, |ring| ring.ring.bytes())
+    }
+
+    /// The soft limit of open files as it was, if it had to be raised: children inherit it, and programs are known that
+    /// do not expect a high one.
+    pub fn former_descriptor_limit(&self) -> Option<u64> {
+        self.former_limit
+    }
+
+    /// Begins to record everything. Over children this happens by itself, at their exec.
+    pub fn enable(&self) -> Result<(), KernelError> {
+        self.switch(|_| true, true)
+    }
+
+    /// Ceases to record.
+    pub fn disable(&self) -> Result<(), KernelError> {
+        self.switch(|_| true, false)
+    }
+
+    /// Switches only the switch records on or off. Threads, names and mappings are still told.
+    pub fn set_switches(&self, on: bool) -> Result<(), KernelError> {
+        self.switch(|kind| kind == Kind::Switches, on)
+    }
+
+    /// Switches only the samples on or off.
+    pub fn set_samples(&self, on: bool) -> Result<(), KernelError> {
+        self.switch(|kind| kind == Kind::Samples, on)
+    }
+
+    /// Switches only the wakings on or off.
+    pub fn set_wakings(&self, on: bool) -> Result<(), KernelError> {
+        self.switch(|kind| kind == Kind::Wakings, on)
+    }
+
+    fn switch(&self, which: impl Fn(Kind) -> bool, on: bool) -> Result<(), KernelError> {
+        for (kind, event) in self.rings.iter().flat_map(|ring| &ring.events) {
+            if which(*kind) {
+                let action = if on { "enable" } else { "disable" };
+                linux::switch(event.as_fd(), on).map_err(|error| KernelError::Event { action, error })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands out the records of all processors by time, up to the present moment. Those of one processor stay in the
+    /// order in which the kernel wrote them, even where an interrupt made a later one overtake an earlier one by a few
+    /// microseconds. Only records that were just being written at the moment of the last call may come late.
+    pub fn drain(&mut self, mut each: impl FnMut(Event<'_>)) -> Drained {
+        let Watch { rings, sources, joined, .. } = self;
+        let mut drained = Drained::default();
+        let now = clock_gettime(ClockId::Monotonic);
+        // Whatever a head below hides was written later, and will be handed out by the next call.
+        let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+        let mut next: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::with_capacity(rings.len());
+        for (index, ring) in rings.iter_mut().enumerate() {
+            ring.head = ring.ring.head();
+            next.extend(ring.time_of_next(sources, joined).map(|time| Reverse((time, index))));
+        }
+        while let Some(Reverse((time, index))) = next.pop() {
+            if time > now {
+                break;
+            }
+            let ring = &mut rings[index];
+            match ring.cut(joined) {
+                Some(Cut::Record(record)) => {
+                    drained.records += 1;
+                    match parse(record, sources) {
+                        Some(parsed) if sources.admit(&parsed) => each(parsed.event),
+                        Some(_) => {}
+                        None => drained.unknown += 1,
+                    }
+                }
+                Some(Cut::Rubbish(bytes)) => drained.rubbish_bytes += bytes as u64,
+                None => continue,
+            }
+            ring.pass();
+            next.extend(ring.time_of_next(sources, joined).map(|time| Reverse((time, index))));
+        }
+        for ring in rings {
+            ring.give_back();
+        }
+        drained
+    }
+
+    /// Waits until a ring is a quarter full, every thread of the target has ended, or the time is over.
+    pub fn wait(&mut self, timeout: Duration) -> Waited {
+        let timeout = Timespec::try_from(timeout).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 });
+        let mut polled: Vec<PollFd<'_>> = self
+            .rings
+            .iter()
+            .filter_map(|ring| ring.events.get(ring.alive))
+            .map(|(_, event)| PollFd::new(event, PollFlags::IN))
+            .collect();
+        if polled.is_empty() {
+            return Waited::Ended;
+        }
+        // An interruption by a signal is as good a reason to look as any.
+        let _interrupted = poll(&mut polled, Some(&timeout));
+        let ended: Vec<bool> = polled.iter().map(|fd| fd.revents().contains(PollFlags::HUP)).collect();
+        let waiting = self.rings.iter_mut().filter(|ring| ring.alive < ring.events.len());
+        for (ring, _) in waiting.zip(ended).filter(|(_, ended)| *ended) {
+            ring.alive += 1;
+        }
+        Waited::Go
+    }
+
+    /// Finds out what can be opened, and makes a ring for each processor.
+    fn prepare(
+        system: &impl System,
+        wanted: Wanted,
+        start: Start,
+        unwanted: Option<Pid>,
+    ) -> Result<Watch, KernelError> {
+        let abilities = Abilities::of(system);
+        if let Err(refusal) = abilities.kind(Kind::Tasks) {
+            return Err(KernelError::Refused { refusal: refusal.clone() });
+        }
+        let cpus = cpus::online(system).map_err(|error| KernelError::Processors { error })?;
+        let layout = abilities.waking_layout();
+        let optional = [
+            (Kind::Switches, wanted.switches),
+            (Kind::Samples, wanted.samples.is_some()),
+            (Kind::Wakings, wanted.wakings),
+        ];
+        let mut kinds = vec![Attributes::new(Kind::Tasks, start)];
+        let mut refused = Vec::new();
+        for (kind, _) in optional.into_iter().filter(|(_, wanted)| *wanted) {
+            let mut attributes = Attributes::new(kind, start);
+            attributes.sampling = wanted.samples.unwrap_or_default();
+            attributes.tracepoint = layout.map_or(0, |layout| layout.id);
+            attributes.kernel =
+                kind == Kind::Wakings || kind == Kind::Samples && abilities.kernel_samples.is_ok();
+            match abilities.kind(kind) {
+                Ok(()) => kinds.push(attributes),
+                Err(refusal) => refused.push((kind, refusal.clone())),
+            }
+        }
+        let stacks = wanted.samples.is_some_and(|sampling| sampling.stack_bytes > 0);
+        Ok(Watch {
+            rings: rings(system, &cpus, wanted.ring_bytes)?,
+            sources: Sources::new(layout, stacks, unwanted),
+            refused,
+            kinds,
+            joined: Vec::new(),
+            former_limit: None,
+        })
+    }
+
+    /// Makes room for the descriptors of so many threads.
+    fn allow_descriptors(&mut self, threads: usize) -> Result<(), KernelError> {
+        let former = descriptors::allow(threads * self.kinds.len() * self.rings.len())?;
+        self.former_limit = self.former_limit.or(former);
+        Ok(())
+    }
+
+    /// Opens every kind of event of a target on every processor.
+    fn add(&mut self, system: &impl System, target: Target) -> Result<(), Failure> {
+        let owner = match target {
+            Target::CallingThread => None,
+            Target::Thread(tid) => Some(tid),
+        };
+        for CpuRing { cpu, ring, events, .. } in &mut self.rings {
+            for attributes in &self.kinds {
+                let event = match system.open(attributes, target, *cpu) {
+                    Ok(event) => event,
+                    // The processor was taken off since they were listed.
+                    Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
+                    Err(error) => return Err(Failure::new(error)),
+                };
+                let failed = |action| move |error| Failure::Error(KernelError::Event { action, error });
+                linux::redirect(event.as_fd(), ring.event()).map_err(failed("redirect"))?;
+                let id = linux::identifier(event.as_fd()).map_err(failed("identify"))?;
+                self.sources.add(id, attributes.kind, owner);
+                events.push((attributes.kind, event));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a target's events cannot be opened, although events of our own can.
+enum Failure {
+    Gone,
+    Denied,
+    Error(KernelError),
+}
+
+impl Failure {
+    fn new(error: io::Error) -> Failure {
+        match error.raw_os_error() {
+            Some(libc::ESRCH) => Failure::Gone,
+            Some(libc::EACCES | libc::EPERM) => Failure::Denied,
+            _ => Failure::Error(KernelError::Event { action: "open", error }),
+        }
+    }
+
+    fn of(self, pid: Pid) -> KernelError {
+        match self {
+            Failure::Gone => KernelError::NoProcess { pid },
+            Failure::Denied => KernelError::NotYours { pid },
+            Failure::Error(error) => error,
+        }
+    }
+}
+
+/// A ring for each processor, all of one size: the largest up to `bytes` that the kernel gives.
+fn rings(system: &impl System, cpus: &[Cpu], bytes: usize) -> Result<Vec<CpuRing>, KernelError> {
+    let mut bytes = bytes.next_power_of_two().max(LEAST_RING_BYTES);
+    loop {
+        let made: Result<Vec<CpuRing>, KernelError> =
+            cpus.iter().filter_map(|cpu| ring(system, *cpu, bytes).transpose()).collect();
+        match made {
+            Err(KernelError::Ring { error, .. })
+                if bytes > LEAST_RING_BYTES
+                    && matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOMEM)) =>
+            {
+                bytes /= 2;
+            }
+            made => return made,
+        }
+    }
+}
+
+/// A ring of this size; `None` if the processor was taken off.
+fn ring(system: &impl System, cpu: Cpu, bytes: usize) -> Result<Option<CpuRing>, KernelError> {
+    let attributes = Attributes {
+        wake_at_bytes: u32::try_from(bytes / 4).unwrap_or(u32::MAX),
+        ..Attributes::new(Kind::Ring, Start::WhenEnabled)
+    };
+    let event = match system.open(&attributes, Target::CallingThread, cpu) {
+        Ok(event) => event,
+        Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Ok(None),
+        Err(error) => return Err(KernelError::Event { action: "open", error }),
+    };
+    let ring = Ring::new(event, bytes).map_err(|error| KernelError::Ring { cpu, bytes, error })?;
+    Ok(Some(CpuRing { cpu, ring, events: Vec::new(), alive: 0, head: 0, passed: 0, next: 0 }))
+}

@@ -1,0 +1,128 @@
+//! Hot spots: at which lines and in which functions threads are at work, and what of that is critical.
+//!
+//! The hottest line is not the one to mend: time at a line counts for the run as much as the criticality of its
+//! threads grows meanwhile, dt / r while r threads are active (paper 4, Eq. 1). Time in a library that the program
+//! calls counts for the line of the call.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use holdup_model::{Frame, Nanos, Process, SiteId, ThreadId};
+
+use crate::criticality::{Fixed, to_nanos};
+use crate::samples::{Look, Samples};
+use crate::{HotSpot, HotSpots};
+
+/// How many lines, and how many functions, a diagnosis keeps.
+pub const MOST_HOT_SPOTS: usize = 32;
+
+/// A library's function is named if this share of a place's time passes in it.
+const INSIDE_SHARE: f64 = 0.5;
+
+/// Sums over the samples of one place.
+#[derive(Default)]
+struct Sums<'a> {
+    active: Nanos,
+    critical: Fixed,
+    samples: u64,
+    threads: BTreeMap<ThreadId, Nanos>,
+    inside: BTreeMap<&'a str, Nanos>,
+}
+
+impl<'a> Sums<'a> {
+    fn add(&mut self, process: &'a Process, thread: ThreadId, look: &Look) {
+        self.active += look.active;
+        self.critical += look.critical;
+        self.samples += 1;
+        *self.threads.entry(thread).or_default() += look.active;
+        if let Some(function) = look.site.and_then(|site| inside(process, site)) {
+            *self.inside.entry(function).or_default() += look.active;
+        }
+    }
+
+    fn spot(self, process: &Process, place: SiteId) -> HotSpot {
+        let mut threads: Vec<(ThreadId, Nanos)> = self.threads.into_iter().collect();
+        threads.sort_by_key(|&(thread, time)| (Reverse(time), thread));
+        HotSpot {
+            place,
+            function: function_of(process, place).map(str::to_owned),
+            inside: dominating(&self.inside, self.active).map(str::to_owned),
+            active: self.active,
+            critical: to_nanos(self.critical),
+            samples: self.samples,
+            threads,
+        }
+    }
+}
+
+/// Sums all samples by line and by function; `None` if there are none. O(n log n).
+pub(crate) fn hot_spots(process: &Process, samples: &Samples) -> Option<HotSpots> {
+    if samples.is_empty() {
+        return None;
+    }
+    let mut lines: BTreeMap<SiteId, Sums<'_>> = BTreeMap::new();
+    let mut functions: BTreeMap<Function<'_>, Sums<'_>> = BTreeMap::new();
+    let (mut count, mut broken, mut active, mut critical) = (0u64, 0u64, Nanos::ZERO, 0);
+    for (thread, look) in samples.all() {
+        count += 1;
+        active += look.active;
+        critical += look.critical;
+        broken += u64::from(look.site.is_none_or(|site| process.site(site).broken));
+        if let Some(place) = look.place {
+            lines.entry(place).or_default().add(process, thread, look);
+            functions.entry(function(process, place)).or_default().add(process, thread, look);
+        }
+    }
+    let mut hottest_lines: BTreeMap<Function<'_>, (Fixed, Reverse<SiteId>)> = BTreeMap::new();
+    for (&place, sums) in &lines {
+        let line = (sums.critical, Reverse(place));
+        let hottest = hottest_lines.entry(function(process, place)).or_insert(line);
+        *hottest = line.max(*hottest);
+    }
+    let functions = functions.into_iter().map(|(function, sums)| {
+        let Reverse(place) = hottest_lines[&function].1;
+        (place, sums)
+    });
+    Some(HotSpots {
+        functions: most_critical(process, functions.collect()),
+        lines: most_critical(process, lines.into_iter().collect()),
+        samples: count,
+        broken_stacks: broken as f64 / count as f64,
+        active,
+        critical: to_nanos(critical),
+    })
+}
+
+fn most_critical(process: &Process, mut spots: Vec<(SiteId, Sums<'_>)>) -> Vec<HotSpot> {
+    spots.sort_by_key(|(place, sums)| (Reverse(sums.critical), Reverse(sums.active), *place));
+    spots.truncate(MOST_HOT_SPOTS);
+    spots.into_iter().map(|(place, sums)| sums.spot(process, place)).collect()
+}
+
+/// What tells functions apart: the name and the module, and where there is no name the place.
+pub(crate) type Function<'a> = Result<(&'a str, Option<&'a str>), SiteId>;
+
+/// The function of a place. `place` is a site that stands for its place.
+pub(crate) fn function(process: &Process, place: SiteId) -> Function<'_> {
+    match process.site(place).place() {
+        Some(Frame { function: Some(name), module, .. }) => Ok((name, module.as_deref())),
+        _ => Err(place),
+    }
+}
+
+fn function_of(process: &Process, place: SiteId) -> Option<&str> {
+    process.site(place).place()?.function.as_deref()
+}
+
+/// The innermost function, where that is none of the program's own but one that the program called.
+pub(crate) fn inside(process: &Process, site: SiteId) -> Option<&str> {
+    let site = process.site(site);
+    let innermost = site.frames.first().filter(|frame| !frame.is_program())?;
+    site.frames.iter().any(Frame::is_program).then_some(innermost.function.as_deref())?
+}
+
+/// The one in which at least half of `all` passed.
+pub(crate) fn dominating<'a>(inside: &BTreeMap<&'a str, Nanos>, all: Nanos) -> Option<&'a str> {
+    let most = inside.iter().max_by_key(|&(name, time)| (*time, Reverse(*name)))?;
+    (most.1.share_of(all) >= INSIDE_SHARE).then_some(*most.0)
+}

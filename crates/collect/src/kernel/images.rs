@@ -1,0 +1,65 @@
+//! Images of processes: what each has mapped, and the stacks that were seen in it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use holdup_symbols::{Files, Mapping, Options, StackCopy, Symbolizer, UnwindEnd};
+use holdup_trace::kernel::{self, NO_STACK};
+
+/// The most distinct stacks that are kept of one image: beyond, samples have none.
+const MOST_STACKS: usize = 1 << 20;
+
+/// A program that a process runs.
+pub(super) struct Image {
+    pub(super) number: u32,
+    symbolizer: Symbolizer,
+    mappings: Vec<(u64, Mapping)>,
+    /// How many of `mappings` are in the recording: none before the first stack.
+    told: usize,
+    stacks: BTreeMap<Box<[u64]>, u32>,
+}
+
+impl Image {
+    /// An image of process `pid`.
+    pub(super) fn new(number: u32, pid: u32, files: Files) -> Image {
+        let process = Some(PathBuf::from(format!("/proc/{pid}")));
+        let symbolizer = Symbolizer::live(process, Options::default(), files);
+        Image { number, symbolizer, mappings: Vec::new(), told: 0, stacks: BTreeMap::new() }
+    }
+
+    /// What a fork of it, process `pid`, begins with.
+    pub(super) fn forked(&self, number: u32, pid: u32) -> Image {
+        let symbolizer = self.symbolizer.forked(Some(PathBuf::from(format!("/proc/{pid}"))));
+        Image { number, symbolizer, mappings: self.mappings.clone(), told: 0, stacks: BTreeMap::new() }
+    }
+
+    pub(super) fn map(&mut self, time: u64, start: u64, len: u64, offset: u64, path: &[u8]) {
+        let path = PathBuf::from(OsStr::from_bytes(path));
+        let mapping = Mapping { path, start, end: start.saturating_add(len), offset, build_id: None };
+        self.symbolizer.add(&mapping);
+        self.mappings.push((time, mapping));
+    }
+
+    /// The number of this stack, which is put into `out` when it is seen for the first time.
+    pub(super) fn stack(&mut self, copy: &StackCopy<'_>, out: &mut Vec<u64>) -> u32 {
+        let unwound = self.symbolizer.unwind(copy);
+        if let Some(known) = self.stacks.get(unwound.addresses.as_slice()) {
+            return *known;
+        }
+        if self.stacks.len() >= MOST_STACKS {
+            return NO_STACK;
+        }
+        for (time, mapping) in &self.mappings[self.told..] {
+            let path = mapping.path.as_os_str().as_bytes();
+            kernel::mapping(out, *time, self.number, (mapping.start, mapping.end), mapping.offset, path);
+        }
+        self.told = self.mappings.len();
+        let id = self.stacks.len() as u32 + 1;
+        let broken = unwound.end != UnwindEnd::Root;
+        kernel::stack(out, id, self.number, broken, &unwound.addresses);
+        self.stacks.insert(unwound.addresses.into_boxed_slice(), id);
+        id
+    }
+}

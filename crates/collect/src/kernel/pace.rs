@@ -1,0 +1,105 @@
+//! How many context switches are too many.
+
+/// A second of them costs about 1.15 µs each, so that this many cost 3 to 4 %.
+const MOST_A_SECOND: u64 = 30_000;
+/// They are counted over this long (ns).
+const WINDOW: u64 = 100_000_000;
+/// The first pause (ns); each one that follows soon is twice as long, up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: u64 = 1_000_000_000;
+const LONGEST_PAUSE: u64 = 8_000_000_000;
+
+/// What is to be done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Pace {
+    /// All stays as it is.
+    GoOn,
+    /// There are too many: record none for a while.
+    BackOff,
+    /// The pause is over.
+    Resume,
+}
+
+/// Counts switches, and decides.
+#[derive(Debug)]
+pub(super) struct Rate {
+    window: u64,
+    count: u64,
+    /// When the pause is over, while there is one.
+    pause_until: Option<u64>,
+    pause: u64,
+}
+
+impl Rate {
+    pub(super) fn new(now: u64) -> Rate {
+        Rate { window: now, count: 0, pause_until: None, pause: FIRST_PAUSE }
+    }
+
+    pub(super) fn count(&mut self) {
+        self.count += 1;
+    }
+
+    /// True while none are recorded.
+    pub(super) fn pauses(&self) -> bool {
+        self.pause_until.is_some()
+    }
+
+    /// To be asked often; `now` in ns of CLOCK_MONOTONIC.
+    pub(super) fn decide(&mut self, now: u64) -> Pace {
+        if let Some(until) = self.pause_until {
+            if now < until {
+                return Pace::GoOn;
+            }
+            *self = Rate { window: now, count: 0, pause_until: None, pause: self.pause };
+            return Pace::Resume;
+        }
+        let most = MOST_A_SECOND * WINDOW / 1_000_000_000;
+        if self.count > most && now.saturating_sub(self.window) <= 2 * WINDOW {
+            self.pause_until = Some(now + self.pause);
+            self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+            return Pace::BackOff;
+        }
+        if now.saturating_sub(self.window) > WINDOW {
+            if self.count <= most / 2 {
+                self.pause = FIRST_PAUSE;
+            }
+            self.window = now;
+            self.count = 0;
+        }
+        Pace::GoOn
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn switches(rate: &mut Rate, count: u64) {
+        (0..count).for_each(|_| rate.count());
+    }
+
+    #[test]
+    fn many_switches_make_a_pause_and_then_a_longer_one() {
+        let mut rate = Rate::new(0);
+        switches(&mut rate, 2_900);
+        assert_eq!(rate.decide(90 * MS), Pace::GoOn);
+        switches(&mut rate, 200);
+        assert_eq!(rate.decide(99 * MS), Pace::BackOff);
+        assert_eq!(rate.decide(1_000 * MS), Pace::GoOn);
+        assert_eq!(rate.decide(1_099 * MS), Pace::Resume);
+        switches(&mut rate, 5_000);
+        assert_eq!(rate.decide(1_150 * MS), Pace::BackOff);
+        assert_eq!(rate.decide(3_149 * MS), Pace::GoOn);
+        assert_eq!(rate.decide(3_150 * MS), Pace::Resume);
+    }
+
+    #[test]
+    fn few_switches_never_do() {
+        let mut rate = Rate::new(0);
+        for step in 1..1_000 {
+            switches(&mut rate, 500);
+            assert_eq!(rate.decide(step * 20 * MS), Pace::GoOn);
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! The collector's thread.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use holdup_kernel::{Event, Lookout, Pid, Processes, Sight, Switch, Tid, Waker, Watch, What};
+use holdup_symbols::{Files, StackCopy};
+use holdup_trace::kernel::{self, CoverageCode, NO_CALL, NO_STACK, SampleCode};
+
+use super::STACK_BYTES;
+use super::images::Image;
+use super::pace::{Pace, Rate};
+use crate::machine::monotonic_ns;
+
+/// How often the rings are drained and blocked threads looked at.
+const TICK: Duration = Duration::from_millis(20);
+/// So many blocked threads are looked at in each tick, at most.
+const LOOKS: usize = 4;
+/// How often CPU times are read while context switches are not recorded (ns).
+const READING_INTERVAL: u64 = 100_000_000;
+/// So many threads' CPU times are read at most.
+const MOST_READ: usize = 512;
+/// Words are handed over when there are this many, or this long after the last time (ns).
+const MANY_WORDS: usize = 16 << 10;
+const HAND_OVER_INTERVAL: u64 = 500_000_000;
+/// What the kernel gives for a thread that is past its exit.
+const NOBODY: u32 = u32::MAX;
+
+pub(super) struct Watcher {
+    watch: Watch,
+    state: State,
+    rate: Rate,
+    sender: Sender<Vec<u64>>,
+    handed_over: u64,
+    read: u64,
+    has_switches: bool,
+}
+
+/// What is known of processes and threads, and what is to be handed over.
+struct State {
+    out: Vec<u64>,
+    processes: Processes,
+    files: Files,
+    images: BTreeMap<u32, Image>,
+    last_image: u32,
+    threads: BTreeMap<u32, Thread>,
+    switches: u64,
+    /// From which thread on blocked ones are looked at next.
+    next_look: u32,
+    /// Program arguments may be kept.
+    arguments: bool,
+}
+
+/// A thread that lives.
+struct Thread {
+    pid: u32,
+    /// It was switched out, and had to wait.
+    is_blocked: bool,
+}
+
+impl Watcher {
+    pub(super) fn new(watch: Watch, sender: Sender<Vec<u64>>, has_switches: bool, arguments: bool) -> Watcher {
+        let now = monotonic_ns();
+        let mut state = State {
+            out: Vec::new(),
+            processes: Processes::here(),
+            files: Files::default(),
+            images: BTreeMap::new(),
+            last_image: 0,
+            threads: BTreeMap::new(),
+            switches: 0,
+            next_look: 0,
+            arguments,
+        };
+        if has_switches {
+            // Of a program that is started nothing is recorded before it executes: all is known from the start.
+            kernel::coverage(&mut state.out, 0, CoverageCode::Begin);
+        }
+        Watcher { watch, state, rate: Rate::new(now), sender, handed_over: now, read: now, has_switches }
+    }
+
+    /// Takes over a process that runs, and begins to record it.
+    pub(super) fn begin_with(&mut self, pid: Pid) {
+        self.state.out.clear();
+        let _ = self.watch.enable();
+        let now = monotonic_ns();
+        self.state.take_over(pid, now);
+        if self.has_switches {
+            kernel::coverage(&mut self.state.out, now, CoverageCode::Begin);
+        }
+    }
+
+    pub(super) fn run(mut self, stop: &AtomicBool) {
+        while !stop.load(Ordering::Acquire) {
+            self.watch.wait(TICK);
+            if self.drain() {
+                // Threads of the target have all ended, or the rings fill fast.
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let now = monotonic_ns();
+            if self.has_switches {
+                self.keep_pace(now);
+            }
+            if self.rate.pauses() {
+                self.read(now);
+            } else {
+                self.state.look(now);
+            }
+            if self.state.out.len() >= MANY_WORDS || now > self.handed_over + HAND_OVER_INTERVAL {
+                self.hand_over(now);
+            }
+        }
+        let _ = self.watch.disable();
+        self.drain();
+        self.hand_over(monotonic_ns());
+    }
+
+    /// True if there was nothing.
+    fn drain(&mut self) -> bool {
+        let state = &mut self.state;
+        self.watch.drain(|event| state.take(&event)).records == 0
+    }
+
+    fn keep_pace(&mut self, now: u64) {
+        for _ in 0..std::mem::take(&mut self.state.switches) {
+            self.rate.count();
+        }
+        match self.rate.decide(now) {
+            Pace::GoOn => {}
+            Pace::BackOff => {
+                let _ = self.watch.set_switches(false);
+                kernel::coverage(&mut self.state.out, now, CoverageCode::BackOff);
+                self.state.threads.values_mut().for_each(|thread| thread.is_blocked = false);
+                self.read = 0;
+            }
+            Pace::Resume => {
+                self.read = 0;
+                self.read(now);
+                let _ = self.watch.set_switches(true);
+                kernel::coverage(&mut self.state.out, monotonic_ns(), CoverageCode::Begin);
+            }
+        }
+    }
+
+    fn read(&mut self, now: u64) {
+        if now < self.read + READING_INTERVAL {
+            return;
+        }
+        self.read = now;
+        for (&tid, thread) in self.state.threads.iter().take(MOST_READ) {
+            if let Ok(times) = self.state.processes.scheduling(Pid(thread.pid), Tid(tid)) {
+                let (time, who) = (monotonic_ns(), (thread.pid, tid));
+                kernel::reading(&mut self.state.out, time, who, times.cpu_ns, times.run_delay_ns);
+            }
+        }
+    }
+
+    fn hand_over(&mut self, now: u64) {
+        self.handed_over = now;
+        if !self.state.out.is_empty() {
+            let _ = self.sender.send(std::mem::take(&mut self.state.out));
+        }
+    }
+}
+
+impl State {
+    fn take(&mut self, event: &Event<'_>) {
+        let time = event.time_ns;
+        let (pid, tid) = (event.pid.0, event.tid.0);
+        match event.what {
+            What::Switch(_) | What::Sample(_) if tid == NOBODY => {}
+            What::Switch(switch) => {
+                self.switches += 1;
+                let leaves = switch != Switch::In;
+                let preempted = switch == Switch::Preempted;
+                kernel::switch(&mut self.out, time, (pid, tid), event.cpu.0, leaves, preempted);
+                self.thread(pid, tid).is_blocked = leaves && !preempted;
+            }
+            What::Sample(sample) => {
+                let stack = match (sample.registers, self.images.get_mut(&pid)) {
+                    (Some(at), Some(image)) => {
+                        let copy =
+                            StackCopy { ip: at.ip, sp: at.sp, bp: Some(at.bp), bytes: sample.stack };
+                        image.stack(&copy, &mut self.out)
+                    }
+                    _ => NO_STACK,
+                };
+                let (weight, kind) = (sample.weight_ns, SampleCode::Running);
+                kernel::sample(&mut self.out, time, (pid, tid), kind, weight, stack, NO_CALL, 0);
+            }
+            What::Fork { pid, tid, parent_pid, parent_tid } => {
+                self.start(time, (pid.0, tid.0), (parent_pid.0, parent_tid.0));
+            }
+            What::Exit { pid, tid } => {
+                kernel::exit(&mut self.out, time, (pid.0, tid.0));
+                self.threads.remove(&tid.0);
+            }
+            What::Name { pid, tid, name, exec } => {
+                if exec {
+                    self.exec(time, pid.0, name);
+                }
+                kernel::name(&mut self.out, time, (pid.0, tid.0), name);
+            }
+            What::Mapping { pid, start, len, offset, path, .. } => {
+                self.image(pid.0).map(time, start, len, offset, path);
+            }
+            What::Waking { wakee, by } => {
+                let by = if by == Waker::Thread { tid } else { 0 };
+                kernel::waking(&mut self.out, time, wakee.0, by);
+            }
+            What::Lost { count } => kernel::lost(&mut self.out, time, count),
+            _ => {}
+        }
+    }
+
+    fn thread(&mut self, pid: u32, tid: u32) -> &mut Thread {
+        self.threads.entry(tid).or_insert(Thread { pid, is_blocked: false })
+    }
+
+    fn image(&mut self, pid: u32) -> &mut Image {
+        self.images.entry(pid).or_insert_with(|| {
+            self.last_image += 1;
+            Image::new(self.last_image, pid, self.files.clone())
+        })
+    }
+
+    fn start(&mut self, time: u64, (pid, tid): (u32, u32), (parent_pid, parent_tid): (u32, u32)) {
+        if pid != parent_pid {
+            self.last_image += 1;
+            let number = self.last_image;
+            let image = match self.images.get(&parent_pid) {
+                Some(parent) => parent.forked(number, pid),
+                None => Image::new(number, pid, self.files.clone()),
+            };
+            self.images.insert(pid, image);
+        }
+        let image = self.image(pid).number;
+        kernel::start(&mut self.out, time, (pid, tid), (parent_pid, parent_tid), image);
+        self.threads.insert(tid, Thread { pid, is_blocked: false });
+    }
+
+    fn exec(&mut self, time: u64, pid: u32, name: &[u8]) {
+        self.last_image += 1;
+        self.images.insert(pid, Image::new(self.last_image, pid, self.files.clone()));
+        // Only its first thread is left.
+        self.threads.retain(|tid, thread| thread.pid != pid || *tid == pid);
+        let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let program = command.split(|byte| *byte == 0).next().unwrap_or_default();
+        let text = match (command.is_empty(), self.arguments) {
+            (true, _) => name,
+            (false, true) => &command,
+            (false, false) => program,
+        };
+        kernel::exec(&mut self.out, time, pid, self.last_image, text);
+    }
+
+    /// A process that was there before.
+    fn take_over(&mut self, pid: Pid, now: u64) {
+        let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let image = self.image(pid.0).number;
+        kernel::exec(&mut self.out, now, pid.0, image, &command);
+        for mapping in self.processes.code(pid).unwrap_or_default() {
+            self.image(pid.0).map(now, mapping.start, mapping.len, mapping.offset, &mapping.path);
+        }
+        for tid in self.processes.threads(pid).unwrap_or_default() {
+            if tid.0 != pid.0 {
+                kernel::start(&mut self.out, now, (pid.0, tid.0), (pid.0, 0), image);
+            }
+            if let Ok(name) = self.processes.name(pid, tid) {
+                kernel::name(&mut self.out, now, (pid.0, tid.0), &name);
+            }
+            // What it does is not known before its first switch; if it is blocked it can be looked at.
+            self.threads.insert(tid.0, Thread { pid: pid.0, is_blocked: true });
+        }
+    }
+
+    /// Looks at some of the threads that are blocked.
+    fn look(&mut self, now: u64) {
+        let blocked: Vec<(u32, u32)> = self
+            .threads
+            .iter()
+            .filter(|(_, thread)| thread.is_blocked)
+            .map(|(&tid, thread)| (tid, thread.pid))
+            .collect();
+        let first = blocked.partition_point(|(tid, _)| *tid < self.next_look);
+        let chosen: Vec<(u32, u32)> =
+            blocked[first..].iter().chain(&blocked[..first]).take(LOOKS).copied().collect();
+        self.next_look = chosen.last().map_or(0, |(tid, _)| tid + 1);
+        let weight = TICK.as_nanos() as u64 * blocked.len() as u64 / (chosen.len() as u64).max(1);
+        for (tid, pid) in chosen {
+            let lookout = Lookout::on(&self.processes, Pid(pid), Tid(tid), STACK_BYTES as usize);
+            let Ok(mut lookout) = lookout else { continue };
+            let Ok(Sight::Blocked(seen)) = lookout.look() else { continue };
+            let copy = StackCopy { ip: seen.pc, sp: seen.sp, bp: None, bytes: seen.stack };
+            let stack = match self.images.get_mut(&pid) {
+                Some(image) => image.stack(&copy, &mut self.out),
+                None => NO_STACK,
+            };
+            let call = seen.call.map_or(NO_CALL, |call| call.number as u32);
+            let argument = seen.call.map_or(0, |call| call.arguments[0]);
+            let kind = SampleCode::Blocked;
+            kernel::sample(&mut self.out, now, (pid, tid), kind, weight, stack, call, argument);
+        }
+    }
+}

@@ -1,0 +1,426 @@
+//! What the machine, its other users and its settings gave a recorded program: facts that no thread shows.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::Nanos;
+
+/// What surrounded a recorded run. What is not known is `None` or empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// The machine's CPUs that are on; empty where that is not known.
+    pub online: CpuSet,
+    /// Where each recorded process was allowed to run, in the order in which they were seen.
+    pub placements: Vec<Placement>,
+    /// Processors that have more than one kind of core: the kinds, fastest first. Empty where all are alike.
+    pub kinds: Vec<CoreKind>,
+    /// CPUs that share a core with others, a set for each such core.
+    pub shared_cores: Vec<CpuSet>,
+    /// How fast CPUs may run, CPUs of the same limits together.
+    pub frequencies: Vec<FrequencyRange>,
+    /// True where speeds above the nominal one are switched off.
+    pub turbo_off: Option<bool>,
+    /// How often CPUs slowed down because they were too hot, while the program ran.
+    pub thermal_throttles: Option<u64>,
+    /// The memory nodes that have CPUs.
+    pub nodes: Vec<MemoryNode>,
+    /// Who used the CPUs while the program ran.
+    pub load: Option<Load>,
+    /// Bytes that the machine read from and wrote to swap while the program ran.
+    pub swapped: Option<Swapped>,
+    /// How long at least one thread of the whole machine waited for a CPU while the program ran (ns; the kernel's
+    /// pressure stall information, `some` of `cpu`).
+    pub pressure: Option<Nanos>,
+}
+
+/// Where a process was allowed to run, and what its control groups gave it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Placement {
+    /// Its kernel process id.
+    pub pid: u32,
+    /// The CPUs that it was given when it was first seen.
+    pub given: CpuSet,
+    /// The CPUs that any of its threads was last seen to be allowed to use.
+    pub allowed: CpuSet,
+    /// The CPUs of its control group's cpuset; empty where that is not known.
+    pub cpuset: CpuSet,
+    /// Its threads by the CPUs that they were last seen to be allowed to use.
+    pub pins: Vec<Pin>,
+    /// The CPU quotas of its control groups, innermost first. Empty where it has none.
+    pub quotas: Vec<Quota>,
+    /// How often its control groups reached a memory limit, and stopped threads to give memory back.
+    pub memory_limit_hits: Option<u64>,
+    /// Where its memory lies: pages by memory node.
+    pub memory: Vec<(u32, u64)>,
+    /// The most that was seen of it in swap, in bytes.
+    pub in_swap: Option<u64>,
+}
+
+/// Threads that may run on the same CPUs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pin {
+    /// The CPUs.
+    pub cpus: CpuSet,
+    /// Kernel ids of the threads.
+    pub threads: Vec<u32>,
+}
+
+/// How much CPU time a control group gives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Quota {
+    /// CPU time (ns) in each period.
+    pub time: Nanos,
+    /// The period (ns).
+    pub period: Nanos,
+    /// The control group's folder. Hostile: escape it where it is shown.
+    pub group: String,
+    /// How it stopped the group while the program ran.
+    pub throttling: Option<Throttling>,
+}
+
+/// How a quota stopped a group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Throttling {
+    /// Periods in which the group had something to run.
+    pub periods: u64,
+    /// Those in which the quota was used up.
+    pub throttled: u64,
+    /// How long CPUs stood still for the group (ns), all CPUs together.
+    pub time: Nanos,
+}
+
+/// Cores of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CoreKind {
+    /// What they are called: `performance`, `efficiency`, or their capacity.
+    pub name: String,
+    /// The CPUs.
+    pub cpus: CpuSet,
+}
+
+/// The speeds that CPUs may have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FrequencyRange {
+    /// The CPUs.
+    pub cpus: CpuSet,
+    /// What chooses the speed. Empty where that is not known.
+    pub governor: String,
+    /// What sets it. Empty where that is not known.
+    pub driver: String,
+    /// The highest speed that is allowed (kHz).
+    pub limit_khz: u64,
+    /// The highest speed that the hardware has (kHz).
+    pub highest_khz: u64,
+}
+
+/// A part of the memory, and the CPUs that are next to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryNode {
+    /// Its number.
+    pub node: u32,
+    /// Its CPUs.
+    pub cpus: CpuSet,
+}
+
+/// CPU time on the CPUs that the first process was given, while the program ran. The kernel counts in ticks of
+/// 10 ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// How long was looked (ns).
+    pub span: Nanos,
+    /// CPU time in which they did anything (ns), all of them together.
+    pub busy: Nanos,
+    /// CPU time in which they did nothing (ns).
+    pub idle: Nanos,
+    /// CPU time that the host of a virtual machine took away (ns).
+    pub stolen: Nanos,
+    /// CPU time of the program and all that it started (ns).
+    pub program: Nanos,
+    /// CPU time of holdup itself (ns).
+    pub recorder: Nanos,
+}
+
+/// Bytes that went to and fro.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swapped {
+    /// Read from swap.
+    pub read: u64,
+    /// Written to swap.
+    pub written: u64,
+}
+
+impl Environment {
+    /// The placement of the process with this kernel id; of the first one where it was not seen itself.
+    pub fn placement(&self, pid: u32) -> Option<&Placement> {
+        self.placements.iter().find(|placement| placement.pid == pid).or_else(|| self.placements.first())
+    }
+
+    /// Cores among `cpus`: those that share one count as one.
+    pub fn physical_cores(&self, cpus: &CpuSet) -> usize {
+        let shared: usize =
+            self.shared_cores.iter().map(|core| core.intersection(cpus).len().saturating_sub(1)).sum();
+        cpus.len() - shared.min(cpus.len())
+    }
+
+    /// The memory nodes that have one of `cpus`.
+    pub fn nodes_of(&self, cpus: &CpuSet) -> Vec<u32> {
+        let next_to = |node: &&MemoryNode| !node.cpus.intersection(cpus).is_empty();
+        self.nodes.iter().filter(next_to).map(|node| node.node).collect()
+    }
+}
+
+impl Placement {
+    /// The quota that gives least.
+    pub fn tightest_quota(&self) -> Option<&Quota> {
+        self.quotas.iter().min_by(|a, b| a.cpus().total_cmp(&b.cpus()))
+    }
+
+    /// The quota that stopped the process most, if any did.
+    pub fn throttling_quota(&self) -> Option<(&Quota, Throttling)> {
+        self.quotas
+            .iter()
+            .filter_map(|quota| Some((quota, quota.throttling?)))
+            .filter(|(_, throttling)| throttling.throttled > 0)
+            .max_by_key(|(_, throttling)| throttling.time)
+    }
+
+    /// How many CPUs the process can have at a time by affinity and quota: the CPUs that it may use, but no more
+    /// than the tightest quota, rounded up. `None` where its CPUs are not known.
+    pub fn effective_cores(&self) -> Option<u32> {
+        let allowed = (!self.allowed.is_empty()).then_some(self.allowed.len() as u32)?;
+        let quota = self.tightest_quota().map_or(u32::MAX, |quota| quota.cpus().ceil() as u32);
+        Some(allowed.min(quota.max(1)))
+    }
+
+    /// How many of these threads (by kernel id) can run at a time on the CPUs that each may use: the size of a
+    /// maximum matching of threads with CPUs (Kuhn's augmenting paths). Threads that were not seen may use any
+    /// of the process's. `None` where the process's CPUs are not known.
+    pub fn room_for(&self, threads: &[u32]) -> Option<u32> {
+        if self.allowed.is_empty() {
+            return None;
+        }
+        let mut unseen: BTreeSet<u32> = threads.iter().copied().collect();
+        let mut groups: Vec<(&CpuSet, usize)> = Vec::new();
+        for pin in &self.pins {
+            let count = pin.threads.iter().filter(|thread| unseen.remove(thread)).count();
+            groups.push((&pin.cpus, count));
+        }
+        groups
+            .push((&self.allowed, threads.len().saturating_sub(groups.iter().map(|(_, count)| count).sum())));
+        Some(most_at_once(&groups))
+    }
+}
+
+/// The most CPUs that can be busy where each group has so many threads, which may use those CPUs.
+fn most_at_once(groups: &[(&CpuSet, usize)]) -> u32 {
+    let highest = groups.iter().filter_map(|(cpus, _)| cpus.iter().max()).max().unwrap_or(0) as usize;
+    let mut taken_by: Vec<Option<usize>> = vec![None; highest + 1];
+    let mut matched = 0;
+    for group in 0..groups.len() {
+        for _ in 0..groups[group].1.min(groups[group].0.len()) {
+            let mut seen = vec![false; highest + 1];
+            if !augment(groups, group, &mut taken_by, &mut seen) {
+                break;
+            }
+            matched += 1;
+        }
+    }
+    matched
+}
+
+/// Finds a CPU for one more thread of `group`, whose present thread may have to move to another one.
+fn augment(
+    groups: &[(&CpuSet, usize)],
+    group: usize,
+    taken_by: &mut [Option<usize>],
+    seen: &mut [bool],
+) -> bool {
+    for cpu in groups[group].0.iter().map(|cpu| cpu as usize) {
+        if std::mem::replace(&mut seen[cpu], true) {
+            continue;
+        }
+        let is_free = taken_by[cpu].is_none_or(|other| augment(groups, other, taken_by, seen));
+        if is_free {
+            taken_by[cpu] = Some(group);
+            return true;
+        }
+    }
+    false
+}
+
+impl Quota {
+    /// How many CPUs' time it gives.
+    pub fn cpus(&self) -> f64 {
+        self.time.get() as f64 / self.period.get().max(1) as f64
+    }
+}
+
+impl Load {
+    /// CPU time of others than the program and holdup (ns), the host's included.
+    pub fn others(&self) -> Nanos {
+        self.busy.saturating_sub(self.program + self.recorder) + self.stolen
+    }
+}
+
+/// A set of CPUs by number.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CpuSet(BTreeSet<u32>);
+
+impl CpuSet {
+    /// Linux is built for at most so many CPUs.
+    const MOST: u32 = 8192;
+
+    /// The set that the kernel's list means: `0-3,8`. `None` where it is no such list.
+    pub fn parse(list: &str) -> Option<CpuSet> {
+        let mut numbers = BTreeSet::new();
+        for part in list.trim().split(',').filter(|part| !part.is_empty()) {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+            numbers.extend(first..=last.min(Self::MOST - 1));
+        }
+        Some(CpuSet(numbers))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// True for no CPU at all.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether this CPU is one of them.
+    pub fn contains(&self, cpu: u32) -> bool {
+        self.0.contains(&cpu)
+    }
+
+    /// True if all of them are in `other` too.
+    pub fn is_subset(&self, other: &CpuSet) -> bool {
+        self.0.is_subset(&other.0)
+    }
+
+    /// Those that are in both.
+    pub fn intersection(&self, other: &CpuSet) -> CpuSet {
+        CpuSet(self.0.intersection(&other.0).copied().collect())
+    }
+
+    /// Adds all of `other`.
+    pub fn extend(&mut self, other: &CpuSet) {
+        self.0.extend(&other.0);
+    }
+
+    /// The lowest number.
+    pub fn first(&self) -> Option<u32> {
+        self.0.first().copied()
+    }
+
+    /// The numbers, from low to high.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+impl FromIterator<u32> for CpuSet {
+    fn from_iter<I: IntoIterator<Item = u32>>(cpus: I) -> CpuSet {
+        CpuSet(cpus.into_iter().filter(|cpu| *cpu < Self::MOST).collect())
+    }
+}
+
+impl fmt::Display for CpuSet {
+    /// The shortest list, as `taskset -c` takes it: `0-3,8`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut runs: Vec<(u32, u32)> = Vec::new();
+        for cpu in self.iter() {
+            match runs.last_mut() {
+                Some((_, last)) if *last + 1 == cpu => *last = cpu,
+                _ => runs.push((cpu, cpu)),
+            }
+        }
+        for (index, (first, last)) in runs.into_iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            write!(f, "{comma}{first}")?;
+            if first != last {
+                write!(f, "-{last}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cpus(list: &str) -> CpuSet {
+        CpuSet::parse(list).expect("a list")
+    }
+
+    #[test]
+    fn sets_are_read_and_written_the_same_way() {
+        for list in ["0", "0-3", "0-1,4,6-7", ""] {
+            assert_eq!(cpus(list).to_string(), list);
+        }
+        assert_eq!(CpuSet::parse("0-x"), None);
+        assert_eq!(cpus("0-4294967295").len(), 8192);
+        assert_eq!(cpus("9000"), cpus(""));
+    }
+
+    #[test]
+    fn the_tightest_quota_is_rounded_up() {
+        let quota = |micros: u64| Quota {
+            time: Nanos::new(micros * 1_000),
+            period: Nanos::new(100_000_000),
+            ..Quota::default()
+        };
+        let mut placement = Placement { allowed: cpus("0-7"), ..Placement::default() };
+        assert_eq!(placement.effective_cores(), Some(8));
+        placement.quotas = vec![quota(400_000), quota(150_000), quota(10_000_000)];
+        assert_eq!(placement.tightest_quota(), Some(&quota(150_000)));
+        assert_eq!(placement.effective_cores(), Some(2));
+        placement.quotas = vec![quota(1_000)];
+        assert_eq!(placement.effective_cores(), Some(1));
+        assert_eq!(Placement::default().effective_cores(), None);
+    }
+
+    fn pinned(pins: &[(&str, std::ops::Range<u32>)]) -> Placement {
+        let pin = |(list, threads): &(&str, std::ops::Range<u32>)| Pin {
+            cpus: cpus(list),
+            threads: threads.clone().collect(),
+        };
+        Placement { allowed: cpus("0-7"), pins: pins.iter().map(pin).collect(), ..Placement::default() }
+    }
+
+    #[test]
+    fn threads_pinned_to_the_same_cpu_run_one_at_a_time() {
+        let all: Vec<u32> = (0..8).collect();
+        let room = |pins: &[(&str, std::ops::Range<u32>)]| pinned(pins).room_for(&all);
+        assert_eq!(room(&[("0", 0..8)]), Some(1));
+        assert_eq!(room(&[("0", 0..4), ("5", 4..8)]), Some(2));
+        assert_eq!(room(&[("0", 0..7), ("0-7", 7..8)]), Some(2));
+        // One that may go anywhere makes way for one that may not.
+        assert_eq!(room(&[("0-1", 0..1), ("0", 1..2), ("0-7", 2..8)]), Some(8));
+        assert_eq!(room(&[("0-7", 0..8)]), Some(8));
+        assert_eq!(room(&[("3", 0..1)]), Some(8), "threads that were not seen may use all");
+        assert_eq!(pinned(&[("0", 0..8)]).room_for(&[]), Some(0));
+        assert_eq!(Placement::default().room_for(&all), None);
+    }
+
+    #[test]
+    fn cpus_of_one_core_count_once() {
+        let environment =
+            Environment { shared_cores: vec![cpus("0,4"), cpus("1,5")], ..Environment::default() };
+        assert_eq!(environment.physical_cores(&cpus("0-7")), 6);
+        assert_eq!(environment.physical_cores(&cpus("0-3")), 4);
+        assert_eq!(environment.physical_cores(&cpus("")), 0);
+    }
+
+    #[test]
+    fn others_are_who_is_neither_the_program_nor_holdup() {
+        let ms = |ms: u64| Nanos::new(ms * 1_000_000);
+        let load = Load { busy: ms(100), program: ms(60), recorder: ms(5), stolen: ms(7), ..Load::default() };
+        assert_eq!(load.others(), ms(42));
+        assert_eq!(Load { program: ms(200), ..load }.others(), ms(7));
+    }
+}

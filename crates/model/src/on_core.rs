@@ -1,0 +1,305 @@
+//! Which part of a thread's time was on a core: the kernel's records laid over what the preload saw.
+//!
+//! | what the preload saw | on a core | lost the core, could go on | lost the core, had to wait |
+//! |---|---|---|---|
+//! | active | active, with CPU time | descheduled | blocked, on nothing known |
+//! | waking | active, with CPU time | waking | waking |
+//! | spinning by the program's own marks | spinning | descheduled | spinning |
+//! | anything else | as it was | as it was | as it was |
+//!
+//! Then samples of running threads that were in a waiting loop or a spinning routine turn the CPU time that they
+//! stand for from active to spinning.
+
+use crate::{Doing, Left, Nanos, OnCore, Process, RoutineKind, Row, Sample, Segment, SiteId, State, Time};
+
+/// Refines the rows of all threads where there are records.
+pub(crate) fn refine(process: &Process, rows: &mut [Row]) {
+    if !process.covered.is_empty() {
+        let mut spans: Vec<Vec<OnCore>> = rows.iter().map(|_| Vec::new()).collect();
+        for span in &process.on_core {
+            spans[span.thread.index()].push(*span);
+        }
+        for (row, spans) in rows.iter_mut().zip(&mut spans) {
+            spans.sort_unstable();
+            row.segments = laid_over(row, spans, &process.covered);
+        }
+    }
+    let mut spins: Vec<Vec<Sample>> = rows.iter().map(|_| Vec::new()).collect();
+    let waits: Vec<bool> = process.sites.iter().map(is_spinning).collect();
+    let mut any = false;
+    for sample in process.samples.iter().filter(|sample| sample.doing == Doing::Running) {
+        any |= sample.site.is_some_and(|site| waits[site.index()]);
+        spins[sample.thread.index()].push(*sample);
+    }
+    if any {
+        for (row, samples) in rows.iter_mut().zip(&mut spins) {
+            samples.sort_unstable_by_key(|sample| (sample.time, sample.site, sample.weight));
+            let spans = spinning(row, samples, &waits);
+            row.segments = with_spinning(&row.segments, &spans);
+        }
+    }
+}
+
+/// True for a stack in which a running thread waits.
+fn is_spinning(site: &crate::Site) -> bool {
+    site.in_waiting_loop || site.routine(|kind| kind == RoutineKind::Spin).is_some()
+}
+
+/// What the kernel says of one thread from one moment on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kernel {
+    Unknown,
+    On,
+    Preempted,
+    Off,
+}
+
+/// The moments at which the kernel's view of a thread changes, in order of time.
+fn changes(row: &Row, spans: &[OnCore], covered: &[(Time, Time)]) -> Vec<(Time, Kernel)> {
+    let mut changes = Vec::with_capacity(spans.len() * 2 + covered.len() * 2);
+    let mut next = spans.iter().peekable();
+    for &(from, until) in covered {
+        // Before its first span a thread that began meanwhile waits for its first core; one that was there waits for
+        // something else.
+        let is_new = row.start > from;
+        let (from, until) = (from.max(row.start), until.min(row.end));
+        if from >= until {
+            continue;
+        }
+        let mut state = if is_new { Kernel::Preempted } else { Kernel::Off };
+        changes.push((from, state));
+        while let Some(span) = next.next_if(|span| span.begin < until) {
+            let (begin, end) = (span.begin.max(from), span.end.min(until));
+            if end <= from {
+                continue;
+            }
+            changes.push((begin, Kernel::On));
+            state = match span.left {
+                Left::Preempted => Kernel::Preempted,
+                Left::Blocked => Kernel::Off,
+                Left::Unknown => Kernel::Unknown,
+            };
+            changes.push((end, state));
+        }
+        changes.push((until, Kernel::Unknown));
+    }
+    changes
+}
+
+fn laid_over(row: &Row, spans: &[OnCore], covered: &[(Time, Time)]) -> Vec<Segment> {
+    let changes = changes(row, spans, covered);
+    let mut result = Rows::with_capacity(row.segments.len() + changes.len());
+    let mut next = 0;
+    let mut kernel = Kernel::Unknown;
+    for segment in &row.segments {
+        let mut at = segment.start;
+        while at < segment.end {
+            while let Some(&(time, now)) = changes.get(next).filter(|change| change.0 <= at) {
+                debug_assert!(time <= at);
+                kernel = now;
+                next += 1;
+            }
+            let until = changes.get(next).map_or(segment.end, |change| change.0.min(segment.end));
+            result.push(piece(segment, at, until, kernel));
+            at = until;
+        }
+    }
+    result.0
+}
+
+fn piece(segment: &Segment, start: Time, end: Time, kernel: Kernel) -> Segment {
+    let length = end.since(start);
+    let whole = start == segment.start && end == segment.end;
+    let same = Segment { start, end, cpu: segment.cpu.filter(|_| whole), ..segment.clone() };
+    let without_object = |state, cpu| Segment { state, object: None, by: None, cpu, ..same.clone() };
+    match (segment.state, kernel) {
+        (State::Active | State::Waking, Kernel::On) => without_object(State::Active, Some(length)),
+        (State::Active, Kernel::Preempted) => without_object(State::Descheduled, Some(Nanos::ZERO)),
+        (State::Active, Kernel::Off) => {
+            Segment { site: None, ..without_object(State::Blocked, Some(Nanos::ZERO)) }
+        }
+        (State::Spinning, Kernel::Preempted) if segment.object.is_none() => {
+            without_object(State::Descheduled, Some(Nanos::ZERO))
+        }
+        _ => same,
+    }
+}
+
+/// Segments, of which neighbours of the same kind become one.
+struct Rows(Vec<Segment>);
+
+impl Rows {
+    fn with_capacity(capacity: usize) -> Rows {
+        Rows(Vec::with_capacity(capacity))
+    }
+
+    fn push(&mut self, segment: Segment) {
+        if segment.start == segment.end {
+            return;
+        }
+        if let Some(last) = self.0.last_mut()
+            && last.end == segment.start
+            && (last.state, last.object, last.site, last.by)
+                == (segment.state, segment.object, segment.site, segment.by)
+            && last.state != State::Waking
+        {
+            last.end = segment.end;
+            last.cpu = last.cpu.zip(segment.cpu).map(|(a, b)| a + b);
+            return;
+        }
+        self.0.push(segment);
+    }
+}
+
+/// The spans that samples in waiting loops stand for: back from each sample over active time, as long as its weight,
+/// but not beyond the sample before.
+fn spinning(row: &Row, samples: &[Sample], waits: &[bool]) -> Vec<(Time, Time, SiteId)> {
+    let mut spans: Vec<(Time, Time, SiteId)> = Vec::new();
+    let mut before = row.start;
+    for sample in samples {
+        if let Some(site) = sample.site.filter(|site| waits[site.index()]) {
+            let after = row.segments.partition_point(|segment| segment.start < sample.time);
+            let mut left = sample.weight;
+            let mut found = Vec::new();
+            for segment in row.segments[..after].iter().rev() {
+                if segment.end <= before || left == Nanos::ZERO {
+                    break;
+                }
+                if segment.state != State::Active {
+                    continue;
+                }
+                let end = segment.end.min(sample.time);
+                let start = segment.start.max(before);
+                let length = end.since(start).min(left);
+                left -= length;
+                found.push((Time::from_nanos(end.nanos() - length.get()), end, site));
+            }
+            spans.extend(found.into_iter().rev());
+        }
+        before = sample.time.max(before);
+    }
+    spans
+}
+
+fn with_spinning(segments: &[Segment], spans: &[(Time, Time, SiteId)]) -> Vec<Segment> {
+    let mut result = Rows::with_capacity(segments.len() + spans.len() * 2);
+    let mut next = 0;
+    for segment in segments {
+        let mut at = segment.start;
+        let part = |start: Time, end: Time| {
+            let cpu = segment.cpu.map(|cpu| share(cpu, end.since(start), segment.length()));
+            Segment { start, end, cpu, ..segment.clone() }
+        };
+        while let Some(&(start, end, site)) = spans.get(next).filter(|span| span.0 < segment.end) {
+            if segment.state == State::Active && end > at {
+                let (start, end) = (start.max(at), end.min(segment.end));
+                result.push(part(at, start));
+                let spin = Segment { state: State::Spinning, site: Some(site), ..part(start, end) };
+                result.push(spin);
+                at = end;
+            }
+            if spans[next].1 > segment.end {
+                break;
+            }
+            next += 1;
+        }
+        result.push(part(at, segment.end));
+    }
+    result.0
+}
+
+/// `cpu` × `part` / `whole`.
+fn share(cpu: Nanos, part: Nanos, whole: Nanos) -> Nanos {
+    if part == whole {
+        return cpu;
+    }
+    Nanos::new((u128::from(cpu.get()) * u128::from(part.get()) / u128::from(whole.get().max(1))) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Doing, Left, Nanos, OnCore, Process, Sample, Site, State, ThreadId, Time, Timeline};
+
+    fn at(nanos: u64) -> Time {
+        Time::from_nanos(nanos)
+    }
+
+    fn on_core(begin: u64, end: u64, left: Left) -> OnCore {
+        OnCore { thread: ThreadId::new(0), begin: at(begin), end: at(end), core: 0, left }
+    }
+
+    fn states(process: &Process) -> Vec<(u64, u64, State)> {
+        let timeline = Timeline::build(process);
+        assert_eq!(timeline.check(), Ok(()));
+        timeline.threads[0]
+            .segments
+            .iter()
+            .map(|segment| (segment.start.nanos(), segment.end.nanos(), segment.state))
+            .collect()
+    }
+
+    fn process() -> Process {
+        let mut process = Process::new(at(0), at(100));
+        process.add_thread("main", at(0), None);
+        process.covered = vec![(at(0), at(100))];
+        process
+    }
+
+    #[test]
+    fn what_is_not_on_a_core_is_not_active() {
+        let mut process = process();
+        process.on_core = vec![
+            on_core(50, 100, Left::Unknown),
+            on_core(5, 20, Left::Preempted),
+            on_core(30, 40, Left::Blocked),
+        ];
+        let expected = [
+            (0, 5, State::Blocked),
+            (5, 20, State::Active),
+            (20, 30, State::Descheduled),
+            (30, 40, State::Active),
+            (40, 50, State::Blocked),
+            (50, 100, State::Active),
+        ];
+        assert_eq!(states(&process), expected);
+    }
+
+    #[test]
+    fn where_records_are_missing_all_stays_as_it_was() {
+        let mut process = process();
+        process.covered = vec![(at(0), at(30)), (at(60), at(100))];
+        process.on_core = vec![on_core(0, 10, Left::Preempted), on_core(70, 100, Left::Unknown)];
+        let expected = [
+            (0, 10, State::Active),
+            (10, 30, State::Descheduled),
+            (30, 60, State::Active),
+            (60, 70, State::Blocked),
+            (70, 100, State::Active),
+        ];
+        assert_eq!(states(&process), expected);
+    }
+
+    #[test]
+    fn samples_in_a_waiting_loop_are_spinning() {
+        let mut process = process();
+        process.covered.clear();
+        let spin = process.add_site(Site { in_waiting_loop: true, ..Site::default() });
+        let work = process.add_site(Site::default());
+        let sample = |time, site| Sample {
+            thread: ThreadId::new(0),
+            time: at(time),
+            doing: Doing::Running,
+            site: Some(site),
+            weight: Nanos::new(20),
+        };
+        process.samples = vec![sample(60, spin), sample(20, work), sample(40, spin), sample(90, spin)];
+        let expected = [
+            (0, 20, State::Active),
+            (20, 60, State::Spinning),
+            (60, 70, State::Active),
+            (70, 90, State::Spinning),
+            (90, 100, State::Active),
+        ];
+        assert_eq!(states(&process), expected);
+    }
+}

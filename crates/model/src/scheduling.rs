@@ -1,0 +1,76 @@
+//! What the kernel tells of a process's threads: when they were on a core, and what they were seen doing.
+
+use crate::{Nanos, SiteId, ThreadId, Time};
+
+/// How a thread lost its core.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Left {
+    /// It had to wait.
+    Blocked,
+    /// It could have gone on, and another thread was given the core.
+    Preempted,
+    /// The recording ended first, or the end was lost.
+    Unknown,
+}
+
+/// A span in which a thread was on a core.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct OnCore {
+    /// Which thread.
+    pub thread: ThreadId,
+    /// When it was given the core.
+    pub begin: Time,
+    /// When it lost it.
+    pub end: Time,
+    /// Which core.
+    pub core: u32,
+    /// Why it lost it.
+    pub left: Left,
+}
+
+/// What a thread was seen doing at one moment.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Doing {
+    /// It was on a core.
+    Running,
+    /// It was blocked.
+    Blocked,
+}
+
+/// A thread was looked at.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Sample {
+    /// Which thread.
+    pub thread: ThreadId,
+    /// When.
+    pub time: Time,
+    /// What it did.
+    pub doing: Doing,
+    /// Where in the code.
+    pub site: Option<SiteId>,
+    /// Of running threads: the CPU time (ns) that this sample stands for, which ends at `time`. Of blocked ones: the
+    /// time between two looks at the process's threads (ns) × how many were blocked for each that was looked at.
+    pub weight: Nanos,
+}
+
+/// CPU times of a thread since its start, as the kernel counts them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct CpuReading {
+    /// Which thread.
+    pub thread: ThreadId,
+    /// When it was read.
+    pub time: Time,
+    /// Time on a core (ns).
+    pub cpu: Nanos,
+    /// Time in which it could run and had no core (ns).
+    pub delay: Nanos,
+}
+
+/// Which collectors saw a process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SeenBy {
+    /// The library inside of it: locks, barriers, waits, by object.
+    pub preload: bool,
+    /// The kernel's records: time on a core, samples.
+    pub kernel: bool,
+}

@@ -1,0 +1,397 @@
+//! The kernel's view of processes put beside the preload's, or in its place where the library could not enter.
+
+use std::collections::BTreeMap;
+
+use holdup_model::{
+    Block, Call, CpuReading, Doing, Frame, Left, Nanos, ObjectId, ObjectKind, OnCore, Outcome, Process,
+    RoutineKind, Sample, Site, SiteId, Thread, ThreadId, Time, Wait, Wake, WakeCount,
+};
+use holdup_trace::kernel::{NO_CALL, NO_STACK, SampleCode};
+
+use crate::clock::Clock;
+use crate::facts::{ImageNames, NamedFrame};
+use crate::kernel::{Image, Kernel, SampleFacts};
+
+/// A process that the preload did not see is kept if it used at least this much CPU time, or had threads: shells fork
+/// for each command, and such a fork is nothing to tell of.
+const LEAST_CPU: Nanos = Nanos::new(5_000_000);
+
+/// How far from a time in which a thread was blocked a look at it may be, to say what it was blocked on (ns): a thread
+/// that is blocked often for a short time is seen in some of these times only.
+const NEAR: u64 = 100_000_000;
+
+/// Everything that is needed to read what the kernel saw.
+pub(crate) struct Merge<'a> {
+    pub kernel: &'a Kernel,
+    pub names: &'a BTreeMap<u32, ImageNames>,
+    pub clock: &'a Clock,
+    /// When the recording ended (ns of CLOCK_MONOTONIC).
+    pub end: u64,
+}
+
+/// Sites of one image, added when they are first needed.
+struct Sites<'a> {
+    image: u32,
+    kernel: &'a Kernel,
+    names: Option<&'a ImageNames>,
+    known: BTreeMap<u32, SiteId>,
+}
+
+impl Sites<'_> {
+    fn at(&mut self, process: &mut Process, stack: u32) -> Option<SiteId> {
+        if stack == NO_STACK {
+            return None;
+        }
+        if let Some(known) = self.known.get(&stack) {
+            return Some(*known);
+        }
+        let stored = self.kernel.stacks.get(&(self.image, stack))?;
+        let (executed, callers) = stored.addresses.split_first()?;
+        let unnamed = |address: u64| vec![NamedFrame { address, ..NamedFrame::default() }];
+        let named =
+            |names: Option<&Vec<NamedFrame>>, address| names.cloned().unwrap_or_else(|| unnamed(address));
+        let mut frames = named(self.names.and_then(|names| names.executed.get(executed)), *executed);
+        for caller in callers {
+            frames.extend(named(self.names.and_then(|names| names.callers.get(caller)), *caller));
+        }
+        let frames = frames.into_iter().map(|frame| Frame {
+            function: frame.function,
+            file: frame.file,
+            line: frame.line,
+            module: frame.module,
+            address: frame.address,
+            inlined: frame.inlined,
+        });
+        let in_waiting_loop = self.names.is_some_and(|names| names.waiting_loops.contains(executed));
+        let id = process.add_site(Site { frames: frames.collect(), broken: stored.broken, in_waiting_loop });
+        self.known.insert(stack, id);
+        Some(id)
+    }
+}
+
+impl Merge<'_> {
+    /// The image that a process of this id had at a moment (ns of CLOCK_MONOTONIC).
+    pub(crate) fn image_at(&self, pid: u32, time: u64) -> Option<usize> {
+        let images = self.kernel.images.iter().enumerate().filter(|(_, image)| image.pid == pid);
+        images
+            .filter(|(_, image)| image.start <= time)
+            .max_by_key(|(_, image)| image.start)
+            .map(|(index, _)| index)
+    }
+
+    /// Adds to a process that the preload saw what the kernel saw of it.
+    pub(crate) fn add(&self, process: &mut Process, image: usize) {
+        let image = &self.kernel.images[image];
+        let mut threads: Vec<(usize, ThreadId)> = Vec::new();
+        let mut taken = vec![false; process.threads.len()];
+        for (index, seen) in image.threads.iter().enumerate() {
+            let start = self.clock.at(seen.start);
+            let same = (0..taken.len())
+                .filter(|&known| !taken[known] && process.threads[known].tid == seen.tid)
+                .min_by_key(|&known| {
+                    let known = process.threads[known].start;
+                    known.since(start).max(start.since(known))
+                });
+            match same {
+                Some(known) => {
+                    taken[known] = true;
+                    threads.push((index, ThreadId::new(known as u32)));
+                }
+                // The preload's threads of a process that it entered late, or that another library started.
+                None if self.cpu(seen.tid, seen.start, seen.end.unwrap_or(self.end)) > Nanos::ZERO => {
+                    threads.push((index, self.add_thread(process, image, index)));
+                }
+                None => {}
+            }
+        }
+        self.fill(process, image, &threads);
+    }
+
+    /// A process that only the kernel saw; `None` if it is nothing to tell of.
+    pub(crate) fn process(&self, image: usize, keep_always: bool) -> Option<Process> {
+        let image = &self.kernel.images[image];
+        let until = image.end.unwrap_or(self.end);
+        let cpu: Nanos = image
+            .threads
+            .iter()
+            .map(|thread| self.cpu(thread.tid, thread.start, thread.end.unwrap_or(until)))
+            .sum();
+        if !keep_always && cpu < LEAST_CPU && image.threads.len() < 2 {
+            return None;
+        }
+        let mut process = Process::new(self.clock.at(image.start), self.clock.at(until));
+        process.pid = image.pid;
+        process.parent_pid = image.parent_pid;
+        process.command.clone_from(&image.command);
+        let threads: Vec<(usize, ThreadId)> = (0..image.threads.len())
+            .map(|index| (index, self.add_thread(&mut process, image, index)))
+            .collect();
+        for (index, id) in &threads {
+            let parent = image.threads[*index].parent;
+            let started = image.threads[*index].start;
+            let parent = threads.iter().rev().find(|(other, _)| {
+                let other = &image.threads[*other];
+                other.tid == parent && other.start <= started && other.tid != image.threads[*index].tid
+            });
+            process.threads[id.index()].parent = parent.map(|(_, parent)| *parent);
+        }
+        self.fill(&mut process, image, &threads);
+        Some(process)
+    }
+
+    fn cpu(&self, tid: u32, from: u64, until: u64) -> Nanos {
+        let spans: u64 = self.kernel.spans(tid, from, until).map(|span| span.end - span.begin).sum();
+        let readings = self.kernel.readings(tid, from, until);
+        let read =
+            readings.first().zip(readings.last()).map_or(0, |(first, last)| last.1 - first.1.min(last.1));
+        let sampled: u64 = self
+            .kernel
+            .samples(tid, from, until)
+            .iter()
+            .filter(|sample| sample.kind == SampleCode::Running)
+            .map(|sample| sample.weight)
+            .sum();
+        Nanos::new(spans.max(read).max(sampled))
+    }
+
+    fn add_thread(&self, process: &mut Process, image: &Image, index: usize) -> ThreadId {
+        let seen = &image.threads[index];
+        let until = seen.end.or(image.end);
+        let cut = |time: Time| time.clamp(process.start, process.end);
+        let cpu = self.cpu(seen.tid, seen.start, until.unwrap_or(self.end));
+        let thread = Thread {
+            name: seen.name.clone(),
+            tid: seen.tid,
+            start: cut(self.clock.at(seen.start)),
+            end: seen.end.map(|end| cut(self.clock.at(end))),
+            parent: None,
+            entry: None,
+            created_at: None,
+            cpu: Some(cpu),
+            cpu_when_last_read: None,
+        };
+        process.threads.push(thread);
+        ThreadId::new(process.threads.len() as u32 - 1)
+    }
+
+    /// Fills the columns that only the kernel has, and derives waits from them that nothing else saw.
+    fn fill(&self, process: &mut Process, image: &Image, threads: &[(usize, ThreadId)]) {
+        process.seen_by.kernel = true;
+        let covered =
+            self.kernel.covered.iter().map(|&(from, until)| (self.clock.at(from), self.clock.at(until)));
+        process.covered = covered
+            .map(|(from, until)| (from.max(process.start), until.min(process.end)))
+            .filter(|(from, until)| from < until)
+            .collect();
+        let mut sites = Sites {
+            image: image.number,
+            kernel: self.kernel,
+            names: self.names.get(&image.number),
+            known: BTreeMap::new(),
+        };
+        let mut unseen = Unseen::of(process, threads);
+        for &(index, thread) in threads {
+            let seen = &image.threads[index];
+            let (from, until) = (seen.start, seen.end.or(image.end).unwrap_or(self.end));
+            let samples = self.kernel.samples(seen.tid, from, until);
+            for sample in samples {
+                let site = sites.at(process, sample.stack);
+                process.samples.push(Sample {
+                    thread,
+                    time: self.clock.at(sample.time),
+                    doing: if sample.kind == SampleCode::Running { Doing::Running } else { Doing::Blocked },
+                    site,
+                    weight: Nanos::new(sample.weight),
+                });
+            }
+            process.readings.extend(self.kernel.readings(seen.tid, from, until).iter().map(
+                |&(time, cpu, delay)| CpuReading {
+                    thread,
+                    time: self.clock.at(time),
+                    cpu: Nanos::new(cpu),
+                    delay: Nanos::new(delay),
+                },
+            ));
+            let blocked: Vec<&SampleFacts> =
+                samples.iter().filter(|sample| sample.kind == SampleCode::Blocked).collect();
+            let mut gap_since = None;
+            for span in self.kernel.spans(seen.tid, from, until) {
+                if let Some(since) = gap_since {
+                    let gap = Gap { thread, tid: seen.tid, from: since, until: span.begin };
+                    self.explain(process, &mut sites, &mut unseen, &gap, &blocked);
+                }
+                process.on_core.push(OnCore {
+                    thread,
+                    begin: self.clock.at(span.begin),
+                    end: self.clock.at(span.end),
+                    core: span.core,
+                    left: span.left,
+                });
+                gap_since = (span.left == Left::Blocked).then_some(span.end);
+            }
+            if let Some(since) = gap_since.filter(|since| *since < until) {
+                let gap = Gap { thread, tid: seen.tid, from: since, until };
+                self.explain(process, &mut sites, &mut unseen, &gap, &blocked);
+            }
+        }
+        self.wakes(process, image, threads, &unseen);
+    }
+
+    /// Says what a thread was blocked on, where looks at it tell: a hidden lock, a futex, or a system call.
+    fn explain(
+        &self,
+        process: &mut Process,
+        sites: &mut Sites<'_>,
+        unseen: &mut Unseen,
+        gap: &Gap,
+        blocked: &[&SampleFacts],
+    ) {
+        let (begin, end) = (self.clock.at(gap.from), self.clock.at(gap.until));
+        if begin >= end || unseen.is_seen(gap.thread, begin, end) {
+            return;
+        }
+        let Some(sample) = nearest(blocked, gap) else { return };
+        let site = sites.at(process, sample.stack);
+        let lock = site.and_then(|site| process.site(site).routine(|kind| kind == RoutineKind::Lock));
+        let is_futex = sample.call == FUTEX;
+        if lock.is_some() || is_futex {
+            let address = if is_futex { sample.argument } else { 0 };
+            // Who will end a futex wait is only known where wake-ups are recorded; without, it tells no more than that
+            // the thread was blocked.
+            if lock.is_none() && self.kernel.wakings(gap.tid, gap.from, gap.until + 1).is_empty() {
+                return;
+            }
+            let object = unseen.object(process, lock.map(|lock| lock.name), address);
+            let index = process.waits.len();
+            process.waits.push(Wait {
+                thread: gap.thread,
+                begin,
+                end,
+                object,
+                site,
+                mode: holdup_model::Mode::Exclusive,
+                outcome: Outcome::Granted,
+                owner: None,
+                mutex: None,
+                cpu_begin: None,
+                cpu_end: None,
+            });
+            unseen.waits.push((index, gap.tid, gap.from, gap.until));
+            return;
+        }
+        process.blocks.push(Block {
+            thread: gap.thread,
+            begin,
+            end,
+            call: call_of(sample.call),
+            site,
+            cpu_begin: None,
+            cpu_end: None,
+        });
+    }
+
+    /// Wake-ups by threads of the process that ended waits found here.
+    fn wakes(&self, process: &mut Process, image: &Image, threads: &[(usize, ThreadId)], unseen: &Unseen) {
+        let by_tid: BTreeMap<u32, ThreadId> =
+            threads.iter().map(|&(index, thread)| (image.threads[index].tid, thread)).collect();
+        for &(index, tid, from, until) in &unseen.waits {
+            let object = process.waits[index].object;
+            let waker = self.kernel.wakings(tid, from, until + 1).last().copied();
+            let Some((time, thread)) = waker.and_then(|(time, by)| Some((time, *by_tid.get(&by)?))) else {
+                continue;
+            };
+            let (time, count) = (self.clock.at(time), WakeCount::AtMost(1));
+            process.wakes.push(Wake { thread, time, object, site: None, count });
+        }
+    }
+}
+
+/// A time in which a thread was blocked.
+struct Gap {
+    thread: ThreadId,
+    tid: u32,
+    from: u64,
+    until: u64,
+}
+
+/// The look at a blocked thread that tells of a gap: one inside of it, else the nearest.
+fn nearest<'a>(blocked: &[&'a SampleFacts], gap: &Gap) -> Option<&'a SampleFacts> {
+    let after = blocked.partition_point(|sample| sample.time < gap.from);
+    let next = blocked.get(after);
+    if let Some(inside) = next.filter(|sample| sample.time <= gap.until) {
+        return Some(inside);
+    }
+    let before = after.checked_sub(1).and_then(|index| blocked.get(index));
+    let distance = |sample: &SampleFacts| sample.time.abs_diff(gap.from).min(sample.time.abs_diff(gap.until));
+    let near = [before, next].into_iter().flatten().min_by_key(|sample| distance(sample))?;
+    (distance(near) <= NEAR).then_some(*near)
+}
+
+/// What the preload did not see, and the objects found here.
+struct Unseen {
+    /// What the preload saw of each thread: spans in order of time.
+    seen: Vec<Vec<(Time, Time)>>,
+    objects: BTreeMap<(Option<&'static str>, u64), ObjectId>,
+    /// Waits found here: index, kernel thread id, from, until.
+    waits: Vec<(usize, u32, u64, u64)>,
+}
+
+impl Unseen {
+    fn of(process: &Process, threads: &[(usize, ThreadId)]) -> Unseen {
+        let most = threads.iter().map(|(_, thread)| thread.index() + 1).max().unwrap_or(0);
+        let mut seen = vec![Vec::new(); most.max(process.threads.len())];
+        for wait in &process.waits {
+            seen[wait.thread.index()].push((wait.begin, wait.end));
+        }
+        for block in &process.blocks {
+            seen[block.thread.index()].push((block.begin, block.end));
+        }
+        seen.iter_mut().for_each(|spans| spans.sort_unstable());
+        Unseen { seen, objects: BTreeMap::new(), waits: Vec::new() }
+    }
+
+    /// True if the preload saw the thread wait in a part of this time.
+    fn is_seen(&self, thread: ThreadId, from: Time, until: Time) -> bool {
+        let spans = &self.seen[thread.index()];
+        let before = spans.partition_point(|span| span.0 < until);
+        spans[..before].iter().rev().take(4).any(|span| span.1 > from)
+    }
+
+    fn object(&mut self, process: &mut Process, name: Option<&'static str>, address: u64) -> ObjectId {
+        *self.objects.entry((name, address)).or_insert_with(|| {
+            let kind = if name.is_some() { ObjectKind::Mutex } else { ObjectKind::Futex };
+            let known = process.objects.iter().position(|object| address != 0 && object.address == address);
+            if let Some(known) = known.filter(|_| name.is_none()) {
+                return ObjectId::new(known as u32);
+            }
+            let id = process.add_object(kind, address);
+            process.objects[id.index()].name = name.map(str::to_owned);
+            id
+        })
+    }
+}
+
+/// The number of the futex call.
+#[cfg(target_arch = "x86_64")]
+const FUTEX: u32 = 202;
+#[cfg(not(target_arch = "x86_64"))]
+const FUTEX: u32 = 98;
+
+/// What a number of a system call of x86-64 means.
+fn call_of(number: u32) -> Call {
+    match number {
+        NO_CALL => Call::PageFault,
+        0 | 17 | 19 | 295 | 327 => Call::Read,
+        1 | 18 | 20 | 40 | 275 | 296 | 328 => Call::Write,
+        45 | 47 | 299 => Call::Receive,
+        44 | 46 | 307 => Call::Send,
+        43 | 288 => Call::Accept,
+        42 => Call::Connect,
+        7 | 23 | 232 | 270 | 271 | 281 | 441 => Call::Poll,
+        35 | 230 => Call::Sleep,
+        26 | 74 | 75 | 162 | 277 => Call::Sync,
+        61 | 247 => Call::WaitChild,
+        73 => Call::FileLock,
+        _ => Call::Other,
+    }
+}

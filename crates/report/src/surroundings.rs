@@ -1,0 +1,85 @@
+//! What surrounded the run, and what saw it: the lines below the findings that say how far to trust them.
+
+use holdup_analysis::Diagnosis;
+use holdup_model::{Process, Run};
+
+use crate::lines::{Line, labelled};
+use crate::look::Ink;
+use crate::numbers::{counted, grouped, percent};
+use crate::{Look, escape, shares};
+
+/// From this share of a process's time on, the kernel's records count as complete: the first switch of a thread comes
+/// shortly after its start.
+const COMPLETE: f64 = 0.995;
+
+/// What there was of limits and other load, and how much of their time threads had a core.
+pub(crate) fn environment(run: &Run, diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
+    let mut pieces = Vec::new();
+    if diagnosis.cores > 0 && diagnosis.workers > diagnosis.cores {
+        let cores = counted(u64::from(diagnosis.cores), "core", "cores");
+        pieces.push(format!("{} threads at work on {cores}", grouped(u64::from(diagnosis.workers))));
+    }
+    pieces.push(match shares::on_core(diagnosis) {
+        Some(share) => format!("active threads had a core {} of the time", percent(share)),
+        None => "time without a core is not known".to_owned(),
+    });
+    let pieces = pieces.iter().map(|text| Line::default().with(text, Ink::Text)).collect();
+    labelled("environment", Ink::Faint, pieces, look)
+}
+
+/// Which collectors gave what, and what they cost.
+pub(crate) fn recorded_by(run: &Run, process: &Process, look: Look) -> Vec<Line> {
+    let cost = match shares::perturbation(run) {
+        Some(share) => format!("recording cost {}", percent(share)),
+        None => "recording cost not measured".to_owned(),
+    };
+    let pieces = [collectors(run, process, look), cost];
+    let pieces = pieces.iter().map(|text| Line::default().with(text, Ink::Text)).collect();
+    labelled("recorded by", Ink::Faint, pieces, look)
+}
+
+/// What could be found, and what could not, in what the collectors saw of a process.
+pub(crate) fn seen(process: &Process) -> (String, String) {
+    let by_kernel_alone = process.seen_by.kernel && !process.seen_by.preload;
+    let has_samples = !process.samples.is_empty();
+    let mut seen = vec![if by_kernel_alone {
+        "blocked threads"
+    } else {
+        "waits for locks, barriers, condition variables, semaphores and joins"
+    }];
+    seen.extend(["serial phases", "late starts", "I/O", "sleep", "wake-ups"]);
+    let mut unseen = Vec::new();
+    if by_kernel_alone {
+        unseen.push("which locks and barriers threads waited for");
+    }
+    (if has_samples { &mut seen } else { &mut unseen }).push("loops that wait");
+    unseen.push("caches");
+    (format!("{} and cores", seen.join(", ")), format!("{} and memory", unseen.join(", ")))
+}
+
+fn collectors(run: &Run, process: &Process, look: Look) -> String {
+    match (process.seen_by.preload, process.seen_by.kernel) {
+        (true, true) => format!("preload and {}", kernel(process)),
+        (true, false) => "preload".to_owned(),
+        (false, true) => kernel(process),
+        (false, false) if run.collectors.is_empty() => "an unknown collector".to_owned(),
+        (false, false) => escape::sentence(&run.collectors.join(" and "), look),
+    }
+}
+
+/// `kernel (context switches, 1 532 samples)`.
+fn kernel(process: &Process) -> String {
+    let mut gave = Vec::new();
+    match shares::switches(process) {
+        0.0 => {}
+        share if share >= COMPLETE => gave.push("context switches".to_owned()),
+        share => gave.push(format!("context switches for {} of the time", percent(share))),
+    }
+    if !process.readings.is_empty() {
+        gave.push("CPU times by polling".to_owned());
+    }
+    if !process.samples.is_empty() {
+        gave.push(counted(process.samples.len() as u64, "sample", "samples"));
+    }
+    if gave.is_empty() { "kernel".to_owned() } else { format!("kernel ({})", gave.join(", ")) }
+}
