@@ -22,6 +22,7 @@ pub(crate) const NEEDS: &[Need] = &[
     Need { any_of: &["pbzip2"], used_for: "real input: pbzip2" },
     Need { any_of: &["xz-utils"], used_for: "real input: xz -T" },
     Need { any_of: &["zstd"], used_for: "real input: zstd -T" },
+    Need { any_of: &["golang-go"], used_for: "workloads in Go, which nothing can be loaded into" },
     Need { any_of: &["libjemalloc2"], used_for: "locks inside the malloc replacement jemalloc" },
     Need {
         any_of: &["libmimalloc2.0", "libmimalloc3"],

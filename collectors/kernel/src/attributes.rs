@@ -137,7 +137,7 @@ impl Attributes {
             }
             Kind::Switches => raw.set_context_switch(1),
             Kind::Samples => {
-                raw.config = u64::from(sys::PERF_COUNT_SW_TASK_CLOCK);
+                raw.config = u64::from(sys::PERF_COUNT_SW_CPU_CLOCK);
                 raw.sample_period = self.sampling.period_ns.max(10_000);
                 raw.sample_type |=
                     (sys::PERF_SAMPLE_IP | sys::PERF_SAMPLE_PERIOD | sys::PERF_SAMPLE_REGS_USER) as u64;

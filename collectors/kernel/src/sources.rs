@@ -96,3 +96,58 @@ impl Schema for Sources {
         self.stacks
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Switch, Waker};
+
+    fn event(id: u64, time_ns: u64, tid: u32, what: What<'static>) -> Parsed<'static> {
+        Parsed { id, event: Event { time_ns, pid: Pid(10), tid: Tid(tid), cpu: Cpu(0), what } }
+    }
+
+    const IN: What<'static> = What::Switch(Switch::In);
+
+    #[test]
+    fn events_are_known_by_their_identifier() {
+        let mut sources = Sources::new(None, true, None);
+        for (id, kind) in [(9, Kind::Tasks), (3, Kind::Samples), (5, Kind::Switches)] {
+            sources.add(id, kind, None);
+        }
+        let kinds = [3, 5, 9, 4].map(|id| sources.kind(id));
+        assert_eq!(kinds, [Some(Kind::Samples), Some(Kind::Switches), Some(Kind::Tasks), None]);
+    }
+
+    #[test]
+    fn a_thread_with_events_of_its_own_is_not_told_twice() {
+        let mut sources = Sources::new(None, true, None);
+        sources.add(1, Kind::Switches, Some(Tid(11)));
+        sources.add(2, Kind::Switches, Some(Tid(12)));
+        assert!(sources.admit(&event(1, 5, 11, IN)));
+        // 12 was made by 11 before it had its own.
+        assert!(!sources.admit(&event(1, 6, 12, IN)));
+        assert!(sources.admit(&event(2, 6, 12, IN)));
+        // 13 was made later.
+        assert!(sources.admit(&event(1, 7, 13, IN)));
+        // Another thread has the number 12 after the end of the first one.
+        assert!(!sources.admit(&event(1, 8, 12, What::Exit { pid: Pid(10), tid: Tid(12) })));
+        assert!(sources.admit(&event(2, 8, 12, What::Exit { pid: Pid(10), tid: Tid(12) })));
+        assert!(sources.admit(&event(1, 9, 12, IN)));
+    }
+
+    #[test]
+    fn the_recorder_is_not_told() {
+        let mut sources = Sources::new(None, true, Some(Pid(10)));
+        assert!(!sources.admit(&event(1, 5, 11, IN)));
+    }
+
+    #[test]
+    fn a_waking_is_told_once() {
+        let mut sources = Sources::new(None, true, None);
+        let waking = |time, wakee| event(1, time, 11, What::Waking { wakee: Tid(wakee), by: Waker::Thread });
+        assert!(sources.admit(&waking(10_000, 12)));
+        assert!(!sources.admit(&waking(10_300, 12)));
+        assert!(sources.admit(&waking(10_600, 13)));
+        assert!(sources.admit(&waking(90_000, 13)));
+    }
+}

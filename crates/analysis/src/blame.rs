@@ -76,6 +76,8 @@ pub(crate) struct Blame {
     /// Time of threads that want a core beyond the number of cores:
     /// ∫ max(0, active + descheduled + waking + spinning − cores) dt.
     pub(crate) excess: Nanos,
+    /// Time of waking working threads.
+    pub(crate) waking: Nanos,
     /// Time of waking working threads while there were more threads able to run than cores.
     pub(crate) crowded_waking: Nanos,
     /// Waits for threads that got a core late while there were more threads able to run than cores.
@@ -441,6 +443,7 @@ impl<'a> Pass<'a> {
                 active_beside_io: vec![Nanos::ZERO; process.threads.len()],
                 on_path: vec![Nanos::ZERO; process.objects.len()],
                 excess: Nanos::ZERO,
+                waking: Nanos::ZERO,
                 crowded_waking: Nanos::ZERO,
                 kept_waiting_late: Nanos::ZERO,
                 times: BlameTimes::of(process),
@@ -486,11 +489,16 @@ impl<'a> Pass<'a> {
         } else if self.able == 0 && self.waking == 0 {
             self.none_able += length;
         }
+        self.blame.waking += Nanos::new(u64::from(self.waking_workers) * length.get());
         let cores = self.working.cores;
-        let excess = (self.able + self.waking + self.spinning).saturating_sub(cores);
+        let wanting = self.able + self.waking + self.spinning;
+        let excess = wanting.saturating_sub(cores);
         if cores > 0 && excess > 0 {
             self.blame.excess += Nanos::new(u64::from(excess) * length.get());
             self.blame.crowded_waking += Nanos::new(u64::from(self.waking_workers) * length.get());
+        }
+        let fewest = self.working.fewest_cores;
+        if fewest > 0 && wanting > fewest {
             self.crowded_time += length;
         }
         self.advance_absence(time);

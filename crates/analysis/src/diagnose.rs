@@ -6,6 +6,7 @@ use crate::blame::blame;
 use crate::bottle::bottle_graph;
 use crate::chains::chains;
 use crate::criticality::criticality;
+use crate::environment::notes;
 use crate::findings::{BUSY_CORES, Case, findings, keep_what_can_be_won};
 use crate::holders::Holders;
 use crate::hot::hot_spots;
@@ -17,8 +18,9 @@ use crate::places::Places;
 use crate::outside::Outside;
 use crate::role::Roles;
 use crate::samples::Samples;
+use crate::scarcity::Scarcity;
 use crate::working::{Working, thread_times};
-use crate::{Diagnosis, ThreadTimes};
+use crate::{Diagnosis, FindingKind, ThreadTimes};
 
 /// The definition of active that the preload collector's data allow.
 const NOT_WAITING: &str = "not waiting; time without a core counts as active and is shown as delayed";
@@ -45,7 +47,9 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     places.put_into(&mut timeline);
     let times = thread_times(&timeline);
     let samples = Samples::of(process, &timeline, &places);
-    let working = Working::of(process, &timeline, &times, run.cores);
+    let mut working = Working::of(process, &timeline, &times, run.cores_of(process));
+    let scarcity = Scarcity::of(run, process, &working);
+    (working.cores, working.fewest_cores) = (scarcity.cores, scarcity.fewest_cores());
     let roles = Roles::of(process);
     let outside = Outside::of(process);
     let holders = Holders::new(process, &places);
@@ -57,7 +61,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     for (index, cost) in objects.iter().enumerate() {
         by_object[cost.object.index()] = Some(index);
     }
-    let losses = losses(&timeline, &roles, &outside, &blame, &working, &times);
+    let losses = losses(&timeline, &roles, &outside, &blame, &working, &times, &scarcity);
     let case = Case {
         process,
         timeline: &timeline,
@@ -68,6 +72,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         times: &times,
         blame: &blame,
         losses: &losses,
+        scarcity: &scarcity,
         objects: &objects,
         by_object: &by_object,
         places: &places,
@@ -80,15 +85,23 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     let active: Nanos = times.iter().map(|times| times.active).sum();
     let parallelism = active.share_of(wall);
     let on_cpu_parallelism = on_cpu(process).map(|cpu| cpu.share_of(wall));
-    let efficiency = efficiency(parallelism, on_cpu_parallelism, run.cores, working.at_once);
-    let is_full = run.cores > 0 && working.at_once >= run.cores && on_cpu_parallelism.is_some();
-    if is_full && efficiency >= BUSY_CORES {
-        keep_what_can_be_won(&mut findings, wall, efficiency);
+    let effective_cores = run.effective_cores_of(process);
+    let was = on_cpu_parallelism.map_or(parallelism, |on_cpu| on_cpu.min(parallelism));
+    let of = |could_be: f64| (was / could_be.max(f64::MIN_POSITIVE)).min(1.0);
+    let workers = f64::from(working.at_once.max(1));
+    let efficiency = of(if effective_cores == 0 { workers } else { workers.min(f64::from(effective_cores)) });
+    let capacity = scarcity.capacity();
+    let is_full = capacity > 0.0 && workers >= capacity && on_cpu_parallelism.is_some();
+    if is_full && of(capacity) >= BUSY_CORES {
+        keep_what_can_be_won(&mut findings, wall, of(capacity));
     }
+    let told_of_load = findings.iter().any(|finding| finding.kind == FindingKind::Load);
+    let environment = notes(process, &scarcity, &working, told_of_load);
     Diagnosis {
         process: index,
         wall,
-        cores: run.cores,
+        cores: scarcity.allowed,
+        effective_cores,
         parallelism,
         on_cpu_parallelism,
         efficiency,
@@ -103,6 +116,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         path,
         findings,
         cost_identity,
+        environment,
         hot: hot_spots(process, &samples),
         over_time: over_time(process, &timeline),
     }
@@ -118,12 +132,6 @@ fn active_means(process: &Process) -> &'static str {
 
 fn on_cpu(process: &Process) -> Option<Nanos> {
     process.threads.iter().try_fold(Nanos::ZERO, |sum, thread| Some(sum + thread.known_cpu()?))
-}
-
-fn efficiency(parallelism: f64, on_cpu: Option<f64>, cores: u32, workers: u32) -> f64 {
-    let could_be = if cores == 0 { workers } else { workers.min(cores) };
-    let was = on_cpu.map_or(parallelism, |on_cpu| on_cpu.min(parallelism));
-    (was / f64::from(could_be.max(1))).min(1.0)
 }
 
 impl ThreadTimes {

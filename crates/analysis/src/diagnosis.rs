@@ -3,6 +3,8 @@
 
 use holdup_model::{Nanos, ObjectId, Process, SiteId, Stack, State, ThreadId, Time, Unit};
 
+use crate::environment::EnvironmentNote;
+
 /// What holds one process up.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Diagnosis {
@@ -12,6 +14,9 @@ pub struct Diagnosis {
     pub wall: Nanos,
     /// How many CPUs it was allowed to use; 0 where that is not known.
     pub cores: u32,
+    /// How many CPUs it could have at a time: `cores`, or what the quota of its control groups gives, rounded up, where
+    /// that is less; 0 where that is not known.
+    pub effective_cores: u32,
     /// The threads that do work, by id. One that only starts and joins others is not one.
     pub working_threads: Vec<ThreadId>,
     /// How many working threads there were at once, not counting those that wait for others' ends: what every
@@ -22,7 +27,8 @@ pub struct Diagnosis {
     pub parallelism: f64,
     /// CPU time of all threads over T, where it is known for every thread.
     pub on_cpu_parallelism: Option<f64>,
-    /// The lower of the two parallelisms, divided by what could be had: the lower of `cores` and `workers`.
+    /// The lower of the two parallelisms, divided by what could be had: the lower of `effective_cores`
+    /// and `workers`.
     /// From 0 to 1.
     pub efficiency: f64,
     /// Which definition of active was used, in words.
@@ -43,6 +49,8 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// Where the wall time went.
     pub cost_identity: CostIdentity,
+    /// What of the environment may have slowed it down, by an amount that is not known.
+    pub environment: Vec<EnvironmentNote>,
     /// Where in the code threads were at work; `None` without samples of running threads.
     pub hot: Option<HotSpots>,
     /// How criticality and parallelism changed in the course of the run.
@@ -310,9 +318,16 @@ pub enum FindingKind {
     Join,
     /// Threads spin.
     Spin,
+    /// A CPU quota of its control groups stops its threads.
+    Quota,
+    /// Its threads may use fewer CPUs than there are.
+    Affinity,
     /// More threads than cores.
     Oversubscription,
-    /// Threads that could run are without a core (or in the kernel unseen), though there are enough cores.
+    /// Others used the same CPUs.
+    Load,
+    /// Threads that could run are without a core (or in the kernel unseen), though there are enough cores and nobody is
+    /// known to have used them.
     Delayed,
     /// From the release of a waiting thread until it runs.
     WakeUp,
@@ -343,6 +358,9 @@ impl FindingKind {
             FindingKind::Pipeline => "pipeline",
             FindingKind::Join => "join",
             FindingKind::Spin => "spin",
+            FindingKind::Quota => "quota",
+            FindingKind::Affinity => "affinity",
+            FindingKind::Load => "load",
             FindingKind::Oversubscription => "oversubscription",
             FindingKind::Delayed => "delayed",
             FindingKind::WakeUp => "wakeup",

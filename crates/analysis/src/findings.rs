@@ -4,7 +4,10 @@
 //!
 //! - below [`LEAST_SHARE`] of the wall time, or below [`LEAST_COST`], nothing is said: the machine itself is
 //!   not steadier than that;
-//! - what the program cannot help (it was able to run, and something else had the cores) comes after what it can;
+//! - a quota, an affinity and much other load come first: as long as they take cores away, nothing in the program
+//!   helps;
+//! - other things that the program cannot help (it was able to run, and something else had the cores) come after what
+//!   it can;
 //! - what is hardly on the critical path (its time there is below [`LEAST_PATH_SHARE`] of its cost) comes after
 //!   all others, because mending it alone gives no more than that time;
 //! - what threads lose because there is nothing to do comes last.
@@ -12,6 +15,7 @@
 mod cores;
 mod blocked;
 mod deadlock;
+mod environment;
 mod executed;
 mod idle;
 mod lock;
@@ -29,6 +33,7 @@ use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Routine, SiteId, Thread
 use crate::blame::Blame;
 use crate::losses::Losses;
 use crate::places::Places;
+use crate::scarcity::Scarcity;
 use crate::samples::Samples;
 use crate::working::Working;
 use crate::{CostIdentity, CriticalPath, Finding, FindingKind, ObjectCost, ThreadTimes};
@@ -55,6 +60,7 @@ pub(crate) struct Case<'a> {
     pub(crate) times: &'a [ThreadTimes],
     pub(crate) blame: &'a Blame,
     pub(crate) losses: &'a Losses,
+    pub(crate) scarcity: &'a Scarcity<'a>,
     pub(crate) objects: &'a [ObjectCost],
     /// Where each object is in `objects`.
     pub(crate) by_object: &'a [Option<usize>],
@@ -145,6 +151,7 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
     own::candidates(case, &mut candidates);
     spin::candidates(case, &mut candidates);
     idle::candidates(case, &mut candidates);
+    environment::candidates(case, &mut candidates);
     cores::candidates(case, &mut candidates);
     blocked::candidates(case, &mut candidates);
     let identity = identity(case, &candidates);
@@ -159,15 +166,29 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
         .collect();
     findings.sort_by(|a, b| {
         let rank = |finding: &Finding| {
-            let is_outside = finding.kind == FindingKind::Delayed;
+            let is_outside = matches!(finding.kind, FindingKind::Delayed | FindingKind::Load);
+            let is_first = is_first_suspect(finding, wall);
             let is_idle = finding.kind == FindingKind::Idle;
-            (is_idle, is_hardly_on_path(finding), is_outside, Reverse(finding.cost), finding.kind)
+            let is_hardly_on_path = is_hardly_on_path(finding);
+            (!is_first, is_idle, is_hardly_on_path, is_outside, Reverse(finding.cost), finding.kind)
         };
         rank(a).cmp(&rank(b)).then_with(|| a.what.cmp(&b.what)).then_with(|| a.object.cmp(&b.object))
     });
     // Nothing is as bad as what never ends.
     findings.splice(0..0, deadlock::findings(case));
     (findings, identity)
+}
+
+/// From this share of the wall time on, other load is told first: the rest says little then.
+const MUCH_LOAD: f64 = 0.1;
+
+/// What the environment takes away is told before all else: as long as it does, nothing in the program helps.
+fn is_first_suspect(finding: &Finding, wall: Nanos) -> bool {
+    match finding.kind {
+        FindingKind::Quota | FindingKind::Affinity => true,
+        FindingKind::Load => finding.cost.share_of(wall) >= MUCH_LOAD,
+        _ => false,
+    }
 }
 
 /// Causes of the same words: locks that were made at one place and are held at one, say.
@@ -214,13 +235,14 @@ fn alike(case: &Case<'_>, mut candidates: Vec<Candidate<'_>>) -> Vec<Group> {
 
 /// Leaves out what cannot be won. Where the program's cores are as busy with its work as this share says, its threads
 /// wait because there is no core to run on: what a finding costs beyond the idle time of the cores is not to be had
-/// by mending it. More threads than cores are told in any case.
+/// by mending it. What makes cores scarce is told in any case.
 pub(crate) const BUSY_CORES: f64 = 0.95;
 
 pub(crate) fn keep_what_can_be_won(findings: &mut Vec<Finding>, wall: Nanos, efficiency: f64) {
     let idle = (1.0 - efficiency) + LEAST_SHARE;
     findings.retain(|finding| {
-        matches!(finding.kind, FindingKind::Oversubscription | FindingKind::Deadlock)
+        use FindingKind::{Affinity, Deadlock, Load, Oversubscription, Quota};
+        matches!(finding.kind, Quota | Affinity | Load | Oversubscription | Deadlock)
             || finding.cost.share_of(wall) <= idle
     });
 }

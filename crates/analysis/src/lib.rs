@@ -18,8 +18,10 @@
 //! The steps, in reading order: which call stacks are one place (`places`), who works (`working`), what objects
 //! are for (`role`), what only the outside ends (`outside`), who held which lock when
 //! (`holders`), the pass over all state changes that charges each wait to what it comes from (`blame`), the sums
-//! of that by object (`objects`), chain (`chains`) and class of loss (`losses`), the critical path (`path`),
-//! [`criticality`] and [`bottle_graph`], and the words for it (`findings`).
+//! of that by object (`objects`), chain (`chains`) and class of loss (`losses`), why cores were scarce (`scarcity`), the
+//! critical path (`path`),
+//! [`criticality`] and [`bottle_graph`], the words for it (`findings`), and what else the environment did
+//! (`environment`).
 //!
 //! Nothing here does I/O, reads a clock, or depends on the order of a hash map or of the recorded columns.
 
@@ -32,6 +34,7 @@ mod bottle;
 mod chains;
 mod criticality;
 mod diagnose;
+mod environment;
 mod findings;
 mod holders;
 mod hot;
@@ -43,6 +46,7 @@ mod path;
 mod places;
 mod role;
 mod samples;
+mod scarcity;
 mod sweep;
 mod wording;
 mod working;
@@ -51,6 +55,7 @@ pub use bottle::bottle_graph;
 pub use chains::MOST_CHAINS;
 pub use criticality::{OnlineCriticality, criticality, offline_criticality};
 pub use diagnose::diagnose;
+pub use environment::{EnvironmentNote, NoteKind};
 pub use diagnosis::{
     Bottle, Chain, ChainLink, CostIdentity, CriticalPath, Criticality, Diagnosis, Finding, FindingKind, Gain,
     HoldTime, HolderShare, HotSpot, HotSpots, NobodyCause, ObjectCost, OverTime, PathStep, Phase, Slice,

@@ -9,6 +9,7 @@ use crate::ThreadTimes;
 use crate::blame::{Blame, Charge, Serial, SerialKey};
 use crate::outside::Outside;
 use crate::role::{Roles, is_signal};
+use crate::scarcity::{Scarcity, WantOfCores, part};
 use crate::working::{Working, delay};
 
 /// Time at one place, by thread.
@@ -39,7 +40,11 @@ pub(crate) struct Losses {
     pub(crate) idle: Idle,
     /// From release to running, by what had been waited for.
     pub(crate) wake_up: BTreeMap<Option<ObjectId>, Nanos>,
-    /// For want of a core.
+    /// Blocked on something that was not recorded, while no other thread or several were able to run.
+    pub(crate) blocked: ByThread,
+    /// Active threads without a core.
+    delayed: Nanos,
+    /// That, waking threads and waits for late ones, for want of a core.
     pub(crate) cores: WantOfCores,
     /// Not in any class.
     pub(crate) unexplained: Nanos,
@@ -63,31 +68,6 @@ impl Idle {
     }
 }
 
-/// Time that was lost because a thread that could run had no core.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct WantOfCores {
-    /// Active threads without a core, while there were more threads able to run than cores.
-    pub(crate) crowded: Nanos,
-    /// Threads that were released but did not run, then.
-    pub(crate) crowded_wake_up: Nanos,
-    /// Waits for threads that were late for that reason.
-    pub(crate) crowded_late: Nanos,
-    /// Active threads without a core, though there were enough cores.
-    pub(crate) delayed: Nanos,
-    /// Waits for threads that were late for that reason.
-    pub(crate) delayed_late: Nanos,
-}
-
-impl WantOfCores {
-    pub(crate) fn oversubscription(&self) -> Nanos {
-        self.crowded + self.crowded_wake_up + self.crowded_late
-    }
-
-    pub(crate) fn other(&self) -> Nanos {
-        self.delayed + self.delayed_late
-    }
-}
-
 /// Sorts everything that was lost into classes.
 pub(crate) fn losses(
     timeline: &Timeline,
@@ -96,12 +76,13 @@ pub(crate) fn losses(
     blame: &Blame,
     working: &Working,
     times: &[ThreadTimes],
+    scarcity: &Scarcity<'_>,
 ) -> Losses {
     let mut losses = Losses::default();
     losses.sort_waits(timeline, roles, blame, times);
     losses.add_own(timeline, outside, working);
     losses.sort_sought(blame);
-    losses.sort_wants_of_cores(blame, working);
+    losses.sort_wants_of_cores(blame, working, scarcity);
     losses
 }
 
@@ -185,14 +166,16 @@ impl Losses {
                     *class.entry(segment.site).or_default().entry(thread).or_default() += length;
                 };
                 match segment.state {
-                    State::Active => self.cores.delayed += delay(segment),
+                    State::Active => self.delayed += delay(segment),
                     State::Io if outside.is_at(thread, segment.start) => at_site(&mut self.idle.own),
                     State::Io => at_site(&mut self.io),
                     State::Asleep => at_site(&mut self.sleep),
                     State::Waking => *self.wake_up.entry(segment.object).or_default() += length,
-                    State::Descheduled => self.cores.delayed += length,
+                    State::Descheduled => self.delayed += length,
                     State::Spinning if segment.object.is_none() => at_site(&mut self.spin),
-                    State::Blocked if segment.object.is_none() => self.unexplained += length,
+                    State::Blocked if segment.object.is_none() => {
+                        *self.blocked.entry(thread).or_default() += length;
+                    }
                     State::NotRecorded => self.unexplained += length,
                     State::Blocked | State::Spinning => {}
                 }
@@ -215,43 +198,31 @@ impl Losses {
                         *spun -= sought.with_one;
                     }
                 }
-                None => self.unexplained -= sought.with_one,
+                None => {
+                    if let Some(blocked) = self.blocked.get_mut(&key.thread) {
+                        *blocked -= sought.with_one;
+                    }
+                }
             }
         }
     }
 
-    /// Divides what was lost for want of a core into the part for which there were too many threads, and the
-    /// rest. A waking thread waits for the program's own threads while these are more than the cores. Of active
-    /// threads only those beyond the number of cores do, who lack [`Blame::excess`] together; what active threads
-    /// lack beyond that, something else took.
-    fn sort_wants_of_cores(&mut self, blame: &Blame, working: &Working) {
-        let late: Nanos = blame.delayed.values().copied().sum();
+    /// Divides what was lost for want of a core by its reason.
+    fn sort_wants_of_cores(&mut self, blame: &Blame, working: &Working, scarcity: &Scarcity<'_>) {
         let waking: Nanos = self.wake_up.values().copied().sum();
-        let is_crowded = working.cores > 0 && working.at_once > working.cores;
-        let most = |time: Nanos| if is_crowded { time } else { Nanos::ZERO };
-        let crowded = most(blame.excess).min(self.cores.delayed);
-        let crowded_late = part(late, crowded, self.cores.delayed);
-        let mut crowded_wake_up = Nanos::ZERO;
+        let mut wants = scarcity.divide(self.delayed, waking, blame, working);
+        let scarce = wants.quota.wake_up + wants.crowded.wake_up;
+        let mut taken = Nanos::ZERO;
         for time in self.wake_up.values_mut() {
-            let crowded = part(*time, most(blame.crowded_waking), waking);
-            crowded_wake_up += crowded;
-            *time -= crowded;
+            let some = part(*time, scarce, waking);
+            taken += some;
+            *time -= some;
         }
-        self.cores = WantOfCores {
-            crowded,
-            crowded_wake_up,
-            crowded_late: crowded_late + most(blame.kept_waiting_late),
-            delayed: self.cores.delayed - crowded,
-            delayed_late: late - crowded_late + (blame.kept_waiting_late - most(blame.kept_waiting_late)),
-        };
+        // What the parts, each rounded down, do not have stays with the wake-ups.
+        wants.quota.wake_up = wants.quota.wake_up.min(taken);
+        wants.crowded.wake_up = taken - wants.quota.wake_up;
+        self.cores = wants;
     }
-}
-
-/// `time` × `some` / `all`.
-fn part(time: Nanos, some: Nanos, all: Nanos) -> Nanos {
-    let some = some.min(all);
-    let part = u128::from(time.get()) * u128::from(some.get()) / u128::from(all.get().max(1));
-    Nanos::new(part as u64)
 }
 
 /// True for a thread that others work along with rather than in turn with: a stage of a pipeline, which the

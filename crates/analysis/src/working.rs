@@ -33,8 +33,10 @@ pub(crate) struct Working {
     pub(crate) at_once: u32,
     /// The time of all places together (ns).
     pub(crate) thread_time: u64,
-    /// How many CPUs they may use; 0 where that is not known.
+    /// How many of them can run at a time on the CPUs that they may use; 0 where that is not known.
     pub(crate) cores: u32,
+    /// The same while a quota is used up: what keeps threads waiting.
+    pub(crate) fewest_cores: u32,
     wall: Nanos,
 }
 
@@ -44,7 +46,11 @@ impl Working {
         let threads: Vec<ThreadId> =
             (0..is.len()).filter(|&index| is[index]).map(|index| ThreadId::new(index as u32)).collect();
         let (at_once, thread_time) = places(process, timeline, &threads);
-        Self { threads, is, at_once, thread_time, cores, wall: timeline.wall() }
+        Self { threads, is, at_once, thread_time, cores, fewest_cores: cores, wall: timeline.wall() }
+    }
+
+    pub(crate) fn wall(&self) -> Nanos {
+        self.wall
     }
 
     /// What `lost` nanoseconds of working threads' time cost: divided by the number of places.

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -25,7 +26,7 @@ this machine, both before the program starts.";
 #[derive(Parser)]
 #[command(name = "holdup", version, about = "Says what holds a multi-threaded program up", after_help = AFTER)]
 #[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
-#[command(override_usage = "holdup [OPTIONS] PROGRAM [ARGS]...\n       holdup COMMAND")]
+#[command(override_usage = "holdup [OPTIONS] PROGRAM [ARGS]...\n       holdup [OPTIONS] --pid PID\n       holdup COMMAND")]
 struct Line {
     #[command(subcommand)]
     command: Option<Named>,
@@ -66,12 +67,36 @@ pub(crate) struct RunOptions {
     /// Stop adding events when the recording has this size
     #[arg(long, value_name = "MIB")]
     pub size_limit: Option<u64>,
+    /// Record a process that runs already, until it ends, or until Ctrl-C; it runs on
+    #[arg(long, value_name = "PID", conflicts_with = "command")]
+    pub pid: Option<u32>,
+    /// Begin so many seconds after the start
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub delay: Option<Duration>,
+    /// Tell of so many seconds at most; with --pid holdup ends then, else the program runs on to its end
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub duration: Option<Duration>,
+    /// Begin when holdup gets the signal SIGUSR1, and end with SIGUSR2
+    #[arg(long)]
+    pub on_signal: bool,
     /// When to use colour
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     pub color: Color,
     /// The program and its arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM", required = true)]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM",
+        required_unless_present = "pid"
+    )]
     pub command: Vec<OsString>,
+}
+
+/// Seconds, perhaps with a fraction.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
+    let length = number.and_then(|number| Duration::try_from_secs_f64(number).ok());
+    length.ok_or_else(|| "give seconds, such as 2 or 0.5".to_owned())
 }
 
 /// Which holds are timed.
@@ -108,6 +133,12 @@ pub(crate) struct ReportOptions {
     /// Use only what these collectors gave
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Collector::Preload, Collector::Kernel])]
     pub collectors: Vec<Collector>,
+    /// Only what came after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub from: Option<Duration>,
+    /// Only what came before so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub to: Option<Duration>,
     /// Report first on this process (its pid) instead of the busiest
     #[arg(long, value_name = "PID")]
     pub process: Option<u32>,

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::process::{Command, ExitCode};
 
-use holdup_collect::{Options, record};
+use holdup_collect::{Options, Window, record};
 
 use holdup_recording::Sources;
 
@@ -45,6 +45,7 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
         kernel: true,
         preload: true,
         arguments: true,
+        window: Window::default(),
         size_limit: None,
     };
     let command: Vec<OsString> = vec![program.into()];

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 
-use holdup_collect::{Ended, Options, record as collect};
+use holdup_collect::{Ended, Options, Window, attach, record as collect};
 
 use holdup_recording::Sources;
 
@@ -19,7 +19,7 @@ pub(crate) const PRELOAD: &[u8] = include_bytes!(env!("HOLDUP_PRELOAD"));
 /// Records, and says what holds the program up.
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     let place = Place::of(options)?;
-    let ended = collect(&options.command, &collect_options(options, &place.path), PRELOAD)?;
+    let ended = collected(options, &place.path)?;
     let told = Answer::of(&place.path, None, Keep::Names, Sources::ALL).and_then(|answer| {
         let look = answer::look(options.color, &std::io::stderr(), options.output.is_some());
         let mut text = answer.text(look);
@@ -33,10 +33,19 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
 /// Only records.
 pub(crate) fn record(options: &RunOptions) -> Result<ExitCode, Failure> {
     let place = Place::of(options)?;
-    let ended = collect(&options.command, &collect_options(options, &place.path), PRELOAD)?;
+    let ended = collected(options, &place.path)?;
     complain(&ended, answer::name(&place.path));
     eprint!("{}", place.sentence());
     Ok(exit_code(ended.status))
+}
+
+/// Records the program, or the process that runs, which counts as one that ended well.
+fn collected(options: &RunOptions, output: &Path) -> Result<Ended, Failure> {
+    let wanted = collect_options(options, output);
+    match options.pid {
+        Some(pid) => Ok(Ended { status: ExitStatus::default(), trouble: attach(pid, &wanted)? }),
+        None => Ok(collect(&options.command, &wanted, PRELOAD)?),
+    }
 }
 
 /// Says what went wrong once the program had run: its status stands, whatever became of the recording and the answer.
@@ -55,6 +64,11 @@ fn collect_options(options: &RunOptions, output: &Path) -> Options {
         kernel: options.collectors.contains(&Collector::Kernel),
         preload: options.collectors.contains(&Collector::Preload),
         arguments: !options.no_arguments,
+        window: Window {
+            delay: options.delay,
+            duration: options.duration,
+            by_signal: options.on_signal,
+        },
         size_limit: options.size_limit.map(|mib| mib << 20),
     }
 }
@@ -78,7 +92,13 @@ impl Place {
         if let Some(path) = &options.recording {
             return Ok(Place { path: path.clone(), chosen: true });
         }
-        let name = file_name(options.command.first());
+        let name = match options.pid {
+            Some(pid) => {
+                let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+                file_name(Some(&OsString::from(name.trim_end())))
+            }
+            None => file_name(options.command.first()),
+        };
         let writable = rustix::fs::access(".", rustix::fs::Access::WRITE_OK).is_ok();
         let directory = if writable { PathBuf::new() } else { std::env::temp_dir() };
         let path = directory.join(format!("{name}.holdup"));

@@ -10,7 +10,8 @@ use std::process::Command;
 use std::sync::Mutex;
 
 use serde_json::Value;
-use stage::{Form, Stage, assert_adds_up, record, report_json, run, text, workspace};
+use stage::forms::Form;
+use stage::{Stage, assert_adds_up, record, report_json, run, text, workspace};
 
 /// How often a program is recorded until it shows what it must.
 const TRIES: usize = 5;

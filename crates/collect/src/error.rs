@@ -39,6 +39,18 @@ pub enum CollectError {
         /// What the system says.
         error: io::Error,
     },
+    /// There is no such process (any more).
+    #[error("process {pid} does not exist; see ps -e for those that do")]
+    NoProcess {
+        /// Its id, as it was typed.
+        pid: u32,
+    },
+    /// The kernel does not let a process be recorded.
+    #[error(transparent)]
+    Kernel {
+        /// Why.
+        error: holdup_kernel::KernelError,
+    },
     /// The recording cannot be written.
     #[error("{}: the recording cannot be written here ({error}); choose another place with -o FILE", path.display())]
     Output {

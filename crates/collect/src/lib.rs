@@ -5,6 +5,7 @@
 //! what was seen while the files are at hand. Meanwhile [`environment`] looks at what surrounds the program. Programs that must not be entered are recognised first
 //! ([`target`]) and run as they are. [`doctor`] says what a machine allows.
 
+mod attach;
 mod cgroups;
 pub mod doctor;
 mod drain;
@@ -21,9 +22,12 @@ mod record;
 mod session;
 mod shared_objects;
 mod target;
+mod window;
 
+pub use attach::attach;
 pub use error::CollectError;
 pub use machine::{allowed_cores, event_opens, room};
 pub use names::name_all;
 pub use record::{Ended, Options, record};
 pub use target::describe_target;
+pub use window::Window;

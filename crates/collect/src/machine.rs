@@ -11,6 +11,12 @@ pub fn allowed_cores() -> u32 {
     rustix::thread::sched_getaffinity(None).map_or(1, |cpus| cpus.count().max(1))
 }
 
+/// How many CPUs process `pid` may use.
+pub(crate) fn allowed_cores_of(pid: u32) -> u32 {
+    let pid = rustix::process::Pid::from_raw(pid as i32);
+    rustix::thread::sched_getaffinity(pid).map_or(1, |cpus| cpus.count().max(1))
+}
+
 /// Bytes in use and in all of the file system at `path`: what `statvfs` says.
 ///
 /// # Errors

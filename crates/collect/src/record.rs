@@ -27,6 +27,7 @@ use crate::launch::{Injection, caller_of_sudo, start};
 use crate::log::Log;
 use crate::machine::{ClockSource, allowed_cores};
 use crate::session::{MappedFile, SessionFiles};
+use crate::window::{Opening, Stage, Window};
 use crate::{library, target};
 
 /// How a run is to be recorded.
@@ -42,6 +43,8 @@ pub struct Options {
     pub preload: bool,
     /// Store the program's arguments.
     pub arguments: bool,
+    /// Which part of the run is to be told of.
+    pub window: Window,
     /// The recording's largest size in bytes; `None` for no limit.
     pub size_limit: Option<u64>,
 }
@@ -60,7 +63,7 @@ const SPARES: u32 = 4;
 /// How long the recorder sleeps at most while nothing rings.
 const IDLE: Duration = Duration::from_millis(20);
 /// How often the clock is compared.
-const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
+pub(crate) const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
 /// How often it is looked whether processes other than the first have ended, and whether something is to be flushed.
 const REAP_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -116,6 +119,8 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
         adopted: 0,
         out_of_room: false,
         first: 0,
+        opening: Opening::start(options.window),
+        told: (None, None),
         watch: Watch::begin(Path::new("/")),
     };
     recorder.refill();
@@ -147,14 +152,17 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
     recorder.run(&child);
     let status = child.join();
     let unseen = target.leave_alone.map(|(path, reason)| target::sentence(&path, reason));
-    let trouble = recorder.end(&child, status, unseen, missing).map(|error| {
-        format!(
-            "{}: the recording could not be written to its end ({error}); make room there, or choose another place \
-             with -o FILE",
-            options.output.display()
-        )
-    });
+    let trouble = recorder.end(&child, status, unseen, missing).map(|error| trouble(options, &error));
     Ok(Ended { status, trouble })
+}
+
+/// What kept a recording from being whole, in a line.
+pub(crate) fn trouble(options: &Options, error: &io::Error) -> String {
+    format!(
+        "{}: the recording could not be written to its end ({error}); make room there, or choose another place with -o \
+         FILE",
+        options.output.display()
+    )
 }
 
 /// Starts the program, with the kernel's events on it where they are wanted, from a thread that does nothing else: these
@@ -281,6 +289,9 @@ struct Recorder {
     out_of_room: bool,
     /// Kernel id of the first process; 0 before it is started.
     first: u32,
+    opening: Opening,
+    /// When the window opened and when it closed, in ticks.
+    told: (Option<u64>, Option<u64>),
     watch: Watch,
 }
 
@@ -311,12 +322,28 @@ impl Recorder {
                 sampled = Instant::now();
             }
             self.look_around();
+            self.look_at_the_window();
             if reaped.elapsed() >= REAP_INTERVAL {
                 self.reap();
                 reaped = Instant::now();
             }
             if !busy && child.ended() == 0 {
                 self.sleep(heard);
+            }
+        }
+    }
+
+    fn look_at_the_window(&mut self) {
+        let now = self.log.clock.ticks();
+        match self.opening.stage() {
+            Stage::Before => {}
+            Stage::Within => self.told.0 = self.told.0.or(Some(now)),
+            Stage::After => {
+                self.told = (self.told.0.or(Some(now)), self.told.1.or(Some(now)));
+                // What comes after costs the program nothing that can be saved.
+                if let Some(kernel) = self.kernel.take() {
+                    self.log.take_rest(kernel);
+                }
             }
         }
     }
@@ -428,8 +455,16 @@ impl Recorder {
         }
         let mut all_unseen: Vec<String> = unseen.into_iter().collect();
         all_unseen.extend(self.refusals());
-        let facts =
-            SessionEnd { end, code: status.code(), signal: status.signal(), unseen: all_unseen, warnings };
+        let window = match self.told {
+            _ if self.opening.is_all() => None,
+            (Some(from), until) => Some((from, until.unwrap_or(end))),
+            (None, _) => {
+                warnings.push("the program ended before its recording was to begin: all of it is told of".to_owned());
+                None
+            }
+        };
+        let (code, signal) = (status.code(), status.signal());
+        let facts = SessionEnd { end, code, signal, unseen: all_unseen, warnings, window };
         self.log.end(facts)
     }
 

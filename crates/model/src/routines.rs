@@ -87,6 +87,8 @@ fn is_named(patterns: &[&str], frame: &Frame) -> bool {
 
 /// Whole names; a star at an end stands for anything there.
 fn matches(pattern: &str, name: &str) -> bool {
+    // What the C library's debug information calls its own copies of functions that it exports.
+    let name = name.strip_prefix("__GI_").unwrap_or(name);
     match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
         (_, Some("")) => true,
         (Some(_), Some(_)) => name.contains(pattern.trim_matches('*')),

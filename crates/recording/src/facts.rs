@@ -170,4 +170,7 @@ pub struct SessionEnd {
     pub unseen: Vec<String>,
     /// What else the reader must know.
     pub warnings: Vec<String>,
+    /// The part of the run that is to be told of, from one tick to another; `None` for all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<(u64, u64)>,
 }

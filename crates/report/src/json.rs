@@ -6,7 +6,7 @@ mod over_time;
 
 use std::fmt::Write;
 
-use holdup_analysis::{Criticality, Diagnosis, Finding, HoldTime, NobodyCause, ObjectCost};
+use holdup_analysis::{Criticality, Diagnosis, EnvironmentNote, Finding, HoldTime, NobodyCause, ObjectCost};
 use holdup_model::{ExitStatus, Frame, Process, Run, SiteId, State, ThreadId};
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ pub fn json(run: &Run, diagnoses: &[Diagnosis]) -> Value {
     let report = schema::Report {
         schema: SCHEMA,
         holdup: env!("CARGO_PKG_VERSION"),
-        run: run_facts(run),
+        run: run_facts(run, told.map_or(&[], |diagnosis| &diagnosis.environment)),
         clock: run.clock.clone(),
         exit: run.exit.map(|exit| match exit {
             ExitStatus::Code(code) => schema::Exit { code: Some(code), signal: None },
@@ -72,7 +72,7 @@ pub fn json_text(run: &Run, diagnoses: &[Diagnosis]) -> String {
     out
 }
 
-fn run_facts(run: &Run) -> schema::RunFacts {
+fn run_facts(run: &Run, notes: &[EnvironmentNote]) -> schema::RunFacts {
     let lost = warnings::lost(run);
     schema::RunFacts {
         command: run.command.clone(),
@@ -82,7 +82,7 @@ fn run_facts(run: &Run) -> schema::RunFacts {
         processes: run.processes.len(),
         cores: run.cores,
         collectors: run.collectors.clone(),
-        environment: environment::environment(&run.environment),
+        environment: environment::environment(&run.environment, notes),
         perturbation_ns: run.perturbation.map(|time| time.get()),
         perturbation_share: shares::perturbation(run),
         lost_events: lost.events + lost.in_signals,
@@ -108,6 +108,7 @@ fn process_facts(process: &Process, diagnosis: &Diagnosis) -> schema::ProcessFac
         wall_ns: diagnosis.wall.get(),
         threads: process.threads.len(),
         cores: (diagnosis.cores > 0).then_some(diagnosis.cores),
+        effective_cores: Some(shares::effective_cores(diagnosis)).filter(|&cores| cores > 0),
         working_threads: indices(&diagnosis.working_threads),
         workers: diagnosis.workers,
         parallelism: diagnosis.parallelism,

@@ -76,12 +76,16 @@ impl Ink {
                 | FindingKind::Condition
                 | FindingKind::Semaphore
                 | FindingKind::Pipeline
-                | FindingKind::Deadlock => color(AnsiColor::Red),
+                | FindingKind::Deadlock
+                | FindingKind::Blocked => color(AnsiColor::Red),
                 FindingKind::Barrier | FindingKind::Imbalance | FindingKind::Join => color(AnsiColor::Yellow),
                 FindingKind::Spin => color(AnsiColor::Magenta),
-                FindingKind::Oversubscription | FindingKind::Delayed | FindingKind::WakeUp => {
-                    color(AnsiColor::BrightMagenta)
-                }
+                FindingKind::Quota
+                | FindingKind::Affinity
+                | FindingKind::Oversubscription
+                | FindingKind::Load
+                | FindingKind::Delayed
+                | FindingKind::WakeUp => color(AnsiColor::BrightMagenta),
                 _ => color(AnsiColor::BrightBlack),
             }
             .bold(),

@@ -67,6 +67,7 @@ pub(crate) struct ProcessFacts {
     pub(crate) wall_ns: u64,
     pub(crate) threads: usize,
     pub(crate) cores: Option<u32>,
+    pub(crate) effective_cores: Option<u32>,
     pub(crate) working_threads: Vec<usize>,
     pub(crate) workers: u32,
     pub(crate) parallelism: f64,

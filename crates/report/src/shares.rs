@@ -28,6 +28,11 @@ pub(crate) fn on_core(diagnosis: &Diagnosis) -> Option<f64> {
     (able > Nanos::ZERO).then(|| (1.0 - without.share_of(able)).max(0.0))
 }
 
+/// How many CPUs the process could have at a time; 0 where that is not known.
+pub(crate) fn effective_cores(diagnosis: &Diagnosis) -> u32 {
+    if diagnosis.effective_cores > 0 { diagnosis.effective_cores } else { diagnosis.cores }
+}
+
 /// How many threads had work and were known to be without a core, on average over the run.
 pub(crate) fn without_core(diagnosis: &Diagnosis) -> f64 {
     diagnosis.threads.iter().map(|times| times.descheduled).sum::<Nanos>().share_of(diagnosis.wall)

@@ -1,30 +1,65 @@
 //! What surrounded the run, and what saw it: the lines below the findings that say how far to trust them.
 
-use holdup_analysis::Diagnosis;
+use holdup_analysis::{Diagnosis, FindingKind};
 use holdup_model::{Process, Run};
 
 use crate::lines::{Line, labelled};
 use crate::look::Ink;
-use crate::numbers::{counted, grouped, percent};
+use crate::numbers::{counted, grouped, percent, time};
 use crate::{Look, escape, shares};
 
 /// From this share of a process's time on, the kernel's records count as complete: the first switch of a thread comes
 /// shortly after its start.
 const COMPLETE: f64 = 0.995;
 
-/// What there was of limits and other load, and how much of their time threads had a core.
+/// At most so many notes have a line.
+const MOST_NOTES: usize = 3;
+
+/// Limits and other load: what findings there are about them, notes, and how much of their time threads had a core.
+/// That nothing is in the way is said only where the machine was looked at.
 pub(crate) fn environment(run: &Run, diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
-    let mut pieces = Vec::new();
-    if diagnosis.cores > 0 && diagnosis.workers > diagnosis.cores {
-        let cores = counted(u64::from(diagnosis.cores), "core", "cores");
+    let mut pieces: Vec<String> = diagnosis
+        .findings
+        .iter()
+        .filter(|finding| is_outside(finding.kind))
+        .map(|finding| format!("{} costs {}", finding.kind.word(), time(finding.cost, look)))
+        .collect();
+    let cores = shares::effective_cores(diagnosis);
+    if cores > 0 && diagnosis.workers > cores {
+        let cores = counted(u64::from(cores), "core", "cores");
         pieces.push(format!("{} threads at work on {cores}", grouped(u64::from(diagnosis.workers))));
+    }
+    let was_looked_at = !run.environment.placements.is_empty();
+    if pieces.is_empty() && diagnosis.environment.is_empty() && was_looked_at {
+        pieces.push("nothing in the way".to_owned());
     }
     pieces.push(match shares::on_core(diagnosis) {
         Some(share) => format!("active threads had a core {} of the time", percent(share)),
         None => "time without a core is not known".to_owned(),
     });
     let pieces = pieces.iter().map(|text| Line::default().with(text, Ink::Text)).collect();
-    labelled("environment", Ink::Faint, pieces, look)
+    let mut lines = labelled("environment", Ink::Faint, pieces, look);
+    let (told, more) = diagnosis.environment.split_at(diagnosis.environment.len().min(MOST_NOTES));
+    let mut notes: Vec<String> = told.iter().map(|note| escape::sentence(&note.what, look)).collect();
+    if !more.is_empty() {
+        notes.push(format!("and {}: holdup report FILE --json", counted(more.len() as u64, "more", "more")));
+    }
+    lines.extend(notes.iter().flat_map(|note| {
+        labelled("", Ink::Faint, vec![Line::default().with(note, Ink::Text)], look)
+    }));
+    lines
+}
+
+/// Whether a finding is about what other than the program's own doing took its cores.
+fn is_outside(kind: FindingKind) -> bool {
+    matches!(
+        kind,
+        FindingKind::Quota
+            | FindingKind::Affinity
+            | FindingKind::Oversubscription
+            | FindingKind::Load
+            | FindingKind::Delayed
+    )
 }
 
 /// Which collectors gave what, and what they cost.

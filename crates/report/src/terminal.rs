@@ -102,7 +102,13 @@ fn headline(run: &Run, diagnosis: &Diagnosis, look: Look) -> String {
     }
     let cores = match diagnosis.cores {
         0 => String::new(),
-        cores => format!(" on {}", counted(u64::from(cores), "core", "cores")),
+        cores => {
+            let quota = match shares::effective_cores(diagnosis) {
+                fewer if fewer < cores => format!(" (by quota {} at a time)", grouped(u64::from(fewer))),
+                _ => String::new(),
+            };
+            format!(" on {}{quota}", counted(u64::from(cores), "core", "cores"))
+        }
     };
     let mut text = format!("{who} ran {} with {threads}{cores}", time(diagnosis.wall, look));
     if all > 1 {

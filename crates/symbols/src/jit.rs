@@ -41,6 +41,7 @@ const SAME_NAME: &[u8] = &[0xff];
 #[derive(Debug, Clone, Default)]
 pub struct JitCode {
     functions: BTreeMap<u64, Function>,
+    /// How many there are, in functions and still waiting for theirs.
     lines: usize,
 }
 
@@ -149,6 +150,7 @@ impl JitCode {
             };
             rest = &rest[size as usize..];
         }
+        self.lines -= debug.values().map(Vec::len).sum::<usize>();
         Ok(())
     }
 
@@ -156,7 +158,10 @@ impl JitCode {
     fn load(&mut self, mut fields: Fields<'_>, debug: &mut BTreeMap<u64, Vec<Line>>) -> Option<()> {
         fields.skip(16)?;
         let (start, size, _index) = (fields.word()?, fields.word()?, fields.word()?);
-        self.insert(start, size, name(fields.text()?), debug.remove(&start).unwrap_or_default());
+        let name = name(fields.text()?);
+        let lines = debug.remove(&start).unwrap_or_default();
+        self.lines -= lines.len();
+        self.insert(start, size, name, lines);
         Some(())
     }
 
@@ -177,23 +182,22 @@ impl JitCode {
     fn debug(&mut self, mut fields: Fields<'_>, debug: &mut BTreeMap<u64, Vec<Line>>) -> Option<()> {
         let (start, count) = (fields.word()?, fields.word()?);
         let mut lines: Vec<Line> = Vec::new();
-        let mut waiting: usize = debug.values().map(Vec::len).sum();
         for _ in 0..count {
             let (Some(address), Some(line), Some(_)) = (fields.word(), fields.half(), fields.half()) else {
                 break;
             };
             let Some(text) = fields.text() else { break };
-            if self.lines + waiting >= MAX_LINES {
+            if self.lines + lines.len() >= MAX_LINES {
                 break;
             }
-            waiting += 1;
             let same = lines.last().filter(|last| text == SAME_NAME || text == last.file.as_bytes());
             let file = same.map_or_else(|| Arc::from(name(text)), |last| last.file.clone());
             lines.push(Line { address, file, line });
         }
         lines.sort_by_key(|line| line.address);
         if debug.len() < MAX_FUNCTIONS {
-            debug.insert(start, lines);
+            self.lines += lines.len();
+            self.lines -= debug.insert(start, lines).map_or(0, |replaced| replaced.len());
         }
         Some(())
     }

@@ -3,12 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
+mod cores;
+
 use holdup_model::{
     Block, Call, Hold, Mode, Nanos, ObjectId, ObjectKind, Outcome, Process, SiteId, ThreadId, Time, Wait,
     Wake, WakeCount,
 };
 
 use crate::{Op, QueueId, Script};
+use cores::{Cores, Return};
 
 #[derive(Default)]
 struct LockState {
@@ -40,12 +43,25 @@ struct Player {
     values: BTreeMap<ObjectId, u32>,
     lengths: Vec<usize>,
     waiting: BTreeMap<ObjectId, VecDeque<Waiter>>,
+    /// `None` where each thread has a core for itself.
+    cores: Option<Cores>,
 }
 
 impl Script {
     /// Performs the program, and gives its recording. Each thread has a core for itself. The process ends with
     /// its last thread; threads that wait for ever then (a deadlock) have open waits.
     pub fn play(&self) -> Process {
+        self.perform(None)
+    }
+
+    /// Performs the program on this many cores, and gives the recording that the library and the kernel's records
+    /// make together. Threads get a core in the order in which they can use one, and give it back after `slice`
+    /// nanoseconds if another one wants it.
+    pub fn play_on(&self, cores: u32, slice: u64) -> Process {
+        self.perform(Some(Cores::new(cores, slice, self.ops.len())))
+    }
+
+    fn perform(&self, cores: Option<Cores>) -> Process {
         let threads = self.ops.len();
         let mut player = Player {
             process: self.process.clone(),
@@ -62,12 +78,17 @@ impl Script {
             values: self.values.iter().copied().collect(),
             lengths: vec![0; self.queues.len()],
             waiting: BTreeMap::new(),
+            cores,
         };
         player.started[0] = true;
         player.go_on(ThreadId::new(0), 0);
         while let Some(Reverse((time, _, thread))) = player.events.pop() {
             player.now = time;
-            while player.perform(self, thread) {}
+            if player.cores.is_some() {
+                player.proceed_on_a_core(self, thread);
+            } else {
+                while player.perform(self, thread) {}
+            }
         }
         player.finish()
     }
@@ -90,7 +111,10 @@ impl Player {
         match op {
             Op::Work(length) => {
                 self.cpu[index] += length;
-                self.go_on(thread, self.now + length);
+                match &mut self.cores {
+                    Some(cores) => cores.wants(thread, length),
+                    None => self.go_on(thread, self.now + length),
+                }
                 false
             }
             Op::Lock(object, site) => self.lock(thread, object, site),
@@ -98,10 +122,7 @@ impl Player {
                 self.unlock(thread, object);
                 true
             }
-            Op::Meet(object, site) => {
-                self.meet(thread, object, site);
-                false
-            }
+            Op::Meet(object, site) => self.meet(thread, object, site),
             Op::Take(object, site) => {
                 let value = self.values.entry(object).or_default();
                 if *value > 0 {
@@ -181,6 +202,9 @@ impl Player {
             cpu_begin: Some(cpu),
             cpu_end: Some(cpu),
         });
+        if let Some(cores) = &mut self.cores {
+            cores.returns(waiter.thread, Return::Wait(self.process.waits.len() - 1));
+        }
     }
 
     fn lock(&mut self, thread: ThreadId, object: ObjectId, site: SiteId) -> bool {
@@ -217,18 +241,19 @@ impl Player {
         self.release(object);
     }
 
-    fn meet(&mut self, thread: ThreadId, object: ObjectId, site: SiteId) {
+    /// True for the last one, who goes on at once.
+    fn meet(&mut self, thread: ThreadId, object: ObjectId, site: SiteId) -> bool {
         let parties = self.process.object(object).parties.unwrap_or(1) as usize;
         self.wait(thread, object, site, None);
         if self.waiting[&object].len() < parties {
-            return;
+            return false;
         }
         // The last one does not sleep, so nobody has to wake it.
         if let Some(last) = self.waiting.get_mut(&object).and_then(VecDeque::pop_back) {
             self.record(&last, object, self.now, Outcome::Granted);
-            self.go_on(last.thread, self.now);
         }
         while self.release(object) {}
+        true
     }
 
     fn wake(&mut self, thread: ThreadId, object: ObjectId, site: SiteId) {
@@ -276,12 +301,18 @@ impl Player {
             cpu_begin: cpu,
             cpu_end: cpu,
         });
+        if let Some(cores) = &mut self.cores {
+            cores.returns(thread, Return::Block(self.process.blocks.len() - 1));
+        }
         self.go_on(thread, self.now + length);
         false
     }
 
     fn finish(mut self) -> Process {
         self.process.end = Time::from_nanos(self.now);
+        if let Some(cores) = self.cores.take() {
+            cores.tell(&mut self.process);
+        }
         for (object, waiters) in std::mem::take(&mut self.waiting) {
             for waiter in waiters {
                 self.record(&waiter, object, self.now, Outcome::Open);

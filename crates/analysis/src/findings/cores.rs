@@ -6,16 +6,16 @@ use holdup_model::{Nanos, ObjectId, SiteId, State, ThreadId};
 
 use super::{Candidate, Case, Description, main_ones};
 use crate::FindingKind;
+use crate::scarcity::Want;
 use crate::wording::{mean, times};
 
 pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
     let cores = &case.losses.cores;
-    candidates.push(Candidate::new(
-        FindingKind::Oversubscription,
-        cores.oversubscription(),
-        describe_oversubscription,
-    ));
-    candidates.push(Candidate::new(FindingKind::Delayed, cores.other(), describe_delayed));
+    if !case.scarcity.is_by_affinity() {
+        let lost = cores.crowded.total();
+        candidates.push(Candidate::new(FindingKind::Oversubscription, lost, describe_oversubscription));
+    }
+    candidates.push(Candidate::new(FindingKind::Delayed, cores.other.total(), describe_delayed));
     for (&object, &lost) in &case.losses.wake_up {
         candidates
             .push(Candidate::new(FindingKind::WakeUp, lost, move |case| describe_wake_up(case, object)));
@@ -23,7 +23,7 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
 }
 
 /// Working threads by the time for which they lacked a core.
-fn delayed_threads(case: &Case<'_>) -> Vec<ThreadId> {
+pub(super) fn delayed_threads(case: &Case<'_>) -> Vec<ThreadId> {
     let delayed: BTreeMap<ThreadId, Nanos> = case
         .working
         .threads
@@ -33,36 +33,39 @@ fn delayed_threads(case: &Case<'_>) -> Vec<ThreadId> {
     main_ones(&delayed)
 }
 
-fn started_at(case: &Case<'_>, threads: &[ThreadId]) -> Option<SiteId> {
+pub(super) fn started_at(case: &Case<'_>, threads: &[ThreadId]) -> Option<SiteId> {
     threads.iter().find_map(|&thread| {
         let thread = case.process.thread(thread);
         thread.created_at.or(thread.entry)
     })
 }
 
+/// What each thread lost for a want of cores, as a sentence.
+pub(super) fn each_lost(case: &Case<'_>, want: &Want) -> String {
+    let each = |time: Nanos| case.working.cost(time.get());
+    let parts: Vec<String> = [
+        (want.own, "able to run without a core"),
+        (want.wake_up, "woken but not yet running"),
+        (want.late, "waiting for such threads"),
+    ]
+    .into_iter()
+    .filter(|(time, _)| *time > Nanos::ZERO)
+    .map(|(time, what)| format!("{} {what}", each(time)))
+    .collect();
+    format!("On average each thread was {}.", parts.join(", "))
+}
+
 fn describe_oversubscription(case: &Case<'_>) -> Description {
-    let lost = &case.losses.cores;
     let threads = delayed_threads(case);
     let workers = case.working.at_once;
     let cores = case.working.cores;
     let shared = if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") };
-    let each = |time: Nanos| case.working.cost(time.get());
-    let mut parts = Vec::new();
-    if lost.crowded > Nanos::ZERO {
-        parts.push(format!("{} able to run without a core", each(lost.crowded)));
-    }
-    if lost.crowded_wake_up > Nanos::ZERO {
-        parts.push(format!("{} woken but not yet running", each(lost.crowded_wake_up)));
-    }
-    if lost.crowded_late > Nanos::ZERO {
-        parts.push(format!("{} waiting for such threads", each(lost.crowded_late)));
-    }
     let place = started_at(case, &threads);
     Description {
         object: None,
         place,
         what: format!("{workers} threads share {shared}"),
-        evidence: vec![format!("On average each thread was {}.", parts.join(", "))],
+        evidence: vec![each_lost(case, &case.losses.cores.crowded)],
         threads,
         hint: format!("Start no more working threads than cores ({cores}), or give the program more cores."),
         on_path: None,
@@ -83,12 +86,11 @@ fn describe_delayed(case: &Case<'_>) -> Description {
         what: "threads delayed by something outside of the program".to_owned(),
         evidence: vec![format!(
             "Each of them was active for {} without a core, on average, and waited {} for others that were.{cores}",
-            case.working.cost(case.losses.cores.delayed.get()),
-            case.working.cost(case.losses.cores.delayed_late.get())
+            case.working.cost(case.losses.cores.other.own.get()),
+            case.working.cost(case.losses.cores.other.late.get())
         )],
         threads,
-        hint: "Look for other programs on these cores, a CPU quota, swapping, page faults, or blocking calls that \
-               are not recorded."
+        hint: "Look for other programs on these cores, swapping, page faults, or blocking calls that are not recorded."
             .to_owned(),
         on_path: None,
         method: "wall time less CPU time of active threads",

@@ -7,11 +7,12 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Frame, Nanos, Site, SiteId, ThreadId};
+use holdup_model::{Frame, Nanos, ObjectId, Site, SiteId, ThreadId};
 
 use super::{Case, most_first};
 use crate::blame::Spans;
 use crate::hot::{Function, dominating, function, inside};
+use crate::samples::Look;
 use crate::wording::percent;
 
 /// With fewer samples nothing is said.
@@ -50,6 +51,20 @@ impl Executed {
 }
 
 impl Case<'_> {
+    /// What these threads mostly executed while others waited for them because of one of `objects`.
+    pub(super) fn executed_while_waited_for(
+        &self,
+        threads: &[ThreadId],
+        objects: impl IntoIterator<Item = Option<ObjectId>>,
+    ) -> Option<Executed> {
+        let waited = &self.blame.times.waited;
+        let mut during = Vec::new();
+        for object in objects {
+            during.extend(threads.iter().filter_map(|&thread| Some((thread, waited.get(&(object, thread))?))));
+        }
+        self.executed(during)
+    }
+
     /// What these threads mostly executed during these times; `None` where samples do not tell.
     pub(super) fn executed<'s>(
         &self,
@@ -58,8 +73,13 @@ impl Case<'_> {
         let process = self.process;
         let mut seen: BTreeMap<SiteId, (SiteId, Nanos)> = BTreeMap::new();
         let (mut samples, mut total) = (0, Nanos::ZERO);
+        let mut threads: BTreeMap<ThreadId, Vec<&Spans>> = BTreeMap::new();
         for (thread, spans) in during {
-            for look in self.samples.of_thread(thread).iter().filter(|look| spans.contain(look.time)) {
+            threads.entry(thread).or_default().push(spans);
+        }
+        for (thread, spans) in threads {
+            let is_meanwhile = |look: &&Look| spans.iter().any(|spans| spans.contain(look.time));
+            for look in self.samples.of_thread(thread).iter().filter(is_meanwhile) {
                 samples += 1;
                 total += look.active;
                 if let (Some(site), Some(place)) = (look.site, look.place) {

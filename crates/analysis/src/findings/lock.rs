@@ -27,6 +27,7 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
 fn describe(case: &Case<'_>, object: ObjectId, charge: &Charge) -> Description {
     let cost = case.object_cost(object);
     let holders = holders(case, object);
+    let executed = case.executed_while_waited_for(&holders, [Some(object)]);
     let place = cost.and_then(|cost| cost.place);
     let is_held_there = cost.is_some_and(|cost| cost.holders.iter().any(|holder| holder.site.is_some()));
     let name = case.object(object);
@@ -48,6 +49,14 @@ fn describe(case: &Case<'_>, object: ObjectId, charge: &Charge) -> Description {
                 percent(passed_on.share_of(cost.cost))
             ));
         }
+    }
+    if let Some(executed) = executed {
+        evidence.push(format!(
+            "While threads wait for it, {} mostly in {}. {}",
+            if holders.len() > 1 { "those who hold it are" } else { "the one that holds it is" },
+            executed.words,
+            executed.evidence()
+        ));
     }
     evidence.extend(meanwhile(charge));
     let hidden = case.hidden[object.index()].and_then(|routine| routine.hint).map(str::to_owned);

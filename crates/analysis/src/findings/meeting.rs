@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::{EdgeKind, Nanos, ObjectId, SiteId, ThreadId, Time};
 
+use super::executed::Executed;
 use super::{Candidate, Case, Description, Stage, main_ones, most_first};
 use crate::FindingKind;
-use crate::blame::Charge;
+use crate::blame::{Charge, Spans};
 use crate::wording::{mean, meanwhile, percent, times};
 
 /// A barrier's cost is an imbalance if the latest thread has this many times the share of it that it would have
@@ -64,8 +65,14 @@ fn describe_barrier(
         .and_then(|latest| arrives_at(case, object, latest))
         .or_else(|| cost.and_then(|cost| cost.place));
     let name = case.object(object);
-    let at = place.map(|place| format!(" in {}", case.site(place))).unwrap_or_default();
     let is_late = kind == FindingKind::Imbalance;
+    let executed = case.executed_while_waited_for(&threads, [Some(object)]).filter(|_| is_late);
+    let at = match (&executed, place) {
+        (Some(executed), _) => format!(", mostly in {}", executed.words),
+        (None, Some(place)) => format!(" in {}", case.site(place)),
+        (None, None) => String::new(),
+    };
+    let place = executed.as_ref().map(|executed| executed.place).or(place);
     let what = match latest {
         Some(_) if is_late => format!("{} late at {name}{at}", case.threads(&threads)),
         _ => format!("{name}{at}"),
@@ -90,6 +97,7 @@ fn describe_barrier(
             rounds.count
         )),
     }
+    evidence.extend(executed.map(|executed| executed.evidence()));
     evidence.extend(meanwhile(charge));
     let hint = if is_late {
         "Give this thread less to do and the others more, or deal the work out in smaller pieces as threads \
@@ -183,6 +191,19 @@ fn siblings(case: &Case<'_>, stage: &Stage) -> usize {
     case.working.threads.iter().filter(|&&thread| case.stage(thread) == *stage).count()
 }
 
+/// What late threads mostly did after others like them had ended, or, if there are none, while they were waited for.
+fn executed_at_the_end(case: &Case<'_>, late: &Late, siblings: usize) -> Option<Executed> {
+    let times = &case.blame.times;
+    let threads = main_ones(&late.threads);
+    if siblings > 1 {
+        return case.executed(threads.iter().map(|&thread| (thread, &times.ended)));
+    }
+    let waited = late.objects.keys().flat_map(|&object| {
+        threads.iter().filter_map(move |&thread| Some((thread, times.waited.get(&(Some(object), thread))?)))
+    });
+    case.executed(waited.collect::<Vec<(ThreadId, &Spans)>>())
+}
+
 fn describe_join(case: &Case<'_>, late: &Late, siblings: usize) -> Description {
     let threads = main_ones(&late.threads);
     let objects = most_first(&late.objects);
@@ -191,9 +212,11 @@ fn describe_join(case: &Case<'_>, late: &Late, siblings: usize) -> Description {
     let who = case.threads(&threads);
     let at = joined_at.map(|site| format!(", joined in {}", case.site(site))).unwrap_or_default();
     let lost = case.working.cost(late.charge.total().get());
+    let executed = executed_at_the_end(case, late, siblings);
+    let doing = executed.as_ref().map(|executed| format!(", mostly in {}", executed.words)).unwrap_or_default();
     let (what, figures, hint) = if siblings > 1 {
         (
-            format!("{who} still at work when others have ended{at}"),
+            format!("{who} still at work{doing} when others have ended{at}"),
             format!(
                 "While {} was waited for, other threads had ended or were not started: {lost} for each of {}.",
                 if threads.len() == 1 { "it" } else { "one of them" },
@@ -203,19 +226,20 @@ fn describe_join(case: &Case<'_>, late: &Late, siblings: usize) -> Description {
         )
     } else {
         (
-            format!("wait for the end of {who}{at}"),
+            format!("wait for the end of {who}{doing}{at}"),
             format!("It was waited for {}.", times(objects.len() as u64)),
             "Start it earlier, give it less to do, or do something else before waiting for its end.",
         )
     };
     let mut evidence = vec![figures];
+    evidence.extend(executed.as_ref().map(Executed::evidence));
     evidence.extend(meanwhile(&late.charge));
     let on_path =
         objects.iter().filter_map(|(object, _)| case.object_cost(*object)).map(|cost| cost.on_path).sum();
     Description {
         object: objects.first().map(|(object, _)| *object),
         threads,
-        place: start.or(joined_at),
+        place: executed.map(|executed| executed.place).or(start).or(joined_at),
         what,
         evidence,
         hint: hint.to_owned(),

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::{Nanos, ObjectId, ObjectKind, SiteId, ThreadId};
 
-use super::{Candidate, Case, Description, Stage, main_ones, most_first};
+use super::executed::Executed;
+use super::{Candidate, Case, Description, LEAST_SHARE_OF_A_PART, Stage, main_ones, most_first};
 use crate::FindingKind;
+use crate::blame::SerialKey;
 use crate::wording::percent;
 
 #[derive(Default)]
@@ -18,6 +20,7 @@ struct Phase {
     from: BTreeMap<SiteId, Nanos>,
     to: BTreeMap<SiteId, Nanos>,
     objects: BTreeMap<Option<ObjectId>, Nanos>,
+    keys: Vec<SerialKey>,
 }
 
 impl Phase {
@@ -29,6 +32,12 @@ impl Phase {
         add_all(&mut self.from, other.from);
         add_all(&mut self.to, other.to);
         add_all(&mut self.objects, other.objects);
+        self.keys.extend(other.keys);
+    }
+
+    fn executed(&self, case: &Case<'_>) -> Option<Executed> {
+        let times = &case.blame.times.serial;
+        case.executed(self.keys.iter().filter_map(|key| Some((key.thread, times.get(key)?))))
     }
 }
 
@@ -47,6 +56,15 @@ struct Span {
     phase: Phase,
 }
 
+impl Span {
+    fn meets(&self, other: &Span) -> bool {
+        let is_unknown = |span: &Span| span.from.is_empty() && span.to.is_empty();
+        !self.from.is_disjoint(&other.from)
+            || !self.to.is_disjoint(&other.to)
+            || is_unknown(self) && is_unknown(other)
+    }
+}
+
 pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
     let mut stages: BTreeMap<Stage, Vec<Span>> = BTreeMap::new();
     for (key, serial) in &case.losses.serial {
@@ -62,11 +80,11 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
                 from: key.from.map(|site| (site, serial.lost)).into_iter().collect(),
                 to: key.to.map(|site| (site, serial.lost)).into_iter().collect(),
                 objects: BTreeMap::from([(key.object, serial.lost)]),
+                keys: vec![*key],
             },
         };
-        let (same, other): (Vec<Span>, Vec<Span>) = std::mem::take(places)
-            .into_iter()
-            .partition(|known| !known.from.is_disjoint(&new.from) || !known.to.is_disjoint(&new.to));
+        let (same, other): (Vec<Span>, Vec<Span>) =
+            std::mem::take(places).into_iter().partition(|known| known.meets(&new));
         *places = other;
         for same in same {
             new.from.extend(same.from);
@@ -75,13 +93,35 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
         }
         places.push(new);
     }
-    for Span { phase, .. } in stages.into_values().flatten() {
-        candidates.push(Candidate::new(FindingKind::Serial, phase.lost, move |case| describe(case, &phase)));
+    let phases = stages.into_values().flatten().map(|span| span.phase).collect();
+    for (phase, executed) in in_turn(case, phases) {
+        candidates.push(Candidate::new(FindingKind::Serial, phase.lost, move |case| {
+            describe(case, &phase, executed)
+        }));
     }
     candidates.push(Candidate::new(FindingKind::Startup, case.losses.startup, describe_startup));
 }
 
-fn describe(case: &Case<'_>, phase: &Phase) -> Description {
+/// Phases with what is mostly executed in them. Those in which that is the same are one, whichever thread it is: a
+/// runtime may let any of its threads go on with what another has begun.
+fn in_turn(case: &Case<'_>, phases: Vec<Phase>) -> Vec<(Phase, Option<Executed>)> {
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    let mut all: Vec<(Phase, Option<Executed>)> = Vec::new();
+    for phase in phases {
+        let is_told = case.working.cost(phase.lost.get()).share_of(case.wall()) >= LEAST_SHARE_OF_A_PART;
+        let executed = phase.executed(case).filter(|_| is_told);
+        let index = executed.as_ref().map(|executed| *known.entry(executed.words.clone()).or_insert(all.len()));
+        match index.and_then(|index| all.get_mut(index)) {
+            Some((same, _)) => same.merge(phase),
+            None => all.push((phase, executed)),
+        }
+    }
+    all
+}
+
+fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Description {
+    // What several threads executed together may be seen better than what each of them did.
+    let executed = if phase.threads.len() > 1 { phase.executed(case).or(executed) } else { executed };
     let threads = main_ones(&phase.threads);
     let who = case.threads(&threads);
     let from = most_first(&phase.from).first().map(|(site, _)| *site);
@@ -103,16 +143,30 @@ fn describe(case: &Case<'_>, phase: &Phase) -> Description {
         }
         _ => "the others have not started or have ended".to_owned(),
     };
+    let mut evidence = vec![format!(
+        "{} the only active thread for {} ({} of the time){}; {meanwhile}.",
+        if threads.len() > 1 { "One of them is" } else { "It is" },
+        phase.alone,
+        percent(phase.alone.share_of(case.wall())),
+        if executed.is_some() { &span } else { "" },
+    )];
+    evidence.extend(executed.as_ref().map(Executed::evidence));
     Description {
         object,
-        place: to.or(from).or_else(|| threads.first().and_then(|&thread| case.entry(thread))),
-        what: format!("only {who} at work{span}"),
-        evidence: vec![format!(
-            "{} the only active thread for {} ({} of the time); {meanwhile}.",
-            if threads.len() > 1 { "One of them is" } else { "It is" },
-            phase.alone,
-            percent(phase.alone.share_of(case.wall()))
-        )],
+        place: executed
+            .as_ref()
+            .map(|executed| executed.place)
+            .or(to)
+            .or(from)
+            .or_else(|| threads.first().and_then(|&thread| case.entry(thread))),
+        what: match executed {
+            Some(Executed { words, .. }) if threads.len() > 1 => {
+                format!("only one thread at a time at work, mostly in {words}")
+            }
+            Some(Executed { words, .. }) => format!("only {who} at work in {words}"),
+            None => format!("only {who} at work{span}"),
+        },
+        evidence,
         threads,
         hint: "Share this work out among the threads, do it while they work on something else, or make it \
                shorter."

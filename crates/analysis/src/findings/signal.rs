@@ -117,7 +117,13 @@ fn describe_stage(case: &Case<'_>, kind: FindingKind, group: &Group) -> Descript
     let place = hands_on_at(case, group).or(waited_at);
     let names = names(case, &objects);
     let busy = percent(busy_share(case, &threads));
-    let at = place.map(|place| format!(", up to {}", case.site(place))).unwrap_or_default();
+    let executed = case.executed_while_waited_for(&threads, objects.iter().map(|&object| Some(object)));
+    let at = match (&executed, place) {
+        (Some(executed), _) => format!(", mostly in {}", executed.words),
+        (None, Some(place)) => format!(", up to {}", case.site(place)),
+        (None, None) => String::new(),
+    };
+    let place = executed.as_ref().map(|executed| executed.place).or(place);
     let waits = Waits::of(case, group);
     let (what, hint) = match kind {
         FindingKind::Pipeline if waits.for_room > Nanos::ZERO => (
@@ -140,6 +146,7 @@ fn describe_stage(case: &Case<'_>, kind: FindingKind, group: &Group) -> Descript
         if plural { "their" } else { "its" },
         if plural { "them" } else { "it" },
     )];
+    evidence.extend(executed.map(|executed| executed.evidence()));
     evidence.extend(waits.sentence());
     evidence.extend(meanwhile(&group.charge));
     // The same time, on several objects at once: not their sum.

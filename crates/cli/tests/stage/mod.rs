@@ -4,7 +4,7 @@
 // Each test file is a program of its own and uses a part of this.
 #![allow(dead_code)]
 
-mod forms;
+pub(crate) mod forms;
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -20,8 +20,6 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
-
-pub(crate) use self::forms::Form;
 
 /// A run that takes longer hangs, and is killed: no test runs for more than some seconds, whatever the machine.
 const HANGS: Duration = Duration::from_secs(240);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use holdup_kernel::{Event, Lookout, Pid, Processes, Sight, Switch, Tid, Waker, Watch, What};
+use holdup_kernel::{Event, Lookout, Pid, Processes, Sight, Switch, Tid, Waited, Waker, Watch, What};
 use holdup_symbols::{Files, StackCopy};
 use holdup_trace::kernel::{self, CoverageCode, NO_CALL, NO_STACK, SampleCode};
 
@@ -94,11 +94,10 @@ impl Watcher {
 
     pub(super) fn run(mut self, stop: &AtomicBool) {
         while !stop.load(Ordering::Acquire) {
-            self.watch.wait(TICK);
-            if self.drain() {
-                // Threads of the target have all ended, or the rings fill fast.
+            if self.watch.wait(TICK) == Waited::Ended {
                 std::thread::sleep(Duration::from_millis(1));
             }
+            self.drain();
             let now = monotonic_ns();
             if self.has_switches {
                 self.keep_pace(now);
@@ -114,13 +113,16 @@ impl Watcher {
         }
         let _ = self.watch.disable();
         self.drain();
-        self.hand_over(monotonic_ns());
+        let now = monotonic_ns();
+        if self.has_switches && !self.rate.pauses() {
+            kernel::coverage(&mut self.state.out, now, CoverageCode::End);
+        }
+        self.hand_over(now);
     }
 
-    /// True if there was nothing.
-    fn drain(&mut self) -> bool {
+    fn drain(&mut self) {
         let state = &mut self.state;
-        self.watch.drain(|event| state.take(&event)).records == 0
+        self.watch.drain(|event| state.take(&event));
     }
 
     fn keep_pace(&mut self, now: u64) {

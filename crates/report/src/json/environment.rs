@@ -1,10 +1,11 @@
 //! What surrounded the run, as it was read from the machine.
 
+use holdup_analysis::EnvironmentNote;
 use holdup_model::{CpuSet, Environment, Placement, Quota};
 
 use crate::schema::environment as schema;
 
-pub(super) fn environment(facts: &Environment) -> schema::Environment {
+pub(super) fn environment(facts: &Environment, notes: &[EnvironmentNote]) -> schema::Environment {
     schema::Environment {
         online: known(&facts.online),
         placements: facts.placements.iter().map(placement).collect(),
@@ -45,6 +46,14 @@ pub(super) fn environment(facts: &Environment) -> schema::Environment {
             .swapped
             .map(|bytes| schema::Swapped { read_bytes: bytes.read, written_bytes: bytes.written }),
         pressure_ns: facts.pressure.map(|time| time.get()),
+        notes: notes
+            .iter()
+            .map(|note| schema::Note {
+                kind: note.kind.word(),
+                what: note.what.clone(),
+                hint: note.hint.clone(),
+            })
+            .collect(),
     }
 }
 

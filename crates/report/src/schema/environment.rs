@@ -15,6 +15,14 @@ pub(crate) struct Environment {
     pub(crate) load: Option<Load>,
     pub(crate) swapped: Option<Swapped>,
     pub(crate) pressure_ns: Option<u64>,
+    pub(crate) notes: Vec<Note>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Note {
+    pub(crate) kind: &'static str,
+    pub(crate) what: String,
+    pub(crate) hint: String,
 }
 
 #[derive(Serialize)]

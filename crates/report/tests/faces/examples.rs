@@ -79,6 +79,7 @@ pub(crate) fn diagnosis(process: &Process, index: usize, active: &[f64], critica
         process: index,
         wall,
         cores: 8,
+        effective_cores: 8,
         working_threads: ids().collect(),
         workers: active.len() as u32,
         parallelism,
@@ -114,6 +115,7 @@ pub(crate) fn diagnosis(process: &Process, index: usize, active: &[f64], critica
         chains: Vec::new(),
         findings: Vec::new(),
         cost_identity: CostIdentity { useful: wall, parts: Vec::new(), unexplained: Nanos::ZERO },
+        environment: Vec::new(),
         hot: None,
         over_time: OverTime {
             slice: Nanos::new(wall.get() / 200),
@@ -231,7 +233,7 @@ pub(crate) fn planted_lock() -> (Run, Vec<Diagnosis>) {
 pub(crate) fn nothing_found() -> (Run, Vec<Diagnosis>) {
     let process = process("./sum", 100, 3_000, &["sum", "sum", "sum", "sum"]);
     let mut told = diagnosis(&process, 0, &[0.99, 0.99, 0.98, 0.98], &[0.25, 0.25, 0.25, 0.25]);
-    told.cores = 4;
+    (told.cores, told.effective_cores) = (4, 4);
     told.cost_identity = CostIdentity {
         useful: ms(2_960),
         parts: vec![(FindingKind::Lock, ms(3)), (FindingKind::WakeUp, ms(21))],

@@ -340,6 +340,27 @@ fn many_processes() {
 }
 
 #[test]
+fn nothing_is_in_the_way_of_a_clean_machine() {
+    let (run, mut diagnoses) = examples::clean_machine();
+    let shown = |diagnoses: &[_]| render(&run, diagnoses, PLAIN);
+    let clean = "  environment   nothing in the way   active threads had a core 100 % of the time\n";
+    assert!(shown(&diagnoses).contains(clean), "{}", shown(&diagnoses));
+    diagnoses[0].effective_cores = 2;
+    let crowded = "  environment   4 threads at work on 2 cores   active threads had a core 100 % of the time\n";
+    assert!(shown(&diagnoses).contains(crowded), "{}", shown(&diagnoses));
+    assert!(shown(&diagnoses).contains(" on 4 cores (by quota 2 at a time); "), "{}", shown(&diagnoses));
+}
+
+#[test]
+fn limits_and_other_load() {
+    check(
+        examples::surrounded(),
+        PLAIN,
+        expect![],
+    );
+}
+
+#[test]
 fn hostile_names() {
     check(
         examples::hostile_names(),

@@ -92,7 +92,7 @@ pub(crate) fn sampled_lock() -> (Run, Vec<Diagnosis>) {
     let (mut run, mut diagnoses) = planted_lock();
     sample_it(&mut run, &mut diagnoses[0]);
     run.cores = 2;
-    diagnoses[0].cores = 2;
+    (diagnoses[0].cores, diagnoses[0].effective_cores) = (2, 2);
     diagnoses[0].parallelism = 1.9;
     diagnoses[0].on_cpu_parallelism = Some(1.9);
     diagnoses[0].efficiency = 0.95;

@@ -1,12 +1,12 @@
 //! Runs with what was known of the machine around them.
 
-use holdup_analysis::Diagnosis;
+use holdup_analysis::{Diagnosis, EnvironmentNote, Finding, FindingKind, NoteKind};
 use holdup_model::{
     CoreKind, CpuSet, Environment, FrequencyRange, Load, MemoryNode, Pin, Placement, Quota, Run, Swapped,
     Throttling,
 };
 
-use super::{ms, nothing_found, planted_lock};
+use super::{finding, ms, nothing_found, planted_lock};
 
 fn cpus(list: &str) -> CpuSet {
     CpuSet::parse(list).unwrap()
@@ -30,7 +30,31 @@ pub(crate) fn clean_machine() -> (Run, Vec<Diagnosis>) {
 
 /// A machine with all facts there are: each member of the JSON is something other than null.
 pub(crate) fn surrounded() -> (Run, Vec<Diagnosis>) {
-    let (mut run, diagnoses) = planted_lock();
+    let (mut run, mut diagnoses) = planted_lock();
+    (diagnoses[0].cores, diagnoses[0].effective_cores) = (6, 3);
+    diagnoses[0].findings.insert(
+        0,
+        Finding {
+            evidence: vec!["The group was throttled in 41 of 60 periods of 100 ms.".to_owned()],
+            hint: "Raise the CPU limit of that group.".to_owned(),
+            ..finding(
+                FindingKind::Quota,
+                "CPU quota: the control group gives 2.5 CPUs; 8 threads share them",
+                ms(1_300),
+            )
+        },
+    );
+    let note = |kind, what: &str| EnvironmentNote {
+        kind,
+        what: what.to_owned(),
+        hint: "See to it.".to_owned(),
+    };
+    diagnoses[0].environment = vec![
+        note(NoteKind::Smt, "6 threads on 4 physical cores, two or more to a core"),
+        note(NoteKind::Frequency, "CPUs 0-7 may run at 1.2 of 3.6 GHz (governor \x1b[1mpowersave)"),
+        note(NoteKind::Memory, "a memory limit of its control group was reached 3 times"),
+        note(NoteKind::Load, "others used 22 % of the CPUs' time"),
+    ];
     run.environment = Environment {
         online: cpus("0-7,16"),
         placements: vec![Placement {

@@ -1,0 +1,107 @@
+//! Recording a process that runs already, for a while, and leaving it without a trace.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use holdup_kernel::{Linux, Pid as KernelPid, Watch as Events};
+use holdup_recording::facts::{Environment, Session, SessionEnd};
+use holdup_recording::format::FrameKind;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::environment::Watch;
+use crate::error::CollectError;
+use crate::kernel::{Kernel, wanted};
+use crate::launch::caller_of_sudo;
+use crate::log::Log;
+use crate::machine::{ClockSource, allowed_cores_of};
+use crate::record::{CLOCK_INTERVAL, Options};
+use crate::window::{Opening, Stage};
+
+/// How often records are taken over, and how late the end of the window is noticed.
+const ROUND: Duration = Duration::from_millis(20);
+
+/// Records process `pid` within the window of `options`, until it ends, or until a signal (SIGINT, SIGTERM, SIGHUP)
+/// tells holdup to. Only the kernel is asked: the library cannot enter a program that runs.
+///
+/// Gives what kept the recording from being written to its end, in a line.
+///
+/// # Errors
+/// [`CollectError`] where there is no such process, it may not be recorded, or there is no place for the recording.
+pub fn attach(pid: u32, options: &Options) -> Result<Option<String>, CollectError> {
+    let no_process = || CollectError::NoProcess { pid };
+    let handle = Pid::from_raw(pid as i32).ok_or_else(no_process)?;
+    let handle = pidfd_open(handle, PidfdFlags::empty()).map_err(|_| no_process())?;
+    let command = command_of(pid, options.arguments);
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let _ = signal_hook::flag::register(signal, Arc::clone(&stop));
+    }
+    let clock = ClockSource::choose();
+    let ticks_per_second = clock.rate();
+    let mut opening = Opening::start(options.window);
+    let is_gone = || {
+        let mut ended = [PollFd::new(&handle, PollFlags::IN)];
+        poll(&mut ended, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+    };
+    while opening.stage() == Stage::Before && !stop.load(Ordering::Relaxed) {
+        if is_gone() {
+            return Err(no_process());
+        }
+        std::thread::sleep(ROUND);
+    }
+    let cores = allowed_cores_of(pid);
+    let events = Events::over_process(&Linux, KernelPid(pid), wanted(cores))
+        .map_err(|error| CollectError::Kernel { error })?;
+    let output = |error| CollectError::Output { path: options.output.clone(), error };
+    let mut log = Log::create(&options.output, options.size_limit, clock, caller_of_sudo()).map_err(output)?;
+    log.sample();
+    let session = Session {
+        holdup: env!("CARGO_PKG_VERSION").to_owned(),
+        command,
+        cores,
+        clock: clock.word().to_owned(),
+        start: clock.ticks(),
+        ticks_per_second,
+        collectors: vec!["kernel".to_owned()],
+        all_holds: false,
+    };
+    log.keep(|writer| writer.facts(FrameKind::Session, 0, &session));
+    let mut surroundings = Watch::begin(Path::new("/"));
+    let kernel = Kernel::start(events, Some(KernelPid(pid)), options.arguments);
+    let mut warnings = kernel.missing.clone();
+    let mut sampled = Instant::now();
+    while opening.stage() == Stage::Within && !stop.load(Ordering::Relaxed) && !is_gone() {
+        log.take(&kernel);
+        surroundings.look(std::iter::once(pid));
+        if sampled.elapsed() >= CLOCK_INTERVAL {
+            log.sample();
+            sampled = Instant::now();
+        }
+        std::thread::sleep(ROUND);
+    }
+    let end = clock.ticks();
+    log.take_rest(kernel);
+    surroundings.look(std::iter::once(pid));
+    let facts = Environment::from(&surroundings.facts());
+    log.keep(|writer| writer.facts(FrameKind::Environment, 0, &facts));
+    log.sample();
+    warnings.push(
+        "the process ran before, so holdup's library is not in it: which lock threads wait for is known only where \
+         the kernel tells; start the program under holdup to see its locks by name"
+            .to_owned(),
+    );
+    let facts = SessionEnd { end, warnings, ..SessionEnd::default() };
+    Ok(log.end(facts).map(|error| crate::record::trouble(options, &error)))
+}
+
+/// The process's program, and its arguments where they may be kept.
+fn command_of(pid: u32, arguments: bool) -> Vec<String> {
+    let text = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let parts = text.split(|byte| *byte == 0).filter(|part| !part.is_empty());
+    let most = if arguments { usize::MAX } else { 1 };
+    parts.take(most).map(|part| String::from_utf8_lossy(part).into_owned()).collect()
+}
