@@ -20,9 +20,19 @@ const TABLE: &[Row] = &[
     ("crates/report", &["crates/model", "crates/analysis"]),
     ("collectors/agent", &["crates/trace", "crates/program"]),
     ("collectors/preload", &["collectors/agent", "crates/trace", "crates/program"]),
+    ("collectors/kernel", &[]),
+    ("crates/code", &[]),
     (
         "crates/collect",
-        &["crates/model", "crates/trace", "crates/recording", "crates/symbols", "crates/program"],
+        &[
+            "crates/model",
+            "crates/trace",
+            "crates/recording",
+            "crates/symbols",
+            "crates/program",
+            "crates/code",
+            "collectors/kernel",
+        ],
     ),
     (
         "crates/cli",

@@ -11,6 +11,14 @@ use std::time::Duration;
 
 use holdup_kernel::{Completeness, Drained, Linux, Sampling, Waited, Wanted, Watch, What};
 
+/// What becomes of the events 5 ms after the start.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    On,
+    Off,
+    Suspended,
+}
+
 /// What one run gave.
 #[derive(Default)]
 struct Run {
@@ -31,16 +39,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let rounds: usize = rounds.parse()?;
     let none = Wanted { switches: false, samples: None, wakings: false, ..Wanted::default() };
     let registers_only = Sampling { stack_bytes: 0, ..Sampling::default() };
+    let switches = Wanted { switches: true, ..none };
+    let both = Wanted { wakings: false, ..Wanted::default() };
     let sets = [
         ("no events", None),
-        ("tasks only", Some((none, true))),
-        ("switches, off", Some((Wanted { switches: true, ..none }, false))),
-        ("switches, samples, off", Some((Wanted { wakings: false, ..Wanted::default() }, false))),
-        ("switches", Some((Wanted { switches: true, ..none }, true))),
-        ("samples", Some((Wanted { samples: Some(Sampling::default()), ..none }, true))),
-        ("samples without stacks", Some((Wanted { samples: Some(registers_only), ..none }, true))),
-        ("switches, samples", Some((Wanted { wakings: false, ..Wanted::default() }, true))),
-        ("all, with wakings", Some((Wanted::default(), true))),
+        ("tasks only", Some((none, Then::On))),
+        ("switches, samples, off", Some((both, Then::Off))),
+        ("the same, suspended", Some((both, Then::Suspended))),
+        ("switches", Some((switches, Then::On))),
+        ("samples", Some((Wanted { samples: Some(Sampling::default()), ..none }, Then::On))),
+        ("samples without stacks", Some((Wanted { samples: Some(registers_only), ..none }, Then::On))),
+        ("switches, samples", Some((both, Then::On))),
+        ("all, with wakings", Some((Wanted::default(), Then::On))),
     ];
     let mut runs: Vec<Vec<Run>> = sets.iter().map(|_| Vec::new()).collect();
     for _ in 0..rounds {
@@ -68,10 +78,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn run(program: &str, arguments: &[String], set: Option<(Wanted, bool)>) -> Result<Run, Box<dyn Error>> {
+fn run(program: &str, arguments: &[String], set: Option<(Wanted, Then)>) -> Result<Run, Box<dyn Error>> {
     let mut command = Command::new(program);
     command.args(arguments).stdout(Stdio::null());
-    let Some((wanted, on)) = set else {
+    let Some((wanted, then)) = set else {
         let before = seconds_of_children()?;
         command.spawn()?.wait()?;
         return Ok(Run { seconds: seconds_of_children()? - before, ..Run::default() });
@@ -85,11 +95,22 @@ fn run(program: &str, arguments: &[String], set: Option<(Wanted, bool)>) -> Resu
     let (mut watch, mut child) = starter.join().map_err(|_| "the starting thread panicked")??;
     let mut run = Run::default();
     let mut completeness = Completeness::default();
-    if !on {
+    if then != Then::On {
         // By then the program has started, which switches them on.
         thread::sleep(Duration::from_millis(5));
-        watch.set_switches(false)?;
-        watch.set_samples(false)?;
+    }
+    match then {
+        Then::On => {}
+        Then::Off => {
+            watch.set_switches(false)?;
+            watch.set_samples(false)?;
+        }
+        Then::Suspended => {
+            watch.suspend(|_| {});
+            child.wait()?;
+            run.seconds = seconds_of_children()? - before;
+            return Ok(run);
+        }
     }
     loop {
         let waited = watch.wait(Duration::from_millis(20));

@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         _ => return Err("usage: watch -- COMMAND…, or watch PID SECONDS".into()),
     };
-    eprintln!("{:#?}", Abilities::of(&Linux));
+    eprintln!("{:#?}, rings of {} bytes", Abilities::of(&Linux), watch.ring_bytes());
     let mut completeness = Completeness::default();
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut written = Ok(());

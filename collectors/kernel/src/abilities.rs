@@ -39,8 +39,7 @@ impl Abilities {
         // Without a list there is a first processor nevertheless.
         let cpu = cpus::online(system).ok().and_then(|cpus| cpus.first().copied()).unwrap_or(Cpu(0));
         let probe = |kind: Kind, kernel: bool, tracepoint: u64| {
-            let attributes =
-                Attributes { kernel, tracepoint, ..Attributes::new(kind, Start::WhenEnabled) };
+            let attributes = Attributes { kernel, tracepoint, ..Attributes::new(kind, Start::WhenEnabled) };
             let opened = system.open(&attributes, Target::CallingThread, cpu);
             opened.map(drop).map_err(|error| Refusal::of_event(system, kind, kernel, &error))
         };
@@ -59,9 +58,10 @@ impl Abilities {
             preemption,
             samples,
             kernel_samples,
-            wakings: layout.as_ref().map_err(Refusal::clone).and_then(|layout| {
-                probe(Kind::Wakings, true, layout.id)
-            }),
+            wakings: layout
+                .as_ref()
+                .map_err(Refusal::clone)
+                .and_then(|layout| probe(Kind::Wakings, true, layout.id)),
             blocked_of_started: memory_of_others(system, 1),
             blocked_of_running: memory_of_others(system, 0),
             layout: layout.ok(),
@@ -85,6 +85,9 @@ impl Abilities {
     }
 }
 
+/// The link of the machine's own namespace of process numbers (`PROC_PID_INIT_INO`).
+const MACHINE_NUMBERS: &str = "pid:[4026531836]";
+
 /// The tracepoint's description, from where tracefs is mounted nowadays or was before Linux 4.1.
 fn waking_layout(system: &impl System) -> Result<WakingLayout, Refusal> {
     let read = |root: &str| system.read(&format!("{root}/events/sched/sched_waking/format"));
@@ -96,6 +99,9 @@ fn waking_layout(system: &impl System) -> Result<WakingLayout, Refusal> {
         cause: Cause::NoTracepoints { error },
         remedy: remedy.map(str::to_owned),
     };
+    if system.link("proc/self/ns/pid").is_ok_and(|link| link.as_os_str() != MACHINE_NUMBERS) {
+        return Err(Refusal { cause: Cause::ForeignNumbers, remedy: Some("--pid=host".to_owned()) });
+    }
     match text {
         Ok(text) => WakingLayout::parse(&text)
             .ok_or_else(|| refusal("sched_waking has not the fields that are expected".to_owned(), None)),

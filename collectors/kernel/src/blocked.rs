@@ -56,7 +56,7 @@ pub struct Call {
 const LINE_BYTES: usize = 256;
 
 impl Lookout {
-    /// For a thread that exists. Up to `stack_bytes` of its stack will be copied.
+    /// For a thread that exists. Up to `stack_bytes` of its stack will be copied, but no more than 63 pages.
     pub fn on(processes: &Processes, pid: Pid, tid: Tid, stack_bytes: usize) -> io::Result<Lookout> {
         let file = File::open(processes.thread_file(pid, tid, "syscall"))?;
         Ok(Lookout { pid, file, stack: vec![0; stack_bytes] })

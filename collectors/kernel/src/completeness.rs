@@ -114,7 +114,9 @@ mod tests {
 
     fn counts(events: &[(u32, Tid, What<'static>)]) -> Counts {
         let times = (100..).step_by(10);
-        timed(&times.zip(events).map(|(time, (cpu, tid, what))| (time, *cpu, *tid, *what)).collect::<Vec<_>>())
+        timed(
+            &times.zip(events).map(|(time, (cpu, tid, what))| (time, *cpu, *tid, *what)).collect::<Vec<_>>(),
+        )
     }
 
     fn timed(events: &[(u64, u32, Tid, What<'static>)]) -> Counts {

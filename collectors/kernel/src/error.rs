@@ -58,7 +58,9 @@ pub enum KernelError {
         error: io::Error,
     },
     /// An event that was opened cannot be used.
-    #[error("the kernel refused to {action} an event ({error}); please report this, with the kernel's version")]
+    #[error(
+        "the kernel refused to {action} an event ({error}); please report this, with the kernel's version"
+    )]
     Event {
         /// What was tried.
         action: &'static str,

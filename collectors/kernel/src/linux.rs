@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::PathBuf;
 
 use perf_event_open_sys as sys;
 
@@ -30,13 +31,21 @@ impl System for Linux {
     fn read(&self, path: &str) -> io::Result<String> {
         std::fs::read_to_string(format!("/{path}"))
     }
+
+    fn link(&self, path: &str) -> io::Result<PathBuf> {
+        std::fs::read_link(format!("/{path}"))
+    }
 }
 
 /// Switches an event on or off, with all that inherited it.
 pub(crate) fn switch(event: BorrowedFd<'_>, on: bool) -> io::Result<()> {
     // SAFETY: both take a number, and the descriptor is open.
     checked(unsafe {
-        if on { sys::ioctls::ENABLE(event.as_raw_fd(), 0) } else { sys::ioctls::DISABLE(event.as_raw_fd(), 0) }
+        if on {
+            sys::ioctls::ENABLE(event.as_raw_fd(), 0)
+        } else {
+            sys::ioctls::DISABLE(event.as_raw_fd(), 0)
+        }
     })
 }
 

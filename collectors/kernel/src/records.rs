@@ -47,7 +47,7 @@ impl<'a> Records<'a> {
             let len: [u8; 2] = len.try_into().unwrap_or_default();
             usize::from(u16::from_ne_bytes(len))
         });
-        if len < HEADER_BYTES || len % 8 != 0 || len > left {
+        if len < HEADER_BYTES || !len.is_multiple_of(8) || len > left {
             self.at += left;
             return Some(Cut::Rubbish(left));
         }

@@ -24,6 +24,8 @@ pub enum Cause {
         /// Its value.
         value: i32,
     },
+    /// `kernel.perf_event_paranoid` would allow it, but a security module does not.
+    SecurityModule,
     /// A container's filter of system calls does not let the call through.
     Seccomp,
     /// The kernel was built without events.
@@ -40,6 +42,8 @@ pub enum Cause {
         /// What the system says.
         error: String,
     },
+    /// Tracepoints number threads as the machine does, and this process lives in a container that numbers them anew.
+    ForeignNumbers,
     /// The Yama module restricts who may look into a process.
     Yama {
         /// The value of `kernel.yama.ptrace_scope`.
@@ -58,11 +62,19 @@ impl fmt::Display for Refusal {
             Cause::Paranoid { value } => {
                 write!(f, "kernel.perf_event_paranoid is {value} and this user has no CAP_PERFMON")
             }
-            Cause::Seccomp => f.write_str("the filter of system calls here (seccomp) refuses perf_event_open"),
+            Cause::SecurityModule => f.write_str("a security module of the kernel (as SELinux) refuses it"),
+            Cause::Seccomp => {
+                f.write_str("the filter of system calls here (seccomp) refuses perf_event_open")
+            }
             Cause::NoEvents => f.write_str("this kernel has no perf events"),
-            Cause::OldKernel { release, since } => write!(f, "Linux {release} has not got it yet ({since} has)"),
+            Cause::OldKernel { release, since } => {
+                write!(f, "Linux {release} has not got it yet ({since} has)")
+            }
             Cause::NoTracepoints { error } => {
                 write!(f, "the kernel's list of tracepoints cannot be read ({error})")
+            }
+            Cause::ForeignNumbers => {
+                f.write_str("tracepoints do not know the numbers that threads have in this container")
             }
             Cause::Yama { scope } => {
                 write!(f, "kernel.yama.ptrace_scope is {scope}, so other processes cannot be looked into")
@@ -79,12 +91,18 @@ impl Refusal {
     /// Why an event of this kind, with or without the kernel's part, was refused with this error.
     pub(crate) fn of_event(system: &impl System, kind: Kind, kernel: bool, error: &io::Error) -> Refusal {
         let paranoid = read_number(system, "proc/sys/kernel/perf_event_paranoid");
+        let allowed = allows(kind, kernel);
         let (cause, remedy) = match error.raw_os_error() {
-            Some(libc::EPERM | libc::ENOSYS) if filtered(system) => (Cause::Seccomp, Some(CONTAINER.to_owned())),
-            Some(libc::ENOSYS) => (Cause::NoEvents, None),
-            Some(libc::EACCES | libc::EPERM) if let Some(value) = paranoid => {
-                (Cause::Paranoid { value }, Some(format!("sysctl kernel.perf_event_paranoid={}", allows(kind, kernel))))
+            Some(libc::EPERM | libc::ENOSYS) if filtered(system) => {
+                (Cause::Seccomp, Some(CONTAINER.to_owned()))
             }
+            Some(libc::ENOSYS) => (Cause::NoEvents, None),
+            Some(libc::EACCES | libc::EPERM) => match paranoid {
+                Some(value) if value > allowed => {
+                    (Cause::Paranoid { value }, Some(format!("sysctl kernel.perf_event_paranoid={allowed}")))
+                }
+                _ => (Cause::SecurityModule, None),
+            },
             Some(libc::EINVAL | libc::E2BIG) => match old(system, kind) {
                 Some(cause) => (cause, None),
                 None => (Cause::Other { error: error.to_string() }, None),

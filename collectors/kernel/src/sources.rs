@@ -1,6 +1,6 @@
 //! Which opened event a record comes from, and whether another record says the same.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::attributes::Kind;
 use crate::event::{Event, What};
@@ -19,8 +19,8 @@ pub(crate) struct Sources {
     unwanted: Option<Pid>,
     layout: Option<WakingLayout>,
     stacks: bool,
-    /// The latest waking in each ring: when, by whom, of whom.
-    waking: Option<(Cpu, u64, Tid, Tid)>,
+    /// The latest waking on each processor: when, by whom, of whom.
+    wakings: BTreeMap<Cpu, (u64, Tid, Tid)>,
 }
 
 /// An opened event.
@@ -47,6 +47,12 @@ impl Sources {
         self.owners.extend(owner);
     }
 
+    /// All events were closed, and their records read.
+    pub(crate) fn clear(&mut self) {
+        self.events.clear();
+        self.owners.clear();
+    }
+
     /// Whether this record is wanted and no other one has told it.
     ///
     /// A thread that was made while the threads of its process were being listed has events of its own, and has
@@ -58,9 +64,9 @@ impl Sources {
             return false;
         }
         if let What::Waking { wakee, .. } = what {
-            let latest = self.waking.replace((cpu, time_ns, tid, wakee));
-            return latest.is_none_or(|(on, at, waker, woken)| {
-                (on, waker, woken) != (cpu, tid, wakee) || time_ns.abs_diff(at) > SAME_WAKING_NS
+            let latest = self.wakings.insert(cpu, (time_ns, tid, wakee));
+            return latest.is_none_or(|(at, waker, woken)| {
+                (waker, woken) != (tid, wakee) || time_ns.abs_diff(at) > SAME_WAKING_NS
             });
         }
         if self.owners.is_empty() || matches!(what, What::Lost { .. } | What::Throttle { .. }) {
@@ -145,7 +151,13 @@ mod tests {
     fn a_waking_is_told_once() {
         let mut sources = Sources::new(None, true, None);
         let waking = |time, wakee| event(1, time, 11, What::Waking { wakee: Tid(wakee), by: Waker::Thread });
+        let elsewhere = |time, wakee| {
+            let mut parsed = waking(time, wakee);
+            (parsed.event.cpu, parsed.event.tid) = (Cpu(1), Tid(14));
+            parsed
+        };
         assert!(sources.admit(&waking(10_000, 12)));
+        assert!(sources.admit(&elsewhere(10_100, 15)));
         assert!(!sources.admit(&waking(10_300, 12)));
         assert!(sources.admit(&waking(10_600, 13)));
         assert!(sources.admit(&waking(90_000, 13)));

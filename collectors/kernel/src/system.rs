@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 use crate::attributes::{Attributes, Target};
 use crate::ids::Cpu;
@@ -13,4 +14,7 @@ pub trait System {
 
     /// The text of a file, at a path without its leading slash (`proc/self/status`).
     fn read(&self, path: &str) -> io::Result<String>;
+
+    /// Where a symbolic link points, by the same kind of path.
+    fn link(&self, path: &str) -> io::Result<PathBuf>;
 }

@@ -1,5 +1,6 @@
 //! What `/proc` tells of processes and threads, without privileges.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -64,6 +65,31 @@ impl Processes {
         }
         threads.sort_unstable();
         Ok(threads)
+    }
+
+    /// A process that exists and all that descend from it, by number. One whose parent has ended descends no more.
+    pub fn family_of(&self, pid: Pid) -> io::Result<Vec<Pid>> {
+        let mut parents = Vec::new();
+        for entry in std::fs::read_dir(&self.root)? {
+            let Some(child) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            // One that has just ended has no parent to be told.
+            parents.extend(self.family(Tid(child)).map(|family| (Pid(child), family.parent)));
+        }
+        let mut family = BTreeSet::from([pid]);
+        // Numbers wrap around, so a child may have a smaller one than its parent.
+        loop {
+            let before = family.len();
+            for (child, parent) in &parents {
+                if family.contains(parent) {
+                    family.insert(*child);
+                }
+            }
+            if family.len() == before {
+                return Ok(family.into_iter().collect());
+            }
+        }
     }
 
     /// A thread's name, as the program chose it.

@@ -31,7 +31,7 @@ impl WakingLayout {
     }
 }
 
-/// The offset of the field of this name and size: `field:pid_t pid;	offset:24;	size:4;	signed:1;`.
+/// The offset of the field of this name and size. Lines are like `field:pid_t pid; offset:24; size:4; signed:1;`, with tabs.
 fn offset(format: &str, name: &str, size: usize) -> Option<usize> {
     format.lines().find_map(|line| {
         let mut parts = line.trim().strip_prefix("field:")?.split(';').map(str::trim);

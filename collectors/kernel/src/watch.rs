@@ -52,6 +52,7 @@ pub struct Watch {
     sources: Sources,
     refused: Vec<(Kind, Refusal)>,
     kinds: Vec<Attributes>,
+    ring_bytes: usize,
     joined: Vec<u8>,
     former_limit: Option<u64>,
 }
@@ -152,28 +153,43 @@ impl Watch {
     /// Which threads run at that moment is not told: the first switch of such a thread is one out.
     pub fn over_process(system: &impl System, pid: Pid, wanted: Wanted) -> Result<Watch, KernelError> {
         let mut watch = Watch::prepare(system, wanted, Start::WhenEnabled, None)?;
-        let processes = Processes::here();
-        let mut seen = BTreeSet::new();
-        // A thread made by one whose events are open inherits them; one made by any other is in the next list.
-        loop {
-            let threads = processes.threads(pid).map_err(|_| KernelError::NoProcess { pid })?;
-            let fresh: Vec<Tid> = threads.into_iter().filter(|tid| seen.insert(*tid)).collect();
-            if fresh.is_empty() {
-                break;
-            }
-            watch.allow_descriptors(seen.len())?;
-            for tid in fresh {
-                match watch.add(system, Target::Thread(tid)) {
-                    // It ended since it was listed.
-                    Ok(()) | Err(Failure::Gone) => {}
-                    Err(failure) => return Err(failure.of(pid)),
-                }
-            }
-        }
-        if watch.rings.iter().all(|ring| ring.events.is_empty()) {
-            return Err(KernelError::NoProcess { pid });
-        }
+        watch.add_process(system, pid)?;
         Ok(watch)
+    }
+
+    /// Closes all events, and hands out what they have written: the target goes on as if it had never been recorded.
+    ///
+    /// Events that are switched off still cost each switch of a thread about 0.5 µs. Closed ones cost 0.2 µs as long as
+    /// anybody has events of threads open; where nobody has, the kernel leaves its path for them after a second.
+    pub fn suspend(&mut self, each: impl FnMut(Event<'_>)) -> Drained {
+        for ring in &mut self.rings {
+            ring.events.clear();
+        }
+        let drained = self.drain(each);
+        self.rings.clear();
+        self.sources.clear();
+        drained
+    }
+
+    /// Opens events again, of all threads of these processes (those that have ended meanwhile are passed over), and
+    /// switches them on.
+    pub fn resume(
+        &mut self,
+        system: &impl System,
+        processes: impl IntoIterator<Item = Pid>,
+    ) -> Result<(), KernelError> {
+        self.rings = rings(system, self.ring_bytes)?;
+        self.sources.clear();
+        for attributes in &mut self.kinds {
+            attributes.start = Start::WhenEnabled;
+        }
+        for pid in processes {
+            match self.add_process(system, pid) {
+                Ok(()) | Err(KernelError::NoProcess { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.enable()
     }
 
     /// What was wanted and is refused here, and why. The rest is recorded.
@@ -188,7 +204,7 @@ impl Watch {
 
     /// The room for records on each processor, in bytes.
     pub fn ring_bytes(&self) -> usize {
-        self.rings.first().map_or(0, |ring| ring.ring.bytes())
+        self.ring_bytes
     }
 
     /// The soft limit of open files as it was, if it had to be raised: children inherit it, and programs are known that
@@ -208,6 +224,9 @@ impl Watch {
     }
 
     /// Switches only the switch records on or off. Threads, names and mappings are still told.
+    ///
+    /// Over children, a process that executes a program while they are off switches its own on again, unless they were
+    /// suspended and resumed before.
     pub fn set_switches(&self, on: bool) -> Result<(), KernelError> {
         self.switch(|kind| kind == Kind::Switches, on)
     }
@@ -272,20 +291,21 @@ impl Watch {
         drained
     }
 
-    /// Waits until a ring is a quarter full, every thread of the target has ended, or the time is over.
+    /// Waits until a ring is a quarter full, every thread of the target has ended, or the time is over. While events are
+    /// suspended, only the latter.
     pub fn wait(&mut self, timeout: Duration) -> Waited {
-        let timeout = Timespec::try_from(timeout).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 });
         let mut polled: Vec<PollFd<'_>> = self
             .rings
             .iter()
             .filter_map(|ring| ring.events.get(ring.alive))
             .map(|(_, event)| PollFd::new(event, PollFlags::IN))
             .collect();
-        if polled.is_empty() {
+        if polled.is_empty() && !self.rings.is_empty() {
             return Waited::Ended;
         }
         // An interruption by a signal is as good a reason to look as any.
-        let _interrupted = poll(&mut polled, Some(&timeout));
+        let timeout = Timespec::try_from(timeout).ok();
+        let _interrupted = poll(&mut polled, timeout.as_ref());
         let ended: Vec<bool> = polled.iter().map(|fd| fd.revents().contains(PollFlags::HUP)).collect();
         let waiting = self.rings.iter_mut().filter(|ring| ring.alive < ring.events.len());
         for (ring, _) in waiting.zip(ended).filter(|(_, ended)| *ended) {
@@ -305,7 +325,6 @@ impl Watch {
         if let Err(refusal) = abilities.kind(Kind::Tasks) {
             return Err(KernelError::Refused { refusal: refusal.clone() });
         }
-        let cpus = cpus::online(system).map_err(|error| KernelError::Processors { error })?;
         let layout = abilities.waking_layout();
         let optional = [
             (Kind::Switches, wanted.switches),
@@ -326,14 +345,41 @@ impl Watch {
             }
         }
         let stacks = wanted.samples.is_some_and(|sampling| sampling.stack_bytes > 0);
+        let rings = rings(system, wanted.ring_bytes)?;
         Ok(Watch {
-            rings: rings(system, &cpus, wanted.ring_bytes)?,
+            ring_bytes: rings.first().map_or(0, |ring| ring.ring.bytes()),
+            rings,
             sources: Sources::new(layout, stacks, unwanted),
             refused,
             kinds,
             joined: Vec::new(),
             former_limit: None,
         })
+    }
+
+    /// Opens the events of all threads of a process.
+    fn add_process(&mut self, system: &impl System, pid: Pid) -> Result<(), KernelError> {
+        let processes = Processes::here();
+        let mut seen = BTreeSet::new();
+        let mut opened = false;
+        // A thread made by one whose events are open inherits them; one made by any other is in the next list.
+        loop {
+            let threads = processes.threads(pid).map_err(|_| KernelError::NoProcess { pid })?;
+            let fresh: Vec<Tid> = threads.into_iter().filter(|tid| seen.insert(*tid)).collect();
+            if fresh.is_empty() {
+                break;
+            }
+            self.allow_descriptors(fresh.len())?;
+            for tid in fresh {
+                match self.add(system, Target::Thread(tid)) {
+                    Ok(()) => opened = true,
+                    // It ended since it was listed.
+                    Err(Failure::Gone) => {}
+                    Err(failure) => return Err(failure.of(pid)),
+                }
+            }
+        }
+        if opened { Ok(()) } else { Err(KernelError::NoProcess { pid }) }
     }
 
     /// Makes room for the descriptors of so many threads.
@@ -394,7 +440,8 @@ impl Failure {
 }
 
 /// A ring for each processor, all of one size: the largest up to `bytes` that the kernel gives.
-fn rings(system: &impl System, cpus: &[Cpu], bytes: usize) -> Result<Vec<CpuRing>, KernelError> {
+fn rings(system: &impl System, bytes: usize) -> Result<Vec<CpuRing>, KernelError> {
+    let cpus = cpus::online(system).map_err(|error| KernelError::Processors { error })?;
     let mut bytes = bytes.next_power_of_two().max(LEAST_RING_BYTES);
     loop {
         let made: Result<Vec<CpuRing>, KernelError> =

@@ -4,7 +4,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use holdup_analysis::diagnose;
-use holdup_model::{ObjectId, ObjectKind, Process, Run, ThreadId, Timeline};
+use holdup_model::{
+    Doing, Frame, Nanos, ObjectId, ObjectKind, Process, Run, Sample, Site, ThreadId, Time, Timeline,
+};
 use holdup_testkit::{Op, Script};
 
 /// `threads` threads that take one lock again and again, with `events` waits and holds together.
@@ -70,6 +72,34 @@ fn pipeline(events: usize) -> Process {
     script.play()
 }
 
+/// Looks at each of the process's threads at even intervals, `samples` times together, in one of 3,000 stacks.
+fn sampled(mut process: Process, samples: usize) -> Process {
+    let stacks: Vec<_> = (0..3_000)
+        .map(|stack| {
+            let frame = |depth: u32| Frame {
+                function: Some(format!("function_{}", (stack >> depth) % 500)),
+                file: Some("/src/main.c".to_owned()),
+                line: Some(stack >> depth),
+                module: Some("app".to_owned()),
+                ..Frame::default()
+            };
+            process.add_site(Site { frames: (0..12).map(frame).collect(), ..Site::default() })
+        })
+        .collect();
+    let threads = process.threads.len();
+    let weight = process.wall().get() * threads as u64 / samples as u64;
+    process.samples = (0..samples)
+        .map(|number| Sample {
+            thread: ThreadId::new((number % threads) as u32),
+            time: Time::from_nanos(process.start.nanos() + (number / threads + 1) as u64 * weight),
+            doing: Doing::Running,
+            site: Some(stacks[number * 7_919 % stacks.len()]),
+            weight: Nanos::new(weight),
+        })
+        .collect();
+    process
+}
+
 fn run_all(mut script: Script, threads: usize, ops: &[Op]) -> Process {
     let workers: Vec<ThreadId> = (0..threads).map(|_| script.thread("worker", ops.to_vec())).collect();
     script.main_runs(&workers);
@@ -84,6 +114,8 @@ fn main() {
         ("10,000 locks in chains, 32 threads", many_locks(32, 10_000, EVENTS)),
         ("barrier, 16 threads", barriers(16, EVENTS)),
         ("pipeline", pipeline(EVENTS)),
+        ("barrier, 16 threads, and as many samples", sampled(barriers(16, EVENTS), EVENTS)),
+        ("hot lock, 64 threads, and as many samples", sampled(hot_lock(64, EVENTS), EVENTS)),
     ];
     for (name, process) in shapes {
         let events = process.waits.len() + process.holds.len() + process.wakes.len();

@@ -51,6 +51,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     let scarcity = Scarcity::of(run, process, &working);
     (working.cores, working.fewest_cores) = (scarcity.cores, scarcity.fewest_cores());
     let roles = Roles::of(process);
+    roles.put_into(&mut timeline);
     let outside = Outside::of(process);
     let holders = Holders::new(process, &places);
     let path = critical_path(process, &timeline, &roles.kinds, &holders);

@@ -79,7 +79,7 @@ pub(crate) fn losses(
     scarcity: &Scarcity<'_>,
 ) -> Losses {
     let mut losses = Losses::default();
-    losses.sort_waits(timeline, roles, blame, times);
+    losses.sort_waits(timeline, roles, blame, working, times);
     losses.add_own(timeline, outside, working);
     losses.sort_sought(blame);
     losses.sort_wants_of_cores(blame, working, scarcity);
@@ -92,8 +92,11 @@ impl Losses {
         timeline: &Timeline,
         roles: &Roles,
         blame: &Blame,
+        working: &Working,
         times: &[ThreadTimes],
     ) {
+        // Threads that take turns feed each other only as they are alone.
+        let feeds_others = |thread| !working.take_turns && feeds_others(blame, times, thread);
         for (&(object, thread), charge) in &blame.charges {
             match object {
                 Some(object) => self.charge(roles, object, thread, charge),
@@ -102,7 +105,7 @@ impl Losses {
         }
         for (&key, &serial) in &blame.serial {
             match key.object {
-                Some(object) if is_signal(roles.kinds[object.index()]) && feeds_others(blame, times, key.thread) => {
+                Some(object) if is_signal(roles.kinds[object.index()]) && feeds_others(key.thread) => {
                     let charge = Charge { active: serial.lost, ..Charge::default() };
                     self.charge(roles, object, Some(key.thread), &charge);
                 }

@@ -11,6 +11,9 @@ use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Segment, SiteId, State,
 use crate::holders::{HolderCursor, Holders};
 use crate::{CriticalPath, PathStep};
 
+/// A thread whose wait for a lock came to its time limit waits on if it does so within this time.
+const LONGEST_RETRY: Nanos = Nanos::new(200_000);
+
 /// A part of the critical path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PathPiece {
@@ -101,12 +104,13 @@ impl<'a> Walk<'a> {
             self.leave_start();
             return;
         };
+        let waiter = self.thread;
         if matches!(segment.state, State::Blocked | State::Spinning)
             && segment.end == self.at
             && let Some(by) = segment.by
             && self.jump(by)
         {
-            self.wait_for(by, segment);
+            self.wait_for(by, segment, waiter);
             return;
         }
         let is_wait = matches!(segment.state, State::Blocked | State::Spinning);
@@ -152,11 +156,30 @@ impl<'a> Walk<'a> {
     /// The path goes on in the past with `by`, who ended this wait: if by releasing a lock, all of its hold was
     /// waited for, and all of its holds since the waiter came, where it took the lock again and again before the
     /// waiter ran.
-    fn wait_for(&mut self, by: ThreadId, wait: &Segment) {
+    fn wait_for(&mut self, by: ThreadId, wait: &Segment, waiter: ThreadId) {
         let Some(object) = wait.object.filter(|object| self.roles[object.index()].is_lock()) else { return };
         let held_since = self.holders.begin_of(object, by, self.at);
-        let begin = held_since.map_or(wait.start, |held_since| held_since.min(wait.start));
+        let waits_since = self.waits_since(waiter, object, wait.start);
+        let begin = held_since.map_or(waits_since, |held_since| held_since.min(waits_since));
         self.waited_for.push(WaitedFor { object, thread: by, begin });
+    }
+
+    /// When the thread began to wait for this lock, for which it waits since `since`: before that it may have waited
+    /// with a time limit, again and again.
+    fn waits_since(&self, waiter: ThreadId, object: ObjectId, since: Time) -> Time {
+        let segments = &self.timeline.row(waiter).segments;
+        let mut begin = since;
+        for segment in segments[..self.cursors[waiter.index()].min(segments.len())].iter().rev() {
+            if segment.start >= begin {
+                continue;
+            }
+            if segment.state == State::Blocked && segment.object == Some(object) && segment.by.is_none() {
+                begin = segment.start;
+            } else if begin.since(segment.start) > LONGEST_RETRY {
+                break;
+            }
+        }
+        begin
     }
 
     /// The time of this thread from `from` up to where the walk is, is on the path; all of it because of `lock`,

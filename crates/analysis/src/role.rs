@@ -1,9 +1,11 @@
 //! What an object is for, where its kind does not say: a futex word may be a mutex of a language's runtime, a
 //! condition variable its global lock, and any of them the queue at which idle threads wait for work.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_model::{Frame, ObjectKind, Process, Routine, RoutineKind, Site, ThreadId};
+use holdup_model::{
+    Frame, ObjectId, ObjectKind, Process, Routine, RoutineKind, Segment, Site, State, ThreadId, Timeline,
+};
 
 use crate::wording::sort_of_thread;
 
@@ -27,6 +29,8 @@ pub(crate) struct Roles {
     /// Whether threads wait on it for something to do: in a runtime's routine for that, or at a queue that only
     /// threads of other sorts put into.
     pub(crate) is_idle: Vec<bool>,
+    /// The object that stands for it: a hidden lock may be made of a condition variable, a mutex and more.
+    stands_for: Vec<ObjectId>,
 }
 
 /// What tells of an object: the least site by its content, not by its id or position, so that the order of waits
@@ -46,9 +50,11 @@ impl Roles {
             told[wait.object.index()].look_at(process.object(wait.object).kind, site);
         }
         let is_queue = work_queues(process);
-        let mut roles = Self { kinds: Vec::new(), hidden: Vec::new(), is_idle: Vec::new() };
+        let mut roles =
+            Self { kinds: Vec::new(), hidden: Vec::new(), is_idle: Vec::new(), stands_for: Vec::new() };
         for ((object, told), is_queue) in process.objects.iter().zip(told).zip(is_queue) {
-            let hidden = told.hidden.map(|(_, routine)| routine);
+            let by_name = object.name.as_deref().and_then(Routine::of_object);
+            let hidden = told.hidden.map(|(_, routine)| routine).or(by_name);
             let kind = match (hidden, told.role) {
                 (Some(_), _) if !object.kind.is_lock() => ObjectKind::Mutex,
                 (_, Some((_, role))) => role,
@@ -58,8 +64,58 @@ impl Roles {
             roles.hidden.push(hidden);
             roles.is_idle.push(is_signal(kind) && (told.is_idle || is_queue));
         }
+        roles.stands_for = stands_for(process, &roles.hidden);
         roles
     }
+
+    /// Lets every segment and edge name the object that stands for its own.
+    pub(crate) fn put_into(&self, timeline: &mut Timeline) {
+        let known = |object: ObjectId| self.stands_for[object.index()];
+        for edge in &mut timeline.edges {
+            edge.object = edge.object.map(known);
+        }
+        for row in &mut timeline.threads {
+            let has_any = |segment: &Segment| segment.object.is_some_and(|object| known(object) != object);
+            if !row.segments.iter().any(has_any) {
+                continue;
+            }
+            let mut segments: Vec<Segment> = Vec::with_capacity(row.segments.len());
+            for mut segment in std::mem::take(&mut row.segments) {
+                segment.object = segment.object.map(known);
+                match segments.last_mut().filter(|last| is_one_wait(last, &segment)) {
+                    Some(last) => {
+                        last.end = segment.end;
+                        last.by = segment.by;
+                        last.cpu = last.cpu.zip(segment.cpu).map(|(a, b)| a + b);
+                    }
+                    None => segments.push(segment),
+                }
+            }
+            row.segments = segments;
+        }
+    }
+}
+
+fn is_one_wait(first: &Segment, second: &Segment) -> bool {
+    first.state == State::Blocked
+        && second.state == State::Blocked
+        && first.object.is_some()
+        && first.object == second.object
+}
+
+/// The first condition variable or futex of a hidden lock stands for all that belongs to it.
+fn stands_for(process: &Process, hidden: &[Option<&'static Routine>]) -> Vec<ObjectId> {
+    let mut first: BTreeMap<&str, ObjectId> = BTreeMap::new();
+    for (index, (object, routine)) in process.objects.iter().zip(hidden).enumerate() {
+        if let Some(routine) = routine.filter(|_| is_signal(object.kind)) {
+            first.entry(routine.name).or_insert(ObjectId::new(index as u32));
+        }
+    }
+    let known = |(index, routine): (usize, &Option<&'static Routine>)| {
+        let first = routine.and_then(|routine| first.get(routine.name));
+        first.copied().unwrap_or(ObjectId::new(index as u32))
+    };
+    hidden.iter().enumerate().map(known).collect()
 }
 
 impl<'a> Told<'a> {

@@ -37,6 +37,8 @@ pub(crate) struct Working {
     pub(crate) cores: u32,
     /// The same while a quota is used up: what keeps threads waiting.
     pub(crate) fewest_cores: u32,
+    /// True for threads that go on with what others of them have begun, as those do that run goroutines.
+    pub(crate) take_turns: bool,
     wall: Nanos,
 }
 
@@ -46,7 +48,8 @@ impl Working {
         let threads: Vec<ThreadId> =
             (0..is.len()).filter(|&index| is[index]).map(|index| ThreadId::new(index as u32)).collect();
         let (at_once, thread_time) = places(process, timeline, &threads);
-        Self { threads, is, at_once, thread_time, cores, fewest_cores: cores, wall: timeline.wall() }
+        let (fewest_cores, take_turns, wall) = (cores, runs_goroutines(process), timeline.wall());
+        Self { threads, is, at_once, thread_time, cores, fewest_cores, take_turns, wall }
     }
 
     pub(crate) fn wall(&self) -> Nanos {
@@ -134,6 +137,16 @@ fn who_works(process: &Process, timeline: &Timeline, times: &[ThreadTimes]) -> V
         *main = true;
     }
     works
+}
+
+/// Functions at the outer ends of the stacks of Go's threads and goroutines, by the start of their name.
+const GO: &[&str] = &["runtime.goexit", "runtime.main", "runtime.mstart"];
+
+fn runs_goroutines(process: &Process) -> bool {
+    process.sites.iter().any(|site| {
+        let outermost = site.frames.last().and_then(|frame| frame.function.as_deref());
+        outermost.is_some_and(|name| GO.iter().any(|go| name.starts_with(go)))
+    })
 }
 
 /// The number of places, and their time together.

@@ -64,6 +64,21 @@ proptest! {
     }
 
     #[test]
+    fn sums_hold_for_any_part_of_any_program(
+        script in holdup_testkit::any_script(),
+        cut in (0..=1_000u64, 0..=1_000u64),
+        cores in 0..4u32,
+    ) {
+        let process = script.play();
+        let point = |share: u64| process.start + Nanos::new(process.wall().get() * share / 1_000);
+        let (from, to) = (point(cut.0.min(cut.1)), point(cut.0.max(cut.1)));
+        prop_assume!(from < to);
+        let diagnosis = diagnose(&run(process, cores).window(from, to), 0);
+        check(&diagnosis)?;
+        check_identity(&diagnosis, diagnosis.wall.get())?;
+    }
+
+    #[test]
     fn the_order_of_columns_changes_nothing(
         process in holdup_testkit::any_process(),
         turns in proptest::array::uniform4(0..24usize),

@@ -57,7 +57,12 @@ fn four_threads_that_meet_on_one_core() {
         );
         // Each works for a quarter of the time; nothing else is lost.
         assert_eq!(diagnosis.findings.len(), 1, "{:#?}", diagnosis.findings);
-        assert!(finding.cost >= ms(3000) && finding.cost <= ms(3000) + Nanos::new(8), "{slice} {:?} {}", diagnosis.cost_identity, finding.evidence[0]);
+        assert!(
+            finding.cost >= ms(3000) && finding.cost <= ms(3000) + Nanos::new(8),
+            "{slice} {:?} {}",
+            diagnosis.cost_identity,
+            finding.evidence[0]
+        );
         assert_eq!(diagnosis.cost_identity.useful, ms(1000));
         assert!((diagnosis.efficiency - 1.0).abs() < 1e-9, "the core is busy");
         for thread in &diagnosis.threads[1..] {
@@ -87,8 +92,7 @@ fn a_lock_whose_holder_has_no_core() {
             let at = |nanos| (span.begin + Nanos::new(nanos * MS)).min(span.end);
             let is_hold = span.end.since(span.begin) == Nanos::new(10 * MS);
             let (from, to) = if is_hold { (at(3), at(7)) } else { (span.end, span.end) };
-            let spans =
-                [OnCore { end: from, left: Left::Preempted, ..span }, OnCore { begin: to, ..span }];
+            let spans = [OnCore { end: from, left: Left::Preempted, ..span }, OnCore { begin: to, ..span }];
             spans.into_iter().filter(|span| span.begin < span.end)
         })
         .collect();
@@ -132,13 +136,20 @@ fn a_serial_phase_without_a_core_is_still_one() {
 fn a_thread_that_waits_for_a_core_is_able_to_run() {
     // While main works, the other has no core: main does not work alone.
     let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(100 * MS));
-    let threads = [process.add_thread("main", process.start, None), process.add_thread("x", process.start, None)];
+    let threads =
+        [process.add_thread("main", process.start, None), process.add_thread("x", process.start, None)];
     process.covered = vec![(process.start, process.end)];
     for (thread, begin, end) in [(threads[0], 0, 50), (threads[1], 50, 100)] {
         let (begin, end) = (Time::from_nanos(begin * MS), Time::from_nanos(end * MS));
         process.on_core.push(OnCore { thread, begin, end, core: 0, left: Left::Preempted });
         if begin > process.start {
-            process.on_core.push(OnCore { thread, begin: process.start, end: Time::from_nanos(1), core: 0, left: Left::Preempted });
+            process.on_core.push(OnCore {
+                thread,
+                begin: process.start,
+                end: Time::from_nanos(1),
+                core: 0,
+                left: Left::Preempted,
+            });
         }
     }
     let diagnosis = of(process, 1);

@@ -61,6 +61,9 @@ pub(crate) struct RunOptions {
     /// Which collectors to use: the library inside of the program (preload), the kernel's records, or both
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Collector::Preload, Collector::Kernel])]
     pub collectors: Vec<Collector>,
+    /// Record every context switch, even where that slows the program down (above 30,000 a second)
+    #[arg(long)]
+    pub every_switch: bool,
     /// Leave the program's arguments out of the recording
     #[arg(long)]
     pub no_arguments: bool,

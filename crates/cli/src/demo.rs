@@ -43,6 +43,7 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
         output: recording.clone(),
         all_holds: false,
         kernel: true,
+        every_switch: false,
         preload: true,
         arguments: true,
         window: Window::default(),

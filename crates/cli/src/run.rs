@@ -62,6 +62,7 @@ fn collect_options(options: &RunOptions, output: &Path) -> Options {
         output: output.to_owned(),
         all_holds: options.holds == Holds::All,
         kernel: options.collectors.contains(&Collector::Kernel),
+        every_switch: options.every_switch,
         preload: options.collectors.contains(&Collector::Preload),
         arguments: !options.no_arguments,
         window: Window {

@@ -98,7 +98,7 @@ fn recorded(stage: &Stage, row: &Expected, form: &Form) -> Value {
 /// What is found, less what other programs on the machine did: that is not the workload's.
 fn findings(json: &Value) -> Vec<&Value> {
     let all = json["findings"].as_array().expect("findings");
-    all.iter().filter(|finding| word(finding, "kind") != "delayed").collect()
+    all.iter().filter(|finding| !["delayed", "load"].contains(&word(finding, "kind"))).collect()
 }
 
 fn word<'a>(value: &'a Value, key: &str) -> &'a str {

@@ -8,6 +8,7 @@
 mod clock;
 mod events;
 mod isolation;
+mod load;
 mod memory;
 mod processors;
 
@@ -97,6 +98,8 @@ pub fn examine(machine: &Machine<'_>) -> Vec<Check> {
         Some(processors::allowed(&setting)),
         Some(processors::quota(&setting)),
         processors::throttling(&setting),
+        Some(load::at_the_moment(&setting)),
+        load::stolen(&setting),
         Some(processors::frequency(&setting)),
         Some(processors::shared_cores(&setting)),
         Some(processors::memory_nodes(&setting)),

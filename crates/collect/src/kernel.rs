@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 
 use holdup_kernel::{Kind, Linux, Pid, Refusal, Sampling, Wanted, Watch};
 
+use crate::record::Options;
 use watcher::Watcher;
 
 /// CPU time of a thread between two samples of it (ns), at least.
@@ -44,14 +45,16 @@ pub(crate) struct Kernel {
 
 impl Kernel {
     /// Begins to drain. With `running`, the process was running before, and begins to be recorded now.
-    pub(crate) fn start(watch: Watch, running: Option<Pid>, arguments: bool) -> Kernel {
+    pub(crate) fn start(watch: Watch, running: Option<Pid>, options: &Options) -> Kernel {
         let missing = missing(&watch);
         let has_switches = !watch.refused().iter().any(|(kind, _)| *kind == Kind::Switches);
         let stop = Arc::new(AtomicBool::new(false));
         let (sender, words) = channel();
         let seen = Arc::clone(&stop);
+        let (arguments, every_switch) = (options.arguments, options.every_switch);
         let thread = std::thread::Builder::new().name("holdup kernel".into()).spawn(move || {
             let mut watcher = Watcher::new(watch, sender, has_switches, arguments);
+            watcher.never_backs_off = every_switch;
             if let Some(pid) = running {
                 watcher.begin_with(pid);
             }

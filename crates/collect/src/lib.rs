@@ -12,6 +12,7 @@ mod drain;
 mod environment;
 mod error;
 mod files;
+mod image_names;
 mod kernel;
 mod launch;
 mod library;

@@ -4,10 +4,12 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use holdup_recording::facts::{ImageNames, NamedFrame, NamedStack, Names};
+use holdup_recording::facts::{NamedFrame, NamedStack, Names};
 use holdup_recording::format::FrameKind;
-use holdup_recording::{RawImage, RawProcess, Recording, Writer};
-use holdup_symbols::{Files, Frame, Mapping, Module, Options, StackCopy, Symbolizer, UnwindEnd};
+use holdup_recording::{RawProcess, Recording, Writer};
+use holdup_symbols::{Files, Frame, Module, Options, StackCopy, Symbolizer, UnwindEnd};
+
+use crate::image_names;
 
 /// What the file name of the injected library starts with: its own frames are nobody's business.
 const OWN_LIBRARY: &str = "libholdup";
@@ -32,34 +34,12 @@ pub fn name_all(recording: &mut Recording, file: Option<&Path>) {
         if image.executed.is_empty() || recording.image_names.contains_key(&image.number) {
             continue;
         }
-        let found = names_of_image(&image, files.clone());
+        let found = image_names::names(&image, files.clone());
         if let Some(writer) = &mut writer {
             let _ = writer.facts(FrameKind::ImageNames, 0, &found);
         }
         recording.image_names.insert(image.number, found);
     }
-}
-
-fn names_of_image(image: &RawImage, files: Files) -> ImageNames {
-    let process = PathBuf::from(format!("/proc/{}", image.pid));
-    let process = Some(process).filter(|process| process.exists());
-    let mut symbolizer = Symbolizer::live(process, Options::default(), files);
-    for mapping in &image.mappings {
-        symbolizer.add(&Mapping {
-            path: PathBuf::from(OsStr::from_bytes(&mapping.path)),
-            start: mapping.start,
-            end: mapping.end,
-            offset: mapping.offset,
-            build_id: None,
-        });
-    }
-    let mut named_at = |address: u64, is_return_address: bool| {
-        symbolizer.frames(address, is_return_address).into_iter().map(named).collect::<Vec<_>>()
-    };
-    let executed = image.executed.iter().map(|&address| (address, named_at(address, false))).collect();
-    let callers = image.callers.iter().map(|&address| (address, named_at(address, true))).collect();
-    let warnings = missing_names(&symbolizer);
-    ImageNames { image: image.number, executed, callers, waiting_loops: Vec::new(), warnings }
 }
 
 fn names(process: &RawProcess, files: Files) -> Names {
@@ -103,7 +83,7 @@ fn names(process: &RawProcess, files: Files) -> Names {
 }
 
 /// Which modules' names are missed: the program's, not those of the C library.
-fn missing_names(symbolizer: &Symbolizer) -> Vec<String> {
+pub(crate) fn missing_names(symbolizer: &Symbolizer) -> Vec<String> {
     let of_program = |path: &Path| {
         let module = path.file_name().map(|name| name.to_string_lossy().into_owned());
         holdup_model::Frame { module, ..Default::default() }.is_program()
@@ -112,7 +92,7 @@ fn missing_names(symbolizer: &Symbolizer) -> Vec<String> {
     missing.map(|missing| missing.hint).collect()
 }
 
-fn named(frame: Frame) -> NamedFrame {
+pub(crate) fn named(frame: Frame) -> NamedFrame {
     NamedFrame {
         function: frame.function,
         file: frame.file,

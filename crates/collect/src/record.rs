@@ -39,6 +39,8 @@ pub struct Options {
     pub all_holds: bool,
     /// Ask the kernel too: context switches, samples.
     pub kernel: bool,
+    /// Record every context switch, however many there are, instead of polling CPU times where they are many.
+    pub every_switch: bool,
     /// Enter the program with the library, where that is possible.
     pub preload: bool,
     /// Store the program's arguments.
@@ -134,7 +136,7 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
     let (child, watched) = start_watched(&target.path, command, injection.as_ref(), user, options)?;
     let mut missing = Vec::new();
     match watched {
-        Some(Ok(watch)) => recorder.kernel = Some(Kernel::start(watch, None, options.arguments)),
+        Some(Ok(watch)) => recorder.kernel = Some(Kernel::start(watch, None, options)),
         Some(Err(why)) => missing.push(why),
         None => {}
     }

@@ -52,7 +52,9 @@ impl Timeline {
             .map(|(thread, pieces)| {
                 let start = thread.start.clamp(process.start, process.end);
                 let end = thread.end.unwrap_or(process.end).clamp(start, process.end);
-                row(start, end, pieces, thread.cpu)
+                // CPU times count from the thread's start.
+                let cpu = (thread.start >= process.start).then_some(Nanos::ZERO);
+                row(start, end, pieces, cpu, thread.cpu)
             })
             .collect();
         on_core::refine(process, &mut threads);
@@ -68,6 +70,7 @@ impl Timeline {
                 });
             }
         }
+        edges.retain(|edge| edge.to_time >= process.start && edge.from_time <= process.end);
         edges.sort_by_key(|edge| (edge.to_time, edge.to, edge.from_time, edge.from, edge.kind, edge.object));
         Timeline { start: process.start, end: process.end, threads, edges }
     }
@@ -154,7 +157,13 @@ fn pieces_of_spins(process: &Process, pieces: &mut [Vec<Piece>]) {
     }
 }
 
-fn row(start: Time, end: Time, mut pieces: Vec<Piece>, total_cpu: Option<Nanos>) -> Row {
+fn row(
+    start: Time,
+    end: Time,
+    mut pieces: Vec<Piece>,
+    cpu_at_start: Option<Nanos>,
+    total_cpu: Option<Nanos>,
+) -> Row {
     // By all that a piece is, so that the order of the columns does not matter where spans overlap.
     pieces.sort_by_key(|piece| {
         let Piece { start, end, state, object, site, by, cpu_start, cpu_end } = *piece;
@@ -163,7 +172,7 @@ fn row(start: Time, end: Time, mut pieces: Vec<Piece>, total_cpu: Option<Nanos>)
     let mut segments = Vec::with_capacity(pieces.len() * 2 + 1);
     let mut at = start;
     // CPU time at `at`, where it is known.
-    let mut cpu_at = Some(Nanos::ZERO);
+    let mut cpu_at = cpu_at_start;
     for piece in pieces {
         let from = piece.start.clamp(at, end);
         let to = piece.end.clamp(from, end);

@@ -32,6 +32,7 @@ mod stack;
 mod time;
 mod timeline;
 mod wakes;
+mod window;
 
 pub use environment::{
     CoreKind, CpuSet, Environment, FrequencyRange, Load, MemoryNode, Pin, Placement, Quota, Swapped, Throttling,

@@ -7,21 +7,38 @@
 //! | spinning by the program's own marks | spinning | descheduled | spinning |
 //! | anything else | as it was | as it was | as it was |
 //!
+//! While context switches are not recorded, CPU times that were read before and after tell of threads that were on a core
+//! all the time, or none of it; for others it is not known when they were. Where the preload saw the thread too, its word
+//! stands then.
+//!
 //! Then samples of running threads that were in a waiting loop or a spinning routine turn the CPU time that they
 //! stand for from active to spinning.
 
-use crate::{Doing, Left, Nanos, OnCore, Process, RoutineKind, Row, Sample, Segment, SiteId, State, Time};
+use crate::{
+    CpuReading, Doing, Left, Nanos, OnCore, Process, RoutineKind, Row, Sample, Segment, SiteId, State, Time,
+};
 
 /// Refines the rows of all threads where there are records.
 pub(crate) fn refine(process: &Process, rows: &mut [Row]) {
-    if !process.covered.is_empty() {
+    let alone = process.seen_by.kernel && !process.seen_by.preload;
+    if alone || !process.covered.is_empty() {
         let mut spans: Vec<Vec<OnCore>> = rows.iter().map(|_| Vec::new()).collect();
         for span in &process.on_core {
             spans[span.thread.index()].push(*span);
         }
-        for (row, spans) in rows.iter_mut().zip(&mut spans) {
+        let mut readings: Vec<Vec<CpuReading>> = rows.iter().map(|_| Vec::new()).collect();
+        for reading in process.readings.iter().filter(|_| alone) {
+            readings[reading.thread.index()].push(*reading);
+        }
+        for ((row, spans), readings) in rows.iter_mut().zip(&mut spans).zip(&mut readings) {
             spans.sort_unstable();
-            row.segments = laid_over(row, spans, &process.covered);
+            readings.sort_unstable_by_key(|reading| (reading.time, reading.cpu, reading.delay));
+            let mut changes = changes(row, spans, &process.covered);
+            if alone {
+                changes.extend(read(readings, &process.covered));
+                changes.sort_by_key(|change| change.0);
+            }
+            row.segments = laid_over(row, &changes, if alone { State::NotRecorded } else { State::Active });
         }
     }
     let mut spins: Vec<Vec<Sample>> = rows.iter().map(|_| Vec::new()).collect();
@@ -54,6 +71,14 @@ enum Kernel {
     Off,
 }
 
+fn without_core(left: Left) -> Kernel {
+    match left {
+        Left::Preempted => Kernel::Preempted,
+        Left::Blocked => Kernel::Off,
+        Left::Unknown => Kernel::Unknown,
+    }
+}
+
 /// The moments at which the kernel's view of a thread changes, in order of time.
 fn changes(row: &Row, spans: &[OnCore], covered: &[(Time, Time)]) -> Vec<(Time, Kernel)> {
     let mut changes = Vec::with_capacity(spans.len() * 2 + covered.len() * 2);
@@ -67,6 +92,11 @@ fn changes(row: &Row, spans: &[OnCore], covered: &[(Time, Time)]) -> Vec<(Time, 
             continue;
         }
         let mut state = if is_new { Kernel::Preempted } else { Kernel::Off };
+        while let Some(span) = next.next_if(|span| span.end <= from) {
+            if span.end == from {
+                state = without_core(span.left);
+            }
+        }
         changes.push((from, state));
         while let Some(span) = next.next_if(|span| span.begin < until) {
             let (begin, end) = (span.begin.max(from), span.end.min(until));
@@ -74,11 +104,7 @@ fn changes(row: &Row, spans: &[OnCore], covered: &[(Time, Time)]) -> Vec<(Time, 
                 continue;
             }
             changes.push((begin, Kernel::On));
-            state = match span.left {
-                Left::Preempted => Kernel::Preempted,
-                Left::Blocked => Kernel::Off,
-                Left::Unknown => Kernel::Unknown,
-            };
+            state = without_core(span.left);
             changes.push((end, state));
         }
         changes.push((until, Kernel::Unknown));
@@ -86,8 +112,35 @@ fn changes(row: &Row, spans: &[OnCore], covered: &[(Time, Time)]) -> Vec<(Time, 
     changes
 }
 
-fn laid_over(row: &Row, spans: &[OnCore], covered: &[(Time, Time)]) -> Vec<Segment> {
-    let changes = changes(row, spans, covered);
+/// A thread was on a core all the time between two readings if it was for this share of it.
+const ALL: f64 = 0.95;
+/// It was not at all if it was for less than this share, and waited for one as little.
+const NONE: f64 = 0.02;
+
+/// What readings tell of the times that are not covered.
+fn read(readings: &[CpuReading], covered: &[(Time, Time)]) -> Vec<(Time, Kernel)> {
+    let mut changes = Vec::new();
+    for (first, last) in readings.iter().zip(readings.iter().skip(1)) {
+        let is_covered = covered.iter().any(|&(from, until)| from < last.time && first.time < until);
+        let whole = last.time.since(first.time);
+        if is_covered || whole == Nanos::ZERO {
+            continue;
+        }
+        let cpu = last.cpu.saturating_sub(first.cpu).share_of(whole);
+        let delay = last.delay.saturating_sub(first.delay).share_of(whole);
+        let state = match () {
+            () if cpu >= ALL => Kernel::On,
+            () if cpu < NONE && delay < NONE => Kernel::Off,
+            () => continue,
+        };
+        changes.push((first.time, state));
+        changes.push((last.time, Kernel::Unknown));
+    }
+    changes
+}
+
+/// A row with the kernel's view laid over it; `unknown` is the state of active threads where that has a gap.
+fn laid_over(row: &Row, changes: &[(Time, Kernel)], unknown: State) -> Vec<Segment> {
     let mut result = Rows::with_capacity(row.segments.len() + changes.len());
     let mut next = 0;
     let mut kernel = Kernel::Unknown;
@@ -100,20 +153,23 @@ fn laid_over(row: &Row, spans: &[OnCore], covered: &[(Time, Time)]) -> Vec<Segme
                 next += 1;
             }
             let until = changes.get(next).map_or(segment.end, |change| change.0.min(segment.end));
-            result.push(piece(segment, at, until, kernel));
+            result.push(piece(segment, at, until, kernel, unknown));
             at = until;
         }
     }
     result.0
 }
 
-fn piece(segment: &Segment, start: Time, end: Time, kernel: Kernel) -> Segment {
+fn piece(segment: &Segment, start: Time, end: Time, kernel: Kernel, unknown: State) -> Segment {
     let length = end.since(start);
     let whole = start == segment.start && end == segment.end;
     let same = Segment { start, end, cpu: segment.cpu.filter(|_| whole), ..segment.clone() };
     let without_object = |state, cpu| Segment { state, object: None, by: None, cpu, ..same.clone() };
     match (segment.state, kernel) {
         (State::Active | State::Waking, Kernel::On) => without_object(State::Active, Some(length)),
+        (State::Active, Kernel::Unknown) if unknown != State::Active => {
+            Segment { site: None, ..without_object(unknown, None) }
+        }
         (State::Active, Kernel::Preempted) => without_object(State::Descheduled, Some(Nanos::ZERO)),
         (State::Active, Kernel::Off) => {
             Segment { site: None, ..without_object(State::Blocked, Some(Nanos::ZERO)) }
@@ -218,7 +274,9 @@ fn share(cpu: Nanos, part: Nanos, whole: Nanos) -> Nanos {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Doing, Left, Nanos, OnCore, Process, Sample, Site, State, ThreadId, Time, Timeline};
+    use crate::{
+        CpuReading, Doing, Left, Nanos, OnCore, Process, Sample, Site, State, ThreadId, Time, Timeline,
+    };
 
     fn at(nanos: u64) -> Time {
         Time::from_nanos(nanos)
@@ -275,6 +333,31 @@ mod tests {
             (30, 60, State::Active),
             (60, 70, State::Blocked),
             (70, 100, State::Active),
+        ];
+        assert_eq!(states(&process), expected);
+    }
+
+    #[test]
+    fn readings_tell_what_is_sure_and_no_more() {
+        let mut process = process();
+        process.seen_by.kernel = true;
+        process.covered = vec![(at(0), at(20))];
+        process.on_core = vec![on_core(0, 20, Left::Unknown)];
+        let reading = |time, cpu, delay| CpuReading {
+            thread: ThreadId::new(0),
+            time: at(time),
+            cpu: Nanos::new(cpu),
+            delay: Nanos::new(delay),
+        };
+        process.readings =
+            vec![reading(30, 500, 0), reading(50, 520, 0), reading(70, 530, 5), reading(90, 530, 5)];
+        let expected = [
+            (0, 20, State::Active),
+            (20, 30, State::NotRecorded),
+            (30, 50, State::Active),
+            (50, 70, State::NotRecorded),
+            (70, 90, State::Blocked),
+            (90, 100, State::NotRecorded),
         ];
         assert_eq!(states(&process), expected);
     }

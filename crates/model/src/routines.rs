@@ -34,11 +34,30 @@ pub struct Routine {
     /// True where a thread has nothing to do, rather than waits for something that it needs: always for
     /// [`RoutineKind::Idle`], and for a runtime's search for work.
     pub seeks_work: bool,
-    inner: Vec<&'static str>,
-    within: Vec<&'static str>,
+    inner: Vec<Pattern>,
+    within: Vec<Pattern>,
+}
+
+impl Routine {
+    /// The lock of a runtime whose global object has this name.
+    pub fn of_object(name: &str) -> Option<&'static Routine> {
+        let is_named =
+            |pattern: &Pattern| matches!(pattern, Pattern::Object(object) if matches(object, name));
+        ROUTINES.iter().find(|routine| routine.inner.iter().any(is_named))
+    }
 }
 
 static ROUTINES: LazyLock<Vec<Routine>> = LazyLock::new(|| TABLE.lines().filter_map(routine).collect());
+
+/// What runs the program's work.
+static WORK: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
+    let rows = TABLE.lines().filter_map(|line| line.strip_prefix("work\t")?.split('\t').next());
+    rows.flat_map(patterns).collect()
+});
+
+fn patterns(list: &'static str) -> impl Iterator<Item = Pattern> {
+    list.split(',').filter(|pattern| *pattern != "-").map(Pattern::of)
+}
 
 fn routine(line: &'static str) -> Option<Routine> {
     let line = (!line.starts_with('#')).then_some(line)?;
@@ -50,8 +69,7 @@ fn routine(line: &'static str) -> Option<Routine> {
         "lock" => (RoutineKind::Lock, false),
         _ => return None,
     };
-    let mut patterns = || Some(fields.next()?.split(',').filter(|pattern| *pattern != "-").collect());
-    let (inner, within) = (patterns()?, patterns()?);
+    let (inner, within) = (patterns(fields.next()?).collect(), patterns(fields.next()?).collect());
     let (name, hint) = (fields.next()?, fields.next()?);
     Some(Routine { kind, name, hint: (hint != "-").then_some(hint), seeks_work, inner, within })
 }
@@ -59,11 +77,29 @@ fn routine(line: &'static str) -> Option<Routine> {
 impl Site {
     /// The waiting routine that a thread with this stack is in, of the kinds that `wanted` accepts.
     pub fn routine(&self, wanted: impl Fn(RoutineKind) -> bool) -> Option<&'static Routine> {
+        let own = self.frames.iter().position(|frame| frame.is_program() || self.is_in(&WORK, frame));
         // With the first of the program's own: libraries that the table names count as such.
-        let own = self.frames.iter().position(Frame::is_program).map_or(self.frames.len(), |own| own + 1);
-        ROUTINES.iter().filter(|routine| wanted(routine.kind)).find(|routine| {
-            let mut inner = (0..own).filter(|&index| is_named(&routine.inner, &self.frames[index]));
-            if routine.within.is_empty() { inner.next().is_some() } else { inner.any(|at| self.is_within(routine, at)) }
+        let inner = self.frames.iter().take(own.map_or(self.frames.len(), |own| own + 1));
+        let is_inner = |routine: &Routine, index: usize, frame: &Frame| {
+            self.is_in(&routine.inner, frame) && (routine.within.is_empty() || self.is_within(routine, index))
+        };
+        ROUTINES
+            .iter()
+            .filter(|routine| wanted(routine.kind))
+            .find(|routine| inner.clone().enumerate().any(|(index, frame)| is_inner(routine, index, frame)))
+    }
+
+    fn is_in(&self, patterns: &[Pattern], frame: &Frame) -> bool {
+        patterns.iter().any(|pattern| match *pattern {
+            Pattern::Function(name) => frame.function.as_deref().is_some_and(|own| matches(name, own)),
+            Pattern::Module(name) => is_of(name, frame),
+            Pattern::Unnamed(name) => {
+                let innermost = || self.frames.iter().find(|other| is_of(name, other));
+                frame.function.is_none()
+                    && is_of(name, frame)
+                    && innermost().is_some_and(|innermost| std::ptr::eq(innermost, frame))
+            }
+            Pattern::Object(_) => false,
         })
     }
 
@@ -72,7 +108,7 @@ impl Site {
     /// taken for theirs.
     fn is_within(&self, routine: &Routine, inner: usize) -> bool {
         let near = self.frames.iter().enumerate().skip(inner).take(FARTHEST + 1);
-        let mut outer = near.filter(|(_, frame)| is_named(&routine.within, frame));
+        let mut outer = near.filter(|(_, frame)| self.is_in(&routine.within, frame));
         outer.any(|(outer, frame)| {
             let between = self.frames.get(inner + 1..outer).unwrap_or_default();
             between.iter().all(|other| !other.is_program() || other.module == frame.module)
@@ -80,61 +116,260 @@ impl Site {
     }
 }
 
-fn is_named(patterns: &[&str], frame: &Frame) -> bool {
-    let name = frame.function.as_deref();
-    name.is_some_and(|name| patterns.iter().any(|pattern| matches(pattern, name)))
+fn is_of(module: &str, frame: &Frame) -> bool {
+    frame.module.as_deref().is_some_and(|own| matches(module, own))
 }
 
-/// Whole names; a star at an end stands for anything there.
-fn matches(pattern: &str, name: &str) -> bool {
-    // What the C library's debug information calls its own copies of functions that it exports.
-    let name = name.strip_prefix("__GI_").unwrap_or(name);
-    match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
-        (_, Some("")) => true,
-        (Some(_), Some(_)) => name.contains(pattern.trim_matches('*')),
-        (Some(end), None) => name.ends_with(end),
-        (None, Some(start)) => name.starts_with(start),
-        (None, None) => name == pattern,
+/// What a pattern of the table is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pattern {
+    /// A function's name.
+    Function(&'static str),
+    /// The module of a function.
+    Module(&'static str),
+    /// The module whose innermost function on the stack is this one, which has no name: stripped libraries.
+    Unnamed(&'static str),
+    /// The name of a global object.
+    Object(&'static str),
+}
+
+impl Pattern {
+    fn of(text: &'static str) -> Pattern {
+        if let Some(module) = text.strip_prefix("?@") {
+            Pattern::Unnamed(module)
+        } else if let Some(module) = text.strip_prefix('@') {
+            Pattern::Module(module)
+        } else if let Some(name) = text.strip_prefix('&') {
+            Pattern::Object(name)
+        } else {
+            Pattern::Function(text)
+        }
     }
+}
+
+/// Whole names; a star stands for anything.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut left) = name.strip_prefix(start) else { return false };
+    let mut parts = rest.split('*').peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return left.ends_with(part);
+        }
+        let Some(at) = left.find(part) else { return false };
+        left = &left[at + part.len()..];
+    }
+    true
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn site(frames: &[(&str, &str)]) -> Site {
-        let frame = |(function, module): &(&str, &str)| Frame {
-            function: Some((*function).to_owned()),
-            module: Some((*module).to_owned()),
-            ..Frame::default()
+    /// A stack from `function@module` or `@module`, innermost first.
+    fn site(frames: &[&str]) -> Site {
+        let frame = |frame: &&str| {
+            let (function, module) = frame.rsplit_once('@').expect("function@module");
+            Frame {
+                function: (!function.is_empty()).then(|| function.to_owned()),
+                module: Some(module.to_owned()),
+                ..Frame::default()
+            }
         };
         Site { frames: frames.iter().map(frame).collect(), ..Site::default() }
     }
 
+    fn lock(frames: &[&str]) -> Option<&'static str> {
+        site(frames).routine(|kind| kind == RoutineKind::Lock).map(|routine| routine.name)
+    }
+
+    fn spin(frames: &[&str]) -> Option<&'static str> {
+        site(frames).routine(|kind| kind == RoutineKind::Spin).map(|routine| routine.name)
+    }
+
+    fn idle(frames: &[&str]) -> Option<&'static str> {
+        site(frames).routine(|kind| kind == RoutineKind::Idle).map(|routine| routine.name)
+    }
+
+    const ARENA: Option<&str> = Some("glibc's malloc arena lock");
+    const STDIO: Option<&str> = Some("the lock of a stdio stream (FILE)");
+    const LOADER: Option<&str> = Some("the dynamic loader's lock");
+    const SPACE: Option<&str> = Some("the address space's lock (mmap, munmap, page faults)");
+    const GIL: Option<&str> = Some("Python's global interpreter lock (GIL)");
+
     #[test]
     fn every_row_of_the_table_is_understood() {
-        let rows = TABLE.lines().filter(|line| !line.starts_with('#')).count();
-        assert_eq!(ROUTINES.len(), rows);
-        assert!(ROUTINES.iter().all(|routine| !routine.inner.is_empty() && !routine.name.is_empty()));
+        let rows: Vec<&str> = TABLE.lines().filter(|line| !line.starts_with('#')).collect();
+        assert!(rows.iter().all(|row| row.split('\t').count() == 5));
+        let work = rows.iter().filter(|row| row.starts_with("work\t")).count();
+        assert_eq!(ROUTINES.len(), rows.len() - work);
+        assert!(ROUTINES.iter().all(|routine| !routine.inner.is_empty() && routine.name.len() > 3));
+        assert!(WORK.len() > 3);
+        let is_plain = |pattern: &Pattern| !matches!(pattern, Pattern::Function("*"));
+        assert!(ROUTINES.iter().flat_map(|routine| &routine.inner).all(is_plain));
     }
 
     #[test]
-    fn a_lock_inside_of_malloc_is_known_by_who_called_it() {
-        let inner = ("__lll_lock_wait_private", "libc.so.6");
-        let any = |_| true;
-        let malloc = site(&[inner, ("malloc", "libc.so.6"), ("fill", "app")]);
-        assert_eq!(malloc.routine(any).map(|routine| routine.name), Some("glibc's malloc arena lock"));
-        let stdio = site(&[inner, ("putc", "libc.so.6"), ("log_line", "app")]);
-        assert_eq!(stdio.routine(any).map(|routine| routine.kind), Some(RoutineKind::Lock));
-        assert_eq!(site(&[inner, ("main", "app")]).routine(any), None);
+    fn stars_stand_for_anything() {
+        for (pattern, name, is) in [
+            ("malloc", "malloc", true),
+            ("malloc", "malloc_trim", false),
+            ("_dl_*", "_dl_open", true),
+            ("*kmp_flag_*", "void kmp_flag_64<false>::wait", true),
+            ("std::sys::*lock_contended*", "std::sys::sync::mutex::futex::Mutex::lock_contended", true),
+            ("std::sys::*lock_contended*", "std::sys::sync::mutex::futex::Mutex::lock", false),
+            ("a*a", "a", false),
+            ("*end", "the end", true),
+            ("*end", "the end of it", false),
+        ] {
+            assert_eq!(matches(pattern, name), is, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn the_c_library_s_locks_are_known_by_who_called_them() {
+        let inner = "__lll_lock_wait_private@libc.so.6";
+        assert_eq!(lock(&[inner, "malloc@libc.so.6", "fill@app"]), ARENA);
+        assert_eq!(lock(&[inner, "_int_free@libc.so.6", "free@libc.so.6", "fill@app"]), ARENA);
+        assert_eq!(lock(&[inner, "malloc@libc.so.6", "operator new(unsigned long)@libstdc++.so.6"]), ARENA);
+        assert_eq!(lock(&[inner, "putc@libc.so.6", "log_line@app"]), STDIO);
+        assert_eq!(lock(&["@libc.so.6", "fwrite@libc.so.6", "log_line@app"]), STDIO);
+        assert_eq!(
+            lock(&[inner, "__random@libc.so.6", "rand@libc.so.6", "draw@app"]),
+            Some("the lock of rand() and random()")
+        );
+        assert_eq!(lock(&[inner, "main@app"]), None);
+        // Waiting for the disk under the stream's lock is waiting for the disk.
+        assert_eq!(
+            lock(&["write@libc.so.6", "@libc.so.6", "@libc.so.6", "fflush@libc.so.6", "main@app"]),
+            None
+        );
+        assert_eq!(lock(&["munmap@libc.so.6", "free@libc.so.6", "drop_buffer@app"]), SPACE);
+        assert_eq!(
+            lock(&["__GI___lll_lock_wait@app", "_int_malloc@app", "malloc@app", "fill@app"]),
+            ARENA,
+            "static"
+        );
+    }
+
+    #[test]
+    fn the_loader_s_lock_is_not_that_of_what_it_calls() {
+        let mutex = "pthread_mutex_lock@libc.so.6";
+        assert_eq!(lock(&["@libc.so.6", mutex, "dl_iterate_phdr@libc.so.6", "trace@app"]), LOADER);
+        assert_eq!(lock(&[mutex, "_dl_open@ld-linux-x86-64.so.2", "dlopen@libc.so.6", "load@app"]), LOADER);
+        let constructor =
+            [mutex, "set_up@libplugin.so", "call_init@ld-linux-x86-64.so.2", "_dl_init@ld-linux-x86-64.so.2"];
+        assert_eq!(lock(&constructor), None);
+    }
+
+    #[test]
+    fn python_s_lock_is_known_with_names_and_without() {
+        assert_eq!(lock(&["PyCOND_TIMEDWAIT@libpython3.11.so", "take_gil@libpython3.11.so"]), GIL);
+        let wait = "pthread_cond_timedwait@libc.so.6";
+        let stripped =
+            [wait, "@python3.11", "_PyEval_EvalFrameDefault@python3.11", "_PyFunction_Vectorcall@python3.11"];
+        assert_eq!(lock(&stripped), GIL);
+        let extension =
+            [wait, "wait_for_block@libopenblas.so", "call@numpy.so", "_PyEval_EvalFrameDefault@python3.11"];
+        assert_eq!(lock(&extension), None, "a library that an interpreter calls waits for itself");
+        let locks =
+            ["PyThread_acquire_lock_timed@python3.11", "@python3.11", "_PyEval_EvalFrameDefault@python3.11"];
+        assert_eq!(lock(&locks), None, "threading.Lock is the program's");
+        assert_eq!(Routine::of_object("_PyRuntime+0x188").map(|routine| routine.name), GIL);
+        assert_eq!(Routine::of_object("_PyRuntime.ceval.gil.cond").map(|routine| routine.name), GIL);
+        assert_eq!(Routine::of_object("queue_lock"), None);
     }
 
     #[test]
     fn work_that_a_pool_runs_is_not_its_waiting() {
-        let any = |_| true;
-        let wait = ("rayon_core::registry::WorkerThread::wait_until_cold", "app");
-        assert_eq!(site(&[wait]).routine(any).map(|routine| routine.kind), Some(RoutineKind::Spin));
-        let job = site(&[("crunch", "app"), ("rayon_core::job::execute", "app"), wait]);
-        assert_eq!(job.routine(any), None);
+        let wait = "rayon_core::registry::WorkerThread::wait_until_cold@app";
+        let search = Some("rayon's search for work");
+        assert_eq!(spin(&[wait, "rayon_core::registry::main_loop@app"]), search);
+        assert_eq!(spin(&["crossbeam_deque::deque::Stealer<T>::steal@app", wait]), search);
+        assert_eq!(spin(&["crunch@app", "rayon_core::job::execute@app", wait]), None);
+        // The closure is compiled into rayon's own function.
+        let job = "<rayon_core::job::StackJob<L,F,R> as rayon_core::job::Job>::execute@app";
+        assert_eq!(spin(&["rayon::iter::plumbing::bridge_producer_consumer::helper@app", job, wait]), None);
+        assert_eq!(spin(&[wait, "rayon_core::join::join_context::{{closure}}@app", job, wait]), search);
+        let seeks = |frames: &[&str]| site(frames).routine(|_| true).map(|routine| routine.seeks_work);
+        assert_eq!(seeks(&[wait]), Some(true));
+        assert_eq!(seeks(&["sched_yield@libc.so.6", "wait_turn@app"]), Some(false));
+    }
+
+    #[test]
+    fn openmp_runtimes_are_known_with_names_and_without() {
+        let gcc = Some("gcc's OpenMP runtime, waiting");
+        assert_eq!(spin(&["do_spin@libgomp.so.1", "gomp_team_barrier_wait_end@libgomp.so.1"]), gcc);
+        assert_eq!(spin(&["@libgomp.so.1", "GOMP_parallel@libgomp.so.1", "main@app"]), gcc);
+        assert_eq!(idle(&["@libgomp.so.1", "start_thread@libc.so.6"]), gcc);
+        assert_eq!(spin(&["crunch._omp_fn.0@app", "@libgomp.so.1", "start_thread@libc.so.6"]), None);
+        assert_eq!(
+            spin(&["do_wait@app", "crunch._omp_fn.0@app", "gomp_thread_start@libgomp.so.1"]),
+            None,
+            "the program's own"
+        );
+        assert_eq!(
+            spin(&["GOMP_loop_dynamic_next@libgomp.so.1", "crunch@app"]),
+            None,
+            "taking work is no waiting"
+        );
+        let critical = ["@libgomp.so.1", "GOMP_critical_start@libgomp.so.1", "add@app"];
+        assert_eq!(lock(&critical), Some("an OpenMP critical section or lock"));
+        assert_eq!(spin(&critical), Some("an OpenMP critical section or lock"));
+        let llvm = "bool __kmp_wait_template<kmp_flag_64<false, true>, true>(kmp_info*, kmp_flag_64*, void*)@libomp.so.5";
+        assert_eq!(spin(&[llvm, "__kmp_fork_barrier@libomp.so.5"]), Some("LLVM's OpenMP runtime, waiting"));
+    }
+
+    #[test]
+    fn other_runtimes_are_known() {
+        let go =
+            ["runtime.futex@app", "runtime.notesleep@app", "runtime.stopm@app", "runtime.findRunnable@app"];
+        assert_eq!(idle(&go), Some("Go's idle threads"));
+        assert_eq!(
+            spin(&["runtime.procyield@app", "runtime.lock2@app", "runtime.mallocgc@app"]),
+            Some("a lock of Go's runtime (heap, scheduler)")
+        );
+        let park = [
+            "parking_lot::condvar::Condvar::wait@app",
+            "tokio::runtime::scheduler::multi_thread::worker::Context::park_timeout@app",
+        ];
+        assert_eq!(idle(&park), Some("tokio's idle workers"));
+        let contended = "std::sys::sync::mutex::futex::Mutex::lock_contended@app";
+        assert_eq!(
+            lock(&[contended, "tokio::runtime::scheduler::inject::Inject<T>::push@app"]),
+            Some("a lock of tokio's own queues")
+        );
+        assert_eq!(
+            lock(&[contended, "std::io::stdio::_print@app", "report@app"]),
+            Some("the lock of standard output (print!, println!)")
+        );
+        assert_eq!(lock(&[contended, "insert@app"]), None, "the program's own lock");
+        assert_eq!(
+            lock(&[
+                "pthread_mutex_lock@libc.so.6",
+                "@libjemalloc.so.2",
+                "malloc@libjemalloc.so.2",
+                "fill@app"
+            ]),
+            Some("jemalloc's arena lock")
+        );
+        let central = [
+            "base::internal::SpinLockDelay(int volatile*, int, int)@libtcmalloc.so.4",
+            "SpinLock::SlowLock()@libtcmalloc.so.4",
+            "tcmalloc::CentralFreeList::RemoveRange(void**, void**, int)@libtcmalloc.so.4",
+        ];
+        assert_eq!(lock(&central), Some("tcmalloc's central lists' lock"));
+        assert_eq!(
+            lock(&["__cxa_guard_acquire@libstdc++.so.6", "table@app"]),
+            Some("the first use of a static variable (C++)")
+        );
+        assert_eq!(
+            lock(&["__lock@ld-musl-x86_64.so.1", "malloc@ld-musl-x86_64.so.1", "fill@app"]),
+            Some("musl's malloc lock")
+        );
+        assert_eq!(
+            spin(&["std::this_thread::yield()@app", "wait_turn@app"]),
+            Some("a loop around sched_yield")
+        );
     }
 }

@@ -122,16 +122,21 @@ fn locks(
     }
 }
 
+/// Sorts the waits at a barrier so that those of one round stand together; says how many these are, at least 1.
+pub(crate) fn sort_into_rounds(process: &Process, barrier: ObjectId, waits: &mut [usize]) -> usize {
+    waits.sort_by_key(|&index| {
+        let wait = &process.waits[index];
+        (wait.begin, wait.end, wait.thread)
+    });
+    process.object(barrier).parties.map_or(waits.len(), |parties| parties as usize).max(1)
+}
+
 /// All arrivals of one generation come before the first of the next, since a thread must leave before it can
 /// arrive again: so generations are runs of `parties` arrivals. Where arrivals were lost that gives a last
 /// arrival after some thread left; then the last arrival before that thread left is taken. Of two arrivals at
 /// the same time, the one that leaves first is of the earlier generation.
 fn barrier(process: &Process, object: ObjectId, mut waits: Vec<usize>, endings: &mut [Ending]) {
-    waits.sort_by_key(|&index| {
-        let wait = &process.waits[index];
-        (wait.begin, wait.end, wait.thread)
-    });
-    let parties = process.object(object).parties.map_or(waits.len(), |parties| parties.max(1) as usize);
+    let parties = sort_into_rounds(process, object, &mut waits);
     for generation in waits.chunks(parties) {
         let last = generation[generation.len() - 1];
         for &index in generation {

@@ -82,6 +82,14 @@ impl Merge<'_> {
     /// Adds to a process that the preload saw what the kernel saw of it.
     pub(crate) fn add(&self, process: &mut Process, image: usize) {
         let image = &self.kernel.images[image];
+        // What was before the execution of the program was holdup's.
+        let start = self.clock.at(image.start).min(process.end);
+        if start > process.start {
+            process.start = start;
+            for thread in &mut process.threads {
+                thread.start = thread.start.max(start);
+            }
+        }
         let mut threads: Vec<(usize, ThreadId)> = Vec::new();
         let mut taken = vec![false; process.threads.len()];
         for (index, seen) in image.threads.iter().enumerate() {

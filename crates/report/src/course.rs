@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use holdup_analysis::{Diagnosis, Phase};
-use holdup_model::{Nanos, Process};
+use holdup_model::{Nanos, Process, Time};
 
 use crate::lines::{Line, labelled};
 use crate::look::Ink;
@@ -22,34 +22,50 @@ const MOSTLY: f64 = 0.5;
 /// From this share on, it is all of it.
 const ALL: f64 = 0.9;
 
+/// Neighbouring phases of which the same is said.
+struct Stretch {
+    start: Time,
+    end: Time,
+    what: String,
+    /// Worker time in which none was active (ns).
+    lost: u64,
+}
+
 /// The phases and the worst second of a run that has more than one phase and is long enough to have such a second.
-/// Of many phases those in which most threads were not active for longest, in the order in which they came.
+/// Phases of which the same would be said are told as one. Of many, those in which most worker time was not active, in
+/// the order in which they came.
 pub(crate) fn lines(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
     let course = &diagnosis.over_time;
-    let Some(worst) = course.worst.as_ref().filter(|_| course.phases.len() > 1) else {
-        return Vec::new();
-    };
+    let Some(worst) = &course.worst else { return Vec::new() };
     let labels = names::threads(process, look);
-    let since = |phase: &Phase| phase.start.since(process.start);
-    let mut told: Vec<(usize, &Phase)> = course.phases.iter().enumerate().collect();
-    let lost = |phase: &Phase| {
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for phase in &course.phases {
         let idle = (f64::from(diagnosis.workers) - phase.parallelism).max(0.0);
-        (idle * phase.end.since(phase.start).get() as f64) as u64
-    };
-    told.sort_by_key(|(index, phase)| (Reverse(lost(phase)), *index));
+        let lost = (idle * phase.end.since(phase.start).get() as f64) as u64;
+        let what = what(phase, &labels);
+        match stretches.last_mut().filter(|last| last.what == what) {
+            Some(last) => (last.end, last.lost) = (phase.end, last.lost.saturating_add(lost)),
+            None => stretches.push(Stretch { start: phase.start, end: phase.end, what, lost }),
+        }
+    }
+    if stretches.len() < 2 {
+        return Vec::new();
+    }
+    let mut told: Vec<(usize, &Stretch)> = stretches.iter().enumerate().collect();
+    told.sort_by_key(|(index, stretch)| (Reverse(stretch.lost), *index));
     told.truncate(MOST);
     told.sort_by_key(|(index, _)| *index);
+    let from_start = |time: Time| moment(time.since(process.start), look);
     let mut pieces: Vec<String> = told
         .iter()
-        .map(|(_, phase)| {
-            let end = phase.end.since(process.start);
-            format!("{} to {}: {}", moment(since(phase), look), moment(end, look), what(phase, &labels))
+        .map(|(_, Stretch { start, end, what, .. })| {
+            format!("{} to {}: {what}", from_start(*start), from_start(*end))
         })
         .collect();
-    if let Some(more @ 1..) = course.phases.len().checked_sub(MOST) {
+    if let Some(more @ 1..) = stretches.len().checked_sub(MOST) {
         pieces.push(format!("and {}", counted(more as u64, "more phase", "more phases")));
     }
-    pieces.push(format!("worst second from {}: {}", moment(since(worst), look), what(worst, &labels)));
+    pieces.push(format!("worst second from {}: {}", from_start(worst.start), what(worst, &labels)));
     let pieces = pieces.iter().map(|text| Line::default().with(text, Ink::Text)).collect();
     labelled("over time", Ink::Faint, pieces, look)
 }

@@ -3,7 +3,7 @@
 use holdup_analysis::{Diagnosis, Finding, Gain};
 use holdup_model::Nanos;
 
-use crate::lines::{Line, broken_short, wrapped, wrapped_short};
+use crate::lines::{Line, broken_short, fits_short, wrapped, wrapped_short};
 use crate::look::Ink;
 use crate::numbers::{counted, figure, percent, time};
 use crate::{Look, escape};
@@ -11,11 +11,15 @@ use crate::{Look, escape};
 /// At most so many findings are told.
 const MOST: usize = 5;
 
+/// How far details are indented (columns).
+const INDENT: usize = 4;
+
 /// So many findings have their heading in any case where something else could take the room.
 const HEADED: usize = 3;
 
 /// The table, in at most `rows` lines where that can be done: the first finding is told in full in any case, the
-/// others with their evidence and hint, by their heading alone, or by their number, as there is room.
+/// others with their evidence or its first sentence and their hint, by their heading alone, or by their number, as
+/// there is room.
 pub(crate) fn table(diagnosis: &Diagnosis, rows: usize, look: Look) -> Vec<Line> {
     let columns = Columns::of(diagnosis, look);
     let mut lines = columns.titles();
@@ -25,7 +29,7 @@ pub(crate) fn table(diagnosis: &Diagnosis, rows: usize, look: Look) -> Vec<Line>
     for (index, finding) in diagnosis.findings.iter().take(MOST).enumerate() {
         let heading = columns.heading(index + 1, finding);
         if index == 0 {
-            let details = details(finding, look);
+            let details = details(finding, usize::MAX, look);
             left = left.saturating_sub(heading.len() + details.len());
             told.push((heading, details));
         } else if heading.len() <= left {
@@ -36,10 +40,11 @@ pub(crate) fn table(diagnosis: &Diagnosis, rows: usize, look: Look) -> Vec<Line>
         }
     }
     for (finding, (_, space)) in diagnosis.findings.iter().zip(&mut told).skip(1) {
-        let details = details(finding, look);
-        if details.len() > left {
+        let Some(details) =
+            [usize::MAX, 1].map(|most| details(finding, most, look)).into_iter().find(|d| d.len() <= left)
+        else {
             break;
-        }
+        };
         left -= details.len();
         *space = details;
     }
@@ -64,16 +69,24 @@ pub(crate) fn fewest_rows(diagnosis: &Diagnosis, look: Look) -> usize {
     let headings = diagnosis.findings.iter().take(HEADED).enumerate();
     let headings: usize = headings.map(|(index, finding)| columns.heading(index + 1, finding).len()).sum();
     let others = usize::from(diagnosis.findings.len() > HEADED);
-    columns.titles().len() + headings + details(first, look).len() + others
+    columns.titles().len() + headings + details(first, usize::MAX, look).len() + others
 }
 
-fn details(finding: &Finding, look: Look) -> Vec<Line> {
-    let facts: Vec<&str> = finding.evidence.iter().chain(&finding.notes).map(String::as_str).collect();
-    [facts.join(" "), finding.hint.clone()]
-        .iter()
-        .filter(|text| !text.is_empty())
-        .flat_map(|text| wrapped_short(&escape::sentence(text, look), 4, Ink::Text, look))
-        .collect()
+/// The sentences of the evidence and the notes, as many as fit in the lines that [`wrapped_short`] gives and at most
+/// `most`, then the hint. A first sentence that is too long is cut.
+fn details(finding: &Finding, most: usize, look: Look) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut told = String::new();
+    for fact in finding.evidence.iter().chain(&finding.notes).take(most) {
+        let longer = format!("{told} {}", escape::sentence(fact, look)).trim_start().to_owned();
+        if !told.is_empty() && !fits_short(&longer, INDENT, look) {
+            break;
+        }
+        lines = wrapped_short(&longer, INDENT, Ink::Text, look);
+        told = longer;
+    }
+    lines.extend(wrapped_short(&escape::sentence(&finding.hint, look), INDENT, Ink::Text, look));
+    lines
 }
 
 /// Where the columns of the table end.

@@ -1,7 +1,7 @@
-//! The lines to optimise: where critical time passes, which is not always where most of the time passes.
+//! The places to optimise: where critical time passes, which is not always where most of the time passes.
 
 use holdup_analysis::{Diagnosis, HotSpot, HotSpots};
-use holdup_model::Process;
+use holdup_model::{Frame, Process};
 use textwrap::core::display_width;
 
 use crate::lines::{Line, labelled, text_room};
@@ -9,7 +9,7 @@ use crate::look::Ink;
 use crate::numbers::{counted, percent};
 use crate::{Look, escape, names, shares};
 
-/// With fewer samples than this, no line is told. By the binomial distribution, the standard error of a share of a half
+/// With fewer samples than this, no place is told. By the binomial distribution, the standard error of a share of a half
 /// is 11 points with 20 samples.
 const FEWEST_SAMPLES: u64 = 20;
 
@@ -17,24 +17,46 @@ const FEWEST_SAMPLES: u64 = 20;
 /// 3 points with 256.
 const FEW_SAMPLES: u64 = 256;
 
-/// At most so many lines are told.
+/// At most so many places are told.
 const MOST: usize = 3;
 
-/// Below this share of the critical time a line is told only if it is the first.
+/// Below this share of the critical time a place is told only if it is the first.
 const SMALL: f64 = 0.05;
 
-/// Up to three lines of code by critical time, one below the other. Empty where there are too few samples.
+/// How wide the figures of the first place are where they say in full what they are shares of (columns).
+const FULL_FIGURES: usize = 52;
+
+/// From this share of a function's critical time on, one line stands for it.
+const ONE_LINE: f64 = 0.8;
+
+/// Below this share of a function's critical time a line is no part of its hot lines.
+const SMALL_LINE: f64 = 0.1;
+
+/// Up to three places by critical time, one below the other: a line of a function, or the range of its lines where none
+/// of them stands out, since the lines of one loop are one place to mend. Empty where there are too few samples.
 pub(crate) fn lines(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
     let Some(hot) = diagnosis.hot.as_ref().filter(|hot| hot.samples >= FEWEST_SAMPLES) else {
         return Vec::new();
     };
     let told: Vec<(String, String)> = hot
-        .lines
+        .functions
         .iter()
         .enumerate()
         .filter(|(rank, spot)| *rank == 0 || shares::of_critical(spot, hot) >= SMALL)
         .take(MOST)
-        .map(|(rank, spot)| (place(process, spot, look), figures(spot, hot, rank == 0)))
+        .map(|(rank, function)| {
+            let (spot, range) = standing_for(process, hot, function);
+            let mut place = names::place(process, spot.place, range, look);
+            if let Some(inside) = &spot.inside {
+                place.push_str(&format!(", inside {}", escape::name(inside, look)));
+            }
+            let words = match (rank, display_width(&place) + 2 + FULL_FIGURES <= text_room(look)) {
+                (0, true) => [" of critical time", " of active"],
+                (0, false) => [" critical", " active"],
+                _ => ["", ""],
+            };
+            (place, figures(spot, hot, words))
+        })
         .collect();
     let widest = told.iter().map(|(place, _)| display_width(place)).max().unwrap_or(0);
     let longest = told.iter().map(|(_, figures)| display_width(figures)).max().unwrap_or(0);
@@ -49,21 +71,42 @@ pub(crate) fn lines(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec
         .collect()
 }
 
-fn place(process: &Process, spot: &HotSpot, look: Look) -> String {
-    let mut place = names::place(process, spot.place, look);
-    if let Some(inside) = &spot.inside {
-        place.push_str(&format!(", inside {}", escape::name(inside, look)));
+/// What stands for a function: its line that has nearly all of it, else the function, with its first and its last hot
+/// line.
+fn standing_for<'a>(
+    process: &Process,
+    hot: &'a HotSpots,
+    function: &'a HotSpot,
+) -> (&'a HotSpot, Option<(u32, u32)>) {
+    let frame_of = |spot: &HotSpot| process.site(spot.place).place();
+    let Some(hottest) = frame_of(function).filter(|frame| frame.function.is_some()) else {
+        return (function, None);
+    };
+    let own =
+        || hot.lines.iter().filter(|line| frame_of(line).is_some_and(|frame| key(frame) == key(hottest)));
+    if let Some(line) = own().find(|line| line.critical >= ONE_LINE * function.critical) {
+        return (line, None);
     }
-    place
+    let numbers = || {
+        own()
+            .filter(|line| line.critical >= SMALL_LINE * function.critical)
+            .filter_map(|line| frame_of(line)?.line)
+    };
+    (function, numbers().min().zip(numbers().max()))
 }
 
-fn figures(spot: &HotSpot, hot: &HotSpots, in_full: bool) -> String {
+/// Lines with the same of these are of one function in one file: of one that is inlined, they need not be.
+fn key(frame: &Frame) -> (&Option<String>, &Option<String>, &Option<String>) {
+    (&frame.function, &frame.module, &frame.file)
+}
+
+/// The shares, `words` behind them.
+fn figures(spot: &HotSpot, hot: &HotSpots, [of_critical, of_active]: [&str; 2]) -> String {
     let critical = percent(shares::of_critical(spot, hot));
     let active = percent(spot.active.share_of(hot.active));
-    let of = |what| if in_full { what } else { "" };
     let samples = match spot.samples {
         FEW_SAMPLES.. => String::new(),
         few => format!(", {}", counted(few, "sample", "samples")),
     };
-    format!("{critical}{} ({active}{}{samples})", of(" of critical time"), of(" of active"))
+    format!("{critical}{of_critical} ({active}{of_active}{samples})")
 }

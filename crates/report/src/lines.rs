@@ -65,8 +65,19 @@ pub(crate) fn wrapped_short(text: &str, indent: usize, ink: Ink, look: Look) -> 
     inked(broken_short(text, room, look), indent, ink)
 }
 
+/// Whether [`wrapped_short`] leaves this text whole.
+pub(crate) fn fits_short(text: &str, indent: usize, look: Look) -> bool {
+    let room = look.columns() - indent;
+    broken(text, room).len() <= most_lines(room)
+}
+
 fn inked(lines: Vec<String>, indent: usize, ink: Ink) -> Vec<Line> {
     lines.iter().map(|line| Line::indented(indent).with(line, ink)).collect()
+}
+
+/// How many lines of `room` columns a text may take that is no longer than a person reads.
+fn most_lines(room: usize) -> usize {
+    (ENOUGH / room).max(3)
 }
 
 /// Text broken into pieces of at most `room` columns.
@@ -76,7 +87,7 @@ fn broken(text: &str, room: usize) -> Vec<String> {
 
 /// As [`broken`], cut as in [`wrapped_short`].
 pub(crate) fn broken_short(text: &str, room: usize, look: Look) -> Vec<String> {
-    let most = (ENOUGH / room).max(3);
+    let most = most_lines(room);
     let mut lines = broken(text, room);
     if lines.len() > most {
         lines.truncate(most);

@@ -38,11 +38,16 @@ pub(crate) fn threads(process: &Process, look: Look) -> Vec<String> {
         .collect()
 }
 
-/// A place with its source line: `cache_put (cache.c:212)`; with its module where the line is not known.
-pub(crate) fn place(process: &Process, site: SiteId, look: Look) -> String {
+/// A place with its source line, or with the `lines` from the first to the last instead: `cache_put (cache.c:212)`,
+/// `cache_put (cache.c:208-212)`; with its module where the line is not known.
+pub(crate) fn place(process: &Process, site: SiteId, lines: Option<(u32, u32)>, look: Look) -> String {
     let Some(frame) = process.site(site).place() else { return "an unknown place".to_owned() };
     let file = frame.file.as_deref().map(|file| file.rsplit('/').next().unwrap_or(file));
-    let within = match (file.map(|file| escape::name(file, look)), frame.line, frame.module.as_deref()) {
+    let line = match lines.filter(|(first, last)| first < last) {
+        Some((first, last)) => Some(format!("{first}-{last}")),
+        None => frame.line.map(|line| line.to_string()),
+    };
+    let within = match (file.map(|file| escape::name(file, look)), line, frame.module.as_deref()) {
         (Some(file), Some(line), _) => Some(format!("{file}:{line}")),
         (Some(file), None, _) => Some(file),
         (None, _, Some(module)) => Some(escape::name(module, look)),

@@ -12,7 +12,7 @@ use crate::{Look, escape, shares};
 /// shortly after its start.
 const COMPLETE: f64 = 0.995;
 
-/// At most so many notes have a line.
+/// At most so many notes are told.
 const MOST_NOTES: usize = 3;
 
 /// Limits and other load: what findings there are about them, notes, and how much of their time threads had a core.
@@ -25,12 +25,17 @@ pub(crate) fn environment(run: &Run, diagnosis: &Diagnosis, look: Look) -> Vec<L
         .map(|finding| format!("{} costs {}", finding.kind.word(), time(finding.cost, look)))
         .collect();
     let cores = shares::effective_cores(diagnosis);
-    if cores > 0 && diagnosis.workers > cores {
+    if pieces.is_empty() && cores > 0 && diagnosis.workers > cores {
         let cores = counted(u64::from(cores), "core", "cores");
         pieces.push(format!("{} threads at work on {cores}", grouped(u64::from(diagnosis.workers))));
     }
+    let (notes, more) = diagnosis.environment.split_at(diagnosis.environment.len().min(MOST_NOTES));
+    pieces.extend(notes.iter().map(|note| escape::sentence(&note.what, look)));
+    if !more.is_empty() {
+        pieces.push(format!("and {}: holdup report FILE --json", counted(more.len() as u64, "more", "more")));
+    }
     let was_looked_at = !run.environment.placements.is_empty();
-    if pieces.is_empty() && diagnosis.environment.is_empty() && was_looked_at {
+    if pieces.is_empty() && was_looked_at {
         pieces.push("nothing in the way".to_owned());
     }
     pieces.push(match shares::on_core(diagnosis) {
@@ -38,16 +43,7 @@ pub(crate) fn environment(run: &Run, diagnosis: &Diagnosis, look: Look) -> Vec<L
         None => "time without a core is not known".to_owned(),
     });
     let pieces = pieces.iter().map(|text| Line::default().with(text, Ink::Text)).collect();
-    let mut lines = labelled("environment", Ink::Faint, pieces, look);
-    let (told, more) = diagnosis.environment.split_at(diagnosis.environment.len().min(MOST_NOTES));
-    let mut notes: Vec<String> = told.iter().map(|note| escape::sentence(&note.what, look)).collect();
-    if !more.is_empty() {
-        notes.push(format!("and {}: holdup report FILE --json", counted(more.len() as u64, "more", "more")));
-    }
-    lines.extend(notes.iter().flat_map(|note| {
-        labelled("", Ink::Faint, vec![Line::default().with(note, Ink::Text)], look)
-    }));
-    lines
+    labelled("environment", Ink::Faint, pieces, look)
 }
 
 /// Whether a finding is about what other than the program's own doing took its cores.

@@ -3,6 +3,7 @@
 use gimli::UnwindContext;
 
 use crate::calls::{MAX_CALL_BYTES, direct_target, ends_in_call};
+use crate::go_table::GoFunction;
 use crate::modules::Modules;
 use crate::step::{Memory, Registers, StepError};
 use crate::unwind_tables::{Covered, UnwindTable};
@@ -53,10 +54,16 @@ pub(crate) enum Stop {
 
 /// The call frame information for an address.
 pub(crate) struct Found<'a> {
-    table: &'a UnwindTable,
+    source: Source<'a>,
     pub(crate) covered: Covered,
     /// The address as the module's file states it.
     stated: u64,
+}
+
+/// Where it comes from.
+enum Source<'a> {
+    Dwarf(&'a UnwindTable),
+    Go(GoFunction<'a>),
 }
 
 impl Found<'_> {
@@ -90,11 +97,16 @@ impl Climber {
         registers: &Registers,
         memory: &Memory<'_>,
     ) -> Result<Caller, Stop> {
+        if goes_on_elsewhere(modules, executed) {
+            return Err(Stop::Root);
+        }
         let found = find(modules, executed);
         let caller = match &found {
-            Some(found) => {
-                let (covered, stated) = (found.covered, found.stated);
-                found.table.caller(covered, stated, registers, memory, &mut self.context)
+            Some(Found { source: Source::Dwarf(table), covered, stated }) => {
+                table.caller(*covered, *stated, registers, memory, &mut self.context)
+            }
+            Some(Found { source: Source::Go(function), stated, .. }) => {
+                go_step(function, *stated, registers, memory).map(Some)
             }
             None => frame_pointer_step(registers, memory).map(Some),
         };
@@ -116,15 +128,29 @@ pub(crate) fn find(modules: &Modules, address: u64) -> Option<Found<'_>> {
     let loaded = modules.at(address)?;
     let file = loaded.file.as_ref()?;
     let stated = loaded.module.stated(address);
-    let found = |table: &'_ UnwindTable| Some((table.at(stated)?, stated));
+    let dwarf = |table: &'_ UnwindTable| Some((table.at(stated)?, stated));
     if let Some(table) = file.eh_frame()
-        && let Some((covered, stated)) = found(table)
+        && let Some((covered, stated)) = dwarf(table)
     {
-        return Some(Found { table, covered, stated });
+        return Some(Found { source: Source::Dwarf(table), covered, stated });
     }
-    let table = file.debug_frame(modules.options())?;
-    let (covered, stated) = found(table)?;
-    Some(Found { table, covered, stated })
+    if let Some(table) = file.debug_frame(modules.options())
+        && let Some((covered, stated)) = dwarf(table)
+    {
+        return Some(Found { source: Source::Dwarf(table), covered, stated });
+    }
+    let function = file.go_table()?.at(stated)?;
+    let covered = Covered::of(function.range.clone());
+    Some(Found { source: Source::Go(function), covered, stated })
+}
+
+/// Whether this is a Go function above which the stack ends, or is another one.
+fn goes_on_elsewhere(modules: &Modules, executed: u64) -> bool {
+    let function = || {
+        let loaded = modules.at(executed)?;
+        loaded.file.as_ref()?.go_table()?.at(loaded.module.stated(executed))
+    };
+    function().is_some_and(|function| function.is_outermost())
 }
 
 /// Where the call before this return address leads, if it is a direct one.
@@ -158,6 +184,20 @@ fn origin(modules: &Modules, address: u64, from_signal: bool) -> Origin {
         Some(found) if is_second && found.covered.start + 1 == stated => Origin::Entry,
         _ => Origin::None,
     }
+}
+
+/// The caller of a Go function: the return address stands above its frame, and below that the caller's frame pointer.
+fn go_step(
+    function: &GoFunction<'_>,
+    stated: u64,
+    registers: &Registers,
+    memory: &Memory<'_>,
+) -> Result<Registers, StepError> {
+    let (size, sp) = function.frame_size(stated).zip(registers.sp()).ok_or(StepError::NoInformation)?;
+    let place = sp.checked_add(size).ok_or(StepError::NoInformation)?;
+    let above = place.checked_add(8).ok_or(StepError::NoInformation)?;
+    let base = if size == 0 { registers.bp() } else { memory.word(place.wrapping_sub(8)).ok() };
+    Ok(Registers::new(memory.word(place)?, above, base))
 }
 
 /// The caller by way of the frame pointer: `[rbp]` is the caller's, `[rbp + 8]` the return address.

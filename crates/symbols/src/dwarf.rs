@@ -28,6 +28,7 @@ pub(crate) struct DebugInfo {
 }
 
 /// One function at an address, as DWARF tells it.
+#[derive(Default)]
 pub(crate) struct Place {
     pub(crate) function: Option<String>,
     /// Whether the function's name is the linker's, and so tells class and namespace.

@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use crate::bytes::Bytes;
 use crate::elf::Elf;
+use crate::go_table::GoTable;
 use crate::image::Image;
 use crate::search::Options;
 use crate::unwind_tables::UnwindTable;
@@ -38,6 +39,7 @@ pub(crate) struct OpenFile {
     image: OnceCell<RefCell<Image>>,
     eh_frame: OnceCell<Option<UnwindTable>>,
     debug_frame: OnceCell<Option<UnwindTable>>,
+    go_table: OnceCell<Option<GoTable>>,
 }
 
 /// A file's contents as the kernel knows them: the same through whatever path or mount namespace.
@@ -125,6 +127,7 @@ impl OpenFile {
             image: OnceCell::new(),
             eh_frame: OnceCell::new(),
             debug_frame: OnceCell::new(),
+            go_table: OnceCell::new(),
         }
     }
 
@@ -146,7 +149,12 @@ impl OpenFile {
 
     /// Whether the image was asked for and turned out to know nothing better than exported names.
     pub(crate) fn was_found_lacking(&self) -> bool {
-        self.image.get().is_some_and(|image| image.borrow().lacks_names())
+        self.image.get().is_some_and(|image| image.borrow().lacks_names()) && self.go_table().is_none()
+    }
+
+    /// The function table of a Go program.
+    pub(crate) fn go_table(&self) -> Option<&GoTable> {
+        self.go_table.get_or_init(|| GoTable::read(&self.elf)).as_ref()
     }
 
     /// Call frame information that is mapped with the program.

@@ -44,6 +44,7 @@ mod elf;
 mod error;
 mod files;
 mod frame_base;
+mod go_table;
 mod image;
 mod jit;
 mod mapping;

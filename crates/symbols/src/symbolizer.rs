@@ -229,7 +229,21 @@ impl Symbolizer {
         let symbol = image.symbols.function_at(stated);
         let mut places = image.debug.as_ref().map_or_else(Vec::new, |debug| debug.places(stated));
         if places.is_empty() {
-            places.push(Place { function: None, has_linkage_name: false, file: None, line: None });
+            places.push(Place::default());
+        }
+        if symbol.is_none()
+            && places.iter().all(|place| place.function.is_none())
+            && let Some(function) = loaded.file.as_ref().and_then(|file| file.go_table()?.at(stated))
+        {
+            let (file, line) = (function.file(stated), function.line(stated));
+            let outer = Place { function: function.name(), ..Place::default() };
+            places = if function.is_inlined(stated) {
+                // The call is somewhere in the function; its beginning is in the function's own file.
+                let own = function.file(function.range.start);
+                vec![Place { file, line, ..Place::default() }, Place { file: own, ..outer }]
+            } else {
+                vec![Place { file, line, ..outer }]
+            };
         }
         let last = places.len() - 1;
         // DWARF may give a C++ function's last name only; the symbol table then knows its class and namespace.

@@ -1,5 +1,7 @@
 //! The call frame information of one module: which addresses it covers, and with which entry (FDE).
 
+use std::ops::Range;
+
 use gimli::{
     BaseAddresses, CieOrFde, DebugFrame, EhFrame, EndianSlice, LittleEndian, UnwindContext, UnwindSection,
 };
@@ -42,6 +44,11 @@ pub(crate) struct Covered {
 }
 
 impl Covered {
+    /// A function that other information than an entry tells of.
+    pub(crate) fn of(range: Range<u64>) -> Self {
+        Self { start: range.start, end: range.end, is_signal_return: false, offset: 0 }
+    }
+
     /// Bytes of code.
     pub(crate) fn size(&self) -> u64 {
         self.end - self.start

@@ -103,16 +103,41 @@ fn without_any_information_a_missing_frame_pointer_ends_the_walk() {
 
 #[test]
 fn go_programs_are_unwound_and_named() {
-    let directory = tempfile::tempdir().unwrap();
-    let Some(program) = compile_go("blocked.go", directory.path()) else { return };
-    for (how, outer) in [("main", "main.main"), ("goroutine", "main.main.func1")] {
-        let running = Running::start(&program, &[how]);
-        let mut symbolizer = running.symbolizer(directory.path());
-        let (frames, end) = own_frames(&running, &mut symbolizer, "blocked.go");
-        assert_eq!(names(&frames), ["main.inner", "main.middle", outer]);
-        assert_eq!(frames[0].line, Some(line_of("blocked.go", "syscall.Read")));
-        assert_eq!(end, UnwindEnd::Root);
+    for flags in [&[][..], &["-ldflags=-s -w"], &["-buildmode=pie"], &["-buildmode=pie", "-ldflags=-s -w"]] {
+        let directory = tempfile::tempdir().unwrap();
+        let Some(program) = compile_go("blocked.go", flags, directory.path()) else { return };
+        for (how, outer) in [("main", "main.main"), ("goroutine", "main.main.func1")] {
+            let running = Running::start(&program, &[how]);
+            let mut symbolizer = running.symbolizer(directory.path());
+            let (frames, end) = own_frames(&running, &mut symbolizer, "blocked.go");
+            assert_eq!(names(&frames), ["main.inner", "main.middle", outer], "{flags:?}");
+            // A stripped program has the name of the function, but only the line of what was inlined into it.
+            let is_stripped = flags.contains(&"-ldflags=-s -w");
+            let line = line_of("blocked.go", "syscall.Read");
+            assert_eq!(frames[0].line, (!is_stripped).then_some(line));
+            assert_eq!(frames[1].line, Some(line_of("blocked.go", "return inner")));
+            assert_eq!(end, UnwindEnd::Root, "{flags:?}");
+            assert_eq!(symbolizer.missing_names(), []);
+        }
     }
+}
+
+#[test]
+fn stacks_of_idle_go_threads_end_where_they_were_switched() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(program) = compile_go("blocked.go", &[], directory.path()) else { return };
+    let running = Running::start(&program, &["goroutine"]);
+    running.blocked();
+    let mut symbolizer = running.symbolizer(directory.path());
+    let mut outermost = std::collections::BTreeSet::new();
+    for thread in running.threads() {
+        let unwound = symbolizer.unwind(&running.blocked_thread(thread).copy());
+        let names = names(&frames_of(&mut symbolizer, &unwound));
+        assert_eq!(unwound.end, UnwindEnd::Root, "{names:?}");
+        outermost.extend(names.last().cloned());
+    }
+    let known = ["runtime.goexit", "runtime.mcall", "runtime.mstart", "runtime.clone", "runtime.main"];
+    assert!(outermost.iter().all(|name| known.contains(&name.as_str())), "{outermost:?}");
 }
 
 #[test]

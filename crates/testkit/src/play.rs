@@ -115,7 +115,8 @@ impl Player {
                     Some(cores) => cores.wants(thread, length),
                     None => self.go_on(thread, self.now + length),
                 }
-                false
+                // No work takes no core, and ends at once.
+                self.cores.is_some() && length == 0
             }
             Op::Lock(object, site) => self.lock(thread, object, site),
             Op::Unlock(object) => {

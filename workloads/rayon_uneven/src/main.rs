@@ -25,32 +25,21 @@ fn measure_piece(region: u64, piece: u64) -> u64 {
     compute(region << 20 | piece, REGION_US)
 }
 
+#[cfg(not(fixed))]
 #[inline(never)]
 fn measure_region(region: u64, pieces: u64) -> u64 {
-    #[cfg(not(fixed))]
-    let pieces = 0..pieces; // PLANTED: the large region is one item, and so one thread's
-    #[cfg(fixed)]
-    let pieces = (0..pieces).into_par_iter(); // FIX: its pieces are items, which can be stolen
-    pieces.map(|piece| measure_piece(region, piece)).reduce_sum()
-}
-
-/// The sum of an iterator, sequential or parallel, that may overflow.
-trait ReduceSum {
-    fn reduce_sum(self) -> u64;
-}
-
-#[cfg(not(fixed))]
-impl<I: Iterator<Item = u64>> ReduceSum for I {
-    fn reduce_sum(self) -> u64 {
-        self.fold(0, u64::wrapping_add)
+    let mut sum = 0u64;
+    for piece in 0..pieces {
+        sum = sum.wrapping_add(measure_piece(region, piece)); // PLANTED: a large region is one item, one thread's
     }
+    sum
 }
 
 #[cfg(fixed)]
-impl<I: ParallelIterator<Item = u64>> ReduceSum for I {
-    fn reduce_sum(self) -> u64 {
-        self.reduce(|| 0, u64::wrapping_add)
-    }
+#[inline(never)]
+fn measure_region(region: u64, pieces: u64) -> u64 {
+    // FIX: its pieces are items too, which can be stolen
+    (0..pieces).into_par_iter().map(|piece| measure_piece(region, piece)).reduce(|| 0, u64::wrapping_add)
 }
 
 fn argument(position: usize, otherwise: u64) -> u64 {

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 use super::*;
 
@@ -29,12 +30,17 @@ impl System for Fake {
             None => Err(io::Error::from_raw_os_error(libc::ENOENT)),
         }
     }
+
+    fn link(&self, path: &str) -> io::Result<PathBuf> {
+        self.read(path).map(PathBuf::from)
+    }
 }
 
 impl Fake {
     fn new(refuse: fn(&Attributes) -> Option<i32>) -> Fake {
         Fake { files: BTreeMap::new(), refuse }
             .with("sys/devices/system/cpu/online", "0-1\n")
+            .with("proc/self/ns/pid", "pid:[4026531836]")
             .with("proc/sys/kernel/osrelease", "6.1.0-18-amd64\n")
             .with("proc/self/status", "Name:\tholdup\nCapEff:\t0000000000000000\nSeccomp:\t0\n")
             .with("sys/kernel/tracing/events/sched/sched_waking/format", FORMAT)
@@ -80,13 +86,15 @@ fn root_may_do_everything() {
 
 #[test]
 fn at_paranoid_2_the_kernel_is_left_out() {
-    let abilities =
-        Abilities::of(&Fake::new(|event| event.kernel.then_some(libc::EACCES)).paranoid(2));
+    let abilities = Abilities::of(&Fake::new(|event| event.kernel.then_some(libc::EACCES)).paranoid(2));
     assert_eq!((&abilities.tasks, &abilities.switches, &abilities.samples), (&Ok(()), &Ok(()), &Ok(())));
     let expected = (&Cause::Paranoid { value: 2 }, Some("sysctl kernel.perf_event_paranoid=1"));
     assert_eq!(cause(&abilities.kernel_samples), expected);
     let (wakings, remedy) = cause(&abilities.wakings);
-    assert!(matches!(wakings, Cause::NoTracepoints { error } if error.contains("ermission denied")), "{wakings:?}");
+    assert!(
+        matches!(wakings, Cause::NoTracepoints { error } if error.contains("ermission denied")),
+        "{wakings:?}"
+    );
     assert_eq!(remedy, Some("sudo holdup …"));
 }
 
@@ -101,6 +109,12 @@ fn at_paranoid_3_nothing_is_left() {
         abilities.tasks.as_ref().map_err(ToString::to_string),
         Err("kernel.perf_event_paranoid is 3 and this user has no CAP_PERFMON".to_owned())
     );
+}
+
+#[test]
+fn a_security_module_may_refuse_what_is_allowed() {
+    let abilities = Abilities::of(&Fake::new(|_| Some(libc::EACCES)).paranoid(1));
+    assert_eq!(cause(&abilities.tasks), (&Cause::SecurityModule, None));
 }
 
 #[test]
@@ -137,10 +151,17 @@ fn a_kernel_may_have_no_events() {
 fn tracefs_may_not_be_mounted() {
     let file = "sys/kernel/tracing/events/sched/sched_waking/format";
     let unmounted = Fake::new(|_| None).without(file, libc::ENOENT);
-    let (cause_of, remedy) = (Abilities::of(&unmounted).wakings, "mount -t tracefs tracefs /sys/kernel/tracing");
+    let (cause_of, remedy) =
+        (Abilities::of(&unmounted).wakings, "mount -t tracefs tracefs /sys/kernel/tracing");
     assert!(matches!(cause(&cause_of), (Cause::NoTracepoints { .. }, Some(command)) if command == remedy));
     let older = unmounted.with("sys/kernel/debug/tracing/events/sched/sched_waking/format", FORMAT);
     assert_eq!(Abilities::of(&older).wakings, Ok(()));
+}
+
+#[test]
+fn wakings_are_refused_where_numbers_differ() {
+    let container = Fake::new(|_| None).with("proc/self/ns/pid", "pid:[4026532300]");
+    assert_eq!(cause(&Abilities::of(&container).wakings), (&Cause::ForeignNumbers, Some("--pid=host")));
 }
 
 #[test]

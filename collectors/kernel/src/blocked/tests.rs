@@ -7,7 +7,9 @@ use super::*;
 fn lines_of_the_kernel_are_understood() {
     assert_eq!(parse(b"running\n").expect("a line"), None);
     let call = b"202 0x7f10 0x80 0x0 0x0 0x0 0xffffffffffffffff 0x7ffd10 0x7f99\n";
-    let Some(Blocked { call: Some(call), sp, pc, .. }) = parse(call).expect("a line") else { panic!("a call") };
+    let Some(Blocked { call: Some(call), sp, pc, .. }) = parse(call).expect("a line") else {
+        panic!("a call")
+    };
     assert_eq!(call, Call { number: 202, arguments: [0x7f10, 0x80, 0, 0, 0, u64::MAX] });
     assert_eq!((sp, pc), (0x7ffd10, 0x7f99));
     let fault = parse(b"-1 0x7ffd10 0x7f99\n").expect("a line");
@@ -47,7 +49,7 @@ fn a_blocked_thread_is_found_where_it_waits() {
     let mut lookout = Lookout::on(&processes, pid, tid, 4096).expect("a child");
     match until_it_reads(&mut lookout) {
         Ok((_, sp, stack)) => {
-            assert_eq!(stack.len(), 4096);
+            assert!(!stack.is_empty() && stack.len() <= 4096, "{} bytes", stack.len());
             // The copy is what the memory file shows.
             let mut same = vec![0; stack.len()];
             let memory = File::open(format!("/proc/{pid}/mem")).expect("its memory");

@@ -135,9 +135,8 @@ fn threads_begin_and_end() {
 
 #[test]
 fn names_end_at_the_first_zero() {
-    let name = |flags| {
-        Made::new(sys::PERF_RECORD_COMM, flags).halves(&[7, 8]).bytes(b"a\xff b\0\0\0\0").trailer()
-    };
+    let name =
+        |flags| Made::new(sys::PERF_RECORD_COMM, flags).halves(&[7, 8]).bytes(b"a\xff b\0\0\0\0").trailer();
     let expected = |exec| What::Name { pid: Pid(7), tid: Tid(8), name: b"a\xff b", exec };
     assert_eq!(what(&name(0)), expected(false));
     assert_eq!(what(&name(sys::PERF_RECORD_MISC_COMM_EXEC)), expected(true));

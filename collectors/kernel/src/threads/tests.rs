@@ -14,6 +14,9 @@ fn fake() -> (tempfile::TempDir, Processes) {
     write("70/task/71/schedstat", b"1200 thirty 5\n");
     write("70/status", b"Name:\tma\xffin\nTgid:\t70\nPid:\t70\nPPid:\t12\n");
     write("71/status", b"Name:\tmain\nTgid:\t70\n");
+    write("12/status", b"Name:\tinit\nTgid:\t12\nPPid:\t0\n");
+    write("69/status", b"Name:\tchild\nTgid:\t69\nPPid:\t70\n");
+    write("13/status", b"Name:\tother\nTgid:\t13\nPPid:\t12\n");
     write(
         "70/maps",
         b"5500000000-5500002000 r--p 00000000 fd:01 77                 /usr/bin/app\n\
@@ -48,6 +51,13 @@ fn threads_have_a_process_and_a_parent() {
     let family = processes.family(Tid(70)).expect("a family");
     assert_eq!(family, Family { process: Pid(70), parent: Pid(12) });
     assert!(processes.family(Tid(71)).is_err());
+}
+
+#[test]
+fn descendants_are_found_whatever_their_numbers() {
+    let (_root, processes) = fake();
+    assert_eq!(processes.family_of(Pid(70)).expect("a family"), [Pid(69), Pid(70)]);
+    assert_eq!(processes.family_of(Pid(12)).expect("a family"), [12, 13, 69, 70].map(Pid));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Cores that the environment takes away: a quota, an affinity, other load.
 
-use holdup_model::{Nanos, Pin};
+use holdup_model::{CpuSet, Nanos, Pin};
 
 use super::cores::{delayed_threads, each_lost, started_at};
 use super::{Candidate, Case, Description};
@@ -52,7 +52,8 @@ fn describe_quota(case: &Case<'_>) -> Description {
     let gives = quota.cpus();
     let enough = (gives.ceil() as u32).max(1);
     let fewer = if case.working.at_once > enough {
-        format!(", or start no more than {enough} working threads, which then wait less for each other")
+        let noun = if enough == 1 { "thread" } else { "threads" };
+        format!(", or start no more than {enough} working {noun}, which then wait less for each other")
     } else {
         String::new()
     };
@@ -104,10 +105,7 @@ fn describe_affinity(case: &Case<'_>) -> Description {
     let placement = case.scarcity.placement;
     if let Some(placement) = placement {
         evidence.push(if is_pinned {
-            pinned(
-                &placement.pins,
-                &case.scarcity.placement.map(|all| all.allowed.clone()).unwrap_or_default(),
-            )
+            pinned(&placement.pins, &placement.allowed)
         } else {
             format!(
                 "Its threads may run on CPU {} of {}.",
@@ -118,16 +116,15 @@ fn describe_affinity(case: &Case<'_>) -> Description {
     let by_cpuset = placement.is_some_and(|placement| {
         !placement.cpuset.is_empty() && placement.cpuset.is_subset(&placement.allowed)
     });
-    let narrowed_later = placement.is_some_and(|placement| placement.given.len() > placement.allowed.len());
-    let hint = if is_pinned || narrowed_later {
+    let hint = if is_pinned {
         "Pin each thread to a CPU of its own, or none: look for sched_setaffinity, pthread_setaffinity_np, \
          OMP_PROC_BIND, OMP_PLACES and GOMP_CPU_AFFINITY."
     } else if by_cpuset {
         "Give the control group more CPUs (cpuset.cpus, docker run --cpuset-cpus), or start no more working threads \
          than it has."
     } else {
-        "Start the program without taskset, numactl or the binding of the batch system, or with no more working \
-         threads than CPUs."
+        "Start the program without taskset, numactl or the binding of the batch system (or does it call \
+         sched_setaffinity itself?), or with no more working threads than CPUs."
     };
     let notes = if case.working.at_once > online {
         vec![format!("Without that, {} threads would still share {online} CPUs.", case.working.at_once)]
@@ -148,15 +145,15 @@ fn describe_affinity(case: &Case<'_>) -> Description {
     }
 }
 
-/// `Of its threads 8 may run on CPU 0 only.`
-fn pinned(pins: &[Pin], allowed: &holdup_model::CpuSet) -> String {
+/// `Threads that may not run on all of these: 8 on CPU 0.`
+fn pinned(pins: &[Pin], allowed: &CpuSet) -> String {
     let mut few: Vec<&Pin> = pins.iter().filter(|pin| pin.cpus.len() < allowed.len()).collect();
     few.sort_by_key(|pin| (std::cmp::Reverse(pin.threads.len()), pin.cpus.clone()));
     let told: Vec<String> =
         few.iter().take(MOST_PINS).map(|pin| format!("{} on CPU {}", pin.threads.len(), pin.cpus)).collect();
     let more = few.len().saturating_sub(MOST_PINS);
     let more = if more == 0 { String::new() } else { format!(", others on {more} other sets") };
-    format!("Of its threads may run: {}{more}.", told.join(", "))
+    format!("Threads that may not run on all of these: {}{more}.", told.join(", "))
 }
 
 fn describe_load(case: &Case<'_>) -> Description {

@@ -33,6 +33,8 @@ pub(super) struct Executed {
     pub(super) place: SiteId,
     /// `build_index (x.c:88)`; `parse (x.c:12), inside hash_bytes`.
     pub(super) words: String,
+    /// Tells it from what others executed: the caller that is named, and the function.
+    pub(super) key: (Option<String>, String),
     function: String,
     share: f64,
     samples: u64,
@@ -110,12 +112,14 @@ impl Case<'_> {
         let place = most_first(&lines).first()?.0;
         let own_name = crate::wording::function(process, place);
         let blamed = seen.into_iter().map(|(site, (_, time))| (site, time)).collect();
-        let words = match (self.caller(mostly, blamed), dominating(&libraries, time)) {
+        let caller = self.caller(mostly, blamed);
+        let words = match (caller, dominating(&libraries, time)) {
             (Some(caller), _) => format!("{}, inside {own_name}", crate::wording::frame(caller)),
             (None, Some(library)) => format!("{}, inside {library}", self.site(place)),
             (None, None) => self.site(place),
         };
-        Some(Executed { place, words, function: own_name, share: time.share_of(total), samples })
+        let key = (caller.and_then(|caller| caller.function.clone()), own_name.clone());
+        Some(Executed { place, words, key, function: own_name, share: time.share_of(total), samples })
     }
 
     /// The caller that tells the blamed time in a function apart from other time in it.

@@ -105,12 +105,12 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
 /// Phases with what is mostly executed in them. Those in which that is the same are one, whichever thread it is: a
 /// runtime may let any of its threads go on with what another has begun.
 fn in_turn(case: &Case<'_>, phases: Vec<Phase>) -> Vec<(Phase, Option<Executed>)> {
-    let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    let mut known: BTreeMap<(Option<String>, String), usize> = BTreeMap::new();
     let mut all: Vec<(Phase, Option<Executed>)> = Vec::new();
     for phase in phases {
         let is_told = case.working.cost(phase.lost.get()).share_of(case.wall()) >= LEAST_SHARE_OF_A_PART;
         let executed = phase.executed(case).filter(|_| is_told);
-        let index = executed.as_ref().map(|executed| *known.entry(executed.words.clone()).or_insert(all.len()));
+        let index = executed.as_ref().map(|executed| *known.entry(executed.key.clone()).or_insert(all.len()));
         match index.and_then(|index| all.get_mut(index)) {
             Some((same, _)) => same.merge(phase),
             None => all.push((phase, executed)),
@@ -120,8 +120,8 @@ fn in_turn(case: &Case<'_>, phases: Vec<Phase>) -> Vec<(Phase, Option<Executed>)
 }
 
 fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Description {
-    // What several threads executed together may be seen better than what each of them did.
-    let executed = if phase.threads.len() > 1 { phase.executed(case).or(executed) } else { executed };
+    // Of phases that were put together the hottest line may be another.
+    let executed = if phase.keys.len() > 1 { phase.executed(case).or(executed) } else { executed };
     let threads = main_ones(&phase.threads);
     let who = case.threads(&threads);
     let from = most_first(&phase.from).first().map(|(site, _)| *site);

@@ -102,7 +102,7 @@ fn busy_share(case: &Case<'_>, threads: &[ThreadId]) -> f64 {
     let (mut busy, mut life) = (Nanos::ZERO, Nanos::ZERO);
     for thread in threads {
         let times = case.times[thread.index()];
-        busy += times.active + times.io;
+        busy += times.active + times.descheduled + times.io;
         life += case.wall().saturating_sub(times.not_existing);
     }
     busy.share_of(life)
@@ -220,7 +220,9 @@ impl Waits {
         for wait in case.process.waits.iter().filter(|wait| group.objects.contains_key(&wait.object)) {
             let first = first_wait.entry((wait.object, wait.thread)).or_insert((wait.begin, Nanos::ZERO));
             first.0 = first.0.min(wait.begin);
-            first.1 += wait.end.since(wait.begin);
+            // Of a part of a run, waits are whole.
+            let (begin, end) = (wait.begin.max(case.timeline.start), wait.end.min(case.timeline.end));
+            first.1 += end.since(begin);
         }
         let mut waits = Self { for_work: Nanos::ZERO, for_room: Nanos::ZERO };
         for ((_, thread), (first, sum)) in first_wait {

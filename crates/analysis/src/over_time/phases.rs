@@ -1,10 +1,11 @@
 //! Phases: neighbouring parts of a run that are alike, put together from the bottom up.
 //!
-//! How unlike two parts are is the L1 distance of their criticality stacks (shares of their time by sort of thread,
-//! and nobody's), plus the difference of their parallelisms as a share of the larger one. Threads that do the same
-//! are one component, since which one of a pool does a piece of work is chance. What costs least, unlikeness times
-//! the harmonic mean of both lengths, is put together first, so that a short disturbance goes into its neighbour
-//! before two long phases meet.
+//! How unlike two parts are is the larger one of two numbers from 0 to 1: half the L1 distance of their criticality
+//! stacks (shares of their time by sort of thread, and nobody's), which is the share of the time that would have to
+//! change its owner; and the difference of their parallelisms as a share of the larger one (of one thread, where both
+//! are less). Threads that do the same are one component, since which one of a pool does a piece of work is chance.
+//! What costs least, unlikeness times the harmonic mean of both lengths, is put together first, so that a short
+//! disturbance goes into its neighbour before two long phases meet.
 
 use std::collections::BTreeMap;
 
@@ -45,8 +46,7 @@ impl Stretch {
             distance += share(&other.sorts, sort, others);
         }
         let (p, q) = (self.part.parallelism(), other.part.parallelism());
-        let most = p.max(q);
-        distance + if most > 0.0 { (p - q).abs() / most } else { 0.0 }
+        (distance / 2.0).max((p - q).abs() / p.max(q).max(1.0))
     }
 
     fn join(&mut self, next: Stretch) {

@@ -240,6 +240,19 @@ fn throttled_periods_are_told() {
 }
 
 #[test]
+fn who_else_uses_the_cpus_is_told() {
+    let load =
+        |average: &str| Fake::sound().file("proc/loadavg", &format!("{average} 0.50 0.20 1/100 4242\n"));
+    assert_eq!(load("0.40").check("other load").state, State::Available);
+    says(&load("1.52").only_trouble().found, &["1.5 threads", "2 CPUs"]);
+    let stat = |stolen: u32| {
+        Fake::sound().file("proc/stat", &format!("cpu  500 0 200 {} 0 0 0 {stolen} 9 9\n", 300 - stolen))
+    };
+    assert_eq!(stat(9).check("steal").state, State::Available);
+    says(&stat(50).only_trouble().found, &["5.00 %"]);
+}
+
+#[test]
 fn governors_other_than_performance_vary() {
     let governor = |name: &str| {
         let fake = Fake::sound().file("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance");

@@ -36,6 +36,8 @@ pub(super) struct Watcher {
     handed_over: u64,
     read: u64,
     has_switches: bool,
+    /// Every context switch is to be recorded, however many there are.
+    pub(super) never_backs_off: bool,
 }
 
 /// What is known of processes and threads, and what is to be handed over.
@@ -78,7 +80,16 @@ impl Watcher {
             // Of a program that is started nothing is recorded before it executes: all is known from the start.
             kernel::coverage(&mut state.out, 0, CoverageCode::Begin);
         }
-        Watcher { watch, state, rate: Rate::new(now), sender, handed_over: now, read: now, has_switches }
+        Watcher {
+            watch,
+            state,
+            rate: Rate::new(now),
+            sender,
+            handed_over: now,
+            read: now,
+            has_switches,
+            never_backs_off: false,
+        }
     }
 
     /// Takes over a process that runs, and begins to record it.
@@ -99,7 +110,7 @@ impl Watcher {
             }
             self.drain();
             let now = monotonic_ns();
-            if self.has_switches {
+            if self.has_switches && !self.never_backs_off {
                 self.keep_pace(now);
             }
             if self.rate.pauses() {

@@ -313,6 +313,7 @@ pub(crate) fn hostile_names() -> (Run, Vec<Diagnosis>) {
     sample_it(&mut run, &mut diagnoses[0]);
     let hot = diagnoses[0].hot.as_mut().unwrap();
     hot.lines[0].inside = Some("copy\x1b[5m\nit".to_owned());
+    hot.functions[0].inside = hot.lines[0].inside.clone();
     let line = run.processes[0].sites[hot.lines[0].place.index()].frames.first_mut().unwrap();
     line.function = Some("\u{202e}<\x1b[2K>".repeat(9));
     line.file = Some("/src/\x1b]2;x\x07.c".to_owned());

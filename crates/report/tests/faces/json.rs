@@ -213,6 +213,35 @@ fn the_terminal_shows_nothing_else() {
 }
 
 #[test]
+fn hot_spots_have_shares_of_what_was_sampled() {
+    let (run, diagnoses) = examples::sampled_lock();
+    let hot = &json(&run, &diagnoses)["hot_spots"];
+    let inside = &hot["lines"][1];
+    assert_eq!(inside["where"]["line"], 1204);
+    assert_eq!(inside["inside"], "memcpy");
+    assert_eq!(inside["critical_ns"], ms(2_900).get());
+    assert_eq!(inside["active_share"], 0.5);
+    assert_eq!(inside["threads"][0]["time_ns"], ms(19_000).get());
+    let shares = hot["lines"].as_array().unwrap().iter().map(|line| line["critical_share"].as_f64().unwrap());
+    assert!((shares.sum::<f64>() - 11.5 / 12.3).abs() < 1e-12);
+    let (run, diagnoses) = examples::planted_lock();
+    assert_eq!(json(&run, &diagnoses)["hot_spots"], Value::Null);
+}
+
+#[test]
+fn the_course_is_counted_from_the_start_of_the_process() {
+    let (mut run, diagnoses) = examples::sampled_lock();
+    run.processes[0].start = examples::at(1_000);
+    let course = &json(&run, &diagnoses)["over_time"];
+    assert_eq!(course["slice_ns"], ms(62).get());
+    assert_eq!(course["slices"].as_array().unwrap().len(), 200);
+    assert_eq!(course["phases"][1]["start_ns"], ms(240).get());
+    assert_eq!(course["phases"][1]["end_ns"], ms(10_200).get());
+    assert_eq!(course["phases"][1]["threads"][0]["criticality_ns"], ms(2_988).get());
+    assert_eq!(course["worst"]["start_ns"], ms(10_400).get());
+}
+
+#[test]
 fn what_surrounded_the_run_is_there() {
     let (run, diagnoses) = examples::surrounded();
     let environment = &json(&run, &diagnoses)["run"]["environment"];

@@ -86,6 +86,7 @@ proptest! {
         examples::sample_it(&mut run, &mut diagnoses[0]);
         let hot = diagnoses[0].hot.as_mut().unwrap();
         hot.lines[0].inside = Some(names[8].clone());
+        hot.functions[0].inside = Some(names[8].clone());
         let frame = &mut run.processes[0].sites[hot.lines[0].place.index()].frames[0];
         frame.function = Some(names[9].clone());
         frame.file = Some(names[10].clone()).filter(|_| others != 0);
@@ -111,9 +112,11 @@ proptest! {
         examples::sample_it(&mut run, &mut diagnoses[0]);
         diagnoses[0].wall = holdup_model::Nanos::new(wall);
         let hot = diagnoses[0].hot.as_mut().unwrap();
-        hot.lines[0].active = holdup_model::Nanos::new(cost);
-        hot.lines[0].critical = cost as f64 * parallelism;
-        hot.lines[0].samples = cost;
+        for spot in [&mut hot.lines[0], &mut hot.functions[0]] {
+            spot.active = holdup_model::Nanos::new(cost);
+            spot.critical = cost as f64 * parallelism;
+            spot.samples = cost;
+        }
         diagnoses[0].over_time.phases[0].parallelism = parallelism;
         diagnoses[0].over_time.phases[0].end = holdup_model::Time::from_nanos(wall);
         diagnoses[0].parallelism = parallelism;

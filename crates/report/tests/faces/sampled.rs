@@ -1,7 +1,7 @@
 //! The lines that the kernel collector's data give: hot lines, the course of the run, who recorded what.
 
 use expect_test::expect;
-use holdup_analysis::{Phase, ThreadTimes};
+use holdup_analysis::{HotSpot, Phase, ThreadTimes};
 use holdup_model::{CpuReading, Run};
 use holdup_report::{Look, json, render};
 
@@ -146,10 +146,32 @@ fn few_samples_name_no_line() {
 }
 
 #[test]
+fn lines_of_one_loop_are_one_place() {
+    let (mut run, mut diagnoses) = examples::sampled_lock();
+    let hot = diagnoses[0].hot.as_mut().unwrap();
+    let first = hot.lines[0].clone();
+    let parts = [(88, 0.5), (90, 0.3), (86, 0.15), (60, 0.05)];
+    let lines = parts.map(|(line, share)| HotSpot {
+        place: examples::site(&mut run.processes[0], "crunch", "x.c", line),
+        critical: share * first.critical,
+        ..first.clone()
+    });
+    hot.lines.splice(..1, lines);
+    let told = labelled(&render(&run, &diagnoses, PLAIN), "hot lines");
+    assert!(told[0].starts_with("crunch (x.c:86-90)  "), "{told:?}");
+    assert!(told[0].ends_with("  61 % of critical time (34 % of active)"), "{told:?}");
+    assert!(told[1].starts_with("parse_row (rows.c:1204), inside memcpy  24 % "), "{told:?}");
+    // A line that has nearly all of its function is told with its own figures.
+    diagnoses[0].hot.as_mut().unwrap().lines[0].critical = 0.9 * first.critical;
+    let told = labelled(&render(&run, &diagnoses, PLAIN), "hot lines");
+    assert!(told[0].starts_with("crunch (x.c:88)  ") && told[0].contains("  55 % of critical"), "{told:?}");
+}
+
+#[test]
 fn small_lines_are_told_only_if_nothing_is_larger() {
     let (run, mut diagnoses) = examples::sampled_lock();
-    let lines = &mut diagnoses[0].hot.as_mut().unwrap().lines;
-    for spot in lines.iter_mut() {
+    let hot = diagnoses[0].hot.as_mut().unwrap();
+    for spot in hot.lines.iter_mut().chain(&mut hot.functions) {
         spot.critical /= 100.0;
     }
     let told = labelled(&render(&run, &diagnoses, PLAIN), "hot lines");
@@ -171,12 +193,12 @@ fn a_place_without_a_line_goes_by_its_module() {
 }
 
 #[test]
-fn of_many_phases_the_idlest_are_told_in_order() {
+fn of_many_phases_the_idlest_are_told_in_order_and_those_alike_as_one() {
     let (run, mut diagnoses) = examples::sampled_lock();
     let phase = |index: usize| Phase {
         start: examples::at(1_000 * index as u64),
         end: examples::at(1_000 * (index as u64 + 1)),
-        parallelism: if index % 3 == 0 { 2.0 } else { 7.0 },
+        parallelism: if index.is_multiple_of(3) { 2.0 } else { 7.0 },
         threads: Vec::new(),
         nobody: 0.0,
     };
@@ -190,7 +212,7 @@ fn of_many_phases_the_idlest_are_told_in_order() {
             "3.0 s to 4.0 s: 2.0 active",
             "6.0 s to 7.0 s: 2.0 active",
             "9.0 s to 10.0 s: 2.0 active",
-            "and 6 more phases",
+            "and 3 more phases",
             "worst second from 11.4 s: 1.2 active, mostly main",
         ]
     );
@@ -202,6 +224,9 @@ fn steady_and_short_runs_have_no_course() {
     assert!(render(&run, &diagnoses, PLAIN).contains("over time"));
     let mut steady = diagnoses.clone();
     steady[0].over_time.phases.truncate(1);
+    assert!(!render(&run, &steady, PLAIN).contains("over time"));
+    let again = steady[0].over_time.phases[0].clone();
+    steady[0].over_time.phases.push(again);
     assert!(!render(&run, &steady, PLAIN).contains("over time"));
     let mut short = diagnoses;
     short[0].over_time.worst = None;
@@ -220,6 +245,9 @@ fn each_part_of_a_collector_is_named() {
     run.processes[0].samples.clear();
     run.processes[0].readings.clear();
     assert_eq!(shown(&run), "kernel   recording cost not measured");
+    run.perturbation = Some(ms(1));
+    assert_eq!(shown(&run), "kernel   recording cost not measured");
+    run.perturbation = None;
     run.processes[0].seen_by.kernel = false;
     run.collectors = vec!["kernel\n".to_owned(), "preload".to_owned()];
     assert_eq!(shown(&run), "kernel\\n and preload   recording cost not measured");
@@ -236,7 +264,11 @@ fn what_the_kernel_alone_cannot_see_is_not_said_to_be_checked() {
     assert!(shown(&run).contains("Checked: waits for locks, barriers"), "{}", shown(&run));
     assert!(shown(&run).contains("loops that wait and cores;"), "{}", shown(&run));
     run.processes[0].samples.clear();
-    assert!(shown(&run).contains("Not seen from here: loops that wait, caches and memory."), "{}", shown(&run));
+    assert!(
+        shown(&run).contains("Not seen from here: loops that wait, caches and memory."),
+        "{}",
+        shown(&run)
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The text of the answer, whole.
 
 use expect_test::{Expect, expect};
-use holdup_analysis::{Diagnosis, Gain};
+use holdup_analysis::{Diagnosis, Finding, FindingKind, Gain};
 use holdup_model::{Process, Run};
 use holdup_report::{Look, render};
 
@@ -340,13 +340,36 @@ fn many_processes() {
 }
 
 #[test]
+fn evidence_is_told_in_whole_sentences() {
+    let (run, mut diagnoses) = examples::planted_lock();
+    let sentence =
+        |number: usize| format!("Sentence {number} is of about a hundred columns, {}.", "so ".repeat(20));
+    diagnoses[0].findings[0].evidence = (1..=4).map(sentence).collect();
+    diagnoses[0].findings[0].notes = vec!["The note.".to_owned()];
+    let told = |diagnoses: &[Diagnosis], width| render(&run, diagnoses, Look { width, ..PLAIN });
+    let shown = told(&diagnoses, 100);
+    assert!(shown.contains("Sentence 2") && !shown.contains("Sentence 4"), "{shown}");
+    assert!(!shown.contains('…') && shown.contains("    Move work out of"), "{shown}");
+    // With less room, the findings after the first have only their first sentence.
+    let room = examples::finding(FindingKind::Io, "reads", ms(700));
+    let second = Finding { evidence: (1..=2).map(sentence).collect(), ..room };
+    diagnoses[0].findings.truncate(1);
+    diagnoses[0].findings.extend(vec![second; 4]);
+    let shown = told(&diagnoses, 80);
+    let count = |text: &str| shown.matches(text).count();
+    assert_eq!((count("Sentence 1"), count("Mend it.")), (4, 3), "{shown}");
+    assert!(count("Sentence 2") < 4, "{shown}");
+}
+
+#[test]
 fn nothing_is_in_the_way_of_a_clean_machine() {
     let (run, mut diagnoses) = examples::clean_machine();
     let shown = |diagnoses: &[_]| render(&run, diagnoses, PLAIN);
     let clean = "  environment   nothing in the way   active threads had a core 100 % of the time\n";
     assert!(shown(&diagnoses).contains(clean), "{}", shown(&diagnoses));
     diagnoses[0].effective_cores = 2;
-    let crowded = "  environment   4 threads at work on 2 cores   active threads had a core 100 % of the time\n";
+    let crowded =
+        "  environment   4 threads at work on 2 cores   active threads had a core 100 % of the time\n";
     assert!(shown(&diagnoses).contains(crowded), "{}", shown(&diagnoses));
     assert!(shown(&diagnoses).contains(" on 4 cores (by quota 2 at a time); "), "{}", shown(&diagnoses));
 }
@@ -356,7 +379,28 @@ fn limits_and_other_load() {
     check(
         examples::surrounded(),
         PLAIN,
-        expect![],
+        expect![[r#"
+            convert ran 12.4 s with 8 threads on 6 cores (by quota 3 at a time); 3.1 of them were active on
+            average (efficiency 39 %).
+
+              what holds it up                                                                costs  of the time
+            1 CPU quota: the control group gives 2.5 CPUs; 8 threads share them               1.3 s         10 %
+                The group was throttled in 41 of 60 periods of 100 ms.
+                Raise the CPU limit of that group.
+            2 lock cache_lock, held in cache_put (cache.c:212)                                5.1 s         41 %
+                Held 71 % of the time, mostly by worker 2; 2.6 threads wait for it on average.
+                Move work out of the critical section, or split the lock.
+            3 uneven work before the barrier in resize (resize.c:88)                          1.9 s         15 %
+                Threads 5 to 7 wait 1.2 s on average for the last one to arrive.
+                Deal the work out in smaller pieces.
+
+              criticality   main ██████ 31 %   worker 2 █████ 27 %   worker 1 ██ 11 %   five others 31 %
+              environment   quota costs 1.3 s   6 threads on 4 physical cores, two or more to a core
+                            CPUs 0-7 may run at 1.2 of 3.6 GHz (governor \u{1b}[1mpowersave)
+                            a memory limit of its control group was reached 3 times
+                            and 1 more: holdup report FILE --json   active threads had a core 100 % of the time
+              recorded by   preload   recording cost 0.6 %
+        "#]],
     );
 }
 

@@ -56,7 +56,18 @@ impl Running {
 
     /// The thread, once it blocks in another system call than the one that wrote the line.
     pub(crate) fn blocked(&self) -> Blocked {
-        let path = self.process().join(format!("task/{}/syscall", self.thread));
+        self.blocked_thread(self.thread)
+    }
+
+    /// All threads.
+    pub(crate) fn threads(&self) -> Vec<u32> {
+        let tasks = std::fs::read_dir(self.process().join("task")).unwrap();
+        tasks.map(|task| task.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect()
+    }
+
+    /// Any thread that blocks in the end.
+    pub(crate) fn blocked_thread(&self, thread: u32) -> Blocked {
+        let path = self.process().join(format!("task/{thread}/syscall"));
         loop {
             let text = std::fs::read_to_string(&path).unwrap();
             let fields: Vec<&str> = text.split_whitespace().collect();

@@ -69,11 +69,13 @@ pub(crate) fn compile(compiler: &str, source: &str, flags: &[&str], directory: &
 }
 
 /// Compiles a Go program; nothing on machines without Go.
-pub(crate) fn compile_go(source: &str, directory: &Path) -> Option<PathBuf> {
+pub(crate) fn compile_go(source: &str, flags: &[&str], directory: &Path) -> Option<PathBuf> {
     Command::new("go").arg("version").output().ok().filter(|output| output.status.success())?;
     let program = directory.join("program");
     let status = Command::new("go")
-        .args(["build", "-o"])
+        .arg("build")
+        .args(flags)
+        .arg("-o")
         .args([&program, &programs().join(source)])
         .env("GO111MODULE", "off")
         .env("GOCACHE", directory.join("cache"))

@@ -44,11 +44,8 @@ pub(crate) fn surrounded() -> (Run, Vec<Diagnosis>) {
             )
         },
     );
-    let note = |kind, what: &str| EnvironmentNote {
-        kind,
-        what: what.to_owned(),
-        hint: "See to it.".to_owned(),
-    };
+    let note =
+        |kind, what: &str| EnvironmentNote { kind, what: what.to_owned(), hint: "See to it.".to_owned() };
     diagnoses[0].environment = vec![
         note(NoteKind::Smt, "6 threads on 4 physical cores, two or more to a core"),
         note(NoteKind::Frequency, "CPUs 0-7 may run at 1.2 of 3.6 GHz (governor \x1b[1mpowersave)"),

@@ -1,0 +1,42 @@
+//! Is the thread that was sampled at this instruction at work, or does it wait for another one?
+//!
+//! A thread that spins looks busy to everybody but the reader of its code. Du Bois et al. (criticality stacks, ISCA 2013,
+//! section 3.1) name what tells a waiting loop: an iteration leaves no change behind, and a location is read again and
+//! again until another core writes it. [`waiting_loop`] decides that from the bytes of the program alone, which costs the
+//! program nothing and needs no list of known locks:
+//!
+//! - [`Code`] is a piece of x86-64 machine code and the address at which it runs.
+//! - The innermost loop around the instruction is found by following control flow from there, so that no instruction
+//!   boundary has to be guessed.
+//! - Each instruction of the loop is a function from registers, flags, the thread's own stack and memory to the same. What
+//!   a register has at the end of an iteration is followed back to what there was at its beginning. If some of it changes
+//!   from one iteration to the next (a counter, a pointer, a sum), the loop gets somewhere, and is at work.
+//!
+//! A loop that changes nothing and stores nothing ends only when memory or the clock does. Loops that say themselves that
+//! they wait, by PAUSE or a call like `sched_yield`, may also count and may also try to swap a word.
+//!
+//! ```
+//! use holdup_code::{Code, Loop, waiting_loop};
+//!
+//! // while (!done) ;
+//! let bytes = [0x8b, 0x05, 0, 1, 0, 0, 0x85, 0xc0, 0x74, 0xf6]; // mov eax, [rip + 256]; test eax, eax; je
+//! let code = Code { start: 0x1000, bytes: &bytes };
+//! let found = waiting_loop(&code, 0x1006, &|_| false);
+//! assert_eq!(found, Some(Loop { start: 0x1000, end: 0x100a }));
+//! ```
+
+mod code;
+
+mod graph;
+
+mod place;
+
+mod effect;
+
+mod flow;
+
+mod waiting;
+
+pub use code::Code;
+pub use graph::{Loop, WINDOW_BYTES};
+pub use waiting::waiting_loop;

@@ -1,0 +1,124 @@
+//! The decision.
+
+use std::collections::BTreeMap;
+
+use iced_x86::Register;
+
+use crate::code::Code;
+use crate::effect::{Effect, Effects};
+use crate::flow::{Flow, State};
+use crate::graph::{Body, Loop};
+use crate::place::{COUNT, Places, each, of_register};
+
+/// The innermost loop around the instruction at `ip` that waits for another thread, or for time to pass.
+///
+/// A loop waits if an iteration stores nothing but into the thread's own stack frame, has nothing that changes from
+/// iteration to iteration, and reads memory, at addresses that therefore do not change, or the clock. So only another
+/// thread or the clock can end it (Du Bois et al., ISCA 2013, section 3.1: "no architectural state changes since the last
+/// branch"). Into this rule goes an attempt to exchange a word for one that is the same in each iteration: a
+/// test-and-set lock. A loop inside such a loop is a part of the wait, whatever it counts: it begins anew each time.
+///
+/// A loop that says that it waits, by PAUSE, TPAUSE, UMWAIT or a call of which `is_yield` is true, may also count, and may
+/// attempt to exchange a word for any other. `is_yield` is given the address that is called; for a call through a pointer
+/// at a fixed address (`call [rip + x]`), the address of the pointer. Loops with any other call do not wait: nobody knows
+/// what it does.
+///
+/// `ip` must be the address of an instruction. Nothing if the code does not reach far enough around it
+/// ([`WINDOW_BYTES`](crate::WINDOW_BYTES) to each side are looked at), or is no code.
+pub fn waiting_loop(code: &Code<'_>, ip: u64, is_yield: &dyn Fn(u64) -> bool) -> Option<Loop> {
+    Body::around(code, ip).iter().find(|body| waits(body, is_yield).unwrap_or(false)).map(Body::extent)
+}
+
+/// Whether a loop waits; nothing if it does what no loop does that waits.
+fn waits(body: &Body, is_yield: &dyn Fn(u64) -> bool) -> Option<bool> {
+    let mut decoded = Effects::new(body, is_yield)?;
+    let mut effects = BTreeMap::new();
+    for (address, instruction) in &body.instructions {
+        effects.insert(*address, decoded.of(instruction)?);
+    }
+    let has_hint = effects.values().any(|effect| effect.is_hint);
+    if !has_hint && !effects.values().any(|effect| effect.asks) {
+        return None;
+    }
+    let flow = Flow::of(body, &effects);
+    let changes = Changes::of(flow.end.as_ref()?);
+    let gets_nowhere = changes.progressing == 0 || (has_hint && changes.only_count);
+    let is_in_place = |(address, state): (&u64, &State)| {
+        let effect = &effects[address];
+        state.value(effect.addresses).sources() & changes.following == 0
+            && (has_hint || changes.exchange_is_constant(effect, state))
+    };
+    Some(gets_nowhere && flow.before.iter().all(is_in_place))
+}
+
+/// What is different at the end of an iteration from its beginning.
+struct Changes {
+    /// Places that have something new, though perhaps the same in each iteration.
+    varying: Places,
+    /// Places whose contents depend on what they had an iteration before: counters, pointers that move on, sums.
+    progressing: Places,
+    /// These, and what is made from them.
+    following: Places,
+    /// Whether each of the progressing places depends on itself alone.
+    only_count: bool,
+}
+
+impl Changes {
+    fn of(end: &State) -> Self {
+        let all = || (0..COUNT).map(|index| (index, 1 << index));
+        let changed: Places =
+            all().filter(|(_, place)| !end.value(*place).is_unchanged(*place)).map(|(_, place)| place).sum();
+        // From each place to those that its new contents are made of. What keeps its own contents is no change.
+        let direct: Vec<Places> = all()
+            .map(|(_, place)| {
+                let value = end.value(place);
+                if changed & place == 0 { 0 } else { (value.from | (value.same & !place)) & changed }
+            })
+            .collect();
+        let mut sources = direct.clone();
+        let mut is_complete = false;
+        while !is_complete {
+            is_complete = true;
+            for index in 0..COUNT {
+                let further =
+                    each(sources[index]).fold(0, |all, place| all | sources[place.trailing_zeros() as usize]);
+                if further & !sources[index] != 0 {
+                    sources[index] |= further;
+                    is_complete = false;
+                }
+            }
+        }
+        let progressing: Places =
+            all().filter(|(index, place)| sources[*index] & place != 0).map(|(_, place)| place).sum();
+        let following: Places = all()
+            .filter(|(index, place)| (sources[*index] | place) & progressing != 0)
+            .map(|(_, place)| place)
+            .sum();
+        let only_count = all().filter(|(_, place)| progressing & place != 0).all(|(index, place)| {
+            direct[index] & progressing & !whole(place) == 0 && !end.value(place).is_fresh
+        });
+        let varying = all()
+            .filter(|(_, place)| changed & place != 0)
+            .filter(|(_, place)| end.value(*place).sources() != 0 || end.value(*place).is_fresh)
+            .map(|(_, place)| place)
+            .sum();
+        Self { varying, progressing, following, only_count }
+    }
+
+    /// Whether an exchange, if this is one, stores and expects the same in each iteration.
+    fn exchange_is_constant(&self, effect: &Effect, state: &State) -> bool {
+        effect.exchange.is_none_or(|places| {
+            let value = state.value(places);
+            !value.is_fresh && value.sources() & self.varying == 0
+        })
+    }
+}
+
+/// All parts of the general register that a place is a part of; other places are whole.
+fn whole(place: Places) -> Places {
+    Register::values()
+        .filter(|register| register.is_gpr64())
+        .filter_map(of_register)
+        .find(|parts| parts & place != 0)
+        .unwrap_or(place)
+}

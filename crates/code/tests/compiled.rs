@@ -1,0 +1,127 @@
+//! Loops as a compiler makes them, unoptimised and optimised: those that wait are told from those that work.
+
+use holdup_code::{Code, waiting_loop};
+use iced_x86::{Decoder, DecoderOptions, Instruction};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+/// Where the functions are that give the core away, or ask for the time.
+const YIELDS: [u64; 2] = [0x500000, 0x500200];
+
+struct Function {
+    name: &'static str,
+    level: &'static str,
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Function {
+    fn all() -> Vec<Self> {
+        include_str!("compiled/gcc.txt").lines().map(Self::read).collect()
+    }
+
+    fn read(line: &'static str) -> Self {
+        let fields: Vec<_> = line.split(' ').collect();
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+        Self {
+            name: fields[0],
+            level: fields[1],
+            start: u64::from_str_radix(fields[2], 16).unwrap(),
+            bytes: fields[3].as_bytes().chunks(2).map(byte).collect(),
+        }
+    }
+
+    fn instructions(&self) -> Vec<Instruction> {
+        Decoder::with_ip(64, &self.bytes, self.start, DecoderOptions::NONE).iter().collect()
+    }
+
+    fn waits_at(&self, ip: u64, is_yield: &dyn Fn(u64) -> bool) -> bool {
+        waiting_loop(&Code { start: self.start, bytes: &self.bytes }, ip, is_yield).is_some()
+    }
+}
+
+fn is_yield(address: u64) -> bool {
+    YIELDS.contains(&address)
+}
+
+#[test]
+fn loops_that_wait_are_found() {
+    let mut count = 0;
+    for function in Function::all().iter().filter(|function| function.name.starts_with("w_")) {
+        let is_back =
+            |jump: &&Instruction| jump.near_branch_target() != 0 && jump.near_branch_target() <= jump.ip();
+        let instructions = function.instructions();
+        let jumps: Vec<_> = instructions.iter().filter(|jump| !jump.is_call_near()).filter(is_back).collect();
+        assert!(!jumps.is_empty(), "{} {}", function.name, function.level);
+        for jump in jumps {
+            let offset = jump.ip() - function.start;
+            let waits = function.waits_at(jump.ip(), &is_yield);
+            assert!(waits, "{} {} +{offset:#x}", function.name, function.level);
+        }
+        // A jump alone is no loop: what it jumps to, and what is between, wait too.
+        let waiting = instructions.iter().filter(|one| function.waits_at(one.ip(), &is_yield));
+        assert!(waiting.count() >= 2, "{} {}", function.name, function.level);
+        count += 1;
+    }
+    assert_eq!(count, 3 * 19 - 1);
+}
+
+#[test]
+fn loops_that_work_are_not() {
+    let mut count = 0;
+    for function in Function::all().iter().filter(|function| function.name.starts_with("n_")) {
+        for instruction in function.instructions() {
+            let offset = instruction.ip() - function.start;
+            let waits = function.waits_at(instruction.ip(), &is_yield);
+            assert!(!waits, "{} {} +{offset:#x}", function.name, function.level);
+        }
+        count += 1;
+    }
+    assert_eq!(count, 3 * 23);
+}
+
+#[test]
+fn a_call_of_nobody_knows_what_is_no_wait() {
+    let functions = Function::all();
+    for function in functions.iter().filter(|function| ["w_yield", "w_clock"].contains(&function.name)) {
+        for instruction in function.instructions() {
+            assert!(!function.waits_at(instruction.ip(), &|_| false), "{} {}", function.name, function.level);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bytes_are_taken(
+        bytes in prop::collection::vec(any::<u8>(), 0..600),
+        start in prop_oneof![any::<u64>(), Just(u64::MAX - 100), Just(0)],
+        at in any::<Index>(),
+        yields in any::<bool>(),
+    ) {
+        let code = Code { start, bytes: &bytes };
+        let ip = start.wrapping_add(at.index(bytes.len() + 1) as u64);
+        if let Some(found) = waiting_loop(&code, ip, &|_| yields) {
+            prop_assert!(found.start <= ip && ip < found.end);
+        }
+    }
+
+    #[test]
+    fn damaged_code_is_taken(
+        which in any::<Index>(),
+        changes in prop::collection::vec((any::<Index>(), any::<u8>()), 0..6),
+        cut in any::<Index>(),
+        at in any::<Index>(),
+    ) {
+        let functions = Function::all();
+        let mut function = functions.into_iter().nth(which.index(3 * 42 - 1)).unwrap();
+        for (at, value) in changes {
+            let at = at.index(function.bytes.len());
+            function.bytes[at] = value;
+        }
+        let ip = function.start + at.index(function.bytes.len()) as u64;
+        function.bytes.truncate(cut.index(function.bytes.len()) + 1);
+        function.waits_at(ip, &is_yield);
+    }
+}

@@ -1,0 +1,63 @@
+//! Names for what the kernel collector saw of code, and which of it are loops that wait.
+
+use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use holdup_code::{Code, WINDOW_BYTES, waiting_loop};
+use holdup_recording::RawImage;
+use holdup_recording::facts::ImageNames;
+use holdup_symbols::{Files, JitCode, Mapping, Options, Symbolizer};
+
+use crate::names::{missing_names, named};
+
+/// The names of what was executed and called in an image.
+pub(crate) fn names(image: &RawImage, files: Files) -> ImageNames {
+    let process = PathBuf::from(format!("/proc/{}", image.pid));
+    let process = Some(process).filter(|process| process.exists());
+    let mut symbolizer = Symbolizer::live(process, Options::default(), files);
+    let mut jit = JitCode::default();
+    let mut warnings = Vec::new();
+    let map = PathBuf::from(format!("/tmp/perf-{}.map", image.pid));
+    warnings.extend(jit.read_perf_map(&map).err().map(|warning| warning.to_string()));
+    for mapping in &image.mappings {
+        let path = PathBuf::from(OsStr::from_bytes(&mapping.path));
+        if is_jitdump(&path) {
+            warnings.extend(jit.read_jitdump(&path).err().map(|warning| warning.to_string()));
+        }
+        let (start, end, offset) = (mapping.start, mapping.end, mapping.offset);
+        symbolizer.add(&Mapping { path, start, end, offset, build_id: None });
+    }
+    symbolizer.name_jit(jit);
+    let mut named_at = |address: u64, is_return_address: bool| {
+        symbolizer.frames(address, is_return_address).into_iter().map(named).collect::<Vec<_>>()
+    };
+    let executed = image.executed.iter().map(|&address| (address, named_at(address, false))).collect();
+    let callers = image.callers.iter().map(|&address| (address, named_at(address, true))).collect();
+    let waiting_loops =
+        image.executed.iter().copied().filter(|&address| waits(&mut symbolizer, address)).collect();
+    warnings.extend(missing_names(&symbolizer));
+    ImageNames { image: image.number, executed, callers, waiting_loops, warnings }
+}
+
+/// A file that a runtime maps to tell profilers where it writes down the code that it makes: `jit-PID.dump`.
+fn is_jitdump(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    name.starts_with("jit-") && name.ends_with(".dump")
+}
+
+/// Functions that a waiting loop may call.
+const YIELDS: &[&str] = &["sched_yield", "__sched_yield", "thrd_yield", "__GI___sched_yield"];
+
+/// True if the address lies in a loop that only another thread, or time, can end.
+fn waits(symbolizer: &mut Symbolizer, address: u64) -> bool {
+    let Some(code) = symbolizer.code_bytes(address, 2 * WINDOW_BYTES, 2 * WINDOW_BYTES) else { return false };
+    let (start, bytes) = (code.start, code.bytes.to_vec());
+    let names = RefCell::new(symbolizer);
+    let is_yield = |target: u64| {
+        let frames = names.borrow_mut().frames(target, false);
+        frames.iter().any(|frame| frame.function.as_deref().is_some_and(|name| YIELDS.contains(&name)))
+    };
+    waiting_loop(&Code { start, bytes: &bytes }, address, &is_yield).is_some()
+}

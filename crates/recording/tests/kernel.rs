@@ -1,0 +1,135 @@
+//! A recording of the kernel collector alone becomes a process with threads, waits and samples.
+
+use std::collections::BTreeMap;
+
+use holdup_model::{Call, Doing, Nanos, ObjectKind, Run, State, ThreadId, Timeline};
+use holdup_recording::facts::{ClockSample, ImageNames, NamedFrame, Session, SessionEnd};
+use holdup_recording::format::FrameKind;
+use holdup_recording::{Recording, Writer};
+use holdup_trace::kernel::{self, CoverageCode, NO_CALL, SampleCode};
+
+const FUTEX: u32 = 202;
+const READ: u32 = 0;
+const MAIN: (u32, u32) = (7, 7);
+const WORKER: (u32, u32) = (7, 8);
+
+fn recorded(write: impl FnOnce(&mut Vec<u64>)) -> Run {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.holdup");
+    let mut writer = Writer::create(&path).unwrap();
+    let session = Session {
+        clock: "monotonic".into(),
+        start: 1_000,
+        ticks_per_second: 1e9,
+        command: vec!["./static".into()],
+        cores: 2,
+        ..Session::default()
+    };
+    writer.facts(FrameKind::Session, 0, &session).unwrap();
+    writer.facts(FrameKind::Clock, 0, &ClockSample { ticks: 1_000, monotonic_ns: 1_000 }).unwrap();
+    let mut words = Vec::new();
+    write(&mut words);
+    writer.kernel(&words).unwrap();
+    let frame = |function: &str, module: &str| NamedFrame {
+        function: Some(function.into()),
+        module: Some(module.into()),
+        ..NamedFrame::default()
+    };
+    let names = ImageNames {
+        image: 1,
+        executed: BTreeMap::from([
+            (0x10, vec![frame("__lll_lock_wait_private", "libc.so.6")]),
+            (0x20, vec![frame("crunch", "static")]),
+            (0x30, vec![frame("read", "libc.so.6")]),
+        ]),
+        callers: BTreeMap::from([(0x11, vec![frame("malloc", "libc.so.6")])]),
+        waiting_loops: vec![0x20],
+        warnings: Vec::new(),
+    };
+    writer.facts(FrameKind::ImageNames, 0, &names).unwrap();
+    writer.facts(FrameKind::SessionEnd, 0, &SessionEnd { end: 2_000, ..SessionEnd::default() }).unwrap();
+    drop(writer);
+    let (recording, warnings) = Recording::open(&path).unwrap();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    recording.run(&warnings)
+}
+
+fn lives(out: &mut Vec<u64>) {
+    kernel::coverage(out, 0, CoverageCode::Begin);
+    kernel::exec(out, 1_000, 7, 1, b"./static\0-j\0");
+    kernel::start(out, 1_100, WORKER, MAIN, 1);
+    kernel::name(out, 1_100, WORKER, b"worker");
+    kernel::stack(out, 1, 1, false, &[0x10, 0x11]);
+    kernel::stack(out, 2, 1, false, &[0x20]);
+    kernel::stack(out, 3, 1, false, &[0x30]);
+}
+
+#[test]
+fn threads_are_active_while_they_are_on_a_core() {
+    let run = recorded(|out| {
+        lives(out);
+        kernel::switch(out, 1_200, WORKER, 1, false, false);
+        kernel::switch(out, 1_500, MAIN, 0, true, true);
+        kernel::switch(out, 1_600, MAIN, 0, false, false);
+        kernel::switch(out, 1_800, WORKER, 1, true, false);
+        kernel::sample(out, 1_400, WORKER, SampleCode::Running, 100, 2, NO_CALL, 0);
+    });
+    let [process] = run.processes.as_slice() else { panic!("{} processes", run.processes.len()) };
+    assert_eq!((process.pid, process.command.as_slice()), (7, &["./static".to_owned(), "-j".to_owned()][..]));
+    assert_eq!(process.threads[1].parent, Some(ThreadId::new(0)));
+    assert!(process.seen_by.kernel && !process.seen_by.preload);
+    let timeline = Timeline::build(process);
+    assert_eq!(timeline.check(), Ok(()));
+    let time = |thread: usize, wanted| timeline.threads[thread].time_in(|state| state == wanted).get();
+    assert_eq!((time(0, State::Active), time(0, State::Descheduled)), (900, 100));
+    // Started at 100, on a core from 200 to 800, of which a sample in a waiting loop stands for 100.
+    assert_eq!((time(1, State::Active), time(1, State::Spinning)), (500, 100));
+    assert_eq!((time(1, State::Descheduled), time(1, State::Blocked)), (100, 200));
+    assert_eq!(process.samples[0].doing, Doing::Running);
+}
+
+#[test]
+fn blocked_times_are_explained_by_looks_at_the_thread() {
+    let run = recorded(|out| {
+        lives(out);
+        // Three times blocked; it was seen in the first and in the last.
+        for (begin, end) in [(1_200, 1_300), (1_400, 1_420), (1_500, 1_600)] {
+            kernel::switch(out, begin, WORKER, 1, true, false);
+            kernel::switch(out, end, WORKER, 1, false, false);
+        }
+        kernel::sample(out, 1_250, WORKER, SampleCode::Blocked, 20, 1, FUTEX, 0xf00);
+        kernel::sample(out, 1_600, WORKER, SampleCode::Blocked, 20, 3, READ, 4);
+        kernel::waking(out, 1_290, 8, 7);
+        kernel::waking(out, 1_410, 8, 0);
+    });
+    let process = &run.processes[0];
+    let waits: Vec<_> = process
+        .waits
+        .iter()
+        .map(|wait| (wait.begin.nanos(), wait.end.nanos(), process.object(wait.object)))
+        .collect();
+    assert_eq!(waits.len(), 2, "the second is nearer to the first look than to the other");
+    let (begin, end, object) = &waits[0];
+    assert_eq!((*begin, *end, object.kind, object.address), (200, 300, ObjectKind::Mutex, 0xf00));
+    assert_eq!(object.name.as_deref(), Some("glibc's malloc arena lock"));
+    assert_eq!(process.wakes.len(), 1, "an interrupt wakes nobody in the name of a thread");
+    assert_eq!((process.wakes[0].thread, process.wakes[0].time.nanos()), (ThreadId::new(0), 290));
+    let blocks: Vec<_> = process.blocks.iter().map(|block| (block.begin.nanos(), block.call)).collect();
+    assert_eq!(blocks, [(500, Call::Read)]);
+}
+
+#[test]
+fn a_back_off_leaves_cpu_times_and_says_so() {
+    let run = recorded(|out| {
+        lives(out);
+        kernel::coverage(out, 1_500, CoverageCode::BackOff);
+        kernel::reading(out, 1_550, WORKER, 40, 5);
+        kernel::reading(out, 1_900, WORKER, 240, 15);
+    });
+    let process = &run.processes[0];
+    let covered: Vec<_> = process.covered.iter().map(|(from, until)| (from.nanos(), until.nanos())).collect();
+    assert_eq!(covered, [(0, 500)]);
+    let readings: Vec<_> = process.readings.iter().map(|reading| (reading.cpu, reading.delay)).collect();
+    assert_eq!(readings, [(Nanos::new(40), Nanos::new(5)), (Nanos::new(240), Nanos::new(15))]);
+    assert!(run.warnings.iter().any(|sentence| sentence.contains("too many context switches")));
+}
