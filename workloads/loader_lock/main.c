@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 
 #define CALLS 10000
-#define CALL_US 60
+#define CALL_US 15
 
 // Small libraries that come with every C compiler stand for plugins. Each thread has its own.
 static const struct plugin {

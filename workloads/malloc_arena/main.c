@@ -3,7 +3,7 @@
 
 #include <malloc.h>
 
-#define BATCHES 150000
+#define BATCHES 200000
 #define BATCH 48
 #define SMALLEST 1100 // glibc keeps smaller blocks in caches of the threads, which need no lock
 #define SPREAD 2400
@@ -33,7 +33,8 @@ NAMED static void receive_messages(struct batch *batch, uint64_t *state)
         if (batch->messages[i] == NULL)
             abort();
         batch->lengths[i] = length;
-        memset(batch->messages[i], (int)(*state % 251), length);
+        batch->messages[i][0] = (unsigned char)*state;
+        batch->messages[i][length - 1] = (unsigned char)length;
     }
 }
 
@@ -50,8 +51,7 @@ NAMED static uint64_t release_messages(struct batch *batch, uint64_t *state)
         batch->lengths[other] = length;
     }
     for (int i = 0; i < BATCH; i++) {
-        for (size_t at = 0; at < batch->lengths[i]; at += 64)
-            sum = sum * 31 + batch->messages[i][at];
+        sum = sum * 31 + batch->messages[i][0] + batch->messages[i][batch->lengths[i] - 1];
         free(batch->messages[i]);
     }
     return sum;

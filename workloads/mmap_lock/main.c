@@ -4,10 +4,10 @@
 
 #include <sys/mman.h>
 
-#define TASKS 24000
-#define BUFFER (64 * 1024)
+#define TASKS 90000
+#define BUFFER (8 * 1024)
 #define PAGE 4096
-#define TASK_US 20
+#define TASK_US 2
 
 static long threads, scale;
 

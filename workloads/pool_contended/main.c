@@ -5,7 +5,7 @@
 #define ITEMS 220000 // of each stream
 
 #ifndef FIXED
-#define ITEMS_OF_A_TASK 1 // PLANTED: the queue's lock is taken twice for 50 ns of work
+#define ITEMS_OF_A_TASK 1 // PLANTED: the queue's lock is taken twice for 25 ns of work
 #else
 #define ITEMS_OF_A_TASK 1000 // FIX: tasks worth the way to the queue
 #endif
@@ -15,7 +15,7 @@ static uint64_t sums[64][8]; // a cache line for each worker
 NAMED static uint64_t count_item(long item)
 {
     uint64_t x = (uint64_t)item * 0x9E3779B97F4A7C15u + 1;
-    for (int i = 0; i < (int)ITERATIONS_PER_US / 20; i++) {
+    for (int i = 0; i < (int)ITERATIONS_PER_US / 40; i++) {
         x ^= x << 13;
         x ^= x >> 7;
         x ^= x << 17;

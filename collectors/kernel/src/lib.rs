@@ -64,6 +64,8 @@ mod parse;
 
 mod sources;
 
+mod cpu_ring;
+
 mod watch;
 
 mod completeness;

@@ -53,7 +53,8 @@ impl Ring {
         let size = self.bytes();
         let tail = self.tail();
         let len = usize::try_from(head.saturating_sub(tail)).map_or(size, |len| len.min(size));
-        let start = (tail % size as u64) as usize;
+        // The size is a power of two.
+        let start = tail as usize & (size - 1);
         let first = len.min(size - start);
         // SAFETY: `start + first` and `len - first` are at most `size`, which is what is mapped behind the first page.
         // The kernel does not write there before `give_back`, which needs this very `&mut self` again.

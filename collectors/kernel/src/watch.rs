@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -11,16 +11,15 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::abilities::Abilities;
 use crate::attributes::{Attributes, Kind, Sampling, Start, Target};
-use crate::cpus;
+use crate::cpu_ring::{CpuRing, rings};
 use crate::descriptors;
 use crate::error::KernelError;
 use crate::event::Event;
-use crate::ids::{Cpu, Pid, Tid};
+use crate::ids::{Pid, Tid};
 use crate::linux;
-use crate::parse::{parse, time_ns};
-use crate::records::{Cut, Records};
+use crate::parse::parse;
+use crate::records::Cut;
 use crate::refusal::Refusal;
-use crate::ring::Ring;
 use crate::sources::Sources;
 use crate::system::System;
 use crate::threads::Processes;
@@ -57,56 +56,6 @@ pub struct Watch {
     former_limit: Option<u64>,
 }
 
-/// The events of one processor.
-#[derive(Debug)]
-struct CpuRing {
-    cpu: Cpu,
-    ring: Ring,
-    events: Vec<(Kind, OwnedFd)>,
-    /// The first event whose threads have not all ended.
-    alive: usize,
-    /// How far the kernel was when the current drain began.
-    head: u64,
-    /// How many bytes have been handed out, but not given back.
-    passed: usize,
-    /// The same, with the record that was cut last.
-    next: usize,
-}
-
-impl CpuRing {
-    /// What follows what has been passed, up to the head.
-    fn cut<'r>(&'r mut self, joined: &'r mut Vec<u8>) -> Option<Cut<'r>> {
-        let passed = self.passed;
-        let (first, second) = self.ring.readable(self.head);
-        let mut records = Records::new(first, second, passed);
-        let cut = records.next(joined);
-        self.next = records.consumed();
-        cut
-    }
-
-    /// When the next record was written; `None` if there is none, 0 for one that cannot be read.
-    fn time_of_next(&mut self, sources: &Sources, joined: &mut Vec<u8>) -> Option<u64> {
-        match self.cut(joined)? {
-            Cut::Record(record) => Some(time_ns(record, sources).unwrap_or(0)),
-            Cut::Rubbish(_) => Some(0),
-        }
-    }
-
-    /// The record that was cut last has been dealt with.
-    fn pass(&mut self) {
-        self.passed = self.next;
-        if self.passed >= GIVE_BACK_BYTES {
-            self.give_back();
-        }
-    }
-
-    /// Lets the kernel write over what has been passed.
-    fn give_back(&mut self) {
-        self.ring.give_back(std::mem::take(&mut self.passed));
-        self.next = 0;
-    }
-}
-
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
@@ -126,12 +75,6 @@ pub struct Drained {
     /// Bytes that are no records. There are none unless the kernel, or this crate, has a fault.
     pub rubbish_bytes: u64,
 }
-
-/// Less room than this is of no use, in bytes.
-const LEAST_RING_BYTES: usize = 32 << 10;
-
-/// Room is given back to the kernel whenever so many bytes have been read.
-const GIVE_BACK_BYTES: usize = 32 << 10;
 
 impl Watch {
     /// Events of all that the calling thread starts from now on, each beginning with its exec; those of its children
@@ -262,28 +205,32 @@ impl Watch {
         let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
         let mut next: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::with_capacity(rings.len());
         for (index, ring) in rings.iter_mut().enumerate() {
-            ring.head = ring.ring.head();
+            ring.look();
             next.extend(ring.time_of_next(sources, joined).map(|time| Reverse((time, index))));
         }
         while let Some(Reverse((time, index))) = next.pop() {
-            if time > now {
-                break;
-            }
             let ring = &mut rings[index];
-            match ring.cut(joined) {
-                Some(Cut::Record(record)) => {
-                    drained.records += 1;
-                    match parse(record, sources) {
-                        Some(parsed) if sources.admit(&parsed) => each(parsed.event),
-                        Some(_) => {}
-                        None => drained.unknown += 1,
+            // As long as no other processor's next record is earlier.
+            let until = next.peek().map_or(now, |Reverse((other, _))| now.min(*other));
+            let mut time = Some(time);
+            while time.is_some_and(|time| time <= until) {
+                time = None;
+                let Some(cut) = ring.cut(joined) else { break };
+                match cut {
+                    Cut::Record(record) => {
+                        drained.records += 1;
+                        match parse(record, sources) {
+                            Some(parsed) if sources.admit(&parsed) => each(parsed.event),
+                            Some(_) => {}
+                            None => drained.unknown += 1,
+                        }
                     }
+                    Cut::Rubbish(bytes) => drained.rubbish_bytes += bytes as u64,
                 }
-                Some(Cut::Rubbish(bytes)) => drained.rubbish_bytes += bytes as u64,
-                None => continue,
+                ring.pass();
+                time = ring.time_of_next(sources, joined);
             }
-            ring.pass();
-            next.extend(ring.time_of_next(sources, joined).map(|time| Reverse((time, index))));
+            next.extend(time.filter(|time| *time <= now).map(|time| Reverse((time, index))));
         }
         for ring in rings {
             ring.give_back();
@@ -347,7 +294,7 @@ impl Watch {
         let stacks = wanted.samples.is_some_and(|sampling| sampling.stack_bytes > 0);
         let rings = rings(system, wanted.ring_bytes)?;
         Ok(Watch {
-            ring_bytes: rings.first().map_or(0, |ring| ring.ring.bytes()),
+            ring_bytes: rings.first().map_or(0, |ring| ring.bytes()),
             rings,
             sources: Sources::new(layout, stacks, unwanted),
             refused,
@@ -395,9 +342,9 @@ impl Watch {
             Target::CallingThread => None,
             Target::Thread(tid) => Some(tid),
         };
-        for CpuRing { cpu, ring, events, .. } in &mut self.rings {
+        for ring in &mut self.rings {
             for attributes in &self.kinds {
-                let event = match system.open(attributes, target, *cpu) {
+                let event = match system.open(attributes, target, ring.cpu) {
                     Ok(event) => event,
                     // The processor was taken off since they were listed.
                     Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
@@ -407,7 +354,7 @@ impl Watch {
                 linux::redirect(event.as_fd(), ring.event()).map_err(failed("redirect"))?;
                 let id = linux::identifier(event.as_fd()).map_err(failed("identify"))?;
                 self.sources.add(id, attributes.kind, owner);
-                events.push((attributes.kind, event));
+                ring.events.push((attributes.kind, event));
             }
         }
         Ok(())
@@ -437,38 +384,4 @@ impl Failure {
             Failure::Error(error) => error,
         }
     }
-}
-
-/// A ring for each processor, all of one size: the largest up to `bytes` that the kernel gives.
-fn rings(system: &impl System, bytes: usize) -> Result<Vec<CpuRing>, KernelError> {
-    let cpus = cpus::online(system).map_err(|error| KernelError::Processors { error })?;
-    let mut bytes = bytes.next_power_of_two().max(LEAST_RING_BYTES);
-    loop {
-        let made: Result<Vec<CpuRing>, KernelError> =
-            cpus.iter().filter_map(|cpu| ring(system, *cpu, bytes).transpose()).collect();
-        match made {
-            Err(KernelError::Ring { error, .. })
-                if bytes > LEAST_RING_BYTES
-                    && matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOMEM)) =>
-            {
-                bytes /= 2;
-            }
-            made => return made,
-        }
-    }
-}
-
-/// A ring of this size; `None` if the processor was taken off.
-fn ring(system: &impl System, cpu: Cpu, bytes: usize) -> Result<Option<CpuRing>, KernelError> {
-    let attributes = Attributes {
-        wake_at_bytes: u32::try_from(bytes / 4).unwrap_or(u32::MAX),
-        ..Attributes::new(Kind::Ring, Start::WhenEnabled)
-    };
-    let event = match system.open(&attributes, Target::CallingThread, cpu) {
-        Ok(event) => event,
-        Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Ok(None),
-        Err(error) => return Err(KernelError::Event { action: "open", error }),
-    };
-    let ring = Ring::new(event, bytes).map_err(|error| KernelError::Ring { cpu, bytes, error })?;
-    Ok(Some(CpuRing { cpu, ring, events: Vec::new(), alive: 0, head: 0, passed: 0, next: 0 }))
 }

@@ -18,14 +18,15 @@
 //! run they wait for that one, in the end: whatever they need, nobody else can bring it about.
 
 mod chain;
+mod seeking;
 mod stretch;
 mod times;
 
 use std::collections::BTreeMap;
 
 use holdup_model::{
-    EdgeKind, Nanos, ObjectId, ObjectKind, Outcome, Process, Segment, SiteId, State, ThreadId, Time, Timeline,
-    Wait,
+    EdgeKind, Nanos, ObjectId, ObjectKind, Outcome, Process, Segment, SiteId, State, ThreadId, Time,
+    Timeline, Wait,
 };
 
 use crate::holders::{Holder, Holders};
@@ -38,6 +39,8 @@ use crate::working::{Working, is_joining};
 
 use chain::ThreadSet;
 pub(crate) use chain::{Chains, Link};
+use seeking::Seeking;
+pub(crate) use seeking::{Sought, SoughtKey};
 pub(crate) use stretch::{Charge, Serial, SerialKey};
 use stretch::{Stretch, Work};
 use times::BlameTimes;
@@ -84,27 +87,6 @@ pub(crate) struct Blame {
     pub(crate) kept_waiting_late: Nanos,
     /// When what is in `charges` and `serial` was lost.
     pub(crate) times: BlameTimes,
-}
-
-/// What a thread does that waits for nobody in particular.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct SoughtKey {
-    pub(crate) thread: ThreadId,
-    /// [`State::Spinning`] or [`State::Blocked`].
-    pub(crate) state: State,
-    pub(crate) object: Option<ObjectId>,
-    pub(crate) site: Option<SiteId>,
-}
-
-/// How long it did that, by who else was able to run.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sought {
-    /// One thread: charged to that in [`Blame::serial`].
-    pub(crate) with_one: Nanos,
-    /// No thread.
-    pub(crate) with_none: Nanos,
-    /// Several.
-    pub(crate) with_more: Nanos,
 }
 
 /// What the pass found about one object.
@@ -196,15 +178,6 @@ struct Doing {
     crowded_when_released: Nanos,
 }
 
-/// A thread that waits for nobody in particular: since when, and what [`Pass::one_able`] and [`Pass::none_able`] were.
-#[derive(Clone, Copy, Debug)]
-struct Seeking {
-    key: SoughtKey,
-    since: Time,
-    one_able: Nanos,
-    none_able: Nanos,
-}
-
 /// A = ∫ absent / present dt (ns), apart by whether a thread waits for another's end meanwhile: if so, threads
 /// have ended, else they have not started.
 #[derive(Clone, Copy, Debug, Default)]
@@ -273,18 +246,24 @@ struct Pass<'a> {
     blame: Blame,
 }
 
-/// Charges all waiting of a run. `path` is its critical path, in the order of time.
-pub(crate) fn blame(
-    process: &Process,
-    timeline: &Timeline,
-    roles: &Roles,
-    holders: &Holders<'_>,
-    places: &Places,
-    outside: &Outside,
-    working: &Working,
-    path: &[PathPiece],
-) -> Blame {
-    let mut pass = Pass::new(process, timeline, roles, holders, places, outside, working, path);
+/// What the pass looks at.
+#[derive(Clone, Copy)]
+pub(crate) struct Facts<'a> {
+    pub(crate) process: &'a Process,
+    pub(crate) timeline: &'a Timeline,
+    pub(crate) roles: &'a Roles,
+    pub(crate) holders: &'a Holders<'a>,
+    pub(crate) places: &'a Places,
+    pub(crate) outside: &'a Outside,
+    pub(crate) working: &'a Working,
+    /// The critical path, in the order of time.
+    pub(crate) path: &'a [PathPiece],
+}
+
+/// Charges all waiting of a run.
+pub(crate) fn blame(facts: &Facts<'_>) -> Blame {
+    let Facts { process, timeline, roles, holders, places, .. } = *facts;
+    let mut pass = Pass::new(facts);
     let owners = owners(process, roles);
     let holder_changes = holders.changes();
     let breaks = breaks(process, timeline, &roles.kinds, places);
@@ -377,17 +356,8 @@ fn breaks(process: &Process, timeline: &Timeline, roles: &[ObjectKind], places: 
 }
 
 impl<'a> Pass<'a> {
-    #[expect(clippy::too_many_arguments, reason = "one for each thing that the pass looks at")]
-    fn new(
-        process: &'a Process,
-        timeline: &Timeline,
-        roles: &'a Roles,
-        holders: &Holders<'_>,
-        places: &'a Places,
-        outside: &'a Outside,
-        working: &'a Working,
-        path: &'a [PathPiece],
-    ) -> Self {
+    fn new(facts: &Facts<'a>) -> Self {
+        let Facts { process, timeline, roles, holders, places, outside, working, path } = *facts;
         let main = (!process.threads.is_empty()).then_some(ThreadId::new(0));
         let mut queues = vec![Queue { holder: main, since: timeline.start, ..Queue::default() }];
         let lock_queue = |(index, covered): (usize, bool)| {
@@ -582,8 +552,7 @@ impl<'a> Pass<'a> {
         self.doing[index].state = Some(after.state);
         self.doing[index].site = after.site;
         self.doing[index].any_active = self.blame.any_active;
-        self.doing[index].is_outside =
-            after.state == State::Io && self.outside.is_at(thread, after.start);
+        self.doing[index].is_outside = after.state == State::Io && self.outside.is_at(thread, after.start);
         if is_able(after.state) {
             self.active += u32::from(after.state == State::Active);
             self.able += 1;
@@ -606,37 +575,6 @@ impl<'a> Pass<'a> {
             }
             _ => {}
         }
-    }
-
-    /// The thread waits for nobody in particular.
-    fn seek(&mut self, thread: ThreadId, segment: &Segment) {
-        if !self.doing[thread.index()].takes_place {
-            return;
-        }
-        self.seekers += 1;
-        if let Some(object) = segment.object {
-            self.blame.objects[object.index()].enter(self.now);
-        }
-        let key = SoughtKey { thread, state: segment.state, object: segment.object, site: segment.site };
-        let (one_able, none_able) = (self.one_able, self.none_able);
-        self.doing[thread.index()].seeks = Some(Seeking { key, since: self.now, one_able, none_able });
-    }
-
-    fn end_seeking(&mut self, thread: ThreadId) {
-        let Some(seeking) = self.doing[thread.index()].seeks.take() else { return };
-        self.seekers -= 1;
-        let with_one = self.one_able - seeking.one_able;
-        let with_none = self.none_able - seeking.none_able;
-        let length = self.now.since(seeking.since);
-        if let Some(object) = seeking.key.object {
-            let object = &mut self.blame.objects[object.index()];
-            object.leave(self.now);
-            object.direct += length;
-        }
-        let sought = self.blame.sought.entry(seeking.key).or_default();
-        sought.with_one += with_one;
-        sought.with_none += with_none;
-        sought.with_more += length - with_one - with_none;
     }
 
     fn end_segment(&mut self, thread: ThreadId, segment: &Segment) {

@@ -2,7 +2,7 @@
 
 use holdup_model::{Nanos, Process, Run, Timeline};
 
-use crate::blame::blame;
+use crate::blame::{Facts, blame};
 use crate::bottle::bottle_graph;
 use crate::chains::chains;
 use crate::criticality::criticality;
@@ -55,7 +55,16 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     let outside = Outside::of(process);
     let holders = Holders::new(process, &places);
     let path = critical_path(process, &timeline, &roles.kinds, &holders);
-    let blame = blame(process, &timeline, &roles, &holders, &places, &outside, &working, &path.pieces);
+    let blame = blame(&Facts {
+        process,
+        timeline: &timeline,
+        roles: &roles,
+        holders: &holders,
+        places: &places,
+        outside: &outside,
+        working: &working,
+        path: &path.pieces,
+    });
     let path = path.with_objects(timeline.wall(), &blame.on_path);
     let objects = object_costs(process, &timeline, &roles.kinds, &blame, &working, &path);
     let mut by_object = vec![None; process.objects.len()];

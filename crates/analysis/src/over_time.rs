@@ -85,8 +85,9 @@ impl Part {
 pub(crate) fn over_time(process: &Process, timeline: &Timeline) -> OverTime {
     let wall = timeline.wall().get();
     let slice = wall.div_ceil(SLICES).max(SHORTEST_SLICE);
-    let ends: Vec<Time> =
-        (1..=wall.div_ceil(slice)).map(|number| timeline.start + Nanos::new((number * slice).min(wall))).collect();
+    let ends: Vec<Time> = (1..=wall.div_ceil(slice))
+        .map(|number| timeline.start + Nanos::new((number * slice).min(wall)))
+        .collect();
     let parts = cut(timeline, &ends);
     OverTime {
         slice: Nanos::new(slice),
@@ -164,7 +165,8 @@ impl Cutting {
     fn part(&mut self) -> Part {
         let mut threads = Vec::new();
         for (index, (sum, since)) in self.sums.iter_mut().zip(&mut self.since).enumerate() {
-            let own = std::mem::take(sum) + since.as_mut().map_or(0, |since| self.v - std::mem::replace(since, self.v));
+            let own = std::mem::take(sum)
+                + since.as_mut().map_or(0, |since| self.v - std::mem::replace(since, self.v));
             if own > 0 {
                 threads.push((ThreadId::new(index as u32), own));
             }
@@ -204,7 +206,8 @@ fn busy_by_step(timeline: &Timeline, step: u64) -> Vec<u128> {
         if !segment.state.is_active() {
             continue;
         }
-        let (mut from, to) = (segment.start.since(timeline.start).get(), segment.end.since(timeline.start).get());
+        let (mut from, to) =
+            (segment.start.since(timeline.start).get(), segment.end.since(timeline.start).get());
         while from < to {
             let index = from / step;
             let until = ((index + 1) * step).min(to);

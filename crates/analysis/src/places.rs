@@ -23,7 +23,9 @@ impl Places {
             let address = if frame.line.is_some() { 0 } else { frame.address };
             // A runtime that a line of the program calls may work there, or wait.
             let spin = spins[index].map(|routine| routine.name);
-            *first.entry((&frame.function, &frame.file, frame.line, &frame.module, address, spin)).or_insert(id)
+            *first
+                .entry((&frame.function, &frame.file, frame.line, &frame.module, address, spin))
+                .or_insert(id)
         });
         Self { same: same.collect(), spins }
     }
@@ -66,7 +68,8 @@ mod tests {
                 module: Some("app".to_owned()),
                 ..Frame::default()
             };
-            process.add_site(Site { frames: vec![frame(inner, None), frame("update", line)], ..Site::default() })
+            process
+                .add_site(Site { frames: vec![frame(inner, None), frame("update", line)], ..Site::default() })
         };
         let sites = [
             add("pthread_mutex_lock", Some(3)),

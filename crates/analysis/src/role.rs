@@ -146,8 +146,9 @@ pub(crate) fn is_signal(role: ObjectKind) -> bool {
 /// By object: whether only threads of one sort wait on it, and only others signal it. A barrier that is made of a
 /// condition variable, or a pool of slots, is signalled by the threads that also wait.
 fn work_queues(process: &Process) -> Vec<bool> {
-    let sorts: Vec<Option<String>> =
-        (0..process.threads.len()).map(|index| sort_of_thread(process, ThreadId::new(index as u32))).collect();
+    let sorts: Vec<Option<String>> = (0..process.threads.len())
+        .map(|index| sort_of_thread(process, ThreadId::new(index as u32)))
+        .collect();
     let sort = |thread: ThreadId| sorts[thread.index()].as_deref();
     let mut waiters: Vec<BTreeSet<Option<&str>>> = vec![BTreeSet::new(); process.objects.len()];
     let mut givers = waiters.clone();

@@ -4,7 +4,9 @@
 //! time just before it: back from its time over the thread's active segments, as far as its weight, but not beyond
 //! the sample before. What it was seen doing then counts for all of that.
 
-use holdup_model::{Doing, Nanos, Process, RoutineKind, Row, Sample, Site, SiteId, State, ThreadId, Time, Timeline};
+use holdup_model::{
+    Doing, Nanos, Process, RoutineKind, Row, Sample, Site, SiteId, State, ThreadId, Time, Timeline,
+};
 
 use crate::criticality::{Fixed, Growth};
 use crate::places::Places;
@@ -62,7 +64,13 @@ impl Samples {
                     by_site[site.index()] += active;
                 }
                 let place = places.at(sample.site);
-                threads[thread.index()].push(Look { time: sample.time, site: sample.site, place, active, critical });
+                threads[thread.index()].push(Look {
+                    time: sample.time,
+                    site: sample.site,
+                    place,
+                    active,
+                    critical,
+                });
             }
         }
         Self { threads, by_site }

@@ -315,13 +315,54 @@ fn work_that_moves_from_thread_to_thread_is_one_serial_phase() {
         .collect();
     let spans: Vec<&[(u64, u64)]> = spans.iter().map(Vec::as_slice).collect();
     let mut process = seen_by_the_kernel(&["serve", "serve", "serve", "serve"], 200, &spans);
-    let crunch = stack(&mut process, &[("main.crunch", 20), ("main.main", 40)]);
-    sample(&mut process, MS, |_, _| Some(crunch));
+    // Whose lines differ.
+    let crunch = [20, 21].map(|line| stack(&mut process, &[("main.crunch", line), ("main.main", 40)]));
+    sample(&mut process, MS, |thread, _| Some(crunch[usize::from(thread.index() == 3)]));
     let diagnosis = of(process, 4);
     let finding = &diagnosis.findings[0];
     assert_eq!(finding.what, "only one thread at a time at work, mostly in main.crunch (main.c:20)");
     assert_eq!((finding.kind, finding.cost), (FindingKind::Serial, Nanos::new(150 * MS)));
     assert_eq!(diagnosis.findings.len(), 1);
+}
+
+/// Two stages, of which the first is nearly always alone.
+fn one_after_the_other() -> Process {
+    let mut script = Script::new();
+    let (put, get) = (script.site("send", 50), script.site("receive", 60));
+    let queue = script.queue("results", 100);
+    let stages = [
+        script.thread("produce", [work(30), Op::Put(queue, put)].repeat(20)),
+        script.thread("consume", [Op::Get(queue, get), work(1)].repeat(20)),
+    ];
+    script.main_runs(&stages);
+    script.play()
+}
+
+#[test]
+fn goroutines_make_no_pipeline_of_the_threads_that_run_them() {
+    for (outermost, kind) in [("start", FindingKind::Pipeline), ("runtime.goexit.abi0", FindingKind::Serial)]
+    {
+        let mut process = one_after_the_other();
+        let rank = stack(&mut process, &[("main.rank", 5), (outermost, 99)]);
+        let print = stack(&mut process, &[("main.print", 8), (outermost, 99)]);
+        sample(&mut process, MS, |thread, _| Some(if thread.index() == 1 { rank } else { print }));
+        let finding = &of(process, 8).findings[0];
+        assert_eq!((finding.kind, finding.place), (kind, Some(rank)), "{}", finding.what);
+    }
+}
+
+#[test]
+fn of_two_things_that_one_thread_does_alone_both_are_told() {
+    let mut process = seen_by_the_kernel(&["static", "static"], 100, &[&[(0, 100)], &[(0, 10)]]);
+    let parse = stack(&mut process, &[("parse", 30), ("main", 20)]);
+    let merge = stack(&mut process, &[("merge", 40), ("main", 21)]);
+    sample(&mut process, MS, |_, time| Some(if time > Time::from_nanos(60 * MS) { merge } else { parse }));
+    let finding = &of(process, 2).findings[0];
+    assert_eq!(finding.what, "only static at work in parse (main.c:30)");
+    assert_eq!(
+        finding.evidence[1],
+        "56 % of the 90 samples that were taken meanwhile are in parse, 44 % in merge."
+    );
 }
 
 #[test]

@@ -164,9 +164,9 @@ proptest! {
 
     /// With a core for each thread, the kernel's records say nothing new.
     #[test]
-    fn with_enough_cores_the_records_change_nothing(script in holdup_testkit::any_script(), slice in 1..5_000u64) {
+    fn with_enough_cores_the_records_change_nothing(script in holdup_testkit::any_script()) {
         let alone = of(script.play(), 16);
-        let both = of(script.play_on(16, slice), 16);
+        let both = of(script.play_on(16, u64::MAX), 16);
         prop_assert_eq!(&alone.criticality, &both.criticality);
         prop_assert_eq!(&alone.cost_identity, &both.cost_identity);
         prop_assert_eq!(&alone.findings, &both.findings);

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use holdup_analysis::{Diagnosis, diagnose};
 use holdup_model::{Nanos, Run, Thread};
@@ -16,6 +17,25 @@ use crate::progress::Progress;
 /// Processes that are diagnosed at most: the busiest ones. The others are counted.
 const MOST_PROCESSES: usize = 32;
 
+/// Which part of a recording is told of. The default is all of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    /// The pid of the process to tell about first.
+    pub process: Option<u32>,
+    /// Which collectors are believed.
+    pub sources: Sources,
+    /// From how long after the start on.
+    pub from: Option<Duration>,
+    /// Until how long after the start.
+    pub to: Option<Duration>,
+}
+
+impl Default for Part {
+    fn default() -> Part {
+        Part { process: None, sources: Sources::ALL, from: None, to: None }
+    }
+}
+
 /// A run and what holds its processes up, the one to tell about first.
 pub(crate) struct Answer {
     pub run: Run,
@@ -23,25 +43,31 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Reads a recording, names what it saw, and diagnoses its processes. `first` is the pid of the process to tell
-    /// about; `keep` says whether names that were missing are put into the file, as right after recording.
-    pub(crate) fn of(
-        path: &Path,
-        first: Option<u32>,
-        keep: Keep,
-        sources: Sources,
-    ) -> Result<Answer, Failure> {
+    /// Reads a recording, names what it saw, and diagnoses its processes. `keep` says whether names that were missing are put into the file, as right after recording.
+    pub(crate) fn of(path: &Path, keep: Keep, part: &Part) -> Result<Answer, Failure> {
         let _progress = Progress::start("reading the recording");
         let (mut recording, warnings) = Recording::open(path)?;
         holdup_collect::name_all(&mut recording, (keep == Keep::Names).then_some(path));
-        let run = recording.run_from(&warnings, sources);
+        let mut run = recording.run_from(&warnings, part.sources);
+        if part.from.is_some() || part.to.is_some() {
+            let at = |length: Duration| run.start + Nanos::new(length.as_nanos() as u64);
+            let (from, to) = (part.from.map_or(run.start, at), part.to.map_or(run.end, at));
+            if from >= run.end || from >= to {
+                let wall = run.end.since(run.start);
+                return Err(Failure::input(format!(
+                    "{}: nothing was recorded in that part of the run; it took {wall}",
+                    path.display()
+                )));
+            }
+            run = run.window(from, to);
+        }
         let mut order: Vec<usize> = (0..run.processes.len()).collect();
         let busy = |index: &usize| -> (Nanos, usize) {
             let process = &run.processes[*index];
             (process.threads.iter().filter_map(Thread::known_cpu).sum(), process.waits.len())
         };
         order.sort_by_key(|index| std::cmp::Reverse(busy(index)));
-        if let Some(pid) = first {
+        if let Some(pid) = part.process {
             let Some(at) = order.iter().position(|index| run.processes[*index].pid == pid) else {
                 return Err(Failure::input(format!(
                     "{}: no process {pid} in this recording; it has {}",

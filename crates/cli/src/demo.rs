@@ -6,9 +6,7 @@ use std::process::{Command, ExitCode};
 
 use holdup_collect::{Options, Window, record};
 
-use holdup_recording::Sources;
-
-use crate::answer::{self, Answer, Keep};
+use crate::answer::{self, Answer, Keep, Part};
 use crate::arguments::DemoOptions;
 use crate::failure::Failure;
 use crate::run::PRELOAD;
@@ -52,6 +50,6 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
     let command: Vec<OsString> = vec![program.into()];
     let status = record(&command, &options_of_run, PRELOAD)?.status;
     let look = answer::look(options.color, &std::io::stdout(), false);
-    answer::write(&Answer::of(&recording, None, Keep::Names, Sources::ALL)?.text(look), None, std::io::stdout())?;
+    answer::write(&Answer::of(&recording, Keep::Names, &Part::default())?.text(look), None, std::io::stdout())?;
     Ok(crate::run::exit_code(status))
 }

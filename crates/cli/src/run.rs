@@ -7,9 +7,7 @@ use std::process::{ExitCode, ExitStatus};
 
 use holdup_collect::{Ended, Options, Window, attach, record as collect};
 
-use holdup_recording::Sources;
-
-use crate::answer::{self, Answer, Keep};
+use crate::answer::{self, Answer, Keep, Part};
 use crate::arguments::{Collector, Holds, RunOptions};
 use crate::failure::Failure;
 
@@ -20,7 +18,7 @@ pub(crate) const PRELOAD: &[u8] = include_bytes!(env!("HOLDUP_PRELOAD"));
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     let place = Place::of(options)?;
     let ended = collected(options, &place.path)?;
-    let told = Answer::of(&place.path, None, Keep::Names, Sources::ALL).and_then(|answer| {
+    let told = Answer::of(&place.path, Keep::Names, &Part::default()).and_then(|answer| {
         let look = answer::look(options.color, &std::io::stderr(), options.output.is_some());
         let mut text = answer.text(look);
         text.push_str(&place.sentence());

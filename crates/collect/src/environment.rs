@@ -27,6 +27,8 @@ const EARLY: [Duration; 4] =
     [Duration::from_millis(20), Duration::from_millis(80), Duration::from_millis(200), Duration::from_millis(700)];
 /// How often it is looked after that.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// A look that takes long is followed by a pause of so many times its length: looking takes no more than 1 % of a CPU.
+const PAUSE: u32 = 100;
 
 /// Watches the surroundings of a recorded program.
 pub(crate) struct Watch {
@@ -63,8 +65,9 @@ impl Watch {
         if now < self.next {
             return;
         }
-        self.next = now + EARLY.get(self.looks).copied().unwrap_or(INTERVAL);
+        let pause = EARLY.get(self.looks).copied().unwrap_or(INTERVAL);
         self.look_now(pids);
+        self.next = now + pause.max(now.elapsed() * PAUSE);
     }
 
     fn look_now(&mut self, pids: impl IntoIterator<Item = u32>) {

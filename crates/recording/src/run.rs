@@ -95,7 +95,7 @@ pub(crate) fn run(recording: &Recording, warnings: &[Warning], sources: Sources)
             "{count} processes still ran when the first one had ended: the rest of them is not recorded"
         )),
     }
-    Run {
+    let run = Run {
         recorded_by: recording.session.holdup.clone(),
         command: recording.session.command.clone(),
         start: clock.time(recording.session.start),
@@ -113,6 +113,10 @@ pub(crate) fn run(recording: &Recording, warnings: &[Warning], sources: Sources)
         processes,
         unseen: recording.end.as_ref().map(|end| end.unseen.clone()).unwrap_or_default(),
         warnings: all,
+    };
+    match recording.end.as_ref().and_then(|end| end.window) {
+        Some((from, to)) => run.window(clock.time(from), clock.time(to)),
+        None => run,
     }
 }
 

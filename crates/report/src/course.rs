@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use holdup_analysis::{Diagnosis, Phase};
-use holdup_model::{Nanos, Process, Time};
+use holdup_model::{Nanos, Run, Time};
 
 use crate::lines::{Line, labelled};
 use crate::look::Ink;
@@ -33,11 +33,11 @@ struct Stretch {
 
 /// The phases and the worst second of a run that has more than one phase and is long enough to have such a second.
 /// Phases of which the same would be said are told as one. Of many, those in which most worker time was not active, in
-/// the order in which they came.
-pub(crate) fn lines(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
+/// the order in which they came. Times are counted from the start of the run, as `--from` and `--to` do.
+pub(crate) fn lines(run: &Run, diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
     let course = &diagnosis.over_time;
     let Some(worst) = &course.worst else { return Vec::new() };
-    let labels = names::threads(process, look);
+    let labels = names::threads(&run.processes[diagnosis.process], look);
     let mut stretches: Vec<Stretch> = Vec::new();
     for phase in &course.phases {
         let idle = (f64::from(diagnosis.workers) - phase.parallelism).max(0.0);
@@ -55,7 +55,7 @@ pub(crate) fn lines(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec
     told.sort_by_key(|(index, stretch)| (Reverse(stretch.lost), *index));
     told.truncate(MOST);
     told.sort_by_key(|(index, _)| *index);
-    let from_start = |time: Time| moment(time.since(process.start), look);
+    let from_start = |time: Time| moment(time.since(run.start), look);
     let mut pieces: Vec<String> = told
         .iter()
         .map(|(_, Stretch { start, end, what, .. })| {

@@ -23,8 +23,12 @@ const MOST: usize = 3;
 /// Below this share of the critical time a place is told only if it is the first.
 const SMALL: f64 = 0.05;
 
-/// How wide the figures of the first place are where they say in full what they are shares of (columns).
-const FULL_FIGURES: usize = 52;
+/// What the shares of the first place are of, in full, and where there is no room for that.
+const IN_WORDS: [&str; 2] = [" of critical time", " of active"];
+const IN_SHORT: [&str; 2] = [" critical", " active"];
+
+/// Columns between a place and its shares.
+const GAP: usize = 2;
 
 /// From this share of a function's critical time on, one line stands for it.
 const ONE_LINE: f64 = 0.8;
@@ -50,21 +54,20 @@ pub(crate) fn lines(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec
             if let Some(inside) = &spot.inside {
                 place.push_str(&format!(", inside {}", escape::name(inside, look)));
             }
-            let words = match (rank, display_width(&place) + 2 + FULL_FIGURES <= text_room(look)) {
-                (0, true) => [" of critical time", " of active"],
-                (0, false) => [" critical", " active"],
-                _ => ["", ""],
-            };
-            (place, figures(spot, hot, words))
+            let mut shares = figures(spot, hot, if rank == 0 { IN_WORDS } else { ["", ""] });
+            if rank == 0 && display_width(&place) + GAP + display_width(&shares) > text_room(look) {
+                shares = figures(spot, hot, IN_SHORT);
+            }
+            (place, shares)
         })
         .collect();
     let widest = told.iter().map(|(place, _)| display_width(place)).max().unwrap_or(0);
     let longest = told.iter().map(|(_, figures)| display_width(figures)).max().unwrap_or(0);
-    let column = if widest + 2 + longest <= text_room(look) { widest } else { 0 };
+    let column = if widest + GAP + longest <= text_room(look) { widest } else { 0 };
     told.iter()
         .enumerate()
         .flat_map(|(rank, (place, figures))| {
-            let gap = " ".repeat(2 + column.saturating_sub(display_width(place)));
+            let gap = " ".repeat(GAP + column.saturating_sub(display_width(place)));
             let piece = Line::default().with(&format!("{place}{gap}{figures}"), Ink::Text);
             labelled(if rank == 0 { "hot lines" } else { "" }, Ink::Faint, vec![piece], look)
         })

@@ -42,7 +42,7 @@ pub fn json(run: &Run, diagnoses: &[Diagnosis]) -> Value {
         bottle: told.map_or_else(Vec::new, bottle),
         hot_spots: with
             .and_then(|(diagnosis, process)| Some(hot_spots::hot_spots(process, diagnosis.hot.as_ref()?))),
-        over_time: with.map(|(diagnosis, process)| over_time::over_time(process, &diagnosis.over_time)),
+        over_time: told.map(|diagnosis| over_time::over_time(run, &diagnosis.over_time)),
         objects: with.map_or_else(Vec::new, |(diagnosis, process)| {
             diagnosis.objects.iter().map(|cost| object(process, cost)).collect()
         }),

@@ -48,7 +48,7 @@ pub fn render(run: &Run, diagnoses: &[Diagnosis], look: Look) -> String {
     let needed = head.len() + 2 + findings::fewest_rows(diagnosis, look) + bar.len() + foot.len();
     let mut room = SCREEN.saturating_sub(needed);
     let mut middle = bar;
-    for part in [hot::lines(process, diagnosis, look), course::lines(process, diagnosis, look)] {
+    for part in [hot::lines(process, diagnosis, look), course::lines(run, diagnosis, look)] {
         // What has no room is in the JSON.
         if part.len() <= room {
             room -= part.len();

@@ -58,6 +58,11 @@ pub(crate) struct GoFunction<'a> {
 impl GoTable {
     pub(crate) fn read(elf: &Elf) -> Option<Self> {
         let bytes = elf.section(".gopclntab").or_else(|| elf.section(".data.rel.ro.gopclntab"))?;
+        Self::parse(bytes, elf.section_addresses(".text")?.start)
+    }
+
+    /// `text` is where the program's code begins, for tables that do not say.
+    fn parse(bytes: Bytes, text: u64) -> Option<Self> {
         let word = |index: u64| number(&bytes, 8 + 8 * index);
         let magic = half(&bytes, 0)?;
         let (quantum, pointer) = (*bytes.get(6)?, *bytes.get(7)?);
@@ -65,8 +70,7 @@ impl GoTable {
             return None;
         }
         // A position-independent program has the address filled in by the dynamic linker.
-        let text = word(2).filter(|text| *text != 0);
-        let text = text.or_else(|| Some(elf.section_addresses(".text")?.start))?;
+        let text = word(2).filter(|text| *text != 0).unwrap_or(text);
         let parts = [word(3)?, word(4)?, word(5)?, word(6)?, word(7)?];
         let [names, units, files, values, functions] = parts;
         let flags = if magic == MAGIC_1_18 { 37 } else { 41 };
@@ -86,7 +90,7 @@ impl GoTable {
         // The end of the last function stands as a start of one more.
         let (start, end) = (self.entry(index)?, self.entry(index + 1)?);
         let description = half(&self.bytes, self.functions.checked_add(index * ENTRY + 4)?)?;
-        let range = self.text + u64::from(start)..self.text + u64::from(end);
+        let range = self.text.checked_add(start.into())?..self.text.checked_add(end.into())?;
         let at = self.functions.checked_add(description.into())?;
         range.contains(&stated).then_some(GoFunction { table: self, range, at })
     }
@@ -191,4 +195,82 @@ fn variable(rest: &mut &[u8]) -> Option<u32> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A table of two functions: `main.work` of 0x40 bytes at the text's beginning, and `runtime.mcall` of 0x20 after it.
+    fn table() -> Vec<u8> {
+        let mut parts: [Vec<u8>; 4] = Default::default();
+        let [names, units, files, values] = &mut parts;
+        names.extend(b"\0main.work\0runtime.mcall\0");
+        units.extend([1_u32, 9].map(u32::to_le_bytes).concat());
+        files.extend(b"\0main.go\0asm.s\0");
+        // Offset 0 is no table. Then: 0 for 4 bytes, 24 for 0x3c; file 0; line 7 for 0x10, 5 for 0x30.
+        values.push(0);
+        let (frames, file, lines) = (1, 6, 9);
+        values.extend([2, 4, 48, 0x3c, 0]);
+        values.extend([2, 0x40, 0]);
+        values.extend([16, 0x10, 3, 0x30, 0]);
+        let mut functions = [0_u32, 28, 0x40, 28 + 48, 0x60, 0].map(u32::to_le_bytes).concat();
+        functions.resize(28, 0);
+        for (entry, name, unit, flags) in [(0_u32, 1_u32, 0_u32, 0_u8), (0x40, 11, 1, WRITES_SP)] {
+            let fields = [entry, name, 0, 0, frames, file, lines, 0, unit, 3];
+            functions.extend(fields.map(u32::to_le_bytes).concat());
+            functions.extend([0, flags, 0, 0]);
+            functions.resize(functions.len().next_multiple_of(4) + 4, 0);
+        }
+        let mut offset = 72;
+        let mut header = vec![2_u64, 2, 0x1000];
+        for part in &parts {
+            header.push(offset);
+            offset += part.len() as u64;
+        }
+        header.push(offset);
+        let mut bytes = MAGIC_1_20.to_le_bytes().to_vec();
+        bytes.extend([0, 0, 1, 8]);
+        bytes.extend(header.iter().flat_map(|word| word.to_le_bytes()));
+        bytes.extend(parts.concat());
+        bytes.extend(functions);
+        bytes
+    }
+
+    #[test]
+    fn functions_have_names_lines_and_frames() {
+        let table = GoTable::parse(table().into(), 0).unwrap();
+        let work = table.at(0x1004).unwrap();
+        assert_eq!((work.range.clone(), work.name().as_deref()), (0x1000..0x1040, Some("main.work")));
+        assert_eq!((work.frame_size(0x1003), work.frame_size(0x1004)), (Some(0), Some(24)));
+        assert_eq!((work.line(0x100f), work.line(0x1010), work.line(0x1040)), (Some(7), Some(5), None));
+        assert_eq!(work.file(0x1020).as_deref(), Some("main.go"));
+        assert!(!work.is_outermost() && !work.is_inlined(0x1004));
+        let switch = table.at(0x105f).unwrap();
+        assert_eq!((switch.name().as_deref(), switch.is_outermost()), (Some("runtime.mcall"), true));
+        assert_eq!(switch.file(0x1040).as_deref(), Some("asm.s"));
+        assert!(table.at(0x0fff).is_none() && table.at(0x1060).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn damage_is_survived(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
+            cut in any::<prop::sample::Index>(),
+            address in prop_oneof![0xff0..0x1080_u64, any::<u64>()],
+        ) {
+            let mut bytes = table();
+            for (at, value) in changes {
+                let at = at.index(bytes.len());
+                bytes[at] = value;
+            }
+            bytes.truncate(cut.index(bytes.len() * 2) + 1);
+            let Some(table) = GoTable::parse(bytes.into(), 0x1000) else { return Ok(()) };
+            let Some(function) = table.at(address) else { return Ok(()) };
+            prop_assert!(function.range.contains(&address));
+            let _ = (function.name(), function.file(address), function.line(address));
+            let _ = (function.frame_size(address), function.is_outermost(), function.is_inlined(address));
+        }
+    }
 }

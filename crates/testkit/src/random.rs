@@ -1,8 +1,9 @@
 //! Random inputs for property tests.
 
 use holdup_model::{
-    Block, Call, Doing, Frame, Hold, Left, Marker, MarkerKind, Mode, Nanos, ObjectId, ObjectKind, OnCore, Outcome,
-    Process, Row, Sample, Segment, Site, SiteId, State, ThreadId, Time, Timeline, Wait, Wake, WakeCount,
+    Block, Call, Doing, Frame, Hold, Left, Marker, MarkerKind, Mode, Nanos, ObjectId, ObjectKind, OnCore,
+    Outcome, Process, Row, Sample, Segment, Site, SiteId, State, ThreadId, Time, Timeline, Wait, Wake,
+    WakeCount,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -144,8 +145,13 @@ fn marker() -> impl Strategy<Value = Marker> {
 /// A span on a core. Those of one thread may overlap: nothing says that a recording is right.
 fn on_core() -> impl Strategy<Value = OnCore> {
     let left = select(vec![Left::Blocked, Left::Preempted, Left::Unknown]);
-    (thread(), span(), 0..2u32, left)
-        .prop_map(|(thread, (begin, end), core, left)| OnCore { thread, begin, end, core, left })
+    (thread(), span(), 0..2u32, left).prop_map(|(thread, (begin, end), core, left)| OnCore {
+        thread,
+        begin,
+        end,
+        core,
+        left,
+    })
 }
 
 /// Up to three times that do not overlap, in order.

@@ -180,7 +180,8 @@ impl Pass<'_> {
             let queue = &mut self.queues[index];
             queue.walk = self.walk;
             let holder = queue.waited_for();
-            let (state, next, doing_site, is_outside) = match holder.map(|holder| &self.doing[holder.index()]) {
+            let (state, next, doing_site, is_outside) = match holder.map(|holder| &self.doing[holder.index()])
+            {
                 Some(doing) => {
                     (doing.state.unwrap_or(State::NotRecorded), doing.queue, doing.site, doing.is_outside)
                 }

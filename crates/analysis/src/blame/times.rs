@@ -113,7 +113,8 @@ mod tests {
             spans.add(at(from), at(to));
         }
         assert_eq!(spans.0, [(at(10), at(25)), (at(28), at(45)), (at(50), at(80))]);
-        let found: Vec<u64> = [10, 11, 25, 26, 45, 60, 81].into_iter().filter(|&time| spans.contain(at(time))).collect();
+        let found: Vec<u64> =
+            [10, 11, 25, 26, 45, 60, 81].into_iter().filter(|&time| spans.contain(at(time))).collect();
         assert_eq!(found, [11, 25, 45, 60]);
     }
 }

@@ -14,7 +14,8 @@ use crate::hot::{dominating, inside};
 use crate::losses::ByThread;
 
 /// Functions that wait for a thread's end, by the start of their name.
-const JOINS: &[&str] = &["pthread_join", "__pthread_join", "pthread_timedjoin", "__pthread_timedjoin", "__pthread_clockjoin"];
+const JOINS: &[&str] =
+    &["pthread_join", "__pthread_join", "pthread_timedjoin", "__pthread_timedjoin", "__pthread_clockjoin"];
 
 pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
     let seen = seen(case);
@@ -33,7 +34,8 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
     }
     for (place, threads) in places {
         let lost = threads.values().copied().sum();
-        candidates.push(Candidate::new(FindingKind::Blocked, lost, move |case| describe(case, place, &threads)));
+        candidates
+            .push(Candidate::new(FindingKind::Blocked, lost, move |case| describe(case, place, &threads)));
     }
 }
 

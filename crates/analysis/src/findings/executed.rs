@@ -21,6 +21,9 @@ const FEWEST_SAMPLES: u64 = 5;
 /// A function is named if at least this share of the samples is in it.
 const LEAST_SHARE: f64 = 0.3;
 
+/// The next one is named too if at least this share of the samples is in it.
+const LEAST_SHARE_OF_NEXT: f64 = 0.15;
+
 /// A caller is named if this share of the blamed samples in a function came through it, and less than this of all.
 const MOST_THROUGH: f64 = 0.75;
 
@@ -38,16 +41,20 @@ pub(super) struct Executed {
     function: String,
     share: f64,
     samples: u64,
+    /// The next one, with its share, where that is not small.
+    next: Option<(String, f64)>,
 }
 
 impl Executed {
     /// How certain that is, as a sentence.
     pub(super) fn evidence(&self) -> String {
+        let next = self.next.as_ref().map(|(next, share)| format!(", {} in {next}", percent(*share)));
         format!(
-            "{} of the {} samples that were taken meanwhile are in {}.",
+            "{} of the {} samples that were taken meanwhile are in {}{}.",
             percent(self.share),
             self.samples,
-            self.function
+            self.function,
+            next.unwrap_or_default()
         )
     }
 }
@@ -62,7 +69,8 @@ impl Case<'_> {
         let waited = &self.blame.times.waited;
         let mut during = Vec::new();
         for object in objects {
-            during.extend(threads.iter().filter_map(|&thread| Some((thread, waited.get(&(object, thread))?))));
+            during
+                .extend(threads.iter().filter_map(|&thread| Some((thread, waited.get(&(object, thread))?))));
         }
         self.executed(during)
     }
@@ -96,10 +104,20 @@ impl Case<'_> {
         for &(place, time) in seen.values() {
             *functions.entry(function(process, place)).or_default() += time;
         }
-        let (mostly, time) = *most_first(&functions).first()?;
+        let ordered = most_first(&functions);
+        let (mostly, time) = *ordered.first()?;
         if time.share_of(total) < LEAST_SHARE {
             return None;
         }
+        let next = ordered.get(1).filter(|next| next.1.share_of(total) >= LEAST_SHARE_OF_NEXT).map(
+            |&(next, time)| {
+                let name = match next {
+                    Ok((name, _)) => name.to_owned(),
+                    Err(place) => self.site(place),
+                };
+                (name, time.share_of(total))
+            },
+        );
         seen.retain(|_, (place, _)| function(process, *place) == mostly);
         let mut lines: BTreeMap<SiteId, Nanos> = BTreeMap::new();
         let mut libraries: BTreeMap<&str, Nanos> = BTreeMap::new();
@@ -119,7 +137,7 @@ impl Case<'_> {
             (None, None) => self.site(place),
         };
         let key = (caller.and_then(|caller| caller.function.clone()), own_name.clone());
-        Some(Executed { place, words, key, function: own_name, share: time.share_of(total), samples })
+        Some(Executed { place, words, key, function: own_name, share: time.share_of(total), samples, next })
     }
 
     /// The caller that tells the blamed time in a function apart from other time in it.
@@ -128,7 +146,9 @@ impl Case<'_> {
         let mut all: Vec<(SiteId, Nanos)> = self
             .samples
             .sites()
-            .filter(|(site, _)| self.places.at(Some(*site)).is_some_and(|place| function(process, place) == mostly))
+            .filter(|(site, _)| {
+                self.places.at(Some(*site)).is_some_and(|place| function(process, place) == mostly)
+            })
             .collect();
         let mut named = None;
         for depth in 1..=MOST_CALLERS {
@@ -143,7 +163,8 @@ impl Case<'_> {
                 *names.entry(name).or_default() += time;
             }
             let Some(&(name, time)) = most_first(&names).first() else { break };
-            let comes_from = |&(site, _): &(SiteId, Nanos)| caller(site).is_some_and(|(_, known)| known == name);
+            let comes_from =
+                |&(site, _): &(SiteId, Nanos)| caller(site).is_some_and(|(_, known)| known == name);
             blamed.retain(comes_from);
             all.retain(comes_from);
             let is_main_way = time.share_of(blamed_time) >= MOST_THROUGH;

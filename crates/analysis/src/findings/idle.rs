@@ -68,7 +68,8 @@ fn describe(case: &Case<'_>) -> Description {
         threads,
         place,
         evidence,
-        hint: "There is nothing to mend, unless the program could ask earlier for what it waits for.".to_owned(),
+        hint: "There is nothing to mend, unless the program could ask earlier for what it waits for."
+            .to_owned(),
         on_path: None,
         method: "waits that only something outside of the program, or time, ends",
         notes: Vec::new(),

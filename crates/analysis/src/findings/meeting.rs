@@ -213,7 +213,8 @@ fn describe_join(case: &Case<'_>, late: &Late, siblings: usize) -> Description {
     let at = joined_at.map(|site| format!(", joined in {}", case.site(site))).unwrap_or_default();
     let lost = case.working.cost(late.charge.total().get());
     let executed = executed_at_the_end(case, late, siblings);
-    let doing = executed.as_ref().map(|executed| format!(", mostly in {}", executed.words)).unwrap_or_default();
+    let doing =
+        executed.as_ref().map(|executed| format!(", mostly in {}", executed.words)).unwrap_or_default();
     let (what, figures, hint) = if siblings > 1 {
         (
             format!("{who} still at work{doing} when others have ended{at}"),

@@ -59,9 +59,8 @@ fn describe(case: &Case<'_>, spinning: &Spinning) -> Description {
     let who = case.threads(&threads);
     let total: Nanos = spinning.threads.values().copied().sum();
     let site = most_first(&spinning.sites).first().map(|(site, _)| *site);
-    let is_in_program = site.is_some_and(|site| {
-        case.process.site(site).place().is_some_and(holdup_model::Frame::is_program)
-    });
+    let is_in_program =
+        site.is_some_and(|site| case.process.site(site).place().is_some_and(holdup_model::Frame::is_program));
     let what = match (site, spinning.routine) {
         (None, _) => format!("{who} spinning"),
         (Some(site), Some(routine)) if is_in_program && !routine.seeks_work => {
@@ -104,8 +103,7 @@ fn meanwhile(case: &Case<'_>, spinning: &Spinning) -> Option<String> {
             && segment.object.is_none()
             && segment.site.map_or(spinning.sites.is_empty(), |site| spinning.sites.contains_key(&site))
     };
-    let is_able =
-        |state: State| matches!(state, State::Active | State::Descheduled | State::Waking);
+    let is_able = |state: State| matches!(state, State::Active | State::Descheduled | State::Waking);
     let mut able: BTreeSet<ThreadId> = BTreeSet::new();
     let mut spinners = 0u64;
     let mut at = Time::default();

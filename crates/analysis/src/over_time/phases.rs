@@ -37,7 +37,8 @@ impl Stretch {
 
     fn unlike(&self, other: &Stretch) -> f64 {
         let (own, others) = (self.length().max(1.0), other.length().max(1.0));
-        let share = |sorts: &BTreeMap<usize, f64>, sort, length| sorts.get(sort).copied().unwrap_or(0.0) / length;
+        let share =
+            |sorts: &BTreeMap<usize, f64>, sort, length| sorts.get(sort).copied().unwrap_or(0.0) / length;
         let mut distance = (self.part.nobody as f64 / own - other.part.nobody as f64 / others).abs();
         for sort in self.sorts.keys() {
             distance += (share(&self.sorts, sort, own) - share(&other.sorts, sort, others)).abs();

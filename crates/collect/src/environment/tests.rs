@@ -420,24 +420,3 @@ fn this_machine_can_be_watched() {
     assert_eq!(placement.allowed.len() as u32, crate::machine::allowed_cores());
     assert!(facts.load.is_some_and(|load| load.span > Nanos::ZERO));
 }
-
-#[test]
-fn zz_cost() {
-    let threads: Vec<_> = (0..300).map(|_| std::thread::spawn(|| std::thread::sleep(Duration::from_secs(6)))).collect();
-    std::thread::sleep(Duration::from_millis(500));
-    for _ in 0..5 {
-        let t = Instant::now();
-        let mut watch = Watch::begin(Path::new("/"));
-        let a = t.elapsed();
-        let t = Instant::now();
-        watch.look_now([std::process::id()]);
-        let b = t.elapsed();
-        let t = Instant::now();
-        watch.look_now([std::process::id()]);
-        let c = t.elapsed();
-        let t = Instant::now();
-        watch.facts();
-        println!("begin {a:?} look {b:?} {c:?} facts {:?}", t.elapsed());
-    }
-    drop(threads);
-}

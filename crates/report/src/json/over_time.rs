@@ -1,32 +1,32 @@
-//! The course of the run. Times are counted from the start of the process.
+//! The course of the run. Times are counted from its start, as `--from` and `--to` do.
 
 use holdup_analysis::{OverTime, Phase, Slice};
-use holdup_model::{Process, ThreadId};
+use holdup_model::{Run, ThreadId};
 
 use crate::schema;
 
-pub(super) fn over_time(process: &Process, course: &OverTime) -> schema::OverTime {
+pub(super) fn over_time(run: &Run, course: &OverTime) -> schema::OverTime {
     schema::OverTime {
         slice_ns: course.slice.get(),
-        slices: course.slices.iter().map(|one| slice(process, one)).collect(),
-        phases: course.phases.iter().map(|one| phase(process, one)).collect(),
-        worst: course.worst.as_ref().map(|one| phase(process, one)),
+        slices: course.slices.iter().map(|one| slice(run, one)).collect(),
+        phases: course.phases.iter().map(|one| phase(run, one)).collect(),
+        worst: course.worst.as_ref().map(|one| phase(run, one)),
     }
 }
 
-fn slice(process: &Process, slice: &Slice) -> schema::Slice {
+fn slice(run: &Run, slice: &Slice) -> schema::Slice {
     schema::Slice {
-        start_ns: slice.start.since(process.start).get(),
+        start_ns: slice.start.since(run.start).get(),
         parallelism: slice.parallelism,
         threads: threads(&slice.threads),
         nobody_ns: slice.nobody.round() as u64,
     }
 }
 
-fn phase(process: &Process, phase: &Phase) -> schema::Phase {
+fn phase(run: &Run, phase: &Phase) -> schema::Phase {
     schema::Phase {
-        start_ns: phase.start.since(process.start).get(),
-        end_ns: phase.end.since(process.start).get(),
+        start_ns: phase.start.since(run.start).get(),
+        end_ns: phase.end.since(run.start).get(),
         parallelism: phase.parallelism,
         threads: threads(&phase.threads),
         nobody_ns: phase.nobody.round() as u64,

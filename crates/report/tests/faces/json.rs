@@ -229,9 +229,9 @@ fn hot_spots_have_shares_of_what_was_sampled() {
 }
 
 #[test]
-fn the_course_is_counted_from_the_start_of_the_process() {
+fn the_course_is_counted_from_the_start_of_the_run() {
     let (mut run, diagnoses) = examples::sampled_lock();
-    run.processes[0].start = examples::at(1_000);
+    run.start = examples::at(1_000);
     let course = &json(&run, &diagnoses)["over_time"];
     assert_eq!(course["slice_ns"], ms(62).get());
     assert_eq!(course["slices"].as_array().unwrap().len(), 200);

@@ -425,7 +425,7 @@ fn hostile_names() {
               criticality   \u{1b}[31…u{1b}[0m ██████ 31 %   \u{202e}e…\u{2066} █████ 27 %   worker 1 ██ 11 %
                             five others 31 %
               hot lines     \u{202e}<\u{1b}[2K>\u{20…[2K>\u{202e}<\u{1b}[2K> (\u{1b}]2;x\u{7}.c:88), inside
-                            copy\u{1b}[5m\nit  61 % of critical time (34 % of active)
+                            copy\u{1b}[5m\nit  61 % critical (34 % active)
                             parse_row (rows.c:1204), inside memcpy  24 % (50 %)
                             main (convert.c:7)  8.9 % (5.0 %, 77 samples)
               over time     0 s to 1.2 s: \u{1b}[31…u{1b}[0m alone   1.2 s to 11.2 s: 3.6 active

@@ -1,0 +1,72 @@
+//! Threads that wait for nobody in particular, as far as is known: those that search for work in a runtime's loop,
+//! those that are blocked in a way that was not recorded, and idle workers that nobody woke.
+//!
+//! What they lose while one thread alone is able to run is charged to that one. How long that was, and how long no
+//! thread was able to run, are two integrals for the whole process, so that each of them costs two subtractions.
+
+use holdup_model::{Nanos, ObjectId, Segment, SiteId, State, ThreadId, Time};
+
+use super::Pass;
+
+/// What a thread does that waits for nobody in particular.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct SoughtKey {
+    pub(crate) thread: ThreadId,
+    /// [`State::Spinning`] or [`State::Blocked`].
+    pub(crate) state: State,
+    pub(crate) object: Option<ObjectId>,
+    pub(crate) site: Option<SiteId>,
+}
+
+/// How long it did that, by who else was able to run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sought {
+    /// One thread: charged to that in [`Blame::serial`].
+    pub(crate) with_one: Nanos,
+    /// No thread.
+    pub(crate) with_none: Nanos,
+    /// Several.
+    pub(crate) with_more: Nanos,
+}
+
+/// A thread that waits for nobody in particular: since when, and what [`Pass::one_able`] and [`Pass::none_able`] were.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seeking {
+    key: SoughtKey,
+    since: Time,
+    one_able: Nanos,
+    none_able: Nanos,
+}
+
+impl Pass<'_> {
+    /// The thread waits for nobody in particular.
+    pub(super) fn seek(&mut self, thread: ThreadId, segment: &Segment) {
+        if !self.doing[thread.index()].takes_place {
+            return;
+        }
+        self.seekers += 1;
+        if let Some(object) = segment.object {
+            self.blame.objects[object.index()].enter(self.now);
+        }
+        let key = SoughtKey { thread, state: segment.state, object: segment.object, site: segment.site };
+        let (one_able, none_able) = (self.one_able, self.none_able);
+        self.doing[thread.index()].seeks = Some(Seeking { key, since: self.now, one_able, none_able });
+    }
+
+    pub(super) fn end_seeking(&mut self, thread: ThreadId) {
+        let Some(seeking) = self.doing[thread.index()].seeks.take() else { return };
+        self.seekers -= 1;
+        let with_one = self.one_able - seeking.one_able;
+        let with_none = self.none_able - seeking.none_able;
+        let length = self.now.since(seeking.since);
+        if let Some(object) = seeking.key.object {
+            let object = &mut self.blame.objects[object.index()];
+            object.leave(self.now);
+            object.direct += length;
+        }
+        let sought = self.blame.sought.entry(seeking.key).or_default();
+        sought.with_one += with_one;
+        sought.with_none += with_none;
+        sought.with_more += length - with_one - with_none;
+    }
+}
