@@ -2,7 +2,7 @@
 #include "../pool_idle/pool.h"
 
 #define STREAMS 60
-#define ITEMS 220000 // of each stream
+#define ITEMS 140000 // of each stream
 
 #ifndef FIXED
 #define ITEMS_OF_A_TASK 1 // PLANTED: the queue's lock is taken twice for 25 ns of work

@@ -1,7 +1,7 @@
 // Threads that write their lines to one log, character by character, each under the lock of its FILE.
 #include "../work.h"
 
-#define LINES 140000
+#define LINES 80000
 #define EVENT_US 1
 #define LINE_LENGTH 512
 #define BUFFER_LINES 64

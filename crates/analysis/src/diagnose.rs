@@ -10,6 +10,7 @@ use crate::environment::notes;
 use crate::findings::{BUSY_CORES, Case, findings, keep_what_can_be_won};
 use crate::holders::Holders;
 use crate::hot::hot_spots;
+use crate::interrupted::spinning_goes_on;
 use crate::losses::losses;
 use crate::objects::object_costs;
 use crate::over_time::over_time;
@@ -20,7 +21,7 @@ use crate::role::Roles;
 use crate::samples::Samples;
 use crate::scarcity::Scarcity;
 use crate::working::{Working, thread_times};
-use crate::{Diagnosis, FindingKind, ThreadTimes};
+use crate::{Diagnosis, ThreadTimes};
 
 /// The definition of active that the preload collector's data allow.
 const NOT_WAITING: &str = "not waiting; time without a core counts as active and is shown as delayed";
@@ -45,6 +46,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     let mut timeline = Timeline::build(process);
     let places = Places::of(process);
     places.put_into(&mut timeline);
+    spinning_goes_on(process, &mut timeline);
     let times = thread_times(&timeline);
     let samples = Samples::of(process, &timeline, &places);
     let mut working = Working::of(process, &timeline, &times, run.cores_of(process));
@@ -105,8 +107,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     if is_full && of(capacity) >= BUSY_CORES {
         keep_what_can_be_won(&mut findings, wall, of(capacity));
     }
-    let told_of_load = findings.iter().any(|finding| finding.kind == FindingKind::Load);
-    let environment = notes(process, &scarcity, &working, told_of_load);
+    let environment = notes(process, &scarcity, &working, &findings);
     Diagnosis {
         process: index,
         wall,

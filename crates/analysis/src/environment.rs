@@ -4,8 +4,9 @@
 use holdup_model::{FrequencyRange, Nanos, Process};
 
 use crate::scarcity::Scarcity;
-use crate::wording::percent;
+use crate::wording::{cpus, percent};
 use crate::working::Working;
+use crate::{Finding, FindingKind};
 
 /// A speed limit within this share of the highest speed is none.
 const FULL_SPEED: f64 = 0.98;
@@ -19,9 +20,14 @@ const LEAST_SWAPPED: u64 = 1 << 20;
 /// From this share of the CPUs' time on, others are worth a word where no finding tells of them.
 const LEAST_LOAD: f64 = 0.1;
 
+/// From this share of the CPUs' time on, a quota that stopped them is worth a word where no finding tells of it.
+const LEAST_STOPPED: f64 = 0.015;
+
 /// What a note is about. The words are the `kind` of `--json`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum NoteKind {
+    /// A CPU quota stopped CPUs, and it is not known what threads lost by that.
+    Quota,
     /// Two threads on one core slow each other down.
     Smt,
     /// Some cores are faster than others.
@@ -42,6 +48,7 @@ impl NoteKind {
     /// The word for it in JSON.
     pub fn word(self) -> &'static str {
         match self {
+            NoteKind::Quota => "quota",
             NoteKind::Smt => "smt",
             NoteKind::Hybrid => "hybrid",
             NoteKind::Frequency => "frequency",
@@ -68,26 +75,45 @@ fn note(kind: NoteKind, what: String, hint: &str) -> EnvironmentNote {
     EnvironmentNote { kind, what, hint: hint.to_owned() }
 }
 
-/// The notes for a process, in the order of [`NoteKind`]. `told_of_load` where a finding is about it.
+/// The notes for a process, in the order of [`NoteKind`]: nothing that a finding tells.
 pub(crate) fn notes(
     process: &Process,
     scarcity: &Scarcity<'_>,
     working: &Working,
-    told_of_load: bool,
+    findings: &[Finding],
 ) -> Vec<EnvironmentNote> {
+    let is_told = |kind| findings.iter().any(|finding| finding.kind == kind);
     let at_once = working.at_once.min(scarcity.allowed) as usize;
     [
+        quota(scarcity, working).filter(|_| !is_told(FindingKind::Quota)),
         smt(scarcity, at_once),
         hybrid(scarcity, at_once),
         frequency(scarcity),
         numa(scarcity, at_once),
         swap(scarcity, process),
         memory(scarcity),
-        if told_of_load { None } else { load(scarcity) },
+        load(scarcity).filter(|_| !is_told(FindingKind::Load)),
     ]
     .into_iter()
     .flatten()
     .collect()
+}
+
+fn quota(scarcity: &Scarcity<'_>, working: &Working) -> Option<EnvironmentNote> {
+    let (quota, throttling) = scarcity.placement?.throttling_quota()?;
+    let all = Nanos::new(working.wall().get().saturating_mul(u64::from(scarcity.cores.max(1))));
+    (throttling.time.share_of(all) >= LEAST_STOPPED).then(|| {
+        note(
+            NoteKind::Quota,
+            format!(
+                "a CPU quota ({}) was used up in {} of {} periods",
+                cpus(quota.cpus()),
+                throttling.throttled,
+                throttling.periods
+            ),
+            "Threads stand still then: raise the CPU limit of the control group, or use fewer threads.",
+        )
+    })
 }
 
 fn smt(scarcity: &Scarcity<'_>, at_once: usize) -> Option<EnvironmentNote> {

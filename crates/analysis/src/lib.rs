@@ -16,8 +16,8 @@
 //! ```
 //!
 //! The steps, in reading order: which call stacks are one place (`places`), who works (`working`), what objects
-//! are for (`role`), what only the outside ends (`outside`), who held which lock when
-//! (`holders`), the pass over all state changes that charges each wait to what it comes from (`blame`), the sums
+//! are for (`role`), what only the outside ends (`outside`), who spun
+//! without a core (`interrupted`), who held which lock when (`holders`), the pass over all state changes that charges each wait to what it comes from (`blame`), the sums
 //! of that by object (`objects`), chain (`chains`) and class of loss (`losses`), why cores were scarce (`scarcity`), the
 //! critical path (`path`), what samples stand for (`samples`), the lines and functions at work (`hot`), the course of
 //! the run (`over_time`),
@@ -39,6 +39,7 @@ mod environment;
 mod findings;
 mod holders;
 mod hot;
+mod interrupted;
 mod losses;
 mod objects;
 mod outside;

@@ -11,6 +11,9 @@ use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Segment, SiteId, State,
 use crate::holders::{HolderCursor, Holders};
 use crate::{CriticalPath, PathStep};
 
+/// So many segments back it is looked for the last time that a thread was able to run.
+const MOST_LOOKS: usize = 8;
+
 /// A thread whose wait for a lock came to its time limit waits on if it does so within this time.
 const LONGEST_RETRY: Nanos = Nanos::new(200_000);
 
@@ -113,9 +116,41 @@ impl<'a> Walk<'a> {
             self.wait_for(by, segment, waiter);
             return;
         }
+        if segment.state == State::Blocked
+            && segment.object.is_none()
+            && let Some((thread, since)) = self.likely_releaser(segment)
+        {
+            self.step(segment.state, segment.site, since, None);
+            if self.jump(thread) {
+                return;
+            }
+        }
         let is_wait = matches!(segment.state, State::Blocked | State::Spinning);
         let lock = segment.object.filter(|object| is_wait && self.roles[object.index()].is_lock());
         self.step(segment.state, segment.site, segment.start, lock);
+    }
+
+    /// Who ended a wait of which nothing is known, and when: the thread that was able to run last before it ended, if
+    /// that was one alone.
+    fn likely_releaser(&self, wait: &Segment) -> Option<(ThreadId, Time)> {
+        let mut last: Option<(Time, ThreadId)> = None;
+        let mut is_only = true;
+        for (index, row) in self.timeline.threads.iter().enumerate() {
+            let thread = ThreadId::new(index as u32);
+            let before = row.segments.partition_point(|segment| segment.start < self.at);
+            let mut near = row.segments[..before].iter().rev().take(MOST_LOOKS);
+            let able = near.find(|segment| matches!(segment.state, State::Active | State::Descheduled));
+            let Some(able) = able.filter(|able| thread != self.thread && able.end > wait.start) else {
+                continue;
+            };
+            let until = able.end.min(self.at);
+            if last.is_none_or(|(latest, _)| until > latest) {
+                (last, is_only) = (Some((until, thread)), true);
+            } else if last.is_some_and(|(latest, _)| until == latest) {
+                is_only = false;
+            }
+        }
+        last.filter(|_| is_only).map(|(until, thread)| (thread, until))
     }
 
     /// The segment in which the thread comes to the time of the walk: start < time ≤ end.

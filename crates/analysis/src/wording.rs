@@ -111,6 +111,19 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
+/// `1 CPU`, `1.5 CPUs`.
+pub(crate) fn cpus(count: f64) -> String {
+    let digits = if (count - count.round()).abs() < 0.005 {
+        0
+    } else if (count * 10.0 - (count * 10.0).round()).abs() < 0.05 {
+        1
+    } else {
+        2
+    };
+    let noun = if (count - 1.0).abs() < 0.005 { "CPU" } else { "CPUs" };
+    format!("{count:.digits$} {noun}")
+}
+
 /// `one time`, `12 times`.
 pub(crate) fn times(count: u64) -> String {
     match count {

@@ -368,6 +368,19 @@ fn one(kind: NoteKind, what: &str) -> Vec<(NoteKind, String)> {
     vec![(kind, what.to_owned())]
 }
 
+/// No CPU times could be read, so that it is not known what threads lacked.
+#[test]
+fn a_quota_whose_cost_is_not_known_is_noted() {
+    let mut process = computing(8, WALL);
+    process.threads.iter_mut().for_each(|thread| thread.cpu = None);
+    process.waits.iter_mut().for_each(|wait| (wait.cpu_begin, wait.cpu_end) = (None, None));
+    let diagnosis = of(process, with_quota(quota(2.0, 41, ms(6_000))));
+    assert_eq!(diagnosis.findings, []);
+    let told: Vec<(NoteKind, &str)> =
+        diagnosis.environment.iter().map(|note| (note.kind, note.what.as_str())).collect();
+    assert_eq!(told, [(NoteKind::Quota, "a CPU quota (2 CPUs) was used up in 41 of 60 periods")]);
+}
+
 #[test]
 fn threads_that_share_physical_cores_are_noted() {
     let smt = |environment: &mut Environment| {

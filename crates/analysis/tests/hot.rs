@@ -205,7 +205,7 @@ fn a_late_thread_is_named_by_its_line() {
     let own = stack(&mut process, &[("simulate_cell", 33), ("late_worker", 50)]);
     let first = stack(&mut process, &[("read_cell", 31), ("late_worker", 49)]);
     // The late thread's first millisecond of each round does not keep anybody waiting.
-    let is_first = |time: Time| (time.nanos() - 1) / MS % 10 == 0;
+    let is_first = |time: Time| ((time.nanos() - 1) / MS).is_multiple_of(10);
     sample(&mut process, MS / 2, |_, time| Some(if is_first(time) { first } else { own }));
     let finding = &of(process, 8).findings[0];
     assert_eq!((finding.kind, finding.place), (FindingKind::Imbalance, Some(own)));
@@ -349,6 +349,26 @@ fn goroutines_make_no_pipeline_of_the_threads_that_run_them() {
         let finding = &of(process, 8).findings[0];
         assert_eq!((finding.kind, finding.place), (kind, Some(rank)), "{}", finding.what);
     }
+}
+
+#[test]
+fn threads_without_a_goroutine_to_run_wait_for_what_the_others_do() {
+    let mut script = Script::new();
+    let site = script.site("runtime.futex", 50);
+    let idle = script.semaphore("idle", 0);
+    // Two of three threads are at work while the third waits.
+    let workers = [
+        script.thread("m", [work(10), Op::Post(idle, site)].repeat(10)),
+        script.thread("m", vec![work(100)]),
+        script.thread("m", [Op::Take(idle, site), work(1)].repeat(10)),
+    ];
+    script.main_runs(&workers);
+    let mut process = script.play();
+    let rank = stack(&mut process, &[("main.rank", 5), ("runtime.goexit.abi0", 99)]);
+    sample(&mut process, MS, |_, _| Some(rank));
+    let finding = &of(process, 8).findings[0];
+    let told = "threads have nothing to run while others are at work, mostly in main.rank (main.c:5)";
+    assert_eq!((finding.kind, finding.what.as_str()), (FindingKind::Condition, told));
 }
 
 #[test]

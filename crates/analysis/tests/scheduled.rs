@@ -194,3 +194,28 @@ proptest! {
         prop_assert!(identity.unexplained.get() <= rounding as u64, "{:?}", identity);
     }
 }
+
+/// Of a late thread's 30 ms a round, it has a core for 10 ms. The other works for 0.4 ms: less than a fiftieth of the
+/// time, but not of the work.
+#[test]
+fn a_late_thread_that_lacks_a_core_is_late_and_not_alone() {
+    let mut script = Script::new();
+    let barrier = script.barrier("round_done", 2);
+    let site = script.site("round", 10);
+    let workers = [30 * MS, MS * 2 / 5]
+        .map(|length| script.thread("worker", [Op::Work(length), Op::Meet(barrier, site)].repeat(10)));
+    script.main_runs(&workers);
+    let mut process = script.play();
+    process.covered = vec![(process.start, process.end)];
+    for round in 0..10 {
+        for (thread, length, left) in
+            [(workers[0], 10 * MS, Left::Preempted), (workers[1], MS * 2 / 5, Left::Blocked)]
+        {
+            let begin = Time::from_nanos(round * 30 * MS);
+            process.on_core.push(OnCore { thread, begin, end: begin + Nanos::new(length), core: 0, left });
+        }
+    }
+    let diagnosis = of(process, 2);
+    let kinds: Vec<FindingKind> = diagnosis.findings.iter().map(|finding| finding.kind).collect();
+    assert!(kinds.contains(&FindingKind::Imbalance) && !kinds.contains(&FindingKind::Serial), "{kinds:?}");
+}

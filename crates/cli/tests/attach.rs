@@ -59,10 +59,10 @@ fn a_server_under_load_does_not_notice() {
     let recording = stage.path("server.holdup");
     for time in 0..TIMES {
         let mut attached = start(
-            Command::new(HOLDUP).args(["record", "--duration", "0.02", "-o"]).arg(&recording).args([
-                "--pid",
-                &pid.to_string(),
-            ]),
+            Command::new(HOLDUP)
+                .args(["record", "--duration", "0.02", "-o"])
+                .arg(&recording)
+                .args(["--pid", &pid.to_string()]),
         );
         if time % 10 == 0 {
             // As when the user loses patience.

@@ -10,6 +10,10 @@ use crate::flow::{Flow, State};
 use crate::graph::{Body, Loop};
 use crate::place::{COUNT, Places, each, of_register};
 
+/// Instructions of a loop that waits without saying so: unoptimised code takes 15 to compare two words behind pointers. In
+/// longer loops that change nothing there is mostly a way that does, and that is not taken for a part of the loop.
+const MAX_SILENT: usize = 20;
+
 /// The innermost loop around the instruction at `ip` that waits for another thread, or for time to pass.
 ///
 /// A loop waits if an iteration stores nothing but into the thread's own stack frame, has nothing that changes from
@@ -17,6 +21,9 @@ use crate::place::{COUNT, Places, each, of_register};
 /// thread or the clock can end it (Du Bois et al., ISCA 2013, section 3.1: "no architectural state changes since the last
 /// branch"). Into this rule goes an attempt to exchange a word for one that is the same in each iteration: a
 /// test-and-set lock. A loop inside such a loop is a part of the wait, whatever it counts: it begins anew each time.
+///
+/// Such a loop is short: at most 20 instructions. A loop inside a working one can be a wait, or just a way through it on
+/// which nothing happens that is taken now and then; code alone does not tell, samples do (of a wait, all are inside).
 ///
 /// A loop that says that it waits, by PAUSE, TPAUSE, UMWAIT or a call of which `is_yield` is true, may also count, and may
 /// attempt to exchange a word for any other. `is_yield` is given the address that is called; for a call through a pointer
@@ -37,7 +44,8 @@ fn waits(body: &Body, is_yield: &dyn Fn(u64) -> bool) -> Option<bool> {
         effects.insert(*address, decoded.of(instruction)?);
     }
     let has_hint = effects.values().any(|effect| effect.is_hint);
-    if !has_hint && !effects.values().any(|effect| effect.asks) {
+    let asks = effects.values().any(|effect| effect.asks);
+    if !has_hint && (!asks || effects.len() > MAX_SILENT) {
         return None;
     }
     let flow = Flow::of(body, &effects);

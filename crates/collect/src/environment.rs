@@ -40,6 +40,8 @@ pub(crate) struct Watch {
     seen: Vec<Seen>,
     looks: usize,
     next: Instant,
+    /// What was known when it was stopped.
+    last: Option<Environment>,
 }
 
 impl Watch {
@@ -56,13 +58,32 @@ impl Watch {
             seen: Vec::new(),
             looks: 0,
             next: now,
+            last: None,
+        }
+    }
+
+    /// Begins again: what is to be told of begins now. Processes keep what was seen of them.
+    pub(crate) fn begin_again(&mut self) {
+        let files = Files::below(&self.root);
+        self.began = Instant::now();
+        self.first = Counters::read(&files);
+        self.groups.begin_again(&files);
+        for process in &mut self.seen {
+            process.begin_again(&files);
+        }
+    }
+
+    /// What is to be told of ends now: nothing is looked at any more.
+    pub(crate) fn stop(&mut self) {
+        if self.last.is_none() {
+            self.last = Some(self.facts());
         }
     }
 
     /// Looks at these processes, the first of which is the one that was started or attached to, if it is time to.
     pub(crate) fn look(&mut self, pids: impl IntoIterator<Item = u32>) {
         let now = Instant::now();
-        if now < self.next {
+        if now < self.next || self.last.is_some() {
             return;
         }
         let pause = EARLY.get(self.looks).copied().unwrap_or(INTERVAL);
@@ -81,7 +102,7 @@ impl Watch {
                 Some(index) => index,
                 None if self.seen.len() == MOST_PROCESSES => continue,
                 None => {
-                    self.seen.push(Seen::new(pid, &files));
+                    self.seen.push(Seen::new(pid, self.seen.is_empty(), &files));
                     self.seen.len() - 1
                 }
             };
@@ -92,6 +113,9 @@ impl Watch {
 
     /// All that is known so far. To be called for the last time when the program has ended and was waited for.
     pub(crate) fn facts(&mut self) -> Environment {
+        if let Some(facts) = &self.last {
+            return facts.clone();
+        }
         let files = Files::below(&self.root);
         self.groups.read(&files);
         let last = Counters::read(&files);
@@ -101,8 +125,8 @@ impl Watch {
             Some(placement) if !placement.allowed.is_empty() => placement.allowed.clone(),
             _ => facts.online.clone(),
         };
-        let program = processes::cpu_time(&self.seen, &files);
-        facts.load = load::between(&self.first, &last, &cpus, self.began.elapsed(), program);
+        let live = processes::cpu_time(&self.seen, &files);
+        facts.load = load::between(&self.first, &last, &cpus, self.began.elapsed(), live);
         facts.swapped = load::swapped(&self.first, &last);
         facts.pressure = load::pressure(&self.first, &last);
         facts.thermal_throttles = load::thermal_throttles(&self.first, &last, &cpus);

@@ -339,8 +339,14 @@ impl Recorder {
         let now = self.log.clock.ticks();
         match self.opening.stage() {
             Stage::Before => {}
-            Stage::Within => self.told.0 = self.told.0.or(Some(now)),
+            Stage::Within => {
+                if self.told.0.is_none() && !self.opening.is_all() {
+                    self.watch.begin_again();
+                }
+                self.told.0 = self.told.0.or(Some(now));
+            }
             Stage::After => {
+                self.watch.stop();
                 self.told = (self.told.0.or(Some(now)), self.told.1.or(Some(now)));
                 // What comes after costs the program nothing that can be saved.
                 if let Some(kernel) = self.kernel.take() {

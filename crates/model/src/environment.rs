@@ -31,6 +31,9 @@ pub struct Environment {
     /// How long at least one thread of the whole machine waited for a CPU while the program ran (ns; the kernel's
     /// pressure stall information, `some` of `cpu`).
     pub pressure: Option<Nanos>,
+    /// True if the sums are those of a longer time, divided by its length: it is not known how much of them fell into
+    /// the run, which is a part of it.
+    pub is_estimated: bool,
 }
 
 /// Where a process was allowed to run, and what its control groups gave it.
@@ -149,7 +152,47 @@ pub struct Swapped {
     pub written: u64,
 }
 
+/// From this share of the time that was watched on, a part is all of it.
+const ALL_OF_IT: f64 = 0.98;
+
 impl Environment {
+    /// What is known of a part of the run that is so long: of all that is known as a sum of the whole run only, as much
+    /// as falls upon that length.
+    pub fn part(&self, length: Nanos) -> Environment {
+        let Some(span) = self.load.map(|load| load.span) else { return self.clone() };
+        if length.share_of(span) >= ALL_OF_IT || span == Nanos::ZERO {
+            return self.clone();
+        }
+        let count =
+            |whole: u64| (u128::from(whole) * u128::from(length.get()) / u128::from(span.get())) as u64;
+        let time = |whole: Nanos| Nanos::new(count(whole.get()));
+        let mut part = self.clone();
+        part.is_estimated = true;
+        part.thermal_throttles = self.thermal_throttles.map(count);
+        part.load = self.load.map(|load| Load {
+            span: length,
+            busy: time(load.busy),
+            idle: time(load.idle),
+            stolen: time(load.stolen),
+            program: time(load.program),
+            recorder: time(load.recorder),
+        });
+        part.swapped =
+            self.swapped.map(|bytes| Swapped { read: count(bytes.read), written: count(bytes.written) });
+        part.pressure = self.pressure.map(time);
+        for placement in &mut part.placements {
+            placement.memory_limit_hits = placement.memory_limit_hits.map(count);
+            for throttling in placement.quotas.iter_mut().filter_map(|quota| quota.throttling.as_mut()) {
+                *throttling = Throttling {
+                    periods: count(throttling.periods),
+                    throttled: count(throttling.throttled),
+                    time: time(throttling.time),
+                };
+            }
+        }
+        part
+    }
+
     /// The placement of the process with this kernel id; of the first one where it was not seen itself.
     pub fn placement(&self, pid: u32) -> Option<&Placement> {
         self.placements.iter().find(|placement| placement.pid == pid).or_else(|| self.placements.first())
@@ -405,6 +448,27 @@ mod tests {
         assert_eq!(room(&[("3", 0..1)]), Some(8), "threads that were not seen may use all");
         assert_eq!(pinned(&[("0", 0..8)]).room_for(&[]), Some(0));
         assert_eq!(Placement::default().room_for(&all), None);
+    }
+
+    #[test]
+    fn a_part_has_its_share_of_the_sums() {
+        let ms = |ms: u64| Nanos::new(ms * 1_000_000);
+        let throttling = Throttling { periods: 60, throttled: 41, time: ms(1_300) };
+        let quota =
+            Quota { time: ms(200), period: ms(100), throttling: Some(throttling), ..Quota::default() };
+        let whole = Environment {
+            load: Some(Load { span: ms(6_000), busy: ms(900), ..Load::default() }),
+            placements: vec![Placement { quotas: vec![quota], ..Placement::default() }],
+            ..Environment::default()
+        };
+        assert_eq!(whole.part(ms(5_990)), whole);
+        let half = whole.part(ms(3_000));
+        assert!(half.is_estimated);
+        assert_eq!(half.load.map(|load| (load.span, load.busy)), Some((ms(3_000), ms(450))));
+        let expected = Throttling { periods: 30, throttled: 20, time: ms(650) };
+        assert_eq!(half.placements[0].quotas[0].throttling, Some(expected));
+        assert_eq!(half.placements[0].quotas[0].cpus(), 2.0);
+        assert_eq!(Environment::default().part(ms(1)), Environment::default());
     }
 
     #[test]

@@ -48,7 +48,8 @@ pub struct Sample {
     pub doing: Doing,
     /// Where in the code.
     pub site: Option<SiteId>,
-    /// Of running threads: the CPU time (ns) that this sample stands for, which ends at `time`. Of blocked ones: the
+    /// Of running threads: the sampling period (ns of CPU time); a sample stands for the thread's time on a core since the
+    /// one before, which is this on average for threads that run for long at a time. Of blocked ones: the
     /// time between two looks at the process's threads (ns) × how many were blocked for each that was looked at.
     pub weight: Nanos,
 }

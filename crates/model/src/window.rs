@@ -22,6 +22,7 @@ impl Run {
             start,
             end: end.max(start),
             exit: self.exit.filter(|_| to >= self.end),
+            environment: self.environment.part(end.since(start)),
             perturbation: self.perturbation.filter(|_| from <= self.start && to >= self.end),
             processes: self.processes.iter().filter(lives).map(|process| process.window(from, to)).collect(),
             ..self.clone_without_processes()
@@ -33,7 +34,6 @@ impl Run {
             recorded_by: self.recorded_by.clone(),
             command: self.command.clone(),
             cores: self.cores,
-            environment: self.environment.clone(),
             collectors: self.collectors.clone(),
             clock: self.clock.clone(),
             unseen: self.unseen.clone(),
@@ -133,12 +133,10 @@ impl Window {
 
     fn thread(self, thread: &Thread) -> Thread {
         let end = thread.end.filter(|&end| end <= self.end);
-        let is_inside = thread.start >= self.start && (end.is_some() || thread.start < self.end);
+        let is_inside = thread.start >= self.start && end.is_some();
         let is_elsewhere = thread.start > self.end || thread.end.is_some_and(|end| end < self.start);
-        let cpu = |cpu: Option<Nanos>| match () {
-            () if is_elsewhere => Some(Nanos::ZERO),
-            () if is_inside && end == thread.end && end.is_some() => cpu,
-            () => None,
+        let cpu = |cpu: Option<Nanos>| {
+            if is_elsewhere { Some(Nanos::ZERO) } else { cpu.filter(|_| is_inside) }
         };
         Thread {
             parent: thread.parent.filter(|_| self.has(thread.start)),

@@ -217,6 +217,7 @@ impl From<&Environment> for model::Environment {
             }),
             swapped: from.swapped.map(|(read, written)| model::Swapped { read, written }),
             pressure: from.pressure_ns.map(Nanos::new),
+            is_estimated: false,
         }
     }
 }
@@ -300,6 +301,7 @@ mod tests {
             }),
             swapped: Some(model::Swapped { read: 1, written: 2 }),
             pressure: Some(Nanos::new(8)),
+            is_estimated: false,
         };
         for environment in [known, model::Environment::default()] {
             let text = serde_json::to_string(&Environment::from(&environment)).expect("JSON");

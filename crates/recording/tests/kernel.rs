@@ -82,8 +82,8 @@ fn threads_are_active_while_they_are_on_a_core() {
     assert_eq!(timeline.check(), Ok(()));
     let time = |thread: usize, wanted| timeline.threads[thread].time_in(|state| state == wanted).get();
     assert_eq!((time(0, State::Active), time(0, State::Descheduled)), (900, 100));
-    // Started at 100, on a core from 200 to 800, of which a sample in a waiting loop stands for 100.
-    assert_eq!((time(1, State::Active), time(1, State::Spinning)), (500, 100));
+    // Started at 100, on a core from 200 to 800, of which a sample in a waiting loop at 400 stands for 200.
+    assert_eq!((time(1, State::Active), time(1, State::Spinning)), (400, 200));
     assert_eq!((time(1, State::Descheduled), time(1, State::Blocked)), (100, 200));
     assert_eq!(process.samples[0].doing, Doing::Running);
 }

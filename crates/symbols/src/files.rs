@@ -12,6 +12,7 @@ use crate::bytes::Bytes;
 use crate::elf::Elf;
 use crate::go_table::GoTable;
 use crate::image::Image;
+use crate::linkage::Linkage;
 use crate::search::Options;
 use crate::unwind_tables::UnwindTable;
 
@@ -40,6 +41,7 @@ pub(crate) struct OpenFile {
     eh_frame: OnceCell<Option<UnwindTable>>,
     debug_frame: OnceCell<Option<UnwindTable>>,
     go_table: OnceCell<Option<GoTable>>,
+    linkage: OnceCell<Linkage>,
 }
 
 /// A file's contents as the kernel knows them: the same through whatever path or mount namespace.
@@ -128,6 +130,7 @@ impl OpenFile {
             eh_frame: OnceCell::new(),
             debug_frame: OnceCell::new(),
             go_table: OnceCell::new(),
+            linkage: OnceCell::new(),
         }
     }
 
@@ -150,6 +153,11 @@ impl OpenFile {
     /// Whether the image was asked for and turned out to know nothing better than exported names.
     pub(crate) fn was_found_lacking(&self) -> bool {
         self.image.get().is_some_and(|image| image.borrow().lacks_names()) && self.go_table().is_none()
+    }
+
+    /// Calls of functions in other files.
+    pub(crate) fn linkage(&self) -> &Linkage {
+        self.linkage.get_or_init(|| Linkage::read(&self.elf))
     }
 
     /// The function table of a Go program.

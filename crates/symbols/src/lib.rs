@@ -47,6 +47,7 @@ mod frame_base;
 mod go_table;
 mod image;
 mod jit;
+mod linkage;
 mod mapping;
 mod member;
 mod module;

@@ -133,6 +133,9 @@ impl Symbolizer {
     ///
     /// A return address stands after the call, which may be the last instruction of its line, or of its function: the
     /// call itself is looked up, one byte before.
+    ///
+    /// A stub of the linkage table (`sched_yield@plt`), and the pointer that it jumps by, have the name of the function that
+    /// they lead to.
     pub fn frames(&mut self, address: u64, is_return_address: bool) -> Vec<Frame> {
         let looked_up = if is_return_address { address.saturating_sub(1) } else { address };
         if let Some(known) = self.frames.get(&looked_up) {
@@ -226,7 +229,7 @@ impl Symbolizer {
         let Some(loaded) = loaded else { return vec![unknown(None, address)] };
         let (stated, module) = (loaded.module.stated(address), Some(loaded.module.file_name()));
         let Some(image) = loaded.image(self.modules.options()) else { return vec![unknown(module, stated)] };
-        let symbol = image.symbols.function_at(stated);
+        let mut symbol = image.symbols.function_at(stated);
         let mut places = image.debug.as_ref().map_or_else(Vec::new, |debug| debug.places(stated));
         if places.is_empty() {
             places.push(Place::default());
@@ -246,6 +249,14 @@ impl Symbolizer {
             };
         }
         let last = places.len() - 1;
+        // A stub of the linkage table has no symbol, but may stand behind one without a size.
+        if symbol.as_ref().is_none_or(|symbol| symbol.size == 0)
+            && places.iter().all(|place| place.function.is_none())
+            && let Some(function) = loaded.file.as_ref().and_then(|file| file.linkage().function_at(stated))
+        {
+            symbol = None;
+            places[last].function = Some(function);
+        }
         // DWARF may give a C++ function's last name only; the symbol table then knows its class and namespace.
         if let Some(symbol) = symbol
             && (places[last].function.is_none() || (symbol.is_mangled && !places[last].has_linkage_name))

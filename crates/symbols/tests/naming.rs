@@ -288,3 +288,36 @@ fn without_types_a_variable_has_an_offset() {
     assert_eq!(element.expression(), format!("table+{:#x}", element.offset));
     assert!(element.offset > 0 && element.offset < element.size);
 }
+
+#[test]
+fn calls_through_linkage_tables_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    for (number, flags) in [
+        &["-O2", "-g"][..],
+        &["-O2", "-g", "-fcf-protection=full", "-Wl,-z,ibtplt"],
+        &["-O2", "-g", "-no-pie"],
+        &["-O2", "-g", "-fno-plt"],
+    ]
+    .iter()
+    .enumerate()
+    {
+        let name = format!("chain{number}");
+        let program = compile("cc", "chain.c", flags, directory.path(), &name);
+        let output = output_of(&program, &["data"]);
+        let capture = &output.captures[0];
+        let module = &capture.modules[0];
+        let mut symbolizer = symbolizer(capture, options_in(directory.path()));
+        let relocations = run("readelf", &["-rW", &name], directory.path());
+        let relocations = String::from_utf8(relocations).unwrap();
+        let slot = relocations.lines().find(|line| line.contains(" qsort@")).unwrap();
+        let slot = u64::from_str_radix(slot.split_whitespace().next().unwrap(), 16).unwrap();
+        let at_slot = symbolizer.frames(module.bias + slot, false);
+        assert_eq!(at_slot[0].function.as_deref(), Some("qsort"), "{flags:?}");
+        // The stub, which only those have that are not told to do without.
+        let stubs = (module.start..module.end)
+            .filter(|address| symbolizer.frames(*address, false)[0].function.as_deref() == Some("qsort"))
+            .filter(|address| address - module.bias != slot)
+            .count();
+        assert_eq!(stubs, if flags.contains(&"-fno-plt") { 0 } else { 16 }, "{flags:?}");
+    }
+}

@@ -137,7 +137,9 @@ impl Stretch {
     pub(super) fn end_of_activity(&mut self, now: Time, segment: &Segment) {
         self.add_work(now, segment.state);
         self.able_since = None;
-        self.work.delay += delay(segment);
+        if segment.state == State::Active {
+            self.work.delay += delay(segment);
+        }
     }
 
     fn add_work(&mut self, now: Time, state: State) {
@@ -180,8 +182,7 @@ impl Pass<'_> {
             let barrier = object.filter(|object| self.roles[object.index()] == ObjectKind::Barrier);
             let others = barrier.and_then(|barrier| self.arrived.get(&barrier)).copied();
             let is_late = others.is_some_and(|others| {
-                others.active.get() as f64
-                    > OTHERS_SHARE * work.active.get() as f64 * f64::from(others.threads)
+                on_core(others) as f64 > OTHERS_SHARE * on_core(work) as f64 * f64::from(others.threads)
             });
             if is_alone && !is_late {
                 let key = SerialKey { thread, from, to, object };
@@ -214,6 +215,11 @@ impl Pass<'_> {
     }
 }
 
+/// Work, less what it was delayed (ns).
+fn on_core(work: Work) -> u64 {
+    work.active.saturating_sub(work.delay).get()
+}
+
 /// The part of the waiting for a late thread that comes from its want of a core.
 #[derive(Clone, Copy, Debug, Default)]
 struct Late {
@@ -229,8 +235,7 @@ struct Late {
 fn late_for_want_of_a_core(wait: Nanos, last: Work, others: Work) -> Late {
     let threads = f64::from(others.threads.max(1));
     let more = |own: Nanos, others: Nanos| (own.get() as f64 - others.get() as f64 / threads).max(0.0);
-    let on_core = |work: Work| work.active.saturating_sub(work.delay);
-    let more_work = more(on_core(last), on_core(others));
+    let more_work = more(Nanos::new(on_core(last)), Nanos::new(on_core(others)));
     let more_delay = more(last.delay, others.delay);
     let later = more(last.kept_waiting, others.kept_waiting);
     let all = more_work + more_delay + later;

@@ -5,7 +5,7 @@ use holdup_model::{CpuSet, Nanos, Pin};
 use super::cores::{delayed_threads, each_lost, started_at};
 use super::{Candidate, Case, Description};
 use crate::FindingKind;
-use crate::wording::percent;
+use crate::wording::{cpus, percent};
 
 /// So many CPUs that threads are pinned to are listed.
 const MOST_PINS: usize = 4;
@@ -19,17 +19,10 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
     candidates.push(Candidate::new(FindingKind::Load, cores.load.total(), describe_load));
 }
 
-/// `1 CPU`, `1.5 CPUs`.
-fn cpus(count: f64) -> String {
-    let digits = if (count - count.round()).abs() < 0.005 {
-        0
-    } else if (count * 10.0 - (count * 10.0).round()).abs() < 0.05 {
-        1
-    } else {
-        2
-    };
-    let noun = if (count - 1.0).abs() < 0.005 { "CPU" } else { "CPUs" };
-    format!("{count:.digits$} {noun}")
+/// What to keep in mind where only sums of a longer time are known.
+fn estimated(case: &Case<'_>) -> Vec<String> {
+    let told = "How much of that fell into this part of the run is not known: it is its share by length.";
+    case.scarcity.environment.is_estimated.then(|| told.to_owned()).into_iter().collect()
 }
 
 /// `8 threads share them`.
@@ -80,7 +73,7 @@ fn describe_quota(case: &Case<'_>) -> Description {
         on_path: None,
         method: "wall time less CPU time of active threads, up to what CPUs stood still while the group was \
                  throttled, and what threads beyond the number of cores lacked meanwhile",
-        notes: Vec::new(),
+        notes: estimated(case),
     }
 }
 
@@ -198,6 +191,6 @@ fn describe_load(case: &Case<'_>) -> Description {
         on_path: None,
         method: "wall time less CPU time of active threads that neither a quota nor too many threads explain, up to the \
                  CPU time of others",
-        notes: Vec::new(),
+        notes: estimated(case),
     }
 }

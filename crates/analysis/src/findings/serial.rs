@@ -148,7 +148,7 @@ fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Descr
         if threads.len() > 1 { "One of them is" } else { "It is" },
         phase.alone,
         percent(phase.alone.share_of(case.wall())),
-        if executed.is_some() { &span } else { "" },
+        if executed.is_some() && !case.working.take_turns { &span } else { "" },
     )];
     evidence.extend(executed.as_ref().map(Executed::evidence));
     Description {

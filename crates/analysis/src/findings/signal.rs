@@ -40,6 +40,8 @@ enum Cause {
     Stage(Stage),
     /// The same sort of thread waits and is waited for, or it is not known who is waited for.
     Object(ObjectId),
+    /// Threads that go on with what others of them have begun.
+    Turns,
 }
 
 pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
@@ -47,6 +49,7 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
     let mut groups: BTreeMap<Cause, Group> = BTreeMap::new();
     for (&(object, thread), charge) in &case.losses.signals {
         let cause = match thread {
+            Some(_) if case.working.take_turns => Cause::Turns,
             Some(thread) if !like.get(&(object, thread)).copied().unwrap_or(false) => {
                 Cause::Stage(case.stage(thread))
             }
@@ -60,6 +63,9 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
             Cause::Stage(_) => {
                 let kind = if is_flow(case, &group) { FindingKind::Pipeline } else { FindingKind::Condition };
                 Candidate::new(kind, lost, move |case| describe_stage(case, kind, &group))
+            }
+            Cause::Turns => {
+                Candidate::new(FindingKind::Condition, lost, move |case| describe_turns(case, &group))
             }
             Cause::Object(object) => {
                 let kind = match case.roles[object.index()] {
@@ -159,6 +165,30 @@ fn describe_stage(case: &Case<'_>, kind: FindingKind, group: &Group) -> Descript
         evidence,
         hint: hint.to_owned(),
         on_path,
+        method: "waits until the signal, charged along the chain to the thread that works meanwhile",
+        notes: Vec::new(),
+    }
+}
+
+/// Threads that take turns have nothing to go on with until others of them have come so far.
+fn describe_turns(case: &Case<'_>, group: &Group) -> Description {
+    let threads = main_ones(&group.threads);
+    let objects: Vec<ObjectId> = group.objects.keys().copied().collect();
+    let executed = case.executed_while_waited_for(&threads, objects.iter().map(|&object| Some(object)));
+    let at = executed.as_ref().map(|executed| format!(", mostly in {}", executed.words)).unwrap_or_default();
+    let mut evidence =
+        vec![format!("Threads wait on {} for {}.", names(case, &objects), case.threads(&threads))];
+    evidence.extend(executed.as_ref().map(|executed| executed.evidence()));
+    evidence.extend(meanwhile(&group.charge));
+    Description {
+        object: objects.first().copied(),
+        place: executed.map(|executed| executed.place),
+        what: format!("threads have nothing to run while others are at work{at}"),
+        evidence,
+        hint: "Start more goroutines that can run side by side, or let them wait less for each other."
+            .to_owned(),
+        on_path: objects.iter().filter_map(|&object| Some(case.object_cost(object)?.on_path)).max(),
+        threads,
         method: "waits until the signal, charged along the chain to the thread that works meanwhile",
         notes: Vec::new(),
     }

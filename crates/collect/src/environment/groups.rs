@@ -73,6 +73,13 @@ impl Groups {
         self.known.insert(told.to_owned(), Known { cgroups, cpuset });
     }
 
+    /// Counts from now on.
+    pub(super) fn begin_again(&mut self, files: &Files<'_>) {
+        self.read(files);
+        self.cpu.values_mut().for_each(|group| group.first = group.last);
+        self.memory.values_mut().for_each(|group| group.first = group.last);
+    }
+
     /// Reads what grows. A group that is no longer there keeps what was last read.
     pub(super) fn read(&mut self, files: &Files<'_>) {
         for known in self.known.values() {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use holdup_model::{CpuSet, Load, Nanos, Swapped};
 
+use super::processes::Live;
 use crate::files::{Files, count, field};
 
 /// The kernel's unit of CPU times in /proc (`USER_HZ`), which is 100 a second on all architectures that holdup runs
@@ -97,13 +98,13 @@ fn some_total(text: &str) -> Option<u64> {
     line.rsplit_once("total=")?.1.trim().parse().ok()
 }
 
-/// Who used these CPUs. `program` is the CPU time of recorded processes that have not been waited for.
+/// Who used these CPUs.
 pub(super) fn between(
     first: &Counters,
     last: &Counters,
     cpus: &CpuSet,
     span: Duration,
-    program: Nanos,
+    live: Live,
 ) -> Option<Load> {
     let (own_first, own_last) = (first.own?, last.own?);
     let mut sum = CpuTicks::default();
@@ -120,7 +121,8 @@ pub(super) fn between(
         busy: ticks(sum.busy),
         idle: ticks(sum.idle),
         stolen: ticks(sum.stolen),
-        program: ticks(own_last.children.saturating_sub(own_first.children)) + program,
+        program: (ticks(own_last.children.saturating_sub(own_first.children)) + live.more)
+            .saturating_sub(live.less),
         recorder: ticks(own_last.own.saturating_sub(own_first.own)),
     })
 }

@@ -30,13 +30,19 @@ pub(super) struct Seen {
     cpus: BTreeMap<u32, CpuSet>,
     memory: Vec<(u32, u64)>,
     in_swap: Option<u64>,
-    first: Option<ProcessTicks>,
+    /// True if it ran before, and is not ours to wait for.
+    is_attached: bool,
+    /// Its CPU time before the time that is told of.
+    before: ProcessTicks,
     last: Option<ProcessTicks>,
 }
 
 impl Seen {
-    pub(super) fn new(pid: u32, files: &Files<'_>) -> Seen {
-        let first = ProcessTicks::read(files, &pid.to_string());
+    /// A process that is seen for the first time: it has just started, unless it `is_first` and not ours.
+    pub(super) fn new(pid: u32, is_first: bool, files: &Files<'_>) -> Seen {
+        let now = ProcessTicks::read(files, &pid.to_string());
+        let own = files.text("proc/self/stat").and_then(|text| text.split(' ').next()?.parse::<u32>().ok());
+        let is_attached = is_first && now.is_some_and(|now| Some(now.parent) != own);
         Seen {
             pid,
             groups: String::new(),
@@ -44,9 +50,16 @@ impl Seen {
             cpus: BTreeMap::new(),
             memory: Vec::new(),
             in_swap: None,
-            first,
-            last: first,
+            is_attached,
+            before: now.filter(|_| is_attached).unwrap_or_default(),
+            last: now,
         }
+    }
+
+    /// Its CPU time counts from now on.
+    pub(super) fn begin_again(&mut self, files: &Files<'_>) {
+        self.last = ProcessTicks::read(files, &self.pid.to_string()).or(self.last);
+        self.before = self.last.unwrap_or_default();
     }
 
     pub(super) fn look(
@@ -121,19 +134,24 @@ fn memory_by_node(maps: &str) -> Vec<(u32, u64)> {
     pages.into_iter().collect()
 }
 
-/// CPU time of recorded processes that nobody has waited for yet, or of which we are not the parent: a process's
-/// children that were waited for are in its own sum, and so, in the end, is all that we started in ours.
-pub(super) fn cpu_time(seen: &[Seen], files: &Files<'_>) -> Nanos {
-    let own = files.text("proc/self/stat").and_then(|text| text.split(' ').next()?.parse::<u32>().ok());
-    let mut sum = Nanos::ZERO;
-    for (index, process) in seen.iter().enumerate() {
-        let Some(first) = process.first else { continue };
-        let is_attached = index == 0 && Some(first.parent) != own;
-        match ProcessTicks::read(files, &process.pid.to_string()) {
-            Some(last) => sum += last.since(if is_attached { first } else { ProcessTicks::default() }),
-            None if is_attached => sum += process.last.unwrap_or(first).since(first),
-            None => {}
+/// CPU time of recorded processes that is not, or not to be, in the sum of those that we waited for. A process's children
+/// that were waited for are in its own sum, and so, in the end, is all that we started in ours: less what they used
+/// before the time that is told of.
+pub(super) fn cpu_time(seen: &[Seen], files: &Files<'_>) -> Live {
+    let mut sum = Live::default();
+    for process in seen {
+        match (ProcessTicks::read(files, &process.pid.to_string()), process.last) {
+            (Some(now), _) => sum.more += now.since(process.before),
+            (None, Some(last)) if process.is_attached => sum.more += last.since(process.before),
+            (None, _) => sum.less += process.before.since(ProcessTicks::default()),
         }
     }
     sum
+}
+
+/// What is to be added to, and taken from, the CPU time of processes that we waited for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Live {
+    pub(super) more: Nanos,
+    pub(super) less: Nanos,
 }

@@ -357,6 +357,30 @@ fn a_process_that_still_runs_counts_and_one_that_ran_before_counts_from_then_on(
 }
 
 #[test]
+fn what_was_before_the_window_and_what_comes_after_does_not_count() {
+    let fake = Fake::clean();
+    fake.file("sys/fs/cgroup/job/cpu.max", "100000 100000\n");
+    let stat = |periods: u64| format!("nr_periods {periods}\nnr_throttled 0\nthrottled_usec 0\n");
+    let mut watch = fake.watch();
+    fake.cpu_times([100; 8], [0; 8], [0; 8]);
+    fake.times(&PID.to_string(), PID, OWN, [400, 0, 0, 0]);
+    fake.file("sys/fs/cgroup/job/cpu.stat", &stat(100));
+    watch.begin_again();
+    fake.cpu_times([110; 8], [5; 8], [0; 8]);
+    fake.file("sys/fs/cgroup/job/cpu.stat", &stat(103));
+    // It has ended, and we have waited for it: all of its time is in the sum of our children.
+    fake.times("self", OWN, 1, [0, 0, 430, 0]);
+    fake.remove(&format!("proc/{PID}"));
+    watch.stop();
+    fake.cpu_times([900; 8], [900; 8], [0; 8]);
+    fake.file("sys/fs/cgroup/job/cpu.stat", &stat(900));
+    let facts = watch.facts();
+    let load = facts.load.unwrap();
+    assert_eq!((load.busy, load.idle, load.program), (ms(800), ms(400), ms(300)));
+    assert_eq!(facts.placements[0].quotas[0].throttling.map(|sums| sums.periods), Some(3));
+}
+
+#[test]
 fn swap_pressure_and_memory_limits() {
     let fake = Fake::clean();
     fake.file("proc/vmstat", "pswpin 100\npswpout 7\n");

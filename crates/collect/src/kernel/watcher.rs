@@ -1,17 +1,19 @@
 //! The collector's thread.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use holdup_kernel::{Event, Lookout, Pid, Processes, Sight, Switch, Tid, Waited, Waker, Watch, What};
+use holdup_kernel::{
+    Event, Kind, Linux, Lookout, Pid, Processes, Sight, Switch, Tid, Waited, Waker, Watch, What,
+};
 use holdup_symbols::{Files, StackCopy};
 use holdup_trace::kernel::{self, CoverageCode, NO_CALL, NO_STACK, SampleCode};
 
 use super::STACK_BYTES;
 use super::images::Image;
-use super::pace::{Pace, Rate};
+use super::pace::{MOST_A_SECOND, MOST_WITH_WAKINGS, Pace, Rate};
 use crate::machine::monotonic_ns;
 
 /// How often the rings are drained and blocked threads looked at.
@@ -53,6 +55,8 @@ struct State {
     next_look: u32,
     /// Program arguments may be kept.
     arguments: bool,
+    /// The first process.
+    root: Option<u32>,
 }
 
 /// A thread that lives.
@@ -63,7 +67,12 @@ struct Thread {
 }
 
 impl Watcher {
-    pub(super) fn new(watch: Watch, sender: Sender<Vec<u64>>, has_switches: bool, arguments: bool) -> Watcher {
+    pub(super) fn new(
+        watch: Watch,
+        sender: Sender<Vec<u64>>,
+        has_switches: bool,
+        arguments: bool,
+    ) -> Watcher {
         let now = monotonic_ns();
         let mut state = State {
             out: Vec::new(),
@@ -75,7 +84,10 @@ impl Watcher {
             switches: 0,
             next_look: 0,
             arguments,
+            root: None,
         };
+        let has_wakings = !watch.refused().iter().any(|(kind, _)| *kind == Kind::Wakings);
+        let most = if has_wakings { MOST_WITH_WAKINGS } else { MOST_A_SECOND };
         if has_switches {
             // Of a program that is started nothing is recorded before it executes: all is known from the start.
             kernel::coverage(&mut state.out, 0, CoverageCode::Begin);
@@ -83,7 +95,7 @@ impl Watcher {
         Watcher {
             watch,
             state,
-            rate: Rate::new(now),
+            rate: Rate::new(now, most),
             sender,
             handed_over: now,
             read: now,
@@ -113,7 +125,7 @@ impl Watcher {
             if self.has_switches && !self.never_backs_off {
                 self.keep_pace(now);
             }
-            if self.rate.pauses() {
+            if self.rate.pauses() || !self.has_switches {
                 self.read(now);
             } else {
                 self.state.look(now);
@@ -143,7 +155,9 @@ impl Watcher {
         match self.rate.decide(now) {
             Pace::GoOn => {}
             Pace::BackOff => {
-                let _ = self.watch.set_switches(false);
+                // Closed, not only switched off: the kernel pays for what is open.
+                let state = &mut self.state;
+                self.watch.suspend(|event| state.take(&event));
                 kernel::coverage(&mut self.state.out, now, CoverageCode::BackOff);
                 self.state.threads.values_mut().for_each(|thread| thread.is_blocked = false);
                 self.read = 0;
@@ -151,8 +165,15 @@ impl Watcher {
             Pace::Resume => {
                 self.read = 0;
                 self.read(now);
-                let _ = self.watch.set_switches(true);
-                kernel::coverage(&mut self.state.out, monotonic_ns(), CoverageCode::Begin);
+                let family = self.state.family();
+                match self.watch.resume(&Linux, family) {
+                    Ok(()) => {
+                        kernel::coverage(&mut self.state.out, monotonic_ns(), CoverageCode::Begin);
+                        self.state.take_stock(monotonic_ns());
+                    }
+                    // What cannot be opened again stays closed; CPU times go on to be read.
+                    Err(_) => self.has_switches = false,
+                }
             }
         }
     }
@@ -162,6 +183,7 @@ impl Watcher {
             return;
         }
         self.read = now;
+        self.state.count_threads(now);
         for (&tid, thread) in self.state.threads.iter().take(MOST_READ) {
             if let Ok(times) = self.state.processes.scheduling(Pid(thread.pid), Tid(tid)) {
                 let (time, who) = (monotonic_ns(), (thread.pid, tid));
@@ -194,8 +216,7 @@ impl State {
             What::Sample(sample) => {
                 let stack = match (sample.registers, self.images.get_mut(&pid)) {
                     (Some(at), Some(image)) => {
-                        let copy =
-                            StackCopy { ip: at.ip, sp: at.sp, bp: Some(at.bp), bytes: sample.stack };
+                        let copy = StackCopy { ip: at.ip, sp: at.sp, bp: Some(at.bp), bytes: sample.stack };
                         image.stack(&copy, &mut self.out)
                     }
                     _ => NO_STACK,
@@ -255,6 +276,7 @@ impl State {
     }
 
     fn exec(&mut self, time: u64, pid: u32, name: &[u8]) {
+        self.root = self.root.or(Some(pid));
         self.last_image += 1;
         self.images.insert(pid, Image::new(self.last_image, pid, self.files.clone()));
         // Only its first thread is left.
@@ -271,21 +293,67 @@ impl State {
 
     /// A process that was there before.
     fn take_over(&mut self, pid: Pid, now: u64) {
+        self.root = self.root.or(Some(pid.0));
         let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let image = self.image(pid.0).number;
         kernel::exec(&mut self.out, now, pid.0, image, &command);
+        // What a thread does is not known before its first switch; if it is blocked it can be looked at.
+        self.threads.insert(pid.0, Thread { pid: pid.0, is_blocked: true });
+        if let Ok(name) = self.processes.name(pid, Tid(pid.0)) {
+            kernel::name(&mut self.out, now, (pid.0, pid.0), &name);
+        }
+        self.take_stock_of(pid, now);
+    }
+
+    /// The processes that are recorded: the first one and its descendants.
+    fn family(&self) -> Vec<Pid> {
+        self.root.and_then(|root| self.processes.family_of(Pid(root)).ok()).unwrap_or_default()
+    }
+
+    /// Finds out what processes there are, and what they have mapped, after a time in which no events told.
+    fn take_stock(&mut self, now: u64) {
+        for pid in self.family() {
+            if self.images.contains_key(&pid.0) {
+                self.take_stock_of(pid, now);
+            } else {
+                self.take_over(pid, now);
+            }
+        }
+    }
+
+    fn take_stock_of(&mut self, pid: Pid, now: u64) {
         for mapping in self.processes.code(pid).unwrap_or_default() {
             self.image(pid.0).map(now, mapping.start, mapping.len, mapping.offset, &mapping.path);
         }
-        for tid in self.processes.threads(pid).unwrap_or_default() {
-            if tid.0 != pid.0 {
-                kernel::start(&mut self.out, now, (pid.0, tid.0), (pid.0, 0), image);
+        self.count_threads_of(pid, now);
+    }
+
+    /// Finds out what threads the known processes have, while no events tell.
+    fn count_threads(&mut self, now: u64) {
+        let known: BTreeSet<u32> = self.threads.values().map(|thread| thread.pid).collect();
+        for pid in known {
+            self.count_threads_of(Pid(pid), now);
+        }
+    }
+
+    fn count_threads_of(&mut self, pid: Pid, now: u64) {
+        let image = self.image(pid.0).number;
+        let living: BTreeSet<u32> =
+            self.processes.threads(pid).unwrap_or_default().into_iter().map(|tid| tid.0).collect();
+        for &tid in living.iter().filter(|tid| !self.threads.contains_key(tid)) {
+            kernel::start(&mut self.out, now, (pid.0, tid), (pid.0, 0), image);
+            if let Ok(name) = self.processes.name(pid, Tid(tid)) {
+                kernel::name(&mut self.out, now, (pid.0, tid), &name);
             }
-            if let Ok(name) = self.processes.name(pid, tid) {
-                kernel::name(&mut self.out, now, (pid.0, tid.0), &name);
-            }
-            // What it does is not known before its first switch; if it is blocked it can be looked at.
-            self.threads.insert(tid.0, Thread { pid: pid.0, is_blocked: true });
+        }
+        for (&tid, _) in
+            self.threads.iter().filter(|(tid, thread)| thread.pid == pid.0 && !living.contains(tid))
+        {
+            kernel::exit(&mut self.out, now, (pid.0, tid));
+        }
+        self.threads.retain(|tid, thread| thread.pid != pid.0 || living.contains(tid));
+        for tid in living {
+            self.threads.entry(tid).or_insert(Thread { pid: pid.0, is_blocked: true });
         }
     }
 
