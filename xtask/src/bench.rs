@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: what recording costs, as ratios of runs that alternate (A B C A B C …), so that a
 //! machine that slows down slows all of them.
 //!
-//! The targets are those that the first recording holdup set itself. A missed target is printed and never
+//! The targets are those that holdup set itself. A missed target is printed and never
 //! fails the command: timing belongs to the reader, not to a gate.
 
 mod hot_lock;
@@ -55,6 +55,10 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
         eprintln!("xtask: {}", case.name);
         measure::measure(case, &ways, runs, &mut table);
     }
+    for (case, options) in switch_cases(workspace, scratch.path(), &wanted)? {
+        eprintln!("xtask: {}", case.name);
+        measure::measure(&case, &ways::with_options(&holdup, scratch.path(), options), runs, &mut table);
+    }
     if wanted(hot_lock::NAME) {
         eprintln!("xtask: {}", hot_lock::NAME);
         let program = compile(workspace, scratch.path(), "hot64")?;
@@ -101,6 +105,31 @@ fn micro_cases(workspace: &Workspace, scratch: &Path, wanted: &dyn Fn(&str) -> b
             let program = compile(workspace, scratch, source)?.to_string_lossy().into_owned();
             let command = [vec![program], arguments].concat();
             Ok(Case { name, command, figure: Some(figure), comparison })
+        })
+        .collect()
+}
+
+/// What options of `record` a case is about.
+type RecordOptions = &'static [&'static str];
+
+/// 100,000 context switches a second, for the kernel collector: backing off from them, and recording them all.
+fn switch_cases(
+    workspace: &Workspace,
+    scratch: &Path,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Result<Vec<(Case, RecordOptions)>> {
+    let all: [(&str, RecordOptions, f64); 3] = [
+        ("100,000 switches/s, kernel collector", &["--collectors", "kernel"], 1.03),
+        ("100,000 switches/s, every one", &["--collectors", "kernel", "--every-switch"], 1.12),
+        ("100,000 switches/s, both collectors", &[], 1.03),
+    ];
+    all.into_iter()
+        .filter(|(name, ..)| wanted(name))
+        .map(|(name, options, at_most)| {
+            let program = compile(workspace, scratch, "switch_storm")?.to_string_lossy().into_owned();
+            let comparison = Comparison::Ratio { at_most };
+            let figure = Some("switch_ns");
+            Ok((Case { name: name.to_owned(), command: vec![program], figure, comparison }, options))
         })
         .collect()
 }

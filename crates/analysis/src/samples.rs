@@ -1,8 +1,8 @@
 //! What each sample of a running thread stands for.
 //!
-//! A sampler looks at a thread whenever it has used a certain amount of CPU time. So a sample stands for the active
-//! time just before it: back from its time over the thread's active segments, as far as its weight, but not beyond
-//! the sample before. What it was seen doing then counts for all of that.
+//! A sampler looks at a thread whenever it has used a certain amount of CPU time, or somewhat more. So a sample stands
+//! for the active time just before it: back from its time over the thread's active segments to the sample before, but
+//! not further than [`Sample::reach`]. What it was seen doing then counts for all of that.
 
 use holdup_model::{
     Doing, Nanos, Process, RoutineKind, Row, Sample, Site, SiteId, State, ThreadId, Time, Timeline,
@@ -56,7 +56,7 @@ impl Samples {
                 if sample.site.is_some_and(|site| waits[site.index()]) {
                     continue;
                 }
-                let (active, critical) = stands_for(row, &growth, since, sample.time, sample.weight);
+                let (active, critical) = stands_for(row, &growth, since, sample.time, sample.reach());
                 if active == Nanos::ZERO {
                     continue;
                 }
@@ -104,19 +104,19 @@ fn waits(site: &Site) -> bool {
     site.in_waiting_loop || site.routine(|kind| kind == RoutineKind::Spin).is_some()
 }
 
-/// The active time in (`since`, `until`] that ends last, at most `weight` of it, and its critical time.
-fn stands_for(row: &Row, growth: &Growth, since: Time, until: Time, weight: Nanos) -> (Nanos, Fixed) {
+/// The active time in (`since`, `until`] that ends last, at most `reach` of it, and its critical time.
+fn stands_for(row: &Row, growth: &Growth, since: Time, until: Time, reach: Nanos) -> (Nanos, Fixed) {
     let after = row.segments.partition_point(|segment| segment.start < until);
     let (mut active, mut critical) = (Nanos::ZERO, 0);
     for segment in row.segments[..after].iter().rev() {
-        if segment.end <= since || active >= weight {
+        if segment.end <= since || active >= reach {
             break;
         }
         if segment.state != State::Active {
             continue;
         }
         let end = segment.end.min(until);
-        let length = end.since(segment.start.max(since)).min(weight - active);
+        let length = end.since(segment.start.max(since)).min(reach - active);
         active += length;
         critical += growth.between(Time::from_nanos(end.nanos() - length.get()), end);
     }

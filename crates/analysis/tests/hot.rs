@@ -133,14 +133,14 @@ fn what_a_sample_stands_for_ends_at_the_one_before_and_skips_waiting() {
         site: Some(site),
         weight: Nanos::new(weight),
     };
-    // 10 to 30 and 50 to 60; 60 to 65, not further; 10 of spinning; 80 to 90.
+    // Eight weights: 16 to 30 and 50 to 60; 60 to 65, not further; 72 to 80 of spinning; 80 to 90.
     process.samples =
-        vec![sample(90, site, 50), sample(60, site, 30), sample(65, site, 30), sample(80, spin, 10)];
+        vec![sample(90, site, 50), sample(60, site, 3), sample(65, site, 30), sample(80, spin, 1)];
     let diagnosis = of(process, 1);
     let hot = diagnosis.hot.expect("there are samples");
-    assert_eq!((hot.samples, hot.active), (3, Nanos::new(45)));
-    assert!(close(hot.critical, 45.0));
-    assert_eq!(diagnosis.threads[0].spinning, Nanos::new(10));
+    assert_eq!((hot.samples, hot.active), (3, Nanos::new(39)));
+    assert!(close(hot.critical, 39.0));
+    assert_eq!(diagnosis.threads[0].spinning, Nanos::new(8));
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn a_thread_that_ends_late_is_named_by_what_it_does_then() {
     let finding = &of(process, 8).findings[0];
     assert_eq!((finding.kind, finding.place), (FindingKind::Imbalance, Some(glue)));
     assert!(
-        finding.what.starts_with("worker 1 still at work, mostly in glue (main.c:12) when"),
+        finding.what.starts_with("worker 1 still at work, mostly in glue (main.c:12), when"),
         "{}",
         finding.what
     );
@@ -266,7 +266,14 @@ fn a_lock_is_told_with_what_its_holders_do_while_others_wait() {
     script.main_runs(&workers);
     let mut process = script.play();
     let deflate = stack(&mut process, &[("deflate", 70), ("cache_put", 13)]);
-    sample(&mut process, MS, |_, _| Some(deflate));
+    let read = stack(&mut process, &[("read_file", 75), ("worker", 14)]);
+    let holds: Vec<_> = process.holds.iter().map(|hold| (hold.thread, hold.begin, hold.end)).collect();
+    let is_held = |thread, time| {
+        holds
+            .iter()
+            .any(|&(by, begin, end)| by == thread && begin.is_some_and(|begin| begin < time) && time <= end)
+    };
+    sample(&mut process, MS, |thread, time| Some(if is_held(thread, time) { deflate } else { read }));
     let finding = &of(process, 8).findings[0];
     assert_eq!((finding.kind, finding.place), (FindingKind::Lock, Some(site)));
     let told =
@@ -404,6 +411,10 @@ fn time_that_is_blocked_on_nothing_known_is_told_by_where() {
     assert_eq!(finding.evidence, ["main and reader waited 120 ms in all, inside recvmsg."]);
     assert_eq!(finding.cost, Nanos::new(60 * MS));
     assert_eq!(diagnosis.cost_identity.unexplained, Nanos::ZERO);
+    // The library's function tells what it waits for.
+    process.sites[fetch.index()].frames[0].function = Some("__lll_lock_wait".to_owned());
+    let told = "blocked on a lock that was not recorded, in fetch_page (main.c:44)";
+    assert_eq!(of(process.clone(), 2).findings[0].what, told);
     // Half of it was seen waiting for another thread's end, which holds nobody up.
     let join = stack(&mut process, &[("main", 21)]);
     library(&mut process, join, "pthread_join");

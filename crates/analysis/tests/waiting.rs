@@ -91,8 +91,11 @@ fn a_loop_that_waits_for_a_flag() {
     let (mut process, workers) = four();
     let spin = stack(&mut process, &["wait_for_flag@app", "worker@app"]);
     process.sites[spin.index()].in_waiting_loop = true;
+    let encode = stack(&mut process, &["encode@app"]);
     for &worker in &workers {
+        run_at(&mut process, worker, encode, 0, 10);
         run_at(&mut process, worker, spin, 10, 70);
+        run_at(&mut process, worker, encode, 70, 100);
     }
     let diagnosis = of(process);
     assert_eq!(kinds(&diagnosis), [FindingKind::Spin]);
@@ -128,10 +131,10 @@ fn a_pool_that_searches_for_work_while_one_thread_works() {
     let search = stack(&mut process, &search);
     let join = stack(&mut process, &["rayon_core::registry::WorkerThread::wait_until_cold@app", "shade@app"]);
     let shade = stack(&mut process, &["shade@app"]);
-    run_at(&mut process, main, join, 20, 100);
     run_at(&mut process, last, shade, 0, 100);
-    for &worker in &workers[1..] {
-        run_at(&mut process, worker, search, 20, 100);
+    for (thread, waits) in [(main, join), (workers[1], search), (workers[2], search)] {
+        run_at(&mut process, thread, shade, 0, 20);
+        run_at(&mut process, thread, waits, 20, 100);
     }
     let diagnosis = of(process);
     assert_eq!(kinds(&diagnosis), [FindingKind::Serial]);
@@ -149,7 +152,9 @@ fn a_pool_that_searches_for_work_while_one_thread_works() {
 fn a_pool_with_work_for_two_of_four() {
     let (mut process, workers) = four();
     let search = stack(&mut process, &["rayon_core::registry::WorkerThread::wait_until_cold@app"]);
+    let shade = stack(&mut process, &["shade@app"]);
     for &worker in &workers[1..] {
+        run_at(&mut process, worker, shade, 0, 20);
         run_at(&mut process, worker, search, 20, 100);
     }
     let diagnosis = of(process);

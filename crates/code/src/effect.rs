@@ -5,6 +5,7 @@ use iced_x86::{
     UsedMemory,
 };
 
+use crate::code::Code;
 use crate::graph::Body;
 use crate::place::{MAX_SLOTS, Places, changed_by_calls, of_flags, of_register, of_slot};
 
@@ -55,6 +56,7 @@ struct Slot {
 pub(crate) struct Effects<'a> {
     factory: InstructionInfoFactory,
     slots: Slots,
+    code: &'a Code<'a>,
     is_yield: &'a dyn Fn(u64) -> bool,
 }
 
@@ -103,10 +105,10 @@ impl Slots {
 }
 
 impl<'a> Effects<'a> {
-    pub(crate) fn new(body: &Body, is_yield: &'a dyn Fn(u64) -> bool) -> Option<Self> {
+    pub(crate) fn new(code: &'a Code<'a>, body: &Body, is_yield: &'a dyn Fn(u64) -> bool) -> Option<Self> {
         let mut factory = InstructionInfoFactory::new();
         let slots = Slots::of(body, &mut factory)?;
-        Some(Self { factory, slots, is_yield })
+        Some(Self { factory, slots, code, is_yield })
     }
 
     /// What an instruction does; nothing if no loop that waits has such an instruction.
@@ -155,19 +157,45 @@ impl<'a> Effects<'a> {
 
     /// A call of a function that gives the core away, or asks for the time.
     fn call(&self, instruction: &Instruction) -> Option<Effect> {
-        let target = if instruction.is_call_near() {
-            instruction.near_branch_target()
-        } else if instruction.is_call_near_indirect() && instruction.is_ip_rel_memory_operand() {
-            instruction.ip_rel_memory_address()
+        let mut addresses = 0;
+        let is_yield = if instruction.is_call_near() {
+            (self.is_yield)(instruction.near_branch_target())
+        } else if !instruction.is_call_near_indirect() {
+            false
+        } else if instruction.is_ip_rel_memory_operand() {
+            (self.is_yield)(instruction.ip_rel_memory_address())
+        } else if instruction.op0_kind() == OpKind::Register {
+            addresses = of_register(instruction.op0_register())?;
+            self.loads_yield(instruction.op0_register(), instruction.ip())
         } else {
-            return None;
+            false
         };
         let from = Origin::Computed { from: 0, is_fresh: true };
-        (self.is_yield)(target).then(|| Effect {
+        is_yield.then(|| Effect {
+            addresses,
             asks: true,
             is_hint: true,
             writes: vec![Write { to: changed_by_calls(), from, is_certain: true }],
             ..Effect::default()
+        })
+    }
+
+    /// Whether the code before an address puts such a function's address into a register: `mov r, [rip + x]`, which
+    /// compilers move out of the loop, or `lea r, [rip + x]`.
+    ///
+    /// Where instructions begin before the loop is not known, so any bytes that can be one are taken for one. Others than
+    /// real ones would have to lead to such a function by chance.
+    fn loads_yield(&self, register: Register, before: u64) -> bool {
+        let number = register.number() as u8;
+        let prefix = if number < 8 { 0x48 } else { 0x4c };
+        let operands = (number & 7) << 3 | 5;
+        let size = usize::try_from(before.saturating_sub(self.code.start)).unwrap_or(usize::MAX);
+        let bytes = &self.code.bytes[..size.min(self.code.bytes.len())];
+        bytes.windows(7).enumerate().any(|(at, bytes)| {
+            let [first, operation, second, a, b, c, d] = bytes else { return false };
+            let is_load = *first == prefix && matches!(operation, 0x8b | 0x8d) && *second == operands;
+            let next = self.code.start.wrapping_add(at as u64 + 7);
+            is_load && (self.is_yield)(next.wrapping_add_signed(i32::from_le_bytes([*a, *b, *c, *d]).into()))
         })
     }
 }

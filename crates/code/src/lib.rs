@@ -13,7 +13,8 @@
 //!   from one iteration to the next (a counter, a pointer, a sum), the loop gets somewhere, and is at work.
 //!
 //! A loop that changes nothing and stores nothing ends only when memory or the clock does. Loops that say themselves that
-//! they wait, by PAUSE or a call like `sched_yield`, may also count and may also try to swap a word.
+//! they wait, by PAUSE or a call like `sched_yield` ([`may_wait`] knows more by name), may also count and may also try to
+//! swap a word.
 //!
 //! ```
 //! use holdup_code::{Code, Loop, waiting_loop};
@@ -37,6 +38,9 @@ mod flow;
 
 mod waiting;
 
+mod calls;
+
+pub use calls::may_wait;
 pub use code::Code;
 pub use graph::{Loop, WINDOW_BYTES};
 pub use waiting::waiting_loop;

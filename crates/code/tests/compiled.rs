@@ -1,6 +1,6 @@
 //! Loops as a compiler makes them, unoptimised and optimised: those that wait are told from those that work.
 
-use holdup_code::{Code, waiting_loop};
+use holdup_code::{Code, Loop, waiting_loop};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -88,6 +88,34 @@ fn a_call_of_nobody_knows_what_is_no_wait() {
             assert!(!function.waits_at(instruction.ip(), &|_| false), "{} {}", function.name, function.level);
         }
     }
+}
+
+/// What rustc makes of a wait that asks for the time: the pointer to the function is loaded before the loop.
+///
+/// ```text
+/// while start.elapsed().as_millis() < 5 { std::hint::spin_loop() }
+/// ```
+#[test]
+fn a_call_by_a_pointer_that_was_loaded_before_is_looked_up() {
+    let bytes = [
+        0x48, 0x89, 0xe3, // mov rbx, rsp
+        0x4c, 0x8b, 0x3d, 0x00, 0x01, 0x00, 0x00, // mov r15, [rip + 256]
+        0x90, // nop
+        0x48, 0x89, 0xdf, // mov rdi, rbx
+        0x41, 0xff, 0xd7, // call r15
+        0x48, 0x83, 0xf8, 0x05, // cmp rax, 5
+        0x48, 0x83, 0xda, 0x00, // sbb rdx, 0
+        0x72, 0xf0, // jb
+    ];
+    let code = Code { start: 0x1000, bytes: &bytes };
+    let pointer = 0x1000 + 10 + 256;
+    let expected = Some(Loop { start: 0x100b, end: 0x101b });
+    assert_eq!(waiting_loop(&code, 0x1011, &|address| address == pointer), expected);
+    assert_eq!(waiting_loop(&code, 0x1011, &|address| address == pointer + 1), None);
+    // Loaded into another register.
+    let mut other = bytes;
+    other[5] = 0x35;
+    assert_eq!(waiting_loop(&Code { bytes: &other, ..code }, 0x1011, &|address| address == pointer), None);
 }
 
 proptest! {

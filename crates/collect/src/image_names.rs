@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use holdup_code::{Code, WINDOW_BYTES, waiting_loop};
+use holdup_code::{Code, WINDOW_BYTES, may_wait, waiting_loop};
 use holdup_recording::RawImage;
 use holdup_recording::facts::ImageNames;
 use holdup_symbols::{Files, JitCode, Mapping, Options, Symbolizer};
@@ -47,9 +47,6 @@ fn is_jitdump(path: &Path) -> bool {
     name.starts_with("jit-") && name.ends_with(".dump")
 }
 
-/// Functions that a waiting loop may call.
-const YIELDS: &[&str] = &["sched_yield", "__sched_yield", "thrd_yield", "__GI___sched_yield"];
-
 /// True if the address lies in a loop that only another thread, or time, can end.
 fn waits(symbolizer: &mut Symbolizer, address: u64) -> bool {
     let Some(code) = symbolizer.code_bytes(address, 2 * WINDOW_BYTES, 2 * WINDOW_BYTES) else { return false };
@@ -57,7 +54,8 @@ fn waits(symbolizer: &mut Symbolizer, address: u64) -> bool {
     let names = RefCell::new(symbolizer);
     let is_yield = |target: u64| {
         let frames = names.borrow_mut().frames(target, false);
-        frames.iter().any(|frame| frame.function.as_deref().is_some_and(|name| YIELDS.contains(&name)))
+        // The function that is called, not one that it begins with.
+        frames.last().and_then(|frame| frame.function.as_deref()).is_some_and(may_wait)
     };
     waiting_loop(&Code { start, bytes: &bytes }, address, &is_yield).is_some()
 }

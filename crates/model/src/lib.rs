@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod cpus;
 mod environment;
 mod ids;
 mod on_core;
@@ -34,8 +35,9 @@ mod timeline;
 mod wakes;
 mod window;
 
+pub use cpus::CpuSet;
 pub use environment::{
-    CoreKind, CpuSet, Environment, FrequencyRange, Load, MemoryNode, Pin, Placement, Quota, Swapped, Throttling,
+    CoreKind, Environment, FrequencyRange, Load, MemoryNode, Pin, Placement, Quota, Swapped, Throttling,
 };
 pub use ids::{ObjectId, SiteId, ThreadId};
 pub use process::{

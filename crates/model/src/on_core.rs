@@ -207,19 +207,15 @@ impl Rows {
     }
 }
 
-/// Threads that are often switched are sampled less often than their CPU time says, since the kernel's timer begins anew:
-/// so a sample stands for more than its weight, but not for a time in which nothing was sampled.
-const MOST_PERIODS: u64 = 8;
-
 /// The spans that samples in waiting loops stand for: back from each sample over active time to the sample before, but
-/// not further than [`MOST_PERIODS`].
+/// not further than [`Sample::reach`].
 fn spinning(row: &Row, samples: &[Sample], waits: &[bool]) -> Vec<(Time, Time, SiteId)> {
     let mut spans: Vec<(Time, Time, SiteId)> = Vec::new();
     let mut before = row.start;
     for sample in samples {
         if let Some(site) = sample.site.filter(|site| waits[site.index()]) {
             let after = row.segments.partition_point(|segment| segment.start < sample.time);
-            let mut left = Nanos::new(sample.weight.get().saturating_mul(MOST_PERIODS));
+            let mut left = sample.reach();
             let mut found = Vec::new();
             for segment in row.segments[..after].iter().rev() {
                 if segment.end <= before || left == Nanos::ZERO {

@@ -54,6 +54,18 @@ pub struct Sample {
     pub weight: Nanos,
 }
 
+/// Threads that are often switched are sampled less often than their CPU time says, since the kernel's timer begins anew:
+/// so a sample stands for more than its weight, but not for a time in which nothing was sampled.
+const MOST_PERIODS: u64 = 8;
+
+impl Sample {
+    /// The longest active time before it (ns) that the sample of a running thread stands for, where its thread was not
+    /// looked at in between.
+    pub fn reach(&self) -> Nanos {
+        Nanos::new(self.weight.get().saturating_mul(MOST_PERIODS))
+    }
+}
+
 /// CPU times of a thread since its start, as the kernel counts them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct CpuReading {

@@ -18,6 +18,8 @@ pub(crate) struct Kernel {
     pub back_offs: u64,
     /// Records for which there was no room.
     pub lost: u64,
+    /// What the records cost the program's threads (ns), by [`SWITCH_COST`] and the others.
+    pub cost: u64,
     /// Switches to or from a core whose counterpart is missing, and all switches.
     pub unpaired: (u64, u64),
     /// Call stacks.
@@ -106,6 +108,22 @@ enum Life {
     Exec { pid: u32, image: u32, command: Vec<String> },
 }
 
+/// What a record costs the thread that it is about, in ns: it cannot be measured from outside while the program runs, and
+/// is taken from measurements (docs/performance.md).
+fn cost(record: &Record<'_>) -> u64 {
+    match record {
+        Record::Switch { .. } => SWITCH_COST,
+        Record::Waking { .. } => WAKING_COST,
+        Record::Sample { kind: SampleCode::Running, .. } => SAMPLE_COST,
+        _ => 0,
+    }
+}
+
+/// One switch, to a core or from it; [`WAKING_COST`], one wake-up; [`SAMPLE_COST`], one sample with its stack.
+const SWITCH_COST: u64 = 700;
+const WAKING_COST: u64 = 600;
+const SAMPLE_COST: u64 = 4_000;
+
 fn string(text: Text<'_>) -> String {
     String::from_utf8_lossy(&text.bytes().collect::<Vec<_>>()).into_owned()
 }
@@ -118,6 +136,7 @@ impl Kernel {
         let mut switches: BTreeMap<u32, Vec<Switch>> = BTreeMap::new();
         let mut coverage: Vec<(u64, CoverageCode)> = Vec::new();
         for record in frames.iter().flat_map(|words| records(words)) {
+            kernel.cost += cost(&record);
             match record {
                 Record::Switch { time, tid, core, out, preempted, .. } => {
                     let what = match (out, preempted) {
@@ -174,7 +193,8 @@ impl Kernel {
             // A thread that was on a core when the records began, and never lost it.
             if samples.iter().any(|sample| sample.kind == SampleCode::Running) {
                 kernel.spans.entry(*tid).or_insert_with(|| {
-                    let whole = |&(begin, end): &(u64, u64)| Span { begin, end, core: 0, left: Left::Unknown };
+                    let whole =
+                        |&(begin, end): &(u64, u64)| Span { begin, end, core: 0, left: Left::Unknown };
                     kernel.covered.iter().map(whole).collect()
                 });
             }

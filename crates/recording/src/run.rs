@@ -109,7 +109,8 @@ pub(crate) fn run(recording: &Recording, warnings: &[Warning], sources: Sources)
         environment: (&recording.environment).into(),
         collectors: recording.session.collectors.clone(),
         clock: clock.description().to_owned(),
-        perturbation: (!processes.is_empty()).then(|| clock.length(perturbation.max(0.0) as u64)),
+        perturbation: (!processes.is_empty())
+            .then(|| clock.length(perturbation.max(0.0) as u64) + Nanos::new(kernel.cost)),
         processes,
         unseen: recording.end.as_ref().map(|end| end.unseen.clone()).unwrap_or_default(),
         warnings: all,

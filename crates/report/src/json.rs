@@ -83,7 +83,7 @@ fn run_facts(run: &Run, notes: &[EnvironmentNote]) -> schema::RunFacts {
         cores: run.cores,
         collectors: run.collectors.clone(),
         environment: environment::environment(&run.environment, notes),
-        perturbation_ns: shares::perturbation_time(run).map(|time| time.get()),
+        perturbation_ns: run.perturbation.map(|time| time.get()),
         perturbation_share: shares::perturbation(run),
         lost_events: lost.events + lost.in_signals,
         lost: schema::Lost {

@@ -3,14 +3,6 @@
 use holdup_analysis::{Diagnosis, HotSpot, HotSpots};
 use holdup_model::{Nanos, Process, Run};
 
-/// The time that recording took in the program's threads. `None` where it was not measured: the library measures it,
-/// what the kernel's records take does not show there.
-pub(crate) fn perturbation_time(run: &Run) -> Option<Nanos> {
-    let by_kernel_alone = |process: &Process| process.seen_by.kernel && !process.seen_by.preload;
-    let is_measured = run.processes.is_empty() || !run.processes.iter().all(by_kernel_alone);
-    run.perturbation.filter(|_| is_measured)
-}
-
 /// The time that recording took in the program's threads, as a share of the CPU time of all threads (where that
 /// is not known for each of them: of the time that they existed). `None` where it was not measured.
 pub(crate) fn perturbation(run: &Run) -> Option<f64> {
@@ -20,7 +12,7 @@ pub(crate) fn perturbation(run: &Run) -> Option<f64> {
     let lived =
         || threads().map(|(process, thread)| thread.end.unwrap_or(process.end).since(thread.start)).sum();
     let whole = cpu.filter(|cpu| *cpu > Nanos::ZERO).unwrap_or_else(lived);
-    perturbation_time(run).filter(|_| whole > Nanos::ZERO).map(|cost| cost.share_of(whole))
+    run.perturbation.filter(|_| whole > Nanos::ZERO).map(|cost| cost.share_of(whole))
 }
 
 /// How much of the time in which they had work threads had a core. `None` where neither CPU times nor context

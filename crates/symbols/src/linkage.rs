@@ -16,23 +16,43 @@ const STUB_ALIGNMENT: u64 = 16;
 /// Bytes of a stub's jump, with what may stand before it.
 const STUB_BYTES: u64 = 16;
 
-/// Pointers to functions of other modules, by their addresses as the file states them.
+/// Pointers to functions, by their addresses as the file states them.
 pub(crate) struct Linkage {
     elf: Elf,
-    /// Where the names stand in the file.
-    names: BTreeMap<u64, (u64, u32)>,
+    pointers: BTreeMap<u64, Pointer>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Pointer {
+    /// To a symbol of another module: where its name stands in the file.
+    Name { offset: u64, size: u32 },
+    /// To this address of the same file.
+    Address(u64),
+}
+
+/// What a call leads to.
+pub(crate) enum Linked {
+    /// The function of this source name.
+    Name(String),
+    /// What is at this address, as the file states it.
+    Address(u64),
 }
 
 impl Linkage {
     pub(crate) fn read(elf: &Elf) -> Self {
-        Self { elf: elf.clone(), names: names(elf).unwrap_or_default() }
+        Self { elf: elf.clone(), pointers: pointers(elf).unwrap_or_default() }
     }
 
-    /// The source name of the function that is reached through the stub or pointer at an address.
-    pub(crate) fn function_at(&self, stated: u64) -> Option<String> {
+    /// The function that is reached through the stub or pointer at an address.
+    pub(crate) fn at(&self, stated: u64) -> Option<Linked> {
         let stub = || self.pointer_of_stub(stated & !(STUB_ALIGNMENT - 1));
-        let (offset, size) = self.names.get(&stated).or_else(|| self.names.get(&stub()?))?;
-        Some(demangle(&String::from_utf8_lossy(self.elf.text_at(*offset, *size)?)))
+        match self.pointers.get(&stated).or_else(|| self.pointers.get(&stub()?))? {
+            Pointer::Name { offset, size } => {
+                let name = String::from_utf8_lossy(self.elf.text_at(*offset, *size)?);
+                Some(Linked::Name(demangle(&name)))
+            }
+            Pointer::Address(address) => Some(Linked::Address(*address)),
+        }
     }
 
     /// The pointer that the stub at an address jumps by: `[endbr64] [bnd] jmp [rip + x]`.
@@ -47,21 +67,27 @@ impl Linkage {
     }
 }
 
-fn names(file: &Elf) -> Option<BTreeMap<u64, (u64, u32)>> {
+fn pointers(file: &Elf) -> Option<BTreeMap<u64, Pointer>> {
     let view = file.view()?;
-    let symbols = view.dynamic_symbol_table()?;
-    let mut names = BTreeMap::new();
+    let symbols = view.dynamic_symbol_table();
+    // Data are full of pointers into the same file, functions of which are called by way of this section only.
+    let table = file.section_addresses(".got").unwrap_or_default();
+    let mut pointers = BTreeMap::new();
     for (address, relocation) in view.dynamic_relocations()? {
-        let is_pointer = matches!(
-            relocation.flags(),
-            RelocationFlags::Elf { r_type } if r_type == elf::R_X86_64_JUMP_SLOT || r_type == elf::R_X86_64_GLOB_DAT
-        );
-        let RelocationTarget::Symbol(index) = relocation.target() else { continue };
-        if let Some(name) = symbols.symbol_by_index(index).ok().filter(|_| is_pointer)
-            && let Some(place) = name.name_bytes().ok().and_then(|name| file.position_of(name))
-        {
-            names.insert(address, place);
-        }
+        let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
+        let pointer = match r_type {
+            elf::R_X86_64_JUMP_SLOT | elf::R_X86_64_GLOB_DAT => {
+                let RelocationTarget::Symbol(index) = relocation.target() else { continue };
+                let symbol = symbols.as_ref().and_then(|symbols| symbols.symbol_by_index(index).ok());
+                let place = symbol.and_then(|symbol| file.position_of(symbol.name_bytes().ok()?));
+                place.map(|(offset, size)| Pointer::Name { offset, size })
+            }
+            elf::R_X86_64_RELATIVE if table.contains(&address) => {
+                u64::try_from(relocation.addend()).ok().map(Pointer::Address)
+            }
+            _ => None,
+        };
+        pointers.extend(pointer.map(|pointer| (address, pointer)));
     }
-    Some(names)
+    Some(pointers)
 }

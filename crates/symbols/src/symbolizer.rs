@@ -11,6 +11,7 @@ use crate::error::Warning;
 use crate::files::Files;
 use crate::image::MissingNames;
 use crate::jit::JitCode;
+use crate::linkage::Linked;
 use crate::mapping::{Added, Mapping};
 use crate::module::Module;
 use crate::modules::Modules;
@@ -252,10 +253,13 @@ impl Symbolizer {
         // A stub of the linkage table has no symbol, but may stand behind one without a size.
         if symbol.as_ref().is_none_or(|symbol| symbol.size == 0)
             && places.iter().all(|place| place.function.is_none())
-            && let Some(function) = loaded.file.as_ref().and_then(|file| file.linkage().function_at(stated))
+            && let Some(linked) = loaded.file.as_ref().and_then(|file| file.linkage().at(stated))
         {
             symbol = None;
-            places[last].function = Some(function);
+            places[last].function = match linked {
+                Linked::Name(name) => Some(name),
+                Linked::Address(address) => image.symbols.function_at(address).map(|symbol| symbol.name),
+            };
         }
         // DWARF may give a C++ function's last name only; the symbol table then knows its class and namespace.
         if let Some(symbol) = symbol

@@ -321,3 +321,27 @@ fn calls_through_linkage_tables_are_named() {
         assert_eq!(stubs, if flags.contains(&"-fno-plt") { 0 } else { 16 }, "{flags:?}");
     }
 }
+
+#[test]
+fn pointers_to_functions_of_the_same_file_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = directory.path().join("calls.rs");
+    let text = "fn main() { loop { if std::env::args().count() > 0 { break } std::thread::yield_now() } }";
+    std::fs::write(&source, text).unwrap();
+    run("rustc", &["--edition=2024", "-O", "calls.rs", "-o", "calls"], directory.path());
+    let section = run("readelf", &["-SW", "calls"], directory.path());
+    let section = String::from_utf8(section).unwrap();
+    let fields: Vec<_> =
+        section.lines().find(|line| line.contains(" .got ")).unwrap().split_whitespace().collect();
+    let at = fields.iter().position(|field| *field == ".got").unwrap();
+    let number = |text: &str| u64::from_str_radix(text, 16).unwrap();
+    let (start, size) = (number(fields[at + 2]), number(fields[at + 4]));
+    let path = directory.path().join("calls");
+    let module = Module { path, bias: 0, start: 0, end: start + size, build_id: None };
+    let (mut symbolizer, _) = Symbolizer::new(vec![module], options_in(directory.path()));
+    let named: Vec<_> = (start..start + size)
+        .step_by(8)
+        .filter_map(|address| symbolizer.frames(address, false).swap_remove(0).function)
+        .collect();
+    assert!(named.iter().any(|name| name.ends_with("yield_now")), "{named:?}");
+}

@@ -96,6 +96,17 @@ pub(super) fn installed(holdup: &Path, scratch: &Path) -> Vec<Way> {
     ways
 }
 
+/// Plain, and holdup with these options of `record`.
+pub(super) fn with_options(holdup: &Path, scratch: &Path, options: &[&str]) -> Vec<Way> {
+    let output = scratch.join("output");
+    let way =
+        |name, prefix: Vec<String>| Way { name, prefix, joined: false, output: output.clone(), reader: None };
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let (holdup, output) = (holdup.to_string_lossy(), output.to_string_lossy());
+    let record = [words(&[&holdup, "record", "-o", &output]), words(options), words(&["--"])].concat();
+    vec![way("plain", Vec::new()), way("holdup", record)]
+}
+
 impl Way {
     /// A command that runs `program` this way, with an output file that does not exist yet.
     pub(super) fn command(&self, program: &[String]) -> Command {

@@ -43,6 +43,21 @@ impl Spans {
         }
     }
 
+    /// What lies in spans of both.
+    pub(crate) fn common(&self, other: &Spans) -> Spans {
+        let (mut own, mut others) = (self.0.iter().peekable(), other.0.iter().peekable());
+        let mut common = Spans::default();
+        while let (Some(a), Some(b)) = (own.peek(), others.peek()) {
+            common.add(a.0.max(b.0), a.1.min(b.1));
+            if a.1 <= b.1 {
+                own.next()
+            } else {
+                others.next()
+            };
+        }
+        common
+    }
+
     /// True if a sample that was taken at `time` was taken in one of them.
     pub(crate) fn contain(&self, time: Time) -> bool {
         let after = self.0.partition_point(|span| span.0 < time);
@@ -113,6 +128,14 @@ mod tests {
             spans.add(at(from), at(to));
         }
         assert_eq!(spans.0, [(at(10), at(25)), (at(28), at(45)), (at(50), at(80))]);
+        let mut others = Spans::default();
+        others.add(at(5), at(12));
+        others.add(at(24), at(60));
+        assert_eq!(
+            spans.common(&others).0,
+            [(at(10), at(12)), (at(24), at(25)), (at(28), at(45)), (at(50), at(60))]
+        );
+        assert_eq!(others.common(&spans), spans.common(&others));
         let found: Vec<u64> =
             [10, 11, 25, 26, 45, 60, 81].into_iter().filter(|&time| spans.contain(at(time))).collect();
         assert_eq!(found, [11, 25, 45, 60]);

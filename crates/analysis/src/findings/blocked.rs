@@ -13,6 +13,16 @@ use crate::FindingKind;
 use crate::hot::{dominating, inside};
 use crate::losses::ByThread;
 
+/// What a library's function waits for, by a part of its name. The first match counts.
+const WAITS: &[(&str, &str)] = &[
+    ("cond_", "a condition variable"),
+    ("rwlock", "a read-write lock"),
+    ("mutex", "a lock"),
+    ("lll_lock", "a lock"),
+    ("barrier_wait", "a barrier"),
+    ("sem_", "a semaphore"),
+];
+
 /// Functions that wait for a thread's end, by the start of their name.
 const JOINS: &[&str] =
     &["pthread_join", "__pthread_join", "pthread_timedjoin", "__pthread_timedjoin", "__pthread_clockjoin"];
@@ -92,12 +102,15 @@ fn shared_out(lost: Nanos, shares: &BTreeMap<Seen, Nanos>) -> Vec<(Seen, Nanos)>
 fn describe(case: &Case<'_>, place: Option<SiteId>, by_thread: &ByThread) -> Description {
     let threads = main_ones(by_thread);
     let total: Nanos = by_thread.values().copied().sum();
-    let inside = place.and_then(|place| inside_of(case, place)).map(|name| format!(", inside {name}"));
+    let inside = place.and_then(|place| inside_of(case, place));
+    let kind = inside.and_then(|name| WAITS.iter().find(|(sign, _)| name.contains(sign)));
+    let kind = kind.map_or("something", |(_, kind)| kind);
+    let inside = inside.map(|name| format!(", inside {name}"));
     let at = place.map(|place| format!(", in {}", case.site(place))).unwrap_or_default();
     Description {
         object: None,
         place,
-        what: format!("blocked on something that was not recorded{at}"),
+        what: format!("blocked on {kind} that was not recorded{at}"),
         evidence: vec![format!(
             "{} waited {total} in all{}.",
             case.threads(&threads),

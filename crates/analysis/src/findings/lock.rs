@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Nanos, ObjectId, ObjectKind, ThreadId};
+use holdup_model::{Nanos, ObjectId, ObjectKind, ThreadId, Time};
 
+use super::executed::Executed;
 use super::{Candidate, Case, Description, main_ones};
-use crate::blame::Charge;
+use crate::blame::{Charge, Spans};
 use crate::wording::{mean, meanwhile, percent, times};
 use crate::{FindingKind, HoldTime, ObjectCost};
 
@@ -27,7 +28,7 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
 fn describe(case: &Case<'_>, object: ObjectId, charge: &Charge) -> Description {
     let cost = case.object_cost(object);
     let holders = holders(case, object);
-    let executed = case.executed_while_waited_for(&holders, [Some(object)]);
+    let executed = executed_while_held(case, object, &holders);
     let place = cost.and_then(|cost| cost.place);
     let is_held_there = cost.is_some_and(|cost| cost.holders.iter().any(|holder| holder.site.is_some()));
     let name = case.object(object);
@@ -78,6 +79,34 @@ fn describe(case: &Case<'_>, object: ObjectId, charge: &Charge) -> Description {
         method: "waits until the release, charged along the chain to the lock whose holder does not wait itself",
         notes: Vec::new(),
     }
+}
+
+/// What these threads mostly did while they held the lock and others waited for it.
+fn executed_while_held(case: &Case<'_>, object: ObjectId, holders: &[ThreadId]) -> Option<Executed> {
+    let mut held: BTreeMap<ThreadId, Vec<(Time, Time)>> = BTreeMap::new();
+    for hold in case.process.holds.iter().filter(|hold| hold.object == object) {
+        if let Some(begin) = hold.begin {
+            held.entry(hold.thread).or_default().push((begin, hold.end));
+        }
+    }
+    let during: Vec<(ThreadId, Spans)> = holders
+        .iter()
+        .filter_map(|&thread| {
+            let waited = case.blame.times.waited.get(&(Some(object), thread))?;
+            // Of the threads that take a lock in turn each is waited for a little before it has it.
+            let spans = match held.remove(&thread) {
+                Some(mut holds) => {
+                    holds.sort_unstable();
+                    let mut spans = Spans::default();
+                    holds.into_iter().for_each(|(begin, end)| spans.add(begin, end));
+                    waited.common(&spans)
+                }
+                None => waited.clone(),
+            };
+            Some((thread, spans))
+        })
+        .collect();
+    case.executed(during.iter().map(|(thread, spans)| (*thread, spans)))
 }
 
 fn holders(case: &Case<'_>, object: ObjectId) -> Vec<ThreadId> {

@@ -214,7 +214,7 @@ fn describe_join(case: &Case<'_>, late: &Late, siblings: usize) -> Description {
     let lost = case.working.cost(late.charge.total().get());
     let executed = executed_at_the_end(case, late, siblings);
     let doing =
-        executed.as_ref().map(|executed| format!(", mostly in {}", executed.words)).unwrap_or_default();
+        executed.as_ref().map(|executed| format!(", mostly in {},", executed.words)).unwrap_or_default();
     let (what, figures, hint) = if siblings > 1 {
         (
             format!("{who} still at work{doing} when others have ended{at}"),
@@ -227,7 +227,7 @@ fn describe_join(case: &Case<'_>, late: &Late, siblings: usize) -> Description {
         )
     } else {
         (
-            format!("wait for the end of {who}{doing}{at}"),
+            format!("wait for the end of {who}{}{at}", doing.trim_end_matches(',')),
             format!("It was waited for {}.", times(objects.len() as u64)),
             "Start it earlier, give it less to do, or do something else before waiting for its end.",
         )

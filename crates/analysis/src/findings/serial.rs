@@ -192,7 +192,11 @@ fn describe_startup(case: &Case<'_>) -> Description {
         object: None,
         threads: vec![main],
         place,
-        what: format!("threads started late{at}"),
+        what: match case.process.seen_by.preload || !case.process.seen_by.kernel {
+            true => format!("threads started late{at}"),
+            // Waits for threads' ends were not seen.
+            false => format!("threads that had not started yet, or had ended{at}"),
+        },
         evidence: latest
             .map(|(thread, after)| {
                 format!("The last to start, {}, started {after} after the program.", case.threads(&[thread]))

@@ -131,7 +131,13 @@ fn describe_stage(case: &Case<'_>, kind: FindingKind, group: &Group) -> Descript
     };
     let place = executed.as_ref().map(|executed| executed.place).or(place);
     let waits = Waits::of(case, group);
+    // Of a futex that only the kernel saw it is not known what it is for.
+    let is_known = case.process.seen_by.preload || !case.process.seen_by.kernel;
     let (what, hint) = match kind {
+        FindingKind::Pipeline if !is_known => (
+            format!("others wait for {who}{at}"),
+            "Give this part of the work to more threads, or make it shorter.",
+        ),
         FindingKind::Pipeline if waits.for_room > Nanos::ZERO => (
             format!("slow stage {who}{at}"),
             "Give this stage more threads, or less to do: the other stages cannot be faster than it is.",
@@ -153,7 +159,7 @@ fn describe_stage(case: &Case<'_>, kind: FindingKind, group: &Group) -> Descript
         if plural { "them" } else { "it" },
     )];
     evidence.extend(executed.map(|executed| executed.evidence()));
-    evidence.extend(waits.sentence());
+    evidence.extend(waits.sentence().filter(|_| is_known));
     evidence.extend(meanwhile(&group.charge));
     // The same time, on several objects at once: not their sum.
     let on_path = objects.iter().filter_map(|&object| Some(case.object_cost(object)?.on_path)).max();

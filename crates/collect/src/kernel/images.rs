@@ -38,18 +38,10 @@ impl Image {
     pub(super) fn map(&mut self, time: u64, start: u64, len: u64, offset: u64, path: &[u8]) {
         let path = PathBuf::from(OsStr::from_bytes(path));
         let mapping = Mapping { path, start, end: start.saturating_add(len), offset, build_id: None };
-        // The latest mapping at an address counts; one that is known is told again where processes are looked at.
-        if self
-            .mappings
-            .iter()
-            .rev()
-            .find(|(_, known)| known.start == start)
-            .is_some_and(|(_, known)| *known == mapping)
-        {
-            return;
+        // Further parts of a file that is mapped, and what is mapped already, tell nothing.
+        if self.symbolizer.add(&mapping).module.is_some() {
+            self.mappings.push((time, mapping));
         }
-        self.symbolizer.add(&mapping);
-        self.mappings.push((time, mapping));
     }
 
     /// The number of this stack, which is put into `out` when it is seen for the first time.

@@ -245,9 +245,6 @@ fn each_part_of_a_collector_is_named() {
     run.processes[0].samples.clear();
     run.processes[0].readings.clear();
     assert_eq!(shown(&run), "kernel   recording cost not measured");
-    run.perturbation = Some(ms(1));
-    assert_eq!(shown(&run), "kernel   recording cost not measured");
-    run.perturbation = None;
     run.processes[0].seen_by.kernel = false;
     run.collectors = vec!["kernel\n".to_owned(), "preload".to_owned()];
     assert_eq!(shown(&run), "kernel\\n and preload   recording cost not measured");

@@ -1,0 +1,72 @@
+//! Functions that a loop which waits may call, by name.
+
+/// Functions of one name that give the core away, tell the processor that the thread spins, or ask for the time.
+const WHOLE: [&str; 17] = [
+    "sched_yield",
+    "__sched_yield",
+    "thrd_yield",
+    "pthread_yield",
+    "std::this_thread::yield",
+    "runtime.osyield",
+    "runtime.procyield",
+    "_mm_pause",
+    "cpu_relax",
+    "clock_gettime",
+    "__clock_gettime",
+    "__vdso_clock_gettime",
+    "gettimeofday",
+    "omp_get_wtime",
+    "runtime.nanotime",
+    "std::chrono::_V2::steady_clock::now",
+    "std::chrono::_V2::system_clock::now",
+];
+
+/// Beginnings and ends of names. Unoptimised C++ and Rust call a function to read an atomic variable.
+const PARTS: [(&str, &str); 8] = [
+    ("std::atomic<", "::load"),
+    ("std::__atomic_base<", "::load"),
+    ("core::sync::atomic::Atomic", "::load"),
+    ("core::hint::", "spin_loop"),
+    ("std::thread::", "yield_now"),
+    // Old and new ways to write the name of a method.
+    ("std::time::Instant", "::elapsed"),
+    ("<std::time::Instant>", "::elapsed"),
+    ("<std::time::Instant>", "::now"),
+];
+
+/// Whether a loop that calls this function (its source name, without parameters) may still be one that waits.
+///
+/// For the `is_yield` of [`waiting_loop`](crate::waiting_loop). The functions do nothing but let time pass, tell the time,
+/// or read one variable.
+pub fn may_wait(function: &str) -> bool {
+    WHOLE.contains(&function)
+        || PARTS.iter().any(|(start, end)| {
+            function.len() >= start.len() + end.len()
+                && function.starts_with(start)
+                && function.ends_with(end)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_known_as_compilers_write_them() {
+        for name in [
+            "sched_yield",
+            "std::thread::functions::yield_now",
+            "std::thread::yield_now",
+            "std::atomic<bool>::load",
+            "core::sync::atomic::AtomicBool::load",
+            "core::sync::atomic::Atomic<bool>::load",
+            "<std::time::Instant>::elapsed",
+            "std::time::Instant::elapsed",
+        ] {
+            assert!(may_wait(name), "{name}");
+        }
+        for name in ["", "load", "std::atomic<bool>::store", "sched_yield_work", "core::hint::black_box"] {
+            assert!(!may_wait(name), "{name}");
+        }
+    }
+}
