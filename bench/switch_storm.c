@@ -16,7 +16,7 @@
 
 #include "work.h"
 
-enum { ROUNDS = 100000, WORK = 5000 };
+enum { ROUNDS = 100000, WORK = 7300 };
 
 static _Atomic uint32_t turn; /* whose it is, 0 or 1 */
 static long rounds = ROUNDS, work_rounds = WORK;

@@ -83,7 +83,7 @@ pub use completeness::{Completeness, Counts};
 pub use error::KernelError;
 pub use event::{Event, Registers, Sample, Switch, Waker, What};
 pub use ids::{Cpu, Pid, Tid};
-pub use linux::Linux;
+pub use linux::{Linux, Trial, opens};
 pub use refusal::{Cause, Refusal};
 pub use system::System;
 pub use threads::{CodeMapping, Family, Processes, Scheduling};

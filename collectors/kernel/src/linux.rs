@@ -16,16 +16,8 @@ pub struct Linux;
 
 impl System for Linux {
     fn open(&self, attributes: &Attributes, target: Target, cpu: Cpu) -> io::Result<OwnedFd> {
-        let mut raw = attributes.raw();
         let cpu = i32::try_from(cpu.0).map_err(|_| io::Error::from_raw_os_error(libc::ENODEV))?;
-        let flags = libc::c_ulong::from(sys::bindings::PERF_FLAG_FD_CLOEXEC);
-        // SAFETY: `raw` is a whole attribute structure that says its own size and outlives the call.
-        let fd = unsafe { sys::perf_event_open(&mut raw, target.number(), cpu, -1, flags) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
-        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+        open(attributes.raw(), target.number(), cpu)
     }
 
     fn read(&self, path: &str) -> io::Result<String> {
@@ -35,6 +27,49 @@ impl System for Linux {
     fn link(&self, path: &str) -> io::Result<PathBuf> {
         std::fs::read_link(format!("/{path}"))
     }
+}
+
+/// Opens an event, of a thread (0 for the calling one) on a processor (-1 for any).
+fn open(mut raw: sys::bindings::perf_event_attr, thread: i32, cpu: i32) -> io::Result<OwnedFd> {
+    let flags = libc::c_ulong::from(sys::bindings::PERF_FLAG_FD_CLOEXEC);
+    // SAFETY: `raw` is a whole attribute structure that says its own size and outlives the call.
+    let fd = unsafe { sys::perf_event_open(&mut raw, thread, cpu, -1, flags) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// An event that may or may not be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trial {
+    /// A thread's own CPU time.
+    CpuTime,
+    /// Context switches.
+    Switches,
+    /// Cycles, a hardware counter.
+    Cycles,
+}
+
+/// Tries to open an event on the calling thread, user space only.
+///
+/// # Errors
+/// Those of `perf_event_open`.
+pub fn opens(trial: Trial) -> io::Result<()> {
+    let (kind, config) = match trial {
+        Trial::CpuTime => (sys::bindings::PERF_TYPE_SOFTWARE, sys::bindings::PERF_COUNT_SW_TASK_CLOCK),
+        Trial::Switches => (sys::bindings::PERF_TYPE_SOFTWARE, sys::bindings::PERF_COUNT_SW_DUMMY),
+        Trial::Cycles => (sys::bindings::PERF_TYPE_HARDWARE, sys::bindings::PERF_COUNT_HW_CPU_CYCLES),
+    };
+    let mut raw = sys::bindings::perf_event_attr::default();
+    raw.size = size_of::<sys::bindings::perf_event_attr>() as u32;
+    raw.type_ = kind;
+    raw.config = config.into();
+    raw.set_exclude_kernel(1);
+    raw.set_exclude_hv(1);
+    raw.set_context_switch(u64::from(trial == Trial::Switches));
+    open(raw, 0, -1).map(drop)
 }
 
 /// Switches an event on or off, with all that inherited it.

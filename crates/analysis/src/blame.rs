@@ -79,6 +79,8 @@ pub(crate) struct Blame {
     /// Time of threads that want a core beyond the number of cores:
     /// ∫ max(0, active + descheduled + waking + spinning − cores) dt.
     pub(crate) excess: Nanos,
+    /// The part of it that would not be there if no thread spun.
+    pub(crate) excess_by_spinning: Nanos,
     /// Time of waking working threads.
     pub(crate) waking: Nanos,
     /// Time of waking working threads while there were more threads able to run than cores.
@@ -413,6 +415,7 @@ impl<'a> Pass<'a> {
                 active_beside_io: vec![Nanos::ZERO; process.threads.len()],
                 on_path: vec![Nanos::ZERO; process.objects.len()],
                 excess: Nanos::ZERO,
+                excess_by_spinning: Nanos::ZERO,
                 waking: Nanos::ZERO,
                 crowded_waking: Nanos::ZERO,
                 kept_waiting_late: Nanos::ZERO,
@@ -465,6 +468,8 @@ impl<'a> Pass<'a> {
         let excess = wanting.saturating_sub(cores);
         if cores > 0 && excess > 0 {
             self.blame.excess += Nanos::new(u64::from(excess) * length.get());
+            let by_spinning = excess.min(self.spinning);
+            self.blame.excess_by_spinning += Nanos::new(u64::from(by_spinning) * length.get());
             self.blame.crowded_waking += Nanos::new(u64::from(self.waking_workers) * length.get());
         }
         let fewest = self.working.fewest_cores;

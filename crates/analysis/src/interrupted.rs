@@ -66,8 +66,8 @@ mod tests {
     #[test]
     fn only_what_lies_between_two_spins_is_one() {
         use State::{Active, Descheduled, Spinning};
-        let mut process = Process::default();
-        process.covered = vec![(Time::default(), Time::from_nanos(100))];
+        let process =
+            Process { covered: vec![(Time::default(), Time::from_nanos(100))], ..Process::default() };
         let states =
             [Descheduled, Spinning, Descheduled, Descheduled, Spinning, Descheduled, Active, Spinning];
         let expected = [Descheduled, Spinning, Spinning, Spinning, Spinning, Descheduled, Active, Spinning];

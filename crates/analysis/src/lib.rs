@@ -16,13 +16,12 @@
 //! ```
 //!
 //! The steps, in reading order: which call stacks are one place (`places`), who works (`working`), what objects
-//! are for (`role`), what only the outside ends (`outside`), who spun
-//! without a core (`interrupted`), who held which lock when (`holders`), the pass over all state changes that charges each wait to what it comes from (`blame`), the sums
-//! of that by object (`objects`), chain (`chains`) and class of loss (`losses`), why cores were scarce (`scarcity`), the
-//! critical path (`path`), what samples stand for (`samples`), the lines and functions at work (`hot`), the course of
-//! the run (`over_time`),
-//! [`criticality`] and [`bottle_graph`], the words for it (`findings`), and what else the environment did
-//! (`environment`).
+//! are for (`role`), what only the outside ends (`outside`), who spun without a core (`interrupted`), who held which
+//! lock when (`holders`), the pass over all state changes that charges each wait to what it comes from (`blame`),
+//! the sums of that by object (`objects`), chain (`chains`) and class of loss (`losses`), why cores were scarce
+//! (`scarcity`), the critical path (`path`), what samples stand for (`samples`), the lines and functions at work
+//! (`hot`), the course of the run (`over_time`), [`criticality`] and [`bottle_graph`], the words for it
+//! (`findings`), and what else the environment did (`environment`).
 //!
 //! Nothing here does I/O, reads a clock, or depends on the order of a hash map or of the recorded columns.
 

@@ -36,6 +36,8 @@ pub(crate) struct Losses {
     pub(crate) sleep: BTreeMap<Option<SiteId>, ByThread>,
     /// By the place of the loop; `None` for loops that the program marked.
     pub(crate) spin: BTreeMap<Option<SiteId>, ByThread>,
+    /// For want of a core that a spinning thread had.
+    pub(crate) taken_by_spinning: Nanos,
     /// With nothing to do.
     pub(crate) idle: Idle,
     /// From release to running, by what had been waited for.
@@ -224,6 +226,13 @@ impl Losses {
         // What the parts, each rounded down, do not have stays with the wake-ups.
         wants.quota.wake_up = wants.quota.wake_up.min(taken);
         wants.crowded.wake_up = taken - wants.quota.wake_up;
+        if !self.spin.is_empty() {
+            for time in [&mut wants.crowded.own, &mut wants.crowded.wake_up, &mut wants.crowded.late] {
+                let by_spinning = part(*time, blame.excess_by_spinning, blame.excess);
+                *time -= by_spinning;
+                self.taken_by_spinning += by_spinning;
+            }
+        }
         self.cores = wants;
     }
 }

@@ -45,9 +45,13 @@ struct Told<'a> {
 impl Roles {
     pub(crate) fn of(process: &Process) -> Self {
         let mut told: Vec<Told<'_>> = vec![Told::default(); process.objects.len()];
+        // Many waits are at few sites.
+        let mut said: Vec<Option<Said>> = vec![None; process.sites.len()];
         for wait in &process.waits {
-            let Some(site) = wait.site.map(|site| process.site(site)) else { continue };
-            told[wait.object.index()].look_at(process.object(wait.object).kind, site);
+            let Some(id) = wait.site else { continue };
+            let site = process.site(id);
+            let said = *said[id.index()].get_or_insert_with(|| Said::at(site));
+            told[wait.object.index()].look_at(process.object(wait.object).kind, site, said);
         }
         let is_queue = work_queues(process);
         let mut roles =
@@ -118,23 +122,41 @@ fn stands_for(process: &Process, hidden: &[Option<&'static Routine>]) -> Vec<Obj
     hidden.iter().enumerate().map(known).collect()
 }
 
+/// What a site says of an object that is waited for there.
+#[derive(Clone, Copy)]
+struct Said {
+    role: Option<ObjectKind>,
+    hidden: Option<&'static Routine>,
+    is_idle: bool,
+}
+
+impl Said {
+    fn at(site: &Site) -> Said {
+        Said {
+            role: role_at(site),
+            hidden: site.routine(|kind| kind == RoutineKind::Lock),
+            is_idle: site.routine(|kind| kind == RoutineKind::Idle).is_some(),
+        }
+    }
+}
+
 impl<'a> Told<'a> {
-    fn look_at(&mut self, kind: ObjectKind, site: &'a Site) {
+    fn look_at(&mut self, kind: ObjectKind, site: &'a Site, said: Said) {
         if kind == ObjectKind::Futex
+            && let Some(role) = said.role
             && self.role.is_none_or(|(known, _)| site < known)
-            && let Some(role) = role_at(site)
         {
             self.role = Some((site, role));
         }
         if matches!(kind, ObjectKind::Barrier | ObjectKind::ThreadEnd) {
             return;
         }
-        if self.hidden.is_none_or(|(known, _)| site < known)
-            && let Some(routine) = site.routine(|kind| kind == RoutineKind::Lock)
+        if let Some(routine) = said.hidden
+            && self.hidden.is_none_or(|(known, _)| site < known)
         {
             self.hidden = Some((site, routine));
         }
-        self.is_idle = self.is_idle || site.routine(|kind| kind == RoutineKind::Idle).is_some();
+        self.is_idle |= said.is_idle;
     }
 }
 

@@ -5,12 +5,12 @@ use holdup_model::{Call, Nanos, ObjectKind, Process, Segment, State, ThreadId, T
 use crate::ThreadTimes;
 use crate::outside::{is_outside, is_server};
 
-/// A thread works if it is active, able to run, or in I/O for at least this share of its life. A thread that only waits for
-/// a timer, a signal or a connection is below it.
+/// A thread works if it is active, able to run, spinning (it would work if there was work for it), or in I/O for at
+/// least this share of its life. A thread that only waits for a timer, a signal or a connection is below it.
 const LEAST_OWN_SHARE: f64 = 0.005;
 
-/// A thread that starts others works if it is active, able to run, or in I/O for at least this share of the run: it must do
-/// more than start and join.
+/// A thread that starts others works if it does that for at least this share of the run: it must do more than start and
+/// join.
 const LEAST_PARENT_SHARE: f64 = 0.02;
 
 /// So many working threads count as at once if there are that many for at least this share of the run: a main
@@ -121,7 +121,8 @@ fn who_works(process: &Process, timeline: &Timeline, times: &[ThreadTimes]) -> V
         .iter()
         .enumerate()
         .map(|(index, times)| {
-            let own = (times.active + times.descheduled + times.io.saturating_sub(idle[index])).get() as f64;
+            let able = times.active + times.descheduled + times.spinning;
+            let own = (able + times.io.saturating_sub(idle[index])).get() as f64;
             let life = timeline.wall().saturating_sub(times.not_existing).get() as f64;
             let least = if starts_others[index] {
                 LEAST_PARENT_SHARE * timeline.wall().get() as f64

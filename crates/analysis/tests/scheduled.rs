@@ -1,7 +1,9 @@
 //! Programs on few cores, as the library and the kernel's records show them together.
 
 use holdup_analysis::{Diagnosis, Finding, FindingKind, NobodyCause, diagnose};
-use holdup_model::{Left, Nanos, ObjectKind, OnCore, Process, Run, State, ThreadId, Time, Timeline};
+use holdup_model::{
+    Doing, Left, Nanos, ObjectKind, OnCore, Process, Run, Sample, Site, State, ThreadId, Time, Timeline,
+};
 use holdup_testkit::{Op, Script};
 use proptest::prelude::*;
 
@@ -218,4 +220,63 @@ fn a_late_thread_that_lacks_a_core_is_late_and_not_alone() {
     let diagnosis = of(process, 2);
     let kinds: Vec<FindingKind> = diagnosis.findings.iter().map(|finding| finding.kind).collect();
     assert!(kinds.contains(&FindingKind::Imbalance) && !kinds.contains(&FindingKind::Serial), "{kinds:?}");
+}
+
+fn span(thread: ThreadId, begin: u64, end: u64, left: Left) -> OnCore {
+    OnCore { thread, begin: Time::from_nanos(begin * MS), end: Time::from_nanos(end * MS), core: 0, left }
+}
+
+/// What only the kernel saw has no joins: the path goes to the thread whose end let main go on.
+#[test]
+fn the_path_leads_through_waits_of_which_nothing_is_known() {
+    let at = |ms: u64| Time::from_nanos(ms * MS);
+    let mut process = Process::new(at(0), at(100));
+    let main = process.add_thread("main", at(0), None);
+    let first = process.add_thread("first", at(10), Some(at(60)));
+    let second = process.add_thread("second", at(10), Some(at(90)));
+    process.covered = vec![(at(0), at(100))];
+    process.on_core = vec![
+        span(main, 0, 10, Left::Blocked),
+        span(main, 91, 100, Left::Unknown),
+        span(first, 10, 60, Left::Unknown),
+        span(second, 10, 90, Left::Unknown),
+    ];
+    for worker in [first, second] {
+        process.threads[worker.index()].parent = Some(main);
+    }
+    let diagnosis = of(process, 4);
+    assert_eq!(diagnosis.path.by_thread, [(second, ms(800)), (main, ms(200))]);
+}
+
+/// A thread that spins has the only core for most of the time: what the other lacks, the program itself took.
+#[test]
+fn who_spins_takes_a_core_from_the_others() {
+    let at = |ms: u64| Time::from_nanos(ms * MS);
+    let mut process = Process::new(at(0), at(100));
+    let worker = process.add_thread("main", at(0), None);
+    let spinner = process.add_thread("spinner", at(0), None);
+    let spin = process.add_site(Site { in_waiting_loop: true, ..Site::default() });
+    process.covered = vec![(at(0), at(100))];
+    process.on_core = vec![
+        span(worker, 0, 10, Left::Preempted),
+        span(spinner, 0, 0, Left::Preempted),
+        span(spinner, 10, 80, Left::Preempted),
+        span(worker, 80, 100, Left::Unknown),
+    ];
+    let looks = (1..=7).map(|look| Sample {
+        thread: spinner,
+        time: at(10 + look * 10),
+        doing: Doing::Running,
+        site: Some(spin),
+        weight: Nanos::new(10 * MS),
+    });
+    process.samples.extend(looks);
+    let diagnosis = of(process, 1);
+    let costs: Vec<(FindingKind, Nanos)> = diagnosis.cost_identity.parts.clone();
+    assert_eq!(diagnosis.threads[worker.index()].descheduled, ms(700));
+    assert!(
+        costs.iter().any(|&(kind, cost)| kind == FindingKind::Oversubscription && cost >= ms(350)),
+        "{costs:?}"
+    );
+    assert!(costs.iter().all(|&(kind, _)| kind != FindingKind::Delayed), "{costs:?}");
 }

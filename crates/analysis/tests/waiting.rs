@@ -352,3 +352,17 @@ fn sleeping_workers_of_a_pool_wait_for_whoever_works() {
     assert_eq!(diagnosis.findings[1].what, "not enough work for rayon's idle workers");
     assert!(diagnosis.findings[2].evidence[0].contains("while no thread of the program is at work"));
 }
+
+/// A pool of which only one thread ever has work: those that search all the time are part of it.
+#[test]
+fn threads_that_never_found_work_count() {
+    let (mut process, workers) = four();
+    let search = stack(&mut process, &["rayon_core::registry::WorkerThread::wait_until_cold@app"]);
+    for &worker in &workers {
+        run_at(&mut process, worker, search, 0, 100);
+    }
+    let diagnosis = of(process);
+    let finding = first(&diagnosis);
+    assert_eq!((finding.kind, finding.cost), (FindingKind::Serial, ms(750)));
+    assert_eq!(finding.threads, [ThreadId::new(0)]);
+}

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use holdup_collect::doctor::{Event, Machine, Room, examine};
-use holdup_collect::{event_opens, room};
+use holdup_collect::{Trial, opens, room};
 
 use crate::answer;
 use crate::failure::Failure;
@@ -24,13 +24,10 @@ pub(crate) fn doctor() -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `PERF_TYPE_…` and `PERF_COUNT_…` of the kernel's interface.
 fn try_event(event: Event) -> io::Result<()> {
-    const HARDWARE: u32 = 0;
-    const SOFTWARE: u32 = 1;
-    match event {
-        Event::TaskClock => event_opens(SOFTWARE, 1, false),
-        Event::ContextSwitches => event_opens(SOFTWARE, 9, true),
-        Event::Cycles => event_opens(HARDWARE, 0, false),
-    }
+    opens(match event {
+        Event::TaskClock => Trial::CpuTime,
+        Event::ContextSwitches => Trial::Switches,
+        Event::Cycles => Trial::Cycles,
+    })
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use holdup_collect::CollectError;
+use holdup_collect::{CollectError, KernelError};
 use holdup_recording::ReadError;
 
 /// Usage or input.
@@ -40,6 +40,10 @@ impl From<CollectError> for Failure {
     fn from(error: CollectError) -> Failure {
         match error {
             CollectError::Session { .. } | CollectError::Library { .. } => Failure::machine(error),
+            CollectError::Kernel { error: KernelError::NoProcess { .. } | KernelError::NotYours { .. } } => {
+                Failure::input(error)
+            }
+            CollectError::Kernel { .. } => Failure::machine(error),
             _ => Failure::input(error),
         }
     }

@@ -27,7 +27,8 @@ mod window;
 
 pub use attach::attach;
 pub use error::CollectError;
-pub use machine::{allowed_cores, event_opens, room};
+pub use holdup_kernel::{KernelError, Trial, opens};
+pub use machine::{allowed_cores, room};
 pub use names::name_all;
 pub use record::{Ended, Options, record};
 pub use target::describe_target;

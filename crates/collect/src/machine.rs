@@ -120,54 +120,6 @@ impl ClockSource {
     }
 }
 
-/// Whether a kind of event can be opened on this thread: for the doctor.
-///
-/// # Errors
-/// Those of `perf_event_open`.
-pub fn event_opens(kind: u32, config: u64, context_switches: bool) -> io::Result<()> {
-    let mut attributes = [0u64; 16];
-    attributes[0] = u64::from(kind) | (size_of_val(&attributes) as u64) << 32;
-    attributes[1] = config;
-    const EXCLUDE_KERNEL_AND_HYPERVISOR: u64 = 1 << 5 | 1 << 6;
-    const CONTEXT_SWITCH: u64 = 1 << 26;
-    attributes[5] = EXCLUDE_KERNEL_AND_HYPERVISOR | if context_switches { CONTEXT_SWITCH } else { 0 };
-    perf_event_open(&attributes)
-}
-
-#[cfg(target_arch = "x86_64")]
-fn perf_event_open(attributes: &[u64; 16]) -> io::Result<()> {
-    use std::os::fd::FromRawFd;
-    const PERF_EVENT_OPEN: isize = 298;
-    const CLOSE_ON_EXEC: usize = 8;
-    let result: isize;
-    // SAFETY: attributes of the size they name; this thread, any CPU, no group. The kernel keeps the other registers.
-    unsafe {
-        std::arch::asm!(
-            "syscall",
-            inlateout("rax") PERF_EVENT_OPEN => result,
-            in("rdi") attributes.as_ptr(),
-            in("rsi") 0usize,
-            in("rdx") -1isize,
-            in("r10") -1isize,
-            in("r8") CLOSE_ON_EXEC,
-            lateout("rcx") _,
-            lateout("r11") _,
-            options(nostack),
-        );
-    }
-    if result < 0 {
-        return Err(io::Error::from_raw_os_error(-result as i32));
-    }
-    // SAFETY: the descriptor is new and nobody else's.
-    drop(unsafe { std::os::fd::OwnedFd::from_raw_fd(result as i32) });
-    Ok(())
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn perf_event_open(_: &[u64; 16]) -> io::Result<()> {
-    Err(io::Error::from(io::ErrorKind::Unsupported))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -41,8 +41,7 @@ pub struct Routine {
 impl Routine {
     /// The lock of a runtime whose global object has this name.
     pub fn of_object(name: &str) -> Option<&'static Routine> {
-        let is_named =
-            |pattern: &Pattern| matches!(pattern, Pattern::Object(object) if matches(object, name));
+        let is_named = |pattern: &Pattern| matches!(pattern, Pattern::Object(object) if object.have(name));
         ROUTINES.iter().find(|routine| routine.inner.iter().any(is_named))
     }
 }
@@ -91,7 +90,7 @@ impl Site {
 
     fn is_in(&self, patterns: &[Pattern], frame: &Frame) -> bool {
         patterns.iter().any(|pattern| match *pattern {
-            Pattern::Function(name) => frame.function.as_deref().is_some_and(|own| matches(name, own)),
+            Pattern::Function(name) => frame.function.as_deref().is_some_and(|own| name.have(own)),
             Pattern::Module(name) => is_of(name, frame),
             Pattern::Unnamed(name) => {
                 let innermost = || self.frames.iter().find(|other| is_of(name, other));
@@ -116,33 +115,59 @@ impl Site {
     }
 }
 
-fn is_of(module: &str, frame: &Frame) -> bool {
-    frame.module.as_deref().is_some_and(|own| matches(module, own))
+fn is_of(module: Names, frame: &Frame) -> bool {
+    frame.module.as_deref().is_some_and(|own| module.have(own))
 }
 
 /// What a pattern of the table is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Pattern {
     /// A function's name.
-    Function(&'static str),
+    Function(Names),
     /// The module of a function.
-    Module(&'static str),
+    Module(Names),
     /// The module whose innermost function on the stack is this one, which has no name: stripped libraries.
-    Unnamed(&'static str),
+    Unnamed(Names),
     /// The name of a global object.
-    Object(&'static str),
+    Object(Names),
 }
 
 impl Pattern {
     fn of(text: &'static str) -> Pattern {
         if let Some(module) = text.strip_prefix("?@") {
-            Pattern::Unnamed(module)
+            Pattern::Unnamed(Names::of(module))
         } else if let Some(module) = text.strip_prefix('@') {
-            Pattern::Module(module)
+            Pattern::Module(Names::of(module))
         } else if let Some(name) = text.strip_prefix('&') {
-            Pattern::Object(name)
+            Pattern::Object(Names::of(name))
         } else {
-            Pattern::Function(text)
+            Pattern::Function(Names::of(text))
+        }
+    }
+}
+
+/// Names of which a pattern tells; a star in it stands for anything. Most have none, or one at the end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Names {
+    Whole(&'static str),
+    Start(&'static str),
+    Stars(&'static str),
+}
+
+impl Names {
+    fn of(text: &'static str) -> Names {
+        match text.split_once('*') {
+            None => Names::Whole(text),
+            Some((start, "")) => Names::Start(start),
+            Some(_) => Names::Stars(text),
+        }
+    }
+
+    fn have(self, name: &str) -> bool {
+        match self {
+            Names::Whole(whole) => name == whole,
+            Names::Start(start) => name.starts_with(start),
+            Names::Stars(pattern) => matches(pattern, name),
         }
     }
 }
@@ -205,7 +230,7 @@ mod tests {
         assert_eq!(ROUTINES.len(), rows.len() - work);
         assert!(ROUTINES.iter().all(|routine| !routine.inner.is_empty() && routine.name.len() > 3));
         assert!(WORK.len() > 3);
-        let is_plain = |pattern: &Pattern| !matches!(pattern, Pattern::Function("*"));
+        let is_plain = |pattern: &Pattern| !matches!(pattern, Pattern::Function(Names::Start("")));
         assert!(ROUTINES.iter().flat_map(|routine| &routine.inner).all(is_plain));
     }
 
@@ -222,7 +247,7 @@ mod tests {
             ("*end", "the end", true),
             ("*end", "the end of it", false),
         ] {
-            assert_eq!(matches(pattern, name), is, "{pattern} {name}");
+            assert_eq!(Names::of(pattern).have(name), is, "{pattern} {name}");
         }
     }
 

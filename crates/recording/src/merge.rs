@@ -70,13 +70,15 @@ impl Sites<'_> {
 }
 
 impl Merge<'_> {
-    /// The image that a process of this id had at a moment (ns of CLOCK_MONOTONIC).
+    /// The image that a process of this id had at a moment (ns of CLOCK_MONOTONIC), which is as exact as the clocks'
+    /// comparison: the nearest.
     pub(crate) fn image_at(&self, pid: u32, time: u64) -> Option<usize> {
         let images = self.kernel.images.iter().enumerate().filter(|(_, image)| image.pid == pid);
-        images
-            .filter(|(_, image)| image.start <= time)
-            .max_by_key(|(_, image)| image.start)
-            .map(|(index, _)| index)
+        let distance = |image: &Image| {
+            let after = time.saturating_sub(image.end.unwrap_or(u64::MAX));
+            image.start.saturating_sub(time).max(after)
+        };
+        images.min_by_key(|(index, image)| (distance(image), std::cmp::Reverse(*index))).map(|(index, _)| index)
     }
 
     /// Adds to a process that the preload saw what the kernel saw of it.

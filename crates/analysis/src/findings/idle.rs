@@ -7,6 +7,9 @@ use holdup_model::{Nanos, SiteId, ThreadId};
 use super::{Candidate, Case, Description, main_ones, most_first};
 use crate::FindingKind;
 
+/// A part is told if it is at least this share of all.
+const WORTH_A_SENTENCE: f64 = 0.05;
+
 pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
     candidates.push(Candidate::new(FindingKind::Idle, case.losses.idle.total(), describe));
 }
@@ -51,7 +54,7 @@ fn describe(case: &Case<'_>) -> Description {
         ));
     }
     let by_object: Nanos = idle.by_object.values().copied().sum();
-    if by_object > Nanos::ZERO {
+    if by_object.share_of(idle.total()) >= WORTH_A_SENTENCE {
         let givers = main_ones(&givers);
         evidence.push(match givers.is_empty() {
             true => format!("They wait {by_object} for work while no thread of the program is at work."),

@@ -120,6 +120,9 @@ fn describe_stage(case: &Case<'_>, kind: FindingKind, group: &Group) -> Descript
     let object = objects.first().copied();
     let who = case.threads(&threads);
     let waited_at = object.and_then(|object| case.object_cost(object)?.place);
+    // A runtime's pool waits for the next piece of work, whoever signals what meanwhile.
+    let is_pool = waited_at
+        .is_some_and(|site| case.process.site(site).routine(|kind| kind == RoutineKind::Idle).is_some());
     let place = hands_on_at(case, group).or(waited_at);
     let names = names(case, &objects);
     let busy = percent(busy_share(case, &threads));
@@ -138,7 +141,7 @@ fn describe_stage(case: &Case<'_>, kind: FindingKind, group: &Group) -> Descript
             format!("others wait for {who}{at}"),
             "Give this part of the work to more threads, or make it shorter.",
         ),
-        FindingKind::Pipeline if waits.for_room > Nanos::ZERO => (
+        FindingKind::Pipeline if waits.for_room > Nanos::ZERO && !is_pool => (
             format!("slow stage {who}{at}"),
             "Give this stage more threads, or less to do: the other stages cannot be faster than it is.",
         ),

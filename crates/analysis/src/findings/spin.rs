@@ -7,6 +7,7 @@ use holdup_model::{Nanos, Routine, SiteId, State, ThreadId, Time};
 use super::{Candidate, Case, Description, main_ones, most_first};
 use crate::FindingKind;
 use crate::losses::ByThread;
+use crate::scarcity::part;
 use crate::sweep::Changes;
 use crate::wording::percent;
 
@@ -30,6 +31,12 @@ struct Spinning {
     threads: ByThread,
 }
 
+impl Spinning {
+    fn time(&self) -> Nanos {
+        self.threads.values().copied().sum()
+    }
+}
+
 pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
     let mut loops: BTreeMap<Loop, Spinning> = BTreeMap::new();
     for (&site, threads) in &case.losses.spin {
@@ -48,16 +55,19 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
             }
         }
     }
+    let all: Nanos = loops.values().map(Spinning::time).sum();
     for spinning in loops.into_values() {
-        let lost = spinning.threads.values().copied().sum();
-        candidates.push(Candidate::new(FindingKind::Spin, lost, move |case| describe(case, &spinning)));
+        let taken = part(case.losses.taken_by_spinning, spinning.time(), all);
+        let lost = spinning.time() + taken;
+        candidates
+            .push(Candidate::new(FindingKind::Spin, lost, move |case| describe(case, &spinning, taken)));
     }
 }
 
-fn describe(case: &Case<'_>, spinning: &Spinning) -> Description {
+fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
     let threads: Vec<ThreadId> = main_ones(&spinning.threads);
     let who = case.threads(&threads);
-    let total: Nanos = spinning.threads.values().copied().sum();
+    let total = spinning.time();
     let site = most_first(&spinning.sites).first().map(|(site, _)| *site);
     let is_in_program =
         site.is_some_and(|site| case.process.site(site).place().is_some_and(holdup_model::Frame::is_program));
@@ -77,6 +87,9 @@ fn describe(case: &Case<'_>, spinning: &Spinning) -> Description {
         ),
     };
     let mut evidence = vec![format!("{who} spun for {total} in all, {how}.")];
+    if taken.share_of(total + taken) >= 0.05 {
+        evidence.push(format!("Meanwhile threads that could have worked lacked a core for {taken} in all."));
+    }
     evidence.extend(meanwhile(case, spinning));
     Description {
         object: None,

@@ -28,7 +28,8 @@ impl Stage {
             "cargo" => self.cargo(name, source, &words),
             "go" => is_installed("go").then(|| self.go(name, source, &words))?,
             "python" => {
-                let before = [flags, &[source.to_string_lossy().into_owned()]].concat();
+                let script = source.to_string_lossy().into_owned();
+                let before = [flags, &[script]].concat();
                 return Some(Form { program: python()?, before });
             }
             _ => panic!("no workload is written in {language:?}"),
