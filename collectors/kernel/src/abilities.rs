@@ -1,6 +1,8 @@
 //! What can be recorded here.
 
+use std::cell::RefCell;
 use std::io;
+use std::os::fd::OwnedFd;
 
 use crate::attributes::{Attributes, Kind, Start, Target};
 use crate::cpus;
@@ -36,12 +38,21 @@ pub struct Abilities {
 impl Abilities {
     /// Asks the system.
     pub fn of(system: &impl System) -> Abilities {
+        Abilities::with_trials(system).0
+    }
+
+    /// Asks the system, and gives the events that were opened for it too. The kernel waits for all processors when the
+    /// last event of a tracepoint is closed (20 ms and more): who opens some right after should close these after that.
+    pub(crate) fn with_trials(system: &impl System) -> (Abilities, Vec<OwnedFd>) {
+        let trials = RefCell::new(Vec::new());
         // Without a list there is a first processor nevertheless.
         let cpu = cpus::online(system).ok().and_then(|cpus| cpus.first().copied()).unwrap_or(Cpu(0));
         let probe = |kind: Kind, kernel: bool, tracepoint: u64| {
             let attributes = Attributes { kernel, tracepoint, ..Attributes::new(kind, Start::WhenEnabled) };
             let opened = system.open(&attributes, Target::CallingThread, cpu);
-            opened.map(drop).map_err(|error| Refusal::of_event(system, kind, kernel, &error))
+            opened
+                .map(|event| trials.borrow_mut().push(event))
+                .map_err(|error| Refusal::of_event(system, kind, kernel, &error))
         };
         let layout = waking_layout(system);
         let kernel_samples = probe(Kind::Samples, true, 0);
@@ -52,7 +63,7 @@ impl Abilities {
             }
             None => Ok(()),
         };
-        Abilities {
+        let abilities = Abilities {
             tasks: probe(Kind::Tasks, false, 0),
             switches: probe(Kind::Switches, false, 0),
             preemption,
@@ -65,7 +76,8 @@ impl Abilities {
             blocked_of_started: memory_of_others(system, 1),
             blocked_of_running: memory_of_others(system, 0),
             layout: layout.ok(),
-        }
+        };
+        (abilities, trials.into_inner())
     }
 
     /// Whether events of this kind can be opened.

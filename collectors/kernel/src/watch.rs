@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -54,6 +54,8 @@ pub struct Watch {
     ring_bytes: usize,
     joined: Vec<u8>,
     former_limit: Option<u64>,
+    /// Opened to see what can be; closed once the events are there.
+    trials: Vec<OwnedFd>,
 }
 
 /// How a wait ended.
@@ -88,6 +90,7 @@ impl Watch {
         let mut watch = Watch::prepare(system, wanted, Start::AtExec, Some(Pid::own()))?;
         watch.allow_descriptors(1)?;
         watch.add(system, Target::CallingThread).map_err(|failure| failure.of(Pid::own()))?;
+        watch.trials.clear();
         Ok(watch)
     }
 
@@ -97,6 +100,7 @@ impl Watch {
     pub fn over_process(system: &impl System, pid: Pid, wanted: Wanted) -> Result<Watch, KernelError> {
         let mut watch = Watch::prepare(system, wanted, Start::WhenEnabled, None)?;
         watch.add_process(system, pid)?;
+        watch.trials.clear();
         Ok(watch)
     }
 
@@ -268,7 +272,7 @@ impl Watch {
         start: Start,
         unwanted: Option<Pid>,
     ) -> Result<Watch, KernelError> {
-        let abilities = Abilities::of(system);
+        let (abilities, trials) = Abilities::with_trials(system);
         if let Err(refusal) = abilities.kind(Kind::Tasks) {
             return Err(KernelError::Refused { refusal: refusal.clone() });
         }
@@ -301,6 +305,7 @@ impl Watch {
             kinds,
             joined: Vec::new(),
             former_limit: None,
+            trials,
         })
     }
 

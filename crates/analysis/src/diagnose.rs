@@ -1,6 +1,6 @@
 //! From a recorded process to its diagnosis: the methods in their order.
 
-use holdup_model::{Nanos, Process, Run, Timeline};
+use holdup_model::{Nanos, Process, Run, State, Timeline};
 
 use crate::blame::{Facts, blame};
 use crate::bottle::bottle_graph;
@@ -98,7 +98,9 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     let parallelism = active.share_of(wall);
     let on_cpu_parallelism = on_cpu(process).map(|cpu| cpu.share_of(wall));
     let effective_cores = run.effective_cores_of(process);
-    let was = on_cpu_parallelism.map_or(parallelism, |on_cpu| on_cpu.min(parallelism));
+    // What spins is on a core, and at nothing useful there.
+    let spinning = spinning_on_core(&timeline).share_of(wall);
+    let was = on_cpu_parallelism.map_or(parallelism, |on_cpu| (on_cpu - spinning).clamp(0.0, parallelism));
     let of = |could_be: f64| (was / could_be.max(f64::MIN_POSITIVE)).min(1.0);
     let workers = f64::from(working.at_once.max(1));
     let efficiency = of(if effective_cores == 0 { workers } else { workers.min(f64::from(effective_cores)) });
@@ -131,6 +133,12 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         hot: hot_spots(process, &samples),
         over_time: over_time(process, &timeline),
     }
+}
+
+fn spinning_on_core(timeline: &Timeline) -> Nanos {
+    let segments = timeline.threads.iter().flat_map(|row| &row.segments);
+    let spinning = segments.filter(|segment| segment.state == State::Spinning);
+    spinning.map(|segment| segment.cpu.unwrap_or(segment.length())).sum()
 }
 
 fn active_means(process: &Process) -> &'static str {

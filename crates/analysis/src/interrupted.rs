@@ -1,7 +1,11 @@
 //! Spinning without a core: a thread that lost its core in a loop that waits, and was still there when it got one
 //! again, has waited in between. A core would not have helped it.
 
-use holdup_model::{Doing, Process, Segment, State, Time, Timeline};
+use holdup_model::{Doing, Nanos, Process, Segment, State, Time, Timeline};
+
+/// What a thread does on a core for less than this between two times of spinning may be a round of a loop that gives its
+/// core away (`sched_yield`): too short to be sampled.
+const SHORTEST_WORK: Nanos = Nanos::new(50_000);
 
 /// Turns times between two times of spinning into spinning: those without a core, and those of which it is not known
 /// whether the thread had one, where no look at it says that it worked.
@@ -27,11 +31,16 @@ pub(crate) fn spinning_goes_on(process: &Process, timeline: &mut Timeline) {
                     spun = Some(index);
                 }
                 State::Descheduled => {}
-                State::Active if !is_recorded(process, segment) && !is_seen(looks, segment) => {}
+                State::Active if is_unknown(process, segment) && !is_seen(looks, segment) => {}
                 _ => spun = None,
             }
         }
     }
+}
+
+/// True if the segment may have been a part of the loop, as far as is known.
+fn is_unknown(process: &Process, segment: &Segment) -> bool {
+    segment.length() < SHORTEST_WORK || !is_recorded(process, segment)
 }
 
 /// True if the kernel's records tell of a part of the segment.
@@ -49,14 +58,16 @@ fn is_seen(looks: &[Time], segment: &Segment) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdup_model::{Nanos, Row, Sample, ThreadId};
+    use holdup_model::{Row, Sample, ThreadId};
+
+    const LENGTH: u64 = 1_000_000;
 
     fn states_after(process: &Process, states: &[State]) -> Vec<State> {
         let segments = states.iter().zip(0..).map(|(&state, start)| {
-            let (start, end) = (Time::from_nanos(start), Time::from_nanos(start + 1));
+            let (start, end) = (Time::from_nanos(start * LENGTH), Time::from_nanos((start + 1) * LENGTH));
             Segment { start, end, state, object: None, site: None, by: None, cpu: None }
         });
-        let end = Time::from_nanos(states.len() as u64);
+        let end = Time::from_nanos(states.len() as u64 * LENGTH);
         let row = Row { start: Time::default(), end, segments: segments.collect() };
         let mut timeline = Timeline { end, threads: vec![row], ..Timeline::default() };
         spinning_goes_on(process, &mut timeline);
@@ -66,8 +77,10 @@ mod tests {
     #[test]
     fn only_what_lies_between_two_spins_is_one() {
         use State::{Active, Descheduled, Spinning};
-        let process =
-            Process { covered: vec![(Time::default(), Time::from_nanos(100))], ..Process::default() };
+        let process = Process {
+            covered: vec![(Time::default(), Time::from_nanos(100 * LENGTH))],
+            ..Process::default()
+        };
         let states =
             [Descheduled, Spinning, Descheduled, Descheduled, Spinning, Descheduled, Active, Spinning];
         let expected = [Descheduled, Spinning, Spinning, Spinning, Spinning, Descheduled, Active, Spinning];
@@ -79,7 +92,13 @@ mod tests {
         use State::{Active, Spinning};
         let mut process = Process::default();
         let (thread, doing, weight) = (ThreadId::new(0), Doing::Running, Nanos::new(1));
-        process.samples.push(Sample { thread, time: Time::from_nanos(4), doing, site: None, weight });
+        process.samples.push(Sample {
+            thread,
+            time: Time::from_nanos(4 * LENGTH),
+            doing,
+            site: None,
+            weight,
+        });
         let states = [Spinning, Active, Spinning, Active, Spinning, Active];
         assert_eq!(states_after(&process, &states), [Spinning, Spinning, Spinning, Active, Spinning, Active]);
     }

@@ -8,7 +8,6 @@ mod watcher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::thread::JoinHandle;
 
 use holdup_kernel::{Kind, Linux, Pid, Refusal, Sampling, Wanted, Watch};
 
@@ -38,7 +37,6 @@ pub(crate) fn over_children(cores: u32) -> Result<Watch, String> {
 pub(crate) struct Kernel {
     stop: Arc<AtomicBool>,
     words: Receiver<Vec<u64>>,
-    thread: Option<JoinHandle<()>>,
     /// What is not recorded here and why, a sentence each.
     pub(crate) missing: Vec<String>,
 }
@@ -52,7 +50,8 @@ impl Kernel {
         let (sender, words) = channel();
         let seen = Arc::clone(&stop);
         let (arguments, every_switch) = (options.arguments, options.every_switch);
-        let thread = std::thread::Builder::new().name("holdup kernel".into()).spawn(move || {
+        // Where no thread can be had there are no words either.
+        let _ = std::thread::Builder::new().name("holdup kernel".into()).spawn(move || {
             let mut watcher = Watcher::new(watch, sender, has_switches, arguments);
             watcher.never_backs_off = every_switch;
             if let Some(pid) = running {
@@ -60,7 +59,7 @@ impl Kernel {
             }
             watcher.run(&seen);
         });
-        Kernel { stop, words, thread: thread.ok(), missing }
+        Kernel { stop, words, missing }
     }
 
     /// Words that are ready for the recording.
@@ -69,12 +68,9 @@ impl Kernel {
     }
 
     /// Stops it, and gives the last words.
-    pub(crate) fn finish(mut self) -> Vec<Vec<u64>> {
+    pub(crate) fn finish(self) -> Vec<Vec<u64>> {
         self.stop.store(true, Ordering::Release);
-        let thread = self.thread.take();
-        let rest = self.words.iter().collect();
-        let _ = thread.map(JoinHandle::join);
-        rest
+        self.words.iter().collect()
     }
 }
 

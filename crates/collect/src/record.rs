@@ -128,12 +128,12 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
     recorder.refill();
     recorder.log.sample();
 
-    let session = Session { start: clock.ticks(), ..session };
     let injection =
         library.as_deref().map(|library| Injection { library, session: recorder.files.directory() });
     // Caught from before the start: a signal that came just after it must not end holdup alone.
     let caught = Caught::from_now_on();
-    let (child, watched) = start_watched(&target.path, command, injection.as_ref(), user, options)?;
+    let (child, watched, start) =
+        start_watched(&target.path, command, injection.as_ref(), user, clock, options)?;
     let mut missing = Vec::new();
     match watched {
         Some(Ok(watch)) => recorder.kernel = Some(Kernel::start(watch, None, options)),
@@ -145,7 +145,7 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
     }
     let collectors = [("preload", enters), ("kernel", recorder.kernel.is_some())];
     let collectors = collectors.into_iter().filter(|(_, works)| *works).map(|(name, _)| name.to_owned());
-    let session = Session { collectors: collectors.collect(), ..session };
+    let session = Session { start, collectors: collectors.collect(), ..session };
     recorder.log.keep(|writer| writer.facts(FrameKind::Session, 0, &session));
     recorder.first = child.id();
     recorder.note_environment();
@@ -168,20 +168,22 @@ pub(crate) fn trouble(options: &Options, error: &io::Error) -> String {
 }
 
 /// Starts the program, with the kernel's events on it where they are wanted, from a thread that does nothing else: these
-/// events are inherited by what that thread starts. Where there are none, says why.
+/// events are inherited by what that thread starts. Where there are none, says why. Gives the tick of the start too.
 #[allow(clippy::type_complexity, reason = "used once, right above")]
 fn start_watched(
     path: &Path,
     command: &[OsString],
     injection: Option<&Injection<'_>>,
     user: Option<(u32, u32)>,
+    clock: ClockSource,
     options: &Options,
-) -> Result<(Child, Option<Result<kernel_events::Watch, String>>), CollectError> {
+) -> Result<(Child, Option<Result<kernel_events::Watch, String>>, u64), CollectError> {
     std::thread::scope(|scope| {
         let starter = scope.spawn(|| {
             let watch = options.kernel.then(|| kernel::over_children(allowed_cores()));
             let limit = watch.as_ref().and_then(|watch| watch.as_ref().ok()?.former_descriptor_limit());
-            Ok((start(path, command, injection, user, limit)?, watch))
+            let tick = clock.ticks();
+            Ok((start(path, command, injection, user, limit)?, watch, tick))
         });
         starter.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })

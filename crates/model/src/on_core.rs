@@ -21,7 +21,9 @@ use crate::{
 /// Refines the rows of all threads where there are records.
 pub(crate) fn refine(process: &Process, rows: &mut [Row]) {
     let alone = process.seen_by.kernel && !process.seen_by.preload;
-    if alone || !process.covered.is_empty() {
+    let mut covered = [process.covered.as_slice(), process.estimated.as_slice()].concat();
+    covered.sort_unstable();
+    if alone || !covered.is_empty() {
         let mut spans: Vec<Vec<OnCore>> = rows.iter().map(|_| Vec::new()).collect();
         for span in &process.on_core {
             spans[span.thread.index()].push(*span);
@@ -33,9 +35,9 @@ pub(crate) fn refine(process: &Process, rows: &mut [Row]) {
         for ((row, spans), readings) in rows.iter_mut().zip(&mut spans).zip(&mut readings) {
             spans.sort_unstable();
             readings.sort_unstable_by_key(|reading| (reading.time, reading.cpu, reading.delay));
-            let mut changes = changes(row, spans, &process.covered);
+            let mut changes = changes(row, spans, &covered);
             if alone {
-                changes.extend(read(readings, &process.covered));
+                changes.extend(read(readings, &covered));
                 changes.sort_by_key(|change| change.0);
             }
             row.segments = laid_over(row, &changes, if alone { State::NotRecorded } else { State::Active });

@@ -39,6 +39,8 @@ pub struct Process {
     pub on_core: Vec<OnCore>,
     /// When `on_core` tells all: spans that do not overlap, in order of time.
     pub covered: Vec<(Time, Time)>,
+    /// When `on_core` is an estimate, from looking at threads now and then: spans that do not overlap, in order of time.
+    pub estimated: Vec<(Time, Time)>,
     /// What threads were seen doing.
     pub samples: Vec<Sample>,
     /// CPU times that were read from time to time where `on_core` does not tell.

@@ -34,6 +34,8 @@ pub struct Routine {
     /// True where a thread has nothing to do, rather than waits for something that it needs: always for
     /// [`RoutineKind::Idle`], and for a runtime's search for work.
     pub seeks_work: bool,
+    /// True where it is the way into or out of a lock, whose waiters may be blocked as well.
+    pub is_lock: bool,
     inner: Vec<Pattern>,
     within: Vec<Pattern>,
 }
@@ -61,16 +63,18 @@ fn patterns(list: &'static str) -> impl Iterator<Item = Pattern> {
 fn routine(line: &'static str) -> Option<Routine> {
     let line = (!line.starts_with('#')).then_some(line)?;
     let mut fields = line.split('\t');
-    let (kind, seeks_work) = match fields.next()? {
-        "spin" => (RoutineKind::Spin, false),
+    let word = fields.next()?;
+    let (kind, seeks_work) = match word {
+        "spin" | "fight" => (RoutineKind::Spin, false),
         "seek" => (RoutineKind::Spin, true),
         "idle" => (RoutineKind::Idle, true),
         "lock" => (RoutineKind::Lock, false),
         _ => return None,
     };
+    let is_lock = matches!(word, "lock" | "fight");
     let (inner, within) = (patterns(fields.next()?).collect(), patterns(fields.next()?).collect());
     let (name, hint) = (fields.next()?, fields.next()?);
-    Some(Routine { kind, name, hint: (hint != "-").then_some(hint), seeks_work, inner, within })
+    Some(Routine { kind, name, hint: (hint != "-").then_some(hint), seeks_work, is_lock, inner, within })
 }
 
 impl Site {
@@ -102,15 +106,16 @@ impl Site {
         })
     }
 
-    /// True if the frame at `inner` is called by one of the routine's outer functions: from near, and with nothing of
-    /// another module in between. So a function that the program lets the loader or an interpreter call is not
-    /// taken for theirs.
+    /// True if the frame at `inner` is called by one of the routine's outer functions: from near, and with nothing of the
+    /// program in between. So a function that the program lets the loader, a pool or an interpreter call is not taken
+    /// for theirs. What lies in a library that the program chose is that library's, as far as the module goes.
     fn is_within(&self, routine: &Routine, inner: usize) -> bool {
         let near = self.frames.iter().enumerate().skip(inner).take(FARTHEST + 1);
         let mut outer = near.filter(|(_, frame)| self.is_in(&routine.within, frame));
         outer.any(|(outer, frame)| {
             let between = self.frames.get(inner + 1..outer).unwrap_or_default();
-            between.iter().all(|other| !other.is_program() || other.module == frame.module)
+            let is_its_own = |other: &Frame| frame.is_program() && other.module == frame.module;
+            between.iter().all(|other| !other.is_program() || is_its_own(other))
         })
     }
 }
@@ -369,6 +374,13 @@ mod tests {
             Some("the lock of standard output (print!, println!)")
         );
         assert_eq!(lock(&[contended, "insert@app"]), None, "the program's own lock");
+        let task = [contended, "answer@app", "tokio::runtime::task::core::Core<T,S>::poll@app"];
+        assert_eq!(lock(&task), None, "a task that tokio runs");
+        assert_eq!(
+            lock(&[contended, "rank@app", "rayon_core::job::execute@app"]),
+            None,
+            "a job that rayon runs"
+        );
         assert_eq!(
             lock(&[
                 "pthread_mutex_lock@libc.so.6",

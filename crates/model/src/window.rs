@@ -71,6 +71,7 @@ impl Process {
             uses: Vec::new(),
             on_core: window.on_core(self),
             covered: self.covered.iter().filter_map(|&(from, until)| window.cut(from, until)).collect(),
+            estimated: self.estimated.iter().filter_map(|&(from, until)| window.cut(from, until)).collect(),
             samples: self.samples.iter().filter(|sample| window.has_end(sample.time)).copied().collect(),
             readings: window.readings(self),
             seen_by: self.seen_by,

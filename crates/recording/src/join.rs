@@ -134,6 +134,7 @@ impl Joined {
             reading.thread = thread(reading.thread);
         }
         process.covered = covered_by_any(&process.covered, &other.covered);
+        process.estimated = covered_by_any(&process.estimated, &other.estimated);
         process.seen_by.preload |= other.seen_by.preload;
         process.seen_by.kernel |= other.seen_by.kernel;
         if other.end > process.end {

@@ -14,6 +14,8 @@ pub(crate) struct Kernel {
     pub images: Vec<Image>,
     /// When context switches were recorded.
     pub covered: Vec<(u64, u64)>,
+    /// When they were not, because there were too many: threads were looked at instead.
+    pub paused: Vec<(u64, u64)>,
     /// How often recording backed off because there were too many.
     pub back_offs: u64,
     /// Records for which there was no room.
@@ -212,7 +214,12 @@ impl Kernel {
     fn cover(&mut self, mut coverage: Vec<(u64, CoverageCode)>, end: u64) {
         coverage.sort_by_key(|(time, _)| *time);
         let mut since = None;
+        let mut paused_since = None;
         for (time, kind) in coverage {
+            if let Some(paused) = paused_since.take().filter(|paused| *paused < time) {
+                self.paused.push((paused, time));
+            }
+            paused_since = (kind == CoverageCode::BackOff).then_some(time);
             match kind {
                 CoverageCode::Begin => since = since.or(Some(time)),
                 CoverageCode::End | CoverageCode::BackOff => {
@@ -223,6 +230,56 @@ impl Kernel {
             }
         }
         self.covered.extend(since.filter(|since| *since < end).map(|since| (since, end)));
+        self.paused.extend(paused_since.filter(|paused| *paused < end).map(|paused| (paused, end)));
+    }
+
+    /// What looks at a thread while records paused stand for: each for the time up to the middle between it and its
+    /// neighbours, within `from..until`.
+    pub(crate) fn looks(&self, tid: u32, from: u64, until: u64) -> Vec<(u64, u64, SampleFacts)> {
+        let mut looks = Vec::new();
+        for &(begin, end) in &self.paused {
+            let (begin, end) = (begin.max(from), end.min(until));
+            if begin >= end {
+                continue;
+            }
+            let seen: Vec<&SampleFacts> = self
+                .samples(tid, begin, end)
+                .iter()
+                .filter(|sample| sample.kind != SampleCode::Running)
+                .collect();
+            for (index, look) in seen.iter().enumerate() {
+                let middle = |other: &SampleFacts| other.time.midpoint(look.time);
+                let before = index.checked_sub(1).map_or(begin, |before| middle(seen[before]));
+                let after = seen.get(index + 1).map_or(end, |after| middle(after));
+                looks.push((before, after, **look));
+            }
+        }
+        looks
+    }
+
+    /// For how many times its weight a sample at this moment stands: those taken between two pauses stand for the pause
+    /// before, too.
+    pub(crate) fn times_its_weight(&self, time: u64) -> f64 {
+        let after = self.covered.partition_point(|span| span.0 <= time);
+        let Some(&(from, until)) = after.checked_sub(1).and_then(|index| self.covered.get(index)) else {
+            return 1.0;
+        };
+        let before = self.paused.iter().find(|pause| pause.1 == from);
+        before.map_or(1.0, |pause| (until - pause.0) as f64 / (until - from).max(1) as f64)
+    }
+
+    /// Of the time in which a thread was able to run around a moment, the share in which it had a core; 1 where that is
+    /// not known.
+    pub(crate) fn share_on_core(&self, tid: u32, time: u64) -> f64 {
+        let readings = self.readings.get(&tid).map_or(&[][..], Vec::as_slice);
+        let after = readings.partition_point(|reading| reading.0 <= time);
+        let Some((first, last)) =
+            after.checked_sub(1).and_then(|first| readings.get(first)).zip(readings.get(after))
+        else {
+            return 1.0;
+        };
+        let (cpu, delay) = (last.1.saturating_sub(first.1), last.2.saturating_sub(first.2));
+        if cpu + delay == 0 { 1.0 } else { cpu as f64 / (cpu + delay) as f64 }
     }
 
     /// Pairs switches to a core with those from it, in each time that is covered.
@@ -355,8 +412,8 @@ impl Kernel {
         }
         if self.back_offs > 0 {
             warnings.push(format!(
-                "there were too many context switches to record them all: {} CPU times were read instead, so that it \
-                 is known how long threads had a core, not when",
+                "there were too many context switches to record them all: {} threads were looked at now and then \
+                 instead, so that what they did is an estimate for that time",
                 if self.back_offs == 1 { "once" } else { "several times" }
             ));
         }

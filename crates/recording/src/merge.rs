@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use holdup_model::{
     Block, Call, CpuReading, Doing, Frame, Left, Nanos, ObjectId, ObjectKind, OnCore, Outcome, Process,
-    RoutineKind, Sample, Site, SiteId, Thread, ThreadId, Time, Wait, Wake, WakeCount,
+    Routine, RoutineKind, Sample, Site, SiteId, Thread, ThreadId, Time, Wait, Wake, WakeCount,
 };
 use holdup_trace::kernel::{NO_CALL, NO_STACK, SampleCode};
 
@@ -35,9 +35,16 @@ struct Sites<'a> {
     kernel: &'a Kernel,
     names: Option<&'a ImageNames>,
     known: BTreeMap<u32, SiteId>,
+    locks: BTreeMap<SiteId, Option<&'static Routine>>,
 }
 
 impl Sites<'_> {
+    /// The hidden lock that a thread blocked here waits for.
+    fn lock(&mut self, process: &Process, site: SiteId) -> Option<&'static Routine> {
+        let find = || process.site(site).routine(|kind| kind == RoutineKind::Lock);
+        *self.locks.entry(site).or_insert_with(find)
+    }
+
     fn at(&mut self, process: &mut Process, stack: u32) -> Option<SiteId> {
         if stack == NO_STACK {
             return None;
@@ -78,7 +85,9 @@ impl Merge<'_> {
             let after = time.saturating_sub(image.end.unwrap_or(u64::MAX));
             image.start.saturating_sub(time).max(after)
         };
-        images.min_by_key(|(index, image)| (distance(image), std::cmp::Reverse(*index))).map(|(index, _)| index)
+        images
+            .min_by_key(|(index, image)| (distance(image), std::cmp::Reverse(*index)))
+            .map(|(index, _)| index)
     }
 
     /// Adds to a process that the preload saw what the kernel saw of it.
@@ -193,11 +202,20 @@ impl Merge<'_> {
             .map(|(from, until)| (from.max(process.start), until.min(process.end)))
             .filter(|(from, until)| from < until)
             .collect();
+        if !process.seen_by.preload {
+            let paused =
+                self.kernel.paused.iter().map(|&(from, until)| (self.clock.at(from), self.clock.at(until)));
+            process.estimated = paused
+                .map(|(from, until)| (from.max(process.start), until.min(process.end)))
+                .filter(|(from, until)| from < until)
+                .collect();
+        }
         let mut sites = Sites {
             image: image.number,
             kernel: self.kernel,
             names: self.names.get(&image.number),
             known: BTreeMap::new(),
+            locks: BTreeMap::new(),
         };
         let mut unseen = Unseen::of(process, threads);
         for &(index, thread) in threads {
@@ -205,13 +223,20 @@ impl Merge<'_> {
             let (from, until) = (seen.start, seen.end.or(image.end).unwrap_or(self.end));
             let samples = self.kernel.samples(seen.tid, from, until);
             for sample in samples {
+                let doing = match sample.kind {
+                    SampleCode::Running => Doing::Running,
+                    SampleCode::Blocked => Doing::Blocked,
+                    SampleCode::Able => continue,
+                };
                 let site = sites.at(process, sample.stack);
                 process.samples.push(Sample {
                     thread,
                     time: self.clock.at(sample.time),
-                    doing: if sample.kind == SampleCode::Running { Doing::Running } else { Doing::Blocked },
+                    doing,
                     site,
-                    weight: Nanos::new(sample.weight),
+                    weight: Nanos::new(
+                        (sample.weight as f64 * self.kernel.times_its_weight(sample.time)) as u64,
+                    ),
                 });
             }
             process.readings.extend(self.kernel.readings(seen.tid, from, until).iter().map(
@@ -243,8 +268,55 @@ impl Merge<'_> {
                 let gap = Gap { thread, tid: seen.tid, from: since, until };
                 self.explain(process, &mut sites, &mut unseen, &gap, &blocked);
             }
+            for (from, until, look) in self.kernel.looks(seen.tid, from, until) {
+                self.estimate(
+                    process,
+                    &mut sites,
+                    &mut unseen,
+                    &Gap { thread, tid: seen.tid, from, until },
+                    &look,
+                );
+            }
         }
         self.wakes(process, image, threads, &unseen);
+    }
+
+    /// Takes what one look at a thread found for all of the time that it stands for. Where the preload saw the thread
+    /// wait, its word stands: only what it did not see is taken from the look.
+    fn estimate(
+        &self,
+        process: &mut Process,
+        sites: &mut Sites<'_>,
+        unseen: &mut Unseen,
+        span: &Gap,
+        look: &SampleFacts,
+    ) {
+        let &Gap { thread, tid, from, until } = span;
+        if process.seen_by.preload {
+            let at = self.clock.at(look.time);
+            if look.kind == SampleCode::Blocked && !unseen.is_seen(thread, at, at + Nanos::new(1)) {
+                for (begin, end) in unseen.rest(thread, self.clock.at(from), self.clock.at(until)) {
+                    self.explain_by(process, sites, unseen, span, (begin, end), look);
+                }
+            }
+            return;
+        }
+        if look.kind == SampleCode::Blocked {
+            let (begin, end) = (self.clock.at(from), self.clock.at(until));
+            self.explain_by(process, sites, unseen, span, (begin, end), look);
+            return;
+        }
+        let on_core = ((until - from) as f64 * self.kernel.share_on_core(tid, look.time)) as u64;
+        process.on_core.push(OnCore {
+            thread,
+            begin: self.clock.at(from),
+            end: self.clock.at(from + on_core),
+            core: 0,
+            left: Left::Preempted,
+        });
+        // Able all the time, though not on a core: what follows begins where this ends.
+        let (begin, end) = (self.clock.at(until), self.clock.at(until));
+        process.on_core.push(OnCore { thread, begin, end, core: 0, left: Left::Blocked });
     }
 
     /// Says what a thread was blocked on, where looks at it tell: a hidden lock, a futex, or a system call.
@@ -261,8 +333,22 @@ impl Merge<'_> {
             return;
         }
         let Some(sample) = nearest(blocked, gap) else { return };
+        self.explain_by(process, sites, unseen, gap, (begin, end), sample);
+    }
+
+    /// Says what a thread was blocked on from `begin` to `end`, by a look at it.
+    fn explain_by(
+        &self,
+        process: &mut Process,
+        sites: &mut Sites<'_>,
+        unseen: &mut Unseen,
+        gap: &Gap,
+        (begin, end): (Time, Time),
+        sample: &SampleFacts,
+    ) {
         let site = sites.at(process, sample.stack);
-        let lock = site.and_then(|site| process.site(site).routine(|kind| kind == RoutineKind::Lock));
+        // A page fault inside of a lock's function is no wait for the lock.
+        let lock = site.filter(|_| sample.call != NO_CALL).and_then(|site| sites.lock(process, site));
         let is_futex = sample.call == FUTEX;
         if lock.is_some() || is_futex {
             let address = if is_futex { sample.argument } else { 0 };
@@ -365,6 +451,21 @@ impl Unseen {
         let spans = &self.seen[thread.index()];
         let before = spans.partition_point(|span| span.0 < until);
         spans[..before].iter().rev().take(4).any(|span| span.1 > from)
+    }
+
+    /// The parts of this time in which the preload did not see the thread wait.
+    fn rest(&self, thread: ThreadId, from: Time, until: Time) -> Vec<(Time, Time)> {
+        let spans = &self.seen[thread.index()];
+        let first = spans.partition_point(|span| span.1 <= from);
+        let mut rest = Vec::new();
+        let mut at = from;
+        for span in spans[first..].iter().take_while(|span| span.0 < until) {
+            rest.push((at, span.0));
+            at = at.max(span.1);
+        }
+        rest.push((at, until));
+        rest.retain(|(from, until)| from < until);
+        rest
     }
 
     fn object(&mut self, process: &mut Process, name: Option<&'static str>, address: u64) -> ObjectId {

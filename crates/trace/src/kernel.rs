@@ -24,6 +24,9 @@ pub enum SampleCode {
     Running = 0,
     /// A thread that is blocked.
     Blocked = 1,
+    /// A thread that is on a core or could be, as was found by looking at it from outside, while context switches were
+    /// not recorded. It has no stack.
+    Able = 2,
 }
 
 /// What the collector can see from a moment on.
@@ -390,6 +393,7 @@ fn record(head: u64, words: &[u64]) -> Option<Record<'_>> {
             let kind = match flags {
                 0 => SampleCode::Running,
                 1 => SampleCode::Blocked,
+                2 => SampleCode::Able,
                 _ => return None,
             };
             Record::Sample {

@@ -59,8 +59,9 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
     for spinning in loops.into_values() {
         let taken = part(case.losses.taken_by_spinning, spinning.time(), all);
         let lost = spinning.time() + taken;
-        candidates
-            .push(Candidate::new(FindingKind::Spin, lost, move |case| describe(case, &spinning, taken)));
+        let is_lock = spinning.routine.is_some_and(|routine| routine.is_lock);
+        let kind = if is_lock { FindingKind::Lock } else { FindingKind::Spin };
+        candidates.push(Candidate::new(kind, lost, move |case| describe(case, &spinning, taken)));
     }
 }
 
@@ -73,6 +74,10 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
         site.is_some_and(|site| case.process.site(site).place().is_some_and(holdup_model::Frame::is_program));
     let what = match (site, spinning.routine) {
         (None, _) => format!("{who} spinning"),
+        // The words of the lock's other finding, about blocked threads, so that both become one.
+        (Some(site), Some(routine)) if routine.is_lock => {
+            format!("{}, waited for in {}", routine.name, case.site(site))
+        }
         (Some(site), Some(routine)) if is_in_program && !routine.seeks_work => {
             format!("spinning in {}: {}", case.site(site), routine.name)
         }
@@ -86,7 +91,11 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
             "CPU time that samples in waiting loops and routines stand for",
         ),
     };
-    let mut evidence = vec![format!("{who} spun for {total} in all, {how}.")];
+    let did = match spinning.routine {
+        Some(routine) if routine.is_lock => "fought for it on a core",
+        _ => "spun",
+    };
+    let mut evidence = vec![format!("{who} {did} for {total} in all, {how}.")];
     if taken.share_of(total + taken) >= 0.05 {
         evidence.push(format!("Meanwhile threads that could have worked lacked a core for {taken} in all."));
     }

@@ -6,9 +6,10 @@ pub(super) const MOST_A_SECOND: u64 = 30_000;
 pub(super) const MOST_WITH_WAKINGS: u64 = 20_000;
 /// They are counted over this long (ns).
 const WINDOW: u64 = 100_000_000;
-/// The first pause (ns); each one that follows soon is twice as long, up to [`LONGEST_PAUSE`].
-const FIRST_PAUSE: u64 = 1_000_000_000;
-const LONGEST_PAUSE: u64 = 8_000_000_000;
+/// The first pause (ns); each one that follows soon is twice as long, up to [`LONGEST_PAUSE`]. Between pauses what runs is
+/// sampled, which short programs should not miss.
+const FIRST_PAUSE: u64 = 200_000_000;
+const LONGEST_PAUSE: u64 = 3_200_000_000;
 
 /// What is to be done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,12 +90,12 @@ mod tests {
         assert_eq!(rate.decide(90 * MS), Pace::GoOn);
         switches(&mut rate, 200);
         assert_eq!(rate.decide(99 * MS), Pace::BackOff);
-        assert_eq!(rate.decide(1_000 * MS), Pace::GoOn);
-        assert_eq!(rate.decide(1_099 * MS), Pace::Resume);
+        assert_eq!(rate.decide(298 * MS), Pace::GoOn);
+        assert_eq!(rate.decide(299 * MS), Pace::Resume);
         switches(&mut rate, 5_000);
-        assert_eq!(rate.decide(1_150 * MS), Pace::BackOff);
-        assert_eq!(rate.decide(3_149 * MS), Pace::GoOn);
-        assert_eq!(rate.decide(3_150 * MS), Pace::Resume);
+        assert_eq!(rate.decide(350 * MS), Pace::BackOff);
+        assert_eq!(rate.decide(749 * MS), Pace::GoOn);
+        assert_eq!(rate.decide(750 * MS), Pace::Resume);
     }
 
     #[test]

@@ -127,9 +127,9 @@ impl Watcher {
             }
             if self.rate.pauses() || !self.has_switches {
                 self.read(now);
-            } else {
-                self.state.look(now);
             }
+            // Without records of switches any thread may be blocked.
+            self.state.look(now, self.rate.pauses());
             if self.state.out.len() >= MANY_WORDS || now > self.handed_over + HAND_OVER_INTERVAL {
                 self.hand_over(now);
             }
@@ -141,6 +141,8 @@ impl Watcher {
             kernel::coverage(&mut self.state.out, now, CoverageCode::End);
         }
         self.hand_over(now);
+        // The last words are out: nobody has to wait until the kernel has closed its events, which takes it a while.
+        drop(self.sender);
     }
 
     fn drain(&mut self) {
@@ -357,12 +359,12 @@ impl State {
         }
     }
 
-    /// Looks at some of the threads that are blocked.
-    fn look(&mut self, now: u64) {
+    /// Looks at some of the threads that are blocked, or of all.
+    fn look(&mut self, now: u64, at_all: bool) {
         let blocked: Vec<(u32, u32)> = self
             .threads
             .iter()
-            .filter(|(_, thread)| thread.is_blocked)
+            .filter(|(_, thread)| at_all || thread.is_blocked)
             .map(|(&tid, thread)| (tid, thread.pid))
             .collect();
         let first = blocked.partition_point(|(tid, _)| *tid < self.next_look);
@@ -373,7 +375,15 @@ impl State {
         for (tid, pid) in chosen {
             let lookout = Lookout::on(&self.processes, Pid(pid), Tid(tid), STACK_BYTES as usize);
             let Ok(mut lookout) = lookout else { continue };
-            let Ok(Sight::Blocked(seen)) = lookout.look() else { continue };
+            let seen = match lookout.look() {
+                Ok(Sight::Blocked(seen)) => seen,
+                Ok(Sight::Running | Sight::Moved) if at_all => {
+                    let kind = SampleCode::Able;
+                    kernel::sample(&mut self.out, now, (pid, tid), kind, weight, NO_STACK, NO_CALL, 0);
+                    continue;
+                }
+                _ => continue,
+            };
             let copy = StackCopy { ip: seen.pc, sp: seen.sp, bp: None, bytes: seen.stack };
             let stack = match self.images.get_mut(&pid) {
                 Some(image) => image.stack(&copy, &mut self.out),
