@@ -20,11 +20,8 @@ const TRIES: usize = 5;
 /// One at a time: two programs with two threads each on two cores would show each other's load.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// What holdup must say of programs that it can be loaded into.
+/// What holdup must say.
 const TABLE: &str = "expected.tsv";
-
-/// What it must say of those that show only from outside, or in samples.
-const KERNEL_TABLE: &str = "expected-kernel.tsv";
 
 /// A row of a table in `workloads/`.
 #[derive(Clone, Debug)]
@@ -41,9 +38,9 @@ struct Expected {
     created_in: String,
 }
 
-fn table(file: &str) -> Vec<Expected> {
+fn table() -> Vec<Expected> {
     let folder = workspace().join("workloads");
-    let table = std::fs::read_to_string(folder.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let table = std::fs::read_to_string(folder.join(TABLE)).unwrap_or_else(|error| panic!("{TABLE}: {error}"));
     let list = |text: &str, by: char| -> Vec<String> {
         text.split(by).map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
     };
@@ -71,9 +68,9 @@ fn table(file: &str) -> Vec<Expected> {
 }
 
 /// The rows of one workload.
-fn rows_of(name: &str, file: &str) -> Vec<Expected> {
-    let rows: Vec<Expected> = table(file).into_iter().filter(|row| row.name == name).collect();
-    assert!(!rows.is_empty(), "{name} is not in workloads/{file}");
+fn rows_of(name: &str) -> Vec<Expected> {
+    let rows: Vec<Expected> = table().into_iter().filter(|row| row.name == name).collect();
+    assert!(!rows.is_empty(), "{name} is not in workloads/{TABLE}");
     rows
 }
 
@@ -168,7 +165,7 @@ fn share(json: &Value, row: &Expected) -> f64 {
 
 fn check(name: &str) {
     let alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let rows = rows_of(name, TABLE);
+    let rows = rows_of(name);
     let first = &rows[0];
     let stage = Stage::new();
     let Some([planted, fixed]) = forms(&stage, first) else { return };
@@ -225,36 +222,22 @@ fn complaints(rows: &[Expected], with: &Value, without: &Value) -> Vec<String> {
     wrong
 }
 
-/// Both forms end well and say the same.
-fn agree(name: &str) {
-    let stage = Stage::new();
-    let row = rows_of(name, KERNEL_TABLE).remove(0);
-    let Some(forms) = forms(&stage, &row) else { return };
-    let [planted, fixed] =
-        forms.map(|form| run(Command::new(&form.program).args(&form.before).args(&row.arguments)));
-    assert_eq!((planted.status, text(&planted.stderr)), (0, String::new()), "{planted:?}");
-    assert_ne!(text(&planted.stdout), "", "{planted:?}");
-    assert!(planted == fixed, "planted:\n{planted:?}\nfixed:\n{fixed:?}");
-}
-
 macro_rules! a_test_for_each {
-    ($check:ident, $table:ident: $($name:ident)*) => {
-        $(#[test] fn $name() { super::$check(stringify!($name)); })*
+    ($($name:ident)*) => {
+        $(#[test] fn $name() { super::check(stringify!($name)); })*
 
         #[test]
         fn every_row_of_the_table_has_a_test() {
             let tested = [$(stringify!($name)),*];
-            let mut names: Vec<String> = super::table(super::$table).into_iter().map(|row| row.name).collect();
+            let mut names: Vec<String> = super::table().into_iter().map(|row| row.name).collect();
             names.dedup();
-            let file = super::$table;
-            assert_eq!(names, tested, "workloads/{file} and this list must name the same, in the same order");
+            assert_eq!(names, tested, "the table and this list must name the same, in the same order");
         }
     };
 }
 
 mod first_findings {
     a_test_for_each! {
-        check, TABLE:
         demo
         critical_section
         convoy
@@ -269,12 +252,6 @@ mod first_findings {
         rwlock
         semaphore
         balanced
-    }
-}
-
-mod forms_agree {
-    a_test_for_each! {
-        agree, KERNEL_TABLE:
         go_mutex
         go_serial
         static_stage
