@@ -12,8 +12,8 @@
 //!   all others, because mending it alone gives no more than that time;
 //! - what threads lose because there is nothing to do comes last.
 
-mod cores;
 mod blocked;
+mod cores;
 mod deadlock;
 mod environment;
 mod executed;
@@ -33,8 +33,8 @@ use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Routine, SiteId, Thread
 use crate::blame::Blame;
 use crate::losses::Losses;
 use crate::places::Places;
-use crate::scarcity::Scarcity;
 use crate::samples::Samples;
+use crate::scarcity::Scarcity;
 use crate::working::Working;
 use crate::{CostIdentity, CriticalPath, Finding, FindingKind, ObjectCost, ThreadTimes};
 

@@ -56,11 +56,11 @@ pub use bottle::bottle_graph;
 pub use chains::MOST_CHAINS;
 pub use criticality::{OnlineCriticality, criticality, offline_criticality};
 pub use diagnose::diagnose;
-pub use environment::{EnvironmentNote, NoteKind};
 pub use diagnosis::{
     Bottle, Chain, ChainLink, CostIdentity, CriticalPath, Criticality, Diagnosis, Finding, FindingKind, Gain,
     HoldTime, HolderShare, HotSpot, HotSpots, NobodyCause, ObjectCost, OverTime, PathStep, Phase, Slice,
     ThreadTimes, WaiterShare,
 };
+pub use environment::{EnvironmentNote, NoteKind};
 pub use hot::MOST_HOT_SPOTS;
 pub use over_time::MOST_THREADS_OF_A_PHASE;

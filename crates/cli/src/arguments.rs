@@ -26,7 +26,9 @@ this machine, both before the program starts.";
 #[derive(Parser)]
 #[command(name = "holdup", version, about = "Says what holds a multi-threaded program up", after_help = AFTER)]
 #[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
-#[command(override_usage = "holdup [OPTIONS] PROGRAM [ARGS]...\n       holdup [OPTIONS] --pid PID\n       holdup COMMAND")]
+#[command(
+    override_usage = "holdup [OPTIONS] PROGRAM [ARGS]...\n       holdup [OPTIONS] --pid PID\n       holdup COMMAND"
+)]
 struct Line {
     #[command(subcommand)]
     command: Option<Named>,

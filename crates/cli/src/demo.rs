@@ -36,8 +36,7 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
             )));
         }
     }
-    let options_of_run =
-        Options {
+    let options_of_run = Options {
         output: recording.clone(),
         all_holds: false,
         kernel: true,
@@ -50,6 +49,10 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
     let command: Vec<OsString> = vec![program.into()];
     let status = record(&command, &options_of_run, PRELOAD)?.status;
     let look = answer::look(options.color, &std::io::stdout(), false);
-    answer::write(&Answer::of(&recording, Keep::Names, &Part::default())?.text(look), None, std::io::stdout())?;
+    answer::write(
+        &Answer::of(&recording, Keep::Names, &Part::default())?.text(look),
+        None,
+        std::io::stdout(),
+    )?;
     Ok(crate::run::exit_code(status))
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use stage::forms::python;
 use stage::{Ended, Stage, assert_adds_up, is_installed, record, report, report_json, run, text};
 
 /// Runs `command`, with words, plain and recorded, demands the same, and gives the report.
@@ -127,18 +128,9 @@ if __name__ == '__main__':
     pool.join()
 ";
 
-/// Python itself, not a wrapper that chooses one.
-fn python() -> Option<String> {
-    if !is_installed("python3") {
-        return None;
-    }
-    let ended = run(Command::new("python3").args(["-c", "import sys; print(sys.executable)"]));
-    Some(text(&ended.stdout).trim().to_owned())
-}
-
 #[test]
 fn threads_of_python() {
-    let Some(python) = python() else { return };
+    let Some(python) = python().map(|python| python.to_string_lossy().into_owned()) else { return };
     let stage = Stage::new();
     let script = stage.write("threads.py", THREADING);
     let (plain, json) = compare(&stage, &[&python, &script.to_string_lossy()], stage.directory());
@@ -149,7 +141,7 @@ fn threads_of_python() {
 
 #[test]
 fn processes_of_python() {
-    let Some(python) = python() else { return };
+    let Some(python) = python().map(|python| python.to_string_lossy().into_owned()) else { return };
     let stage = Stage::new();
     for method in ["fork", "spawn"] {
         let script = stage.write(&format!("{method}.py"), MULTIPROCESSING.replace("METHOD", method));

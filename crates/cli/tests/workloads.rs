@@ -40,7 +40,8 @@ struct Expected {
 
 fn table() -> Vec<Expected> {
     let folder = workspace().join("workloads");
-    let table = std::fs::read_to_string(folder.join(TABLE)).unwrap_or_else(|error| panic!("{TABLE}: {error}"));
+    let table =
+        std::fs::read_to_string(folder.join(TABLE)).unwrap_or_else(|error| panic!("{TABLE}: {error}"));
     let list = |text: &str, by: char| -> Vec<String> {
         text.split(by).map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
     };

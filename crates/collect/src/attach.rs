@@ -57,7 +57,8 @@ pub fn attach(pid: u32, options: &Options) -> Result<Option<String>, CollectErro
     let events = Events::over_process(&Linux, KernelPid(pid), wanted(cores))
         .map_err(|error| CollectError::Kernel { error })?;
     let output = |error| CollectError::Output { path: options.output.clone(), error };
-    let mut log = Log::create(&options.output, options.size_limit, clock, caller_of_sudo()).map_err(output)?;
+    let mut log =
+        Log::create(&options.output, options.size_limit, clock, caller_of_sudo()).map_err(output)?;
     log.sample();
     let session = Session {
         holdup: env!("CARGO_PKG_VERSION").to_owned(),

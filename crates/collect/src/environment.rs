@@ -23,8 +23,12 @@ use processes::Seen;
 /// More processes than this are not looked at.
 const MOST_PROCESSES: usize = 16;
 /// When it is looked again, after the first time: a program that pins its threads does so soon after its start.
-const EARLY: [Duration; 4] =
-    [Duration::from_millis(20), Duration::from_millis(80), Duration::from_millis(200), Duration::from_millis(700)];
+const EARLY: [Duration; 4] = [
+    Duration::from_millis(20),
+    Duration::from_millis(80),
+    Duration::from_millis(200),
+    Duration::from_millis(700),
+];
 /// How often it is looked after that.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// A look that takes long is followed by a pause of so many times its length: looking takes no more than 1 % of a CPU.
@@ -120,7 +124,8 @@ impl Watch {
         self.groups.read(&files);
         let last = Counters::read(&files);
         let mut facts = self.fixed.clone();
-        facts.placements = self.seen.iter().map(|seen| seen.placement(&self.groups, &self.fixed.online)).collect();
+        facts.placements =
+            self.seen.iter().map(|seen| seen.placement(&self.groups, &self.fixed.online)).collect();
         let cpus = match facts.placements.first() {
             Some(placement) if !placement.allowed.is_empty() => placement.allowed.clone(),
             _ => facts.online.clone(),

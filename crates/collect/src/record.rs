@@ -469,7 +469,9 @@ impl Recorder {
             _ if self.opening.is_all() => None,
             (Some(from), until) => Some((from, until.unwrap_or(end))),
             (None, _) => {
-                warnings.push("the program ended before its recording was to begin: all of it is told of".to_owned());
+                warnings.push(
+                    "the program ended before its recording was to begin: all of it is told of".to_owned(),
+                );
                 None
             }
         };

@@ -378,11 +378,7 @@ mod tests {
             weight: Nanos::new(20),
         };
         process.samples = vec![sample(60, spin), sample(20, work), sample(40, spin), sample(90, spin)];
-        let expected = [
-            (0, 20, State::Active),
-            (20, 90, State::Spinning),
-            (90, 100, State::Active),
-        ];
+        let expected = [(0, 20, State::Active), (20, 90, State::Spinning), (90, 100, State::Active)];
         assert_eq!(states(&process), expected);
     }
 }

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{ReadError, Warning};
 use crate::facts::{
-    ClockSample, ImageNames, Environment, Names, ProcessEnd, ProcessStart, Session, SessionEnd, SharedObject,
+    ClockSample, Environment, ImageNames, Names, ProcessEnd, ProcessStart, Session, SessionEnd, SharedObject,
 };
 use crate::format::{self, FRAME_HEADER, FRAME_MAGIC, FrameKind, HEADER, LONGEST_CONTENT, MAGIC, VERSION};
 use crate::run;

@@ -52,7 +52,8 @@ fn texts_keep_their_bytes() {
     assert_eq!(text.bytes().collect::<Vec<_>>(), b"worker 11");
     let Some(Record::Exec { text, image: 6, .. }) = records.next() else { panic!("not an execution") };
     assert_eq!(text.bytes().collect::<Vec<_>>(), b"app\0-j\0");
-    let Some(Record::Mapping { time: 7, image: 8, start: 9, end: 10, offset: 11, text }) = records.next() else {
+    let Some(Record::Mapping { time: 7, image: 8, start: 9, end: 10, offset: 11, text }) = records.next()
+    else {
         panic!("not a mapping")
     };
     assert_eq!(text.bytes().collect::<Vec<_>>(), b"/lib/libc.so.6");

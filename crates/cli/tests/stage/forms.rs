@@ -84,7 +84,7 @@ fn is_static_possible() -> bool {
 }
 
 /// Python itself, not a wrapper that chooses one.
-fn python() -> Option<PathBuf> {
+pub(crate) fn python() -> Option<PathBuf> {
     if !is_installed("python3") {
         return None;
     }

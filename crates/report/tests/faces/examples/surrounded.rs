@@ -53,6 +53,7 @@ pub(crate) fn surrounded() -> (Run, Vec<Diagnosis>) {
         note(NoteKind::Load, "others used 22 % of the CPUs' time"),
     ];
     run.environment = Environment {
+        is_estimated: false,
         online: cpus("0-7,16"),
         placements: vec![Placement {
             pid: 100,
