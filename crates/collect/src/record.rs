@@ -158,6 +158,23 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
     Ok(Ended { status, trouble })
 }
 
+/// Where holdup may have less address space than this, it does without the kernel's records: rings, and the programs' files
+/// mapped to unwind stacks, would take what the recording of the library's data needs.
+const LEAST_ADDRESS_SPACE: u64 = 2 << 30;
+
+/// How much holdup and the program may have; `None` for no limit.
+fn address_space() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::As).current
+}
+
+fn no_address_space(space: u64) -> String {
+    format!(
+        "the kernel's records were left out: {} MiB of address space (ulimit -v) are too little for them (ulimit -v \
+         unlimited)",
+        space >> 20
+    )
+}
+
 /// What kept a recording from being whole, in a line.
 pub(crate) fn trouble(options: &Options, error: &io::Error) -> String {
     format!(
@@ -180,7 +197,10 @@ fn start_watched(
 ) -> Result<(Child, Option<Result<kernel_events::Watch, String>>, u64), CollectError> {
     std::thread::scope(|scope| {
         let starter = scope.spawn(|| {
-            let watch = options.kernel.then(|| kernel::over_children(allowed_cores()));
+            let watch = options.kernel.then(|| match address_space() {
+                Some(space) if space < LEAST_ADDRESS_SPACE => Err(no_address_space(space)),
+                _ => kernel::over_children(allowed_cores()),
+            });
             let limit = watch.as_ref().and_then(|watch| watch.as_ref().ok()?.former_descriptor_limit());
             let tick = clock.ticks();
             Ok((start(path, command, injection, user, limit)?, watch, tick))
