@@ -102,8 +102,7 @@ fn run(program: &str, arguments: &[String], set: Option<(Wanted, Then)>) -> Resu
     match then {
         Then::On => {}
         Then::Off => {
-            watch.set_switches(false)?;
-            watch.set_samples(false)?;
+            watch.disable()?;
         }
         Then::Suspended => {
             watch.suspend(|_| {});

@@ -170,19 +170,6 @@ impl Watch {
         self.switch(|_| true, false)
     }
 
-    /// Switches only the switch records on or off. Threads, names and mappings are still told.
-    ///
-    /// Over children, a process that executes a program while they are off switches its own on again, unless they were
-    /// suspended and resumed before.
-    pub fn set_switches(&self, on: bool) -> Result<(), KernelError> {
-        self.switch(|kind| kind == Kind::Switches, on)
-    }
-
-    /// Switches only the samples on or off.
-    pub fn set_samples(&self, on: bool) -> Result<(), KernelError> {
-        self.switch(|kind| kind == Kind::Samples, on)
-    }
-
     /// Switches only the wakings on or off.
     pub fn set_wakings(&self, on: bool) -> Result<(), KernelError> {
         self.switch(|kind| kind == Kind::Wakings, on)
@@ -277,23 +264,27 @@ impl Watch {
             return Err(KernelError::Refused { refusal: refusal.clone() });
         }
         let layout = abilities.waking_layout();
-        let optional = [
-            (Kind::Switches, wanted.switches),
-            (Kind::Samples, wanted.samples.is_some()),
-            (Kind::Wakings, wanted.wakings),
-        ];
-        let mut kinds = vec![Attributes::new(Kind::Tasks, start)];
         let mut refused = Vec::new();
-        for (kind, _) in optional.into_iter().filter(|(_, wanted)| *wanted) {
-            let mut attributes = Attributes::new(kind, start);
-            attributes.sampling = wanted.samples.unwrap_or_default();
-            attributes.tracepoint = layout.map_or(0, |layout| layout.id);
-            attributes.kernel =
-                kind == Kind::Wakings || kind == Kind::Samples && abilities.kernel_samples.is_ok();
-            match abilities.kind(kind) {
-                Ok(()) => kinds.push(attributes),
-                Err(refusal) => refused.push((kind, refusal.clone())),
+        let mut is_allowed = |kind: Kind| match abilities.kind(kind) {
+            Ok(()) => true,
+            Err(refusal) => {
+                refused.push((kind, refusal.clone()));
+                false
             }
+        };
+        let switches = wanted.switches && is_allowed(Kind::Switches);
+        let samples = wanted.samples.filter(|_| is_allowed(Kind::Samples));
+        let kind = if samples.is_some() { Kind::Samples } else { Kind::Tasks };
+        let mut kinds = vec![Attributes {
+            sampling: samples.unwrap_or_default(),
+            kernel: samples.is_some() && abilities.kernel_samples.is_ok(),
+            tasks: true,
+            switches,
+            ..Attributes::new(kind, start)
+        }];
+        if wanted.wakings && is_allowed(Kind::Wakings) {
+            let tracepoint = layout.map_or(0, |layout| layout.id);
+            kinds.push(Attributes { tracepoint, kernel: true, ..Attributes::new(Kind::Wakings, start) });
         }
         let stacks = wanted.samples.is_some_and(|sampling| sampling.stack_bytes > 0);
         let rings = rings(system, wanted.ring_bytes)?;

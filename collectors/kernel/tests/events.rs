@@ -191,13 +191,13 @@ fn switch_records_can_be_off_alone() {
         watch.wait(Duration::from_millis(5));
         seen.drain(&mut watch);
     }
-    watch.set_switches(false).expect("off");
+    watch.disable().expect("off");
     seen.drain(&mut watch);
     let mut off = Seen::default();
     std::thread::sleep(Duration::from_millis(20));
     off.drain(&mut watch);
     assert!(off.ins.is_empty() && off.outs.is_empty());
-    watch.set_switches(true).expect("on");
+    watch.enable().expect("on");
     if watch.refused().iter().all(|(kind, _)| *kind != Kind::Switches) {
         let mut on = Seen::default();
         while on.ins.is_empty() {

@@ -33,7 +33,8 @@ const NOBODY: u32 = u32::MAX;
 pub(super) struct Watcher {
     watch: Watch,
     state: State,
-    rate: Rate,
+    /// `None` where switches are not counted (any more).
+    rate: Option<Rate>,
     sender: Sender<Vec<u64>>,
     handed_over: u64,
     read: u64,
@@ -95,7 +96,7 @@ impl Watcher {
         Watcher {
             watch,
             state,
-            rate: Rate::new(now, most),
+            rate: has_switches.then(|| Rate::new(now, most)),
             sender,
             handed_over: now,
             read: now,
@@ -122,14 +123,13 @@ impl Watcher {
             }
             self.drain();
             let now = monotonic_ns();
-            if self.has_switches && !self.never_backs_off {
-                self.keep_pace(now);
-            }
-            if self.rate.pauses() || !self.has_switches {
+            self.keep_pace(now);
+            let pauses = self.pauses();
+            if pauses || !self.has_switches {
                 self.read(now);
             }
             // Without records of switches any thread may be blocked.
-            self.state.look(now, self.rate.pauses());
+            self.state.look(now, pauses);
             if self.state.out.len() >= MANY_WORDS || now > self.handed_over + HAND_OVER_INTERVAL {
                 self.hand_over(now);
             }
@@ -137,7 +137,7 @@ impl Watcher {
         let _ = self.watch.disable();
         self.drain();
         let now = monotonic_ns();
-        if self.has_switches && !self.rate.pauses() {
+        if self.has_switches && !self.pauses() {
             kernel::coverage(&mut self.state.out, now, CoverageCode::End);
         }
         self.hand_over(now);
@@ -150,12 +150,21 @@ impl Watcher {
         self.watch.drain(|event| state.take(&event));
     }
 
+    fn pauses(&self) -> bool {
+        self.rate.is_some_and(|rate| rate.pauses())
+    }
+
     fn keep_pace(&mut self, now: u64) {
-        for _ in 0..std::mem::take(&mut self.state.switches) {
-            self.rate.count();
-        }
-        match self.rate.decide(now) {
+        let switches = std::mem::take(&mut self.state.switches);
+        let Some(rate) = &mut self.rate else { return };
+        rate.count(switches);
+        match rate.decide(now) {
             Pace::GoOn => {}
+            Pace::BackOff if self.never_backs_off => {
+                // Every switch is wanted; who woke whom costs half as much again.
+                let _ = self.watch.set_wakings(false);
+                self.rate = None;
+            }
             Pace::BackOff => {
                 // Closed, not only switched off: the kernel pays for what is open.
                 let state = &mut self.state;
@@ -174,7 +183,7 @@ impl Watcher {
                         self.state.take_stock(monotonic_ns());
                     }
                     // What cannot be opened again stays closed; CPU times go on to be read.
-                    Err(_) => self.has_switches = false,
+                    Err(_) => (self.has_switches, self.rate) = (false, None),
                 }
             }
         }
