@@ -17,9 +17,9 @@ use super::pace::{MOST_A_SECOND, MOST_WITH_WAKINGS, Pace, Rate};
 use crate::machine::monotonic_ns;
 
 /// How often the rings are drained and blocked threads looked at.
-const TICK: Duration = Duration::from_millis(20);
+const TICK: Duration = Duration::from_millis(40);
 /// So many blocked threads are looked at in each tick, at most.
-const LOOKS: usize = 4;
+const LOOKS: usize = 6;
 /// How often CPU times are read while context switches are not recorded (ns).
 const READING_INTERVAL: u64 = 100_000_000;
 /// So many threads' CPU times are read at most.
