@@ -144,6 +144,11 @@ impl Watch {
         &self.refused
     }
 
+    /// Wakings are recorded.
+    pub fn records_wakings(&self) -> bool {
+        self.kinds.iter().any(|attributes| attributes.kind == Kind::Wakings)
+    }
+
     /// Samples are also taken while a thread is in the kernel.
     pub fn samples_the_kernel(&self) -> bool {
         self.kinds.iter().any(|attributes| attributes.kind == Kind::Samples && attributes.kernel)

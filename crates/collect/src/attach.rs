@@ -54,7 +54,7 @@ pub fn attach(pid: u32, options: &Options) -> Result<Option<String>, CollectErro
         std::thread::sleep(ROUND);
     }
     let cores = allowed_cores_of(pid);
-    let events = Events::over_process(&Linux, KernelPid(pid), wanted(cores))
+    let events = Events::over_process(&Linux, KernelPid(pid), wanted(cores, false))
         .map_err(|error| CollectError::Kernel { error })?;
     let output = |error| CollectError::Output { path: options.output.clone(), error };
     let mut log =

@@ -25,16 +25,17 @@ const STACK_BYTES: u32 = 8 << 10;
 /// 200,000 switches a second needs, and what ordinary users get.
 const RING_BYTES: usize = 512 << 10;
 
-/// What to ask the kernel for on a machine with so many cores.
-pub(crate) fn wanted(cores: u32) -> Wanted {
+/// What to ask the kernel for on a machine with so many cores. Who wakes whom costs each switch half as much again, and the
+/// library knows it better: it is asked of programs only that the library is not in.
+pub(crate) fn wanted(cores: u32, has_library: bool) -> Wanted {
     let factor = u64::from(cores).div_ceil(CORES_AT_LEAST_PERIOD).max(1);
     let sampling = Sampling { period_ns: LEAST_PERIOD * factor, stack_bytes: STACK_BYTES };
-    Wanted { samples: Some(sampling), ring_bytes: RING_BYTES, ..Wanted::default() }
+    Wanted { samples: Some(sampling), wakings: !has_library, ring_bytes: RING_BYTES, ..Wanted::default() }
 }
 
 /// Events of what the calling thread starts; or why there are none, in a sentence with the way out.
-pub(crate) fn over_children(cores: u32) -> Result<Watch, String> {
-    Watch::over_children(&Linux, wanted(cores)).map_err(|error| error.to_string())
+pub(crate) fn over_children(cores: u32, has_library: bool) -> Result<Watch, String> {
+    Watch::over_children(&Linux, wanted(cores, has_library)).map_err(|error| error.to_string())
 }
 
 /// A running collector.

@@ -199,7 +199,7 @@ fn start_watched(
         let starter = scope.spawn(|| {
             let watch = options.kernel.then(|| match address_space() {
                 Some(space) if space < LEAST_ADDRESS_SPACE => Err(no_address_space(space)),
-                _ => kernel::over_children(allowed_cores()),
+                _ => kernel::over_children(allowed_cores(), injection.is_some()),
             });
             let limit = watch.as_ref().and_then(|watch| watch.as_ref().ok()?.former_descriptor_limit());
             let tick = clock.ticks();

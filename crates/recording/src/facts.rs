@@ -148,7 +148,7 @@ pub struct ImageNames {
     pub executed: BTreeMap<u64, Vec<NamedFrame>>,
     /// Calls by their return address.
     pub callers: BTreeMap<u64, Vec<NamedFrame>>,
-    /// Executed addresses that lie in loops that only another thread, or time, can end.
+    /// Executed addresses that lie in loops that only another thread, or time, can end, in order.
     pub waiting_loops: Vec<u64>,
     /// What kept names from being found, a sentence each.
     pub warnings: Vec<String>,

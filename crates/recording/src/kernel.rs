@@ -12,6 +12,8 @@ use holdup_trace::wire::Text;
 pub(crate) struct Kernel {
     /// Images of processes in the order in which they began.
     pub images: Vec<Image>,
+    /// The images of each process, in that order.
+    by_pid: BTreeMap<u32, Vec<usize>>,
     /// When context switches were recorded.
     pub covered: Vec<(u64, u64)>,
     /// When they were not, because there were too many: threads were looked at instead.
@@ -340,7 +342,7 @@ impl Kernel {
                 let known = self.running(pid).filter(|running| running.number == image);
                 match known {
                     Some(running) => running.threads.push(thread),
-                    None => self.images.push(Image {
+                    None => self.begin(Image {
                         number: image,
                         pid,
                         parent_pid,
@@ -377,21 +379,25 @@ impl Kernel {
                 }
                 let main = ThreadSeen { tid: pid, start: time, end: None, parent: 0, name: None };
                 let (start, threads) = (time, vec![main]);
-                self.images.push(Image {
-                    number: image,
-                    pid,
-                    parent_pid,
-                    start,
-                    end: None,
-                    command,
-                    threads,
-                });
+                self.begin(Image { number: image, pid, parent_pid, start, end: None, command, threads });
             }
         }
     }
 
+    fn begin(&mut self, image: Image) {
+        self.by_pid.entry(image.pid).or_default().push(self.images.len());
+        self.images.push(image);
+    }
+
     fn running(&mut self, pid: u32) -> Option<&mut Image> {
-        self.images.iter_mut().rev().find(|image| image.pid == pid && image.end.is_none())
+        let last = *self.by_pid.get(&pid)?.last()?;
+        self.images.get_mut(last).filter(|image| image.end.is_none())
+    }
+
+    /// The images that a process of this id had.
+    pub(crate) fn images_of(&self, pid: u32) -> impl Iterator<Item = (usize, &Image)> {
+        let indices = self.by_pid.get(&pid).map_or(&[][..], Vec::as_slice);
+        indices.iter().map(|&index| (index, &self.images[index]))
     }
 
     /// What the reader of an answer must know of these records, a sentence each.

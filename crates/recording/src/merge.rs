@@ -69,7 +69,8 @@ impl Sites<'_> {
             address: frame.address,
             inlined: frame.inlined,
         });
-        let in_waiting_loop = self.names.is_some_and(|names| names.waiting_loops.contains(executed));
+        let in_waiting_loop =
+            self.names.is_some_and(|names| names.waiting_loops.binary_search(executed).is_ok());
         let id = process.add_site(Site { frames: frames.collect(), broken: stored.broken, in_waiting_loop });
         self.known.insert(stack, id);
         Some(id)
@@ -80,12 +81,12 @@ impl Merge<'_> {
     /// The image that a process of this id had at a moment (ns of CLOCK_MONOTONIC), which is as exact as the clocks'
     /// comparison: the nearest.
     pub(crate) fn image_at(&self, pid: u32, time: u64) -> Option<usize> {
-        let images = self.kernel.images.iter().enumerate().filter(|(_, image)| image.pid == pid);
         let distance = |image: &Image| {
             let after = time.saturating_sub(image.end.unwrap_or(u64::MAX));
             image.start.saturating_sub(time).max(after)
         };
-        images
+        self.kernel
+            .images_of(pid)
             .min_by_key(|(index, image)| (distance(image), std::cmp::Reverse(*index)))
             .map(|(index, _)| index)
     }

@@ -31,7 +31,7 @@ impl Real {
                     name: format!("{}, threads: {threads}", self.name),
                     command: command.chain([input.to_string_lossy().into_owned()]).collect(),
                     figure: None,
-                    comparison: Comparison::Ratio { at_most: 1.02 },
+                    comparison: Comparison::Ratio { at_most: 1.03 },
                 }
             })
             .collect()

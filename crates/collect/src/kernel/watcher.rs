@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use holdup_kernel::{
-    Event, Kind, Linux, Lookout, Pid, Processes, Sight, Switch, Tid, Waited, Waker, Watch, What,
-};
+use holdup_kernel::{Event, Linux, Lookout, Pid, Processes, Sight, Switch, Tid, Waited, Waker, Watch, What};
 use holdup_symbols::{Files, StackCopy};
 use holdup_trace::kernel::{self, CoverageCode, NO_CALL, NO_STACK, SampleCode};
 
@@ -87,8 +85,7 @@ impl Watcher {
             arguments,
             root: None,
         };
-        let has_wakings = !watch.refused().iter().any(|(kind, _)| *kind == Kind::Wakings);
-        let most = if has_wakings { MOST_WITH_WAKINGS } else { MOST_A_SECOND };
+        let most = if watch.records_wakings() { MOST_WITH_WAKINGS } else { MOST_A_SECOND };
         if has_switches {
             // Of a program that is started nothing is recorded before it executes: all is known from the start.
             kernel::coverage(&mut state.out, 0, CoverageCode::Begin);
