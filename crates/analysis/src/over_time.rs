@@ -27,6 +27,9 @@ const SHORTEST_SLICE: u64 = 10_000_000;
 
 const SECOND: u64 = 1_000_000_000;
 
+/// No worst second is told of runs that are longer than this, 11 days: no program is, but a damaged recording may say so.
+const LONGEST_FOR_WORST: u64 = MOST_STEPS * SECOND;
+
 /// A worst second is told of runs of at least this length.
 const LEAST_FOR_WORST: u64 = 2 * SECOND;
 
@@ -93,7 +96,12 @@ pub(crate) fn over_time(process: &Process, timeline: &Timeline) -> OverTime {
         slice: Nanos::new(slice),
         slices: parts.iter().map(Part::slice).collect(),
         phases: phases(process, &parts).iter().map(Part::phase).collect(),
-        worst: (wall >= LEAST_FOR_WORST).then(|| worst(timeline)).flatten().as_ref().map(Part::phase),
+        worst: (LEAST_FOR_WORST..LONGEST_FOR_WORST)
+            .contains(&wall)
+            .then(|| worst(timeline))
+            .flatten()
+            .as_ref()
+            .map(Part::phase),
     }
 }
 

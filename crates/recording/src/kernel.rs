@@ -430,12 +430,16 @@ impl Kernel {
     pub(crate) fn spans(&self, tid: u32, from: u64, until: u64) -> impl Iterator<Item = Span> {
         let spans = self.spans.get(&tid).map_or(&[][..], Vec::as_slice);
         let first = spans.partition_point(|span| span.end <= from);
-        spans[first..].iter().take_while(move |span| span.begin < until).map(move |span| Span {
-            begin: span.begin.max(from),
-            end: span.end.min(until),
-            left: if span.end > until { Left::Unknown } else { span.left },
-            ..*span
-        })
+        spans[first..]
+            .iter()
+            .take_while(move |span| span.begin < until)
+            .filter(move |span| span.end > from && from < until)
+            .map(move |span| Span {
+                begin: span.begin.max(from),
+                end: span.end.min(until),
+                left: if span.end > until { Left::Unknown } else { span.left },
+                ..*span
+            })
     }
 
     /// Samples of a thread in `from..until`.

@@ -139,7 +139,8 @@ impl Merge<'_> {
         if !keep_always && cpu < LEAST_CPU && image.threads.len() < 2 {
             return None;
         }
-        let mut process = Process::new(self.clock.at(image.start), self.clock.at(until));
+        let start = self.clock.at(image.start);
+        let mut process = Process::new(start, self.clock.at(until).max(start));
         process.pid = image.pid;
         process.parent_pid = image.parent_pid;
         process.command.clone_from(&image.command);

@@ -7,6 +7,7 @@ use holdup_recording::facts::{ClockSample, ImageNames, NamedFrame, Session, Sess
 use holdup_recording::format::FrameKind;
 use holdup_recording::{Recording, Writer};
 use holdup_trace::kernel::{self, CoverageCode, NO_CALL, SampleCode};
+use proptest::prelude::*;
 
 const FUTEX: u32 = 202;
 const READ: u32 = 0;
@@ -132,4 +133,39 @@ fn a_back_off_leaves_cpu_times_and_says_so() {
     let readings: Vec<_> = process.readings.iter().map(|reading| (reading.cpu, reading.delay)).collect();
     assert_eq!(readings, [(Nanos::new(40), Nanos::new(5)), (Nanos::new(240), Nanos::new(15))]);
     assert!(run.warnings.iter().any(|sentence| sentence.contains("too many context switches")));
+}
+
+/// Writes one of the records, with these numbers in it, however little sense they make together.
+fn any_record(out: &mut Vec<u64>, (which, time, tid, other): (u8, u64, u32, u32)) {
+    let (pid, parent) = (7 + tid % 2, 7 + other % 2);
+    match which {
+        0 => kernel::switch(out, time, (pid, tid), other, other % 2 == 0, other % 3 == 0),
+        1 => kernel::start(out, time, (pid, tid), (parent, other), 1 + other % 3),
+        2 => kernel::exit(out, time, (pid, tid)),
+        3 => kernel::exec(out, time, pid, 1 + other % 3, b"app"),
+        4 => kernel::sample(out, time, (pid, tid), SampleCode::Running, u64::from(other), 2, NO_CALL, 0),
+        5 => kernel::sample(out, time, (pid, tid), SampleCode::Blocked, 9, 1 + other % 3, FUTEX, 0xf00),
+        6 => kernel::sample(out, time, (pid, tid), SampleCode::Able, 9, 0, NO_CALL, 0),
+        7 => kernel::waking(out, time, tid, other),
+        8 => kernel::reading(out, time, (pid, tid), u64::from(other), time),
+        9 => kernel::coverage(out, time, CoverageCode::Begin),
+        10 => kernel::coverage(out, time, CoverageCode::End),
+        _ => kernel::coverage(out, time, CoverageCode::BackOff),
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_the_records_say_the_timeline_is_whole(
+        records in prop::collection::vec((0u8..12, 900u64..2_100, 7u32..11, 0u32..13), 0..80),
+    ) {
+        let run = recorded(|out| {
+            lives(out);
+            records.iter().for_each(|record| any_record(out, *record));
+        });
+        for process in &run.processes {
+            let timeline = Timeline::build(process);
+            prop_assert_eq!(timeline.check(), Ok(()));
+        }
+    }
 }
