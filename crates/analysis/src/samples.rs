@@ -4,9 +4,7 @@
 //! for the active time just before it: back from its time over the thread's active segments to the sample before, but
 //! not further than [`Sample::reach`]. What it was seen doing then counts for all of that.
 
-use holdup_model::{
-    Doing, Nanos, Process, RoutineKind, Row, Sample, Site, SiteId, State, ThreadId, Time, Timeline,
-};
+use holdup_model::{Doing, Nanos, Process, Row, Sample, Site, SiteId, State, ThreadId, Time, Timeline};
 
 use crate::criticality::{Fixed, Growth};
 use crate::places::Places;
@@ -45,7 +43,7 @@ impl Samples {
         }
         running.sort_unstable_by_key(|sample| (sample.thread, sample.time, sample.site, sample.weight));
         let growth = Growth::of(timeline);
-        let waits: Vec<bool> = process.sites.iter().map(waits).collect();
+        let waits: Vec<bool> = process.sites.iter().map(Site::waits_on_a_core).collect();
         for samples in running.chunk_by(|a, b| a.thread == b.thread) {
             let thread = samples[0].thread;
             let row = timeline.row(thread);
@@ -98,10 +96,6 @@ impl Samples {
         let seen = self.by_site.iter().enumerate().filter(|(_, time)| **time > Nanos::ZERO);
         seen.map(|(index, &time)| (SiteId::new(index as u32), time))
     }
-}
-
-fn waits(site: &Site) -> bool {
-    site.in_waiting_loop || site.routine(|kind| kind == RoutineKind::Spin).is_some()
 }
 
 /// The active time in (`since`, `until`] that ends last, at most `reach` of it, and its critical time.

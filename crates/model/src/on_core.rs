@@ -15,7 +15,7 @@
 //! stand for from active to spinning.
 
 use crate::{
-    CpuReading, Doing, Left, Nanos, OnCore, Process, RoutineKind, Row, Sample, Segment, SiteId, State, Time,
+    CpuReading, Doing, Left, Nanos, OnCore, Process, Row, Sample, Segment, Site, SiteId, State, Time,
 };
 
 /// Refines the rows of all threads where there are records.
@@ -44,7 +44,7 @@ pub(crate) fn refine(process: &Process, rows: &mut [Row]) {
         }
     }
     let mut spins: Vec<Vec<Sample>> = rows.iter().map(|_| Vec::new()).collect();
-    let waits: Vec<bool> = process.sites.iter().map(is_spinning).collect();
+    let waits: Vec<bool> = process.sites.iter().map(Site::waits_on_a_core).collect();
     let mut any = false;
     for sample in process.samples.iter().filter(|sample| sample.doing == Doing::Running) {
         any |= sample.site.is_some_and(|site| waits[site.index()]);
@@ -57,11 +57,6 @@ pub(crate) fn refine(process: &Process, rows: &mut [Row]) {
             row.segments = with_spinning(&row.segments, &spans);
         }
     }
-}
-
-/// True for a stack in which a running thread waits.
-fn is_spinning(site: &crate::Site) -> bool {
-    site.in_waiting_loop || site.routine(|kind| kind == RoutineKind::Spin).is_some()
 }
 
 /// What the kernel says of one thread from one moment on.

@@ -78,6 +78,12 @@ fn routine(line: &'static str) -> Option<Routine> {
 }
 
 impl Site {
+    /// True for a stack in which a running thread waits: in a loop that only another thread can end, or in a routine that
+    /// spins.
+    pub fn waits_on_a_core(&self) -> bool {
+        self.in_waiting_loop || self.routine(|kind| kind == RoutineKind::Spin).is_some()
+    }
+
     /// The waiting routine that a thread with this stack is in, of the kinds that `wanted` accepts.
     pub fn routine(&self, wanted: impl Fn(RoutineKind) -> bool) -> Option<&'static Routine> {
         let own = self.frames.iter().position(|frame| frame.is_program() || self.is_in(&WORK, frame));
