@@ -132,6 +132,8 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         environment,
         hot: hot_spots(process, &samples),
         over_time: over_time(process, &timeline),
+        what_if: None,
+        repeats: None,
     }
 }
 

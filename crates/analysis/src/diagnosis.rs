@@ -4,6 +4,7 @@
 use holdup_model::{Nanos, ObjectId, Process, SiteId, Stack, State, ThreadId, Time, Unit};
 
 use crate::environment::EnvironmentNote;
+use crate::repeats::{FindingRepeats, RunRepeats};
 
 /// What holds one process up.
 #[derive(Clone, PartialEq, Debug)]
@@ -55,6 +56,10 @@ pub struct Diagnosis {
     pub hot: Option<HotSpots>,
     /// How criticality and parallelism changed in the course of the run.
     pub over_time: OverTime,
+    /// What a replay of the run predicts; `None` where it cannot be replayed.
+    pub what_if: Option<WhatIf>,
+    /// What other recordings of the same program say; `None` where there are none.
+    pub repeats: Option<RunRepeats>,
 }
 
 /// The criticality of each thread (paper 4, Eq. 1) and the time with nobody active: together the wall time.
@@ -276,12 +281,27 @@ pub struct ChainLink {
 pub struct CriticalPath {
     /// Its length: exactly the wall time.
     pub length: Nanos,
+    /// Where it runs, in the order of time: from the start of the process to its end without gaps.
+    pub pieces: Vec<PathPiece>,
     /// Its parts by thread, state and site, most time first; together the length.
     pub steps: Vec<PathStep>,
     /// Time on the path by thread, most first; together the length.
     pub by_thread: Vec<(ThreadId, Nanos)>,
     /// Time on the path by object, most first; see [`ObjectCost::on_path`].
     pub by_object: Vec<(ObjectId, Nanos)>,
+}
+
+/// A part of the critical path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathPiece {
+    /// Whose time it is.
+    pub thread: ThreadId,
+    /// What the thread did.
+    pub state: State,
+    /// When the path comes to this thread or this state.
+    pub start: Time,
+    /// When it goes on to the next piece.
+    pub end: Time,
 }
 
 /// Time on the critical path of one thread in one state before one site.
@@ -346,6 +366,31 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
+    /// Every kind, in order.
+    pub const ALL: [FindingKind; 21] = [
+        FindingKind::Lock,
+        FindingKind::Barrier,
+        FindingKind::Imbalance,
+        FindingKind::Serial,
+        FindingKind::Condition,
+        FindingKind::Semaphore,
+        FindingKind::Pipeline,
+        FindingKind::Join,
+        FindingKind::Spin,
+        FindingKind::Quota,
+        FindingKind::Affinity,
+        FindingKind::Oversubscription,
+        FindingKind::Load,
+        FindingKind::Delayed,
+        FindingKind::WakeUp,
+        FindingKind::Io,
+        FindingKind::Sleep,
+        FindingKind::Startup,
+        FindingKind::Idle,
+        FindingKind::Deadlock,
+        FindingKind::Blocked,
+    ];
+
     /// The word for it in JSON.
     pub fn word(self) -> &'static str {
         match self {
@@ -398,6 +443,8 @@ pub struct Finding {
     pub on_path: Option<Nanos>,
     /// What mending it gives, where a replay has said so.
     pub gain: Option<Gain>,
+    /// What other recordings of the same program say; `None` where there are none.
+    pub repeats: Option<FindingRepeats>,
     /// How the cost was found.
     pub method: &'static str,
     /// What to keep in mind, a sentence each.
@@ -405,10 +452,54 @@ pub struct Finding {
 }
 
 /// What mending a finding gives, as a replay predicts it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gain {
     /// The expected gain.
     pub time: Nanos,
+    /// The low end of its interval.
+    pub low: Nanos,
+    /// The high end of its interval.
+    pub high: Nanos,
+    /// The expression that `holdup whatif` takes for it. Hostile: it may carry names of the program.
+    pub expression: String,
+    /// What holds the program up next, in a few words, where that keeps the gain below the cost. Hostile.
+    pub capped_by: Option<String>,
+}
+
+/// What a replay of the run predicts.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WhatIf {
+    /// The wall time of the unchanged run as the replay has it: how far it is from [`Diagnosis::wall`] says how far
+    /// the predictions can be trusted. All gains are differences from this.
+    pub replayed: Nanos,
+    /// All findings that have a gain mended at once: gains do not add up.
+    pub all_together: Option<Gain>,
+    /// How the run would change with the size of a change, for the findings that give the most.
+    pub curves: Vec<Curve>,
+    /// What to keep in mind, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// A what-if at several sizes of one change.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Curve {
+    /// What changes: `critical sections of cache_lock made cheaper`. Hostile.
+    pub what: String,
+    /// The rank of the finding that it is about, from 0, if it is about one: its index in [`Diagnosis::findings`].
+    pub finding: Option<usize>,
+    /// What [`CurvePoint::at`] is: `times shorter`, `cores`, `threads`.
+    pub axis: &'static str,
+    /// In the order of `at`.
+    pub points: Vec<CurvePoint>,
+}
+
+/// One point of a [`Curve`].
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CurvePoint {
+    /// The size of the change; infinity for *removed*.
+    pub at: f64,
+    /// The predicted wall time.
+    pub wall: Nanos,
     /// The low end of its interval.
     pub low: Nanos,
     /// The high end of its interval.

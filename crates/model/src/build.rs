@@ -34,7 +34,7 @@ impl Timeline {
     /// Builds the timeline of a process. Spans that lie outside of their thread's life are cut to it, and where
     /// two spans of one thread overlap the later one begins when the earlier ends.
     pub fn build(process: &Process) -> Timeline {
-        let endings = wakes::resolve(process);
+        let endings = wakes::endings(process);
         let mut pieces: Vec<Vec<Piece>> = process.threads.iter().map(|_| Vec::new()).collect();
         let mut edges = Vec::new();
         for (wait, ending) in process.waits.iter().zip(&endings) {

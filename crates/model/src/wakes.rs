@@ -10,7 +10,7 @@ use crate::{EdgeKind, Hold, ObjectId, ObjectKind, Outcome, Process, ThreadId, Ti
 
 /// How one wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Ending {
+pub struct Ending {
     /// The logical wake, within the wait.
     pub at: Time,
     /// Who caused it.
@@ -21,8 +21,8 @@ pub(crate) struct Ending {
     pub then_lock: Option<(Time, ThreadId)>,
 }
 
-/// The endings of all waits of a process, by their index in [`Process::waits`].
-pub(crate) fn resolve(process: &Process) -> Vec<Ending> {
+/// The endings of all waits of a process, by their index in [`Process::waits`]: when each really ended, and by whom.
+pub fn endings(process: &Process) -> Vec<Ending> {
     let mut endings: Vec<Ending> = process
         .waits
         .iter()
@@ -123,7 +123,7 @@ fn locks(
 }
 
 /// Sorts the waits at a barrier so that those of one round stand together; says how many these are, at least 1.
-pub(crate) fn sort_into_rounds(process: &Process, barrier: ObjectId, waits: &mut [usize]) -> usize {
+pub fn sort_into_rounds(process: &Process, barrier: ObjectId, waits: &mut [usize]) -> usize {
     waits.sort_by_key(|&index| {
         let wait = &process.waits[index];
         (wait.begin, wait.end, wait.thread)

@@ -51,7 +51,7 @@ impl Process {
         }
         let start = from.clamp(self.start, self.end);
         let window = Window { start, end: to.clamp(start, self.end) };
-        let endings = wakes::resolve(self);
+        let endings = wakes::endings(self);
         let kept = window.kept_waits(self);
         let causes = Causes::of(self, &endings, &kept);
         Process {

@@ -1,0 +1,59 @@
+//! What is counted: semaphores, items and free places of queues.
+
+use std::collections::VecDeque;
+
+use holdup_model::ThreadId;
+
+use crate::Answer;
+
+/// A count that threads take from and give to. Who finds none waits, the first to come is the first to get one.
+#[derive(Clone, Debug, Default)]
+pub struct Tokens {
+    available: u64,
+    is_closed: bool,
+    waiting: VecDeque<ThreadId>,
+}
+
+impl Tokens {
+    /// Begins with so many.
+    pub fn new(available: u64) -> Self {
+        Self { available, ..Self::default() }
+    }
+
+    /// The thread takes one.
+    pub fn take(&mut self, thread: ThreadId) -> Answer {
+        if self.is_closed {
+            return Answer::Go;
+        }
+        if self.available == 0 {
+            self.waiting.push_back(thread);
+            return Answer::Wait;
+        }
+        self.available -= 1;
+        Answer::Go
+    }
+
+    /// Gives one: to the first that waits, who is added to `released` and goes on, else for later.
+    pub fn give(&mut self, released: &mut Vec<ThreadId>) {
+        match self.waiting.pop_front() {
+            Some(first) => released.push(first),
+            None => self.available += 1,
+        }
+    }
+
+    /// Nobody has to wait any more: nothing else will be given.
+    pub fn close(&mut self, released: &mut Vec<ThreadId>) {
+        self.is_closed = true;
+        released.extend(self.waiting.drain(..));
+    }
+
+    /// How many there are to take.
+    pub fn available(&self) -> u64 {
+        self.available
+    }
+
+    /// The thread goes on without one.
+    pub fn forget(&mut self, thread: ThreadId) {
+        self.waiting.retain(|&waiter| waiter != thread);
+    }
+}
