@@ -13,21 +13,39 @@ fn index(object: u64) -> usize {
     (object.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BITS)) as usize
 }
 
+/// In `HOT`: it was waited for.
+const WAITED_FOR: u8 = 1;
+/// It is a condition variable that was waited on, or the mutex of one: a part of a queue, perhaps.
+const OF_A_QUEUE: u8 = 2;
+
 /// True once a lock with this hash has been waited for: its holds are timed from then on.
 #[inline(always)]
 pub fn is_hot(object: u64) -> bool {
     HOT[index(object)].load(Ordering::Relaxed) != 0
 }
 
+/// True once somebody waited on this condition variable, or on one with this mutex.
+#[inline(always)]
+pub fn is_of_a_queue(object: u64) -> bool {
+    HOT[index(object)].load(Ordering::Relaxed) & OF_A_QUEUE != 0
+}
+
 /// Marks a lock as waited for.
 pub fn heat(object: u64) {
-    HOT[index(object)].store(1, Ordering::Relaxed);
+    HOT[index(object)].fetch_or(WAITED_FOR, Ordering::Relaxed);
+}
+
+/// Marks a condition variable that is waited on, or its mutex.
+pub fn heat_queue(object: u64) {
+    if !is_of_a_queue(object) {
+        HOT[index(object)].fetch_or(WAITED_FOR | OF_A_QUEUE, Ordering::Relaxed);
+    }
 }
 
 /// Marks every lock: for recordings of all holds.
 pub fn heat_all() {
     for entry in &HOT {
-        entry.store(1, Ordering::Relaxed);
+        entry.fetch_or(WAITED_FOR, Ordering::Relaxed);
     }
 }
 

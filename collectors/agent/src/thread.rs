@@ -47,6 +47,8 @@ pub struct Thread {
     pub stack_low: Cell<u64>,
     /// Holds that are being timed.
     pub holds: [Cell<TimedHold>; TIMED_HOLDS],
+    /// Up to when (ticks) its acts at queues have used up what may be told of them: see `waits::may_tell_of_queue`.
+    pub queues_told: Cell<u64>,
     /// The CPU clock.
     pub cpu: cpu::Clock,
     /// For a `once`: the function that it is to run, and whether it ran in this thread.

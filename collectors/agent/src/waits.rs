@@ -198,11 +198,33 @@ pub fn released(ending: Ending) {
     if begin != 0 {
         uses::add_hold(recorder.slot(), object, kind, length);
     }
-    let long = begin != 0 && length >= life::ticks_of_micros(LONG_HOLD_MICROS) && hot::is_hot(object);
-    if waited_for || long || life::flags() & HOLDS_ALL != 0 {
+    let is_long = length >= life::ticks_of_micros(LONG_HOLD_MICROS);
+    let tells = begin != 0 && (is_long && hot::is_hot(object) || !is_long && may_tell_of_queue(object, end));
+    if waited_for || tells || life::flags() & HOLDS_ALL != 0 {
         let stack = if waited_for { stack::capture(&recorder) } else { NO_STACK };
         recorder.write(&wire::hold(begin, end, object, kind, shared_mode, waited_for, caller, stack));
     }
+}
+
+/// Of what a thread does at queues that nobody waits at, it tells at most once in so long on average (µs).
+const QUEUE_PERIOD_MICROS: u64 = 20;
+/// What it may have saved up for moments of more (µs).
+const QUEUE_BURST_MICROS: u64 = 1_000_000;
+
+/// True if a short hold of the mutex of a condition variable, or a signal that nobody waits for, is told: who put and
+/// who took which item is seen from these. A program that does it too often loses this detail, and nothing else.
+pub fn may_tell_of_queue(object: u64, now: u64) -> bool {
+    if !hot::is_of_a_queue(object) {
+        return false;
+    }
+    let told = &thread::this().queues_told;
+    let saved = now.saturating_sub(life::ticks_of_micros(QUEUE_BURST_MICROS));
+    let until = told.get().max(saved) + life::ticks_of_micros(QUEUE_PERIOD_MICROS);
+    if until > now {
+        return false;
+    }
+    told.set(until);
+    true
 }
 
 /// Waiters are about to be woken; gives the time of it.

@@ -32,6 +32,8 @@ unsafe extern "C" fn init(condition: Object, attributes: *const c_void, caller: 
 /// The wait begins: it releases the mutex.
 pub(crate) unsafe fn begin(condition: Object, mutex: Object) -> Option<Pending> {
     let (object, lock) = (condition as u64, mutex as u64);
+    hot::heat_queue(object);
+    hot::heat_queue(lock);
     let waited_for = mutex::is_waited_for(mutex);
     if waits::release_matters(waited_for)
         && let Some(ending) = waits::releasing(lock, ObjectCode::Mutex, false, waited_for)
@@ -89,13 +91,20 @@ unsafe extern "C" fn clock_wait(
     around(condition, mutex, caller, || real::pthread_cond_clockwait(condition, mutex, clock, until))
 }
 
-/// Wakes by `block`, and tells it if anybody waits.
+/// Wakes by `block`, and tells it if anybody waits, or has waited before.
 pub(crate) unsafe fn wake(condition: Object, count: u32, block: impl FnOnce() -> c_int) -> c_int {
     let object = condition as u64;
-    if !hot::is_waited_for(object) {
+    let time = if hot::is_waited_for(object) {
+        waits::waking()
+    } else if hot::is_of_a_queue(object) {
+        let now = waits::waking();
+        if !waits::may_tell_of_queue(object, now) {
+            return block();
+        }
+        now
+    } else {
         return block();
-    }
-    let time = waits::waking();
+    };
     let result = block();
     if result == 0 {
         waits::woke(time, object, ObjectCode::Condition, count);
