@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use holdup_model::{
-    Ending, Hold, Mode, Nanos, ObjectId, ObjectKind, Outcome, Process, Row, Segment, SiteId, State, ThreadId, Time,
-    Timeline, Wait, WakeCount, endings, sort_into_rounds,
+    Ending, Hold, Mode, Nanos, ObjectId, ObjectKind, Outcome, Process, Row, Segment, SiteId, State, ThreadId,
+    Time, Timeline, Wait, WakeCount, endings, sort_into_rounds,
 };
 
-use crate::pools;
-use crate::unseen::Unseen;
+use crate::pools::{self, Cut};
 use crate::program::{
     Actor, BarrierFacts, GateIndex, LockFacts, LockIndex, NEVER, NO_SITE, Op, Pause, PauseKind, Program, Step,
 };
+use crate::unseen::Unseen;
 
 /// A hold belongs to the wait that ended so much before it began (ns), at most.
 const AFTER_A_WAIT: Nanos = Nanos::new(20_000);
@@ -82,14 +82,10 @@ pub fn extract(process: &Process, timeline: &Timeline) -> Option<Program> {
 }
 
 impl Maker<'_> {
-    fn from_start(&self, time: Time) -> u64 {
-        time.since(self.process.start).get()
-    }
-
     fn add(&mut self, thread: ThreadId, at: Time, until: Time, act: Act, site: Option<SiteId>) {
         let row = self.timeline.row(thread);
         let (at, until) = (at.clamp(row.start, row.end), until.clamp(row.start, row.end));
-        let (at, until) = (self.from_start(at), self.from_start(until));
+        let (at, until) = (at.since(self.process.start).get(), until.since(self.process.start).get());
         let site = site.map_or(NO_SITE, |site| site.index() as u32);
         self.events[thread.index()].push(Event { at, act, until, site });
     }
@@ -290,12 +286,12 @@ impl Maker<'_> {
     }
 
     /// Puts the events of each thread into steps.
-    fn steps(&mut self, pools: &pools::Found, mut unseen: Vec<Vec<Unseen>>) {
+    fn steps(&mut self, pools: &pools::Found, unseen: Vec<Vec<Unseen>>) {
         let last = self.last_thread();
         self.program.pools.clone_from(&pools.pools);
         self.program.tokens.clone_from(&pools.tokens);
         let mut starts: Vec<(u64, u32, u32)> = Vec::new();
-        for index in 0..self.events.len() {
+        for (index, unseen) in unseen.into_iter().enumerate() {
             let thread = ThreadId::new(index as u32);
             let row = self.timeline.row(thread);
             let first = self.program.steps.len() as u32;
@@ -306,30 +302,44 @@ impl Maker<'_> {
                 at: self.timeline.row(thread).start.since(self.process.start).get(),
                 pending: 0,
                 held: 0,
-                unseen: std::mem::take(&mut unseen[index]),
+                unseen,
             };
             let member = pools.member(thread);
             let mut tail = first;
             for (position, event) in self.events[index].iter().enumerate() {
-                if let Some(cut) = member.and_then(|member| member.cut_at(position)) {
-                    writer.work_until(event.at);
-                    match cut {
-                        pools::Cut::First => writer.step(Op::Deal(cut_pool(member)), event.at, NO_SITE),
-                        pools::Cut::Next => writer.step(Op::EndOfPiece(cut_pool(member)), event.at, NO_SITE),
-                        pools::Cut::Tail => {
-                            writer.step(Op::EndOfPiece(cut_pool(member)), event.at, NO_SITE);
-                            tail = writer.program.steps.len() as u32;
+                let replaced = pools.replaced[index].contains(&(position + 1));
+                let pool = member.map_or(0, |member| member.pool);
+                match member.and_then(|member| member.cut_at(position)) {
+                    None => {}
+                    Some(cut) => {
+                        writer.work_until(event.at);
+                        let op = if cut == Cut::First { Op::Deal(pool) } else { Op::EndOfPiece(pool) };
+                        writer.step(op, event.at, NO_SITE);
+                        let next = writer.program.steps.len() as u32;
+                        if cut == Cut::Tail {
+                            tail = next;
+                        } else {
+                            starts.push((event.at, pool, next));
                         }
-                        pools::Cut::Only => {
-                            writer.step(Op::Deal(cut_pool(member)), event.at, NO_SITE);
-                            tail = writer.program.steps.len() as u32;
-                        }
-                    }
-                    if matches!(cut, pools::Cut::First | pools::Cut::Next) {
-                        starts.push((event.at, cut_pool(member), writer.program.steps.len() as u32));
                     }
                 }
-                writer.event(event, pools);
+                if let Some(&token) = pools.takes[index].get(&position) {
+                    writer.work_until(event.at);
+                    writer.step(Op::Take(token), event.at, event.site);
+                }
+                match event.act {
+                    // A token was taken in its place.
+                    Act::Pass(_) | Act::Pause(_) if replaced => writer.goes_on_at(event.until),
+                    Act::Signal(condition, all) => {
+                        if let Some(&token) = pools.given.get(&condition) {
+                            writer.work_until(event.at);
+                            let op = if all { Op::Close(token) } else { Op::Give(token) };
+                            writer.step(op, event.at, event.site);
+                        }
+                    }
+                    Act::Wanted(_) => {}
+                    _ => writer.event(event),
+                }
             }
             let end = self.timeline.row(thread).end.since(self.process.start).get();
             writer.work_until(end);
@@ -360,10 +370,6 @@ impl Maker<'_> {
         let first_working = alive.iter().find(|row| works(row)).or_else(|| alive.first());
         first_working.map(|(index, _)| ThreadId::new(*index as u32))
     }
-}
-
-fn cut_pool(member: Option<&pools::Member>) -> u32 {
-    member.map_or(0, |member| member.pool)
 }
 
 /// The recorded holds, sorted so that the one after a wait is found.
@@ -421,8 +427,8 @@ impl<'a> Work<'a> {
             if begin >= until {
                 break;
             }
-            let works = segment.state.is_active()
-                || segment.state == State::Spinning && segment.object.is_none();
+            let works =
+                segment.state.is_active() || segment.state == State::Spinning && segment.object.is_none();
             if works {
                 let part = end.min(until) - begin.max(from);
                 sum += match segment.cpu {
@@ -513,7 +519,7 @@ impl Writer<'_> {
         self.unseen = unseen;
     }
 
-    fn event(&mut self, event: &Event, pools: &pools::Found) {
+    fn event(&mut self, event: &Event) {
         self.work_until(event.at);
         let acquire = |lock, mode| match mode {
             Mode::Exclusive => Op::Acquire(lock),
@@ -531,11 +537,13 @@ impl Writer<'_> {
             Act::Arrive(barrier) => self.step(Op::Arrive(barrier), event.at, event.site),
             Act::Pass(gate) => self.step(Op::Pass(gate), event.at, event.site),
             Act::Pause(pause) => self.step(Op::Pause(pause), event.at, event.site),
-            Act::Signal(..) | Act::Wanted(..) => {
-                let _ = pools;
-            }
+            Act::Signal(..) | Act::Wanted(..) => {}
         }
-        // What the thread did on a core on its way out of a wait is the wait's price, which the replay knows.
-        self.at = self.at.max(event.until);
+        self.goes_on_at(event.until);
+    }
+
+    /// What the thread did on a core on its way out of a wait is the wait's price, which the replay knows.
+    fn goes_on_at(&mut self, time: u64) {
+        self.at = self.at.max(time);
     }
 }

@@ -1,9 +1,30 @@
-//! Work that several threads take piece by piece from one place.
+//! Queues, and work that several threads take from one.
+//!
+//! A wait for a condition variable ended with one certain signal when it was recorded. In a changed run another one may
+//! end it, a thread may have to wait that did not, and an item may go to another thread. So where a condition variable
+//! is that of a queue, its signals give tokens, and each visit to the queue takes one: a *section* of its mutex at a
+//! place where threads ever waited for it. How many there are at the start (the free places of a bounded queue) is the
+//! largest deficit of the recording. A broadcast is taken as the end of what a thread puts in.
+//!
+//! What a thread does from one section to the next is a *piece*. Threads of the same start function that take at the same
+//! place have one *pool* of pieces: whoever comes first takes the next. The last section of each thread, which found
+//! nothing more or was told to end, is its own.
 
-use holdup_model::ThreadId;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::extract::Maker;
-use crate::program::{Pool, TokenFacts};
+use holdup_model::{ObjectId, Outcome, SiteId, ThreadId};
+
+use crate::extract::{Act, Maker};
+use crate::program::{LockIndex, NO_SITE, Pool, TokenFacts};
+
+/// Fewer signals than this make no queue.
+const LEAST_SIGNALS: u64 = 4;
+/// A thread that visits a place less often takes no work there.
+const LEAST_SECTIONS: usize = 3;
+/// The share of a mutex's acquisitions that must be events: else takers are not known.
+const LEAST_SEEN: f64 = 0.9;
+/// The share of waits that may have ended because their time was up: more are polling.
+const MOST_TIMED_OUT: f64 = 0.1;
 
 /// Where a thread's events are cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,17 +33,15 @@ pub(crate) enum Cut {
     First,
     /// Another piece begins.
     Next,
-    /// The last section, that found nothing to take.
+    /// The last section, behind all pieces.
     Tail,
-    /// The same, of a thread that never took a piece.
-    Only,
 }
 
 /// A thread that takes from a pool.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Member {
     pub(crate) pool: u32,
-    /// Positions in the thread's events.
+    /// Positions in the thread's events, in order.
     pub(crate) cuts: Vec<(usize, Cut)>,
 }
 
@@ -33,12 +52,19 @@ impl Member {
     }
 }
 
-/// The pools of a process.
+/// The queues and pools of a process.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Found {
     pub(crate) pools: Vec<Pool>,
     pub(crate) tokens: Vec<TokenFacts>,
+    /// By thread.
     pub(crate) members: Vec<Option<Member>>,
+    /// By thread, the positions of events before which a token is taken, and which.
+    pub(crate) takes: Vec<BTreeMap<usize, u32>>,
+    /// By thread, the positions of waits in whose place tokens are taken.
+    pub(crate) replaced: Vec<BTreeSet<usize>>,
+    /// The tokens that signals of a condition variable give.
+    pub(crate) given: BTreeMap<ObjectId, u32>,
 }
 
 impl Found {
@@ -47,6 +73,273 @@ impl Found {
     }
 }
 
-pub(crate) fn find(_maker: &Maker<'_>) -> Found {
-    Found::default()
+/// The place of a section: its mutex and the function that it is in.
+type Place = (LockIndex, String);
+
+/// A visit to a queue.
+struct Section {
+    thread: usize,
+    /// Of its first event.
+    position: usize,
+    /// When it had what it came for (ns from the start).
+    taken_at: u64,
+    /// The positions of its waits, and for what.
+    waits: Vec<(usize, ObjectId)>,
+}
+
+/// What the recording says of a condition variable.
+#[derive(Default)]
+struct Condition {
+    mutex: Option<ObjectId>,
+    waits: u64,
+    timed_out: u64,
+    signals: u64,
+    broadcasts: u64,
+}
+
+/// Finds them in the sorted events.
+pub(crate) fn find(maker: &Maker<'_>) -> Found {
+    let conditions = candidates(maker);
+    let mutexes: BTreeSet<LockIndex> = conditions
+        .values()
+        .filter_map(|condition| maker.locks.get(&condition.mutex?).copied())
+        .filter(|lock| is_seen(maker, *lock))
+        .collect();
+    let mut found = Found {
+        members: vec![None; maker.events.len()],
+        takes: vec![BTreeMap::new(); maker.events.len()],
+        replaced: vec![BTreeSet::new(); maker.events.len()],
+        ..Found::default()
+    };
+    if mutexes.is_empty() {
+        return found;
+    }
+    let mut names = Names { maker, by_site: BTreeMap::new() };
+    let mut sections: BTreeMap<Place, Vec<Section>> = BTreeMap::new();
+    for thread in 0..maker.events.len() {
+        sections_of(maker, &mut names, &mutexes, thread, &mut sections);
+    }
+    let mut used: BTreeSet<ObjectId> = BTreeSet::new();
+    sections.retain(|_, sections| {
+        let waited: BTreeSet<ObjectId> =
+            sections.iter().flat_map(|section| section.waits.iter().map(|wait| wait.1)).collect();
+        // Where several are waited for it is not known which of them a visit takes from.
+        waited.len() == 1
+            && waited.iter().all(|object| conditions.contains_key(object) && used.insert(*object))
+    });
+    for sections in sections.values() {
+        let Some(&(_, condition)) = sections.iter().find_map(|section| section.waits.first()) else {
+            continue;
+        };
+        let token = found.tokens.len() as u32;
+        let givers = conditions[&condition].broadcasts as u32;
+        let at_start = deficit(maker, sections, condition, givers > 0);
+        found.tokens.push(TokenFacts { object: condition, at_start, givers });
+        found.given.insert(condition, token);
+        for section in sections {
+            found.takes[section.thread].insert(section.position, token);
+            for wait in &section.waits {
+                found.replaced[section.thread].insert(wait.0);
+            }
+        }
+    }
+    put_into_pools(maker, &sections, &mut found);
+    found
+}
+
+/// The condition variables that may be those of queues.
+fn candidates(maker: &Maker<'_>) -> BTreeMap<ObjectId, Condition> {
+    let mut conditions: BTreeMap<ObjectId, Condition> = BTreeMap::new();
+    for wait in maker.process.waits.iter().filter(|wait| wait.mutex.is_some()) {
+        let condition = conditions.entry(wait.object).or_default();
+        condition.mutex = condition.mutex.or(wait.mutex);
+        condition.waits += 1;
+        condition.timed_out += u64::from(wait.outcome == Outcome::TimedOut);
+    }
+    for event in maker.events.iter().flatten() {
+        if let Act::Signal(object, all) = event.act
+            && let Some(condition) = conditions.get_mut(&object)
+        {
+            condition.signals += u64::from(!all);
+            condition.broadcasts += u64::from(all);
+        }
+    }
+    let threads = maker.events.len() as u64;
+    conditions.retain(|_, condition| {
+        condition.signals >= LEAST_SIGNALS
+            && condition.broadcasts <= threads
+            && condition.broadcasts * 2 <= condition.signals
+            && condition.timed_out as f64 <= MOST_TIMED_OUT * condition.waits as f64
+    });
+    conditions
+}
+
+/// Whether almost all acquisitions of a mutex are events.
+fn is_seen(maker: &Maker<'_>, lock: LockIndex) -> bool {
+    let object = maker.program.locks[lock.0 as usize].object;
+    let used: u64 =
+        maker.process.uses.iter().filter(|used| used.object == object).map(|used| used.acquisitions).sum();
+    let events = maker.events.iter().flatten();
+    let seen = events
+        .filter(|event| matches!(event.act, Act::Acquire(taken, _) | Act::Touch(taken, _) if taken == lock))
+        .count();
+    seen as f64 >= used as f64 * LEAST_SEEN
+}
+
+/// Functions by site.
+struct Names<'a> {
+    maker: &'a Maker<'a>,
+    by_site: BTreeMap<u32, Option<String>>,
+}
+
+impl Names<'_> {
+    fn function(&mut self, site: u32) -> Option<String> {
+        if site == NO_SITE {
+            return None;
+        }
+        let process = self.maker.process;
+        let name = self.by_site.entry(site).or_insert_with(|| {
+            let frame = process.site(SiteId::new(site)).place()?;
+            Some(frame.function.clone().unwrap_or_else(|| format!("{:x}", frame.address)))
+        });
+        name.clone()
+    }
+}
+
+/// Adds a thread's visits to queues.
+fn sections_of(
+    maker: &Maker<'_>,
+    names: &mut Names<'_>,
+    mutexes: &BTreeSet<LockIndex>,
+    thread: usize,
+    sections: &mut BTreeMap<Place, Vec<Section>>,
+) {
+    // The visit that goes on, by mutex: its place, and whether the thread waits in it, so that the next acquisition is none
+    // of its own.
+    let mut open: BTreeMap<LockIndex, (Place, bool)> = BTreeMap::new();
+    let of_condition = |object: ObjectId| {
+        let wait = maker.process.waits.iter().find(|wait| wait.object == object)?;
+        maker.locks.get(&wait.mutex?).copied().filter(|lock| mutexes.contains(lock))
+    };
+    let mut mutex_of: BTreeMap<ObjectId, Option<LockIndex>> = BTreeMap::new();
+    for (position, event) in maker.events[thread].iter().enumerate() {
+        match event.act {
+            Act::Acquire(lock, _) | Act::Touch(lock, _) if mutexes.contains(&lock) => {
+                if let Some((place, waits)) = open.get_mut(&lock)
+                    && std::mem::take(waits)
+                {
+                    if let Some(section) = sections.get_mut(place).and_then(|all| all.last_mut()) {
+                        section.taken_at = event.until;
+                    }
+                    continue;
+                }
+                let Some(function) = names.function(event.site) else { continue };
+                let place = (lock, function);
+                let section = Section { thread, position, taken_at: event.until, waits: Vec::new() };
+                sections.entry(place.clone()).or_default().push(section);
+                open.insert(lock, (place, false));
+            }
+            Act::Wanted(object) => {
+                let Some(lock) = *mutex_of.entry(object).or_insert_with(|| of_condition(object)) else {
+                    continue;
+                };
+                let Some(function) = names.function(event.site) else { continue };
+                let place = (lock, function);
+                let is_open = open.get(&lock).is_some_and(|(open, _)| *open == place)
+                    && sections
+                        .get(&place)
+                        .and_then(|all| all.last())
+                        .is_some_and(|last| last.thread == thread);
+                if !is_open {
+                    // The acquisition before it was not recorded.
+                    let position = position.saturating_sub(1);
+                    let section = Section { thread, position, taken_at: event.until, waits: Vec::new() };
+                    sections.entry(place.clone()).or_default().push(section);
+                }
+                if let Some(section) = sections.get_mut(&place).and_then(|all| all.last_mut()) {
+                    section.waits.push((position, object));
+                    section.taken_at = event.until;
+                }
+                open.insert(lock, (place, true));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The largest number of tokens that were taken before they were given.
+fn deficit(maker: &Maker<'_>, sections: &[Section], condition: ObjectId, is_closed: bool) -> u64 {
+    let mut last: BTreeMap<usize, usize> = BTreeMap::new();
+    for section in sections {
+        last.insert(section.thread, section.position);
+    }
+    let mut changes: Vec<(u64, i64)> = Vec::new();
+    for section in sections {
+        // With a broadcast at the end, a thread's last visit takes nothing.
+        if !(is_closed && last[&section.thread] == section.position) {
+            changes.push((section.taken_at, 1));
+        }
+    }
+    for event in maker.events.iter().flatten() {
+        if event.act == Act::Signal(condition, false) {
+            changes.push((event.at, -1));
+        }
+    }
+    changes.sort_unstable();
+    let (mut taken, mut most) = (0, 0);
+    for (_, change) in changes {
+        taken += change;
+        most = most.max(taken);
+    }
+    most as u64
+}
+
+/// Threads of the same start function that visit the same place make a pool.
+fn put_into_pools(maker: &Maker<'_>, sections: &BTreeMap<Place, Vec<Section>>, found: &mut Found) {
+    // Each thread takes at the place that it visits first of those that it visits again and again.
+    let mut first: BTreeMap<usize, (usize, &Place)> = BTreeMap::new();
+    for (place, sections) in sections {
+        let mut visits: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+        for section in sections {
+            let visits = visits.entry(section.thread).or_insert((0, section.position));
+            visits.0 += 1;
+            visits.1 = visits.1.min(section.position);
+        }
+        for (thread, (count, position)) in visits {
+            let is_first = first.get(&thread).is_none_or(|first| position < first.0);
+            if count >= LEAST_SECTIONS && is_first {
+                first.insert(thread, (position, place));
+            }
+        }
+    }
+    let mut pools: BTreeMap<(&Place, Option<SiteId>, usize), u32> = BTreeMap::new();
+    for (&thread, &(_, place)) in &first {
+        let entry = maker.process.threads[thread].entry;
+        // Of a thread without a known start function nothing says that others do the same.
+        let alone = if entry.is_some() { usize::MAX } else { thread };
+        let pool = *pools.entry((place, entry, alone)).or_insert_with(|| {
+            found.pools.push(Pool { lock: place.0, site: None, pieces: Vec::new(), members: Vec::new() });
+            found.pools.len() as u32 - 1
+        });
+        let mut positions: Vec<usize> = sections[place]
+            .iter()
+            .filter(|section| section.thread == thread)
+            .map(|section| section.position)
+            .collect();
+        positions.sort_unstable();
+        let last = positions.len() - 1;
+        let cuts = positions.iter().enumerate().map(|(index, &position)| {
+            let cut = match index {
+                0 => Cut::First,
+                index if index == last => Cut::Tail,
+                _ => Cut::Next,
+            };
+            (position, cut)
+        });
+        found.members[thread] = Some(Member { pool, cuts: cuts.collect() });
+        let site = maker.events[thread][positions[0]].site;
+        let pool = &mut found.pools[pool as usize];
+        pool.site = pool.site.or((site != NO_SITE).then(|| SiteId::new(site)));
+        pool.members.push(ThreadId::new(thread as u32));
+    }
 }

@@ -39,6 +39,8 @@ pub enum Op {
     Deal(u32),
     /// The end of a piece: as [`Op::Deal`] of the pool that it is from.
     EndOfPiece(u32),
+    /// Nothing: what it did here is left out by a change.
+    Nothing,
     /// The end of the thread.
     End,
 }
@@ -98,6 +100,8 @@ pub struct TokenFacts {
     pub object: ObjectId,
     /// How many there are at the start.
     pub at_start: u64,
+    /// How many [`Op::Close`] there are: the last one ends it.
+    pub givers: u32,
 }
 
 /// Why a thread pauses.

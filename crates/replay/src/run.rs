@@ -27,6 +27,8 @@ pub struct Replayed {
     pub waited: Vec<u64>,
     /// How long threads that could run had no core (ns).
     pub crowded: u64,
+    /// The work of the steps that were done (ns).
+    pub worked: u64,
 }
 
 /// How objects behave otherwise than recorded.
@@ -170,7 +172,7 @@ impl<'a> Replay<'a> {
             first_shard,
             barriers: program.barriers.iter().map(|barrier| Barrier::new(barrier.parties)).collect(),
             gates,
-            tokens: program.tokens.iter().map(|tokens| Tokens::new(tokens.at_start)).collect(),
+            tokens: program.tokens.iter().map(|tokens| Tokens::new(tokens.at_start, tokens.givers)).collect(),
             dealt: vec![0; program.pools.len()],
             alive: 0,
             released: Vec::new(),
@@ -198,6 +200,7 @@ impl<'a> Replay<'a> {
             && self.result.ends[thread as usize].is_none()
         {
             self.alive += 1;
+            self.result.worked += self.threads[thread as usize].left;
             self.wake_at(thread, at);
         }
     }
@@ -268,6 +271,7 @@ impl<'a> Replay<'a> {
                 Next::Step(step) => {
                     self.threads[index as usize].step = step;
                     let work = program.steps[step as usize].work;
+                    self.result.worked += work;
                     let debt = std::mem::take(&mut self.threads[index as usize].debt);
                     if work + debt > 0 && !self.works(core, work + debt) {
                         return;
@@ -298,7 +302,8 @@ impl<'a> Replay<'a> {
             return true;
         }
         state.done = done;
-        self.next[core as usize] = if state.queue.is_empty() { done } else { done.min(state.slice_end.max(self.now)) };
+        self.next[core as usize] =
+            if state.queue.is_empty() { done } else { done.min(state.slice_end.max(self.now)) };
         false
     }
 
@@ -373,6 +378,7 @@ impl<'a> Replay<'a> {
                 *next += u32::from(piece.is_some());
                 Next::Step(piece.copied().unwrap_or(self.program.actors[index as usize].tail))
             }
+            Op::Nothing => Next::Step(step),
             Op::End => {
                 self.end(index);
                 Next::Leave
@@ -396,6 +402,7 @@ impl<'a> Replay<'a> {
         let thread = &mut self.threads[index as usize];
         thread.step = step;
         thread.left = self.program.steps[step as usize].work;
+        self.result.worked += thread.left;
     }
 
     fn wait_or_go(&mut self, index: u32, answer: Answer, blocker: Blocker, step: u32) -> Next {
@@ -546,7 +553,8 @@ impl<'a> Replay<'a> {
         state.thread = index;
         state.done = self.now + work;
         state.slice_end = self.now + self.machine.slice;
-        self.next[core as usize] = if state.queue.is_empty() { state.done } else { state.done.min(state.slice_end) };
+        self.next[core as usize] =
+            if state.queue.is_empty() { state.done } else { state.done.min(state.slice_end) };
     }
 
     /// The thread on this core has gone: the next one runs, or the core looks for one later.
@@ -567,7 +575,8 @@ impl<'a> Replay<'a> {
         if self.cores[core as usize].thread != NOBODY {
             return;
         }
-        let fullest = (0..self.cores.len()).max_by_key(|&other| (self.cores[other].queue.len(), Reverse(other)));
+        let fullest =
+            (0..self.cores.len()).max_by_key(|&other| (self.cores[other].queue.len(), Reverse(other)));
         let Some(fullest) = fullest.filter(|&other| !self.cores[other].queue.is_empty()) else { return };
         if let Some(index) = self.cores[fullest].queue.pop_front() {
             self.result.crowded += self.now - self.threads[index as usize].since;

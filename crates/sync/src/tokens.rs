@@ -10,14 +10,16 @@ use crate::Answer;
 #[derive(Clone, Debug, Default)]
 pub struct Tokens {
     available: u64,
+    /// How many acts are still needed to close it; 0 for one that is never closed.
+    givers: u32,
     is_closed: bool,
     waiting: VecDeque<ThreadId>,
 }
 
 impl Tokens {
-    /// Begins with so many.
-    pub fn new(available: u64) -> Self {
-        Self { available, ..Self::default() }
+    /// Begins with so many, and is closed when so many have said that they give no more; 0 for never.
+    pub fn new(available: u64, givers: u32) -> Self {
+        Self { available, givers, ..Self::default() }
     }
 
     /// The thread takes one.
@@ -41,10 +43,14 @@ impl Tokens {
         }
     }
 
-    /// Nobody has to wait any more: nothing else will be given.
+    /// One says that it gives no more. With the last one nobody has to wait any more: those that do are added to
+    /// `released`.
     pub fn close(&mut self, released: &mut Vec<ThreadId>) {
-        self.is_closed = true;
-        released.extend(self.waiting.drain(..));
+        self.givers = self.givers.saturating_sub(1);
+        if self.givers == 0 {
+            self.is_closed = true;
+            released.extend(self.waiting.drain(..));
+        }
     }
 
     /// How many there are to take.

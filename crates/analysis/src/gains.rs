@@ -1,0 +1,335 @@
+//! What mending each finding would give: a replay for each.
+
+use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Run, ThreadId, Timeline};
+use holdup_replay::{Change, LockChange, Next, Prediction, Replayer, object_name, quoted, thread_name};
+
+use crate::{Curve, CurvePoint, Diagnosis, Finding, FindingKind, Gain, WhatIf};
+
+/// What is predicted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Depth {
+    /// The gain of each finding.
+    Gains,
+    /// That, and curves for the findings that give the most.
+    Curves,
+}
+
+/// Steps that may be replayed in all (a step takes about 10 ns): a very long recording has fewer curves.
+const STEPS: usize = 300_000_000;
+/// Replays for each prediction.
+const VARIANTS: usize = 3;
+/// Findings that have curves, at most.
+const MOST_CURVES: usize = 3;
+/// How many times shorter sections, or faster threads, curves show.
+const TIMES: [f64; 7] = [1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0];
+/// A gain that is below this share of the cost is kept low by something else.
+const CAPPED: f64 = 0.8;
+/// An unchanged replay that is further off than this share of the wall time is told of.
+const FAR_OFF: f64 = 0.05;
+
+/// A change that mends a finding, and the words for it.
+struct Mending {
+    changes: Vec<Change>,
+    expression: String,
+}
+
+/// Predicts what mending the findings of a diagnosis would give, and puts it into the diagnosis.
+///
+/// # Panics
+/// If the diagnosis is not of this run.
+pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
+    let process = &run.processes[diagnosis.process];
+    let timeline = Timeline::build(process);
+    let Some(replayer) = Replayer::of(process, &timeline, run.effective_cores_of(process)) else { return };
+    let case = Case { run, process, replayer: &replayer, wall: timeline.wall() };
+    let affordable = STEPS / (replayer.program().steps.len().max(1) * VARIANTS);
+    let mendings: Vec<Option<Mending>> =
+        diagnosis.findings.iter().map(|finding| case.mending(diagnosis, finding)).collect();
+    let mut sets: Vec<Vec<Change>> = Vec::new();
+    let mut places: Vec<usize> = Vec::new();
+    for (place, mending) in mendings.iter().enumerate() {
+        if let Some(mending) = mending
+            && sets.len() < affordable
+        {
+            sets.push(mending.changes.clone());
+            places.push(place);
+        }
+    }
+    let all: Vec<Change> = sets.iter().flatten().cloned().collect();
+    if sets.len() > 1 {
+        sets.push(all);
+    }
+    let mut predictions = replayer.sweep(&sets);
+    let together = (sets.len() > places.len()).then(|| predictions.pop()).flatten();
+    for (&place, prediction) in places.iter().zip(&predictions) {
+        if let Some(mending) = &mendings[place] {
+            let finding = &mut diagnosis.findings[place];
+            let gain = case.gain(prediction, mending.expression.clone());
+            let capped = (gain.time.get() as f64) < CAPPED * finding.cost.get() as f64;
+            finding.gain = Some(Gain { capped_by: case.next(prediction).filter(|_| capped), ..gain });
+        }
+    }
+    for finding in &mut diagnosis.findings {
+        if matches!(finding.kind, FindingKind::Load | FindingKind::Delayed) {
+            finding.gain = Some(case.without_others(finding.cost));
+        }
+    }
+    let expressions: Vec<&str> = mendings.iter().flatten().map(|mending| mending.expression.as_str()).collect();
+    let all_together = together.map(|prediction| Gain {
+        capped_by: case.next(&prediction),
+        ..case.gain(&prediction, expressions.join(","))
+    });
+    let left = affordable.saturating_sub(sets.len());
+    let curves = match depth {
+        Depth::Gains => Vec::new(),
+        Depth::Curves => case.curves(diagnosis, left),
+    };
+    diagnosis.what_if = Some(WhatIf {
+        replayed: replayer.replayed(),
+        all_together,
+        curves,
+        notes: case.notes(&predictions),
+    });
+}
+
+/// Changes by their size.
+type Sizes = Vec<(f64, Vec<Change>)>;
+
+/// What a curve shows, its axis and its points.
+type Course = (String, &'static str, Sizes);
+
+struct Case<'a> {
+    run: &'a Run,
+    process: &'a Process,
+    replayer: &'a Replayer<'a>,
+    wall: Nanos,
+}
+
+impl Case<'_> {
+    fn gain(&self, prediction: &Prediction, expression: String) -> Gain {
+        let [time, low, high] = prediction.gain(self.wall).map(|gain| Nanos::new(gain.max(0) as u64));
+        Gain { time, low, high, expression, capped_by: None }
+    }
+
+    /// What a machine of its own would give: the replay has none but the program's threads.
+    fn without_others(&self, cost: Nanos) -> Gain {
+        let time = self.wall.saturating_sub(self.replayer.replayed());
+        let (low, high) = (Nanos::ZERO.min(time), cost.max(time));
+        Gain { time, low, high, expression: "load=0".to_owned(), capped_by: None }
+    }
+
+    fn next(&self, prediction: &Prediction) -> Option<String> {
+        Some(match prediction.next? {
+            Next::Cores(1) => "one core".to_owned(),
+            Next::Cores(cores) => format!("{cores} cores"),
+            Next::Object(object) => self.object(object),
+            Next::Thread(thread) => format!("thread {}", self.process.thread_name(thread)),
+        })
+    }
+
+    fn object(&self, object: ObjectId) -> String {
+        format!("{} {}", self.process.object(object).kind.word(), object_name(self.process, object))
+    }
+
+    /// What mends a finding, where it is a change that a replay can make.
+    fn mending(&self, diagnosis: &Diagnosis, finding: &Finding) -> Option<Mending> {
+        use FindingKind::{
+            Affinity, Barrier, Blocked, Condition, Deadlock, Delayed, Idle, Imbalance, Io, Join, Load, Lock,
+            Oversubscription, Pipeline, Quota, Semaphore, Serial, Sleep, Spin, Startup, WakeUp,
+        };
+        let name = |object| quoted(&object_name(self.process, object));
+        let thread = |threads: &[ThreadId]| {
+            threads.first().map(|&thread| quoted(&thread_name(self.process, thread)))
+        };
+        let (changes, expression) = match finding.kind {
+            Lock => {
+                let object = finding.object?;
+                if self.replayer.program().lock_of(object).is_some() {
+                    (vec![Change::Lock(object, LockChange::Free)], format!("lock:{}=0", name(object)))
+                } else {
+                    (vec![Change::Free(object)], format!("object:{}=0", name(object)))
+                }
+            }
+            Semaphore => (vec![Change::Free(finding.object?)], format!("object:{}=0", name(finding.object?))),
+            Barrier => (vec![Change::Free(finding.object?)], format!("barrier:{}=0", name(finding.object?))),
+            Imbalance | Join => match finding.object.filter(|&object| self.is_barrier(object)) {
+                Some(object) => {
+                    (vec![Change::BalancedBarrier(object)], format!("barrier:{}=balanced", name(object)))
+                }
+                None => {
+                    let threads = self.sort_of(*finding.threads.first()?);
+                    if threads.len() < 2 {
+                        return None;
+                    }
+                    let expression = format!("threads:{}=balanced", thread(&threads)?);
+                    (vec![Change::BalancedThreads(threads)], expression)
+                }
+            },
+            Serial => {
+                let over = diagnosis.effective_cores.max(2).min(diagnosis.workers.max(2));
+                let expression = format!("alone:{}/{over}", thread(&finding.threads)?);
+                (vec![Change::Spread(finding.threads.clone(), f64::from(over))], expression)
+            }
+            Pipeline | Condition => {
+                let threads = self.sort_of(*finding.threads.first()?);
+                let number = threads.len() as u32 * 2;
+                let expression = format!("stage:{}*2", thread(&threads)?);
+                (vec![Change::Threads(threads, number)], expression)
+            }
+            Quota | Affinity => {
+                let cores = self.cores_without_limit(diagnosis)?;
+                (vec![Change::Cores(cores)], format!("cores={cores}"))
+            }
+            Oversubscription => {
+                let threads = self.sort_of(*finding.threads.first()?);
+                let cores = diagnosis.effective_cores.max(1);
+                if threads.len() as u32 <= cores {
+                    return None;
+                }
+                let expression = format!("threads:{}={cores}", thread(&threads)?);
+                (vec![Change::Threads(threads, cores)], expression)
+            }
+            WakeUp => (vec![Change::FreeWakeUps], "wakeup=0".to_owned()),
+            Io => (vec![Change::FasterIo(f64::INFINITY)], "io=0".to_owned()),
+            Sleep => (vec![Change::ShorterSleep(f64::INFINITY)], "sleep=0".to_owned()),
+            Spin | Startup | Idle | Deadlock | Blocked | Load | Delayed => return None,
+        };
+        Some(Mending { changes, expression })
+    }
+
+    fn is_barrier(&self, object: ObjectId) -> bool {
+        self.process.object(object).kind == ObjectKind::Barrier
+            && self.replayer.program().barrier_of(object).is_some()
+    }
+
+    /// All threads of the same start function; a thread alone where that is not known.
+    fn sort_of(&self, thread: ThreadId) -> Vec<ThreadId> {
+        let name = thread_name(self.process, thread);
+        let known = self.process.thread(thread).entry.is_some();
+        let all = (0..self.process.threads.len() as u32).map(ThreadId::new);
+        all.filter(|&other| other == thread || known && thread_name(self.process, other) == name).collect()
+    }
+
+    /// How many cores the program could use if nothing kept it from those that the machine has.
+    fn cores_without_limit(&self, diagnosis: &Diagnosis) -> Option<u32> {
+        let online = self.run.environment.online.len() as u32;
+        let cores = online.min(diagnosis.workers);
+        (cores > diagnosis.effective_cores).then_some(cores)
+    }
+
+    /// Curves of the findings that give the most, and of the cores.
+    fn curves(&self, diagnosis: &Diagnosis, affordable: usize) -> Vec<Curve> {
+        let mut ranked: Vec<usize> = (0..diagnosis.findings.len()).collect();
+        let gain = |index: &usize| diagnosis.findings[*index].gain.as_ref().map_or(Nanos::ZERO, |gain| gain.time);
+        ranked.sort_by_key(|index| std::cmp::Reverse(gain(index)));
+        let mut curves = Vec::new();
+        let mut left = affordable;
+        for index in ranked.into_iter().filter(|index| gain(index) > Nanos::ZERO) {
+            if curves.len() == MOST_CURVES {
+                break;
+            }
+            for (what, axis, points) in self.course(diagnosis, index) {
+                if points.len() > left {
+                    return curves;
+                }
+                left -= points.len();
+                curves.push(self.curve(what, Some(index), axis, points));
+            }
+        }
+        let cores = cores_shown(diagnosis);
+        if cores.len() > 1 && cores.len() <= left {
+            let points = cores.into_iter().map(|cores| (f64::from(cores), vec![Change::Cores(cores)])).collect();
+            curves.push(self.curve("the number of cores".to_owned(), None, "cores", points));
+        }
+        curves
+    }
+
+    fn course(&self, diagnosis: &Diagnosis, index: usize) -> Vec<Course> {
+        let finding = &diagnosis.findings[index];
+        let times = |change: &dyn Fn(f64) -> Change| -> Sizes {
+            TIMES.iter().map(|&times| (times, vec![change(times)])).collect()
+        };
+        match (finding.kind, finding.object) {
+            (FindingKind::Lock, Some(object)) if self.replayer.program().lock_of(object).is_some() => {
+                let mut shorter = times(&|times| Change::Lock(object, LockChange::Shorter(times)));
+                shorter.push((f64::INFINITY, vec![Change::Lock(object, LockChange::Free)]));
+                let name = object_name(self.process, object);
+                let parts = [1u32, 2, 3, 4, 6, 8, 16];
+                let split = parts
+                    .iter()
+                    .map(|&parts| (f64::from(parts), vec![Change::Lock(object, LockChange::Split(parts))]))
+                    .collect();
+                vec![
+                    (format!("critical sections of {name} made cheaper"), "times shorter", shorter),
+                    (format!("{name} split into several locks"), "locks", split),
+                ]
+            }
+            (FindingKind::Serial, _) => {
+                let threads = finding.threads.clone();
+                let spread = times(&|times| Change::Spread(threads.clone(), times));
+                vec![("the serial part spread over threads".to_owned(), "threads", spread)]
+            }
+            (FindingKind::Pipeline | FindingKind::Condition, _) if !finding.threads.is_empty() => {
+                let threads = self.sort_of(finding.threads[0]);
+                let name = thread_name(self.process, threads[0]);
+                let faster = times(&|times| Change::Faster(threads.clone(), times));
+                vec![(format!("{name} made faster"), "times faster", faster)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn curve(
+        &self,
+        what: String,
+        finding: Option<usize>,
+        axis: &'static str,
+        points: Sizes,
+    ) -> Curve {
+        let (sizes, sets): (Vec<f64>, Vec<Vec<Change>>) = points.into_iter().unzip();
+        let predictions = self.replayer.sweep(&sets);
+        let points = sizes.into_iter().zip(predictions).map(|(at, prediction)| {
+            let Prediction { wall, low, high, .. } = prediction;
+            CurvePoint { at, wall, low, high }
+        });
+        Curve { what, finding, axis, points: points.collect() }
+    }
+
+    fn notes(&self, predictions: &[Prediction]) -> Vec<String> {
+        let mut notes = Vec::new();
+        let off = self.replayer.replayed().get() as f64 / self.wall.get().max(1) as f64 - 1.0;
+        if off.abs() > FAR_OFF {
+            let words = if off < 0.0 { "less" } else { "more" };
+            notes.push(format!(
+                "Unchanged, the replay takes {:.0} % {words} than the run did: gains are less certain.",
+                off.abs() * 100.0
+            ));
+        }
+        let stuck = predictions.iter().filter(|prediction| prediction.let_through > 0).count();
+        if stuck > 0 {
+            notes.push(format!(
+                "In {stuck} of the replays all threads came to wait for each other, and one was let through: what was \
+                 recorded does not say who would have gone first."
+            ));
+        }
+        let mut unseen: Vec<ObjectId> =
+            predictions.iter().flat_map(|prediction| prediction.unseen.iter().copied()).collect();
+        unseen.sort_unstable();
+        unseen.dedup();
+        for object in unseen {
+            notes.push(format!(
+                "{} may be the next to hold the program up: how long it is held is known from a few holds only. \
+                 Record with --holds all.",
+                self.object(object)
+            ));
+        }
+        notes
+    }
+}
+
+/// Numbers of cores to show: up to twice as many as there are, or as are wanted.
+fn cores_shown(diagnosis: &Diagnosis) -> Vec<u32> {
+    let most = diagnosis.workers.max(diagnosis.effective_cores * 2).clamp(1, 128);
+    let all = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128];
+    all.into_iter().filter(|&cores| cores <= most).collect()
+}

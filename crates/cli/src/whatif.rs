@@ -1,0 +1,74 @@
+//! `holdup whatif`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use holdup_model::Timeline;
+use holdup_recording::{Recording, Sources};
+use holdup_replay::{Point, Prediction, Replayer, parse};
+
+use crate::answer;
+use crate::arguments::Color;
+use crate::failure::Failure;
+
+const AFTER: &str = "\
+changes (several at once with a comma between them; one number may be a range, such as 1..16: a sweep)
+  lock:NAME=0 nobody waits for it          lock:NAME/4 critical sections 4 times shorter
+  lock:NAME split 8 eight locks instead    barrier:NAME=balanced, barrier:NAME=0
+  site:FUNCTION/2, site:FILE:LINE/2 code twice as fast, with all that it calls (needs samples)
+  thread:NAME/2 threads of this name or start function twice as fast
+  threads:NAME=balanced equal work         alone:NAME/4 what they do alone, spread over 4 threads
+  stage:NAME*2 twice as many of them       threads=8, threads:NAME=8, cores=8
+  object:NAME=0 nobody waits for it        io=0, io/2, sleep=0, wakeup=0
+A part of a name is enough where only one name has it; names with blanks stand in single quotes.";
+
+/// Options of `holdup whatif`.
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = AFTER)]
+pub(crate) struct WhatIfOptions {
+    /// The recording
+    #[arg(value_name = "FILE")]
+    pub recording: PathBuf,
+    /// What changes, such as lock:cache_lock/4 or cores=8; without any, what can be named is listed
+    #[arg(value_name = "CHANGE")]
+    pub expressions: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Replay this process (its pid) instead of the busiest
+    #[arg(long, value_name = "PID")]
+    pub process: Option<u32>,
+}
+
+/// Says what changes of the program would give.
+pub(crate) fn what_if(options: &WhatIfOptions) -> Result<ExitCode, Failure> {
+    let path = &options.recording;
+    let (mut recording, warnings) = Recording::open(path)?;
+    holdup_collect::name_all(&mut recording, None);
+    let run = recording.run_from(&warnings, Sources::ALL);
+    let index = match options.process {
+        Some(pid) => run.processes.iter().position(|process| process.pid == pid),
+        None => run.busiest(),
+    };
+    let Some(process) = index.map(|index| &run.processes[index]) else {
+        return Err(Failure::input(format!("{}: there is no such process in this recording", path.display())));
+    };
+    let timeline = Timeline::build(process);
+    let Some(replayer) = Replayer::of(process, &timeline, run.effective_cores_of(process)) else {
+        return Err(Failure::input(format!("{}: nothing was recorded that could be replayed", path.display())));
+    };
+    let mut results: Vec<(Point, Prediction)> = Vec::new();
+    for expression in &options.expressions {
+        let points = parse(expression, process).map_err(|error| Failure::input(error.to_string()))?;
+        let sets: Vec<_> = points.iter().map(|point| point.changes.clone()).collect();
+        results.extend(points.into_iter().zip(replayer.sweep(&sets)));
+    }
+    let text = if options.json {
+        holdup_report::what_if_json_text(process, &replayer, &results)
+    } else {
+        let look = answer::look(Color::Auto, &std::io::stdout(), false);
+        holdup_report::render_what_if(process, &replayer, &results, look)
+    };
+    answer::write(&text, None, std::io::stdout())?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,142 @@
+//! From a program and changes to the program, the machine and the behaviour of objects that result.
+
+mod balance;
+mod code;
+mod spread;
+mod threads;
+
+use std::borrow::Cow;
+
+use holdup_model::{ObjectId, Process, ThreadId, Timeline};
+
+use crate::change::{Change, LockChange};
+use crate::machine::Machine;
+use crate::program::{LockIndex, Op, PauseKind, Program};
+use crate::run::Behaviour;
+
+/// What is replayed.
+#[derive(Clone, Debug)]
+pub struct Setting<'a> {
+    /// The steps.
+    pub program: Cow<'a, Program>,
+    /// The cores and costs.
+    pub machine: Machine,
+    /// How objects behave.
+    pub behaviour: Behaviour,
+}
+
+/// What the changes may look at besides the program.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorded<'a> {
+    /// The process as it was recorded.
+    pub process: &'a Process,
+    /// Its timeline.
+    pub timeline: &'a Timeline,
+}
+
+/// Makes the changes, one after the other.
+pub fn apply<'a>(
+    recorded: Recorded<'_>,
+    program: &'a Program,
+    machine: &Machine,
+    changes: &[Change],
+) -> Setting<'a> {
+    let mut setting = Setting {
+        program: Cow::Borrowed(program),
+        machine: machine.clone(),
+        behaviour: Behaviour::default(),
+    };
+    for change in changes {
+        setting.make(recorded, change);
+    }
+    setting
+}
+
+impl Setting<'_> {
+    fn make(&mut self, recorded: Recorded<'_>, change: &Change) {
+        match change {
+            Change::Lock(object, LockChange::Free) => self.free(*object),
+            Change::Lock(object, LockChange::Split(shards)) => {
+                if let Some(lock) = self.program.lock_of(*object) {
+                    self.split(lock, (*shards).max(1));
+                }
+            }
+            Change::Lock(object, LockChange::Shorter(times)) => {
+                if let Some(lock) = self.program.lock_of(*object) {
+                    shorten(self.program.to_mut(), lock, *times);
+                }
+            }
+            Change::Free(object) => self.free(*object),
+            Change::BalancedBarrier(object) => {
+                if let Some(barrier) = self.program.barrier_of(*object) {
+                    balance::barrier(self.program.to_mut(), barrier);
+                }
+            }
+            Change::BalancedThreads(threads) => balance::threads(self.program.to_mut(), recorded, threads),
+            Change::Faster(threads, times) => {
+                let program = self.program.to_mut();
+                for &thread in threads {
+                    for step in program.steps_of(thread) {
+                        program.steps[step].work = divided(program.steps[step].work, *times);
+                    }
+                }
+            }
+            Change::FasterCode(sites, times) => code::faster(self.program.to_mut(), recorded, sites, *times),
+            Change::Spread(threads, over) => spread::spread(self.program.to_mut(), recorded, threads, *over),
+            Change::FasterIo(times) => self.shorter_pauses(PauseKind::Io, *times),
+            Change::ShorterSleep(times) => self.shorter_pauses(PauseKind::Sleep, *times),
+            Change::FreeWakeUps => self.machine = self.machine.without_costs(),
+            Change::Cores(cores) => self.machine.cores = (*cores).max(1),
+            Change::Threads(threads, number) => threads::set(self.program.to_mut(), threads, *number),
+        }
+    }
+
+    fn free(&mut self, object: ObjectId) {
+        if let Some(lock) = self.program.lock_of(object) {
+            self.split(lock, 0);
+        }
+        let is_free = &mut self.behaviour.is_free;
+        is_free.resize(is_free.len().max(object.index() + 1), false);
+        is_free[object.index()] = true;
+        self.shorter_pauses(PauseKind::Object(object), f64::INFINITY);
+    }
+
+    fn split(&mut self, lock: LockIndex, shards: u32) {
+        let all = &mut self.behaviour.shards;
+        all.resize(all.len().max(lock.0 as usize + 1), 1);
+        all[lock.0 as usize] = shards;
+    }
+
+    fn shorter_pauses(&mut self, kind: PauseKind, times: f64) {
+        if self.program.pauses.iter().any(|pause| pause.kind == kind) {
+            for pause in self.program.to_mut().pauses.iter_mut().filter(|pause| pause.kind == kind) {
+                pause.length = divided(pause.length, times);
+            }
+        }
+    }
+}
+
+fn divided(time: u64, times: f64) -> u64 {
+    (time as f64 / times.max(f64::MIN_POSITIVE)).round() as u64
+}
+
+/// Divides the work between the acquisitions of a lock and its releases.
+fn shorten(program: &mut Program, lock: LockIndex, times: f64) {
+    let mut depth = 0u32;
+    for step in &mut program.steps {
+        if depth > 0 {
+            step.work = divided(step.work, times);
+        }
+        match step.op {
+            Op::Acquire(taken) | Op::AcquireShared(taken) if taken == lock => depth += 1,
+            Op::Release(left) if left == lock => depth = depth.saturating_sub(1),
+            Op::End => depth = 0,
+            _ => {}
+        }
+    }
+}
+
+/// All work (ns) of a thread.
+fn work_of(program: &Program, thread: ThreadId) -> u64 {
+    program.steps[program.steps_of(thread)].iter().map(|step| step.work).sum()
+}

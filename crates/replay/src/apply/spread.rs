@@ -1,0 +1,60 @@
+//! What threads do alone, done by several.
+
+use holdup_model::{ThreadId, Timeline};
+
+use super::Recorded;
+use crate::program::Program;
+
+/// Divides the work that these threads did while nobody else was active.
+pub(super) fn spread(program: &mut Program, recorded: Recorded<'_>, threads: &[ThreadId], over: f64) {
+    let alone = alone(recorded.timeline);
+    for &thread in threads {
+        let spans = &alone[thread.index()];
+        let start = recorded.timeline.row(thread).start.since(recorded.timeline.start).get();
+        let (mut from, mut next) = (start, 0);
+        for index in program.steps_of(thread) {
+            let until = program.times[index].max(from);
+            while spans.get(next).is_some_and(|span| span.1 <= from) {
+                next += 1;
+            }
+            let inside: u64 = spans[next..]
+                .iter()
+                .take_while(|span| span.0 < until)
+                .map(|span| span.1.min(until) - span.0.max(from))
+                .sum();
+            let step = &mut program.steps[index];
+            let inside = inside.min(step.work);
+            step.work = step.work - inside + (inside as f64 / over).round() as u64;
+            from = until;
+        }
+    }
+}
+
+/// For each thread, the spans (ns from the start) in which it alone was active.
+fn alone(timeline: &Timeline) -> Vec<Vec<(u64, u64)>> {
+    let mut changes: Vec<(u64, bool, usize)> = Vec::new();
+    for (index, row) in timeline.threads.iter().enumerate() {
+        for segment in row.segments.iter().filter(|segment| segment.state.is_active()) {
+            changes.push((segment.start.since(timeline.start).get(), true, index));
+            changes.push((segment.end.since(timeline.start).get(), false, index));
+        }
+    }
+    changes.sort_unstable();
+    let mut spans = vec![Vec::new(); timeline.threads.len()];
+    // The sum of the numbers of the active threads is the number of the only one.
+    let (mut active, mut sum, mut since) = (0u32, 0, 0);
+    for (time, begins, index) in changes {
+        if active == 1 && time > since {
+            spans[sum].push((since, time));
+        }
+        if begins {
+            active += 1;
+            sum += index;
+        } else {
+            active -= 1;
+            sum -= index;
+        }
+        since = time;
+    }
+    spans
+}

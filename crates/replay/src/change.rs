@@ -1,0 +1,50 @@
+//! What can be changed, as data.
+
+use holdup_model::{ObjectId, SiteId, ThreadId};
+
+/// What is done about a lock.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum LockChange {
+    /// Nobody waits for it any more.
+    Free,
+    /// So many independent locks take its place, each acquisition one of them at random.
+    Split(u32),
+    /// The work in its critical sections is so many times less.
+    Shorter(f64),
+}
+
+/// Something that is otherwise than recorded.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Change {
+    /// A lock.
+    Lock(ObjectId, LockChange),
+    /// Nobody waits for this object any more, whatever it is.
+    Free(ObjectId),
+    /// The threads that meet at this barrier have equal work before it, in each round.
+    BalancedBarrier(ObjectId),
+    /// These threads have equal work: those of them that live at the same time.
+    BalancedThreads(Vec<ThreadId>),
+    /// These threads are so many times faster.
+    Faster(Vec<ThreadId>, f64),
+    /// The code at these sites is so many times faster, with all that it calls.
+    FasterCode(Vec<SiteId>, f64),
+    /// What these threads do while nobody else is active is spread over so many threads.
+    Spread(Vec<ThreadId>, f64),
+    /// I/O takes so many times less; infinity for no time.
+    FasterIo(f64),
+    /// Sleeping takes so many times less.
+    ShorterSleep(f64),
+    /// Putting threads to sleep and waking them costs nothing.
+    FreeWakeUps,
+    /// So many cores.
+    Cores(u32),
+    /// So many threads in the place of these, which do the same.
+    Threads(Vec<ThreadId>, u32),
+}
+
+impl Change {
+    /// True if it is about a lock: predictions about those depend on what a wake-up costs.
+    pub fn is_of_lock(&self) -> bool {
+        matches!(self, Change::Lock(..))
+    }
+}

@@ -1,0 +1,385 @@
+//! The words for changes: `lock:cache_lock/4, cores=8`.
+//!
+//! ```text
+//! expression = change { "," change }
+//! change     = "lock:" NAME "=0"            nobody waits for it
+//!            | "lock:" NAME "/" NUMBER      the work in its critical sections is so many times less
+//!            | "lock:" NAME " split " N     N independent locks take its place
+//!            | "barrier:" NAME "=balanced"  the threads that meet there have equal work
+//!            | "barrier:" NAME "=0"         nobody waits there
+//!            | "object:" NAME "=0"          nobody waits for this condition variable, semaphore, futex…
+//!            | "site:" NAME "/" NUMBER      the function, or file:line, with all that it calls, is so many times faster
+//!            | "thread:" NAME "/" NUMBER    threads of this name or start function are so many times faster
+//!            | "threads:" NAME "=balanced"  they have equal work
+//!            | "alone:" NAME "/" NUMBER     what they do while nobody else is active is spread over so many threads
+//!            | "stage:" NAME "*" N          N times as many of them
+//!            | "threads" [ ":" NAME ] "=" N so many of them; without a name of the most busy sort
+//!            | "cores=" N
+//!            | "io/" NUMBER | "io=0" | "sleep/" NUMBER | "sleep=0" | "wakeup=0"
+//! NAME       = a word, or anything in single quotes
+//! ```
+//!
+//! In place of one number of each change a range may stand, `1..16`: then the expression is a sweep.
+
+use std::collections::BTreeMap;
+
+use holdup_model::{ObjectId, ObjectKind, Process, SiteId, ThreadId};
+
+use crate::change::{Change, LockChange};
+
+/// Why an expression is none: one line with a way out.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExpressionError {
+    /// It is not of the form.
+    #[error(
+        "`{text}` is no change; write such as lock:NAME=0, lock:NAME/4, site:FUNCTION/2, thread:NAME/2, \
+         barrier:NAME=balanced, stage:NAME*2, cores=8, threads=8"
+    )]
+    Form {
+        /// The part that is not.
+        text: String,
+    },
+    /// A number is not one, or makes no sense.
+    #[error("`{text}`: {problem}")]
+    Number {
+        /// The change.
+        text: String,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// Nothing has this name.
+    #[error("no {what} is named {name:?} in this recording{}", those(.known))]
+    Unknown {
+        /// What was looked for.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// Names that there are, the most alike first.
+        known: Vec<String>,
+    },
+}
+
+fn those(names: &[String]) -> String {
+    if names.is_empty() {
+        return "; there is none".to_owned();
+    }
+    let names: Vec<String> = names.iter().take(6).map(|name| quoted(name)).collect();
+    format!("; there are: {}", names.join(", "))
+}
+
+/// An expression at one size of its change.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Point {
+    /// The expression with this size in the place of its range.
+    pub expression: String,
+    /// The size, where the expression had a range.
+    pub at: Option<f64>,
+    /// The changes.
+    pub changes: Vec<Change>,
+}
+
+/// A name as an expression has it: in quotes where it is more than a word.
+pub fn quoted(name: &str) -> String {
+    let is_word = |character: char| character.is_alphanumeric() || "_.:#-<>~".contains(character);
+    // The end of a word in front of a number is the number's mark.
+    if !name.is_empty() && name.chars().all(is_word) {
+        name.to_owned()
+    } else {
+        format!("'{}'", name.replace('\'', "’"))
+    }
+}
+
+/// What an object is called in expressions: its name, else the function in which it was made, else its number.
+pub fn object_name(process: &Process, object: ObjectId) -> String {
+    let facts = process.object(object);
+    let made_in = || {
+        let frame = process.site(facts.created_at?).place()?;
+        frame.function.clone()
+    };
+    facts.name.clone().or_else(made_in).unwrap_or_else(|| format!("#{}", object.index()))
+}
+
+/// What a thread is called in expressions: its start function, else its name.
+pub fn thread_name(process: &Process, thread: ThreadId) -> String {
+    entry_name(process, thread).unwrap_or_else(|| process.thread_name(thread))
+}
+
+fn entry_name(process: &Process, thread: ThreadId) -> Option<String> {
+    let site = process.site(process.thread(thread).entry?);
+    site.frames.first()?.function.clone()
+}
+
+/// Reads an expression, with its range if it has one: then one point for each size.
+///
+/// # Errors
+/// One line that names the part, what is wrong, and what there is.
+pub fn parse(text: &str, process: &Process) -> Result<Vec<Point>, ExpressionError> {
+    let parts = split(text);
+    let range = parts.iter().find_map(|part| range_of(part));
+    let Some((from, until, place)) = range else {
+        let changes = changes(&parts, process)?;
+        return Ok(vec![Point { expression: text.trim().to_owned(), at: None, changes }]);
+    };
+    let whole = parts.iter().any(|part| range_of(part).is_some() && !part.contains('/'));
+    let sizes = sizes(from, until, whole);
+    sizes
+        .into_iter()
+        .map(|at| {
+            let parts: Vec<String> = parts.iter().map(|part| part.replace(&place, &number(at))).collect();
+            Ok(Point { expression: parts.join(","), at: Some(at), changes: changes(&parts, process)? })
+        })
+        .collect()
+}
+
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.3}") }
+}
+
+/// At most this many points are in a sweep.
+const MOST_POINTS: usize = 20;
+
+/// Whole numbers one by one or, if these are many, and fractions, by equal factors.
+fn sizes(from: f64, until: f64, whole: bool) -> Vec<f64> {
+    let steps = until - from;
+    if whole && steps < MOST_POINTS as f64 {
+        return (0..=steps.round() as u32).map(|step| from + f64::from(step)).collect();
+    }
+    let points = if whole { MOST_POINTS } else { MOST_POINTS / 2 };
+    let factor = (until / from).powf(1.0 / (points - 1) as f64);
+    let mut sizes: Vec<f64> = (0..points).map(|point| from * factor.powi(point as i32)).collect();
+    if whole {
+        for size in &mut sizes {
+            *size = size.round();
+        }
+        sizes.dedup();
+    }
+    if let Some(last) = sizes.last_mut() {
+        *last = until;
+    }
+    sizes
+}
+
+/// The range in a change: its ends, and its text.
+fn range_of(part: &str) -> Option<(f64, f64, String)> {
+    let at = part.rfind("..")?;
+    let before = part[..at].rfind(|character: char| !character.is_ascii_digit() && character != '.')?;
+    let (from, until) = (&part[before + 1..at], &part[at + 2..]);
+    let (low, high) = (from.parse().ok()?, until.trim().parse().ok()?);
+    (low > 0.0 && high > low).then(|| (low, high, format!("{from}..{}", until.trim())))
+}
+
+/// The changes of an expression: at commas outside of quotes.
+fn split(text: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut quoted = false;
+    for character in text.chars() {
+        quoted ^= character == '\'';
+        match parts.last_mut() {
+            Some(last) if character != ',' || quoted => last.push(character),
+            _ => parts.push(String::new()),
+        }
+    }
+    parts.iter().map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+}
+
+fn changes(parts: &[String], process: &Process) -> Result<Vec<Change>, ExpressionError> {
+    let mut all = Vec::new();
+    if parts.is_empty() {
+        return Err(ExpressionError::Form { text: String::new() });
+    }
+    for part in parts {
+        all.extend(change(part, process)?);
+    }
+    Ok(all)
+}
+
+/// How a change goes on behind its name.
+enum How {
+    Zero,
+    Balanced,
+    Divided(f64),
+    Split(u32),
+    Times(u32),
+    Number(u32),
+}
+
+fn change(part: &str, process: &Process) -> Result<Vec<Change>, ExpressionError> {
+    let form = || ExpressionError::Form { text: part.to_owned() };
+    let (word, name, how) = take_apart(part)?;
+    let names = Names { process };
+    let locked = |kinds: fn(ObjectKind) -> bool, what| names.objects(&name, kinds, what);
+    Ok(match (word, how) {
+        ("lock", How::Zero) => each(locked(is_lock, "lock")?, |lock| Change::Lock(lock, LockChange::Free)),
+        ("lock", How::Divided(times)) => {
+            each(locked(is_lock, "lock")?, |lock| Change::Lock(lock, LockChange::Shorter(times)))
+        }
+        ("lock", How::Split(parts)) => {
+            each(locked(is_lock, "lock")?, |lock| Change::Lock(lock, LockChange::Split(parts)))
+        }
+        ("barrier", How::Balanced) => {
+            each(locked(|kind| kind == ObjectKind::Barrier, "barrier")?, Change::BalancedBarrier)
+        }
+        ("barrier", How::Zero) => each(locked(|kind| kind == ObjectKind::Barrier, "barrier")?, Change::Free),
+        ("object", How::Zero) => each(locked(|_| true, "object")?, Change::Free),
+        ("site", How::Divided(times)) => vec![Change::FasterCode(names.sites(&name)?, times)],
+        ("thread", How::Divided(times)) => vec![Change::Faster(names.threads(&name)?, times)],
+        ("threads", How::Balanced) => vec![Change::BalancedThreads(names.threads(&name)?)],
+        ("alone", How::Divided(over)) => vec![Change::Spread(names.threads(&name)?, over)],
+        ("stage", How::Times(times)) => {
+            let threads = names.threads(&name)?;
+            let number = threads.len() as u32 * times;
+            vec![Change::Threads(threads, number)]
+        }
+        ("threads", How::Number(number)) => {
+            let threads = if name.is_empty() { names.busiest() } else { names.threads(&name)? };
+            vec![Change::Threads(threads, number)]
+        }
+        ("cores", How::Number(cores)) => vec![Change::Cores(cores)],
+        ("io", How::Divided(times)) => vec![Change::FasterIo(times)],
+        ("io", How::Zero) => vec![Change::FasterIo(f64::INFINITY)],
+        ("sleep", How::Divided(times)) => vec![Change::ShorterSleep(times)],
+        ("sleep", How::Zero) => vec![Change::ShorterSleep(f64::INFINITY)],
+        ("wakeup", How::Zero) => vec![Change::FreeWakeUps],
+        _ => return Err(form()),
+    })
+}
+
+fn is_lock(kind: ObjectKind) -> bool {
+    kind.is_lock() || kind == ObjectKind::Futex
+}
+
+fn each(objects: Vec<ObjectId>, change: impl Fn(ObjectId) -> Change) -> Vec<Change> {
+    objects.into_iter().map(change).collect()
+}
+
+/// The word, the name, and what becomes of it.
+fn take_apart(part: &str) -> Result<(&str, String, How), ExpressionError> {
+    let form = || ExpressionError::Form { text: part.to_owned() };
+    let number = |problem| ExpressionError::Number { text: part.to_owned(), problem };
+    // The mark is the last one outside of quotes, so that names may have it too.
+    let body_end = part.rfind('\'').map_or(0, |quote| quote + 1);
+    let (at, mark) = part[body_end..]
+        .rmatch_indices(['=', '/', '*'])
+        .next()
+        .map(|(at, mark)| (at + body_end, mark))
+        .or_else(|| part.rfind(" split ").map(|at| (at, " split ")))
+        .ok_or_else(form)?;
+    let split = part.rfind(" split ").filter(|split| *split >= body_end);
+    let (at, mark) = split.map_or((at, mark), |at| (at, " split "));
+    let (before, value) = (part[..at].trim(), part[at + mark.len()..].trim());
+    let (word, name) = before.split_once(':').unwrap_or((before, ""));
+    let name = name.trim().trim_matches('\'').to_owned();
+    let whole = || value.parse::<u32>().ok().filter(|number| (1..=65_536).contains(number));
+    let how = match mark {
+        "=" if value == "0" => How::Zero,
+        "=" if value == "balanced" => How::Balanced,
+        "=" => How::Number(whole().ok_or_else(|| number("give a whole number from 1 to 65536"))?),
+        "*" => How::Times(whole().ok_or_else(|| number("give a whole number from 1 to 65536"))?),
+        "/" => {
+            let times = value.parse::<f64>().ok().filter(|times| times.is_finite() && *times > 0.0);
+            How::Divided(times.ok_or_else(|| number("give how many times less or faster: a number above 0"))?)
+        }
+        _ => How::Split(whole().ok_or_else(|| number("give a whole number from 1 to 65536"))?),
+    };
+    Ok((word.trim(), name, how))
+}
+
+/// What names mean in a process.
+struct Names<'a> {
+    process: &'a Process,
+}
+
+impl Names<'_> {
+    fn objects(
+        &self,
+        name: &str,
+        wanted: impl Fn(ObjectKind) -> bool,
+        what: &'static str,
+    ) -> Result<Vec<ObjectId>, ExpressionError> {
+        let objects = self.process.objects.iter().enumerate();
+        let objects = objects.filter(|(_, object)| wanted(object.kind));
+        let ids: Vec<ObjectId> = objects.map(|(index, _)| ObjectId::new(index as u32)).collect();
+        let names =
+            ids.iter().map(|&id| (vec![object_name(self.process, id), format!("#{}", id.index())], id));
+        chosen(name, names.collect(), what)
+    }
+
+    fn threads(&self, name: &str) -> Result<Vec<ThreadId>, ExpressionError> {
+        let ids = (0..self.process.threads.len() as u32).map(ThreadId::new);
+        let names = ids.map(|id| {
+            let mut names = vec![self.process.thread_name(id), format!("#{}", id.index())];
+            names.extend(entry_name(self.process, id));
+            (names, id)
+        });
+        chosen(name, names.collect(), "thread")
+    }
+
+    /// Sites whose stack goes through the function, or the line.
+    fn sites(&self, name: &str) -> Result<Vec<SiteId>, ExpressionError> {
+        let sampled: std::collections::BTreeSet<SiteId> =
+            self.process.samples.iter().filter_map(|sample| sample.site).collect();
+        let mut found: Vec<(Vec<String>, SiteId)> = Vec::new();
+        for &id in &sampled {
+            let mut names = Vec::new();
+            for frame in &self.process.site(id).frames {
+                names.extend(frame.function.clone());
+                if let (Some(file), Some(line)) = (&frame.file, frame.line) {
+                    let short = file.rsplit('/').next().unwrap_or(file);
+                    names.push(format!("{short}:{line}"));
+                    names.push(format!("{file}:{line}"));
+                }
+            }
+            found.push((names, id));
+        }
+        chosen(name, found, "function or line (with samples)")
+    }
+
+    /// The threads of the start function that used the most CPU time together.
+    fn busiest(&self) -> Vec<ThreadId> {
+        let mut sorts: BTreeMap<String, (u64, Vec<ThreadId>)> = BTreeMap::new();
+        for (index, thread) in self.process.threads.iter().enumerate().skip(1) {
+            let id = ThreadId::new(index as u32);
+            let sort = sorts.entry(thread_name(self.process, id)).or_default();
+            sort.0 += thread.known_cpu().map_or(0, |cpu| cpu.get());
+            sort.1.push(id);
+        }
+        let most = sorts.into_values().max_by_key(|(cpu, threads)| (*cpu, threads.len()));
+        most.map_or_else(|| vec![ThreadId::new(0)], |(_, threads)| threads)
+    }
+}
+
+/// All with exactly this name; else all whose names begin with it, else have it in them, if that is one name only.
+fn chosen<T: Copy>(
+    name: &str,
+    all: Vec<(Vec<String>, T)>,
+    what: &'static str,
+) -> Result<Vec<T>, ExpressionError> {
+    let matching = |matches: &dyn Fn(&str) -> bool| -> Vec<(&str, T)> {
+        all.iter()
+            .filter_map(|(names, id)| Some((names.iter().find(|name| matches(name))?.as_str(), *id)))
+            .collect()
+    };
+    let exact = matching(&|other| other == name);
+    if !exact.is_empty() {
+        return Ok(exact.into_iter().map(|(_, id)| id).collect());
+    }
+    for matches in [&(|other: &str| other.starts_with(name)) as &dyn Fn(&str) -> bool, &|other: &str| {
+        other.contains(name)
+    }] {
+        let found = matching(matches);
+        let mut names: Vec<&str> = found.iter().map(|(name, _)| *name).collect();
+        names.sort_unstable();
+        names.dedup();
+        if names.len() == 1 && !name.is_empty() {
+            return Ok(found.into_iter().map(|(_, id)| id).collect());
+        }
+    }
+    let mut known: Vec<String> = all.into_iter().filter_map(|(names, _)| names.into_iter().next()).collect();
+    known.sort_unstable();
+    known.dedup();
+    known.sort_by_key(|other| {
+        (!other.contains(name) && !name.contains(other.as_str()), strsim::levenshtein(other, name))
+    });
+    Err(ExpressionError::Unknown { what, name: name.to_owned(), known })
+}

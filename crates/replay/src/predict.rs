@@ -1,0 +1,186 @@
+//! What changes would give: replays with and without them, and how far they can be trusted.
+
+use holdup_model::{Nanos, ObjectId, Process, ThreadId, Timeline};
+use rayon::prelude::*;
+
+use crate::apply::{Recorded, apply};
+use crate::change::Change;
+use crate::extract::extract;
+use crate::machine::Machine;
+use crate::program::{Op, Program};
+use crate::run::{Behaviour, Replayed, replay};
+
+/// From this share of the wall time on, holds of a lock that are known only in number may make it the next to hold the
+/// program up.
+const MUCH_UNSEEN: f64 = 0.3;
+
+/// No prediction is taken to be better than this share of the run time: what runs of one program differ by on a quiet
+/// machine.
+const LEAST_ERROR: f64 = 0.01;
+
+/// What a lock is worth depends on how its threads happen to meet: so much more of the run time (predictions for locks
+/// differed by up to 4 % from run to run).
+const ERROR_OF_LOCKS: f64 = 0.02;
+
+/// What would hold the program up next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// Its cores have work all the time.
+    Cores(u32),
+    /// Threads wait for this.
+    Object(ObjectId),
+    /// This thread has the most to do.
+    Thread(ThreadId),
+}
+
+/// What a change would give.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Prediction {
+    /// The expected wall time.
+    pub wall: Nanos,
+    /// The low end of its interval.
+    pub low: Nanos,
+    /// The high end of its interval.
+    pub high: Nanos,
+    /// What would hold the program up then.
+    pub next: Option<Next>,
+    /// How often a thread had to be let through because the replay was stuck: see [`Replayed::let_through`].
+    pub let_through: u64,
+    /// Locks of which most holds are known only in number, and which might hold the program up then.
+    pub unseen: Vec<ObjectId>,
+}
+
+impl Prediction {
+    /// The wall time less the predicted one (ns), with its low and its high end. Negative where the change makes the
+    /// program slower.
+    pub fn gain(&self, wall: Nanos) -> [i64; 3] {
+        [self.wall, self.high, self.low].map(|predicted| wall.get() as i64 - predicted.get() as i64)
+    }
+}
+
+/// A recorded process that can be replayed with changes.
+#[derive(Debug)]
+pub struct Replayer<'a> {
+    recorded: Recorded<'a>,
+    program: Program,
+    machine: Machine,
+    unchanged: [Replayed; 3],
+}
+
+/// Replays with other costs of sleeping and waking: as estimated, none, twice the latency.
+fn variants(machine: &Machine) -> [Machine; 3] {
+    let twice = machine.latency.map(|(limit, latency)| (limit, latency * 2));
+    [machine.clone(), machine.without_costs(), Machine { latency: twice, ..machine.clone() }]
+}
+
+impl<'a> Replayer<'a> {
+    /// Takes a process on so many cores apart; `None` where none of its threads were recorded.
+    pub fn of(process: &'a Process, timeline: &'a Timeline, cores: u32) -> Option<Self> {
+        let program = extract(process, timeline)?;
+        let machine = Machine::of(process, timeline, cores);
+        let unchanged = variants(&machine).map(|machine| replay(&program, &machine, &Behaviour::default()));
+        let recorded = Recorded { process, timeline };
+        (unchanged[0].wall > Nanos::ZERO).then_some(Self { recorded, program, machine, unchanged })
+    }
+
+    /// The program that is replayed.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// The machine that it is replayed on.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// The wall time of the unchanged program as replayed: how far it is from the recorded one says how far
+    /// predictions can be trusted.
+    pub fn replayed(&self) -> Nanos {
+        self.unchanged[0].wall
+    }
+
+    /// How often a thread had to be let through in the unchanged replay.
+    pub fn let_through(&self) -> u64 {
+        self.unchanged[0].let_through
+    }
+
+    /// What all these changes together would give.
+    pub fn predict(&self, changes: &[Change]) -> Prediction {
+        let setting = apply(self.recorded, &self.program, &self.machine, changes);
+        let machines = variants(&setting.machine);
+        let runs: Vec<Replayed> = machines
+            .par_iter()
+            .map(|machine| replay(&setting.program, machine, &setting.behaviour))
+            .collect();
+        let recorded = self.recorded.timeline.wall().get() as f64;
+        let ratios: Vec<f64> = runs
+            .iter()
+            .zip(&self.unchanged)
+            .map(|(run, unchanged)| run.wall.get() as f64 / unchanged.wall.get().max(1) as f64)
+            .collect();
+        let margin = self.margin(changes);
+        let low = ratios.iter().copied().fold(f64::INFINITY, f64::min) - margin;
+        let high = ratios.iter().copied().fold(0.0, f64::max) + margin;
+        let [wall, low, high] =
+            [ratios[0], low, high].map(|ratio| Nanos::new((recorded * ratio.max(0.0)).round() as u64));
+        Prediction {
+            wall,
+            low,
+            high,
+            next: self.next(&runs[0], &setting.program, setting.machine.cores),
+            let_through: runs[0].let_through,
+            unseen: self.unseen(&setting.program, runs[0].wall),
+        }
+    }
+
+    /// The same for several sets of changes, on all cores.
+    pub fn sweep(&self, sets: &[Vec<Change>]) -> Vec<Prediction> {
+        sets.par_iter().map(|changes| self.predict(changes)).collect()
+    }
+
+    /// What is not known of the ratio of two replays: how far the unchanged one is off, and what runs differ by.
+    fn margin(&self, changes: &[Change]) -> f64 {
+        let wall = self.recorded.timeline.wall().get().max(1) as f64;
+        let off = (self.replayed().get() as f64 / wall - 1.0).abs();
+        let locks = if changes.iter().any(Change::is_of_lock) { ERROR_OF_LOCKS } else { 0.0 };
+        let stuck = self.let_through() as f64 / self.program.steps.len().max(1) as f64;
+        LEAST_ERROR + locks + off / 2.0 + stuck
+    }
+
+    fn next(&self, run: &Replayed, program: &Program, cores: u32) -> Option<Next> {
+        let wall = run.wall.get().max(1) as f64;
+        if run.worked as f64 >= 0.93 * wall * f64::from(cores) {
+            return Some(Next::Cores(cores));
+        }
+        let objects = &self.recorded.process.objects;
+        let most = run.waited.iter().enumerate().filter(|(object, _)| objects[*object].thread.is_none());
+        let most = most.max_by_key(|&(object, waited)| (*waited, std::cmp::Reverse(object)));
+        if let Some((object, &waited)) = most
+            && waited as f64 >= 0.25 * wall
+        {
+            return Some(Next::Object(ObjectId::new(object as u32)));
+        }
+        let work = |thread: usize| -> u64 {
+            let steps = program.steps_of(ThreadId::new(thread as u32));
+            program.steps[steps].iter().map(|step| step.work).sum()
+        };
+        let longest = (0..self.recorded.process.threads.len())
+            .max_by_key(|&thread| (work(thread), std::cmp::Reverse(thread)))?;
+        (work(longest) as f64 >= 0.8 * wall).then(|| Next::Thread(ThreadId::new(longest as u32)))
+    }
+
+    /// Locks whose holds are not steps, and would be a large part of the run.
+    fn unseen(&self, program: &Program, wall: Nanos) -> Vec<ObjectId> {
+        let mut steps = vec![0u64; program.locks.len()];
+        for step in &program.steps {
+            if let Op::Acquire(lock) = step.op {
+                steps[lock.0 as usize] += 1;
+            }
+        }
+        let much = |(lock, steps): &(&crate::LockFacts, u64)| {
+            let is_seen = *steps >= lock.unseen;
+            !is_seen && lock.unseen_hold as f64 >= MUCH_UNSEEN * wall.get() as f64
+        };
+        program.locks.iter().zip(steps).filter(much).map(|(lock, _)| lock.object).collect()
+    }
+}
