@@ -31,7 +31,7 @@ use holdup_model::{
 
 use crate::holders::{Holder, Holders};
 use crate::outside::Outside;
-use crate::path::PathPiece;
+use crate::PathPiece;
 use crate::places::Places;
 use crate::role::Roles;
 use crate::sweep::{Change, Changes};

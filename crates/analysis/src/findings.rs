@@ -253,9 +253,22 @@ fn is_hardly_on_path(finding: &Finding) -> bool {
 
 fn finding(kind: FindingKind, cost: Nanos, description: Description) -> Finding {
     let Description { object, threads, place, what, evidence, hint, on_path, method, notes } = description;
-    let gain = None;
-    let mut finding =
-        Finding { kind, object, threads, place, what, evidence, hint, cost, on_path, gain, method, notes };
+    let (gain, repeats) = (None, None);
+    let mut finding = Finding {
+        kind,
+        object,
+        threads,
+        place,
+        what,
+        evidence,
+        hint,
+        cost,
+        on_path,
+        gain,
+        repeats,
+        method,
+        notes,
+    };
     if is_hardly_on_path(&finding) {
         finding.notes.insert(
             0,

@@ -31,11 +31,15 @@ mod diagnosis;
 
 mod blame;
 mod bottle;
+mod budget;
 mod chains;
+mod compare;
 mod criticality;
 mod diagnose;
+mod drawn;
 mod environment;
 mod findings;
+mod gains;
 mod holders;
 mod hot;
 mod interrupted;
@@ -45,6 +49,7 @@ mod outside;
 mod over_time;
 mod path;
 mod places;
+mod repeats;
 mod role;
 mod samples;
 mod scarcity;
@@ -53,14 +58,25 @@ mod wording;
 mod working;
 
 pub use bottle::bottle_graph;
+pub use budget::{
+    Budget, BudgetError, Judged, Limited, Missing, ONE_PAIR, Op, Pattern, Unit, Verdict, judge, parse as parse_budget,
+};
 pub use chains::MOST_CHAINS;
+pub use compare::{
+    Against, Cause, Change, Class, Comparison, Contribution, Counted, Ledger, Measure, Place, Presence, Row, Scaling, Side,
+    Subject, Surrounding, Table, compare, middle,
+};
 pub use criticality::{OnlineCriticality, criticality, offline_criticality};
 pub use diagnose::diagnose;
 pub use diagnosis::{
-    Bottle, Chain, ChainLink, CostIdentity, CriticalPath, Criticality, Diagnosis, Finding, FindingKind, Gain,
-    HoldTime, HolderShare, HotSpot, HotSpots, NobodyCause, ObjectCost, OverTime, PathStep, Phase, Slice,
-    ThreadTimes, WaiterShare,
+    Bottle, Chain, ChainLink, CostIdentity, CriticalPath, Criticality, Curve, CurvePoint, Diagnosis, Finding, FindingKind, Gain,
+    HoldTime, HolderShare, HotSpot, HotSpots, NobodyCause, ObjectCost, OverTime, PathPiece, PathStep, Phase, Slice,
+    ThreadTimes, WaiterShare, WhatIf,
 };
+pub use drawn::{roles, timeline};
 pub use environment::{EnvironmentNote, NoteKind};
+pub use gains::{Depth, predict_gains};
 pub use hot::MOST_HOT_SPOTS;
 pub use over_time::MOST_THREADS_OF_A_PHASE;
+pub use repeats::{Elsewhere, FindingRepeats, RunRepeats, combine};
+pub use wording::sort_of_thread;

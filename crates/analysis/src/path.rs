@@ -9,20 +9,13 @@ use std::collections::BTreeMap;
 use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Segment, SiteId, State, ThreadId, Time, Timeline};
 
 use crate::holders::{HolderCursor, Holders};
-use crate::{CriticalPath, PathStep};
+use crate::{CriticalPath, PathPiece, PathStep};
 
 /// So many segments back it is looked for the last time that a thread was able to run.
 const MOST_LOOKS: usize = 8;
 
 /// A thread whose wait for a lock came to its time limit waits on if it does so within this time.
 const LONGEST_RETRY: Nanos = Nanos::new(200_000);
-
-/// A part of the critical path.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct PathPiece {
-    pub(crate) thread: ThreadId,
-    pub(crate) end: Time,
-}
 
 /// The path as it was walked, before the objects of [`crate::blame`] are added.
 pub(crate) struct Path {
@@ -224,7 +217,7 @@ impl<'a> Walk<'a> {
         if length == Nanos::ZERO {
             return;
         }
-        self.pieces.push(PathPiece { thread: self.thread, end: self.at });
+        self.pieces.push(PathPiece { thread: self.thread, state, start: from, end: self.at });
         *self.steps.entry((self.thread, state, site)).or_default() += length;
         let mut because_of: BTreeMap<ObjectId, Nanos> = BTreeMap::new();
         if let Some(lock) = lock {
@@ -267,6 +260,7 @@ impl Path {
         }
         CriticalPath {
             length,
+            pieces: self.pieces,
             steps: self.steps,
             by_thread: most_first(self.by_thread),
             by_object: most_first(self.by_object),

@@ -64,7 +64,7 @@ fn start(process: &Process, id: ThreadId) -> Option<String> {
 
 /// What threads that do the same have in common: the start function, else the name without its number
 /// (`indexer` of `indexer-3`). `None` for the main thread and for threads that have neither.
-pub(crate) fn sort_of_thread(process: &Process, id: ThreadId) -> Option<String> {
+pub fn sort_of_thread(process: &Process, id: ThreadId) -> Option<String> {
     if id.index() == 0 {
         return None;
     }

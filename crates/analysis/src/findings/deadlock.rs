@@ -78,6 +78,7 @@ fn finding(case: &Case<'_>, circle: &[&Wait]) -> Option<Finding> {
         cost,
         on_path: None,
         gain: None,
+        repeats: None,
         method: "owners of the locks that threads still waited for when the recording ended",
         notes: Vec::new(),
     })

@@ -1,0 +1,163 @@
+//! `holdup check`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use holdup_analysis::{Budget, Missing, Verdict, judge, parse_budget};
+use holdup_report::{check_github, check_json_text, check_junit, render_check};
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::answer;
+use crate::arguments::Color;
+use crate::failure::Failure;
+use crate::several::ledgers;
+
+/// A budget is exceeded.
+const EXCEEDED: u8 = 1;
+
+const GRAMMAR: &str = "\
+Budgets:
+  wall<=2.5s  cpu<=8s  efficiency>=0.7  parallelism>=3
+  lock:NAME<=5%      what a lock costs, as a share of the wall time or as a time; also object:NAME
+  site:FUNCTION<=2%  what threads wait in a function; function:NAME, its critical time
+  thread:NAME<=40%   criticality of threads by start function or name; region:LABEL<=1s
+  finding:KIND<=3%   each finding of a kind (holdup explain lists them); cost:KIND, all of it
+  regression<=5%     how much longer than the --baseline
+In names * stands for any text and ? for any character. Operators are <=, <, >= and >.
+
+Statuses: 0 all budgets are held, 1 one is not, 2 wrong usage or input.";
+
+/// Options of `holdup check`.
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = GRAMMAR)]
+pub(crate) struct CheckOptions {
+    /// The recording; with several of one program their means are judged
+    #[arg(value_name = "FILE", required = true)]
+    pub recordings: Vec<PathBuf>,
+    /// A limit, such as 'lock:cache_lock<=5%' (may be given several times)
+    #[arg(long = "budget", value_name = "BUDGET", required_unless_present = "budget_file")]
+    pub budgets: Vec<String>,
+    /// A TOML file with a list `budget`, and perhaps `baseline` and `allow-missing`
+    #[arg(long, value_name = "FILE")]
+    pub budget_file: Option<PathBuf>,
+    /// What `regression` is measured against: one recording, or better several
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub baseline: Vec<PathBuf>,
+    /// Names that no recording has are no error
+    #[arg(long)]
+    pub allow_missing: bool,
+    /// How to print what became of the budgets
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Print JSON: the same as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// Where to write the answer [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+}
+
+/// How verdicts are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For a terminal
+    Text,
+    /// As docs/json-schema/check.schema.json says
+    Json,
+    /// JUnit's XML
+    Junit,
+    /// Workflow commands of GitHub: annotations at the lines of the source
+    Github,
+}
+
+/// Says whether recordings keep to budgets.
+pub(crate) fn check(options: &CheckOptions) -> Result<ExitCode, Failure> {
+    let file = options.budget_file.as_deref().map(BudgetFile::read).transpose()?.unwrap_or_default();
+    let mut budgets = file.budgets;
+    for text in &options.budgets {
+        budgets.push(parse_budget(text).map_err(Failure::input)?);
+    }
+    if budgets.is_empty() {
+        return Err(Failure::input(
+            "there is no budget to keep to; give one with --budget, or write one into the file",
+        ));
+    }
+    let baseline = if options.baseline.is_empty() { &file.baseline } else { &options.baseline };
+    let missing =
+        if options.allow_missing || file.allow_missing { Missing::Allowed } else { Missing::Refused };
+    let runs = ledgers(&options.recordings)?;
+    let baseline = ledgers(baseline)?;
+    let verdicts = judge(&budgets, &runs, &baseline, missing).map_err(Failure::input)?;
+    let text = match options.format {
+        _ if options.json => check_json_text(&verdicts),
+        Format::Text => {
+            let look = answer::look(options.color, &std::io::stdout(), options.output.is_some());
+            render_check(&verdicts, look)
+        }
+        Format::Json => check_json_text(&verdicts),
+        Format::Junit => check_junit(runs.first().map_or("", |run| run.program()), &verdicts),
+        Format::Github => check_github(&verdicts, repository().as_deref()),
+    };
+    answer::write(&text, options.output.as_deref(), std::io::stdout())?;
+    let holds = verdicts.iter().all(Verdict::holds);
+    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(EXCEEDED) })
+}
+
+/// The folder from which GitHub names files.
+fn repository() -> Option<String> {
+    let told = std::env::var("GITHUB_WORKSPACE").ok().filter(|folder| !folder.is_empty());
+    let here = || std::env::current_dir().ok()?.to_str().map(str::to_owned);
+    told.or_else(here).map(|folder| folder.trim_end_matches('/').to_owned())
+}
+
+/// What a file of budgets says.
+#[derive(Default)]
+struct BudgetFile {
+    budgets: Vec<Budget>,
+    baseline: Vec<PathBuf>,
+    allow_missing: bool,
+}
+
+/// The form of that file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Form {
+    budget: Vec<Spanned<String>>,
+    #[serde(default)]
+    baseline: Vec<PathBuf>,
+    #[serde(default)]
+    allow_missing: bool,
+}
+
+impl BudgetFile {
+    fn read(path: &Path) -> Result<BudgetFile, Failure> {
+        let text = fs::read_to_string(path).map_err(|error| {
+            Failure::input(format!("{}: the budgets cannot be read ({error})", path.display()))
+        })?;
+        let wrong = |at: usize, what: &dyn std::fmt::Display| {
+            let before = text.get(..at).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+            Failure::input(format!("{}, line {line}, column {column}: {what}", path.display()))
+        };
+        let form: Form = toml::from_str(&text).map_err(|error| {
+            let said = error.message().replace('\n', "; ");
+            wrong(error.span().map_or(0, |span| span.start), &said)
+        })?;
+        let budget = |text: &Spanned<String>| {
+            parse_budget(text.get_ref()).map_err(|error| wrong(text.span().start, &error))
+        };
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Ok(BudgetFile {
+            budgets: form.budget.iter().map(budget).collect::<Result<_, _>>()?,
+            baseline: form.baseline.iter().map(|file| folder.join(file)).collect(),
+            allow_missing: form.allow_missing,
+        })
+    }
+}
