@@ -1,0 +1,217 @@
+//! `holdup export`.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use holdup_export::{ExportError, TableFormat, Weight};
+use holdup_model::{Doing, Nanos, Run};
+use holdup_recording::{Recording, Sources};
+
+use crate::answer::{Answer, Keep, Part};
+use crate::arguments::seconds;
+use crate::failure::Failure;
+use crate::progress::Progress;
+
+/// What is collected before it is written.
+const BUFFER: usize = 1 << 18;
+
+/// Options of `holdup export`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ExportOptions {
+    /// The recording
+    #[arg(value_name = "RECORDING")]
+    recording: PathBuf,
+    /// For which tool
+    #[arg(long, value_enum)]
+    format: Format,
+    /// Where to write it: a file (compressed if its name ends in .gz), or a folder for csv and parquet; - is standard output
+    /// [default: standard output if it is no terminal, else a name made of the recording's, here]
+    #[arg(short = 'o', long, value_name = "PATH")]
+    output: Option<PathBuf>,
+    /// Which time folded stacks sum: active, critical (active, divided among those who were), blocked (all that is not
+    /// active), or waits for locks and other objects
+    #[arg(long, value_enum, default_value_t = Sum::Active)]
+    weight: Sum,
+    /// Only what came after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    from: Option<Duration>,
+    /// Only what came before so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    to: Option<Duration>,
+}
+
+/// The formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A profile for the Firefox Profiler
+    Firefox,
+    /// A trace for Perfetto
+    Perfetto,
+    /// Flame graphs for speedscope
+    Speedscope,
+    /// One line a stack, for flame graph programs
+    Folded,
+    /// A folder of tables
+    Csv,
+    /// A folder of tables, for data frames
+    Parquet,
+}
+
+/// What folded stacks sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Sum {
+    Active,
+    Critical,
+    Blocked,
+    Wait,
+}
+
+impl Sum {
+    fn weight(self) -> Weight {
+        match self {
+            Sum::Active => Weight::Active,
+            Sum::Critical => Weight::Critical,
+            Sum::Blocked => Weight::Blocked,
+            Sum::Wait => Weight::Wait,
+        }
+    }
+}
+
+impl Format {
+    /// What a file of this format that nobody named ends with.
+    fn ending(self) -> &'static str {
+        match self {
+            Format::Firefox => ".firefox.json.gz",
+            Format::Perfetto => ".pftrace",
+            Format::Speedscope => ".speedscope.json",
+            Format::Folded => ".folded",
+            Format::Csv => ".csv",
+            Format::Parquet => ".parquet",
+        }
+    }
+
+    fn tables(self) -> Option<TableFormat> {
+        match self {
+            Format::Csv => Some(TableFormat::Csv),
+            Format::Parquet => Some(TableFormat::Parquet),
+            _ => None,
+        }
+    }
+}
+
+/// Writes a recording in another tool's format.
+pub(crate) fn export(options: &ExportOptions) -> Result<ExitCode, Failure> {
+    let is_stdout = options.output.as_deref() == Some(Path::new("-"));
+    match options.format.tables() {
+        Some(_) if is_stdout => {
+            let why =
+                "this format is a folder of tables, which standard output cannot take; name a folder with -o";
+            Err(Failure::input(why))
+        }
+        Some(format) => {
+            let folder = options.output.clone().unwrap_or_else(|| chosen_name(options));
+            let part = Part { from: options.from, to: options.to, ..Part::default() };
+            let answer = Answer::of(&options.recording, Keep::Nothing, &part)?;
+            let _progress = Progress::start("writing tables");
+            holdup_export::tables(&answer.run, &answer.diagnoses, format, &folder).map_err(Failure::input)?;
+            tell_name(options, &folder);
+            Ok(ExitCode::SUCCESS)
+        }
+        None if is_stdout || (options.output.is_none() && !io::stdout().is_terminal()) => {
+            let run = read(options)?;
+            let result = write(&run, options, BufWriter::with_capacity(BUFFER, io::stdout().lock()));
+            match result {
+                Err(error) if !error.is_broken_pipe() => Err(Failure::input(error)),
+                _ => Ok(ExitCode::SUCCESS),
+            }
+        }
+        None => to_file(options),
+    }
+}
+
+fn to_file(options: &ExportOptions) -> Result<ExitCode, Failure> {
+    let path = options.output.clone().unwrap_or_else(|| chosen_name(options));
+    let run = read(options)?;
+    let failed = |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
+    // A name that nobody gave takes no file's place.
+    let opened = if options.output.is_some() { File::create(&path) } else { File::create_new(&path) };
+    let file = opened
+        .map_err(|error| failed(&format!("cannot be written ({error}); name another place with -o")))?;
+    let file = BufWriter::with_capacity(BUFFER, file);
+    let _progress = Progress::start("writing the export");
+    let written = if path.extension().is_some_and(|ending| ending == "gz") {
+        let mut packed = GzEncoder::new(file, Compression::default());
+        write(&run, options, &mut packed).and_then(|()| Ok(packed.finish()?.flush()?))
+    } else {
+        write(&run, options, file)
+    };
+    written.map_err(|error| failed(&error))?;
+    tell_name(options, &path);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(run: &Run, options: &ExportOptions, mut out: impl Write) -> Result<(), ExportError> {
+    match options.format {
+        Format::Firefox => holdup_export::firefox(run, &mut out)?,
+        Format::Perfetto => holdup_export::perfetto(run, &mut out)?,
+        Format::Speedscope => holdup_export::speedscope(run, &mut out)?,
+        Format::Folded => holdup_export::folded(run, options.weight.weight(), &mut out)?,
+        Format::Csv | Format::Parquet => {}
+    }
+    Ok(out.flush()?)
+}
+
+/// Reads the recording, without a diagnosis: the formats that are one file have no place for findings.
+fn read(options: &ExportOptions) -> Result<Run, Failure> {
+    let _progress = Progress::start("reading the recording");
+    let path = &options.recording;
+    let (mut recording, warnings) = Recording::open(path)?;
+    holdup_collect::name_all(&mut recording, None);
+    let mut run = recording.run_from(&warnings, Sources::ALL);
+    if options.from.is_some() || options.to.is_some() {
+        let at =
+            |length: Duration| run.start + Nanos::new(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX));
+        let (from, to) = (options.from.map_or(run.start, at), options.to.map_or(run.end, at));
+        if from >= run.end || from >= to {
+            let wall = run.end.since(run.start);
+            return Err(Failure::input(format!(
+                "{}: nothing was recorded in that part of the run; it took {wall}",
+                path.display()
+            )));
+        }
+        run = run.window(from, to);
+    }
+    let needs_samples = match options.format {
+        Format::Folded => matches!(options.weight, Sum::Active | Sum::Critical),
+        _ => options.format != Format::Perfetto,
+    };
+    let is_running =
+        |process: &holdup_model::Process| process.samples.iter().any(|look| look.doing == Doing::Running);
+    if needs_samples && !run.processes.iter().any(is_running) {
+        eprintln!(
+            "holdup: the recording has no samples of running threads, so that active time comes without call stacks; \
+             see holdup doctor for what would give them"
+        );
+    }
+    Ok(run)
+}
+
+/// The recording's name with the format's ending, in the current directory.
+fn chosen_name(options: &ExportOptions) -> PathBuf {
+    let mut name = options.recording.file_stem().map_or_else(|| OsString::from("export"), OsString::from);
+    name.push(options.format.ending());
+    PathBuf::from(name)
+}
+
+fn tell_name(options: &ExportOptions, path: &Path) {
+    if options.output.is_none() {
+        eprintln!("holdup: {}", holdup_report::escaped(&format!("{} written", path.display())));
+    }
+}

@@ -1,0 +1,102 @@
+//! Everything as tables, one file each: for spreadsheets, data frames and databases.
+//!
+//! Which tables and columns there are is data ([`TABLES`]), so that both formats, the documentation and the tests speak of
+//! the same ones.
+
+mod columns;
+mod csv_file;
+mod finding_rows;
+mod parquet_file;
+mod rows;
+mod segment_rows;
+
+use std::fs;
+use std::path::Path;
+
+use holdup_analysis::Diagnosis;
+use holdup_model::Run;
+
+use crate::ExportError;
+use crate::subject::Subject;
+use csv_file::CsvFile;
+use parquet_file::ParquetFile;
+
+pub use columns::{Column, ColumnKind, TABLES, Table};
+
+/// The format of the files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TableFormat {
+    /// Text, as RFC 4180 has it, with a line of column names.
+    Csv,
+    /// Apache Parquet, compressed with Zstandard.
+    Parquet,
+}
+
+impl TableFormat {
+    /// The ending of the files' names.
+    pub fn ending(self) -> &'static str {
+        match self {
+            TableFormat::Csv => "csv",
+            TableFormat::Parquet => "parquet",
+        }
+    }
+}
+
+/// A value in a table.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Cell<'a> {
+    /// Not known, or without meaning here.
+    Null,
+    Whole(u64),
+    Real(f64),
+    Flag(bool),
+    Text(&'a str),
+}
+
+/// Takes the cells of a row, one for each column.
+pub(crate) type Sink<'a> = dyn FnMut(&[Cell<'_>]) -> Result<(), ExportError> + 'a;
+
+/// A file that takes the rows of one table.
+trait TableFile {
+    fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), ExportError>;
+    fn finish(self: Box<Self>) -> Result<(), ExportError>;
+}
+
+/// Writes [`TABLES`] into `folder`, which is made if it does not exist. The findings are those of `diagnoses`, which may be
+/// of some of the processes only.
+///
+/// # Errors
+/// If the folder has files in it already, or it or its files cannot be written.
+pub fn tables(
+    run: &Run,
+    diagnoses: &[Diagnosis],
+    format: TableFormat,
+    folder: &Path,
+) -> Result<(), ExportError> {
+    make_folder(folder)?;
+    let mut files: Vec<Box<dyn TableFile>> = Vec::with_capacity(TABLES.len());
+    for table in TABLES {
+        let path = folder.join(format!("{}.{}", table.name, format.ending()));
+        files.push(match format {
+            TableFormat::Csv => Box::new(CsvFile::create(path, table)?),
+            TableFormat::Parquet => Box::new(ParquetFile::create(path, table)?),
+        });
+    }
+    for subject in Subject::all(run) {
+        let diagnosis = subject.diagnosis(diagnoses);
+        for (table, file) in TABLES.iter().zip(&mut files) {
+            (table.rows)(&subject, diagnosis, &mut |cells| file.row(cells))?;
+        }
+    }
+    files.into_iter().try_for_each(TableFile::finish)
+}
+
+/// A folder that is new or empty.
+fn make_folder(folder: &Path) -> Result<(), ExportError> {
+    let failed = |error| ExportError::File { path: folder.to_owned(), error };
+    fs::create_dir_all(folder).map_err(failed)?;
+    match fs::read_dir(folder).map_err(failed)?.next() {
+        Some(_) => Err(ExportError::FolderInUse { path: folder.to_owned() }),
+        None => Ok(()),
+    }
+}
