@@ -1,0 +1,186 @@
+//! What each kind of finding, and of note about the environment, means: the pages of `holdup explain`.
+//!
+//! A page is a Markdown file in `docs/explain/`, so that it can be read there too. The table below makes a kind
+//! without a page an error of the compiler.
+
+mod markdown;
+
+use std::cmp::Reverse;
+
+use holdup_analysis::{FindingKind, NoteKind};
+
+use crate::Look;
+use crate::lines::{Line, painted, wrapped};
+use crate::look::Ink;
+
+/// What a page is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Subject {
+    Finding(FindingKind),
+    Note(NoteKind),
+}
+
+/// The table, and a function that does not compile where a kind is not in it.
+macro_rules! pages {
+    ($kind:ident, $subjects:ident: $($variant:ident $file:literal,)*) => {
+        const $subjects: &[($kind, &str)] =
+            &[$(($kind::$variant, include_str!(concat!("../../../docs/explain/", $file, ".md"))),)*];
+        const _: fn($kind) = |kind| match kind {
+            $($kind::$variant => (),)*
+        };
+    };
+}
+
+pages! { FindingKind, FINDINGS:
+    Lock "lock",
+    Barrier "barrier",
+    Imbalance "imbalance",
+    Serial "serial",
+    Pipeline "pipeline",
+    Condition "condition",
+    Semaphore "semaphore",
+    Join "join",
+    Startup "startup",
+    Spin "spin",
+    Io "io",
+    Sleep "sleep",
+    Blocked "blocked",
+    Idle "idle",
+    Deadlock "deadlock",
+    WakeUp "wakeup",
+    Oversubscription "oversubscription",
+    Quota "quota",
+    Affinity "affinity",
+    Load "load",
+    Delayed "delayed",
+}
+
+// A quota and other load are findings where their cost is known: one page tells of both.
+pages! { NoteKind, NOTES:
+    Quota "quota",
+    Load "load",
+    Smt "smt",
+    Hybrid "hybrid",
+    Frequency "frequency",
+    Numa "numa",
+    Swap "swap",
+    Memory "memory",
+}
+
+/// Words that are offered in place of one that is no kind.
+const MOST_OFFERED: usize = 3;
+
+/// A word this like a kind (Jaro-Winkler similarity, from 0 to 1) is most likely a slip.
+const ALIKE: f64 = 0.8;
+
+/// A word that a page has less often than this is not what the page is about.
+const OFTEN: usize = 2;
+
+/// The page about one kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Explanation {
+    subject: Subject,
+    text: &'static str,
+}
+
+impl Explanation {
+    /// Every page: findings first, then what is told beside them. Kinds that are both have one page.
+    pub fn all() -> impl Iterator<Item = Explanation> {
+        let findings =
+            FINDINGS.iter().map(|&(kind, text)| Explanation { subject: Subject::Finding(kind), text });
+        let is_told = |kind: NoteKind| FINDINGS.iter().any(|(finding, _)| finding.word() == kind.word());
+        let notes = NOTES.iter().filter(move |(kind, _)| !is_told(*kind));
+        findings.chain(notes.map(|&(kind, text)| Explanation { subject: Subject::Note(kind), text }))
+    }
+
+    /// The page about the kind of this word, as `--json` has it; case does not matter.
+    pub fn of(word: &str) -> Option<Explanation> {
+        Explanation::all().find(|page| page.word().eq_ignore_ascii_case(word))
+    }
+
+    /// Words of pages that somebody may have meant by `word`: those that are spelled like it, else those whose pages
+    /// mention it, the likeliest first. At most three.
+    pub fn meant_by(word: &str) -> Vec<&'static str> {
+        let word = word.to_lowercase();
+        let mut alike: Vec<(f64, &str)> = Explanation::all()
+            .map(|page| (strsim::jaro_winkler(&word, page.word()), page.word()))
+            .filter(|(likeness, _)| *likeness >= ALIKE)
+            .collect();
+        alike.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut mentioned: Vec<(usize, &str)> =
+            Explanation::all().map(|page| (page.mentions(&word), page.word())).collect();
+        mentioned.retain(|(count, _)| *count >= OFTEN);
+        mentioned.sort_by_key(|(count, _)| Reverse(*count));
+        let words: Vec<&str> = match alike.is_empty() {
+            false => alike.into_iter().map(|(_, word)| word).collect(),
+            true => mentioned.into_iter().map(|(_, word)| word).collect(),
+        };
+        words.into_iter().take(MOST_OFFERED).collect()
+    }
+
+    /// The word for the kind, as in `--json`.
+    pub fn word(&self) -> &'static str {
+        match self.subject {
+            Subject::Finding(kind) => kind.word(),
+            Subject::Note(kind) => kind.word(),
+        }
+    }
+
+    /// What the kind is, in a line: the page's title behind the word.
+    pub fn summary(&self) -> &'static str {
+        let title = self.text.lines().next().unwrap_or_default();
+        title.split_once(": ").map_or(title, |(_, summary)| summary)
+    }
+
+    /// The page as Markdown.
+    pub fn markdown(&self) -> &'static str {
+        self.text
+    }
+
+    /// The page for a terminal.
+    pub fn render(&self, look: Look) -> String {
+        painted(&markdown::lines(self.text, self.ink(), look), look)
+    }
+
+    fn ink(&self) -> Ink {
+        match self.subject {
+            Subject::Finding(kind) => Ink::Kind(kind),
+            Subject::Note(_) => Ink::Strong,
+        }
+    }
+
+    fn mentions(&self, word: &str) -> usize {
+        if word.is_empty() {
+            return 0;
+        }
+        let words = self.text.split(|c: char| !c.is_alphanumeric() && c != '_');
+        words.filter(|other| other.to_lowercase() == word).count()
+    }
+}
+
+/// The list of all pages, a line each.
+pub fn explanations(look: Look) -> String {
+    let room = Explanation::all().map(|page| page.word().len()).max().unwrap_or(0) + 4;
+    let group = |title: &str, is_in: fn(&Subject) -> bool| {
+        let mut lines = wrapped(title, 0, Ink::Strong, look);
+        for page in Explanation::all().filter(|page| is_in(&page.subject)) {
+            let word = Line::indented(2).with(page.word(), page.ink());
+            match wrapped(page.summary(), room, Ink::Text, look) {
+                long if long.len() > 1 => {
+                    lines.push(word);
+                    lines.extend(long);
+                }
+                _ => lines.push(word.at_column(page.summary(), room, Ink::Text)),
+            }
+        }
+        lines
+    };
+    let mut lines = group("findings, which have a cost", |subject| matches!(subject, Subject::Finding(_)));
+    lines.push(Line::default());
+    lines.extend(group("notes about the environment, whose cost is not known", |subject| {
+        matches!(subject, Subject::Note(_))
+    }));
+    lines.push(Line::default());
+    lines.extend(wrapped("holdup explain KIND shows a page.", 0, Ink::Faint, look));
+    painted(&lines, look)
+}
