@@ -4,12 +4,14 @@
 //! The targets are those that holdup set itself. A missed target is printed and never
 //! fails the command: timing belongs to the reader, not to a gate.
 
+mod coz;
 mod hot_lock;
 mod input;
 mod measure;
 mod programs;
 mod table;
 mod ways;
+mod whatif;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -30,15 +32,26 @@ pub(crate) struct Options {
     /// Runs of each way [default: 7, with --quick 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     runs: Option<u32>,
-    /// Only cases whose name contains this, such as "pigz" or "lock pair"
+    /// Measure this binary instead of building one
+    #[arg(long, value_name = "FILE")]
+    holdup: Option<PathBuf>,
+    /// Only cases whose name contains this, such as "pigz" or "lock pair"; or another benchmark: whatif (predictions
+    /// against programs that were really changed), coz (the same questions to coz)
     filter: Option<String>,
+    /// Only cases of that other benchmark whose name contains this
+    part: Option<String>,
 }
 
 /// The order in which cases are shown; each knows its targets.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
+    match options.filter.as_deref() {
+        Some("whatif") => return whatif::run(workspace, options, options.part.as_deref()),
+        Some("coz") => return coz::run(workspace, options, options.part.as_deref()),
+        _ => {}
+    }
     let runs = options.runs.unwrap_or(if options.quick { 3 } else { 7 });
     let wanted = |name: &str| options.filter.as_deref().is_none_or(|filter| name.contains(filter));
-    let holdup = build_holdup(workspace)?;
+    let holdup = the_holdup(workspace, options)?;
     let scratch = tempfile::tempdir().context("no room for recordings")?;
     let ways = ways::installed(&holdup, scratch.path());
 
@@ -75,6 +88,14 @@ fn warn_of_load() {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     if let Some(load) = load.filter(|load| *load > 0.5 * cpus as f64) {
         eprintln!("xtask: this machine is busy (load {load:.1} on {cpus} CPUs): figures will scatter");
+    }
+}
+
+/// The binary to measure.
+fn the_holdup(workspace: &Workspace, options: &Options) -> Result<PathBuf> {
+    match &options.holdup {
+        Some(holdup) => holdup.canonicalize().with_context(|| holdup.display().to_string()),
+        None => build_holdup(workspace),
     }
 }
 

@@ -49,6 +49,11 @@ impl Workspace {
         Ok(Workspace { root: root.to_path_buf() })
     }
 
+    /// Where a file or folder of the workspace is.
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
     /// A command that will run at the root.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use holdup_analysis::{Diagnosis, diagnose};
+use holdup_analysis::{Depth, Diagnosis, diagnose, predict_gains};
 use holdup_model::{Nanos, Run, Thread};
 use holdup_recording::{Recording, Sources};
 use holdup_report::Look;
@@ -28,11 +28,13 @@ pub(crate) struct Part {
     pub from: Option<Duration>,
     /// Until how long after the start.
     pub to: Option<Duration>,
+    /// What is predicted.
+    pub depth: Depth,
 }
 
 impl Default for Part {
     fn default() -> Part {
-        Part { process: None, sources: Sources::ALL, from: None, to: None }
+        Part { process: None, sources: Sources::ALL, from: None, to: None, depth: Depth::Gains }
     }
 }
 
@@ -82,7 +84,11 @@ impl Answer {
             let chosen = order.remove(at);
             order.insert(0, chosen);
         }
-        let diagnoses = order.into_iter().take(MOST_PROCESSES).map(|index| diagnose(&run, index)).collect();
+        let mut diagnoses: Vec<Diagnosis> =
+            order.into_iter().take(MOST_PROCESSES).map(|index| diagnose(&run, index)).collect();
+        if let Some(told) = diagnoses.first_mut() {
+            predict_gains(&run, told, part.depth);
+        }
         Ok(Answer { run, diagnoses })
     }
 

@@ -4,7 +4,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+use crate::check::CheckOptions;
+use crate::completions::CompletionsOptions;
+use crate::diff::DiffOptions;
+use crate::explain::ExplainOptions;
+use crate::export::ExportOptions;
+use crate::whatif::WhatIfOptions;
+use crate::man::ManOptions;
 
 /// What the user asked for.
 #[derive(Debug)]
@@ -14,6 +22,13 @@ pub(crate) enum Command {
     Report(ReportOptions),
     Demo(DemoOptions),
     Doctor,
+    Diff(DiffOptions),
+    Check(CheckOptions),
+    Explain(ExplainOptions),
+    Export(ExportOptions),
+    WhatIf(WhatIfOptions),
+    Completions(CompletionsOptions),
+    Man(ManOptions),
 }
 
 const AFTER: &str = "\
@@ -46,6 +61,21 @@ enum Named {
     Demo(DemoOptions),
     /// Say what this machine allows, and the command that would add what is missing
     Doctor,
+    /// Say what changed between recordings
+    Diff(DiffOptions),
+    /// Say whether recordings keep to budgets
+    Check(CheckOptions),
+    /// Say what a kind of finding means, and how to mend it
+    Explain(ExplainOptions),
+    /// Write a recording in the format of another tool
+    Export(ExportOptions),
+    /// Say what changes of the program would give, without making them
+    #[command(name = "whatif")]
+    WhatIf(WhatIfOptions),
+    /// Write a script that makes a shell complete the command line
+    Completions(CompletionsOptions),
+    /// Write the manual pages
+    Man(ManOptions),
 }
 
 /// Options of commands that run a program.
@@ -54,6 +84,10 @@ pub(crate) struct RunOptions {
     /// Where to write the recording [default: PROGRAM.holdup here; an earlier one is kept as PROGRAM.old.holdup]
     #[arg(short = 'o', long, value_name = "FILE")]
     pub recording: Option<PathBuf>,
+    /// Run the program so many times: FILE.holdup, FILE.2.holdup…; tells of the run in the middle, and how the others differ
+    #[arg(short = 'r', long, value_name = "N", default_value_t = 1, conflicts_with = "pid",
+        value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub repeat: u16,
     /// Where to write the answer [default: standard error, after the program has ended]
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -98,7 +132,7 @@ pub(crate) struct RunOptions {
 }
 
 /// Seconds, perhaps with a fraction.
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
     let length = number.and_then(|number| Duration::try_from_secs_f64(number).ok());
     length.ok_or_else(|| "give seconds, such as 2 or 0.5".to_owned())
@@ -129,12 +163,18 @@ pub(crate) enum Color {
 /// Options of `holdup report`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ReportOptions {
-    /// The recording
-    #[arg(value_name = "FILE")]
-    pub recording: PathBuf,
+    /// The recording; of several of one program that with the median wall time is told, with what the others say
+    #[arg(value_name = "FILE", required = true)]
+    pub recordings: Vec<PathBuf>,
     /// Print JSON, as docs/json-schema/report.schema.json says
     #[arg(long)]
     pub json: bool,
+    /// Write a page to look at, one file that needs nothing else (- for standard output)
+    #[arg(long, value_name = "OUT")]
+    pub html: Option<PathBuf>,
+    /// Leave the program's source out of the page
+    #[arg(long, requires = "html")]
+    pub no_source: bool,
     /// Use only what these collectors gave
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Collector::Preload, Collector::Kernel])]
     pub collectors: Vec<Collector>,
@@ -163,6 +203,11 @@ pub(crate) struct DemoOptions {
     pub color: Color,
 }
 
+/// The command line, as clap knows it.
+pub(crate) fn command() -> clap::Command {
+    Line::command()
+}
+
 /// Reads the command line. Does not return on wrong usage, `--help` and `--version`.
 pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
     let line = Line::parse_from(arguments);
@@ -172,5 +217,12 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
         Some(Named::Report(options)) => Command::Report(options),
         Some(Named::Demo(options)) => Command::Demo(options),
         Some(Named::Doctor) => Command::Doctor,
+        Some(Named::Diff(options)) => Command::Diff(options),
+        Some(Named::Check(options)) => Command::Check(options),
+        Some(Named::Explain(options)) => Command::Explain(options),
+        Some(Named::Export(options)) => Command::Export(options),
+        Some(Named::WhatIf(options)) => Command::WhatIf(options),
+        Some(Named::Completions(options)) => Command::Completions(options),
+        Some(Named::Man(options)) => Command::Man(options),
     }
 }

@@ -1,17 +1,26 @@
 //! The `holdup` command: arguments, wiring, exit statuses.
 //!
 //! Commands that run one program end with its status (128 + signal). 1 to 3 mean holdup itself, and come only
-//! before the program starts or from commands on files: 2 usage or input, 3 something needed is missing on this
-//! machine.
+//! before the program starts or from commands on files: 1 a budget is exceeded (`check`), 2 usage or input, 3
+//! something needed is missing on this machine.
 
 mod answer;
 mod arguments;
+mod check;
+mod completions;
 mod demo;
+mod diff;
 mod doctor;
+mod explain;
+mod export;
 mod failure;
+mod man;
 mod progress;
 mod report;
 mod run;
+mod several;
+mod sources;
+mod whatif;
 
 use std::process::ExitCode;
 
@@ -23,7 +32,14 @@ fn main() -> ExitCode {
         Command::Record(options) => run::record(&options),
         Command::Report(options) => report::report(&options),
         Command::Demo(options) => demo::demo(&options),
+        Command::Diff(options) => diff::diff(&options),
+        Command::Check(options) => check::check(&options),
         Command::Doctor => doctor::doctor(),
+        Command::Explain(options) => explain::explain(&options),
+        Command::Export(options) => export::export(&options),
+        Command::WhatIf(options) => whatif::what_if(&options),
+        Command::Completions(options) => completions::completions(&options),
+        Command::Man(options) => man::man(&options),
     };
     result.unwrap_or_else(|failure| failure.tell())
 }

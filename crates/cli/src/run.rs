@@ -6,35 +6,94 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 
 use holdup_collect::{Ended, Options, Window, attach, record as collect};
+use rustix::fs::{FileType, SeekFrom};
+use rustix::process::Signal;
 
-use crate::answer::{self, Answer, Keep, Part};
+use crate::answer::{self, Keep, Part};
 use crate::arguments::{Collector, Holds, RunOptions};
 use crate::failure::Failure;
+use crate::several;
 
 /// The library that is injected into measured programs.
 pub(crate) const PRELOAD: &[u8] = include_bytes!(env!("HOLDUP_PRELOAD"));
 
 /// Records, and says what holds the program up.
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
-    let place = Place::of(options)?;
-    let ended = collected(options, &place.path)?;
-    let told = Answer::of(&place.path, Keep::Names, &Part::default()).and_then(|answer| {
+    let (place, ended) = repeated(options)?;
+    let told = several::answer(&place.paths, Keep::Names, &Part::default()).and_then(|(answer, _)| {
         let look = answer::look(options.color, &std::io::stderr(), options.output.is_some());
         let mut text = answer.text(look);
         text.push_str(&place.sentence());
         answer::write(&text, options.output.as_deref(), std::io::stderr())
     });
     complain(&ended, told);
-    Ok(exit_code(ended.status))
+    Ok(status(&ended))
 }
 
 /// Only records.
 pub(crate) fn record(options: &RunOptions) -> Result<ExitCode, Failure> {
-    let place = Place::of(options)?;
-    let ended = collected(options, &place.path)?;
-    complain(&ended, answer::name(&place.path));
+    let (place, ended) = repeated(options)?;
+    complain(&ended, place.paths.iter().try_for_each(|path| answer::name(path)));
     eprint!("{}", place.sentence());
-    Ok(exit_code(ended.status))
+    Ok(status(&ended))
+}
+
+/// Records as many runs as were asked for, one after another.
+fn repeated(options: &RunOptions) -> Result<(Place, Vec<Ended>), Failure> {
+    let mut place = Place::of(options)?;
+    let input = Input::now();
+    let mut ended = vec![collected(options, &place.paths[0])?];
+    for number in 2..=options.repeat {
+        // Who interrupts a run does not want to see the next one.
+        let was_interrupted = |ended: &Ended| ended.status.signal() == Some(Signal::INT.as_raw());
+        if ended.last().is_some_and(was_interrupted) {
+            break;
+        }
+        input.back(number, options.repeat);
+        let path = place.another(number)?;
+        ended.push(collected(options, &path)?);
+        place.paths.push(path);
+    }
+    Ok((place, ended))
+}
+
+/// The status of the first run that failed, else of the last one.
+fn status(ended: &[Ended]) -> ExitCode {
+    let failed = ended.iter().find(|ended| !ended.status.success());
+    failed.or(ended.last()).map_or(ExitCode::SUCCESS, |ended| exit_code(ended.status))
+}
+
+/// What the program reads from, which several runs share.
+enum Input {
+    /// A file, and where it was to be read from.
+    File(u64),
+    /// A terminal or another device, which each run reads on from; or nothing.
+    Device,
+    /// A pipe or a socket: what one run has read is gone.
+    Stream,
+}
+
+impl Input {
+    fn now() -> Input {
+        let stdin = std::io::stdin();
+        match rustix::fs::fstat(&stdin).map(|facts| FileType::from_raw_mode(facts.st_mode)) {
+            Ok(FileType::RegularFile) => rustix::fs::tell(&stdin).map_or(Input::Device, Input::File),
+            Ok(FileType::Fifo | FileType::Socket) => Input::Stream,
+            _ => Input::Device,
+        }
+    }
+
+    /// Lets the next run read what the first one did, or says that it cannot.
+    fn back(&self, number: u16, of: u16) {
+        match self {
+            Input::File(start) => _ = rustix::fs::seek(std::io::stdin(), SeekFrom::Start(*start)),
+            Input::Stream if number == 2 => eprintln!(
+                "holdup: standard input is a pipe, which only the first of {of} runs can read; give a file (< FILE) if the \
+                 program reads it"
+            ),
+            Input::Stream | Input::Device => {}
+        }
+    }
 }
 
 /// Records the program, or the process that runs, which counts as one that ended well.
@@ -48,8 +107,8 @@ fn collected(options: &RunOptions, output: &Path) -> Result<Ended, Failure> {
 
 /// Says what went wrong once the program had run: its status stands, whatever became of the recording and the answer.
 /// One line: what kept the recording from being written explains why it cannot be read.
-fn complain(ended: &Ended, told: Result<(), Failure>) {
-    match &ended.trouble {
+fn complain(ended: &[Ended], told: Result<(), Failure>) {
+    match ended.iter().find_map(|ended| ended.trouble.as_ref()) {
         Some(trouble) => _ = Failure::input(trouble).tell(),
         None => _ = told.map_err(|failure| failure.tell()),
     }
@@ -74,9 +133,10 @@ pub(crate) fn exit_code(status: ExitStatus) -> ExitCode {
     ExitCode::from(code as u8)
 }
 
-/// Where the recording goes.
+/// Where the recordings go.
 pub(crate) struct Place {
-    pub path: PathBuf,
+    /// One for each run; at least one.
+    pub paths: Vec<PathBuf>,
     chosen: bool,
 }
 
@@ -85,7 +145,7 @@ impl Place {
     /// directory for temporary files.
     fn of(options: &RunOptions) -> Result<Place, Failure> {
         if let Some(path) = &options.recording {
-            return Ok(Place { path: path.clone(), chosen: true });
+            return Ok(Place { paths: vec![path.clone()], chosen: true });
         }
         let name = match options.pid {
             Some(pid) => {
@@ -97,25 +157,53 @@ impl Place {
         let writable = rustix::fs::access(".", rustix::fs::Access::WRITE_OK).is_ok();
         let directory = if writable { PathBuf::new() } else { std::env::temp_dir() };
         let path = directory.join(format!("{name}.holdup"));
-        if path.exists() {
-            let older = directory.join(format!("{name}.old.holdup"));
-            std::fs::rename(&path, &older).map_err(|error| {
-                Failure::input(format!(
-                    "{}: an earlier recording cannot be moved out of the way ({error}); choose another place with -o FILE",
-                    path.display()
-                ))
-            })?;
+        make_way(&path)?;
+        Ok(Place { paths: vec![path], chosen: false })
+    }
+
+    /// The place of another run: `app.2.holdup`.
+    fn another(&self, number: u16) -> Result<PathBuf, Failure> {
+        let path = numbered(&self.paths[0], &number.to_string());
+        if !self.chosen {
+            make_way(&path)?;
         }
-        Ok(Place { path, chosen: false })
+        Ok(path)
     }
 
     fn sentence(&self) -> String {
         if self.chosen {
             return String::new();
         }
-        let shown = holdup_report::escaped(&self.path.display().to_string());
-        format!("recording: {shown}\n")
+        let shown: Vec<String> =
+            self.paths.iter().map(|path| holdup_report::escaped(&path.display().to_string())).collect();
+        let word = if shown.len() > 1 { "recordings" } else { "recording" };
+        format!("{word}: {}\n", shown.join(", "))
     }
+}
+
+/// `app.holdup` with something before its ending: `app.2.holdup`, `app.old.holdup`.
+fn numbered(path: &Path, word: &str) -> PathBuf {
+    const ENDING: &str = "holdup";
+    if path.extension().is_some_and(|ending| ending == ENDING) {
+        path.with_extension(format!("{word}.{ENDING}"))
+    } else {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{word}"));
+        PathBuf::from(name)
+    }
+}
+
+/// Keeps an earlier recording of this name under another one.
+fn make_way(path: &Path) -> Result<(), Failure> {
+    if !path.exists() {
+        return Ok(());
+    }
+    std::fs::rename(path, numbered(path, "old")).map_err(|error| {
+        Failure::input(format!(
+            "{}: an earlier recording cannot be moved out of the way ({error}); choose another place with -o FILE",
+            path.display()
+        ))
+    })
 }
 
 /// The last part of the program's path, without what a file name should not begin with.

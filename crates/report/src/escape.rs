@@ -48,7 +48,8 @@ fn columns(c: char) -> usize {
     c.width().unwrap_or(1).max(1)
 }
 
-fn visible(text: &str, look: Look) -> String {
+/// Text of any length with nothing in it that acts on a terminal, in the characters of the look.
+pub(crate) fn visible(text: &str, look: Look) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -94,7 +95,7 @@ fn misleads(c: char) -> bool {
 }
 
 /// Takes the middle out of what is wider than `limit` columns: the ends tell names apart.
-fn cut(text: &str, limit: usize, look: Look) -> String {
+pub(crate) fn cut(text: &str, limit: usize, look: Look) -> String {
     if text.chars().map(columns).sum::<usize>() <= limit {
         return text.to_owned();
     }

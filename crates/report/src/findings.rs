@@ -129,7 +129,7 @@ impl<'a> Columns<'a> {
         let what = escape::sentence(&finding.what, self.look);
         let cost = time(finding.cost, self.look);
         let share = percent(finding.cost.share_of(self.diagnosis.wall));
-        let gain = finding.gain.map(|gain| told_gain(gain, self.diagnosis.wall, self.look));
+        let gain = finding.gain.as_ref().map(|gain| told_gain(gain, self.diagnosis.wall, self.look));
         let narrow = self.look.is_narrow();
         let room = if narrow { self.look.columns() - 2 } else { self.cost_end - 2 - 10 };
         let mut lines: Vec<Line> = broken_short(&what, room, self.look)
@@ -174,7 +174,7 @@ fn gain_has_factor(look: Look) -> bool {
 
 /// `4.4 s (3.9 to 4.7), 1.55 times faster`: the gain, its interval, and where there is room the speedup that
 /// it means, wall time / (wall time − gain).
-fn told_gain(gain: Gain, wall: Nanos, look: Look) -> String {
+fn told_gain(gain: &Gain, wall: Nanos, look: Look) -> String {
     let [mid, low, high] = [gain.time, gain.low, gain.high].map(|value| time(value, look));
     let unit = |text: &str| text.rsplit(' ').next().map(str::to_owned);
     let bare = |text: &str| text.rsplit_once(' ').map_or(text.to_owned(), |(number, _)| number.to_owned());

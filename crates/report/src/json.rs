@@ -3,6 +3,8 @@
 mod environment;
 mod hot_spots;
 mod over_time;
+mod repeats;
+mod what_if;
 
 use std::fmt::Write;
 
@@ -43,6 +45,8 @@ pub fn json(run: &Run, diagnoses: &[Diagnosis]) -> Value {
         hot_spots: with
             .and_then(|(diagnosis, process)| Some(hot_spots::hot_spots(process, diagnosis.hot.as_ref()?))),
         over_time: told.map(|diagnosis| over_time::over_time(run, &diagnosis.over_time)),
+        what_if: told.and_then(|diagnosis| diagnosis.what_if.as_ref()).map(what_if::what_if),
+        repeats: told.and_then(|diagnosis| diagnosis.repeats.as_ref()).map(repeats::run),
         objects: with.map_or_else(Vec::new, |(diagnosis, process)| {
             diagnosis.objects.iter().map(|cost| object(process, cost)).collect()
         }),
@@ -58,7 +62,12 @@ pub fn json(run: &Run, diagnoses: &[Diagnosis]) -> Value {
 /// [`json`] as text, indented, with a line break at its end. Characters that could act on a terminal are
 /// written as JSON escapes, so that it is safe to print; a reader of JSON gets the names unchanged.
 pub fn json_text(run: &Run, diagnoses: &[Diagnosis]) -> String {
-    let text = format!("{:#}\n", json(run, diagnoses));
+    printed(&json(run, diagnoses))
+}
+
+/// A value as text, indented, with a line break at its end. Characters that could act on a terminal are JSON escapes.
+pub(crate) fn printed(value: &Value) -> String {
+    let text = format!("{value:#}\n");
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if c != '\n' && escape::acts_on_terminal(c) {
@@ -333,11 +342,8 @@ fn told(process: &Process, diagnosis: &Diagnosis, finding: &Finding) -> schema::
         cost_ns: finding.cost.get(),
         share: finding.cost.share_of(diagnosis.wall),
         on_path_ns: finding.on_path.map(|time| time.get()),
-        gain: finding.gain.map(|gain| schema::Gain {
-            ns: gain.time.get(),
-            low_ns: gain.low.get(),
-            high_ns: gain.high.get(),
-        }),
+        gain: finding.gain.as_ref().map(what_if::gain),
+        repeats: finding.repeats.as_ref().map(repeats::finding),
         method: finding.method,
         notes: finding.notes.clone(),
     }
@@ -364,6 +370,17 @@ fn indices(threads: &[ThreadId]) -> Vec<usize> {
 /// The frame of a site that a person should see; all null where nothing is known.
 fn place(process: &Process, site: Option<SiteId>) -> Place {
     site.and_then(|site| process.site(site).place()).map_or_else(Place::default, frame)
+}
+
+/// The same of a place that is known without its address.
+pub(crate) fn place_of(place: Option<&holdup_analysis::Place>) -> Place {
+    place.map_or_else(Place::default, |place| Place {
+        function: place.function.clone(),
+        file: place.file.clone(),
+        line: place.line,
+        module: place.module.clone(),
+        address: place.offset,
+    })
 }
 
 fn frame(frame: &Frame) -> Place {

@@ -6,6 +6,9 @@
 //! - [`render`] gives the short answer for a terminal: at most one screen, in a [`Look`].
 //! - [`json`] gives every number of it, and many more, as a value of the schema in
 //!   `docs/json-schema/report.schema.json`; [`json_text`] writes that value.
+//! - [`page`] gives the long answer: a page of HTML that needs nothing else, with charts, a timeline, and the lines of
+//!   the [`source_files`] where they are at hand.
+//! - [`Explanation`] is the page about a kind of finding: what it is, how it is known, how to mend it.
 //!
 //! ```
 //! use holdup_model::Run;
@@ -22,8 +25,11 @@
 #![forbid(unsafe_code)]
 
 mod bar;
+mod check;
 mod course;
+mod diff;
 mod escape;
+mod explain;
 mod findings;
 mod hot;
 mod json;
@@ -31,13 +37,21 @@ mod lines;
 mod look;
 mod names;
 mod numbers;
+mod page;
+mod repeated;
 mod schema;
 mod shares;
 mod surroundings;
 mod terminal;
 mod warnings;
+mod what_if;
 
+pub use check::{CHECK_SCHEMA, check_github, check_json, check_json_text, check_junit, render_check};
+pub use diff::{DIFF_SCHEMA, diff_json, diff_json_text, render_diff};
 pub use escape::escaped;
+pub use explain::{Explanation, explanations};
 pub use json::{SCHEMA, json, json_text};
 pub use look::Look;
+pub use page::{PageOptions, SourceFile, page, source_files};
 pub use terminal::render;
+pub use what_if::{render_what_if, what_if_json, what_if_json_text};

@@ -2,8 +2,13 @@
 //! says what each member means. All times are whole nanoseconds, all shares numbers from 0 to 1.
 
 pub(crate) mod environment;
+mod repeats;
+mod what_if;
 
 use serde::Serialize;
+
+pub(crate) use repeats::{Elsewhere, FindingRepeats, RunRepeats};
+pub(crate) use what_if::{Curve, CurvePoint, Gain, WhatIf};
 
 #[derive(Serialize)]
 pub(crate) struct Report {
@@ -17,6 +22,8 @@ pub(crate) struct Report {
     pub(crate) bottle: Vec<Bottle>,
     pub(crate) hot_spots: Option<HotSpots>,
     pub(crate) over_time: Option<OverTime>,
+    pub(crate) what_if: Option<WhatIf>,
+    pub(crate) repeats: Option<RunRepeats>,
     pub(crate) objects: Vec<Object>,
     pub(crate) critical_path: Option<CriticalPath>,
     pub(crate) chains: Vec<Chain>,
@@ -256,15 +263,9 @@ pub(crate) struct Finding {
     pub(crate) share: f64,
     pub(crate) on_path_ns: Option<u64>,
     pub(crate) gain: Option<Gain>,
+    pub(crate) repeats: Option<FindingRepeats>,
     pub(crate) method: &'static str,
     pub(crate) notes: Vec<String>,
-}
-
-#[derive(Serialize)]
-pub(crate) struct Gain {
-    pub(crate) ns: u64,
-    pub(crate) low_ns: u64,
-    pub(crate) high_ns: u64,
 }
 
 #[derive(Serialize)]

@@ -47,7 +47,7 @@ pub(crate) fn environment(run: &Run, diagnosis: &Diagnosis, look: Look) -> Vec<L
 }
 
 /// Whether a finding is about what other than the program's own doing took its cores.
-fn is_outside(kind: FindingKind) -> bool {
+pub(crate) fn is_outside(kind: FindingKind) -> bool {
     matches!(
         kind,
         FindingKind::Quota
@@ -88,7 +88,7 @@ pub(crate) fn seen(process: &Process) -> (String, String) {
     (format!("{} and cores", seen.join(", ")), format!("{} and memory", unseen.join(", ")))
 }
 
-fn collectors(run: &Run, process: &Process, look: Look) -> String {
+pub(crate) fn collectors(run: &Run, process: &Process, look: Look) -> String {
     match (process.seen_by.preload, process.seen_by.kernel) {
         (true, true) => format!("preload and {}", kernel(process)),
         (true, false) => "preload".to_owned(),

@@ -6,7 +6,7 @@ use holdup_model::{ExitStatus, Nanos, Process, Run};
 use crate::lines::{Line, labelled, painted, wrapped};
 use crate::look::Ink;
 use crate::numbers::{counted, figure, grouped, percent, time};
-use crate::{Look, bar, course, escape, findings, hot, names, shares, surroundings, warnings};
+use crate::{Look, bar, course, escape, findings, hot, names, repeated, shares, surroundings, warnings};
 
 /// The lines of a screen that the answer fits in where the terminal is wide enough for a table.
 const SCREEN: usize = 30;
@@ -35,6 +35,7 @@ pub fn render(run: &Run, diagnoses: &[Diagnosis], look: Look) -> String {
     };
     let process = &run.processes[diagnosis.process];
     let mut head = wrapped(&headline(run, diagnosis, look), 0, Ink::Strong, look);
+    head.extend(repeated::lines(diagnosis, look));
     head.extend(single_thread(process, diagnosis, look));
     if diagnosis.findings.is_empty() {
         head.extend(no_findings(process, diagnosis, look));
@@ -142,7 +143,7 @@ fn without_core(diagnosis: &Diagnosis) -> Option<String> {
 }
 
 /// How the command ended, where that is worth a word.
-fn ending(run: &Run) -> Option<String> {
+pub(crate) fn ending(run: &Run) -> Option<String> {
     match run.exit {
         Some(ExitStatus::Code(0)) => None,
         Some(ExitStatus::Code(code)) => Some(format!("ended with status {code}")),
@@ -168,6 +169,14 @@ fn no_findings(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec<Line
     if process.threads.len() <= 1 {
         return Vec::new();
     }
+    let (verdict, checked) = without_findings(process, diagnosis);
+    let mut lines = wrapped(&verdict, 0, Ink::Strong, look);
+    lines.extend(wrapped(&checked, 0, Ink::Text, look));
+    lines
+}
+
+/// What is said of a process without findings: the verdict, and what it rests on.
+pub(crate) fn without_findings(process: &Process, diagnosis: &Diagnosis) -> (String, String) {
     let of = match diagnosis.workers {
         0 => String::new(),
         workers => format!(" of {workers}"),
@@ -198,10 +207,7 @@ fn no_findings(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec<Line
         (false, false) => format!("the largest losses are {}", losses.join(", ")),
     };
     let (seen, unseen) = surroundings::seen(process);
-    let checked = format!("Checked: {seen}; {lost}. Not seen from here: {unseen}.");
-    let mut lines = wrapped(&verdict, 0, Ink::Strong, look);
-    lines.extend(wrapped(&checked, 0, Ink::Text, look));
-    lines
+    (verdict, format!("Checked: {seen}; {lost}. Not seen from here: {unseen}."))
 }
 
 fn other_processes(run: &Run, diagnoses: &[Diagnosis], look: Look) -> Vec<Line> {

@@ -107,6 +107,7 @@ pub(crate) fn diagnosis(process: &Process, index: usize, active: &[f64], critica
             .collect(),
         objects: Vec::new(),
         path: CriticalPath {
+            pieces: Vec::new(),
             length: wall,
             steps: vec![PathStep { thread: thread(0), site: None, state: State::Active, time: wall }],
             by_thread: vec![(thread(0), wall)],
@@ -117,6 +118,8 @@ pub(crate) fn diagnosis(process: &Process, index: usize, active: &[f64], critica
         cost_identity: CostIdentity { useful: wall, parts: Vec::new(), unexplained: Nanos::ZERO },
         environment: Vec::new(),
         hot: None,
+        what_if: None,
+        repeats: None,
         over_time: OverTime {
             slice: Nanos::new(wall.get() / 200),
             slices: Vec::new(),
@@ -144,6 +147,7 @@ pub(crate) fn finding(kind: FindingKind, what: &str, cost: Nanos) -> Finding {
         cost,
         on_path: None,
         gain: None,
+        repeats: None,
         method: "waits charged to the thread that was waited for",
         notes: Vec::new(),
     }

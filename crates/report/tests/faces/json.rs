@@ -18,7 +18,13 @@ fn reports() -> Vec<(&'static str, Value)> {
     let mut reports: Vec<_> =
         examples::all().into_iter().map(|(name, run, diagnoses)| (name, json(&run, &diagnoses))).collect();
     let (run, mut diagnoses) = examples::planted_lock();
-    diagnoses[0].findings[0].gain = Some(Gain { time: ms(4_400), low: ms(3_900), high: ms(4_700) });
+    diagnoses[0].findings[0].gain = Some(Gain {
+        time: ms(4_400),
+        low: ms(3_900),
+        high: ms(4_700),
+        expression: "lock:cache_lock=0".to_owned(),
+        capped_by: None,
+    });
     reports.push(("with a gain", json(&run, &diagnoses)));
     reports
 }

@@ -125,7 +125,13 @@ fn at_120_columns_in_color() {
 #[test]
 fn gains_take_the_place_of_the_shares() {
     let (run, mut diagnoses) = examples::planted_lock();
-    diagnoses[0].findings[0].gain = Some(Gain { time: ms(4_400), low: ms(3_900), high: ms(4_700) });
+    diagnoses[0].findings[0].gain = Some(Gain {
+        time: ms(4_400),
+        low: ms(3_900),
+        high: ms(4_700),
+        expression: "lock:cache_lock=0".to_owned(),
+        capped_by: None,
+    });
     check(
         (run.clone(), diagnoses.clone()),
         PLAIN,

@@ -1,0 +1,142 @@
+//! The long answer: one HTML file that needs nothing else, not even a network.
+//!
+//! Each section is a template and the values that it shows. Text, tables and charts are in the file as they are read;
+//! scripts only sort tables, show what a mark stands for, and draw the timeline.
+
+mod chains;
+mod chart;
+mod findings;
+mod header;
+mod lines;
+mod locks;
+mod path;
+mod policy;
+mod processes;
+mod surroundings;
+mod text;
+mod threads;
+mod timeline;
+mod what_if;
+mod when;
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use holdup_analysis::Diagnosis;
+use holdup_model::Run;
+
+pub use lines::source_files;
+
+use crate::{names, page::text::Told};
+
+const STYLE: &[&str] = &[
+    include_str!("../page/palette.css"),
+    include_str!("../page/page.css"),
+    include_str!("../page/sections.css"),
+    timeline::STYLE,
+    include_str!("../page/narrow.css"),
+];
+
+const SCRIPT: &[&str] = &[
+    "'use strict';",
+    include_str!("../page/marks.js"),
+    include_str!("../page/tables.js"),
+    timeline::SCRIPT,
+    include_str!("../page/start.js"),
+];
+
+/// What a page is made of besides the answer. The default shows no source.
+#[derive(Clone, Debug, Default)]
+pub struct PageOptions {
+    /// Whether lines of the program's source are shown.
+    pub with_sources: bool,
+    /// Source files by the names that [`source_files`] gives.
+    pub sources: BTreeMap<String, SourceFile>,
+}
+
+/// A source file of the program.
+#[derive(Clone, Debug, Default)]
+pub struct SourceFile {
+    /// Its lines, without line breaks. Hostile.
+    pub lines: Vec<String>,
+    /// Whether it was changed after the recording: then its lines may not be those that ran.
+    pub is_newer: bool,
+}
+
+#[derive(Template)]
+#[template(path = "page.html")]
+struct Page {
+    policy: String,
+    title: String,
+    style: String,
+    script: String,
+    header: header::Header,
+    processes: Option<processes::Processes>,
+    told: Option<Sections>,
+    version: &'static str,
+}
+
+struct Sections {
+    findings: findings::Findings,
+    threads: threads::Threads,
+    when: when::When,
+    path: path::Path,
+    chains: chains::Chains,
+    locks: locks::Locks,
+    lines: lines::Lines,
+    what_if: what_if::WhatIf,
+    environment: surroundings::Environment,
+    recorded: surroundings::Recorded,
+    timeline_json: String,
+    timeline_data: String,
+}
+
+/// The whole answer as one HTML page: no network, no script but its own. The first diagnosis is told, the others are
+/// listed. The same input gives the same bytes.
+///
+/// # Panics
+/// If a diagnosis is not of this run.
+pub fn page(run: &Run, diagnoses: &[Diagnosis], options: &PageOptions) -> String {
+    let (style, script) = (STYLE.concat(), SCRIPT.join("\n"));
+    let told = diagnoses.first().filter(|diagnosis| !run.processes[diagnosis.process].threads.is_empty());
+    let page = Page {
+        policy: policy::policy(&script, &style),
+        title: match told {
+            Some(diagnosis) => names::program(&run.processes[diagnosis.process], text::LOOK),
+            None => "nothing recorded".to_owned(),
+        },
+        style,
+        script,
+        header: header::Header::nothing_recorded(run),
+        processes: processes::Processes::new(run, diagnoses),
+        told: None,
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let page = match told {
+        Some(diagnosis) => {
+            let timeline = holdup_analysis::timeline(&run.processes[diagnosis.process]);
+            let told = Told::new(run, diagnosis, &timeline);
+            Page { header: header::Header::new(&told), told: Some(sections(&told, options)), ..page }
+        }
+        None => page,
+    };
+    page.render().expect("a String takes all that is written to it")
+}
+
+fn sections(told: &Told<'_>, options: &PageOptions) -> Sections {
+    let payload = timeline::payload(told.process, told.timeline, told.diagnosis);
+    Sections {
+        findings: findings::Findings::new(told),
+        threads: threads::Threads::new(told),
+        when: when::When::new(told),
+        path: path::Path::new(told),
+        chains: chains::Chains::new(told),
+        locks: locks::Locks::new(told),
+        lines: lines::Lines::new(told, options),
+        what_if: what_if::WhatIf::new(told),
+        environment: surroundings::Environment::new(told),
+        recorded: surroundings::Recorded::new(told),
+        timeline_json: policy::for_script(&payload.json),
+        timeline_data: payload.base64,
+    }
+}

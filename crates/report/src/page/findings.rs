@@ -1,0 +1,236 @@
+//! What holds it up: the findings in their order, with their cost, their gain, and what speaks for them.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use askama::Template;
+use holdup_analysis::{Finding, FindingKind, Gain};
+use holdup_model::{Nanos, ThreadId};
+
+use super::chart::{Color, across, color_of_loss};
+use super::text::{Figure, LOOK, Told, percent, range, sentence, time};
+use crate::{escape, numbers, surroundings, terminal};
+
+/// At most so many threads speak for a finding.
+const MOST_IN_EVIDENCE: usize = 4;
+
+/// A thread with less of the run time than this speaks for nothing.
+const SMALL: f64 = 0.01;
+
+/// The most columns that an expression takes.
+const EXPRESSION: usize = 200;
+
+/// The section.
+#[derive(Template)]
+#[template(path = "findings.html")]
+pub(super) struct Findings {
+    lead: String,
+    /// Where there is no finding: the verdict, and what it rests on.
+    verdict: Option<(String, String)>,
+    gains: bool,
+    rows: Vec<Row>,
+    together: Option<Together>,
+    notes: Vec<String>,
+}
+
+struct Row {
+    rank: usize,
+    color: Color,
+    what: String,
+    tag: Option<&'static str>,
+    evidence: String,
+    hint: String,
+    facts: Vec<(&'static str, String)>,
+    stack: Vec<String>,
+    shown: Option<Evidence>,
+    cost: Figure,
+    share: String,
+    cost_width: String,
+    gain: Option<Given>,
+}
+
+/// Who speaks for a finding: a small bar for each.
+struct Evidence {
+    title: &'static str,
+    color: Color,
+    rows: Vec<(String, String, String)>,
+}
+
+/// A gain on the scale that all gains share.
+struct Given {
+    time: Figure,
+    range: String,
+    faster: String,
+    label: String,
+    at: String,
+    low: String,
+    width: String,
+    cost: Option<String>,
+    capped_by: Option<String>,
+    expression: Option<String>,
+}
+
+struct Together {
+    what: String,
+    gain: Given,
+}
+
+impl Findings {
+    pub(super) fn new(told: &Told<'_>) -> Self {
+        let diagnosis = told.diagnosis;
+        let all = diagnosis.what_if.as_ref().and_then(|what_if| what_if.all_together.as_ref());
+        let gains = || diagnosis.findings.iter().filter_map(|finding| finding.gain.as_ref()).chain(all);
+        let costs = || diagnosis.findings.iter().map(|finding| finding.cost);
+        // One scale for everything in the column, so that rows compare by eye.
+        let scale = gains().flat_map(|gain| [gain.high, gain.time]).chain(costs()).max().unwrap_or_default();
+        let has_gains = gains().next().is_some();
+        let rows: Vec<Row> = (diagnosis.findings.iter().enumerate())
+            .map(|(index, finding)| row(told, index, finding, scale))
+            .collect();
+        let together = all.map(|gain| Together {
+            what: format!(
+                "{} in one replay: {} becomes {}.",
+                match rows.len() {
+                    1 => "Mended".to_owned(),
+                    many => format!("All {} together,", numbers::in_words(many)),
+                },
+                time(diagnosis.wall),
+                time(diagnosis.wall.saturating_sub(gain.time))
+            ),
+            gain: given(told, gain, None, scale),
+        });
+        let lead = match (rows.is_empty(), has_gains) {
+            (true, _) => "",
+            (false, true) => {
+                "Each gain comes from a replay of this recording with that one thing mended; the bar is the range it lies in, the tick is the cost. Gains overlap and do not add up."
+            }
+            (false, false) => {
+                "The cost is the thread time lost to it, by the number of threads at work. What mending would give back is not predicted here: this recording was not replayed."
+            }
+        };
+        Self {
+            lead: lead.to_owned(),
+            verdict: rows.is_empty().then(|| verdict(told)),
+            gains: has_gains,
+            rows,
+            together,
+            notes: diagnosis.what_if.as_ref().map_or_else(Vec::new, |what_if| {
+                what_if.notes.iter().map(|note| sentence(note)).collect()
+            }),
+        }
+    }
+}
+
+fn verdict(told: &Told<'_>) -> (String, String) {
+    if told.process.threads.len() <= 1 {
+        return (
+            "It never had a second thread, so no thread can have held up another.".to_owned(),
+            format!(
+                "Its one thread was active {} of the time.",
+                percent(told.diagnosis.parallelism.min(1.0))
+            ),
+        );
+    }
+    let (verdict, checked) = terminal::without_findings(told.process, told.diagnosis);
+    (sentence(&verdict), sentence(&checked))
+}
+
+fn row(told: &Told<'_>, index: usize, finding: &Finding, scale: Nanos) -> Row {
+    let evidence: Vec<String> = finding.evidence.iter().map(|fact| sentence(fact)).collect();
+    let mut facts: Vec<(&'static str, String)> = vec![("Method", finding.method.to_owned())];
+    if let Some(on_path) = finding.on_path {
+        facts.push(("On the critical path", format!("{} ({})", time(on_path), told.of_wall(on_path))));
+    }
+    facts.extend(finding.notes.iter().map(|note| ("Keep in mind", sentence(note))));
+    Row {
+        rank: index + 1,
+        color: color_of_loss(finding.kind),
+        what: sentence(&finding.what),
+        tag: tag(finding.kind),
+        evidence: evidence.join(" "),
+        hint: sentence(&finding.hint),
+        facts,
+        stack: finding.place.map_or_else(Vec::new, |site| told.stack(site)),
+        shown: shown(told, finding),
+        cost: Figure::of(&time(finding.cost)),
+        share: told.of_wall(finding.cost),
+        cost_width: across(finding.cost.get() as f64, scale.get() as f64),
+        gain: finding.gain.as_ref().map(|gain| given(told, gain, Some(finding.cost), scale)),
+    }
+}
+
+/// What a finding is about, where it is not the program's own doing.
+fn tag(kind: FindingKind) -> Option<&'static str> {
+    match kind {
+        kind if surroundings::is_outside(kind) => Some("environment"),
+        FindingKind::WakeUp => Some("system"),
+        _ => None,
+    }
+}
+
+/// For what is held or waited for: who was waited for, and how long. For anything else: how much of the run time
+/// belongs to the threads that cause it.
+fn shown(told: &Told<'_>, finding: &Finding) -> Option<Evidence> {
+    let color = color_of_loss(finding.kind);
+    let holders = finding.object.and_then(|object| told.cost_of(object)).map(|cost| &cost.holders);
+    let mut waited: BTreeMap<Option<ThreadId>, Nanos> = BTreeMap::new();
+    for holder in holders.into_iter().flatten() {
+        *waited.entry(holder.thread).or_default() += holder.time;
+    }
+    let mut waited: Vec<_> = waited.into_iter().filter(|(_, time)| *time > Nanos::ZERO).collect();
+    waited.sort_by_key(|&(thread, time)| (Reverse(time), thread));
+    if let Some(&(_, most)) = waited.first() {
+        let told_of = |&(thread, length): &(Option<ThreadId>, Nanos)| {
+            let label = thread.map_or_else(|| "not known".to_owned(), |thread| told.thread(thread));
+            (label, across(length.get() as f64, most.get() as f64), time(length))
+        };
+        let rows = waited.iter().take(MOST_IN_EVIDENCE).map(told_of).collect();
+        return Some(Evidence { title: "who was waited for", color, rows });
+    }
+    if tag(finding.kind).is_some() {
+        return None;
+    }
+    let criticality = &told.diagnosis.criticality;
+    let total = criticality.total.get() as f64;
+    let shares: Vec<(ThreadId, f64)> = finding
+        .threads
+        .iter()
+        .filter_map(|&thread| Some((thread, criticality.threads.get(thread.index())? / total)))
+        .filter(|(_, share)| *share >= SMALL)
+        .take(MOST_IN_EVIDENCE)
+        .collect();
+    let rows = shares
+        .iter()
+        .map(|&(thread, share)| (told.thread(thread), across(share, 1.0), percent(share)))
+        .collect();
+    (!shares.is_empty()).then_some(Evidence { title: "share of the run time", color: "act", rows })
+}
+
+fn given(told: &Told<'_>, gain: &Gain, cost: Option<Nanos>, scale: Nanos) -> Given {
+    let wall = told.diagnosis.wall;
+    let left = wall.saturating_sub(gain.time);
+    let faster = match wall.get() as f64 / left.get().max(1) as f64 {
+        factor if factor < 9.995 => format!("{factor:.2} times faster"),
+        factor => format!("{} times faster", numbers::figure(factor)),
+    };
+    let scale = scale.get() as f64;
+    let [low, high, at] = [gain.low, gain.high, gain.time].map(|length| length.get() as f64);
+    Given {
+        time: Figure::of(&time(gain.time)),
+        range: range(gain.low, gain.high),
+        label: format!(
+            "Mending it gives {}, between {} and {}",
+            time(gain.time),
+            time(gain.low),
+            time(gain.high)
+        ),
+        faster,
+        at: across(at, scale),
+        low: across(low, scale),
+        width: across((high - low).max(0.0), scale),
+        cost: cost.map(|cost| across(cost.get() as f64, scale)),
+        capped_by: gain.capped_by.as_deref().map(sentence),
+        expression: (!gain.expression.is_empty())
+            .then(|| escape::cut(&escape::visible(&gain.expression, LOOK), EXPRESSION, LOOK)),
+    }
+}

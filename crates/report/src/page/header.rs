@@ -1,0 +1,249 @@
+//! The head of the page: what ran, its key figures, and where its time went.
+
+use askama::Template;
+use holdup_analysis::FindingKind as Kind;
+use holdup_model::{Nanos, Run};
+
+use super::chart::{Bar, Color, color_of_loss};
+use super::text::{Figure, LOOK, Told, counted, grouped, percent, sentence, time};
+use crate::{escape, names, numbers, shares, terminal, warnings};
+
+/// The most columns that the command takes.
+const COMMAND: usize = 2000;
+
+/// Parts below this share of the time are told together.
+const SMALL: f64 = 0.005;
+
+/// What ran.
+#[derive(Template)]
+#[template(path = "header.html")]
+pub(super) struct Header {
+    kick: String,
+    /// The first half of the heading, and the second one, which is set lighter.
+    heading: String,
+    continued: String,
+    command: Option<String>,
+    figures: Vec<KeyFigure>,
+    budget: Option<Budget>,
+    warnings: Vec<String>,
+    way_out: bool,
+}
+
+struct KeyFigure {
+    name: &'static str,
+    value: Figure,
+}
+
+/// Where the threads' time went: the palette's legend.
+struct Budget {
+    title: String,
+    bar: Bar,
+    parts: Vec<Part>,
+}
+
+struct Part {
+    color: Option<Color>,
+    name: String,
+    time: String,
+    share: String,
+}
+
+impl Header {
+    /// The head of a page that tells of a process.
+    pub(super) fn new(told: &Told<'_>) -> Self {
+        let Told { run, process, diagnosis, .. } = *told;
+        let threads = process.threads.len();
+        let cores = match diagnosis.cores {
+            0 => String::new(),
+            cores => format!(" on {}", counted(cores as usize, "core", "cores")),
+        };
+        let mut continued = match threads {
+            0 | 1 => format!("It was active {} of the time.", percent(diagnosis.parallelism.min(1.0))),
+            _ => format!("{} of them were active on average.", numbers::figure(diagnosis.parallelism)),
+        };
+        if let Some(end) = terminal::ending(run) {
+            continued.push_str(&format!(" The command {end}."));
+        }
+        Self {
+            kick: kick(run),
+            heading: format!(
+                "{} ran {} with {}{cores}{}",
+                names::program(process, LOOK),
+                time(diagnosis.wall),
+                counted(threads, "thread", "threads"),
+                if threads > 1 { ";" } else { "." }
+            ),
+            continued,
+            command: command(if run.processes.len() > 1 { &process.command } else { &run.command }),
+            figures: figures(told),
+            budget: budget(told),
+            warnings: told_warnings(run),
+            way_out: false,
+        }
+    }
+
+    /// The head of a page about a recording in which there is nothing.
+    pub(super) fn nothing_recorded(run: &Run) -> Self {
+        let warnings = told_warnings(run);
+        let what = match run.command.first().and_then(|path| path.rsplit('/').next()) {
+            Some(file) if !file.is_empty() => format!(" of {}", escape::name(file, LOOK)),
+            _ => String::new(),
+        };
+        Self {
+            kick: kick(run),
+            heading: format!("Nothing was recorded{what},"),
+            continued: format!(
+                "so nothing can be said about its threads.{}",
+                terminal::ending(run).map_or_else(String::new, |end| format!(" It {end}."))
+            ),
+            command: command(&run.command),
+            figures: Vec::new(),
+            budget: None,
+            way_out: warnings.is_empty(),
+            warnings,
+        }
+    }
+}
+
+fn kick(run: &Run) -> String {
+    match run.recorded_by.as_str() {
+        "" => "holdup report".to_owned(),
+        version => format!("holdup report · recorded by holdup {}", escape::name(version, LOOK)),
+    }
+}
+
+/// The command as a shell would read it, all of it visible.
+fn command(words: &[String]) -> Option<String> {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^".contains(c);
+    let quoted = |word: &String| match word.as_str() {
+        "" => "''".to_owned(),
+        word if word.chars().all(plain) => word.to_owned(),
+        word => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    let text = words.iter().map(quoted).collect::<Vec<_>>().join(" ");
+    (!words.is_empty()).then(|| escape::cut(&escape::visible(&text, LOOK), COMMAND, LOOK))
+}
+
+fn told_warnings(run: &Run) -> Vec<String> {
+    warnings::sentences(run).iter().map(|text| sentence(text)).collect()
+}
+
+fn figures(told: &Told<'_>) -> Vec<KeyFigure> {
+    let Told { run, process, diagnosis, .. } = *told;
+    let mut figures = Vec::new();
+    let mut add = |name, value| figures.push(KeyFigure { name, value });
+    add("Wall time", Figure::of(&time(diagnosis.wall)));
+    let threads = process.threads.len();
+    let workers = diagnosis.workers as usize;
+    let at_once = if workers != threads && workers > 0 {
+        format!("{} at work at once", grouped(workers as u64))
+    } else {
+        String::new()
+    };
+    add("Threads", Figure::with(grouped(threads as u64), at_once));
+    if diagnosis.cores > 0 {
+        let quota = match shares::effective_cores(diagnosis) {
+            fewer if fewer < diagnosis.cores => format!("by quota {fewer} at a time"),
+            _ => String::new(),
+        };
+        add("Cores", Figure::with(grouped(u64::from(diagnosis.cores)), quota));
+    }
+    let of = if workers > 0 { format!("of {}", grouped(workers as u64)) } else { String::new() };
+    add("Active on average", Figure::with(numbers::figure(diagnosis.parallelism), of));
+    add("Efficiency", Figure::of(&percent(diagnosis.efficiency)));
+    if let Some(gain) = diagnosis.what_if.as_ref().and_then(|what_if| what_if.all_together.as_ref()) {
+        let left = diagnosis.wall.saturating_sub(gain.time);
+        add("All findings mended", Figure::of(&time(left)));
+    }
+    let cost = shares::perturbation(run).map(percent);
+    add("Recording cost", cost.map_or_else(|| Figure::with("not known", ""), |text| Figure::of(&text)));
+    figures
+}
+
+/// Useful time, what was lost to each cause, and what has no known cause: together the working threads × the wall time.
+fn budget(told: &Told<'_>) -> Option<Budget> {
+    let Told { diagnosis, .. } = *told;
+    let identity = &diagnosis.cost_identity;
+    if diagnosis.wall == Nanos::ZERO || diagnosis.workers == 0 {
+        return None;
+    }
+    let workers = u64::from(diagnosis.workers);
+    let mut losses = identity.parts.clone();
+    losses.sort_by_key(|(kind, cost)| (std::cmp::Reverse(*cost), *kind));
+    let mut all = vec![("act", "useful work", identity.useful)];
+    all.extend(losses.iter().map(|(kind, cost)| (color_of_loss(*kind), loss(*kind), *cost)));
+    all.push(("hatch", "not explained", identity.unexplained));
+    all.retain(|(.., length)| *length > Nanos::ZERO);
+    let whole = diagnosis.wall.get() as f64;
+    let of_threads = |length: Nanos| time(Nanos::new(length.get().saturating_mul(workers)));
+    let share = |length: Nanos| percent(length.share_of(diagnosis.wall));
+    let title = match workers {
+        1 => format!("Where {} of thread time went", time(diagnosis.wall)),
+        _ => format!(
+            "Where {workers} × {} = {} of thread time went",
+            time(diagnosis.wall),
+            of_threads(diagnosis.wall)
+        ),
+    };
+    let pieces = all.iter().map(|&(color, name, length)| {
+        (length.get() as f64, color, format!("{name}\n{} · {}", of_threads(length), share(length)))
+    });
+    let part = |color, name: String, length| Part { color, name, time: of_threads(length), share: share(length) };
+    let (large, small): (Vec<_>, Vec<_>) =
+        all.iter().copied().partition(|(_, _, length)| length.share_of(diagnosis.wall) >= SMALL);
+    let mut parts: Vec<Part> =
+        large.into_iter().map(|(color, name, length)| part(Some(color), name.to_owned(), length)).collect();
+    match small.as_slice() {
+        [] => {}
+        [(color, name, length)] => parts.push(part(Some(*color), (*name).to_owned(), *length)),
+        many => {
+            let names: Vec<&str> = many.iter().map(|(_, name, _)| *name).collect();
+            parts.push(part(None, names.join(", "), many.iter().map(|(.., length)| *length).sum()));
+        }
+    }
+    let said: Vec<String> = all.iter().map(|(_, name, length)| format!("{name} {}", share(*length))).collect();
+    Some(Budget {
+        bar: Bar::new(format!("{title}: {}", said.join(", ")), 34, whole, pieces),
+        title,
+        parts,
+    })
+}
+
+/// What a class of losses is called beside its time.
+fn loss(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Lock => "waiting for locks",
+        Kind::Barrier => "waiting at barriers",
+        Kind::Imbalance => "uneven work",
+        Kind::Serial => "one thread alone",
+        Kind::Condition => "waiting for signals",
+        Kind::Semaphore => "waiting for semaphores",
+        Kind::Pipeline => "waiting for a slower stage",
+        Kind::Join => "waiting for threads to end",
+        Kind::Spin => "spinning",
+        Kind::Quota => "stopped by the quota",
+        Kind::Affinity => "kept to too few CPUs",
+        Kind::Oversubscription => "more threads than cores",
+        Kind::Load => "other load",
+        Kind::Delayed => "without a core",
+        Kind::WakeUp => "waking up",
+        Kind::Io => "I/O",
+        Kind::Sleep => "asleep",
+        Kind::Startup => "not started yet",
+        Kind::Idle => "nothing to do",
+        Kind::Deadlock => "deadlock",
+        Kind::Blocked => "blocked, cause not recorded",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_can_be_typed() {
+        let words = ["./a b", "it's", "", "-o", "x.png", "\u{202e}\0"].map(str::to_owned);
+        assert_eq!(command(&words).unwrap(), "'./a b' 'it'\\''s' '' -o x.png '\\u{202e}\\u{0}'");
+        assert_eq!(command(&[]), None);
+    }
+}
