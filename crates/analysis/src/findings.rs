@@ -8,7 +8,8 @@
 //!   helps;
 //! - other things that the program cannot help (it was able to run, and something else had the cores) come after what
 //!   it can;
-//! - what is hardly on the critical path (its time there is below [`LEAST_PATH_SHARE`] of its cost) comes after
+//! - what mending a finding gives, where a replay says so (`gains`), counts more than what it costs;
+//! - else what is hardly on the critical path (its time there is below [`LEAST_PATH_SHARE`] of its cost) comes after
 //!   all others, because mending it alone gives no more than that time;
 //! - what threads lose because there is nothing to do comes last.
 
@@ -164,19 +165,26 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
                 .then(|| finding(group.kind, cost, group.description))
         })
         .collect();
-    findings.sort_by(|a, b| {
-        let rank = |finding: &Finding| {
-            let is_outside = matches!(finding.kind, FindingKind::Delayed | FindingKind::Load);
-            let is_first = is_first_suspect(finding, wall);
-            let is_idle = finding.kind == FindingKind::Idle;
-            let is_hardly_on_path = is_hardly_on_path(finding);
-            (!is_first, is_idle, is_hardly_on_path, is_outside, Reverse(finding.cost), finding.kind)
-        };
-        rank(a).cmp(&rank(b)).then_with(|| a.what.cmp(&b.what)).then_with(|| a.object.cmp(&b.object))
-    });
+    rank(&mut findings, wall);
     // Nothing is as bad as what never ends.
     findings.splice(0..0, deadlock::findings(case));
     (findings, identity)
+}
+
+/// Sorts findings: by what mending them gives where that is known, else by what they cost.
+pub(crate) fn rank(findings: &mut [Finding], wall: Nanos) {
+    let rank = |finding: &Finding| {
+        let is_deadlock = finding.kind == FindingKind::Deadlock;
+        let is_outside = matches!(finding.kind, FindingKind::Delayed | FindingKind::Load);
+        let is_first = is_first_suspect(finding, wall);
+        let is_idle = finding.kind == FindingKind::Idle;
+        let is_hardly_on_path = finding.gain.is_none() && is_hardly_on_path(finding);
+        let worth = finding.gain.as_ref().map_or(finding.cost, |gain| gain.time);
+        (!is_deadlock, !is_first, is_idle, is_hardly_on_path, is_outside, Reverse((worth, finding.cost)), finding.kind)
+    };
+    findings.sort_by(|a, b| {
+        rank(a).cmp(&rank(b)).then_with(|| a.what.cmp(&b.what)).then_with(|| a.object.cmp(&b.object))
+    });
 }
 
 /// From this share of the wall time on, other load is told first: the rest says little then.

@@ -3,6 +3,7 @@
 use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Run, ThreadId, Timeline};
 use holdup_replay::{Change, LockChange, Next, Prediction, Replayer, object_name, quoted, thread_name};
 
+use crate::findings::rank;
 use crate::{Curve, CurvePoint, Diagnosis, Finding, FindingKind, Gain, WhatIf};
 
 /// What is predicted.
@@ -66,7 +67,11 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
             let finding = &mut diagnosis.findings[place];
             let gain = case.gain(prediction, mending.expression.clone());
             let capped = (gain.time.get() as f64) < CAPPED * finding.cost.get() as f64;
-            finding.gain = Some(Gain { capped_by: case.next(prediction).filter(|_| capped), ..gain });
+            let next = case.next(prediction).filter(|_| capped);
+            if let Some(next) = &next {
+                finding.notes.insert(0, format!("Once it is mended, {next} limits the program."));
+            }
+            finding.gain = Some(Gain { capped_by: next, ..gain });
         }
     }
     for finding in &mut diagnosis.findings {
@@ -74,6 +79,7 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
             finding.gain = Some(case.without_others(finding.cost));
         }
     }
+    rank(&mut diagnosis.findings, case.wall);
     let expressions: Vec<&str> = mendings.iter().flatten().map(|mending| mending.expression.as_str()).collect();
     let all_together = together.map(|prediction| Gain {
         capped_by: case.next(&prediction),

@@ -153,7 +153,10 @@ fn other_programs_arguments_and_machines_are_told() {
     };
     let warnings = |one: Ledger, other: Ledger| changed(&[one], &[other]).warnings.join(" ");
     let same = warnings(of(&["/a/app", "1"], 4), of(&["/b/app", "1"], 4));
-    assert!(!same.contains("differ:") && !same.contains("The machines"), "only the folder is another: {same}");
+    assert!(
+        !same.contains("differ:") && !same.contains("The machines"),
+        "only the folder is another: {same}"
+    );
     assert!(
         warnings(of(&["app", "1"], 4), of(&["app", "2"], 4))
             .contains("The arguments differ: 1 before, 2 after.")

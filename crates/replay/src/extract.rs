@@ -1,5 +1,6 @@
 //! From a recorded process to a [`Program`]: which CPU time lies between which acts.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use holdup_model::{
@@ -16,7 +17,7 @@ use crate::unseen::Unseen;
 /// A hold belongs to the wait that ended so much before it began (ns), at most.
 const AFTER_A_WAIT: Nanos = Nanos::new(20_000);
 
-/// What a thread does at one moment of the recording. At equal times the order of the variants counts.
+/// What a thread does at one moment of the recording.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Act {
     Release(LockIndex),
@@ -38,6 +39,8 @@ pub(crate) enum Act {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Event {
     pub(crate) at: u64,
+    /// At one moment releases come before acquisitions, and of these that which is held for longer: it is outside.
+    rank: (u8, Reverse<u64>),
     pub(crate) act: Act,
     /// When the thread went on: later than `at` for waits.
     pub(crate) until: u64,
@@ -83,11 +86,34 @@ pub fn extract(process: &Process, timeline: &Timeline) -> Option<Program> {
 
 impl Maker<'_> {
     fn add(&mut self, thread: ThreadId, at: Time, until: Time, act: Act, site: Option<SiteId>) {
+        self.add_held(thread, at, until, act, site, until);
+    }
+
+    /// Adds an act; what it acquires is held until `held`.
+    fn add_held(
+        &mut self,
+        thread: ThreadId,
+        at: Time,
+        until: Time,
+        act: Act,
+        site: Option<SiteId>,
+        held: Time,
+    ) {
         let row = self.timeline.row(thread);
         let (at, until) = (at.clamp(row.start, row.end), until.clamp(row.start, row.end));
         let (at, until) = (at.since(self.process.start).get(), until.since(self.process.start).get());
         let site = site.map_or(NO_SITE, |site| site.index() as u32);
-        self.events[thread.index()].push(Event { at, act, until, site });
+        let rank = match act {
+            Act::Release(_) => 0,
+            Act::Open(_) => 1,
+            Act::Start(_) => 2,
+            Act::Acquire(..) | Act::Touch(..) => 3,
+            Act::Arrive(_) | Act::Pass(_) | Act::Pause(_) => 4,
+            Act::Signal(..) => 5,
+            Act::Wanted(_) => 6,
+        };
+        let held = held.since(self.process.start).get();
+        self.events[thread.index()].push(Event { at, rank: (rank, Reverse(held)), act, until, site });
     }
 
     fn gate(&mut self, acts: u32, object: Option<ObjectId>) -> GateIndex {
@@ -152,7 +178,7 @@ impl Maker<'_> {
                 self.add(hold.thread, begin, begin, Act::Touch(lock, hold.mode), site);
                 continue;
             }
-            self.add(hold.thread, begin, until, Act::Acquire(lock, hold.mode), site);
+            self.add_held(hold.thread, begin, until, Act::Acquire(lock, hold.mode), site, hold.end);
             self.add(hold.thread, hold.end, hold.end, Act::Release(lock), hold.released_at);
         }
         let mut rounds = self.rounds();

@@ -6,13 +6,17 @@
 //! place where threads ever waited for it. How many there are at the start (the free places of a bounded queue) is the
 //! largest deficit of the recording. A broadcast is taken as the end of what a thread puts in.
 //!
+//! A lock without a condition variable may guard a loop counter or a list of tasks as well as a result to which each
+//! thread adds its part. Only the former deals work out: then threads of the same start function took different
+//! numbers of turns, and yet came to the end together.
+//!
 //! What a thread does from one section to the next is a *piece*. Threads of the same start function that take at the same
 //! place have one *pool* of pieces: whoever comes first takes the next. The last section of each thread, which found
 //! nothing more or was told to end, is its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_model::{ObjectId, Outcome, SiteId, ThreadId};
+use holdup_model::{ObjectId, ObjectKind, Outcome, SiteId, ThreadId};
 
 use crate::extract::{Act, Maker};
 use crate::program::{LockIndex, NO_SITE, Pool, TokenFacts};
@@ -105,16 +109,14 @@ pub(crate) fn find(maker: &Maker<'_>) -> Found {
         .filter_map(|condition| maker.locks.get(&condition.mutex?).copied())
         .filter(|lock| is_seen(maker, *lock))
         .collect();
+    let mut names = Names { maker, by_site: BTreeMap::new() };
+    let dealt = dealt(maker, &mut names, &mutexes);
     let mut found = Found {
         members: vec![None; maker.events.len()],
         takes: vec![BTreeMap::new(); maker.events.len()],
         replaced: vec![BTreeSet::new(); maker.events.len()],
         ..Found::default()
     };
-    if mutexes.is_empty() {
-        return found;
-    }
-    let mut names = Names { maker, by_site: BTreeMap::new() };
     let mut sections: BTreeMap<Place, Vec<Section>> = BTreeMap::new();
     for thread in 0..maker.events.len() {
         sections_of(maker, &mut names, &mutexes, thread, &mut sections);
@@ -143,8 +145,53 @@ pub(crate) fn find(maker: &Maker<'_>) -> Found {
             }
         }
     }
+    sections.extend(dealt);
     put_into_pools(maker, &sections, &mut found);
     found
+}
+
+/// Sections of locks without condition variables at which threads take work.
+fn dealt(maker: &Maker<'_>, names: &mut Names<'_>, queues: &BTreeSet<LockIndex>) -> BTreeMap<Place, Vec<Section>> {
+    let with_condition: BTreeSet<ObjectId> = maker.process.waits.iter().filter_map(|wait| wait.mutex).collect();
+    let locks: BTreeSet<LockIndex> = (0..maker.program.locks.len() as u32)
+        .map(LockIndex)
+        .filter(|lock| {
+            let object = maker.program.locks[lock.0 as usize].object;
+            let is_mutex = matches!(maker.process.object(object).kind, ObjectKind::Mutex | ObjectKind::SpinLock);
+            is_mutex && !queues.contains(lock) && !with_condition.contains(&object) && is_seen(maker, *lock)
+        })
+        .collect();
+    let mut sections: BTreeMap<Place, Vec<Section>> = BTreeMap::new();
+    if !locks.is_empty() {
+        for thread in 0..maker.events.len() {
+            sections_of(maker, names, &locks, thread, &mut sections);
+        }
+    }
+    sections.retain(|_, sections| are_turns(maker, sections));
+    sections
+}
+
+/// Whether several threads of one start function took turns as each became free: different numbers of them, and the last
+/// ones at about the same time.
+fn are_turns(maker: &Maker<'_>, sections: &[Section]) -> bool {
+    let entry = |section: &Section| maker.process.threads[section.thread].entry;
+    let Some(first) = sections.first().filter(|first| entry(first).is_some()) else { return false };
+    if sections.iter().any(|section| entry(section) != entry(first)) {
+        return false;
+    }
+    // By thread: how many, when the last one came, and the longest time from one to the next.
+    let mut threads: BTreeMap<usize, (usize, u64)> = BTreeMap::new();
+    let mut longest = 0;
+    for section in sections {
+        let turns = threads.entry(section.thread).or_insert((0, section.taken_at));
+        longest = longest.max(section.taken_at.saturating_sub(turns.1));
+        *turns = (turns.0 + 1, section.taken_at);
+    }
+    let counts = || threads.values().map(|turns| turns.0);
+    let lasts = || threads.values().map(|turns| turns.1);
+    let (Some(fewest), Some(most)) = (counts().min(), counts().max()) else { return false };
+    let (Some(soonest), Some(latest)) = (lasts().min(), lasts().max()) else { return false };
+    threads.len() >= 2 && fewest >= LEAST_SECTIONS && most >= fewest + 2 && latest - soonest <= longest
 }
 
 /// The condition variables that may be those of queues.
@@ -222,7 +269,14 @@ fn sections_of(
         maker.locks.get(&wait.mutex?).copied().filter(|lock| mutexes.contains(lock))
     };
     let mut mutex_of: BTreeMap<ObjectId, Option<LockIndex>> = BTreeMap::new();
+    let mut held = 0u32;
     for (position, event) in maker.events[thread].iter().enumerate() {
+        let is_inside = held > 0;
+        match event.act {
+            Act::Acquire(..) => held += 1,
+            Act::Release(_) => held = held.saturating_sub(1),
+            _ => {}
+        }
         match event.act {
             Act::Acquire(lock, _) | Act::Touch(lock, _) if mutexes.contains(&lock) => {
                 if let Some((place, waits)) = open.get_mut(&lock)
@@ -231,6 +285,10 @@ fn sections_of(
                     if let Some(section) = sections.get_mut(place).and_then(|all| all.last_mut()) {
                         section.taken_at = event.until;
                     }
+                    continue;
+                }
+                // A visit by a thread that holds something else is a part of what it does with that.
+                if is_inside {
                     continue;
                 }
                 let Some(function) = names.function(event.site) else { continue };

@@ -50,6 +50,7 @@ pub(crate) fn table(diagnosis: &Diagnosis, rows: usize, look: Look) -> Vec<Line>
     }
     let (shown, untold) = diagnosis.findings.split_at(told.len());
     lines.extend(told.into_iter().flat_map(|(heading, details)| heading.into_iter().chain(details)));
+    lines.extend(all_together(diagnosis, look));
     if !untold.is_empty() {
         // What is hardly on the critical path comes last, whatever it costs.
         let least = shown.iter().map(|finding| finding.cost).min();
@@ -59,6 +60,17 @@ pub(crate) fn table(diagnosis: &Diagnosis, rows: usize, look: Look) -> Vec<Line>
         lines.extend(wrapped(&format!("and {which}: holdup report FILE --json"), 2, Ink::Faint, look));
     }
     lines
+}
+
+/// What mending all findings gives: gains do not add up.
+fn all_together(diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
+    let Some(all) = diagnosis.what_if.as_ref().and_then(|what_if| what_if.all_together.as_ref()) else {
+        return Vec::new();
+    };
+    let gain = told_gain(all, diagnosis.wall, look);
+    let next = all.capped_by.as_ref();
+    let next = next.map_or_else(String::new, |next| format!("; then {} limits it", escape::name(next, look)));
+    wrapped(&format!("all of them mended gives {gain}{next}"), 2, Ink::Text, look)
 }
 
 /// The lines that the table should have in any case: its title, the first finding in full, the headings of the next
@@ -168,6 +180,9 @@ impl<'a> Columns<'a> {
     }
 }
 
+/// A gain that is a smaller share of the wall time is none.
+const NOTHING: f64 = 0.005;
+
 fn gain_has_factor(look: Look) -> bool {
     look.columns() >= 100
 }
@@ -176,6 +191,9 @@ fn gain_has_factor(look: Look) -> bool {
 /// it means, wall time / (wall time − gain).
 fn told_gain(gain: &Gain, wall: Nanos, look: Look) -> String {
     let [mid, low, high] = [gain.time, gain.low, gain.high].map(|value| time(value, look));
+    if gain.time.share_of(wall) < NOTHING {
+        return format!("next to nothing (up to {high})");
+    }
     let unit = |text: &str| text.rsplit(' ').next().map(str::to_owned);
     let bare = |text: &str| text.rsplit_once(' ').map_or(text.to_owned(), |(number, _)| number.to_owned());
     let mut out = if unit(&low) == unit(&mid) && unit(&high) == unit(&mid) {

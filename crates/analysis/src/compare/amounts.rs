@@ -190,6 +190,40 @@ mod tests {
         assert_eq!(mean_and_half_width(&[4.0]), (4.0, None));
     }
 
+    /// Normal values by the sum of twelve even ones, from a fixed seed (the constants of D. Knuth's MMIX).
+    struct Normal(u64);
+
+    impl Normal {
+        fn next(&mut self, mean: f64, deviation: f64) -> i64 {
+            let mut even = || {
+                self.0 =
+                    self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (self.0 >> 11) as f64 / (1u64 << 53) as f64
+            };
+            let sum: f64 = (0..12).map(|_| even()).sum();
+            (mean + deviation * (sum - 6.0)).round() as i64
+        }
+    }
+
+    /// Welch's degrees of freedom are estimates: where few runs scatter more than many, intervals hold a little less often.
+    #[test]
+    fn intervals_hold_about_as_often_as_they_say() {
+        const TRIALS: usize = 4_000;
+        let mut normal = Normal(1);
+        for (before, after, deviations) in [(3, 3, (1.0, 1.0)), (5, 5, (1.0, 4.0)), (3, 6, (2.0, 1.0))] {
+            let held = (0..TRIALS)
+                .filter(|_| {
+                    let old: Vec<i64> = (0..before).map(|_| normal.next(1e9, deviations.0 * 1e7)).collect();
+                    let new: Vec<i64> = (0..after).map(|_| normal.next(1.02e9, deviations.1 * 1e7)).collect();
+                    let interval = Change::between(&old, &new, Scale::NONE).interval;
+                    interval.is_some_and(|(low, high)| (low..=high).contains(&20_000_000))
+                })
+                .count();
+            let share = held as f64 / TRIALS as f64;
+            assert!((0.92..0.985).contains(&share), "{before} and {after} runs: {share}");
+        }
+    }
+
     #[test]
     fn shares_of_the_amounts_before() {
         let change = Change::between(&[90, 110], &[30], Scale { times: 1, over: 4 });

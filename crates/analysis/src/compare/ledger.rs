@@ -1,6 +1,8 @@
 //! The amounts of one run by name: what can be held against other runs.
 
-use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Run, State, ThreadId};
+use std::collections::{BTreeMap, BTreeSet};
+
+use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Run, SiteId, State, ThreadId};
 
 use super::labels::labels;
 use super::names::{self, Name, Place};
@@ -149,7 +151,7 @@ pub struct Ledger {
     pub parallelism: f64,
     /// The CPU time of all threads, where it is known for every one.
     pub cpu: Option<Nanos>,
-    /// How the command ended well: true for status 0 and where it is not known.
+    /// True if the command ended with status 0, and where it is not known how it ended.
     pub ended_well: bool,
     pub(crate) cores: u32,
     pub(crate) useful: Nanos,
@@ -160,6 +162,7 @@ pub struct Ledger {
     /// By finding, in the order of the findings' entries.
     pub(crate) found: Vec<FoundOnce>,
     pub(crate) all_together: Option<Gain>,
+    /// The names of all functions in call stacks, in order.
     pub(crate) functions_known: Vec<String>,
     pub(crate) surroundings: Surroundings,
     tables: Vec<Entries>,
@@ -175,10 +178,8 @@ impl Ledger {
         let workers = diagnosis.workers.max(1);
         let roles = crate::roles(process);
         let found = |finding: &Finding| FoundOnce { kind: finding.kind, gain: finding.gain.clone() };
-        let functions = process.sites.iter().flat_map(|site| &site.frames);
-        let mut functions_known: Vec<String> = functions.filter_map(|frame| frame.function.clone()).collect();
-        functions_known.sort_unstable();
-        functions_known.dedup();
+        let frames = process.sites.iter().flat_map(|site| &site.frames);
+        let functions: BTreeSet<&str> = frames.filter_map(|frame| frame.function.as_deref()).collect();
         Ledger {
             command: process.command.clone(),
             wall: diagnosis.wall,
@@ -195,7 +196,7 @@ impl Ledger {
             counts_uses: process.seen_by.preload && process.lost.uses == 0 && process.lost.events == 0,
             found: diagnosis.findings.iter().map(found).collect(),
             all_together: diagnosis.what_if.as_ref().and_then(|what_if| what_if.all_together.clone()),
-            functions_known,
+            functions_known: functions.into_iter().map(str::to_owned).collect(),
             surroundings: Surroundings::of(run, diagnosis),
             tables: Subject::ALL
                 .iter()
@@ -303,27 +304,30 @@ fn objects(process: &Process, diagnosis: &Diagnosis, roles: &[ObjectKind]) -> En
 
 /// Where threads wait for objects and are in system calls, on the average over the working threads.
 fn sites(process: &Process, diagnosis: &Diagnosis, workers: u32) -> Entries {
-    let mut entries: Vec<Entry> = Vec::new();
-    let mut add = |site, amounts: [Nanos; 2]| {
-        if let Some(place) = Place::of(process, site) {
-            entries.push(Entry {
-                name: Name { sort: "site", place: Some(place.clone()), ..Name::default() },
-                told: place.to_string(),
-                place: Some(place),
-                amounts: amounts.map(|time| Some(whole(time))).to_vec(),
-            });
+    let mut times: BTreeMap<SiteId, [Nanos; 2]> = BTreeMap::new();
+    let mut add = |site: Option<SiteId>, measure: usize, time| {
+        if let Some(site) = site {
+            times.entry(site).or_default()[measure] += time;
         }
     };
     for waiter in diagnosis.objects.iter().flat_map(|cost| &cost.waiters) {
-        add(waiter.site, [waiter.time, Nanos::ZERO]);
+        add(waiter.site, 0, waiter.time);
     }
-    for row in &crate::timeline(process).threads {
-        for segment in &row.segments {
-            if matches!(segment.state, State::Io | State::Asleep) {
-                add(segment.site, [Nanos::ZERO, segment.length()]);
-            }
+    for segment in crate::timeline(process).threads.iter().flat_map(|row| &row.segments) {
+        if matches!(segment.state, State::Io | State::Asleep) {
+            add(segment.site, 1, segment.length());
         }
     }
+    let entry = |(site, amounts): (SiteId, [Nanos; 2])| {
+        let place = Place::of(process, Some(site))?;
+        Some(Entry {
+            name: Name { sort: "site", place: Some(place.clone()), ..Name::default() },
+            told: place.to_string(),
+            place: Some(place),
+            amounts: amounts.map(|time| Some(whole(time))).to_vec(),
+        })
+    };
+    let entries: Vec<Entry> = times.into_iter().filter_map(entry).collect();
     let mut all = added_up(entries);
     for amount in all.iter_mut().flat_map(|entry| &mut entry.amounts) {
         *amount = amount.map(|amount| amount / i64::from(workers));
