@@ -28,6 +28,7 @@ pub(crate) const NEEDS: &[Need] = &[
         any_of: &["libmimalloc2.0", "libmimalloc3"],
         used_for: "locks inside the malloc replacement mimalloc",
     },
+    Need { any_of: &["chromium"], used_for: "the page, as a browser shows it" },
     Need { any_of: &["git"], used_for: "the tidy checks, which ask git for the workspace's files" },
 ];
 

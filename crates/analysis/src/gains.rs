@@ -127,7 +127,7 @@ impl Case<'_> {
     fn next(&self, prediction: &Prediction) -> Option<String> {
         Some(match prediction.next? {
             Next::Cores(1) => "one core".to_owned(),
-            Next::Cores(cores) => format!("{cores} cores"),
+            Next::Cores(cores) => format!("the number of cores ({cores})"),
             Next::Object(object) => self.object(object),
             Next::Thread(thread) => format!("thread {}", self.process.thread_name(thread)),
         })

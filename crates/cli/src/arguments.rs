@@ -35,8 +35,8 @@ const AFTER: &str = "\
 holdup ./app args…              records the program and says what holds it up
 holdup -- record                runs a program whose name is that of a command
 
-Statuses: that of the program (128 + signal if it was killed); 2 wrong usage or input, 3 something is missing on
-this machine, both before the program starts.";
+Statuses: that of the program (128 + signal if it was killed); 1 a budget is exceeded (check), 2 wrong usage or
+input, 3 something is missing on this machine, both before the program starts.";
 
 #[derive(Parser)]
 #[command(name = "holdup", version, about = "Says what holds a multi-threaded program up", after_help = AFTER)]

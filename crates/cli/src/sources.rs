@@ -16,9 +16,10 @@ const LARGEST: u64 = 2 << 20;
 /// What source files end with. A recording names the files that it wants to see, and may come from somebody else: what
 /// is no source is not put into a page that may be passed on.
 const ENDINGS: &[&str] = &[
-    "ada", "adb", "ads", "asm", "c", "c++", "cc", "cpp", "cppm", "cs", "cu", "cuh", "cxx", "d", "f", "f03", "f08",
-    "f90", "f95", "for", "go", "h", "h++", "hh", "hip", "hpp", "hs", "hxx", "inc", "inl", "ipp", "ixx", "java", "jl",
-    "kt", "l", "m", "ml", "mm", "nim", "pas", "py", "pyx", "rs", "s", "scala", "swift", "tcc", "tpp", "v", "y", "zig",
+    "ada", "adb", "ads", "asm", "c", "c++", "cc", "cpp", "cppm", "cs", "cu", "cuh", "cxx", "d", "f", "f03",
+    "f08", "f90", "f95", "for", "go", "h", "h++", "hh", "hip", "hpp", "hs", "hxx", "inc", "inl", "ipp",
+    "ixx", "java", "jl", "kt", "l", "m", "ml", "mm", "nim", "pas", "py", "pyx", "rs", "s", "scala", "swift",
+    "tcc", "tpp", "v", "y", "zig",
 ];
 
 /// Those of these files that are there and are source. Names that are not absolute are looked for from the current

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use holdup_model::Timeline;
 use holdup_recording::{Recording, Sources};
-use holdup_replay::{Point, Prediction, Replayer, parse};
+use holdup_replay::{Point, Prediction, Replayer, parse, sweep};
 
 use crate::answer;
 use crate::arguments::Color;
@@ -32,6 +32,9 @@ pub(crate) struct WhatIfOptions {
     /// What changes, such as lock:cache_lock/4 or cores=8; without any, what can be named is listed
     #[arg(value_name = "CHANGE")]
     pub expressions: Vec<String>,
+    /// Change this by degrees, such as cores, lock:NAME or thread:NAME
+    #[arg(long, value_name = "WHAT")]
+    pub sweep: Vec<String>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -58,8 +61,9 @@ pub(crate) fn what_if(options: &WhatIfOptions) -> Result<ExitCode, Failure> {
         return Err(Failure::input(format!("{}: nothing was recorded that could be replayed", path.display())));
     };
     let mut results: Vec<(Point, Prediction)> = Vec::new();
-    for expression in &options.expressions {
-        let points = parse(expression, process).map_err(|error| Failure::input(error.to_string()))?;
+    let swept = options.sweep.iter().map(|what| sweep(what));
+    for expression in options.expressions.iter().cloned().chain(swept) {
+        let points = parse(&expression, process).map_err(|error| Failure::input(error.to_string()))?;
         let sets: Vec<_> = points.iter().map(|point| point.changes.clone()).collect();
         results.extend(points.into_iter().zip(replayer.sweep(&sets)));
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
-use stage::{Ended, HOLDUP, Stage, assert_refused, record, run, text};
+use stage::{Ended, HOLDUP, Stage, assert_refused, is_installed, record, run, skip, text};
 
 fn export(stage: &Stage, words: &[&str]) -> Ended {
     run(Command::new(HOLDUP).arg("export").args(words).current_dir(stage.directory()))
@@ -130,6 +130,28 @@ fn what_cannot_be_is_refused_in_one_line() {
         );
     }
     assert!(!stage.path("x").exists(), "nothing is made for a recording that cannot be read");
+}
+
+/// On a terminal a file is written, under a name that is free.
+#[test]
+fn a_terminal_gets_no_export() {
+    if !is_installed("script") {
+        return skip("script, which gives a terminal, is not installed");
+    }
+    let stage = Stage::new();
+    recorded(&stage);
+    let on_terminal = || {
+        let command = format!("{HOLDUP} export --format perfetto run.holdup");
+        run(Command::new("script").args(["-qec", &command, "/dev/null"]).current_dir(stage.directory()))
+    };
+    let ended = on_terminal();
+    assert_eq!(ended.status, 0, "{ended:?}");
+    assert!(text(&ended.stdout).contains("run.pftrace written"), "{ended:?}");
+    let first = fs::read(stage.path("run.pftrace")).expect("a trace");
+    let ended = on_terminal();
+    assert_eq!(ended.status, 2, "{ended:?}");
+    assert!(text(&ended.stdout).contains("-o"), "{ended:?}");
+    assert!(fs::read(stage.path("run.pftrace")).expect("a trace") == first);
 }
 
 /// A reader that goes away is no failure.

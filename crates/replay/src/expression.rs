@@ -132,6 +132,21 @@ pub fn parse(text: &str, process: &Process) -> Result<Vec<Point>, ExpressionErro
         .collect()
 }
 
+/// An expression for a sweep: one without a number gets a range, `lock:NAME` becomes `lock:NAME/1..16`.
+pub fn sweep(text: &str) -> String {
+    let text = text.trim();
+    let body_end = text.rfind('\'').map_or(0, |quote| quote + 1);
+    if text[body_end..].contains(['=', '/', '*']) || text.contains(" split ") {
+        return text.to_owned();
+    }
+    let range = match text.split(':').next() {
+        Some("cores" | "threads") => "=1..16",
+        Some("stage") => "*1..4",
+        _ => "/1..16",
+    };
+    format!("{text}{range}")
+}
+
 fn number(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.3}") }
 }

@@ -1,7 +1,7 @@
 //! From a recorded process to a [`Program`]: which CPU time lies between which acts.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::{
     Ending, Hold, Mode, Nanos, ObjectId, ObjectKind, Outcome, Process, Row, Segment, SiteId, State, ThreadId,
@@ -39,8 +39,9 @@ pub(crate) enum Act {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Event {
     pub(crate) at: u64,
-    /// At one moment releases come before acquisitions, and of these that which is held for longer: it is outside.
-    rank: (u8, Reverse<u64>),
+    /// At one moment waits come last, since what follows a wait is later; releases and meetings (the last one at a barrier
+    /// does not wait) come before acquisitions, and of these that which is held for longer: it is outside.
+    rank: (bool, u8, Reverse<u64>),
     pub(crate) act: Act,
     /// When the thread went on: later than `at` for waits.
     pub(crate) until: u64,
@@ -107,13 +108,20 @@ impl Maker<'_> {
             Act::Release(_) => 0,
             Act::Open(_) => 1,
             Act::Start(_) => 2,
-            Act::Acquire(..) | Act::Touch(..) => 3,
-            Act::Arrive(_) | Act::Pass(_) | Act::Pause(_) => 4,
+            Act::Arrive(_) => 3,
+            Act::Acquire(..) | Act::Touch(..) => 4,
             Act::Signal(..) => 5,
-            Act::Wanted(_) => 6,
+            Act::Pass(_) | Act::Pause(_) => 6,
+            Act::Wanted(_) => 7,
         };
         let held = held.since(self.process.start).get();
-        self.events[thread.index()].push(Event { at, rank: (rank, Reverse(held)), act, until, site });
+        self.events[thread.index()].push(Event {
+            at,
+            rank: (until > at, rank, Reverse(held)),
+            act,
+            until,
+            site,
+        });
     }
 
     fn gate(&mut self, acts: u32, object: Option<ObjectId>) -> GateIndex {
@@ -150,9 +158,12 @@ impl Maker<'_> {
         let process = self.process;
         let endings = endings(process);
         let holds = Holds::of(process);
+        let waits = in_order(&process.waits);
+        self.number_locks();
         let mut waited_before: Vec<Option<u32>> = vec![None; process.holds.len()];
         let mut follows: Vec<bool> = vec![false; process.waits.len()];
-        for (index, wait) in process.waits.iter().enumerate() {
+        for &index in &waits {
+            let wait = &process.waits[index];
             let is_lock = process.object(wait.object).kind.is_lock();
             let hold = (is_lock && wait.outcome == Outcome::Granted).then(|| holds.after(wait)).flatten();
             if let Some(hold) = hold {
@@ -161,7 +172,8 @@ impl Maker<'_> {
             }
         }
         let begins = self.begins_unseen(&endings);
-        for (hold, waited) in process.holds.iter().zip(waited_before) {
+        for &index in &holds.order {
+            let (hold, waited) = (&process.holds[index as usize], waited_before[index as usize]);
             if !process.object(hold.object).kind.is_lock() {
                 continue;
             }
@@ -174,7 +186,9 @@ impl Maker<'_> {
                     (begin, begin, hold.acquired_at)
                 }
             };
-            if begin == hold.end {
+            // Cut to the thread's life, as all events are.
+            let row = self.timeline.row(hold.thread);
+            if begin.clamp(row.start, row.end) >= hold.end.clamp(row.start, row.end) {
                 self.add(hold.thread, begin, begin, Act::Touch(lock, hold.mode), site);
                 continue;
             }
@@ -182,10 +196,22 @@ impl Maker<'_> {
             self.add(hold.thread, hold.end, hold.end, Act::Release(lock), hold.released_at);
         }
         let mut rounds = self.rounds();
-        for (index, (wait, ending)) in process.waits.iter().zip(&endings).enumerate() {
+        for index in waits {
             if !follows[index] {
-                self.wait(wait, ending, rounds.remove(&index));
+                self.wait(&process.waits[index], &endings[index], rounds.remove(&index));
             }
+        }
+    }
+
+    /// Numbers the locks by their objects, whatever the order of the columns.
+    fn number_locks(&mut self) {
+        let process = self.process;
+        let objects = process.holds.iter().map(|hold| hold.object);
+        let objects = objects.chain(process.waits.iter().map(|wait| wait.object));
+        let locks: BTreeSet<ObjectId> =
+            objects.filter(|&object| process.object(object).kind.is_lock()).collect();
+        for object in locks {
+            self.lock(object);
         }
     }
 
@@ -375,7 +401,7 @@ impl Maker<'_> {
                 starts_at: (!has_parent).then(|| row.start.since(self.process.start).get()),
                 first,
                 tail,
-                is_last: Some(thread) == last,
+                is_awaited: Some(thread) == last || self.process.thread(thread).end.is_some(),
                 is_added: false,
             });
         }
@@ -386,7 +412,7 @@ impl Maker<'_> {
         self.program.copies = vec![Vec::new(); self.events.len()];
     }
 
-    /// The thread with whose end the run is over; `None` where it is over when all have ended.
+    /// The thread with whose end the process ended; `None` where it did not live on until then.
     fn last_thread(&self) -> Option<ThreadId> {
         let rows = &self.timeline.threads;
         let lived_on = |row: &&(usize, &Row)| row.1.end >= self.timeline.end;
@@ -398,6 +424,27 @@ impl Maker<'_> {
     }
 }
 
+/// The indices of waits, in an order that is not that of the column.
+fn in_order(waits: &[Wait]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..waits.len()).collect();
+    order.sort_by_key(|&index| {
+        let Wait { thread, begin, end, object, site, mode, outcome, owner, mutex, .. } = waits[index];
+        (
+            begin,
+            end,
+            thread,
+            object,
+            outcome == Outcome::Granted,
+            outcome == Outcome::Open,
+            mode,
+            site,
+            owner,
+            mutex,
+        )
+    });
+    order
+}
+
 /// The recorded holds, sorted so that the one after a wait is found.
 struct Holds<'a> {
     process: &'a Process,
@@ -407,12 +454,20 @@ struct Holds<'a> {
 impl<'a> Holds<'a> {
     fn of(process: &'a Process) -> Self {
         let mut order: Vec<u32> = (0..process.holds.len() as u32).collect();
-        order.sort_unstable_by_key(|&index| Self::key(&process.holds[index as usize]));
+        order.sort_by_cached_key(|&index| {
+            let hold = &process.holds[index as usize];
+            (Self::key(hold), Self::rest(hold))
+        });
         Self { process, order }
     }
 
     fn key(hold: &Hold) -> (ThreadId, ObjectId, Option<Time>, Time) {
         (hold.thread, hold.object, hold.begin, hold.end)
+    }
+
+    /// What is left to tell two holds apart.
+    fn rest(hold: &Hold) -> (Mode, Option<SiteId>, Option<SiteId>) {
+        (hold.mode, hold.acquired_at, hold.released_at)
     }
 
     /// The hold that the wait was for, if it was recorded.

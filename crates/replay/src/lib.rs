@@ -48,7 +48,7 @@ mod unseen;
 
 pub use apply::{Recorded, Setting, apply};
 pub use change::{Change, LockChange};
-pub use expression::{ExpressionError, Point, object_name, parse, quoted, thread_name};
+pub use expression::{ExpressionError, Point, object_name, parse, quoted, sweep, thread_name};
 pub use extract::extract;
 pub use machine::Machine;
 pub use predict::{Next, Prediction, Replayer};

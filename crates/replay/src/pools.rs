@@ -151,13 +151,19 @@ pub(crate) fn find(maker: &Maker<'_>) -> Found {
 }
 
 /// Sections of locks without condition variables at which threads take work.
-fn dealt(maker: &Maker<'_>, names: &mut Names<'_>, queues: &BTreeSet<LockIndex>) -> BTreeMap<Place, Vec<Section>> {
-    let with_condition: BTreeSet<ObjectId> = maker.process.waits.iter().filter_map(|wait| wait.mutex).collect();
+fn dealt(
+    maker: &Maker<'_>,
+    names: &mut Names<'_>,
+    queues: &BTreeSet<LockIndex>,
+) -> BTreeMap<Place, Vec<Section>> {
+    let with_condition: BTreeSet<ObjectId> =
+        maker.process.waits.iter().filter_map(|wait| wait.mutex).collect();
     let locks: BTreeSet<LockIndex> = (0..maker.program.locks.len() as u32)
         .map(LockIndex)
         .filter(|lock| {
             let object = maker.program.locks[lock.0 as usize].object;
-            let is_mutex = matches!(maker.process.object(object).kind, ObjectKind::Mutex | ObjectKind::SpinLock);
+            let is_mutex =
+                matches!(maker.process.object(object).kind, ObjectKind::Mutex | ObjectKind::SpinLock);
             is_mutex && !queues.contains(lock) && !with_condition.contains(&object) && is_seen(maker, *lock)
         })
         .collect();
@@ -199,7 +205,7 @@ fn candidates(maker: &Maker<'_>) -> BTreeMap<ObjectId, Condition> {
     let mut conditions: BTreeMap<ObjectId, Condition> = BTreeMap::new();
     for wait in maker.process.waits.iter().filter(|wait| wait.mutex.is_some()) {
         let condition = conditions.entry(wait.object).or_default();
-        condition.mutex = condition.mutex.or(wait.mutex);
+        condition.mutex = condition.mutex.into_iter().chain(wait.mutex).min();
         condition.waits += 1;
         condition.timed_out += u64::from(wait.outcome == Outcome::TimedOut);
     }
@@ -265,8 +271,12 @@ fn sections_of(
     // of its own.
     let mut open: BTreeMap<LockIndex, (Place, bool)> = BTreeMap::new();
     let of_condition = |object: ObjectId| {
-        let wait = maker.process.waits.iter().find(|wait| wait.object == object)?;
-        maker.locks.get(&wait.mutex?).copied().filter(|lock| mutexes.contains(lock))
+        let waits = maker.process.waits.iter().filter(|wait| wait.object == object);
+        maker
+            .locks
+            .get(&waits.filter_map(|wait| wait.mutex).min()?)
+            .copied()
+            .filter(|lock| mutexes.contains(lock))
     };
     let mut mutex_of: BTreeMap<ObjectId, Option<LockIndex>> = BTreeMap::new();
     let mut held = 0u32;

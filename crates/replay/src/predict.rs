@@ -22,6 +22,13 @@ const LEAST_ERROR: f64 = 0.01;
 /// differed by up to 4 % from run to run).
 const ERROR_OF_LOCKS: f64 = 0.02;
 
+/// Cores that work for this share of the time limit the program.
+const BUSY_CORES: f64 = 0.93;
+/// So does a thread that works for this share of it,
+const MOST_OF_THE_TIME: f64 = 0.85;
+/// and an object for which threads wait for this share of it, all together.
+const A_LOT_OF_WAITING: f64 = 0.25;
+
 /// What would hold the program up next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
@@ -149,24 +156,24 @@ impl<'a> Replayer<'a> {
 
     fn next(&self, run: &Replayed, program: &Program, cores: u32) -> Option<Next> {
         let wall = run.wall.get().max(1) as f64;
-        if run.worked as f64 >= 0.93 * wall * f64::from(cores) {
+        if run.worked as f64 >= BUSY_CORES * wall * f64::from(cores) {
             return Some(Next::Cores(cores));
-        }
-        let objects = &self.recorded.process.objects;
-        let most = run.waited.iter().enumerate().filter(|(object, _)| objects[*object].thread.is_none());
-        let most = most.max_by_key(|&(object, waited)| (*waited, std::cmp::Reverse(object)));
-        if let Some((object, &waited)) = most
-            && waited as f64 >= 0.25 * wall
-        {
-            return Some(Next::Object(ObjectId::new(object as u32)));
         }
         let work = |thread: usize| -> u64 {
             let steps = program.steps_of(ThreadId::new(thread as u32));
             program.steps[steps].iter().map(|step| step.work).sum()
         };
-        let longest = (0..self.recorded.process.threads.len())
-            .max_by_key(|&thread| (work(thread), std::cmp::Reverse(thread)))?;
-        (work(longest) as f64 >= 0.8 * wall).then(|| Next::Thread(ThreadId::new(longest as u32)))
+        let threads = 0..self.recorded.process.threads.len();
+        let longest = threads.map(|thread| (work(thread), std::cmp::Reverse(thread))).max();
+        if let Some((work, std::cmp::Reverse(thread))) = longest
+            && work as f64 >= MOST_OF_THE_TIME * wall
+        {
+            return Some(Next::Thread(ThreadId::new(thread as u32)));
+        }
+        let objects = &self.recorded.process.objects;
+        let most = run.waited.iter().enumerate().filter(|(object, _)| objects[*object].thread.is_none());
+        let (object, &waited) = most.max_by_key(|&(object, waited)| (*waited, std::cmp::Reverse(object)))?;
+        (waited as f64 >= A_LOT_OF_WAITING * wall).then(|| Next::Object(ObjectId::new(object as u32)))
     }
 
     /// Locks whose holds are not steps, and would be a large part of the run.

@@ -65,8 +65,9 @@ pub struct Actor {
     pub first: u32,
     /// Where it goes on when the pool that it deals from is empty.
     pub tail: u32,
-    /// Whether the run is over when it ends.
-    pub is_last: bool,
+    /// Whether the run lasts until it ends: as recorded it ended by itself, or the process with it. Others, that lived on
+    /// when the process ended, may be cut off.
+    pub is_awaited: bool,
     /// True for threads that were added by a change.
     pub is_added: bool,
 }

@@ -95,7 +95,9 @@ struct Thread {
     debt: u64,
     since: u64,
     core: u32,
+    /// Of locks that are split: how many times it has taken one, and the shards that it holds now.
     acquisitions: u32,
+    shards: Vec<(u32, usize)>,
 }
 
 struct Core {
@@ -124,6 +126,8 @@ struct Replay<'a> {
     tokens: Vec<Tokens>,
     dealt: Vec<u32>,
     alive: u32,
+    /// Threads with whose ends the run is over.
+    awaited: usize,
     released: Vec<ThreadId>,
     now: u64,
     /// Before this nothing happens elsewhere.
@@ -146,6 +150,8 @@ impl<'a> Replay<'a> {
             shards += behaviour.shards(lock).max(1);
         }
         let objects = program.objects();
+        // More cores than threads are never used.
+        let cores = (machine.cores as usize).min(program.actors.len()).max(1);
         Self {
             program,
             machine,
@@ -161,12 +167,13 @@ impl<'a> Replay<'a> {
                     since: 0,
                     core: 0,
                     acquisitions: 0,
+                    shards: Vec::new(),
                 })
                 .collect(),
-            cores: (0..machine.cores.max(1))
+            cores: (0..cores)
                 .map(|_| Core { thread: NOBODY, done: 0, slice_end: 0, queue: VecDeque::new() })
                 .collect(),
-            next: vec![NEVER_AGAIN; machine.cores.max(1) as usize],
+            next: vec![NEVER_AGAIN; cores],
             timers: BinaryHeap::new(),
             locks: vec![Lock::default(); shards as usize],
             first_shard,
@@ -175,6 +182,7 @@ impl<'a> Replay<'a> {
             tokens: program.tokens.iter().map(|tokens| Tokens::new(tokens.at_start, tokens.givers)).collect(),
             dealt: vec![0; program.pools.len()],
             alive: 0,
+            awaited: program.actors.iter().filter(|actor| actor.is_awaited).count(),
             released: Vec::new(),
             now: 0,
             limit: 0,
@@ -391,7 +399,8 @@ impl<'a> Replay<'a> {
         self.threads[index as usize].place = Place::Nowhere;
         self.result.ends[index as usize] = Some(self.now);
         self.alive -= 1;
-        self.is_over = actor.is_last || self.alive == 0;
+        self.awaited -= usize::from(actor.is_awaited);
+        self.is_over = self.alive == 0 || actor.is_awaited && self.awaited == 0;
         let gate = self.program.ends[actor.thread.index()];
         self.gates[gate.0 as usize].open(&mut self.released);
         self.wake_released(index);
@@ -421,16 +430,19 @@ impl<'a> Replay<'a> {
         thread.since = self.now;
     }
 
+    /// The lock that the thread takes, tries again to take, or has taken.
     fn shard(&self, index: u32, lock: u32) -> Option<usize> {
         let first = self.first_shard[lock as usize] as usize;
         match self.behaviour.shards(lock) {
             0 => None,
             1 => Some(first),
             shards => {
-                // Which one is as good as random, and the same from an acquisition to its release.
-                let turn = (u64::from(index) << 32 | u64::from(self.threads[index as usize].acquisitions))
+                let thread = &self.threads[index as usize];
+                let held = thread.shards.iter().rev().find(|held| held.0 == lock);
+                // As good as random.
+                let turn = (u64::from(index) << 32 | u64::from(thread.acquisitions))
                     .wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                Some(first + ((turn >> 40) % u64::from(shards)) as usize)
+                Some(held.map_or(first + ((turn >> 40) % u64::from(shards)) as usize, |held| held.1))
             }
         }
     }
@@ -447,7 +459,12 @@ impl<'a> Replay<'a> {
             if spins && self.threads[index as usize].left == SPINS {
                 self.waited(index, Blocker::Lock(lock));
             }
-            self.threads[index as usize].left = 0;
+            let state = &mut self.threads[index as usize];
+            state.left = 0;
+            if self.behaviour.shards(lock) > 1 {
+                state.acquisitions += 1;
+                state.shards.push((lock, shard));
+            }
             return Next::Step(step);
         }
         if spins {
@@ -467,7 +484,10 @@ impl<'a> Replay<'a> {
     fn release(&mut self, index: u32, lock: u32) {
         let Some(shard) = self.shard(index, lock) else { return };
         self.locks[shard].release(ThreadId::new(index), &mut self.released);
-        self.threads[index as usize].acquisitions += 1;
+        let held = &mut self.threads[index as usize].shards;
+        if let Some(place) = held.iter().rposition(|held| held.0 == lock) {
+            held.remove(place);
+        }
         if !self.program.locks[lock as usize].spins {
             self.wake_released(index);
             return;

@@ -98,22 +98,27 @@ impl Maker<'_> {
             seen.0 += 1;
             seen.1 += hold.begin.map_or(0, |begin| hold.end.since(begin).get());
         }
-        let mut counts = Vec::new();
+        // Acquisitions, those that were timed, and their time (ns).
+        let mut used: BTreeMap<(ThreadId, ObjectId), (u64, u64, u64)> = BTreeMap::new();
         for uses in &self.process.uses {
             let Some(thread) = uses.thread else { continue };
-            if !self.process.object(uses.object).kind.is_lock() {
-                continue;
-            }
-            let (recorded, time) = seen.get(&(thread, uses.object)).copied().unwrap_or_default();
-            let count = uses.acquisitions.saturating_sub(recorded);
-            let short = uses.timed_holds.saturating_sub(recorded);
-            let short_time = uses.timed_hold.get().saturating_sub(time);
-            if count > 0 && short > 0 {
-                let hold = short_time as f64 / short as f64;
-                counts.push(Count { thread, object: uses.object, count, hold });
+            if self.process.object(uses.object).kind.is_lock() {
+                let used = used.entry((thread, uses.object)).or_default();
+                used.0 = used.0.saturating_add(uses.acquisitions);
+                used.1 = used.1.saturating_add(uses.timed_holds);
+                used.2 = used.2.saturating_add(uses.timed_hold.get());
             }
         }
-        counts.sort_by_key(|count| (count.thread, count.object));
+        let mut counts = Vec::new();
+        for ((thread, object), (acquisitions, timed, timed_for)) in used {
+            let (recorded, time) = seen.get(&(thread, object)).copied().unwrap_or_default();
+            let count = acquisitions.saturating_sub(recorded);
+            let short = timed.saturating_sub(recorded);
+            if count > 0 && short > 0 {
+                let hold = timed_for.saturating_sub(time) as f64 / short as f64;
+                counts.push(Count { thread, object, count, hold });
+            }
+        }
         counts
     }
 

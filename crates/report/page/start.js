@@ -13,17 +13,9 @@ function mountLinks() {
   document.querySelectorAll('section[id]').forEach((section) => seen.observe(section));
 }
 
-/* The findings of a page that is printed are told in full. */
-function openForPrint() {
-  window.addEventListener('beforeprint', () => {
-    document.querySelectorAll('.findings details').forEach((details) => { details.open = true; });
-  });
-}
-
 mountMarks();
 mountTables();
 mountLinks();
-openForPrint();
 // The timeline comes after the first paint: the answer does not wait for it.
 window.requestAnimationFrame(() => setTimeout(() => {
   const place = document.getElementById('timeline');

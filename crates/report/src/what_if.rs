@@ -30,8 +30,12 @@ pub fn render_what_if(
         results.iter().map(|(point, _)| escape::sentence(&point.expression, look)).collect();
     let widths = expressions.iter().map(|expression| expression.chars().count());
     let width = widths.filter(|width| *width <= WIDEST).max().unwrap_or(0);
-    for (expression, (_, prediction)) in expressions.iter().zip(results) {
+    let longest = results.iter().map(|(_, prediction)| prediction.wall).max().unwrap_or(Nanos::ZERO);
+    for (expression, (point, prediction)) in expressions.iter().zip(results) {
         text += &line(process, wall, expression, width, prediction, look);
+        if point.at.is_some() {
+            text += &bar(prediction.wall, longest, look);
+        }
         for &lock in &prediction.unseen {
             text += &format!(
                 "    {} may be the next to hold it up: how long it is held is known from a few holds only; \
@@ -70,6 +74,12 @@ fn line(
     format!("{expression:<width$}  {predicted} ({low} to {high}), {gives}, {times:.2} times as fast{next}\n")
 }
 
+/// How long a point of a sweep takes beside the others.
+fn bar(time: Nanos, longest: Nanos, look: Look) -> String {
+    let length = (time.share_of(longest) * BAR as f64).round() as usize;
+    format!("  {}\n", if look.unicode { "█" } else { "#" }.repeat(length))
+}
+
 fn next(process: &Process, prediction: &Prediction) -> Option<String> {
     Some(match prediction.next? {
         Next::Cores(1) => "one core".to_owned(),
@@ -80,6 +90,9 @@ fn next(process: &Process, prediction: &Prediction) -> Option<String> {
         Next::Thread(thread) => format!("thread {}", thread_name(process, thread)),
     })
 }
+
+/// The length of the longest bar, in columns.
+const BAR: usize = 40;
 
 /// The same as a value: `baseline_ns` is the recorded wall time, `replayed_ns` that of the unchanged replay.
 pub fn what_if_json(

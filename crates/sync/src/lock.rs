@@ -18,8 +18,8 @@ use crate::Answer;
 pub struct Lock {
     /// Who holds it for itself, and how many times.
     owner: Option<(ThreadId, u32)>,
-    /// How many hold it together.
-    readers: u32,
+    /// Who hold it together, each as often as it does.
+    readers: Vec<ThreadId>,
     waiting: VecDeque<(ThreadId, Mode)>,
     /// Woken, and not back yet.
     woken: Vec<ThreadId>,
@@ -49,8 +49,8 @@ impl Lock {
         match (&mut self.owner, mode) {
             (Some((owner, depth)), _) if *owner == thread => *depth += 1,
             (Some(_), _) => return false,
-            (None, Mode::Shared) => self.readers += 1,
-            (None, Mode::Exclusive) if self.readers == 0 => self.owner = Some((thread, 1)),
+            (None, Mode::Shared) => self.readers.push(thread),
+            (None, Mode::Exclusive) if self.readers.is_empty() => self.owner = Some((thread, 1)),
             (None, Mode::Exclusive) => return false,
         }
         if is_free {
@@ -60,7 +60,8 @@ impl Lock {
     }
 
     /// The thread releases what it holds. Adds to `may_try` the waiting threads that are woken to try again: the first
-    /// one, with all other readers if that is a reader.
+    /// one, with all other readers if that is a reader. A thread that holds nothing releases nothing: one that was let
+    /// through, say.
     pub fn release(&mut self, thread: ThreadId, may_try: &mut Vec<ThreadId>) {
         match &mut self.owner {
             Some((owner, depth)) if *owner == thread => {
@@ -71,9 +72,12 @@ impl Lock {
                 self.owner = None;
             }
             Some(_) => return,
-            None => self.readers = self.readers.saturating_sub(1),
+            None => {
+                let Some(place) = self.readers.iter().position(|&reader| reader == thread) else { return };
+                self.readers.swap_remove(place);
+            }
         }
-        if self.readers > 0 || !std::mem::take(&mut self.is_waited_for) {
+        if !self.readers.is_empty() || !std::mem::take(&mut self.is_waited_for) {
             return;
         }
         let before = may_try.len();
@@ -96,7 +100,7 @@ impl Lock {
 
     /// Whether anybody holds it.
     pub fn is_free(&self) -> bool {
-        self.owner.is_none() && self.readers == 0
+        self.owner.is_none() && self.readers.is_empty()
     }
 
     /// Who holds it for itself.

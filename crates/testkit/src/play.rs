@@ -18,6 +18,8 @@ struct LockState {
     owner: Option<ThreadId>,
     since: u64,
     site: Option<SiteId>,
+    /// Who read, since when, and where they took it.
+    readers: Vec<(ThreadId, u64, SiteId)>,
 }
 
 /// A thread that waits: since when, where, and its CPU time.
@@ -26,6 +28,8 @@ struct Waiter {
     begin: u64,
     site: SiteId,
     owner: Option<ThreadId>,
+    mode: Mode,
+    mutex: Option<ObjectId>,
 }
 
 struct Player {
@@ -42,6 +46,7 @@ struct Player {
     locks: BTreeMap<ObjectId, LockState>,
     values: BTreeMap<ObjectId, u32>,
     lengths: Vec<usize>,
+    closed: Vec<bool>,
     waiting: BTreeMap<ObjectId, VecDeque<Waiter>>,
     /// `None` where each thread has a core for itself.
     cores: Option<Cores>,
@@ -77,6 +82,7 @@ impl Script {
             locks: BTreeMap::new(),
             values: self.values.iter().copied().collect(),
             lengths: vec![0; self.queues.len()],
+            closed: vec![false; self.queues.len()],
             waiting: BTreeMap::new(),
             cores,
         };
@@ -118,7 +124,8 @@ impl Player {
                 // No work takes no core, and ends at once.
                 self.cores.is_some() && length == 0
             }
-            Op::Lock(object, site) => self.lock(thread, object, site),
+            Op::Lock(object, site) => self.lock(thread, object, site, Mode::Exclusive),
+            Op::Share(object, site) => self.lock(thread, object, site, Mode::Shared),
             Op::Unlock(object) => {
                 self.unlock(thread, object);
                 true
@@ -133,7 +140,7 @@ impl Player {
                 self.wait(thread, object, site, None)
             }
             Op::Post(object, site) => {
-                self.wake(thread, object, site);
+                self.wake(thread, object, site, WakeCount::AtMost(1));
                 if !self.release(object) {
                     *self.values.entry(object).or_default() += 1;
                 }
@@ -141,6 +148,10 @@ impl Player {
             }
             Op::Put(queue, site) => self.put(script, thread, queue, site),
             Op::Get(queue, site) => self.get(script, thread, queue, site),
+            Op::Close(queue, site) => {
+                self.close(script, thread, queue, site);
+                true
+            }
             Op::Read(length, site) => self.block(thread, Call::Read, length, site),
             Op::Sleep(length, site) => self.block(thread, Call::Sleep, length, site),
             Op::Start(started) => {
@@ -176,7 +187,20 @@ impl Player {
     }
 
     fn wait(&mut self, thread: ThreadId, object: ObjectId, site: SiteId, owner: Option<ThreadId>) -> bool {
-        self.waiting.entry(object).or_default().push_back(Waiter { thread, begin: self.now, site, owner });
+        self.wait_as(thread, object, site, owner, Mode::Exclusive, None)
+    }
+
+    fn wait_as(
+        &mut self,
+        thread: ThreadId,
+        object: ObjectId,
+        site: SiteId,
+        owner: Option<ThreadId>,
+        mode: Mode,
+        mutex: Option<ObjectId>,
+    ) -> bool {
+        let waiter = Waiter { thread, begin: self.now, site, owner, mode, mutex };
+        self.waiting.entry(object).or_default().push_back(waiter);
         false
     }
 
@@ -196,10 +220,10 @@ impl Player {
             end: Time::from_nanos(end),
             object,
             site: Some(waiter.site),
-            mode: Mode::Exclusive,
+            mode: waiter.mode,
             outcome,
             owner: waiter.owner,
-            mutex: None,
+            mutex: waiter.mutex,
             cpu_begin: Some(cpu),
             cpu_end: Some(cpu),
         });
@@ -208,38 +232,76 @@ impl Player {
         }
     }
 
-    fn lock(&mut self, thread: ThreadId, object: ObjectId, site: SiteId) -> bool {
+    fn lock(&mut self, thread: ThreadId, object: ObjectId, site: SiteId, mode: Mode) -> bool {
+        let now = self.now;
         let state = self.locks.entry(object).or_default();
-        match state.owner {
-            None => {
-                *state = LockState { owner: Some(thread), since: self.now, site: Some(site) };
-                true
+        match (state.owner, mode) {
+            (None, Mode::Shared) => state.readers.push((thread, now, site)),
+            (None, Mode::Exclusive) if state.readers.is_empty() => {
+                (state.owner, state.since, state.site) = (Some(thread), now, Some(site));
             }
-            owner => self.wait(thread, object, site, owner),
+            (owner, _) => return self.wait_as(thread, object, site, owner, mode, None),
         }
+        true
     }
 
     fn unlock(&mut self, thread: ThreadId, object: ObjectId) {
+        let now = self.now;
         let state = self.locks.entry(object).or_default();
-        assert_eq!(state.owner, Some(thread), "a script may unlock only what its thread has locked");
-        let next =
-            self.waiting.get(&object).and_then(VecDeque::front).map(|waiter| (waiter.thread, waiter.site));
+        let (since, site, mode) = if state.owner == Some(thread) {
+            state.owner = None;
+            (state.since, state.site, Mode::Exclusive)
+        } else {
+            let reader = state.readers.iter().position(|reader| reader.0 == thread);
+            let reader = reader.expect("a script may unlock only what its thread has locked");
+            let (_, since, site) = state.readers.remove(reader);
+            (since, Some(site), Mode::Shared)
+        };
+        let is_free = state.readers.is_empty();
+        let waiting = self.waiting.get(&object).is_some_and(|waiting| !waiting.is_empty());
         self.process.holds.push(Hold {
             thread,
-            begin: Some(Time::from_nanos(state.since)),
-            end: Time::from_nanos(self.now),
+            begin: Some(Time::from_nanos(since)),
+            end: Time::from_nanos(now),
             object,
-            acquired_at: state.site,
+            acquired_at: site,
             released_at: None,
-            waited_for: next.is_some(),
-            mode: Mode::Exclusive,
+            waited_for: waiting,
+            mode,
         });
-        *state = LockState {
-            owner: next.map(|(thread, _)| thread),
-            since: self.now + self.latency,
-            site: next.map(|(_, site)| site),
+        if is_free && waiting {
+            self.hand_over(object);
+        }
+    }
+
+    /// A lock that is free goes to the first that waits for it; if that is a reader, to all readers that wait.
+    fn hand_over(&mut self, object: ObjectId) {
+        let since = self.now + self.latency;
+        let waiting = self.waiting.entry(object).or_default();
+        let first = waiting.front().map(|waiter| waiter.mode);
+        let granted: Vec<Waiter> = match first {
+            Some(Mode::Shared) => {
+                let all = std::mem::take(waiting).into_iter();
+                let (readers, writers): (Vec<_>, _) =
+                    all.partition(|waiter: &Waiter| waiter.mode == Mode::Shared);
+                *waiting = writers.into();
+                readers
+            }
+            _ => waiting.pop_front().into_iter().collect(),
         };
-        self.release(object);
+        let state = self.locks.entry(object).or_default();
+        for waiter in &granted {
+            match waiter.mode {
+                Mode::Exclusive => {
+                    (state.owner, state.since, state.site) = (Some(waiter.thread), since, Some(waiter.site));
+                }
+                Mode::Shared => state.readers.push((waiter.thread, since, waiter.site)),
+            }
+        }
+        for waiter in &granted {
+            self.record(waiter, object, since, Outcome::Granted);
+            self.go_on(waiter.thread, since);
+        }
     }
 
     /// True for the last one, who goes on at once.
@@ -257,38 +319,67 @@ impl Player {
         true
     }
 
-    fn wake(&mut self, thread: ThreadId, object: ObjectId, site: SiteId) {
+    fn wake(&mut self, thread: ThreadId, object: ObjectId, site: SiteId, count: WakeCount) {
         self.process.wakes.push(Wake {
             thread,
             time: Time::from_nanos(self.now),
             object,
             site: Some(site),
-            count: WakeCount::AtMost(1),
+            count,
         });
     }
 
     fn put(&mut self, script: &Script, thread: ThreadId, queue: QueueId, site: SiteId) -> bool {
         let bounded = &script.queues[queue.0];
+        self.visit(thread, bounded.mutex, site);
         if self.lengths[queue.0] == bounded.capacity {
             self.next[thread.index()] -= 1;
-            return self.wait(thread, bounded.not_full, site, None);
+            return self.wait_as(thread, bounded.not_full, site, None, Mode::Exclusive, bounded.mutex);
         }
         self.lengths[queue.0] += 1;
-        self.wake(thread, bounded.not_empty, site);
+        self.wake(thread, bounded.not_empty, site, WakeCount::AtMost(1));
         self.release(bounded.not_empty);
         true
     }
 
     fn get(&mut self, script: &Script, thread: ThreadId, queue: QueueId, site: SiteId) -> bool {
         let bounded = &script.queues[queue.0];
+        self.visit(thread, bounded.mutex, site);
         if self.lengths[queue.0] == 0 {
+            if self.closed[queue.0] {
+                return true;
+            }
             self.next[thread.index()] -= 1;
-            return self.wait(thread, bounded.not_empty, site, None);
+            return self.wait_as(thread, bounded.not_empty, site, None, Mode::Exclusive, bounded.mutex);
         }
         self.lengths[queue.0] -= 1;
-        self.wake(thread, bounded.not_full, site);
+        self.wake(thread, bounded.not_full, site, WakeCount::AtMost(1));
         self.release(bounded.not_full);
         true
+    }
+
+    fn close(&mut self, script: &Script, thread: ThreadId, queue: QueueId, site: SiteId) {
+        let bounded = &script.queues[queue.0];
+        self.visit(thread, bounded.mutex, site);
+        self.closed[queue.0] = true;
+        self.wake(thread, bounded.not_empty, site, WakeCount::All);
+        while self.release(bounded.not_empty) {}
+    }
+
+    /// A queue's mutex is taken and released.
+    fn visit(&mut self, thread: ThreadId, mutex: Option<ObjectId>, site: SiteId) {
+        let Some(object) = mutex else { return };
+        let now = Time::from_nanos(self.now);
+        self.process.holds.push(Hold {
+            thread,
+            begin: Some(now),
+            end: now,
+            object,
+            acquired_at: Some(site),
+            released_at: None,
+            waited_for: false,
+            mode: Mode::Exclusive,
+        });
     }
 
     fn block(&mut self, thread: ThreadId, call: Call, length: u64, site: SiteId) -> bool {

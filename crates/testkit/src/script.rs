@@ -13,6 +13,8 @@ pub enum Op {
     Work(u64),
     /// Takes a lock; waiters get it in the order in which they came.
     Lock(ObjectId, SiteId),
+    /// Takes a lock together with other readers, though a writer may wait; readers that wait all get it together.
+    Share(ObjectId, SiteId),
     /// Releases a lock.
     Unlock(ObjectId),
     /// Waits at a barrier.
@@ -25,6 +27,8 @@ pub enum Op {
     Put(QueueId, SiteId),
     /// Gets an item from a queue; waits on its condition variable *not empty* while there is none.
     Get(QueueId, SiteId),
+    /// Says by a broadcast that nothing more comes: who gets an item from an empty queue then goes on without one.
+    Close(QueueId, SiteId),
     /// Waits for a read from a file or socket.
     Read(u64, SiteId),
     /// Sleeps.
@@ -40,6 +44,8 @@ pub(crate) struct BoundedQueue {
     pub(crate) capacity: usize,
     pub(crate) not_empty: ObjectId,
     pub(crate) not_full: ObjectId,
+    /// Held for no time at each visit.
+    pub(crate) mutex: Option<ObjectId>,
 }
 
 /// An invented program. Thread 0 is the main thread, which runs from the start; the others run when started.
@@ -98,8 +104,21 @@ impl Script {
     pub fn queue(&mut self, name: &str, capacity: usize) -> QueueId {
         let not_empty = self.object(ObjectKind::Condition, &format!("{name}_not_empty"));
         let not_full = self.object(ObjectKind::Condition, &format!("{name}_not_full"));
-        self.queues.push(BoundedQueue { capacity, not_empty, not_full });
+        self.queues.push(BoundedQueue { capacity, not_empty, not_full, mutex: None });
         QueueId(self.queues.len() - 1)
+    }
+
+    /// A queue of which the recording has its mutex too, as each visit takes it, for no time.
+    pub fn guarded_queue(&mut self, name: &str, capacity: usize) -> QueueId {
+        let queue = self.queue(name, capacity);
+        self.queues[queue.0].mutex = Some(self.object(ObjectKind::Mutex, &format!("{name}_mutex")));
+        queue
+    }
+
+    /// The condition variables of a queue: *not empty*, and *not full*.
+    pub fn conditions(&self, queue: QueueId) -> [ObjectId; 2] {
+        let queue = &self.queues[queue.0];
+        [queue.not_empty, queue.not_full]
     }
 
     /// A line of `main.c` in this function.

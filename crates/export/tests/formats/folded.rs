@@ -1,10 +1,12 @@
 //! Folded stacks.
 
+use holdup_analysis::diagnose;
 use holdup_export::{Weight, folded};
-use holdup_model::{Run, State};
+use holdup_model::{Run, State, Timeline};
+use holdup_testkit::any_script;
 use proptest::prelude::*;
 
-use super::cases::{any_run, empty, hostile, run_of, times};
+use super::cases::{any_run, empty, hostile, look_at, run_of, times};
 
 fn lines(run: &Run, weight: Weight) -> Vec<(Vec<String>, u64)> {
     let mut out = Vec::new();
@@ -31,6 +33,28 @@ proptest! {
             let expected: u64 = all.filter(|(state, _)| wanted(*state)).map(|(_, time)| time).sum();
             prop_assert_eq!(found, expected);
         }
+    }
+}
+
+/// The time at stacks that samples saw, as the diagnosis and as the folded lines have it.
+fn sampled(run: &Run, weight: Weight) -> u64 {
+    let seen = |stack: &[String]| stack.last().is_none_or(|leaf| leaf != "[not sampled]");
+    lines(run, weight).iter().filter(|(stack, _)| seen(stack)).map(|(_, amount)| amount).sum()
+}
+
+proptest! {
+    #[test]
+    fn sampled_time_is_that_of_the_hot_spots(script in any_script()) {
+        let mut process = script.play_on(2, 700);
+        look_at(&mut process);
+        let (samples, run) = (process.samples.len(), run_of(vec![process]));
+        let hot = diagnose(&run, 0).hot;
+        let (active, critical) = hot.map_or((0, 0.0), |hot| (hot.active.get(), hot.critical));
+        prop_assert_eq!(sampled(&run, Weight::Active), active);
+        // Each piece of time is rounded, and there are at most as many as samples and changes of state.
+        let segments: usize = Timeline::build(&run.processes[0]).threads.iter().map(|row| row.segments.len()).sum();
+        let most = (samples + segments) as f64;
+        prop_assert!((sampled(&run, Weight::Critical) as f64 - critical).abs() <= most);
     }
 }
 

@@ -57,7 +57,6 @@ fn takers(program: &mut Program, threads: &[ThreadId], number: usize) {
                 program.actors.push(Actor {
                     first,
                     tail,
-                    is_last: false,
                     is_added: true,
                     ..program.actors[thread.index()].clone()
                 });
@@ -127,7 +126,7 @@ fn parts(program: &mut Program, threads: &[ThreadId], number: usize) {
         }
         if is_added {
             let actor = program.actors[thread.index()].clone();
-            program.actors.push(Actor { first, tail: first, is_last: false, is_added: true, ..actor });
+            program.actors.push(Actor { first, tail: first, is_added: true, ..actor });
             program.copies[thread.index()].push(ThreadId::new(program.actors.len() as u32 - 1));
         } else {
             program.actors[thread.index()].first = first;

@@ -14,30 +14,30 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 /// Millisecond, in ns.
-pub const MS: u64 = 1_000_000;
+pub(crate) const MS: u64 = 1_000_000;
 
 /// A machine on which nothing costs anything, with a core for each thread of the process.
-pub fn ideal(process: &Process) -> Machine {
+pub(crate) fn ideal(process: &Process) -> Machine {
     on_ideal_cores(process.threads.len() as u32)
 }
 
 /// A machine of so many cores on which nothing costs anything.
-pub fn on_ideal_cores(cores: u32) -> Machine {
+pub(crate) fn on_ideal_cores(cores: u32) -> Machine {
     Machine { pull: 0, ..Machine::new(cores).without_costs() }
 }
 
 /// The program that a process ran.
-pub fn program_of(process: &Process) -> Program {
+pub(crate) fn program_of(process: &Process) -> Program {
     extract(process, &Timeline::build(process)).expect("a script has threads")
 }
 
 /// The unchanged program on the ideal machine.
-pub fn unchanged(process: &Process) -> Replayed {
+pub(crate) fn unchanged(process: &Process) -> Replayed {
     replay(&program_of(process), &ideal(process), &Behaviour::default())
 }
 
 /// When each thread ended as recorded (ns from the start).
-pub fn recorded_ends(process: &Process) -> Vec<Option<u64>> {
+pub(crate) fn recorded_ends(process: &Process) -> Vec<Option<u64>> {
     let ends = process.threads.iter().map(|thread| thread.end);
     ends.map(|end| end.map(|end| end.since(process.start).get())).collect()
 }
@@ -74,7 +74,7 @@ fn part() -> impl Strategy<Value = Part> {
 
 /// The shape of a program.
 #[derive(Clone, Debug)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// By thread, by round.
     workers: Vec<Vec<Vec<Part>>>,
     /// Capacities of the queues of pipelines, and how many items go through each.
@@ -85,7 +85,7 @@ pub struct Shape {
 }
 
 /// Random shapes: workers with rounds, and pipelines beside them.
-pub fn any_shape() -> impl Strategy<Value = Shape> {
+pub(crate) fn any_shape() -> impl Strategy<Value = Shape> {
     let workers = (0..5usize, 1..4usize)
         .prop_flat_map(|(threads, rounds)| vec(vec(vec(part(), 0..5), rounds), threads));
     let pipelines = vec((vec(1..4usize, 1..3), 1..12usize), 0..2);
@@ -98,7 +98,7 @@ pub fn any_shape() -> impl Strategy<Value = Shape> {
 }
 
 /// Random programs that end, without ties.
-pub fn any_program() -> impl Strategy<Value = Script> {
+pub(crate) fn any_program() -> impl Strategy<Value = Script> {
     any_shape().prop_map(|shape| shape.script())
 }
 
@@ -113,7 +113,7 @@ struct Maker {
 
 impl Shape {
     /// The program of this shape.
-    pub fn script(&self) -> Script {
+    pub(crate) fn script(&self) -> Script {
         let mut script = Script::new();
         let kinds = [ObjectKind::Mutex, ObjectKind::Mutex, ObjectKind::SpinLock, ObjectKind::Mutex];
         let mutexes = kinds.iter().enumerate();

@@ -76,7 +76,11 @@ fn headline(comparison: &Comparison, look: Look) -> String {
             percent(scaling.efficiency),
             time(scaling.ideal, look),
             match lost {
-                1.. => format!("it lost {}", time(Nanos::new(lost.unsigned_abs()), look)),
+                1.. => format!(
+                    "it lost {}{}",
+                    time(Nanos::new(lost.unsigned_abs()), look),
+                    interval(comparison, look)
+                ),
                 _ => "it lost nothing".to_owned(),
             }
         );
@@ -93,16 +97,20 @@ fn headline(comparison: &Comparison, look: Look) -> String {
         1.. => "longer",
         _ => "less",
     };
-    let interval = wall
-        .interval
-        .map_or(String::new(), |(low, high)| format!(" ({} to {})", signed(low, look), signed(high, look)));
     let speed = wall.before as f64 / (wall.after.max(1)) as f64;
     let factor = if speed >= 1.0 {
         format!("{} as fast", times(speed))
     } else {
         format!("{} as long", times(1.0 / speed.max(f64::MIN_POSITIVE)))
     };
-    format!("{was}: {size} {how}{interval}, {factor}.")
+    format!("{was}: {size} {how}{}, {factor}.", interval(comparison, look))
+}
+
+/// ` (+1.2 s to +1.6 s)`, the interval of the difference of the wall times; empty without one.
+fn interval(comparison: &Comparison, look: Look) -> String {
+    let interval = comparison.wall.interval;
+    interval
+        .map_or(String::new(), |(low, high)| format!(" ({} to {})", signed(low, look), signed(high, look)))
 }
 
 fn times(factor: f64) -> String {

@@ -146,15 +146,19 @@ fn course(told: &Told<'_>, chain: &Chain) -> String {
 /// The stops of a course, each with the colour of what those do who are there.
 fn stops(told: &Told<'_>, chain: &Chain) -> Vec<(Stop, Color)> {
     let first = chain.links.first().map(|link| link.object);
-    let mut stops: Vec<_> =
-        first.map(|object| (Stop::Waiters(chain.waiters.clone()), told.color_of(object))).into_iter().collect();
+    let mut stops: Vec<_> = first
+        .map(|object| (Stop::Waiters(chain.waiters.clone()), told.color_of(object)))
+        .into_iter()
+        .collect();
     for (index, link) in chain.links.iter().take(MOST_STEPS).enumerate() {
         stops.push((Stop::Object(link.object), told.color_of(link.object)));
         let place = link.holder_site.map_or_else(String::new, |site| told.function(site));
         let color = match (link.holder, link.holder_state) {
             (None, _) => "hatch",
             (_, State::Active) if told.role(link.object).is_lock() => "hold",
-            (_, state) => color_of_state(state, chain.links.get(index + 1).map(|next| told.role(next.object))),
+            (_, state) => {
+                color_of_state(state, chain.links.get(index + 1).map(|next| told.role(next.object)))
+            }
         };
         stops.push((Stop::Holder(link.holder, link.holder_state, place), color));
     }
@@ -219,7 +223,12 @@ fn graph(told: &Told<'_>, chains: &[Chain]) -> Graph {
             "Who waits for whom: {}",
             drawn
                 .iter()
-                .map(|chain| format!("{} wait for {}, {}", told.threads(&chain.waiters, 3), course(told, chain), time(chain.time)))
+                .map(|chain| format!(
+                    "{} wait for {}, {}",
+                    told.threads(&chain.waiters, 3),
+                    course(told, chain),
+                    time(chain.time)
+                ))
                 .collect::<Vec<_>>()
                 .join("; ")
         ),
@@ -237,12 +246,7 @@ fn graph(told: &Told<'_>, chains: &[Chain]) -> Graph {
 
 /// Gives each node its top, column by column: in the order of where what flows into it comes from. Returns how high the
 /// highest column is.
-fn place(
-    nodes: &mut [Node],
-    flows: &BTreeMap<(usize, usize), Nanos>,
-    columns: usize,
-    scale: f64,
-) -> f64 {
+fn place(nodes: &mut [Node], flows: &BTreeMap<(usize, usize), Nanos>, columns: usize, scale: f64) -> f64 {
     let mut highest = 0.0f64;
     for column in 0..columns {
         let from_where = |at: usize| -> f64 {
@@ -317,9 +321,7 @@ fn node_drawn(told: &Told<'_>, node: &Node, columns: usize, scale: f64) -> Drawn
 fn name(told: &Told<'_>, stop: &Stop) -> String {
     match stop {
         Stop::Waiters(threads) => match told.threads(threads, 2) {
-            long if escape::cut(&long, LABEL, LOOK) != long => {
-                counted(threads.len(), "thread", "threads")
-            }
+            long if escape::cut(&long, LABEL, LOOK) != long => counted(threads.len(), "thread", "threads"),
             short => short,
         },
         Stop::Object(object) => told.object(*object),

@@ -76,7 +76,9 @@ pub(super) fn color_of_loss(kind: FindingKind) -> Color {
     match kind {
         FindingKind::Lock | FindingKind::Deadlock => "lock",
         FindingKind::Barrier | FindingKind::Imbalance | FindingKind::Join => "bar",
-        FindingKind::Condition | FindingKind::Semaphore | FindingKind::Pipeline | FindingKind::Blocked => "sig",
+        FindingKind::Condition | FindingKind::Semaphore | FindingKind::Pipeline | FindingKind::Blocked => {
+            "sig"
+        }
         FindingKind::Serial => "serial",
         FindingKind::Spin => "spin",
         FindingKind::Quota

@@ -114,9 +114,10 @@ impl Findings {
             gains: has_gains,
             rows,
             together,
-            notes: diagnosis.what_if.as_ref().map_or_else(Vec::new, |what_if| {
-                what_if.notes.iter().map(|note| sentence(note)).collect()
-            }),
+            notes: diagnosis
+                .what_if
+                .as_ref()
+                .map_or_else(Vec::new, |what_if| what_if.notes.iter().map(|note| sentence(note)).collect()),
         }
     }
 }

@@ -188,7 +188,8 @@ fn budget(told: &Told<'_>) -> Option<Budget> {
     let pieces = all.iter().map(|&(color, name, length)| {
         (length.get() as f64, color, format!("{name}\n{} · {}", of_threads(length), share(length)))
     });
-    let part = |color, name: String, length| Part { color, name, time: of_threads(length), share: share(length) };
+    let part =
+        |color, name: String, length| Part { color, name, time: of_threads(length), share: share(length) };
     let (large, small): (Vec<_>, Vec<_>) =
         all.iter().copied().partition(|(_, _, length)| length.share_of(diagnosis.wall) >= SMALL);
     let mut parts: Vec<Part> =
@@ -201,12 +202,9 @@ fn budget(told: &Told<'_>) -> Option<Budget> {
             parts.push(part(None, names.join(", "), many.iter().map(|(.., length)| *length).sum()));
         }
     }
-    let said: Vec<String> = all.iter().map(|(_, name, length)| format!("{name} {}", share(*length))).collect();
-    Some(Budget {
-        bar: Bar::new(format!("{title}: {}", said.join(", ")), 34, whole, pieces),
-        title,
-        parts,
-    })
+    let said: Vec<String> =
+        all.iter().map(|(_, name, length)| format!("{name} {}", share(*length))).collect();
+    Some(Budget { bar: Bar::new(format!("{title}: {}", said.join(", ")), 34, whole, pieces), title, parts })
 }
 
 /// What a class of losses is called beside its time.

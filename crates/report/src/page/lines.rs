@@ -244,9 +244,8 @@ fn excerpt(
             critical: (cost.critical > 0.0)
                 .then(|| (across(cost.critical, scale.critical), percent(cost.critical))),
             active: (cost.active > 0.0).then(|| percent(cost.active)),
-            waited: (cost.waited > Nanos::ZERO).then(|| {
-                (across(cost.waited.get() as f64, scale.waited.get() as f64), time(cost.waited))
-            }),
+            waited: (cost.waited > Nanos::ZERO)
+                .then(|| (across(cost.waited.get() as f64, scale.waited.get() as f64), time(cost.waited))),
             text: escape::cut(&escape::visible(&text, LOOK), COLUMNS, LOOK),
         }
     });

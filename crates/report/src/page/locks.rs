@@ -62,9 +62,9 @@ impl Locks {
         let scale = objects.iter().map(longest).max().unwrap_or_default();
         Self {
             rows: objects.iter().take(MOST_ROWS).map(|cost| row(told, cost, scale)).collect(),
-            more: (objects.len().checked_sub(MOST_ROWS)).filter(|more| *more > 0).map(|more| {
-                format!("and {}, which cost less", counted(more, "more object", "more objects"))
-            }),
+            more: (objects.len().checked_sub(MOST_ROWS))
+                .filter(|more| *more > 0)
+                .map(|more| format!("and {}, which cost less", counted(more, "more object", "more objects"))),
             estimated: objects.iter().any(|cost| matches!(cost.hold, HoldTime::Estimated { .. })),
         }
     }

@@ -74,8 +74,11 @@ impl Path {
             let label = format!("The critical path by what its threads do: {}", said.join(", "));
             Bar::new(label, 22, path.length.get() as f64, bar)
         });
-        let mut steps: Vec<Step> = path.steps.iter().take(MOST_STEPS).map(|step| {
-            Step {
+        let mut steps: Vec<Step> = path
+            .steps
+            .iter()
+            .take(MOST_STEPS)
+            .map(|step| Step {
                 thread: told.thread(step.thread),
                 color: color_of_state(step.state, None),
                 state: state_word(step.state),
@@ -83,15 +86,23 @@ impl Path {
                 width: across(step.time.get() as f64, path.steps[0].time.get() as f64),
                 time: time(step.time),
                 share: told.of_wall(step.time),
-            }
-        }).collect();
+            })
+            .collect();
         let more_steps = steps.split_off(steps.len().min(OPEN_STEPS));
         Self {
             length: time(path.length),
             states,
             key,
-            threads: shares(told, path.by_thread.iter().map(|&(thread, time)| (told.thread(thread), "ink", time))),
-            objects: shares(told, path.by_object.iter().map(|&(object, time)| (told.object(object), told.color_of(object), time))),
+            threads: shares(
+                told,
+                path.by_thread.iter().map(|&(thread, time)| (told.thread(thread), "ink", time)),
+            ),
+            objects: shares(
+                told,
+                path.by_object
+                    .iter()
+                    .map(|&(object, time)| (told.object(object), told.color_of(object), time)),
+            ),
             steps,
             more_steps,
             untold: (path.steps.len().checked_sub(MOST_STEPS))

@@ -43,10 +43,7 @@ mod tests {
     #[test]
     fn the_hash_is_the_one_that_browsers_compute() {
         // Content Security Policy Level 3, section 8.3, has this example.
-        assert_eq!(
-            hash_source("doSomething();"),
-            "'sha256-RFWPLDbv2BY+rCkDzsE+0fr8ylGr2R2faWMhq4lfEQc='"
-        );
+        assert_eq!(hash_source("doSomething();"), "'sha256-RFWPLDbv2BY+rCkDzsE+0fr8ylGr2R2faWMhq4lfEQc='");
     }
 
     #[test]

@@ -136,7 +136,9 @@ impl Recorded {
         let Told { run, process, diagnosis, .. } = *told;
         let (seen, unseen) = surroundings::seen(process);
         let perturbation = match (run.perturbation, shares::perturbation(run)) {
-            (Some(cost), Some(share)) => format!("{} in the program’s threads, {} of their CPU time", time(cost), percent(share)),
+            (Some(cost), Some(share)) => {
+                format!("{} in the program’s threads, {} of their CPU time", time(cost), percent(share))
+            }
             _ => "not measured".to_owned(),
         };
         let lost = warnings::lost(run);

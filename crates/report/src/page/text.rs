@@ -157,10 +157,13 @@ fn in_short(names: &[String], most: usize) -> String {
         let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
         // A number with a zero before it, or a very long one, is no number to count with.
         let digits = &name[stem.len()..];
-        let number = digits.parse::<u64>().ok().filter(|number| !stem.is_empty() && number.to_string() == digits);
+        let number =
+            digits.parse::<u64>().ok().filter(|number| !stem.is_empty() && number.to_string() == digits);
         match (ranges.last_mut(), number) {
             (Some(range), Some(number))
-                if range.stem == stem && range.first.is_some() && number.checked_sub(1) == Some(range.last) =>
+                if range.stem == stem
+                    && range.first.is_some()
+                    && number.checked_sub(1) == Some(range.last) =>
             {
                 (range.last, range.names) = (number, range.names + 1);
             }
@@ -283,7 +286,8 @@ mod tests {
 
     #[test]
     fn names_that_differ_in_a_number_are_told_together() {
-        let told = |names: &str, most| in_short(&names.split(';').map(str::to_owned).collect::<Vec<_>>(), most);
+        let told =
+            |names: &str, most| in_short(&names.split(';').map(str::to_owned).collect::<Vec<_>>(), most);
         assert_eq!(told("main;worker 1;worker 2;worker 3;worker 7", 9), "main, worker 1 to 3, 7");
         assert_eq!(told("a #1;a #2;b", 9), "a #1, 2, b");
         assert_eq!(told("x;x", 9), "x, x");
@@ -305,6 +309,6 @@ mod tests {
         let figure = Figure::of(&time(Nanos::new(12_437_000_000)));
         assert_eq!((figure.number.as_str(), figure.unit.as_str()), ("12.4", "s"));
         let small = Figure::of(&percent(0.0001));
-        assert_eq!((small.number.as_str(), small.unit.as_str()), ("under 0.1", "%"));
+        assert_eq!((small.number.as_str(), small.unit.as_str()), ("under\u{a0}0.1", "%"));
     }
 }

@@ -167,11 +167,7 @@ fn stack(told: &Told<'_>, order: &[usize]) -> Vec<Share> {
         .collect();
     if let Some(&largest) = others.first() {
         let most = percent(criticality.threads[largest] / total);
-        parts.push((
-            format!("{} others, at most {most} each", grouped(others.len() as u64)),
-            "act2",
-            sum,
-        ));
+        parts.push((format!("{} others, at most {most} each", grouped(others.len() as u64)), "act2", sum));
     }
     let nobody = criticality.nobody.iter().filter(|(_, amount)| *amount > 0.0);
     parts.extend(nobody.map(|(cause, amount)| (format!("nobody: {}", cause.word()), "io", *amount)));
@@ -232,7 +228,8 @@ fn bottle(told: &Told<'_>) -> Option<BottleGraph> {
             right: across(middle + side(bottle.width), 100.0),
             y: coordinate(bottom.max(0.0), HEIGHT, HEIGHT),
             height: coordinate((height - 1.0).max(0.6), HEIGHT, HEIGHT),
-            middle: (height >= LABEL).then(|| coordinate(bottom + height / 2.0 + 4.0, HEIGHT + 9.0, HEIGHT + 9.0)),
+            middle: (height >= LABEL)
+                .then(|| coordinate(bottom + height / 2.0 + 4.0, HEIGHT + 9.0, HEIGHT + 9.0)),
             color: if is_single && bottle.height > STANDS_OUT * mean_height { "act" } else { "act2" },
             title: format!(
                 "{label}\n{} of the time ({})\n{width} threads active while it was",
@@ -261,14 +258,22 @@ fn bottle(told: &Told<'_>) -> Option<BottleGraph> {
         });
     }
     let at = |threads: &f64| {
-        (across(middle - side(*threads), 100.0), across(middle + side(*threads), 100.0), format!("{threads:.0}"))
+        (
+            across(middle - side(*threads), 100.0),
+            across(middle + side(*threads), 100.0),
+            format!("{threads:.0}"),
+        )
     };
     let said: Vec<String> = drawn.iter().map(|b| b.title.replace('\n', ", ")).collect();
     Some(BottleGraph {
         label: format!("Bottle graph: {}", said.join("; ")),
         height: HEIGHT,
         boxes: drawn,
-        grid: ticks(widest.max(3.0), 3.0).iter().filter(|threads| (1.0..=widest).contains(*threads)).map(at).collect(),
+        grid: ticks(widest.max(3.0), 3.0)
+            .iter()
+            .filter(|threads| (1.0..=widest).contains(*threads))
+            .map(at)
+            .collect(),
         numbers,
     })
 }

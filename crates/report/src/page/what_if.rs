@@ -70,7 +70,7 @@ impl WhatIf {
                     .curves
                     .iter()
                     .filter(|curve| !curve.points.is_empty())
-                    .map(|curve| drawn(curve, what_if.replayed, most))
+                    .map(|curve| drawn(curve, diagnosis.findings.len(), what_if.replayed, most))
                     .collect()
             }),
             rows: rows.collect(),
@@ -80,7 +80,7 @@ impl WhatIf {
 
 /// A curve over the sizes of a change, which are as far apart as their order: the last one is infinite where a thing is
 /// removed.
-fn drawn(curve: &holdup_analysis::Curve, replayed: Nanos, most: Nanos) -> Curve {
+fn drawn(curve: &holdup_analysis::Curve, findings: usize, replayed: Nanos, most: Nanos) -> Curve {
     let most = most.get() as f64 * 1.04;
     let points = &curve.points;
     let steps = (points.len() - 1).max(1) as f64;
@@ -109,7 +109,7 @@ fn drawn(curve: &holdup_analysis::Curve, replayed: Nanos, most: Nanos) -> Curve 
     Curve {
         what: sentence(&curve.what),
         axis: curve.axis,
-        finding: curve.finding.map(|rank| rank + 1),
+        finding: curve.finding.filter(|rank| *rank < findings).map(|rank| rank + 1),
         label: format!("{}. {}", sentence(&curve.what), said.join("; ")),
         band,
         line,

@@ -62,7 +62,10 @@ impl When {
             lead: if steady {
                 "The threads shared the run alike from its start to its end.".to_owned()
             } else {
-                format!("The run has {} phases, in which its threads share the time differently.", numbers::in_words(course.phases.len()))
+                format!(
+                    "The run has {} phases, in which its threads share the time differently.",
+                    numbers::in_words(course.phases.len())
+                )
             },
             curve: curve(told),
             phases: if steady {
@@ -161,8 +164,9 @@ fn curve(told: &Told<'_>) -> Option<Curve> {
         grid: ticks(most, 3.0).into_iter().map(|threads| (y(threads), label_of(threads))).collect(),
         moments: moments.collect(),
         mean: (y(diagnosis.parallelism), format!("mean {mean}")),
-        room: (cores > 0.0 && cores < most)
-            .then(|| (y(cores), if cores == 1.0 { "1 core".to_owned() } else { format!("{cores:.0} cores") })),
+        room: (cores > 0.0 && cores < most).then(|| {
+            (y(cores), if cores == 1.0 { "1 core".to_owned() } else { format!("{cores:.0} cores") })
+        }),
         bands: if diagnosis.over_time.phases.len() > 1 { bands.collect() } else { Vec::new() },
     })
 }

@@ -32,7 +32,7 @@ fn the_answer_is_read_without_scripts() {
     }
     let threads = texts(&page, "#threads table.states tbody th b");
     assert_eq!(threads.len(), 4);
-    assert!(threads.contains(&"worker 2".to_owned()), "{threads:?}");
+    assert!(threads.iter().any(|name| name.starts_with("worker 2")), "{threads:?}");
     let locks = texts(&page, "#locks tbody th b");
     assert!(locks.contains(&"table_lock".to_owned()) && locks.contains(&"round_end".to_owned()), "{locks:?}");
     assert!(texts(&page, "h1")[0].starts_with("convert ran "), "{:?}", texts(&page, "h1"));
@@ -130,7 +130,11 @@ fn other_processes_have_a_row_each() {
 /// Source of the planted program: long enough for its lines, with a tab and a line of markup.
 fn sources(run: &Run, diagnoses: &[Diagnosis]) -> BTreeMap<String, SourceFile> {
     let lines: Vec<String> = (1..=60)
-        .map(|number| if number == 12 { "\tlock(&table); // <b>".to_owned() } else { format!("line {number}") })
+        .map(
+            |number| {
+                if number == 12 { "\tlock(&table); // <b>".to_owned() } else { format!("line {number}") }
+            },
+        )
         .collect();
     let file = SourceFile { lines, is_newer: true };
     source_files(run, diagnoses).into_iter().map(|name| (name, file.clone())).collect()
@@ -164,8 +168,7 @@ fn a_file_that_is_too_short_is_not_the_one_that_was_compiled() {
     let diagnoses = examples::diagnosed(&run);
     let mut sources = sources(&run, &diagnoses);
     sources.values_mut().for_each(|file| file.lines.truncate(5));
-    let shown =
-        Html::parse_document(&page(&run, &diagnoses, &PageOptions { with_sources: true, sources }));
+    let shown = Html::parse_document(&page(&run, &diagnoses, &PageOptions { with_sources: true, sources }));
     assert!(select(&shown, ".source").is_empty());
     assert!(texts(&shown, "#lines .none")[0].contains("were not readable"));
 }

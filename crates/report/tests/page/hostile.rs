@@ -71,8 +71,7 @@ fn poisoned(name: &str) -> (Run, PageOptions) {
     };
     let file = SourceFile { lines: vec![name.to_owned(); 9], is_newer: false };
     let files = source_files(&run, &examples::diagnosed(&run));
-    let sources: BTreeMap<String, SourceFile> =
-        files.into_iter().map(|path| (path, file.clone())).collect();
+    let sources: BTreeMap<String, SourceFile> = files.into_iter().map(|path| (path, file.clone())).collect();
     (run, PageOptions { with_sources: true, sources })
 }
 
@@ -90,11 +89,63 @@ fn assert_harmless(text: &str) {
     assert!(page.errors.is_empty(), "{:?}", page.errors);
     let elements: BTreeSet<&str> = select(&page, "*").iter().map(|element| element.value().name()).collect();
     let known: BTreeSet<&str> = [
-        "a", "b", "body", "caption", "circle", "code", "col", "colgroup", "button", "dd", "defs", "details", "div",
-        "dl", "dt", "em", "figcaption", "figure", "footer", "h1", "h2", "h3", "h4", "head", "header", "html", "kbd",
-        "li", "line", "link", "main", "meta", "nav", "noscript", "ol", "p", "path", "pattern", "rect", "script",
-        "section", "small", "span", "style", "summary", "svg", "table", "tbody", "td", "text", "tfoot", "th",
-        "thead", "title", "tr", "tspan", "ul",
+        "a",
+        "b",
+        "body",
+        "caption",
+        "circle",
+        "code",
+        "col",
+        "colgroup",
+        "button",
+        "dd",
+        "defs",
+        "details",
+        "div",
+        "dl",
+        "dt",
+        "em",
+        "figcaption",
+        "figure",
+        "footer",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "head",
+        "header",
+        "html",
+        "kbd",
+        "li",
+        "line",
+        "link",
+        "main",
+        "meta",
+        "nav",
+        "noscript",
+        "ol",
+        "p",
+        "path",
+        "pattern",
+        "rect",
+        "script",
+        "section",
+        "small",
+        "span",
+        "style",
+        "summary",
+        "svg",
+        "table",
+        "tbody",
+        "td",
+        "text",
+        "tfoot",
+        "th",
+        "thead",
+        "title",
+        "tr",
+        "tspan",
+        "ul",
     ]
     .into();
     let unknown: Vec<_> = elements.difference(&known).collect();
@@ -103,10 +154,44 @@ fn assert_harmless(text: &str) {
         for (attribute, value) in element.value().attrs() {
             let is_known = matches!(
                 attribute,
-                "action" | "class" | "id" | "href" | "rel" | "lang" | "charset" | "content" | "http-equiv" | "name"
-                    | "type" | "width" | "height" | "x" | "y" | "x1" | "x2" | "y1" | "y2" | "cx" | "cy" | "r" | "rx"
-                    | "d" | "dx" | "dy" | "viewBox" | "viewbox" | "preserveAspectRatio" | "overflow" | "focusable"
-                    | "patternUnits" | "patternTransform" | "text-anchor" | "role" | "tabindex" | "scope" | "colspan"
+                "action"
+                    | "class"
+                    | "id"
+                    | "href"
+                    | "rel"
+                    | "lang"
+                    | "charset"
+                    | "content"
+                    | "http-equiv"
+                    | "name"
+                    | "type"
+                    | "width"
+                    | "height"
+                    | "x"
+                    | "y"
+                    | "x1"
+                    | "x2"
+                    | "y1"
+                    | "y2"
+                    | "cx"
+                    | "cy"
+                    | "r"
+                    | "rx"
+                    | "d"
+                    | "dx"
+                    | "dy"
+                    | "viewBox"
+                    | "viewbox"
+                    | "preserveAspectRatio"
+                    | "overflow"
+                    | "focusable"
+                    | "patternUnits"
+                    | "patternTransform"
+                    | "text-anchor"
+                    | "role"
+                    | "tabindex"
+                    | "scope"
+                    | "colspan"
                     | "hidden"
             ) || attribute.starts_with("aria-")
                 || attribute == "data-key";
@@ -122,7 +207,9 @@ fn assert_harmless(text: &str) {
     assert_eq!(select(&page, "script").len(), 3);
     assert_eq!(select(&page, "style").len(), 1);
     // The page has line breaks of its own; no other control character, and none that changes how text is read.
-    let acts = |c: char| (c.is_control() && c != '\n') || "\u{202e}\u{2066}\u{200b}\u{2028}\u{2029}\u{feff}".contains(c);
+    let acts = |c: char| {
+        (c.is_control() && c != '\n') || "\u{202e}\u{2066}\u{200b}\u{2028}\u{2029}\u{feff}".contains(c)
+    };
     assert!(!text.contains(acts), "{:?}", text.chars().find(|c| acts(*c)));
     assert_policy(&page);
 }
@@ -152,7 +239,9 @@ fn hostile_names_are_shown_and_do_nothing() {
     }
     let page = Html::parse_document(&made(NAMES[1]));
     let shown = |selector: &str| select(&page, selector).into_iter().map(examples::text).collect::<String>();
-    for place in ["h1", ".command", "#threads", "#locks", "#waits", "#path", "#what-if", ".warnings", "#recorded"] {
+    for place in
+        ["h1", ".command", "#threads", "#locks", "#waits", "#path", "#what-if", ".warnings", "#recorded"]
+    {
         assert!(shown(place).contains("<img src=x onerror=alert(1)>"), "{place}: {}", shown(place));
     }
 }

@@ -63,7 +63,7 @@ impl Reader {
 
     fn difference(&mut self, from: u64) -> u64 {
         let value = self.number();
-        if value % 2 == 0 { from + value / 2 } else { from - value.div_ceil(2) }
+        if value.is_multiple_of(2) { from + value / 2 } else { from - value.div_ceil(2) }
     }
 
     fn take(&mut self, length: usize) -> Vec<u8> {

@@ -1,0 +1,117 @@
+"use strict";
+checks(async () => {
+  const rows = await whenDrawn(), box = rows.getBoundingClientRect();
+  const details = document.querySelector(".tl-details"), label = () => rows.getAttribute("aria-label");
+  const key = async (key, shiftKey = false) => {
+    rows.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true, cancelable: true }));
+    await frames();
+    await later(20);
+    await frames();
+  };
+  const pointer = (type, x, y, target = rows, more = {}) => {
+    const to = target.getBoundingClientRect();
+    target.dispatchEvent(new PointerEvent(type, { clientX: to.left + x, clientY: to.top + y, pointerId: 1, pointerType: "touch", isPrimary: true, bubbles: true, cancelable: true, ...more }));
+  };
+
+  check("the timeline can be reached and has a name", rows.tabIndex === 0 && label().startsWith("Timeline of 3 threads"));
+  check("something is drawn", new Uint32Array(rows.getContext("2d").getImageData(box.width / 2, 5, 50, 40).data.buffer).some((pixel) => pixel !== 0));
+  const whole = label();
+  await key("+");
+  check("plus zooms", label() !== whole);
+  await key("0");
+  same("nought shows all", label(), whole);
+
+  check("nothing is said before something is selected", details.textContent === "");
+  await key("Enter");
+  const first = details.textContent;
+  check("Enter selects a span and it is said", /^main .* for /.test(first));
+  await key("ArrowDown");
+  const second = details.textContent;
+  check("the arrow leads to the next thread", second.startsWith("worker"));
+  await key("Enter");
+  check("Enter goes on to the next span", details.textContent !== second);
+  await key("Enter", true);
+  same("and Shift + Enter back", details.textContent, second);
+  let found = false;
+  for (let i = 0; i < 40 && !found; i++) {
+    await key("Enter");
+    found = details.textContent.includes("blocked on lock table_lock") && details.querySelector("button") !== null;
+  }
+  check("a wait for the lock is come across, with the place and the one who ended it", found && details.textContent.includes("update (main.c:12)") && details.textContent.includes("Ended by worker"));
+  const waiter = details.textContent.slice(0, 10);
+  await key("w");
+  check("W leads to the one who ended it, who is told to have done so", !details.textContent.startsWith(waiter) && details.textContent.includes("ended the wait of"));
+  const before = label();
+  await key("z");
+  check("Z zooms to the span", label() !== before);
+  await later(600);
+  check("the address follows", /^#t=[\d.]+,[\d.]+&sel=\d+@[\d.]+$/.test(location.hash));
+  const link = location.hash, said = details.textContent, seen = label();
+  await key("Escape");
+  same("Escape clears", details.textContent, "");
+  await key("0");
+  await later(600);
+  same("the whole run has no address of its own", location.hash, "#when");
+  location.hash = link;
+  await later(100);
+  await frames();
+  same("the link leads back", [details.textContent, label()], [said, seen]);
+  await key("Escape");
+  await key("0");
+
+  const zoomed = label();
+  rows.dispatchEvent(new WheelEvent("wheel", { deltaY: -200, ctrlKey: true, clientX: box.left + 600, clientY: box.top + 30, bubbles: true, cancelable: true }));
+  await frames();
+  check("the wheel zooms with Ctrl", label() !== zoomed);
+  const plain = new WheelEvent("wheel", { deltaY: 200, clientX: box.left + 600, clientY: box.top + 30, bubbles: true, cancelable: true });
+  rows.dispatchEvent(plain);
+  check("and leaves the page alone without", !plain.defaultPrevented);
+  const panned = label();
+  pointer("pointerdown", 700, 30);
+  pointer("pointermove", 500, 30);
+  pointer("pointerup", 500, 30);
+  await frames();
+  await later(20);
+  check("a drag moves the view", label() !== panned);
+  pointer("pointerdown", 500, 30);
+  pointer("pointerup", 500, 30);
+  await frames();
+  check("a tap selects", details.textContent.length > 10);
+  const apart = label();
+  pointer("pointerdown", 500, 30);
+  pointer("pointerdown", 700, 30, rows, { pointerId: 2, isPrimary: false });
+  pointer("pointermove", 900, 30, rows, { pointerId: 2, isPrimary: false });
+  pointer("pointerup", 900, 30, rows, { pointerId: 2 });
+  pointer("pointerup", 500, 30);
+  await frames();
+  await later(20);
+  check("two fingers zoom", label() !== apart);
+  await key("0");
+  const strip = document.querySelector(".tl-overview");
+  pointer("pointerdown", 400, 20, strip);
+  pointer("pointermove", 500, 20, strip);
+  pointer("pointerup", 500, 20, strip);
+  await frames();
+  await later(20);
+  check("a drag over the strip chooses a part", label() !== whole);
+
+  const presets = [...document.querySelectorAll(".tl-presets button")];
+  same("the finding can be jumped to", presets.length > 1 && presets[1].textContent.includes("lock table_lock"), true);
+  presets[1].click();
+  await frames();
+  await later(50);
+  check("its longest wait is selected there", details.textContent.includes("blocked on lock table_lock"));
+  same("its object is chosen", document.querySelector(".tl-pick select").selectedOptions[0].textContent, "lock table_lock");
+  check("who waits for it is drawn", !document.querySelector(".tl-lane").hidden);
+  presets[0].click();
+  await frames();
+  await later(50);
+  same("one preset is pressed", presets.map((button) => button.getAttribute("aria-pressed")), ["true", ...presets.slice(1).map(() => "false")]);
+
+  const numbers = document.querySelector(".tl-numbers");
+  numbers.open = true;
+  await later(100);
+  const cells = [...numbers.querySelectorAll("tbody tr")].map((row) => [...row.querySelectorAll("td")].reduce((sum, cell) => sum + (parseFloat(cell.textContent) || 0), 0));
+  same("the table has a row for each thread", cells.length, 3);
+  near("whose shares add up", cells[0], 100, 0.5);
+});
