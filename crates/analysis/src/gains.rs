@@ -15,8 +15,11 @@ pub enum Depth {
     Curves,
 }
 
-/// Steps that may be replayed in all (a step takes about 10 ns): a very long recording has fewer curves.
-const STEPS: usize = 300_000_000;
+/// Steps that may be replayed for gains (a step takes about 10 ns): in a very long recording only the first findings
+/// have one.
+const STEPS: usize = 150_000_000;
+/// The same where curves are wanted too.
+const STEPS_WITH_CURVES: usize = 500_000_000;
 /// Replays for each prediction.
 const VARIANTS: usize = 3;
 /// Findings that have curves, at most.
@@ -43,7 +46,8 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     let timeline = Timeline::build(process);
     let Some(replayer) = Replayer::of(process, &timeline, run.effective_cores_of(process)) else { return };
     let case = Case { run, process, replayer: &replayer, wall: timeline.wall() };
-    let affordable = STEPS / (replayer.program().steps.len().max(1) * VARIANTS);
+    let steps = if depth == Depth::Curves { STEPS_WITH_CURVES } else { STEPS };
+    let affordable = steps / (replayer.program().steps.len().max(1) * VARIANTS);
     let mendings: Vec<Option<Mending>> =
         diagnosis.findings.iter().map(|finding| case.mending(diagnosis, finding)).collect();
     let mut sets: Vec<Vec<Change>> = Vec::new();

@@ -130,10 +130,12 @@ fn pages_about_findings() {
 }
 
 /// The what-ifs that pages suggest, as they are typed.
-fn suggested(page: &str) -> Vec<&str> {
+fn suggested(page: &str) -> Vec<String> {
+    // Lines of a paragraph end anywhere.
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
     let spans = page.split('`').skip(1).step_by(2);
-    let typed = spans.filter_map(|span| span.strip_prefix("holdup whatif FILE.holdup ").or(Some(span)));
-    typed.filter_map(|span| span.strip_prefix('\'')?.strip_suffix('\'')).collect()
+    let typed = spans.map(|span| span.strip_prefix("holdup whatif FILE.holdup ").unwrap_or(span));
+    typed.filter_map(|span| Some(span.strip_prefix('\'')?.strip_suffix('\'')?.to_owned())).collect()
 }
 
 #[test]

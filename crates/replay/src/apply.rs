@@ -34,7 +34,8 @@ pub struct Recorded<'a> {
     pub timeline: &'a Timeline,
 }
 
-/// Makes the changes, one after the other.
+/// Makes the changes, one after the other; those of the number of threads last, so that others find the threads as they were
+/// recorded.
 pub fn apply<'a>(
     recorded: Recorded<'_>,
     program: &'a Program,
@@ -46,7 +47,8 @@ pub fn apply<'a>(
         machine: machine.clone(),
         behaviour: Behaviour::default(),
     };
-    for change in changes {
+    let of_number = |change: &&Change| matches!(change, Change::Threads(..));
+    for change in changes.iter().filter(|change| !of_number(change)).chain(changes.iter().filter(of_number)) {
         setting.make(recorded, change);
     }
     setting
@@ -74,11 +76,10 @@ impl Setting<'_> {
             }
             Change::BalancedThreads(threads) => balance::threads(self.program.to_mut(), recorded, threads),
             Change::Faster(threads, times) => {
-                let program = self.program.to_mut();
-                for &thread in threads {
-                    for step in program.steps_of(thread) {
-                        program.steps[step].work = divided(program.steps[step].work, *times);
-                    }
+                let faster = &mut self.behaviour.faster;
+                faster.resize(faster.len().max(self.program.copies.len()), 1.0);
+                for thread in threads {
+                    faster[thread.index()] *= times;
                 }
             }
             Change::FasterCode(sites, times) => code::faster(self.program.to_mut(), recorded, sites, *times),
@@ -116,7 +117,7 @@ impl Setting<'_> {
     }
 }
 
-fn divided(time: u64, times: f64) -> u64 {
+pub(crate) fn divided(time: u64, times: f64) -> u64 {
     (time as f64 / times.max(f64::MIN_POSITIVE)).round() as u64
 }
 

@@ -16,7 +16,7 @@
 //!            | "threads" [ ":" NAME ] "=" N so many of them; without a name of the most busy sort
 //!            | "cores=" N
 //!            | "io/" NUMBER | "io=0" | "sleep/" NUMBER | "sleep=0" | "wakeup=0"
-//! NAME       = a word, or anything in single quotes
+//! NAME       = a word, or anything in single quotes, with quotes in it doubled
 //! ```
 //!
 //! In place of one number of each change a range may stand, `1..16`: then the expression is a sweep.
@@ -79,14 +79,14 @@ pub struct Point {
     pub changes: Vec<Change>,
 }
 
-/// A name as an expression has it: in quotes where it is more than a word.
+/// A name as an expression has it: in quotes where it is more than a word, with quotes in it doubled.
 pub fn quoted(name: &str) -> String {
     let is_word = |character: char| character.is_alphanumeric() || "_.:#-<>~".contains(character);
     // The end of a word in front of a number is the number's mark.
     if !name.is_empty() && name.chars().all(is_word) {
         name.to_owned()
     } else {
-        format!("'{}'", name.replace('\'', "’"))
+        format!("'{}'", name.replace('\'', "''"))
     }
 }
 
@@ -116,17 +116,28 @@ fn entry_name(process: &Process, thread: ThreadId) -> Option<String> {
 /// One line that names the part, what is wrong, and what there is.
 pub fn parse(text: &str, process: &Process) -> Result<Vec<Point>, ExpressionError> {
     let parts = split(text);
-    let range = parts.iter().find_map(|part| range_of(part));
-    let Some((from, until, place)) = range else {
+    let ranges: Vec<Option<Swept>> = parts.iter().map(|part| Swept::of(part)).collect();
+    let Some(first) = ranges.iter().flatten().next() else {
         let changes = changes(&parts, process)?;
         return Ok(vec![Point { expression: text.trim().to_owned(), at: None, changes }]);
     };
-    let whole = parts.iter().any(|part| range_of(part).is_some() && !part.contains('/'));
-    let sizes = sizes(from, until, whole);
-    sizes
+    let other = ranges
+        .iter()
+        .zip(&parts)
+        .find(|(range, _)| range.as_ref().is_some_and(|range| !range.is_like(first)));
+    if let Some((_, part)) = other {
+        let problem = "all changes of a sweep have the same range";
+        return Err(ExpressionError::Number { text: part.clone(), problem });
+    }
+    let whole = ranges.iter().flatten().any(|range| range.whole);
+    sizes(first.from, first.until, whole)
         .into_iter()
         .map(|at| {
-            let parts: Vec<String> = parts.iter().map(|part| part.replace(&place, &number(at))).collect();
+            let parts: Vec<String> = parts
+                .iter()
+                .zip(&ranges)
+                .map(|(part, range)| range.as_ref().map_or(part.clone(), |range| range.at(part, at)))
+                .collect();
             Ok(Point { expression: parts.join(","), at: Some(at), changes: changes(&parts, process)? })
         })
         .collect()
@@ -135,8 +146,8 @@ pub fn parse(text: &str, process: &Process) -> Result<Vec<Point>, ExpressionErro
 /// An expression for a sweep: one without a number gets a range, `lock:NAME` becomes `lock:NAME/1..16`.
 pub fn sweep(text: &str) -> String {
     let text = text.trim();
-    let body_end = text.rfind('\'').map_or(0, |quote| quote + 1);
-    if text[body_end..].contains(['=', '/', '*']) || text.contains(" split ") {
+    let rest = &text[body(text)..];
+    if rest.contains(['=', '/', '*']) || rest.contains(SPLIT) {
         return text.to_owned();
     }
     let range = match text.split(':').next() {
@@ -175,13 +186,42 @@ fn sizes(from: f64, until: f64, whole: bool) -> Vec<f64> {
     sizes
 }
 
-/// The range in a change: its ends, and its text.
-fn range_of(part: &str) -> Option<(f64, f64, String)> {
-    let at = part.rfind("..")?;
-    let before = part[..at].rfind(|character: char| !character.is_ascii_digit() && character != '.')?;
-    let (from, until) = (&part[before + 1..at], &part[at + 2..]);
-    let (low, high) = (from.parse().ok()?, until.trim().parse().ok()?);
-    (low > 0.0 && high > low).then(|| (low, high, format!("{from}..{}", until.trim())))
+/// The range in a change.
+struct Swept {
+    from: f64,
+    until: f64,
+    /// Where it stands in the change.
+    place: std::ops::Range<usize>,
+    /// Whether fractions make no sense.
+    whole: bool,
+}
+
+impl Swept {
+    fn of(part: &str) -> Option<Self> {
+        let body = body(part);
+        let dots = body + part[body..].rfind("..")?;
+        let begin =
+            part[..dots].rfind(|character: char| !character.is_ascii_digit() && character != '.')? + 1;
+        let until = part[dots + 2..].trim_end();
+        let place = begin..dots + 2 + until.len();
+        let (from, until) = (part[begin..dots].parse().ok()?, until.trim_start().parse().ok()?);
+        let whole = !part[..begin].trim_end().ends_with('/');
+        (begin >= body && from > 0.0 && until > from).then_some(Self { from, until, place, whole })
+    }
+
+    fn is_like(&self, other: &Swept) -> bool {
+        (self.from, self.until) == (other.from, other.until)
+    }
+
+    /// The change at one size.
+    fn at(&self, part: &str, size: f64) -> String {
+        format!("{}{}{}", &part[..self.place.start], number(size), &part[self.place.end..])
+    }
+}
+
+/// Where a change goes on behind the last quote.
+fn body(part: &str) -> usize {
+    part.rfind('\'').map_or(0, |quote| quote + 1)
 }
 
 /// The changes of an expression: at commas outside of quotes.
@@ -223,6 +263,13 @@ fn change(part: &str, process: &Process) -> Result<Vec<Change>, ExpressionError>
     let form = || ExpressionError::Form { text: part.to_owned() };
     let (word, name, how) = take_apart(part)?;
     let names = Names { process };
+    // These are of the whole program.
+    let has_no_name = matches!(word, "cores" | "io" | "sleep" | "wakeup");
+    if has_no_name == name.is_some() && (word, &name) != ("threads", &None) {
+        return Err(form());
+    }
+    let is_unnamed = name.is_none();
+    let name = name.unwrap_or_default();
     let locked = |kinds: fn(ObjectKind) -> bool, what| names.objects(&name, kinds, what);
     Ok(match (word, how) {
         ("lock", How::Zero) => each(locked(is_lock, "lock")?, |lock| Change::Lock(lock, LockChange::Free)),
@@ -243,11 +290,11 @@ fn change(part: &str, process: &Process) -> Result<Vec<Change>, ExpressionError>
         ("alone", How::Divided(over)) => vec![Change::Spread(names.threads(&name)?, over)],
         ("stage", How::Times(times)) => {
             let threads = names.threads(&name)?;
-            let number = threads.len() as u32 * times;
+            let number = (threads.len() as u32).saturating_mul(times);
             vec![Change::Threads(threads, number)]
         }
         ("threads", How::Number(number)) => {
-            let threads = if name.is_empty() { names.busiest() } else { names.threads(&name)? };
+            let threads = if is_unnamed { names.busiest() } else { names.threads(&name)? };
             vec![Change::Threads(threads, number)]
         }
         ("cores", How::Number(cores)) => vec![Change::Cores(cores)],
@@ -269,22 +316,22 @@ fn each(objects: Vec<ObjectId>, change: impl Fn(ObjectId) -> Change) -> Vec<Chan
 }
 
 /// The word, the name, and what becomes of it.
-fn take_apart(part: &str) -> Result<(&str, String, How), ExpressionError> {
+fn take_apart(part: &str) -> Result<(&str, Option<String>, How), ExpressionError> {
     let form = || ExpressionError::Form { text: part.to_owned() };
     let number = |problem| ExpressionError::Number { text: part.to_owned(), problem };
     // The mark is the last one outside of quotes, so that names may have it too.
-    let body_end = part.rfind('\'').map_or(0, |quote| quote + 1);
-    let (at, mark) = part[body_end..]
-        .rmatch_indices(['=', '/', '*'])
+    let body = body(part);
+    let rest = &part[body..];
+    let (at, mark) = rest
+        .rmatch_indices(SPLIT)
         .next()
-        .map(|(at, mark)| (at + body_end, mark))
-        .or_else(|| part.rfind(" split ").map(|at| (at, " split ")))
+        .or_else(|| rest.rmatch_indices(['=', '/', '*']).next())
+        .map(|(at, mark)| (at + body, mark))
         .ok_or_else(form)?;
-    let split = part.rfind(" split ").filter(|split| *split >= body_end);
-    let (at, mark) = split.map_or((at, mark), |at| (at, " split "));
     let (before, value) = (part[..at].trim(), part[at + mark.len()..].trim());
-    let (word, name) = before.split_once(':').unwrap_or((before, ""));
-    let name = name.trim().trim_matches('\'').to_owned();
+    let (word, name) =
+        before.split_once(':').map_or((before, None), |(word, name)| (word, Some(name.trim())));
+    let name = name.map(|name| unquoted(name).ok_or_else(form)).transpose()?;
     let whole = || value.parse::<u32>().ok().filter(|number| (1..=65_536).contains(number));
     let how = match mark {
         "=" if value == "0" => How::Zero,
@@ -298,6 +345,23 @@ fn take_apart(part: &str) -> Result<(&str, String, How), ExpressionError> {
         _ => How::Split(whole().ok_or_else(|| number("give a whole number from 1 to 65536"))?),
     };
     Ok((word.trim(), name, how))
+}
+
+/// Between a name and the number of locks that take the place of one.
+const SPLIT: &str = " split ";
+
+/// The name that [`quoted`] was given; `None` if its quotes do not fit together.
+fn unquoted(name: &str) -> Option<String> {
+    let Some(rest) = name.strip_prefix('\'') else { return (!name.contains('\'')).then(|| name.to_owned()) };
+    let mut characters = rest.strip_suffix('\'')?.chars();
+    let mut name = String::new();
+    while let Some(character) = characters.next() {
+        if character == '\'' && characters.next() != Some('\'') {
+            return None;
+        }
+        name.push(character);
+    }
+    Some(name)
 }
 
 /// What names mean in a process.

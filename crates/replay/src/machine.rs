@@ -26,6 +26,10 @@ pub struct Machine {
 const SHORT_WAIT: u64 = 10_000;
 /// Waits longer than this find it in a deeper state of rest.
 const LONG_WAIT: u64 = 200_000;
+/// No wake-up by itself takes longer (ns).
+const MOST_LATENCY: u64 = 100_000;
+/// Cores look for threads that wait for others at least so often (ns): at every tick of the slowest clock.
+const MOST_PULL: u64 = 10_000_000;
 /// No switch from one thread to another takes longer (ns).
 const SWITCH: u64 = 40_000;
 /// Waits from which a latency or a cost is taken, at least: below that the defaults say more.
@@ -84,12 +88,12 @@ impl Machine {
                 }
             }
         }
-        // With more threads than cores most waits end in a queue: then the quick ones tell of the wake-up itself.
-        let crowded = timeline.threads.len() > self.cores as usize + 1;
+        // Many waits end in a queue for a core, with more threads than cores or with other programs beside: the quick
+        // ones tell of the wake-up itself.
         for (entry, seen) in self.latency.iter_mut().zip(&mut seen) {
             if seen.len() >= ENOUGH {
-                let rank = if crowded { seen.len() / 4 } else { seen.len() / 2 };
-                entry.1 = *seen.select_nth_unstable(rank).1;
+                let rank = seen.len() / 4;
+                entry.1 = (*seen.select_nth_unstable(rank).1).min(MOST_LATENCY);
             }
         }
     }
@@ -128,7 +132,7 @@ impl Machine {
             }
         }
         if pulls >= ENOUGH {
-            self.pull = (exposed / pulls as u64).clamp(50_000, 20_000_000);
+            self.pull = (exposed / pulls as u64).clamp(50_000, MOST_PULL);
         }
     }
 

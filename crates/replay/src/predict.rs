@@ -1,5 +1,7 @@
 //! What changes would give: replays with and without them, and how far they can be trusted.
 
+use std::cmp::Reverse;
+
 use holdup_model::{Nanos, ObjectId, Process, ThreadId, Timeline};
 use rayon::prelude::*;
 
@@ -156,23 +158,18 @@ impl<'a> Replayer<'a> {
 
     fn next(&self, run: &Replayed, program: &Program, cores: u32) -> Option<Next> {
         let wall = run.wall.get().max(1) as f64;
-        if run.worked as f64 >= BUSY_CORES * wall * f64::from(cores) {
+        if run.worked.iter().sum::<u64>() as f64 >= BUSY_CORES * wall * f64::from(cores) {
             return Some(Next::Cores(cores));
         }
-        let work = |thread: usize| -> u64 {
-            let steps = program.steps_of(ThreadId::new(thread as u32));
-            program.steps[steps].iter().map(|step| step.work).sum()
-        };
-        let threads = 0..self.recorded.process.threads.len();
-        let longest = threads.map(|thread| (work(thread), std::cmp::Reverse(thread))).max();
-        if let Some((work, std::cmp::Reverse(thread))) = longest
-            && work as f64 >= MOST_OF_THE_TIME * wall
+        let most = run.worked.iter().enumerate().max_by_key(|&(actor, worked)| (*worked, Reverse(actor)));
+        if let Some((actor, &worked)) = most
+            && worked as f64 >= MOST_OF_THE_TIME * wall
         {
-            return Some(Next::Thread(ThreadId::new(thread as u32)));
+            return Some(Next::Thread(program.actors[actor].thread));
         }
         let objects = &self.recorded.process.objects;
         let most = run.waited.iter().enumerate().filter(|(object, _)| objects[*object].thread.is_none());
-        let (object, &waited) = most.max_by_key(|&(object, waited)| (*waited, std::cmp::Reverse(object)))?;
+        let (object, &waited) = most.max_by_key(|&(object, waited)| (*waited, Reverse(object)))?;
         (waited as f64 >= A_LOT_OF_WAITING * wall).then(|| Next::Object(ObjectId::new(object as u32)))
     }
 

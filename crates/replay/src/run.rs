@@ -10,6 +10,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use holdup_model::{Mode, Nanos, ThreadId};
 use holdup_sync::{Answer, Barrier, Gate, Lock, Tokens};
 
+use crate::apply::divided;
 use crate::machine::Machine;
 use crate::program::{NEVER, Op, Program};
 
@@ -27,23 +28,30 @@ pub struct Replayed {
     pub waited: Vec<u64>,
     /// How long threads that could run had no core (ns).
     pub crowded: u64,
-    /// The work of the steps that were done (ns).
-    pub worked: u64,
+    /// The work of the steps that each thread did (ns), in the order of [`Program::actors`].
+    pub worked: Vec<u64>,
 }
 
 /// How objects behave otherwise than recorded.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Behaviour {
     /// For each lock, how many independent locks take its place: 1 as it is, 0 for one that nobody waits for. Those
     /// beyond the end are 1.
     pub shards: Vec<u32>,
     /// Gates, barriers and tokens that nobody waits for, by [`holdup_model::ObjectId`]. Those beyond the end are not.
     pub is_free: Vec<bool>,
+    /// How many times faster each recorded thread is, with its copies, whatever work it comes to do. Those beyond the end
+    /// are as recorded.
+    pub faster: Vec<f64>,
 }
 
 impl Behaviour {
     fn shards(&self, lock: u32) -> u32 {
         self.shards.get(lock as usize).copied().unwrap_or(1)
+    }
+
+    fn faster(&self, thread: ThreadId) -> f64 {
+        self.faster.get(thread.index()).copied().unwrap_or(1.0)
     }
 
     fn is_free(&self, object: usize) -> bool {
@@ -98,6 +106,19 @@ struct Thread {
     /// Of locks that are split: how many times it has taken one, and the shards that it holds now.
     acquisitions: u32,
     shards: Vec<(u32, usize)>,
+    worked: u64,
+    faster: f64,
+}
+
+impl Thread {
+    /// It comes to this step; gives the work of it (ns).
+    fn begin(&mut self, step: u32, program: &Program) -> u64 {
+        self.step = step;
+        let work = program.steps[step as usize].work;
+        let work = if self.faster == 1.0 { work } else { divided(work, self.faster) };
+        self.worked += work;
+        work
+    }
 }
 
 struct Core {
@@ -162,12 +183,14 @@ impl<'a> Replay<'a> {
                 .map(|actor| Thread {
                     step: actor.first,
                     place: Place::Nowhere,
-                    left: program.steps[actor.first as usize].work,
+                    left: 0,
                     debt: 0,
                     since: 0,
                     core: 0,
                     acquisitions: 0,
                     shards: Vec::new(),
+                    worked: 0,
+                    faster: behaviour.faster(actor.thread),
                 })
                 .collect(),
             cores: (0..cores)
@@ -208,7 +231,7 @@ impl<'a> Replay<'a> {
             && self.result.ends[thread as usize].is_none()
         {
             self.alive += 1;
-            self.result.worked += self.threads[thread as usize].left;
+            self.moves_on(thread, self.threads[thread as usize].step);
             self.wake_at(thread, at);
         }
     }
@@ -248,6 +271,7 @@ impl<'a> Replay<'a> {
             self.go_on(core as u32);
         }
         self.result.wall = Nanos::new(self.now);
+        self.result.worked = self.threads.iter().map(|thread| thread.worked).collect();
     }
 
     fn first_core(&self) -> (usize, u64) {
@@ -277,10 +301,9 @@ impl<'a> Replay<'a> {
             let at = thread.step;
             match self.act(index, core, program.steps[at as usize].op) {
                 Next::Step(step) => {
-                    self.threads[index as usize].step = step;
-                    let work = program.steps[step as usize].work;
-                    self.result.worked += work;
-                    let debt = std::mem::take(&mut self.threads[index as usize].debt);
+                    let thread = &mut self.threads[index as usize];
+                    let work = thread.begin(step, program);
+                    let debt = std::mem::take(&mut thread.debt);
                     if work + debt > 0 && !self.works(core, work + debt) {
                         return;
                     }
@@ -409,9 +432,7 @@ impl<'a> Replay<'a> {
     /// The step that the thread takes when it runs again.
     fn moves_on(&mut self, index: u32, step: u32) {
         let thread = &mut self.threads[index as usize];
-        thread.step = step;
-        thread.left = self.program.steps[step as usize].work;
-        self.result.worked += thread.left;
+        thread.left = thread.begin(step, self.program);
     }
 
     fn wait_or_go(&mut self, index: u32, answer: Answer, blocker: Blocker, step: u32) -> Next {
@@ -492,16 +513,33 @@ impl<'a> Replay<'a> {
             self.wake_released(index);
             return;
         }
-        // A spinning thread on a core sees that it is free; one without a core will when it has one.
-        let mut released = std::mem::take(&mut self.released);
-        for thread in released.drain(..) {
-            if let Place::On(core) = self.threads[thread.index()].place {
-                self.cores[core as usize].done = self.now;
-                self.next[core as usize] = self.now;
-                self.limit = self.now;
-            }
+        // Of the threads that spin on a core the one that has done so for the longest time sees first that it is free; those
+        // without a core will when they have one.
+        self.released.clear();
+        if !self.locks[shard].is_free() {
+            return;
         }
-        self.released = released;
+        let threads = &self.threads;
+        let spinning = self
+            .cores
+            .iter()
+            .enumerate()
+            .filter(|(_, core)| core.thread != NOBODY && threads[core.thread as usize].left == SPINS);
+        let for_this = spinning.filter(|(_, core)| self.spins_for(core.thread) == Some(shard));
+        let first = for_this.min_by_key(|(_, core)| (threads[core.thread as usize].since, core.thread));
+        if let Some(core) = first.map(|(core, _)| core) {
+            self.cores[core].done = self.now;
+            self.next[core] = self.now;
+            self.limit = self.now;
+        }
+    }
+
+    /// The lock that a thread which spins waits for.
+    fn spins_for(&self, index: u32) -> Option<usize> {
+        match self.program.steps[self.threads[index as usize].step as usize].op {
+            Op::Acquire(lock) | Op::AcquireShared(lock) => self.shard(index, lock.0),
+            _ => None,
+        }
     }
 
     fn waited(&mut self, index: u32, blocker: Blocker) {
@@ -610,6 +648,9 @@ impl<'a> Replay<'a> {
 
     /// The thread's slice is over, and another one waits for its core.
     fn preempt(&mut self, core: u32) {
+        if self.threads[self.cores[core as usize].thread as usize].left == SPINS && self.all_spin() {
+            self.let_one_through();
+        }
         let state = &mut self.cores[core as usize];
         let index = state.thread;
         let thread = &mut self.threads[index as usize];
@@ -622,6 +663,20 @@ impl<'a> Replay<'a> {
         self.leave(core);
     }
 
+    /// Whether all threads that want a core spin, for locks that are not free, and no other will come: they would take turns
+    /// for ever.
+    fn all_spin(&self) -> bool {
+        let spins_on = |(index, thread): (usize, &Thread)| match thread.place {
+            Place::Nowhere | Place::Blocked(_) => true,
+            Place::Timer => false,
+            Place::On(_) | Place::Queued => {
+                let lock = (thread.left == SPINS).then(|| self.spins_for(index as u32)).flatten();
+                lock.is_some_and(|lock| !self.locks[lock].is_free())
+            }
+        };
+        self.threads.iter().enumerate().all(spins_on)
+    }
+
     /// Nothing happens any more, and the run is not over: lets the thread go on that went on first when recorded.
     /// False if there is none.
     fn let_one_through(&mut self) -> bool {
@@ -629,12 +684,17 @@ impl<'a> Replay<'a> {
             .filter(|&index| match self.threads[index].place {
                 Place::Blocked(Blocker::Gate(gate)) => self.program.gates[gate as usize] != NEVER,
                 Place::Blocked(_) => true,
-                _ => false,
+                Place::On(_) | Place::Queued => self.threads[index].left == SPINS,
+                Place::Nowhere | Place::Timer => false,
             })
             .min_by_key(|&index| (self.program.times[self.threads[index].step as usize], index));
         let Some(index) = first else { return false };
         let thread = ThreadId::new(index as u32);
-        let Place::Blocked(blocker) = self.threads[index].place else { return false };
+        self.result.let_through += 1;
+        let Place::Blocked(blocker) = self.threads[index].place else {
+            self.stops_spinning(index as u32);
+            return true;
+        };
         match blocker {
             Blocker::Lock(lock) => {
                 if let Some(shard) = self.shard(index as u32, lock) {
@@ -647,9 +707,26 @@ impl<'a> Replay<'a> {
             Blocker::Gate(gate) => self.gates[gate as usize].forget(thread),
             Blocker::Tokens(tokens) => self.tokens[tokens as usize].forget(thread),
         }
-        self.result.let_through += 1;
         self.wake_at(index as u32, self.now);
         true
+    }
+
+    /// The thread, which is on a core or waits for one, goes on without the lock.
+    fn stops_spinning(&mut self, index: u32) {
+        if let Some(shard) = self.spins_for(index) {
+            self.locks[shard].forget(ThreadId::new(index));
+        }
+        self.moves_on(index, self.threads[index as usize].step + 1);
+        if let Place::On(core) = self.threads[index as usize].place {
+            let work = std::mem::take(&mut self.threads[index as usize].left);
+            let state = &mut self.cores[core as usize];
+            state.done = self.now + work;
+            self.next[core as usize] = if state.queue.is_empty() {
+                state.done
+            } else {
+                state.done.min(state.slice_end.max(self.now))
+            };
+        }
     }
 }
 

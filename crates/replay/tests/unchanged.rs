@@ -27,7 +27,7 @@ fn all_alone(process: &Process) -> u64 {
 fn all_work_is_done(process: &Process, replayed: &Replayed) {
     let program = program_of(process);
     assert_eq!(replayed.let_through, 0);
-    assert_eq!(replayed.worked, program.work());
+    assert_eq!(replayed.worked.iter().sum::<u64>(), program.work());
     let cpu: Nanos = process.threads.iter().filter_map(|thread| thread.cpu).sum();
     assert_eq!(program.work(), cpu.get());
     assert!(replayed.ends.iter().all(Option::is_some), "{:?}", replayed.ends);

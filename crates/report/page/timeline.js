@@ -12,6 +12,13 @@ const mountTimeline = (() => {
   /** The address follows the view when it has been still for so long (ms). */
   const STILL = 400;
 
+  /** Marks, as [start, length, row, label], by their row. */
+  function byRow(marks) {
+    const rows = new Map();
+    for (const mark of marks) rows.set(mark[2], [...(rows.get(mark[2]) ?? []), mark]);
+    return rows;
+  }
+
   function make(tag, attributes = {}, ...children) {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
@@ -27,6 +34,7 @@ const mountTimeline = (() => {
       this.element = element;
       this.model = {
         json, levels: [], lanes: [], windows: [], kinds: [], together: new Map(), all: [...json.threads.keys()],
+        workOf: byRow(json.work),
       };
       this.view = { from: 0, to: Math.max(json.length, 1) };
       this.open = new Set();
@@ -59,9 +67,10 @@ const mountTimeline = (() => {
       const zoom = make("div", { class: "tl-zoom", role: "group", "aria-label": "Zoom" },
         button("−", "Zoom out", () => this.zoom(2)), button("+", "Zoom in", () => this.zoom(0.5)),
         button("←", "Earlier", () => this.pan(-0.4)), button("→", "Later", () => this.pan(0.4)));
-      this.bar = make("div", { class: "tl-bar" }, this.presets, make("span", { class: "tl-gap" }));
-      if (json.lanes.length) this.bar.append(make("label", { class: "tl-pick" }, "object ", this.laneSelect));
-      this.bar.append(make("label", { class: "tl-pick" }, this.pathBox, " critical path"), zoom);
+      const tools = make("div", { class: "tl-tools" });
+      if (json.lanes.length) tools.append(make("label", { class: "tl-pick" }, "object ", this.laneSelect));
+      tools.append(make("label", { class: "tl-pick" }, this.pathBox, " critical path"), zoom);
+      this.bar = make("div", { class: "tl-bar" }, this.presets, tools);
       this.overview = make("canvas", { class: "tl-overview", "aria-hidden": "true" });
       this.head = make("canvas", { class: "tl-head", "aria-hidden": "true" });
       this.rows = make("canvas", {

@@ -10,6 +10,8 @@ const timelineDraw = (() => {
   const PIXELS_A_STEP = 8;
   /** Blocks get a name from this width on (CSS pixels). */
   const NAMED = 44;
+  /** Units of work have a notch where they begin from this width on (CSS pixels). */
+  const APART = 6;
   /** Holds have a line over their row from this width on (CSS pixels). */
   const WIDE_ENOUGH = 3;
 
@@ -266,11 +268,6 @@ const timelineDraw = (() => {
     const device = Math.round(columns * ratio), tall = Math.round(bar * ratio), stride = model.json.shades.length;
     const shares = new Float32Array(device * stride), onPath = new Float32Array(device);
     const image = context.createImageData(device, tall), pixels = new Uint32Array(image.data.buffer);
-    const { start } = model.json;
-    for (const time of timelineView.ticks(start + view.from, start + view.to, columns / 96).times) {
-      context.fillStyle = colors.line;
-      context.fillRect(Math.round(x(time - start)), 0, 1, height);
-    }
     const first = Math.max(Math.floor(scroll / pitch), 0), last = Math.min(Math.ceil((scroll + height) / pitch), lines.length);
     const top = (index) => Math.round(index * pitch - scroll) + 1;
     const lineOf = new Map();
@@ -282,6 +279,7 @@ const timelineDraw = (() => {
       context.putImageData(image, Math.round(left * ratio), Math.round(y * ratio));
       labels(context, model, colors, size, line, y);
       if (line.row < 0) continue;
+      workMarks(context, model, colors, size, line.row, y, x);
       names(context, model, colors, size, view, line.row, y, x);
       if (options.path) {
         timelineView.pathShares(model, line.row, view.from, view.to, device, onPath);
@@ -290,7 +288,25 @@ const timelineDraw = (() => {
       if (options.lane) holdLine(context, model, colors, size, view, options.lane, line.row, y, x);
     }
     if (options.path) connectors(context, model, colors, size, view, lineOf, x);
+    // Pixels of a row take the place of what was there: lines of the grid come last, behind all of it.
+    context.globalCompositeOperation = "destination-over";
+    context.fillStyle = colors.line;
+    const { start } = model.json;
+    for (const time of timelineView.ticks(start + view.from, start + view.to, columns / 96).times) {
+      context.fillRect(Math.round(x(time - start)), 0, 1, height);
+    }
+    context.globalCompositeOperation = "source-over";
     return lineOf;
+  }
+
+  /** Where units of work begin, if they are wide enough to be told apart: notches in the upper edge of the row. */
+  function workMarks(context, model, colors, size, row, y, x) {
+    for (const [start, length] of model.workOf.get(row) ?? []) {
+      const from = x(start), to = x(start + length);
+      if (to <= size.left || from >= size.width || to - from < APART || from < size.left) continue;
+      context.fillStyle = colors.bg;
+      context.fillRect(from - 1, y, 2, 5);
+    }
   }
 
   function pathLine(context, colors, onPath, left, y, ratio) {

@@ -65,6 +65,13 @@ const timelineWords = (() => {
       return lines;
     },
 
+    /** The unit of work that a span is a part of, if the program told of one: the shortest of them. */
+    workAt(span) {
+      const middle = (span.start + span.end) / 2;
+      const around = (this.model.workOf.get(span.row) ?? []).filter(([start, length]) => start <= middle && middle < start + length);
+      return around.sort((a, b) => a[1] - b[1])[0] ?? null;
+    },
+
     /** The panel under the timeline; spoken when it changes. */
     describe() {
       const span = this.selected;
@@ -86,6 +93,8 @@ const timelineWords = (() => {
       said.className = "tl-said";
       const place = this.placeOf(span);
       if (place) said.append(`, ${place[0]} `, line("code", place[1]));
+      const work = this.workAt(span);
+      if (work) said.append(`, in a unit of work${work[3] ? ` ${work[3]}` : ""} of ${timelineView.duration(work[1])}`);
       said.append(".");
       const facts = line("p");
       facts.className = "tl-facts";

@@ -77,7 +77,7 @@ pub(super) fn threads(program: &mut Program, recorded: Recorded<'_>, threads: &[
 }
 
 /// Lets the work of the steps from `first` to `last`, together `work`, be `wanted`.
-fn scale(program: &mut Program, first: usize, last: usize, work: u64, wanted: u64) {
+pub(super) fn scale(program: &mut Program, first: usize, last: usize, work: u64, wanted: u64) {
     if work == 0 {
         program.steps[last].work = wanted;
         return;

@@ -3,6 +3,7 @@
 use holdup_model::{ThreadId, Timeline};
 
 use super::Recorded;
+use super::balance::scale;
 use crate::program::Program;
 
 /// Divides the work that these threads did while nobody else was active.
@@ -12,8 +13,14 @@ pub(super) fn spread(program: &mut Program, recorded: Recorded<'_>, threads: &[T
         let spans = &alone[thread.index()];
         let start = recorded.timeline.row(thread).start.since(recorded.timeline.start).get();
         let (mut from, mut next) = (start, 0);
-        for index in program.steps_of(thread) {
-            let until = program.times[index].max(from);
+        let steps = program.steps_of(thread);
+        let mut first = steps.start;
+        while first < steps.end {
+            // Steps of one moment are one piece: holds that were only counted.
+            let time = program.times[first];
+            let same = program.times[first..steps.end].iter().take_while(|other| **other == time);
+            let last = first + same.count() - 1;
+            let until = time.max(from);
             while spans.get(next).is_some_and(|span| span.1 <= from) {
                 next += 1;
             }
@@ -22,10 +29,10 @@ pub(super) fn spread(program: &mut Program, recorded: Recorded<'_>, threads: &[T
                 .take_while(|span| span.0 < until)
                 .map(|span| span.1.min(until) - span.0.max(from))
                 .sum();
-            let step = &mut program.steps[index];
-            let inside = inside.min(step.work);
-            step.work = step.work - inside + (inside as f64 / over).round() as u64;
-            from = until;
+            let work: u64 = program.steps[first..=last].iter().map(|step| step.work).sum();
+            let inside = inside.min(work);
+            scale(program, first, last, work, work - inside + (inside as f64 / over).round() as u64);
+            (from, first) = (until, last + 1);
         }
     }
 }

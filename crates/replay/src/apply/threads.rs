@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use holdup_model::ThreadId;
 
+use super::balance::scale;
 use crate::program::{Actor, NO_SITE, Op, Program, Step};
 
 /// A stretch with fewer turns for each new thread is divided by its work, not by its turns.
@@ -50,22 +51,32 @@ fn takers(program: &mut Program, threads: &[ThreadId], number: usize) {
         };
         let tail = program.actors[thread.index()].tail as usize;
         let first = program.steps.len() as u32;
+        // Where nobody says that nothing more comes, the last visit of all took one thing, an item or what told the thread to
+        // end, of which there is none for another thread.
+        let took = program.steps[tail..steps.end].iter().any(|step| match step.op {
+            Op::Give(_) => true,
+            Op::Take(tokens) => program.tokens[tokens as usize].givers == 0,
+            _ => false,
+        });
         for step in (steps.start..=deal).chain(tail..steps.end) {
-            let is_tail = step == tail;
-            if is_tail {
+            if step == tail {
                 let tail = program.steps.len() as u32;
-                program.actors.push(Actor {
-                    first,
-                    tail,
-                    is_added: true,
-                    ..program.actors[thread.index()].clone()
-                });
+                let actor = program.actors[thread.index()].clone();
+                program.actors.push(Actor { first, tail, is_added: true, ..actor });
             }
             let copy = of_a_copy(program.steps[step]);
+            let copy = match copy.op {
+                Op::End | Op::Arrive(_) if took && step >= tail => Step { work: 0, ..copy },
+                _ if took && step >= tail => continue,
+                _ => copy,
+            };
             if let Op::Close(tokens) = copy.op {
                 program.tokens[tokens as usize].givers += 1;
             }
             push(program, copy, step);
+        }
+        for (barrier, meets) in meetings(program, std::iter::once(tail..steps.end)).into_iter().enumerate() {
+            program.barriers[barrier].parties += u32::from(meets);
         }
         let id = ThreadId::new(program.actors.len() as u32 - 1);
         program.copies[thread.index()].push(id);
@@ -103,28 +114,30 @@ fn of_a_copy(step: Step) -> Step {
     Step { op, ..step }
 }
 
-/// More or fewer threads of which each does its part.
+/// More or fewer threads of which each does its part: what the recorded ones did between two meetings is laid end to end, and
+/// cut into as many equal parts as there are threads. Each turn is done once.
 fn parts(program: &mut Program, threads: &[ThreadId], number: usize) {
-    let share = threads.len() as f64 / number as f64;
-    let recorded: Vec<Range<usize>> = threads.iter().map(|&thread| program.steps_of(thread)).collect();
+    let recorded: Vec<Vec<Range<usize>>> =
+        threads.iter().map(|&thread| stretches(program, program.steps_of(thread))).collect();
+    let most = recorded.iter().map(Vec::len).max().unwrap_or(0);
+    let phases: Vec<Phase> = (0..most).map(|phase| Phase::of(program, &recorded, phase, number)).collect();
     for index in 0..number.max(threads.len()) {
-        let like = index % threads.len();
-        let thread = threads[like];
-        let is_added = index >= threads.len();
+        let thread = threads[index % threads.len()];
+        let part = Part {
+            like: index % threads.len(),
+            is_added: index >= threads.len(),
+            from: (index * threads.len()) as f64 / number as f64,
+            until: ((index + 1) * threads.len()) as f64 / number as f64,
+        };
         let first = program.steps.len() as u32;
-        if index < number {
-            part(program, recorded[like].clone(), share, index, is_added);
-        } else {
-            // Its work is done by the others; what they wait for of it comes at once.
-            for step in recorded[like].clone() {
-                let op = match program.steps[step].op {
-                    op @ (Op::Open(_) | Op::Start(_) | Op::Close(_) | Op::End) => op,
-                    _ => continue,
-                };
-                push(program, Step { work: 0, op }, step);
+        for phase in &phases[..recorded[part.like].len()] {
+            if index < number {
+                phase.write(program, &part);
+            } else {
+                phase.write_left_over(program, &part);
             }
         }
-        if is_added {
+        if part.is_added {
             let actor = program.actors[thread.index()].clone();
             program.actors.push(Actor { first, tail: first, is_added: true, ..actor });
             program.copies[thread.index()].push(ThreadId::new(program.actors.len() as u32 - 1));
@@ -132,76 +145,149 @@ fn parts(program: &mut Program, threads: &[ThreadId], number: usize) {
             program.actors[thread.index()].first = first;
         }
     }
-    let mut meets = vec![false; program.barriers.len()];
-    for steps in recorded {
-        for step in steps {
-            if let Op::Arrive(barrier) = program.steps[step].op {
-                meets[barrier as usize] = true;
-            }
-        }
-    }
-    for (barrier, meets) in program.barriers.iter_mut().zip(meets) {
+    for (barrier, meets) in meetings(program, recorded.iter().flatten().cloned()).into_iter().enumerate() {
         if meets {
-            barrier.parties = (barrier.parties + number as u32).saturating_sub(threads.len() as u32).max(1);
+            let parties = &mut program.barriers[barrier].parties;
+            *parties = (*parties + number as u32).saturating_sub(threads.len() as u32).max(1);
         }
     }
 }
 
-/// Writes one thread's part: `share` of the steps of a recorded thread.
-fn part(program: &mut Program, steps: Range<usize>, share: f64, index: usize, is_added: bool) {
+/// One of the new threads.
+struct Part {
+    /// Which of the recorded threads it is, or is a copy of.
+    like: usize,
+    is_added: bool,
+    /// Where its part of what the recorded threads did begins: 1.5 is in the middle of the second one.
+    from: f64,
+    until: f64,
+}
+
+impl Part {
+    /// Which part of this recorded thread's it does, from 0 to 1.
+    fn of(&self, thread: usize) -> (f64, f64) {
+        let start = thread as f64;
+        ((self.from - start).clamp(0.0, 1.0), (self.until - start).clamp(0.0, 1.0))
+    }
+
+    fn written(&self, step: Step) -> Step {
+        match step.op {
+            Op::Close(_) if self.is_added => Step { op: Op::Nothing, ..step },
+            _ if self.is_added => of_a_copy(step),
+            _ => step,
+        }
+    }
+}
+
+/// Up to each meeting with others, and to the end.
+fn stretches(program: &Program, steps: Range<usize>) -> Vec<Range<usize>> {
+    let mut stretches = Vec::new();
     let mut from = steps.start;
-    while from < steps.end {
-        let until = (from..steps.end)
-            .find(|&step| matches!(program.steps[step].op, Op::Arrive(_) | Op::End))
-            .unwrap_or(steps.end - 1);
-        stretch(program, from..until + 1, share, index, is_added);
-        from = until + 1;
+    for step in steps {
+        if matches!(program.steps[step].op, Op::Arrive(_) | Op::End) {
+            stretches.push(from..step + 1);
+            from = step + 1;
+        }
     }
+    stretches
 }
 
-/// A stretch of steps up to a meeting with others, or the end.
-fn stretch(program: &mut Program, steps: Range<usize>, share: f64, index: usize, is_added: bool) {
-    let last = steps.end - 1;
-    let turns = turns(program, steps.start..last);
-    let is_divisible = turns.len() as f64 * share.min(1.0) >= ENOUGH_TURNS as f64;
-    let written = |step: Step| match step.op {
-        Op::Close(_) if is_added => Step { op: Op::Nothing, ..step },
-        _ if is_added => of_a_copy(step),
-        _ => step,
-    };
-    if !is_divisible {
-        for step in steps {
-            let Step { work, op } = written(program.steps[step]);
-            push(program, Step { work: (work as f64 * share).round() as u64, op }, step);
+/// Which barriers are met in these steps.
+fn meetings(program: &Program, steps: impl Iterator<Item = Range<usize>>) -> Vec<bool> {
+    let mut meets = vec![false; program.barriers.len()];
+    for step in steps.flatten() {
+        if let Op::Arrive(barrier) = program.steps[step].op {
+            meets[barrier as usize] = true;
         }
-        return;
     }
-    let before = turns[0].start;
-    for step in steps.start..before {
-        push(program, written(program.steps[step]), step);
+    meets
+}
+
+/// What all recorded threads do from one meeting to the next.
+struct Phase {
+    /// By thread; empty where one does not come to it.
+    steps: Vec<Range<usize>>,
+    /// By thread, if there are enough of them.
+    turns: Option<Vec<Vec<Range<usize>>>>,
+}
+
+impl Phase {
+    fn of(program: &Program, recorded: &[Vec<Range<usize>>], phase: usize, parts: usize) -> Self {
+        let steps: Vec<Range<usize>> =
+            recorded.iter().map(|stretches| stretches.get(phase).cloned().unwrap_or(0..0)).collect();
+        let turns: Vec<Vec<Range<usize>>> = steps.iter().map(|steps| turns(program, steps.clone())).collect();
+        let together: usize = turns.iter().map(Vec::len).sum();
+        // What starts threads is not moved: it might come to be done by one that it starts.
+        let mut moved = turns.iter().flatten().cloned().flatten();
+        let starts = moved.any(|step| matches!(program.steps[step].op, Op::Start(_)));
+        let is_divisible = together >= ENOUGH_TURNS * parts && !starts;
+        Self { steps, turns: is_divisible.then_some(turns) }
     }
-    for (number, turn) in turns.iter().enumerate() {
-        // Which turns are whose differs from thread to thread, and all of them together do each once.
-        let place = |turn: usize| ((turn + index) as f64 * share + 1e-9).floor();
-        let mut times = (place(number + 1) - place(number)) as u32;
-        let is_waited_for =
-            turn.clone().any(|step| matches!(program.steps[step].op, Op::Open(_) | Op::Start(_)));
-        if !is_added && is_waited_for {
-            times = times.max(1);
+
+    /// Writes one thread's part.
+    fn write(&self, program: &mut Program, part: &Part) {
+        let Some(all) = &self.turns else {
+            divided(program, &self.steps, part, 0);
+            return;
+        };
+        let last = |steps: &Range<usize>| steps.end.saturating_sub(1).max(steps.start);
+        let ends = self.steps.iter().zip(all);
+        let before =
+            ends.map(|(steps, turns)| steps.start..turns.first().map_or(last(steps), |turn| turn.start));
+        let left = divided(program, &before.collect::<Vec<_>>(), part, 0);
+        for (thread, turns) in all.iter().enumerate() {
+            let (from, until) = part.of(thread);
+            // A cut between two turns is at the same place for the part before it and for the part behind it.
+            let turn_at = |place: f64| (place * turns.len() as f64 - 1e-6).ceil().max(0.0) as usize;
+            for step in turns[turn_at(from)..turn_at(until)].iter().cloned().flatten() {
+                push(program, program.steps[step], step);
+            }
         }
-        for again in 0..times {
-            for step in turn.clone() {
-                let step_like =
-                    if again == 0 { written(program.steps[step]) } else { of_a_copy(program.steps[step]) };
-                push(program, step_like, step);
+        let lasts: Vec<Range<usize>> = self.steps.iter().map(|steps| last(steps)..steps.end).collect();
+        divided(program, &lasts, part, left);
+    }
+
+    /// Writes what is left of a thread of which others do the work: what is waited for of it comes at once.
+    fn write_left_over(&self, program: &mut Program, part: &Part) {
+        let moved = self.turns.as_ref().and_then(|turns| {
+            let own = &turns[part.like];
+            Some(own.first()?.start..own.last()?.end)
+        });
+        for step in self.steps[part.like].clone() {
+            let op = program.steps[step].op;
+            let is_moved = moved.as_ref().is_some_and(|moved| moved.contains(&step));
+            if !is_moved && matches!(op, Op::Open(_) | Op::Start(_) | Op::Close(_) | Op::End) {
+                push(program, Step { work: 0, op }, step);
             }
         }
     }
-    push(program, written(program.steps[last]), last);
 }
 
-/// The turns of a stretch: each begins with an acquisition by a thread that holds nothing.
-fn turns(program: &Program, steps: Range<usize>) -> Vec<Range<usize>> {
+/// Writes the steps of the thread that this one is like, with `more` (ns) and its part of the work that all threads do in theirs.
+/// Gives the work for which there was no step (ns).
+fn divided(program: &mut Program, all: &[Range<usize>], part: &Part, more: u64) -> u64 {
+    let work = |steps: &Range<usize>| program.steps[steps.clone()].iter().map(|step| step.work).sum::<u64>();
+    let parts = all.iter().enumerate().map(|(thread, steps)| (steps, part.of(thread)));
+    let parts = parts.filter(|(_, (from, until))| until > from);
+    let wanted: f64 = parts.map(|(steps, (from, until))| work(steps) as f64 * (until - from)).sum();
+    let wanted = wanted.round() as u64 + more;
+    let own = all[part.like].clone();
+    if own.is_empty() {
+        return wanted;
+    }
+    let own_work = work(&own);
+    let first = program.steps.len();
+    for step in own {
+        let written = part.written(program.steps[step]);
+        push(program, written, step);
+    }
+    scale(program, first, program.steps.len() - 1, own_work, wanted);
+    0
+}
+
+/// The turns of a stretch, without the step that ends it: each begins with an acquisition by a thread that holds nothing.
+fn turns(program: &Program, stretch: Range<usize>) -> Vec<Range<usize>> {
+    let steps = stretch.start..stretch.end.saturating_sub(1);
     let mut turns: Vec<Range<usize>> = Vec::new();
     let mut depth = 0u32;
     for step in steps.clone() {

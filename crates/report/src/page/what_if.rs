@@ -32,7 +32,10 @@ struct Curve {
     band: String,
     line: String,
     height: f64,
+    /// Where each point is and what it says.
     dots: Vec<(String, String, String)>,
+    /// The ranges of points that are not on the curve.
+    whiskers: Vec<(String, String, String)>,
     /// Where the unchanged run is, and its length.
     unchanged: (String, String),
     grid: Vec<(String, String)>,
@@ -86,17 +89,21 @@ fn drawn(curve: &holdup_analysis::Curve, findings: usize, replayed: Nanos, most:
     let steps = (points.len() - 1).max(1) as f64;
     let x = |index: usize| coordinate(index as f64, steps, WIDTH);
     let y = |wall: Nanos| coordinate(most - wall.get() as f64, most, HEIGHT);
+    // What is removed is another change than one of some size: it has a place behind the curve, not on it.
+    let sized = points.iter().take_while(|point| point.at.is_finite()).count();
     let mut line = String::new();
     let mut band = String::new();
-    for (index, point) in points.iter().enumerate() {
+    for (index, point) in points[..sized].iter().enumerate() {
         let to = if index == 0 { 'M' } else { 'L' };
         write!(line, "{to}{},{}", x(index), y(point.wall)).expect("a String takes all that is written to it");
         write!(band, "{to}{},{}", x(index), y(point.high)).expect("a String takes all that is written to it");
     }
-    for (index, point) in points.iter().enumerate().rev() {
+    for (index, point) in points[..sized].iter().enumerate().rev() {
         write!(band, "L{},{}", x(index), y(point.low)).expect("a String takes all that is written to it");
     }
-    band.push('Z');
+    if !band.is_empty() {
+        band.push('Z');
+    }
     let name = |point: &CurvePoint| match point.at {
         at if at.is_infinite() => "removed".to_owned(),
         at if at.fract() == 0.0 => format!("{at:.0}"),
@@ -121,7 +128,10 @@ fn drawn(curve: &holdup_analysis::Curve, findings: usize, replayed: Nanos, most:
                 (across(index as f64, steps), y(point.wall), title)
             })
             .collect(),
-        unchanged: (y(replayed), format!("unchanged {}", time(replayed))),
+        whiskers: (points.iter().enumerate().skip(sized))
+            .map(|(index, point)| (across(index as f64, steps), y(point.low), y(point.high)))
+            .collect(),
+        unchanged: (y(replayed), time(replayed)),
         grid: (ticks(most / 1e9, 3.0).into_iter())
             .map(|seconds| {
                 let at = Nanos::new((seconds * 1e9).round() as u64);

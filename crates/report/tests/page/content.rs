@@ -75,6 +75,10 @@ fn gains_share_one_scale() {
     assert_eq!(select(&shown, ".together").len(), 1);
     // A curve without points is not drawn; each of the others has its numbers below it.
     assert_eq!(select(&shown, "#what-if figure").len(), 2);
+    // What is removed is not on the curve, which has the two other points.
+    let curve = select(&shown, "#what-if path.curve")[0].attr("d").unwrap();
+    assert_eq!(curve.matches(['M', 'L']).count(), 2, "{curve}");
+    assert_eq!(select(&shown, "#what-if .whisker").len(), 1);
     let numbers = texts(&shown, "#what-if figure:first-child table tbody th");
     assert_eq!(numbers, ["1", "2.50", "removed"]);
 }

@@ -23,11 +23,12 @@ pub(in crate::bench) fn timed(words: &[String]) -> Result<f64, String> {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let begin = Instant::now();
-    let output = command.output().map_err(|error| format!("{}: {error}", words[0]))?;
+    let program = words[0].rsplit('/').next().unwrap_or(&words[0]);
+    let output = command.output().map_err(|error| format!("{program}: {error}"))?;
     let wall = begin.elapsed().as_nanos() as f64;
     match output.status.success() {
         true => Ok(wall),
-        false => Err(format!("{}: {}: {}", words[0], output.status, last_line(&output.stderr))),
+        false => Err(format!("{program}: {}: {}", output.status, last_line(&output.stderr))),
     }
 }
 

@@ -1,0 +1,271 @@
+//! The words for changes.
+
+use holdup_model::{Doing, Nanos, ObjectId, ObjectKind, Process, Sample, SiteId, ThreadId, Time};
+use holdup_replay::{Change, ExpressionError, LockChange, object_name, parse, quoted, sweep, thread_name};
+use holdup_testkit::{Op, Script};
+use proptest::prelude::*;
+
+/// Two locks, a barrier, a semaphore; two workers and a writer.
+fn process() -> Process {
+    let mut script = Script::new();
+    script.object(ObjectKind::Mutex, "table_lock");
+    script.object(ObjectKind::Mutex, "tables, all");
+    script.barrier("round_done", 2);
+    script.semaphore("places", 1);
+    let workers = [1, 2].map(|length| script.thread("worker", vec![Op::Work(length)]));
+    let writer = script.thread("writer", vec![Op::Work(1)]);
+    script.main_runs(&[workers[0], workers[1], writer]);
+    let site = script.site("hash", 42);
+    let mut process = script.play();
+    process.samples.push(Sample {
+        thread: workers[0],
+        time: Time::from_nanos(1),
+        doing: Doing::Running,
+        site: Some(site),
+        weight: Nanos::new(1),
+    });
+    process
+}
+
+fn object(process: &Process, name: &str) -> ObjectId {
+    let index = process.objects.iter().position(|object| object.name.as_deref() == Some(name));
+    ObjectId::new(index.expect("it is there") as u32)
+}
+
+fn changes(text: &str) -> Vec<Change> {
+    let points = parse(text, &process()).expect(text);
+    assert_eq!((points.len(), points[0].at), (1, None), "{text}");
+    points.into_iter().next().map(|point| point.changes).unwrap_or_default()
+}
+
+fn refused(text: &str) -> String {
+    let error = parse(text, &process()).expect_err(text).to_string();
+    assert!(!error.contains('\n'), "{error}");
+    error
+}
+
+#[test]
+fn every_form() {
+    let process = process();
+    let [table, round, places] = ["table_lock", "round_done", "places"].map(|name| object(&process, name));
+    let workers = vec![ThreadId::new(1), ThreadId::new(2)];
+    let site = SiteId::new(process.sites.len() as u32 - 1);
+    let forms = [
+        ("lock:table_lock=0", Change::Lock(table, LockChange::Free)),
+        ("lock:table_lock/4", Change::Lock(table, LockChange::Shorter(4.0))),
+        ("lock:table_lock/1.5", Change::Lock(table, LockChange::Shorter(1.5))),
+        ("lock:table_lock split 8", Change::Lock(table, LockChange::Split(8))),
+        ("lock:#0=0", Change::Lock(table, LockChange::Free)),
+        ("barrier:round_done=balanced", Change::BalancedBarrier(round)),
+        ("barrier:round_done=0", Change::Free(round)),
+        ("object:places=0", Change::Free(places)),
+        ("site:hash/2", Change::FasterCode(vec![site], 2.0)),
+        ("site:main.c:42/2", Change::FasterCode(vec![site], 2.0)),
+        ("site:'/src/main.c:42'/2", Change::FasterCode(vec![site], 2.0)),
+        ("thread:worker/2", Change::Faster(workers.clone(), 2.0)),
+        ("thread:'worker 1'/2", Change::Faster(vec![ThreadId::new(1)], 2.0)),
+        ("threads:worker=balanced", Change::BalancedThreads(workers.clone())),
+        ("alone:main/4", Change::Spread(vec![ThreadId::new(0)], 4.0)),
+        ("stage:worker*3", Change::Threads(workers.clone(), 6)),
+        ("stage:writer*2", Change::Threads(vec![ThreadId::new(3)], 2)),
+        ("threads:worker=3", Change::Threads(workers.clone(), 3)),
+        ("threads=8", Change::Threads(workers.clone(), 8)),
+        ("cores=16", Change::Cores(16)),
+        ("io/2", Change::FasterIo(2.0)),
+        ("io=0", Change::FasterIo(f64::INFINITY)),
+        ("sleep/2", Change::ShorterSleep(2.0)),
+        ("sleep=0", Change::ShorterSleep(f64::INFINITY)),
+        ("wakeup=0", Change::FreeWakeUps),
+    ];
+    for (text, change) in forms {
+        assert_eq!(changes(text), [change.clone()], "{text}");
+        assert_eq!(changes(&format!("  {text} , cores = 2")), [change, Change::Cores(2)], "{text}");
+    }
+}
+
+#[test]
+fn names_in_part_and_in_quotes() {
+    let process = process();
+    let [table, tables] = ["table_lock", "tables, all"].map(|name| object(&process, name));
+    assert_eq!(changes("lock:table_/2"), [Change::Lock(table, LockChange::Shorter(2.0))]);
+    assert_eq!(changes("lock:all/2"), [Change::Lock(tables, LockChange::Shorter(2.0))]);
+    let quoted = "lock:'tables, all'=0,lock:'table_lock' split 2";
+    assert_eq!(
+        changes(quoted),
+        [Change::Lock(tables, LockChange::Free), Change::Lock(table, LockChange::Split(2))]
+    );
+    // The beginning of two names.
+    assert_eq!(
+        refused("lock:table=0"),
+        "no lock is named \"table\" in this recording; there are: table_lock, 'tables, all'"
+    );
+}
+
+#[test]
+fn a_range_is_a_sweep() {
+    let process = process();
+    let points = |text: &str| parse(text, &process).expect(text);
+    let cores = points("cores=1..4");
+    assert_eq!(cores.iter().map(|point| point.at).collect::<Vec<_>>(), [1.0, 2.0, 3.0, 4.0].map(Some));
+    assert_eq!(cores[2].expression, "cores=3");
+    assert_eq!(cores[2].changes, [Change::Cores(3)]);
+    let shorter = points("lock:table_lock/1..16");
+    assert_eq!(shorter.len(), 10);
+    assert_eq!((shorter[0].at, shorter[9].at), (Some(1.0), Some(16.0)));
+    assert_eq!(shorter[9].expression, "lock:table_lock/16");
+    assert!(shorter.windows(2).all(|pair| pair[0].at < pair[1].at));
+    // Many whole numbers: some of them, each once.
+    let threads = points("threads=1..1000");
+    assert!(threads.len() <= 20 && threads.windows(2).all(|pair| pair[0].at < pair[1].at));
+    assert!(threads.iter().all(|point| point.at.is_some_and(|at| at.fract() == 0.0)));
+    assert_eq!(threads.last().and_then(|last| last.at), Some(1000.0));
+    // One size for both, beside a change without one.
+    let both = points("threads:worker=2..3, lock:table_lock=0, cores = 2..3");
+    assert_eq!(both[1].expression, "threads:worker=3,lock:table_lock=0,cores = 3");
+    assert_eq!(both[1].changes.len(), 3);
+    assert_eq!(points("lock:table_lock split 2..3")[1].expression, "lock:table_lock split 3");
+    assert_eq!(
+        refused("cores=1..4,threads=1..8"),
+        "`threads=1..8`: all changes of a sweep have the same range"
+    );
+}
+
+#[test]
+fn a_sweep_gets_a_range() {
+    for (text, swept) in [
+        ("lock:a", "lock:a/1..16"),
+        ("lock:'a = b split c'", "lock:'a = b split c'/1..16"),
+        ("lock:a/2..3", "lock:a/2..3"),
+        ("lock:a split 1..8", "lock:a split 1..8"),
+        (" cores ", "cores=1..16"),
+        ("threads:worker", "threads:worker=1..16"),
+        ("stage:worker", "stage:worker*1..4"),
+        ("thread:worker", "thread:worker/1..16"),
+    ] {
+        assert_eq!(sweep(text), swept);
+    }
+}
+
+#[test]
+fn what_is_no_change() {
+    for text in [
+        "",
+        " , ",
+        "lock",
+        "lock:table_lock",
+        "lock:table_lock=balanced",
+        "lock:table_lock*2",
+        "lock=0",
+        "barrier:round_done/2",
+        "object:places/2",
+        "sites:hash/2",
+        "cores/2",
+        "cores:table_lock=2",
+        "io:table_lock/2",
+        "wakeup/2",
+        "lock:'table_lock=0",
+        "lock:table_lock'=0",
+        "lock:'table'lock'=0",
+        "lock:'x split y'",
+    ] {
+        let error = parse(text, &process()).expect_err(text);
+        assert!(matches!(error, ExpressionError::Form { .. }), "{text}: {error}");
+    }
+    assert_eq!(
+        refused("lock:table_lock"),
+        "`lock:table_lock` is no change; write such as lock:NAME=0, lock:NAME/4, site:FUNCTION/2, thread:NAME/2, \
+         barrier:NAME=balanced, stage:NAME*2, cores=8, threads=8"
+    );
+}
+
+#[test]
+fn numbers_that_make_no_sense() {
+    for text in
+        ["cores=0", "cores=1.5", "cores=-1", "cores=many", "cores=65537", "stage:worker*0", "lock:#0 split 0"]
+    {
+        assert_eq!(refused(text), format!("`{text}`: give a whole number from 1 to 65536"));
+    }
+    for text in
+        ["lock:#0/0", "lock:#0/-2", "lock:#0/nan", "lock:#0/inf", "lock:#0/", "io/much", "lock:#0/4..1"]
+    {
+        let error = refused(text);
+        assert_eq!(error, format!("`{text}`: give how many times less or faster: a number above 0"));
+    }
+}
+
+#[test]
+fn names_that_there_are_not() {
+    assert_eq!(
+        refused("lock:tabel_lock=0"),
+        "no lock is named \"tabel_lock\" in this recording; there are: table_lock, 'tables, all'"
+    );
+    assert_eq!(
+        refused("barrier:table_lock=0"),
+        "no barrier is named \"table_lock\" in this recording; there are: round_done"
+    );
+    assert_eq!(
+        refused("site:sort/2"),
+        "no function or line (with samples) is named \"sort\" in this recording; there are: hash"
+    );
+    assert_eq!(
+        refused("lock:=0"),
+        "no lock is named \"\" in this recording; there are: table_lock, 'tables, all'"
+    );
+    let nothing = Script::new().play();
+    let error = parse("lock:a=0", &nothing).expect_err("there is no lock").to_string();
+    assert_eq!(error, "no lock is named \"a\" in this recording; there is none");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever a program calls its objects and threads: as holdup writes it, holdup reads it.
+    #[test]
+    fn names_come_back(names in proptest::collection::vec(any::<String>(), 1..4), words in "[-a-z'=/* ,.:0-9]{1,12}") {
+        let mut process = process();
+        let first = process.objects.len();
+        for name in names.iter().chain([&words]) {
+            let object = process.add_object(ObjectKind::Mutex, 1);
+            process.objects[object.index()].name = Some(name.clone());
+        }
+        let thread = ThreadId::new(process.threads.len() as u32 - 1);
+        process.threads[thread.index()].entry = None;
+        process.threads[thread.index()].name = Some(words);
+        for object in (first..process.objects.len()).map(|index| ObjectId::new(index as u32)) {
+            let name = object_name(&process, object);
+            for (form, wanted) in [
+                ("=0", Change::Lock(object, LockChange::Free)),
+                ("/2.5", Change::Lock(object, LockChange::Shorter(2.5))),
+                (" split 3", Change::Lock(object, LockChange::Split(3))),
+            ] {
+                let text = format!("lock:{}{form}", quoted(&name));
+                let points = parse(&text, &process).expect(&text);
+                prop_assert_eq!(points.len(), 1, "{}", text);
+                prop_assert!(points[0].changes.contains(&wanted), "{}", text);
+                prop_assert!(points[0].changes.len() == 1 || name.starts_with('#') || points[0].changes.iter().all(|change| {
+                    matches!(change, Change::Lock(other, _) if object_name(&process, *other) == name)
+                }), "{}", text);
+            }
+            let text = format!("lock:{}/2..4", quoted(&name));
+            prop_assert_eq!(parse(&text, &process).expect(&text).len(), 10, "{}", text);
+        }
+        let text = format!("thread:{}/2", quoted(&thread_name(&process, thread)));
+        let points = parse(&text, &process).expect(&text);
+        let is_faster = |change: &Change| matches!(change, Change::Faster(threads, _) if threads.contains(&thread));
+        prop_assert!(points[0].changes.iter().any(is_faster), "{}", text);
+    }
+
+    /// Any text is read or refused.
+    #[test]
+    fn no_text_panics(text in any::<String>(), form in "(lock|site|threads?|stage|cores|alone|io):?[-a-z0-9 '=/*.,]{0,20}") {
+        let process = process();
+        for text in [text, form] {
+            let swept = sweep(&text);
+            for text in [text, swept] {
+                if let Err(error) = parse(&text, &process) {
+                    prop_assert!(!error.to_string().is_empty());
+                }
+            }
+        }
+    }
+}
