@@ -268,6 +268,14 @@ fn change(part: &str, process: &Process) -> Result<Vec<Change>, ExpressionError>
     if has_no_name == name.is_some() && (word, &name) != ("threads", &None) {
         return Err(form());
     }
+    let number = |problem| Err(ExpressionError::Number { text: part.to_owned(), problem });
+    match (word, &how) {
+        ("cores" | "threads", How::Zero) => return number(WHOLE),
+        ("threads", How::Number(threads)) | ("stage", How::Times(threads)) if *threads > MOST_THREADS => {
+            return number("give a whole number from 1 to 1024");
+        }
+        _ => {}
+    }
     let is_unnamed = name.is_none();
     let name = name.unwrap_or_default();
     let locked = |kinds: fn(ObjectKind) -> bool, what| names.objects(&name, kinds, what);
@@ -336,16 +344,22 @@ fn take_apart(part: &str) -> Result<(&str, Option<String>, How), ExpressionError
     let how = match mark {
         "=" if value == "0" => How::Zero,
         "=" if value == "balanced" => How::Balanced,
-        "=" => How::Number(whole().ok_or_else(|| number("give a whole number from 1 to 65536"))?),
-        "*" => How::Times(whole().ok_or_else(|| number("give a whole number from 1 to 65536"))?),
+        "=" => How::Number(whole().ok_or_else(|| number(WHOLE))?),
+        "*" => How::Times(whole().ok_or_else(|| number(WHOLE))?),
         "/" => {
             let times = value.parse::<f64>().ok().filter(|times| times.is_finite() && *times > 0.0);
             How::Divided(times.ok_or_else(|| number("give how many times less or faster: a number above 0"))?)
         }
-        _ => How::Split(whole().ok_or_else(|| number("give a whole number from 1 to 65536"))?),
+        _ => How::Split(whole().ok_or_else(|| number(WHOLE))?),
     };
     Ok((word.trim(), name, how))
 }
+
+/// What numbers of cores, locks and threads are.
+const WHOLE: &str = "give a whole number from 1 to 65536";
+
+/// Each thread that is added has steps of its own.
+const MOST_THREADS: u32 = 1024;
 
 /// Between a name and the number of locks that take the place of one.
 const SPLIT: &str = " split ";

@@ -252,7 +252,7 @@ const timelineDraw = (() => {
         const kind = model.kinds[spans.kinds[i]];
         if (to - from < NAMED || kind.object < 0) continue;
         context.font = `11px ${colors.font}`;
-        const words = fitted(context, model.json.objects[kind.object].name, to - from - 10);
+        const words = fitted(context, model.json.objects[kind.object].name.replace(/^made in /, ""), to - from - 10);
         if (words.length > 2) {
           text(context, colors, words, from + 5, y + bar / 2 + 4, { size: 11, color: colors.marks[kind.shade].text });
         }
