@@ -133,7 +133,7 @@ impl Case<'_> {
             Next::Cores(1) => "one core".to_owned(),
             Next::Cores(cores) => format!("the number of cores ({cores})"),
             Next::Object(object) => self.object(object),
-            Next::Thread(thread) => format!("thread {}", self.process.thread_name(thread)),
+            Next::Thread(thread) => format!("thread {} ({})", thread.index(), thread_name(self.process, thread)),
         })
     }
 
@@ -261,14 +261,13 @@ impl Case<'_> {
         };
         match (finding.kind, finding.object) {
             (FindingKind::Lock, Some(object)) if self.replayer.program().lock_of(object).is_some() => {
-                let mut shorter = times(&|times| Change::Lock(object, LockChange::Shorter(times)));
-                shorter.push((f64::INFINITY, vec![Change::Lock(object, LockChange::Free)]));
+                let shorter = times(&|times| Change::Lock(object, LockChange::Shorter(times)));
                 let name = object_name(self.process, object);
                 let parts = [1u32, 2, 3, 4, 6, 8, 16];
-                let split = parts
-                    .iter()
-                    .map(|&parts| (f64::from(parts), vec![Change::Lock(object, LockChange::Split(parts))]))
-                    .collect();
+                let parts = parts.map(|parts| (f64::from(parts), vec![Change::Lock(object, LockChange::Split(parts))]));
+                // With ever more parts nobody waits for any of them.
+                let free = (f64::INFINITY, vec![Change::Lock(object, LockChange::Free)]);
+                let split = parts.into_iter().chain([free]).collect();
                 vec![
                     (format!("critical sections of {name} made cheaper"), "times shorter", shorter),
                     (format!("{name} split into several locks"), "locks", split),

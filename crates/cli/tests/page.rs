@@ -69,7 +69,7 @@ fn the_page_works_in_a_browser() {
     assert!(said.is_empty(), "{said:?}");
     assert!(document.contains("class=\"drawn\""), "the timeline was not drawn");
     assert!(document.contains("<canvas"));
-    for width in [1280, 600] {
+    for width in [1280, 800, 400] {
         let found = probed(&stage, &written, width);
         assert_eq!(found["overflow"], 0, "the page of width {width} scrolls sideways: {found:#}");
         assert_eq!(found["sorted"], serde_json::json!(["ascending", true]), "{found:#}");

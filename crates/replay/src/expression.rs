@@ -200,8 +200,8 @@ impl Swept {
     fn of(part: &str) -> Option<Self> {
         let body = body(part);
         let dots = body + part[body..].rfind("..")?;
-        let begin =
-            part[..dots].rfind(|character: char| !character.is_ascii_digit() && character != '.')? + 1;
+        let number = |character: char| character.is_ascii_digit() || character == '.';
+        let begin = part[..dots].trim_end_matches(number).len();
         let until = part[dots + 2..].trim_end();
         let place = begin..dots + 2 + until.len();
         let (from, until) = (part[begin..dots].parse().ok()?, until.trim_start().parse().ok()?);
@@ -347,13 +347,19 @@ fn take_apart(part: &str) -> Result<(&str, Option<String>, How), ExpressionError
         "=" => How::Number(whole().ok_or_else(|| number(WHOLE))?),
         "*" => How::Times(whole().ok_or_else(|| number(WHOLE))?),
         "/" => {
-            let times = value.parse::<f64>().ok().filter(|times| times.is_finite() && *times > 0.0);
-            How::Divided(times.ok_or_else(|| number("give how many times less or faster: a number above 0"))?)
+            let times = value.parse::<f64>().ok().filter(|times| (LEAST_TIMES..=MOST_TIMES).contains(times));
+            How::Divided(times.ok_or_else(|| {
+                number("give how many times less or faster: a number from 0.001 to 1000000000")
+            })?)
         }
         _ => How::Split(whole().ok_or_else(|| number(WHOLE))?),
     };
     Ok((word.trim(), name, how))
 }
+
+/// How many times less something may be: more is all of it, and less would take longer than times are.
+const LEAST_TIMES: f64 = 1e-3;
+const MOST_TIMES: f64 = 1e9;
 
 /// What numbers of cores, locks and threads are.
 const WHOLE: &str = "give a whole number from 1 to 65536";

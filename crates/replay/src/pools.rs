@@ -104,13 +104,14 @@ struct Condition {
 /// Finds them in the sorted events.
 pub(crate) fn find(maker: &Maker<'_>) -> Found {
     let conditions = candidates(maker);
+    let seen = seen_whole(maker);
     let mutexes: BTreeSet<LockIndex> = conditions
         .values()
         .filter_map(|condition| maker.locks.get(&condition.mutex?).copied())
-        .filter(|lock| is_seen(maker, *lock))
+        .filter(|lock| seen.contains(lock))
         .collect();
-    let mut names = Names { maker, by_site: BTreeMap::new() };
-    let dealt = dealt(maker, &mut names, &mutexes);
+    let mut names = Names::of(maker);
+    let dealt = dealt(maker, &mut names, &mutexes, &seen);
     let mut found = Found {
         members: vec![None; maker.events.len()],
         takes: vec![BTreeMap::new(); maker.events.len()],
@@ -155,16 +156,18 @@ fn dealt(
     maker: &Maker<'_>,
     names: &mut Names<'_>,
     queues: &BTreeSet<LockIndex>,
+    seen: &BTreeSet<LockIndex>,
 ) -> BTreeMap<Place, Vec<Section>> {
     let with_condition: BTreeSet<ObjectId> =
         maker.process.waits.iter().filter_map(|wait| wait.mutex).collect();
-    let locks: BTreeSet<LockIndex> = (0..maker.program.locks.len() as u32)
-        .map(LockIndex)
+    let locks: BTreeSet<LockIndex> = seen
+        .iter()
+        .copied()
         .filter(|lock| {
             let object = maker.program.locks[lock.0 as usize].object;
             let is_mutex =
                 matches!(maker.process.object(object).kind, ObjectKind::Mutex | ObjectKind::SpinLock);
-            is_mutex && !queues.contains(lock) && !with_condition.contains(&object) && is_seen(maker, *lock)
+            is_mutex && !queues.contains(lock) && !with_condition.contains(&object)
         })
         .collect();
     let mut sections: BTreeMap<Place, Vec<Section>> = BTreeMap::new();
@@ -227,25 +230,45 @@ fn candidates(maker: &Maker<'_>) -> BTreeMap<ObjectId, Condition> {
     conditions
 }
 
-/// Whether almost all acquisitions of a mutex are events.
-fn is_seen(maker: &Maker<'_>, lock: LockIndex) -> bool {
-    let object = maker.program.locks[lock.0 as usize].object;
-    let used: u64 =
-        maker.process.uses.iter().filter(|used| used.object == object).map(|used| used.acquisitions).sum();
-    let events = maker.events.iter().flatten();
-    let seen = events
-        .filter(|event| matches!(event.act, Act::Acquire(taken, _) | Act::Touch(taken, _) if taken == lock))
-        .count();
-    seen as f64 >= used as f64 * LEAST_SEEN
+/// Locks of which almost all acquisitions are events.
+fn seen_whole(maker: &Maker<'_>) -> BTreeSet<LockIndex> {
+    let locks = &maker.program.locks;
+    let mut seen = vec![0u64; locks.len()];
+    for event in maker.events.iter().flatten() {
+        if let Act::Acquire(lock, _) | Act::Touch(lock, _) = event.act {
+            seen[lock.0 as usize] += 1;
+        }
+    }
+    let mut used: BTreeMap<ObjectId, u64> = BTreeMap::new();
+    for uses in &maker.process.uses {
+        *used.entry(uses.object).or_default() += uses.acquisitions;
+    }
+    let used = |lock: &LockIndex| used.get(&locks[lock.0 as usize].object).copied().unwrap_or(0);
+    let is_seen = |lock: &LockIndex| seen[lock.0 as usize] as f64 >= used(lock) as f64 * LEAST_SEEN;
+    (0..locks.len() as u32).map(LockIndex).filter(is_seen).collect()
 }
 
 /// Functions by site.
 struct Names<'a> {
     maker: &'a Maker<'a>,
     by_site: BTreeMap<u32, Option<String>>,
+    /// The mutex that is given up in waits for each condition variable.
+    mutex_of: BTreeMap<ObjectId, LockIndex>,
 }
 
-impl Names<'_> {
+impl<'a> Names<'a> {
+    fn of(maker: &'a Maker<'a>) -> Self {
+        let mut mutexes: BTreeMap<ObjectId, ObjectId> = BTreeMap::new();
+        for wait in &maker.process.waits {
+            if let Some(mutex) = wait.mutex {
+                let least = mutexes.entry(wait.object).or_insert(mutex);
+                *least = mutex.min(*least);
+            }
+        }
+        let known = mutexes.into_iter().filter_map(|(object, mutex)| Some((object, *maker.locks.get(&mutex)?)));
+        Self { maker, by_site: BTreeMap::new(), mutex_of: known.collect() }
+    }
+
     fn function(&mut self, site: u32) -> Option<String> {
         if site == NO_SITE {
             return None;
@@ -270,15 +293,6 @@ fn sections_of(
     // The visit that goes on, by mutex: its place, and whether the thread waits in it, so that the next acquisition is none
     // of its own.
     let mut open: BTreeMap<LockIndex, (Place, bool)> = BTreeMap::new();
-    let of_condition = |object: ObjectId| {
-        let waits = maker.process.waits.iter().filter(|wait| wait.object == object);
-        maker
-            .locks
-            .get(&waits.filter_map(|wait| wait.mutex).min()?)
-            .copied()
-            .filter(|lock| mutexes.contains(lock))
-    };
-    let mut mutex_of: BTreeMap<ObjectId, Option<LockIndex>> = BTreeMap::new();
     let mut held = 0u32;
     for (position, event) in maker.events[thread].iter().enumerate() {
         let is_inside = held > 0;
@@ -308,7 +322,7 @@ fn sections_of(
                 open.insert(lock, (place, false));
             }
             Act::Wanted(object) => {
-                let Some(lock) = *mutex_of.entry(object).or_insert_with(|| of_condition(object)) else {
+                let Some(&lock) = names.mutex_of.get(&object).filter(|lock| mutexes.contains(lock)) else {
                     continue;
                 };
                 let Some(function) = names.function(event.site) else { continue };

@@ -67,8 +67,6 @@ pub fn replay(program: &Program, machine: &Machine, behaviour: &Behaviour) -> Re
     replay.result
 }
 
-/// A new thread is woken like one that slept for so long (ns).
-const LONG_ASLEEP: u64 = 100_000;
 const NOBODY: u32 = u32::MAX;
 const NEVER_AGAIN: u64 = u64::MAX;
 
@@ -395,7 +393,8 @@ impl<'a> Replay<'a> {
                 Next::Leave
             }
             Op::Start(started) => {
-                let at = self.now + self.machine.latency_after(LONG_ASLEEP);
+                // Nobody rests where a thread is made: it begins like one that was blocked for a moment.
+                let at = self.now + self.machine.latency_after(0);
                 self.begin(started.index() as u32, at);
                 let program = self.program;
                 for copy in &program.copies[started.index()] {

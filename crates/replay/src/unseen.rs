@@ -70,9 +70,10 @@ impl Maker<'_> {
         let all: u64 = counts.iter().filter(|count| matters(&count.object)).map(|count| count.count).sum();
         let merged = all.div_ceil(MOST).max(1);
         let sites = self.sites_of_locks();
+        let work_outside = self.work_outside();
         for count in counts.into_iter().filter(|count| matters(&count.object)) {
             let lock = self.lock(count.object);
-            let work = self.work_outside(count.thread);
+            let work = work_outside[count.thread.index()];
             if work <= 0.0 {
                 continue;
             }
@@ -122,14 +123,19 @@ impl Maker<'_> {
         counts
     }
 
-    /// CPU time (ns) of a thread outside of the holds that are events, about.
-    fn work_outside(&self, thread: ThreadId) -> f64 {
-        let row = self.timeline.row(thread);
-        let active = row.segments.iter().filter(|segment| segment.state.is_active());
-        let work: u64 = active.map(|segment| segment.cpu.unwrap_or(segment.length()).get()).sum();
-        let holds = self.process.holds.iter().filter(|hold| hold.thread == thread);
-        let held: u64 = holds.map(|hold| hold.begin.map_or(0, |begin| hold.end.since(begin).get())).sum();
-        work.saturating_sub(held) as f64
+    /// CPU time (ns) of each thread outside of the holds that are events, about.
+    fn work_outside(&self) -> Vec<f64> {
+        let mut held = vec![0u64; self.events.len()];
+        for hold in &self.process.holds {
+            held[hold.thread.index()] += hold.begin.map_or(0, |begin| hold.end.since(begin).get());
+        }
+        let rows = self.timeline.threads.iter().zip(held);
+        rows.map(|(row, held)| {
+            let active = row.segments.iter().filter(|segment| segment.state.is_active());
+            let work: u64 = active.map(|segment| segment.cpu.unwrap_or(segment.length()).get()).sum();
+            work.saturating_sub(held) as f64
+        })
+        .collect()
     }
 
     /// Where each lock is mostly taken.

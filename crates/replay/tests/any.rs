@@ -13,7 +13,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 fn uses() -> impl Strategy<Value = Vec<ObjectUse>> {
-    let used = (proptest::option::of(0..4u32), 0..10u32, 0..60u64, 0..60u64, 0..400u64);
+    let number = || prop_oneof![8 => 0..60u64, 1 => any::<u64>()];
+    let used = (proptest::option::of(0..4u32), 0..10u32, number(), number(), number());
     let used = used.prop_map(|(thread, object, acquisitions, timed_holds, timed_hold)| ObjectUse {
         thread: thread.map(ThreadId::new),
         object: ObjectId::new(object),

@@ -185,11 +185,29 @@ fn numbers_that_make_no_sense() {
     {
         assert_eq!(refused(text), format!("`{text}`: give a whole number from 1 to 65536"));
     }
-    for text in
-        ["lock:#0/0", "lock:#0/-2", "lock:#0/nan", "lock:#0/inf", "lock:#0/", "io/much", "lock:#0/4..1"]
-    {
+    for text in [
+        "lock:#0/1e-4",
+        "lock:#0/1e10",
+        "lock:#0/0",
+        "lock:#0/-2",
+        "lock:#0/nan",
+        "lock:#0/inf",
+        "lock:#0/",
+        "io/much",
+        "lock:#0/4..1",
+    ] {
         let error = refused(text);
-        assert_eq!(error, format!("`{text}`: give how many times less or faster: a number above 0"));
+        assert_eq!(
+            error,
+            format!("`{text}`: give how many times less or faster: a number from 0.001 to 1000000000")
+        );
+    }
+}
+
+#[test]
+fn too_many_threads() {
+    for text in ["threads=1025", "threads:worker=65536", "stage:worker*1025"] {
+        assert_eq!(refused(text), format!("`{text}`: give a whole number from 1 to 1024"));
     }
 }
 

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use holdup_model::{Doing, SiteId, ThreadId};
 
 use super::Recorded;
-use crate::program::Program;
+use crate::program::{Op, Program};
 
-/// So many samples in a piece of work tell which part of it the code is; with fewer all pieces that end at the same place
-/// are looked at together.
+/// So many samples in a piece of work tell which part of it the code is; with fewer all pieces of the thread that end at the
+/// same place are looked at together, else those of threads with the same start function.
 const ENOUGH: u64 = 8;
 
 /// Samples of threads at work: all of them, and those with the code on their stack.
@@ -29,6 +29,44 @@ impl Seen {
     }
 }
 
+/// What ends a piece of work: the sort of act, and its place.
+type End = (u8, u32);
+
+fn end(program: &Program, step: usize) -> End {
+    let sort = match program.steps[step].op {
+        Op::Acquire(_) | Op::AcquireShared(_) => 1,
+        Op::Release(_) => 2,
+        Op::Arrive(_) | Op::Pass(_) | Op::Take(_) => 3,
+        Op::Open(_) | Op::Give(_) | Op::Close(_) => 4,
+        Op::Pause(_) => 5,
+        Op::Start(_) | Op::Deal(_) | Op::EndOfPiece(_) | Op::Nothing | Op::End => 6,
+    };
+    (sort, program.sites[step])
+}
+
+/// Samples of pieces that are alike.
+#[derive(Default)]
+struct Alike {
+    by_thread: BTreeMap<(usize, End), Seen>,
+    by_entry: BTreeMap<(Option<SiteId>, End), Seen>,
+    of_thread: BTreeMap<usize, Seen>,
+}
+
+impl Alike {
+    fn add(&mut self, thread: usize, entry: Option<SiteId>, end: End, seen: Seen) {
+        self.by_thread.entry((thread, end)).or_default().add(seen);
+        self.by_entry.entry((entry, end)).or_default().add(seen);
+        self.of_thread.entry(thread).or_default().add(seen);
+    }
+
+    fn share(&self, thread: usize, entry: Option<SiteId>, end: End) -> f64 {
+        let own = self.by_thread.get(&(thread, end)).copied().unwrap_or_default();
+        let like = self.by_entry.get(&(entry, end)).copied().unwrap_or_default();
+        let all = self.of_thread.get(&thread).copied().unwrap_or_default();
+        [own, like, all].into_iter().find(|seen| seen.all >= ENOUGH).unwrap_or(all).share()
+    }
+}
+
 /// Divides the part of all work that was done at these sites.
 pub(super) fn faster(program: &mut Program, recorded: Recorded<'_>, sites: &[SiteId], times: f64) {
     let process = recorded.process;
@@ -42,9 +80,7 @@ pub(super) fn faster(program: &mut Program, recorded: Recorded<'_>, sites: &[Sit
         samples[sample.thread.index()].push((sample.time.since(process.start).get(), inside));
     }
     let entry = |thread: usize| process.threads[thread].entry;
-    // By start function and the place at which the work ends.
-    let mut alike: BTreeMap<(Option<SiteId>, u32), Seen> = BTreeMap::new();
-    let mut by_entry: BTreeMap<Option<SiteId>, Seen> = BTreeMap::new();
+    let mut alike = Alike::default();
     let mut pieces: Vec<(usize, std::ops::Range<usize>, Seen)> = Vec::new();
     for (thread, samples) in samples.iter_mut().enumerate() {
         samples.sort_unstable();
@@ -63,20 +99,16 @@ pub(super) fn faster(program: &mut Program, recorded: Recorded<'_>, sites: &[Sit
                 seen.add(Seen { all: 1, inside: u64::from(inside) });
                 next += 1;
             }
-            alike.entry((entry(thread), program.sites[last - 1])).or_default().add(seen);
-            by_entry.entry(entry(thread)).or_default().add(seen);
+            alike.add(thread, entry(thread), end(program, last - 1), seen);
             pieces.push((thread, first..last, seen));
             first = last;
         }
     }
     for (thread, steps, seen) in pieces {
-        let like = alike.get(&(entry(thread), program.sites[steps.end - 1])).copied().unwrap_or_default();
         let share = if seen.all >= ENOUGH {
             seen.share()
-        } else if like.all > 0 {
-            like.share()
         } else {
-            by_entry.get(&entry(thread)).copied().unwrap_or_default().share()
+            alike.share(thread, entry(thread), end(program, steps.end - 1))
         };
         for step in &mut program.steps[steps] {
             step.work = (step.work as f64 * (1.0 - share + share / times)).round() as u64;

@@ -17,6 +17,9 @@ const MOST_IN_EVIDENCE: usize = 4;
 /// A thread with less of the run time than this speaks for nothing.
 const SMALL: f64 = 0.01;
 
+/// A speedup below this is shown as none.
+const LEAST_FACTOR: f64 = 1.005;
+
 /// The most columns that an expression takes.
 const EXPRESSION: usize = 200;
 
@@ -211,13 +214,18 @@ fn given(told: &Told<'_>, gain: &Gain, cost: Option<Nanos>, scale: Nanos) -> Giv
     let wall = told.diagnosis.wall;
     let left = wall.saturating_sub(gain.time);
     let faster = match wall.get() as f64 / left.get().max(1) as f64 {
+        factor if factor < LEAST_FACTOR => String::new(),
         factor if factor < 9.995 => format!("{factor:.2} times faster"),
         factor => format!("{} times faster", numbers::figure(factor)),
     };
     let scale = scale.get() as f64;
     let [low, high, at] = [gain.low, gain.high, gain.time].map(|length| length.get() as f64);
     Given {
-        time: Figure::of(&time(gain.time)),
+        time: if gain.time == Nanos::ZERO {
+            Figure::with("nothing", "")
+        } else {
+            Figure::of(&time(gain.time))
+        },
         range: range(gain.low, gain.high),
         label: format!(
             "Mending it gives {}, between {} and {}",

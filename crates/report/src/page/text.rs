@@ -219,6 +219,7 @@ pub(super) fn time(length: Nanos) -> String {
 pub(super) fn range(low: Nanos, high: Nanos) -> String {
     let [low, high] = [low, high].map(|end| numbers::time(end, LOOK));
     let text = match (low.rsplit_once(' '), high.rsplit_once(' ')) {
+        (Some(("0", _)), _) => format!("0 to {high}"),
         (Some((number, unit)), Some((_, other))) if unit == other => format!("{number} to {high}"),
         _ => format!("{low} to {high}"),
     };
@@ -301,7 +302,8 @@ mod tests {
     fn a_range_names_its_unit_once() {
         let told = |low, high| range(Nanos::new(low), Nanos::new(high)).replace(NO_BREAK, " ");
         assert_eq!(told(442_000_000, 664_000_000), "442 to 664 ms");
-        assert_eq!(told(0, 1_200_000_000), "0 ns to 1.2 s");
+        assert_eq!(told(0, 1_200_000_000), "0 to 1.2 s");
+        assert_eq!(told(999_000_000, 1_200_000_000), "999 ms to 1.2 s");
     }
 
     #[test]

@@ -171,9 +171,9 @@ fn stack(told: &Told<'_>, order: &[usize]) -> Vec<Share> {
     }
     let nobody = criticality.nobody.iter().filter(|(_, amount)| *amount > 0.0);
     parts.extend(nobody.map(|(cause, amount)| (format!("nobody: {}", cause.word()), "io", *amount)));
-    // The scale is that of single threads: the others together would make them all small.
-    let most = own.iter().map(|&index| criticality.threads[index]).fold(0.0, f64::max);
-    let most = if most > 0.0 { most } else { total };
+    // The others together would make all else small: their bar may be cut off.
+    let single = own.iter().map(|&index| criticality.threads[index]);
+    let most = single.chain(criticality.nobody.iter().map(|(_, amount)| *amount)).fold(0.0, f64::max);
     parts
         .into_iter()
         .map(|(label, color, amount)| Share {

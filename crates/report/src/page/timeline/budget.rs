@@ -23,6 +23,10 @@ pub(super) const TILES: usize = 1 << 16;
 /// What is left of the budget when findings and long waits have theirs goes to blocks of so many tiles.
 pub(super) const BLOCK: usize = 64;
 
+/// So many tiles on both sides of where a finding happens most are told exactly too, where there is room: for those who
+/// look around.
+pub(super) const MARGIN: usize = 8;
+
 /// How many of the longest waits get the surroundings of their ends told exactly.
 pub(super) const LONG_WAITS: usize = 32;
 

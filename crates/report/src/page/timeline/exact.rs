@@ -21,8 +21,48 @@ use holdup_model::{ObjectId, SiteId, Time};
 
 use super::budget;
 use super::columns::Columns;
+use super::drawing::Drawing;
 use super::holds::Held;
 use super::spans::{Span, What};
+use super::survey::Survey;
+
+/// Everything that is told exactly.
+pub(super) fn columns(drawing: &Drawing<'_>, survey: &Survey, dictionary: &mut Dictionary<'_>) -> Columns {
+    let mut out = Columns::default();
+    let mut spans = Vec::new();
+    for (from, to) in &survey.windows {
+        for thread in &drawing.rows {
+            spans.clear();
+            spans.extend(drawing.window(*thread, *from, *to));
+            dictionary.spans(*from, &spans, &mut out);
+        }
+    }
+    dictionary.kinds(&mut out);
+    for of_lane in survey.lanes.within(&survey.windows) {
+        for ((from, _), held) in survey.windows.iter().zip(&of_lane) {
+            dictionary.holds(*from, held, &mut out);
+        }
+    }
+    let path = &drawing.diagnosis.path.pieces;
+    for (from, to) in &survey.windows {
+        let first = path.partition_point(|piece| piece.end <= *from);
+        let within = path[first..].iter().take_while(|piece| piece.start < *to);
+        dictionary.path(&of_threads(within), &mut out);
+    }
+    out
+}
+
+/// Neighbouring pieces of the same thread as one.
+fn of_threads<'a>(pieces: impl Iterator<Item = &'a PathPiece>) -> Vec<PathPiece> {
+    let mut merged: Vec<PathPiece> = Vec::new();
+    for piece in pieces {
+        match merged.last_mut().filter(|last| last.thread == piece.thread && last.end == piece.start) {
+            Some(last) => last.end = piece.end,
+            None => merged.push(*piece),
+        }
+    }
+    merged
+}
 
 /// Kinds of spans, places and objects by the numbers that they have on the page: those of their first mention.
 pub(super) struct Dictionary<'a> {
@@ -90,7 +130,7 @@ impl<'a> Dictionary<'a> {
     }
 
     /// The spans of one row that reach into the window from `from` on.
-    pub(super) fn spans(&mut self, from: Time, spans: &[Span], out: &mut Columns) {
+    fn spans(&mut self, from: Time, spans: &[Span], out: &mut Columns) {
         out.number(spans.len() as u64);
         let Some(first) = spans.first() else { return };
         out.difference(self.after_start(from), self.after_start(first.start));
@@ -108,7 +148,7 @@ impl<'a> Dictionary<'a> {
     }
 
     /// The kinds of all spans so far.
-    pub(super) fn kinds(&mut self, out: &mut Columns) {
+    fn kinds(&mut self, out: &mut Columns) {
         let kinds = std::mem::take(&mut self.in_order);
         out.number(kinds.len() as u64);
         for what in &kinds {
@@ -120,7 +160,7 @@ impl<'a> Dictionary<'a> {
     }
 
     /// The holds of one object that reach into the window from `from` on, by start.
-    pub(super) fn holds(&self, from: Time, holds: &[Held], out: &mut Columns) {
+    fn holds(&self, from: Time, holds: &[Held], out: &mut Columns) {
         out.number(holds.len() as u64);
         let mut before = self.after_start(from);
         for held in holds {
@@ -133,7 +173,7 @@ impl<'a> Dictionary<'a> {
     }
 
     /// The critical path.
-    pub(super) fn path(&self, pieces: &[PathPiece], out: &mut Columns) {
+    fn path(&self, pieces: &[PathPiece], out: &mut Columns) {
         out.number(pieces.len() as u64);
         let Some(first) = pieces.first() else { return };
         out.number(self.after_start(first.start));

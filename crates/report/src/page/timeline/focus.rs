@@ -64,9 +64,8 @@ struct Trace {
 }
 
 /// Looks for the findings in the spans of a run.
-pub(super) struct Search<'a> {
+pub(super) struct Search {
     tiles: Grid,
-    findings: &'a [Finding],
     traces: Vec<Trace>,
     /// By tile: time of active threads (ns).
     active: Vec<u64>,
@@ -83,22 +82,28 @@ pub(super) struct Focus {
     pub(super) to: usize,
 }
 
-impl<'a> Search<'a> {
+impl Search {
     /// For the findings that a person reads.
-    pub(super) fn of(diagnosis: &'a Diagnosis, tiles: Grid) -> Search<'a> {
+    pub(super) fn of(diagnosis: &Diagnosis, tiles: Grid) -> Search {
         let findings = &diagnosis.findings[..diagnosis.findings.len().min(budget::FINDINGS)];
         let trace = |finding| Trace { sign: Sign::of(finding), time: vec![0; tiles.bins], occurrences: 0 };
-        Search { tiles, findings, traces: findings.iter().map(trace).collect(), active: vec![0; tiles.bins] }
+        Search { tiles, traces: findings.iter().map(trace).collect(), active: vec![0; tiles.bins] }
     }
 
     pub(super) fn look_at(&mut self, span: &Span) {
         if matches!(span.what.shade, Shade::Active | Shade::Holding) {
-            self.tiles.spread(span.start, span.end, |tile, length| self.active[tile] += length);
+            self.tiles.spread(span.start, span.end, |tile, length| {
+                let active = &mut self.active[tile];
+                *active = active.saturating_add(length);
+            });
             return;
         }
         for trace in self.traces.iter_mut().filter(|trace| trace.sign.is_in(span)) {
             trace.occurrences += 1;
-            self.tiles.spread(span.start, span.end, |tile, length| trace.time[tile] += length);
+            self.tiles.spread(span.start, span.end, |tile, length| {
+                let time = &mut trace.time[tile];
+                *time = time.saturating_add(length);
+            });
         }
     }
 
@@ -136,36 +141,32 @@ impl<'a> Search<'a> {
         }
         focuses
     }
+}
 
-    /// The longest span of a finding in its focus: the thread, and a time in the span.
-    pub(super) fn example(
-        finding: &Finding,
-        from: Time,
-        to: Time,
-        spans: impl Iterator<Item = (ThreadId, Span)>,
-    ) -> Option<(ThreadId, Time)> {
-        let sign = Sign::of(finding);
-        let first = finding.threads.first();
-        let mut longest: Option<(Nanos, ThreadId, Time)> = None;
-        for (thread, span) in spans {
-            let (start, end) = (span.start.max(from), span.end.min(to));
-            let shows = match sign {
-                Sign::Alone | Sign::Start => {
-                    first == Some(&thread) && matches!(span.what.shade, Shade::Active | Shade::Holding)
-                }
-                sign => sign.is_in(&span),
-            };
-            let length = end.since(start);
-            if shows && longest.is_none_or(|longest| length > longest.0) {
-                longest = Some((length, thread, start + Nanos::new(length.get() / 2)));
+/// The longest span of a finding in its focus: the thread, and a time in the span.
+pub(super) fn example(
+    finding: &Finding,
+    from: Time,
+    to: Time,
+    spans: impl Iterator<Item = (ThreadId, Span)>,
+) -> Option<(ThreadId, Time)> {
+    let sign = Sign::of(finding);
+    let first = finding.threads.first();
+    let mut longest: Option<(Nanos, ThreadId, Time)> = None;
+    for (thread, span) in spans {
+        let (start, end) = (span.start.max(from), span.end.min(to));
+        let shows = match sign {
+            Sign::Alone | Sign::Start => {
+                first == Some(&thread) && matches!(span.what.shade, Shade::Active | Shade::Holding)
             }
+            sign => sign.is_in(&span),
+        };
+        let length = end.since(start);
+        if shows && longest.is_none_or(|longest| length > longest.0) {
+            longest = Some((length, thread, start + Nanos::new(length.get() / 2)));
         }
-        longest.map(|(_, thread, at)| (thread, at))
     }
-
-    pub(super) fn findings(&self) -> &'a [Finding] {
-        self.findings
-    }
+    longest.map(|(_, thread, at)| (thread, at))
 }
 
 /// The part of some tiles with the most time among those that are as long as [`budget::OCCURRENCES`] take on average:

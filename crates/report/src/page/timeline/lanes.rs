@@ -60,7 +60,9 @@ impl Lanes {
         if let Some(lane) = span.what.object.filter(|_| waits).and_then(|object| self.by_object.get(&object))
         {
             let waiting = &mut self.waiting[*lane];
-            grid.spread(span.start, span.end, |bin, length| waiting[bin] += length);
+            grid.spread(span.start, span.end, |bin, length| {
+                waiting[bin] = waiting[bin].saturating_add(length)
+            });
         }
     }
 
@@ -107,7 +109,7 @@ impl Lanes {
             }
             for owner in &owners {
                 let most = owner.thread.filter(|_| owner.own > owner.held / 2);
-                out.maybe(most.and_then(|thread| row_of[thread as usize]));
+                out.maybe(most.and_then(|thread| row_of.get(thread as usize).copied().flatten()));
             }
         }
     }
@@ -131,9 +133,9 @@ fn owners(grid: &Grid, holds: &[Held]) -> Vec<Owner> {
         let thread = held.thread.index() as u32;
         grid.spread(held.start, held.end, |bin, length| {
             let owner = &mut owners[bin];
-            owner.held += length;
+            owner.held = owner.held.saturating_add(length);
             if owner.thread == Some(thread) {
-                owner.own += length;
+                owner.own = owner.own.saturating_add(length);
             } else if owner.own >= length {
                 owner.own -= length;
             } else {
@@ -147,7 +149,7 @@ fn owners(grid: &Grid, holds: &[Held]) -> Vec<Owner> {
         grid.spread(held.start, held.end, |bin, length| {
             let owner = &mut owners[bin];
             if owner.thread == Some(thread) {
-                owner.own += length;
+                owner.own = owner.own.saturating_add(length);
             }
         });
     }

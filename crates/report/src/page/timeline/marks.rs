@@ -37,9 +37,15 @@ impl Marks {
                 Mark { start: time, end: process.end, thread: marker.thread, label: marker.label.clone() };
             match marker.kind {
                 MarkerKind::RegionBegin => regions.begin(mark),
-                MarkerKind::RegionEnd => marks.regions.extend(regions.end(&mark)),
+                // A region is the whole process's: it may end on another thread.
+                MarkerKind::RegionEnd => {
+                    let is_it = |open: &Mark| mark.label.is_none() || open.label == mark.label;
+                    marks.regions.extend(regions.end(&mark, is_it));
+                }
                 MarkerKind::WorkBegin => work.begin(mark),
-                MarkerKind::WorkEnd => marks.work.extend(work.end(&mark)),
+                MarkerKind::WorkEnd => {
+                    marks.work.extend(work.end(&mark, |open| open.thread == mark.thread));
+                }
                 MarkerKind::Phase => {
                     if let Some(last) = marks.phases.last_mut() {
                         last.end = time;
@@ -72,10 +78,8 @@ impl Open {
         self.0.push(mark);
     }
 
-    /// The latest of this thread with the label, or the latest of it where the end has none.
-    fn end(&mut self, end: &Mark) -> Option<Mark> {
-        let is_it =
-            |open: &Mark| open.thread == end.thread && (end.label.is_none() || open.label == end.label);
+    /// The latest that `is_it`, ended here.
+    fn end(&mut self, end: &Mark, is_it: impl Fn(&Mark) -> bool) -> Option<Mark> {
         let at = self.0.iter().rposition(is_it)?;
         Some(Mark { end: end.start, ..self.0.remove(at) })
     }

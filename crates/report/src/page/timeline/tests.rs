@@ -8,12 +8,13 @@ use holdup_testkit::{Op, Script, any_process, any_script, any_timeline};
 use proptest::prelude::*;
 
 use super::coverage::{Coverage, Grid};
+use super::drawing::Drawing;
 use super::focus::Focus;
 use super::holds::Holds;
 use super::shade::Shade;
 use super::spans::Spans;
 use super::windows::Density;
-use super::{Drawing, Payload, budget, payload};
+use super::{Payload, budget, payload};
 use decoded::Decoded;
 
 fn diagnosed(process: &Process) -> (Timeline, Diagnosis) {
@@ -179,10 +180,9 @@ proptest! {
         let told = payload(&process, &timeline, &diagnosis);
         let decoded = Decoded::of(&told);
         let (roles, holds) = (holdup_analysis::roles(&process), Holds::of(&process));
-        let rows: Vec<_> = (0..process.threads.len() as u32).map(holdup_model::ThreadId::new).collect();
-        let drawing = Drawing { timeline: &timeline, roles: &roles, holds: &holds, rows: &rows };
-        prop_assert_eq!(decoded.spans.len(), rows.len());
-        for (thread, read) in rows.iter().zip(&decoded.spans) {
+        let drawing = Drawing::new(&process, &timeline, &diagnosis, &roles, &holds);
+        prop_assert_eq!(decoded.spans.len(), process.threads.len());
+        for (thread, read) in drawing.rows.iter().zip(&decoded.spans) {
             let written: Vec<_> = drawing.spans(*thread).collect();
             prop_assert_eq!(written.len(), read.len());
             for (written, read) in written.iter().zip(read) {

@@ -47,7 +47,7 @@ impl Density {
         }
         let mut choice = Choice { begin: &self.begin, is_taken: vec![false; tiles], left: spans, rows };
         for focus in focuses {
-            let margin = (focus.to - focus.from) / 2;
+            let margin = ((focus.to - focus.from) / 2).max(budget::MARGIN);
             let is_wide = choice.take(focus.from.saturating_sub(margin), (focus.to + margin).min(tiles));
             if !is_wide {
                 choice.take(focus.from, focus.to);
@@ -138,10 +138,10 @@ mod tests {
         let mut counts = [10; 256];
         counts[128..192].fill(1);
         let focus = Focus { finding: 0, from: 10, to: 20 };
-        let windows = density(&counts).windows(300, 2, &[focus]);
-        assert_eq!(windows, [(5, 25), (128, 192)]);
+        let windows = density(&counts).windows(340, 2, &[focus]);
+        assert_eq!(windows, [(2, 28), (128, 192)]);
         let taken: u32 = windows.iter().flat_map(|range| &counts[range.0..range.1]).sum();
-        assert!(taken <= 300);
+        assert!(taken <= 340);
     }
 
     #[test]

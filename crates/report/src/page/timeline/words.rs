@@ -1,10 +1,9 @@
 //! What things are called in the timeline. Names leave here with their control characters spelled out; the script puts
 //! them into the page as text, never as markup.
 
-use holdup_model::{ObjectId, ObjectKind, Process, SiteId, Time};
+use holdup_model::{ObjectId, ObjectKind, Process, SiteId};
 use serde_json::{Value, json};
 
-use super::marks::Mark;
 use super::shade::Shade;
 use crate::{Look, escape, names};
 
@@ -38,18 +37,6 @@ pub(super) fn object(process: &Process, roles: &[ObjectKind], threads: &[String]
 /// `cache_put (cache.c:212)`.
 pub(super) fn place(process: &Process, site: SiteId) -> String {
     names::place(process, site, None, LOOK)
-}
-
-/// Marks as start and length (ns), row and label.
-pub(super) fn marks(start: Time, marks: &[Mark], row_of: &[Option<usize>]) -> Vec<Value> {
-    marks
-        .iter()
-        .map(|mark| {
-            let label = mark.label.as_deref().map(|label| escape::name(label, LOOK));
-            let row = row_of.get(mark.thread.index()).copied().flatten();
-            json!([mark.start.since(start).get(), mark.end.since(mark.start).get(), row, label])
-        })
-        .collect()
 }
 
 /// The shades by their numbers.
