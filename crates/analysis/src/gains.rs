@@ -84,7 +84,8 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
         }
     }
     rank(&mut diagnosis.findings, case.wall);
-    let expressions: Vec<&str> = mendings.iter().flatten().map(|mending| mending.expression.as_str()).collect();
+    let expressions: Vec<&str> =
+        mendings.iter().flatten().map(|mending| mending.expression.as_str()).collect();
     let all_together = together.map(|prediction| Gain {
         capped_by: case.next(&prediction),
         ..case.gain(&prediction, expressions.join(","))
@@ -94,12 +95,8 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
         Depth::Gains => Vec::new(),
         Depth::Curves => case.curves(diagnosis, left),
     };
-    diagnosis.what_if = Some(WhatIf {
-        replayed: replayer.replayed(),
-        all_together,
-        curves,
-        notes: case.notes(&predictions),
-    });
+    diagnosis.what_if =
+        Some(WhatIf { replayed: replayer.replayed(), all_together, curves, notes: case.notes(&predictions) });
 }
 
 /// Changes by their size.
@@ -133,7 +130,9 @@ impl Case<'_> {
             Next::Cores(1) => "one core".to_owned(),
             Next::Cores(cores) => format!("the number of cores ({cores})"),
             Next::Object(object) => self.object(object),
-            Next::Thread(thread) => format!("thread {} ({})", thread.index(), thread_name(self.process, thread)),
+            Next::Thread(thread) => {
+                format!("thread {} ({})", thread.index(), thread_name(self.process, thread))
+            }
         })
     }
 
@@ -148,9 +147,8 @@ impl Case<'_> {
             Oversubscription, Pipeline, Quota, Semaphore, Serial, Sleep, Spin, Startup, WakeUp,
         };
         let name = |object| quoted(&object_name(self.process, object));
-        let thread = |threads: &[ThreadId]| {
-            threads.first().map(|&thread| quoted(&thread_name(self.process, thread)))
-        };
+        let thread =
+            |threads: &[ThreadId]| threads.first().map(|&thread| quoted(&thread_name(self.process, thread)));
         let (changes, expression) = match finding.kind {
             Lock => {
                 let object = finding.object?;
@@ -199,7 +197,10 @@ impl Case<'_> {
                 let expression = format!("threads:{}={cores}", thread(&threads)?);
                 (vec![Change::Threads(threads, cores)], expression)
             }
-            WakeUp => (vec![Change::FreeWakeUps], "wakeup=0".to_owned()),
+            WakeUp => match finding.object {
+                Some(object) => (vec![Change::InstantWakeUps(object)], format!("wakeup:{}=0", name(object))),
+                None => (vec![Change::FreeWakeUps], "wakeup=0".to_owned()),
+            },
             Io => (vec![Change::FasterIo(f64::INFINITY)], "io=0".to_owned()),
             Sleep => (vec![Change::ShorterSleep(f64::INFINITY)], "sleep=0".to_owned()),
             Spin | Startup | Idle | Deadlock | Blocked | Load | Delayed => return None,
@@ -230,7 +231,8 @@ impl Case<'_> {
     /// Curves of the findings that give the most, and of the cores.
     fn curves(&self, diagnosis: &Diagnosis, affordable: usize) -> Vec<Curve> {
         let mut ranked: Vec<usize> = (0..diagnosis.findings.len()).collect();
-        let gain = |index: &usize| diagnosis.findings[*index].gain.as_ref().map_or(Nanos::ZERO, |gain| gain.time);
+        let gain =
+            |index: &usize| diagnosis.findings[*index].gain.as_ref().map_or(Nanos::ZERO, |gain| gain.time);
         ranked.sort_by_key(|index| std::cmp::Reverse(gain(index)));
         let mut curves = Vec::new();
         let mut left = affordable;
@@ -248,7 +250,8 @@ impl Case<'_> {
         }
         let cores = cores_shown(diagnosis);
         if cores.len() > 1 && cores.len() <= left {
-            let points = cores.into_iter().map(|cores| (f64::from(cores), vec![Change::Cores(cores)])).collect();
+            let points =
+                cores.into_iter().map(|cores| (f64::from(cores), vec![Change::Cores(cores)])).collect();
             curves.push(self.curve("the number of cores".to_owned(), None, "cores", points));
         }
         curves
@@ -264,7 +267,8 @@ impl Case<'_> {
                 let shorter = times(&|times| Change::Lock(object, LockChange::Shorter(times)));
                 let name = object_name(self.process, object);
                 let parts = [1u32, 2, 3, 4, 6, 8, 16];
-                let parts = parts.map(|parts| (f64::from(parts), vec![Change::Lock(object, LockChange::Split(parts))]));
+                let parts = parts
+                    .map(|parts| (f64::from(parts), vec![Change::Lock(object, LockChange::Split(parts))]));
                 // With ever more parts nobody waits for any of them.
                 let free = (f64::INFINITY, vec![Change::Lock(object, LockChange::Free)]);
                 let split = parts.into_iter().chain([free]).collect();
@@ -288,13 +292,7 @@ impl Case<'_> {
         }
     }
 
-    fn curve(
-        &self,
-        what: String,
-        finding: Option<usize>,
-        axis: &'static str,
-        points: Sizes,
-    ) -> Curve {
+    fn curve(&self, what: String, finding: Option<usize>, axis: &'static str, points: Sizes) -> Curve {
         let (sizes, sets): (Vec<f64>, Vec<Vec<Change>>) = points.into_iter().unzip();
         let predictions = self.replayer.sweep(&sets);
         let points = sizes.into_iter().zip(predictions).map(|(at, prediction)| {

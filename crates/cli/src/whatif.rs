@@ -19,7 +19,8 @@ changes (several at once with a comma between them; one number may be a range, s
   thread:NAME/2 threads of this name or start function twice as fast
   threads:NAME=balanced equal work         alone:NAME/4 what they do alone, spread over 4 threads
   stage:NAME*2 twice as many of them       threads=8, threads:NAME=8, cores=8
-  object:NAME=0 nobody waits for it        io=0, io/2, sleep=0, wakeup=0
+  object:NAME=0 nobody waits for it        wakeup:NAME=0 its wake-ups cost nothing
+  io=0, io/2, sleep=0, wakeup=0
 A part of a name is enough where only one name has it; names with blanks stand in single quotes.";
 
 /// Options of `holdup whatif`.

@@ -86,6 +86,11 @@ impl Setting<'_> {
             Change::Spread(threads, over) => spread::spread(self.program.to_mut(), recorded, threads, *over),
             Change::FasterIo(times) => self.shorter_pauses(PauseKind::Io, *times),
             Change::ShorterSleep(times) => self.shorter_pauses(PauseKind::Sleep, *times),
+            Change::InstantWakeUps(object) => {
+                let is_instant = &mut self.behaviour.is_instant;
+                is_instant.resize(is_instant.len().max(object.index() + 1), false);
+                is_instant[object.index()] = true;
+            }
             Change::FreeWakeUps => self.machine = self.machine.without_costs(),
             Change::Cores(cores) => self.machine.cores = (*cores).max(1),
             Change::Threads(threads, number) => threads::set(self.program.to_mut(), threads, *number),

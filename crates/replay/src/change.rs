@@ -36,6 +36,8 @@ pub enum Change {
     ShorterSleep(f64),
     /// Putting threads to sleep and waking them costs nothing.
     FreeWakeUps,
+    /// Threads that wait for this object run as soon as they are released, at no cost.
+    InstantWakeUps(ObjectId),
     /// So many cores.
     Cores(u32),
     /// So many threads in the place of these, which do the same.

@@ -15,6 +15,7 @@
 //!            | "stage:" NAME "*" N          N times as many of them
 //!            | "threads" [ ":" NAME ] "=" N so many of them; without a name of the most busy sort
 //!            | "cores=" N
+//!            | "wakeup:" NAME "=0"          who waits for this object runs as soon as it is released
 //!            | "io/" NUMBER | "io=0" | "sleep/" NUMBER | "sleep=0" | "wakeup=0"
 //! NAME       = a word, or anything in single quotes, with quotes in it doubled
 //! ```
@@ -263,9 +264,13 @@ fn change(part: &str, process: &Process) -> Result<Vec<Change>, ExpressionError>
     let form = || ExpressionError::Form { text: part.to_owned() };
     let (word, name, how) = take_apart(part)?;
     let names = Names { process };
-    // These are of the whole program.
-    let has_no_name = matches!(word, "cores" | "io" | "sleep" | "wakeup");
-    if has_no_name == name.is_some() && (word, &name) != ("threads", &None) {
+    let is_right = match word {
+        "threads" | "wakeup" => true,
+        // Of the whole program.
+        "cores" | "io" | "sleep" => name.is_none(),
+        _ => name.is_some(),
+    };
+    if !is_right {
         return Err(form());
     }
     let number = |problem| Err(ExpressionError::Number { text: part.to_owned(), problem });
@@ -310,7 +315,8 @@ fn change(part: &str, process: &Process) -> Result<Vec<Change>, ExpressionError>
         ("io", How::Zero) => vec![Change::FasterIo(f64::INFINITY)],
         ("sleep", How::Divided(times)) => vec![Change::ShorterSleep(times)],
         ("sleep", How::Zero) => vec![Change::ShorterSleep(f64::INFINITY)],
-        ("wakeup", How::Zero) => vec![Change::FreeWakeUps],
+        ("wakeup", How::Zero) if is_unnamed => vec![Change::FreeWakeUps],
+        ("wakeup", How::Zero) => each(locked(|_| true, "object")?, Change::InstantWakeUps),
         _ => return Err(form()),
     })
 }
@@ -349,7 +355,7 @@ fn take_apart(part: &str) -> Result<(&str, Option<String>, How), ExpressionError
         "/" => {
             let times = value.parse::<f64>().ok().filter(|times| (LEAST_TIMES..=MOST_TIMES).contains(times));
             How::Divided(times.ok_or_else(|| {
-                number("give how many times less or faster: a number from 0.001 to 1000000000")
+                number("give how many times less or faster: a number above 0 (0.001 to 1000000000)")
             })?)
         }
         _ => How::Split(whole().ok_or_else(|| number(WHOLE))?),

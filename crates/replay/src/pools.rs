@@ -265,7 +265,8 @@ impl<'a> Names<'a> {
                 *least = mutex.min(*least);
             }
         }
-        let known = mutexes.into_iter().filter_map(|(object, mutex)| Some((object, *maker.locks.get(&mutex)?)));
+        let known =
+            mutexes.into_iter().filter_map(|(object, mutex)| Some((object, *maker.locks.get(&mutex)?)));
         Self { maker, by_site: BTreeMap::new(), mutex_of: known.collect() }
     }
 

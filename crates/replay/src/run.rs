@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use holdup_model::{Mode, Nanos, ThreadId};
+use holdup_model::{Mode, Nanos, ObjectId, ThreadId};
 use holdup_sync::{Answer, Barrier, Gate, Lock, Tokens};
 
 use crate::apply::divided;
@@ -43,6 +43,8 @@ pub struct Behaviour {
     /// How many times faster each recorded thread is, with its copies, whatever work it comes to do. Those beyond the end
     /// are as recorded.
     pub faster: Vec<f64>,
+    /// Objects whose waiting threads run at once when they are released, by [`holdup_model::ObjectId`].
+    pub is_instant: Vec<bool>,
 }
 
 impl Behaviour {
@@ -52,6 +54,10 @@ impl Behaviour {
 
     fn faster(&self, thread: ThreadId) -> f64 {
         self.faster.get(thread.index()).copied().unwrap_or(1.0)
+    }
+
+    fn is_instant(&self, object: ObjectId) -> bool {
+        self.is_instant.get(object.index()).copied().unwrap_or(false)
     }
 
     fn is_free(&self, object: usize) -> bool {
@@ -67,6 +73,10 @@ pub fn replay(program: &Program, machine: &Machine, behaviour: &Behaviour) -> Re
     replay.result
 }
 
+/// No run has more time slices than this on each core: damaged times are no reason to compute for days.
+const MOST_SLICES: u64 = 100_000_000;
+/// No slice is longer (ns).
+const MOST_SLICE: u64 = 1 << 53;
 const NOBODY: u32 = u32::MAX;
 const NEVER_AGAIN: u64 = u64::MAX;
 
@@ -103,6 +113,9 @@ struct Thread {
     core: u32,
     /// Of locks that are split: how many times it has taken one, and the shards that it holds now.
     acquisitions: u32,
+    has_run: bool,
+    /// How long it was on a core (ns), counted from what those had that it competes with: who has had less comes first.
+    served: u64,
     shards: Vec<(u32, usize)>,
     worked: u64,
     faster: f64,
@@ -124,6 +137,8 @@ struct Core {
     /// When its thread has done the work of its step.
     done: u64,
     slice_end: u64,
+    /// Since when its thread has it.
+    since: u64,
     queue: VecDeque<u32>,
 }
 
@@ -147,6 +162,7 @@ struct Replay<'a> {
     alive: u32,
     /// Threads with whose ends the run is over.
     awaited: usize,
+    slice: u64,
     released: Vec<ThreadId>,
     now: u64,
     /// Before this nothing happens elsewhere.
@@ -186,13 +202,15 @@ impl<'a> Replay<'a> {
                     since: 0,
                     core: 0,
                     acquisitions: 0,
+                    has_run: false,
+                    served: 0,
                     shards: Vec::new(),
                     worked: 0,
                     faster: behaviour.faster(actor.thread),
                 })
                 .collect(),
             cores: (0..cores)
-                .map(|_| Core { thread: NOBODY, done: 0, slice_end: 0, queue: VecDeque::new() })
+                .map(|_| Core { thread: NOBODY, done: 0, slice_end: 0, since: 0, queue: VecDeque::new() })
                 .collect(),
             next: vec![NEVER_AGAIN; cores],
             timers: BinaryHeap::new(),
@@ -203,6 +221,7 @@ impl<'a> Replay<'a> {
             tokens: program.tokens.iter().map(|tokens| Tokens::new(tokens.at_start, tokens.givers)).collect(),
             dealt: vec![0; program.pools.len()],
             alive: 0,
+            slice: machine.slice.clamp(1, MOST_SLICE).max(program.wall.get() / MOST_SLICES),
             awaited: program.actors.iter().filter(|actor| actor.is_awaited).count(),
             released: Vec::new(),
             now: 0,
@@ -232,6 +251,21 @@ impl<'a> Replay<'a> {
             self.moves_on(thread, self.threads[thread as usize].step);
             self.wake_at(thread, at);
         }
+    }
+
+    /// A running thread starts another one. It is given a core at once, while its maker still has one: that is how
+    /// three of four threads come to share a core, and one has the other for itself when the maker goes to sleep.
+    fn create(&mut self, thread: u32) {
+        let index = thread as usize;
+        if self.threads[index].place != Place::Nowhere || self.result.ends[index].is_some() {
+            return;
+        }
+        self.alive += 1;
+        self.moves_on(thread, self.threads[index].step);
+        // Nobody rests where a thread is made: it begins like one that was blocked for a moment.
+        self.threads[index].debt += self.machine.latency_after(0);
+        self.place(thread);
+        self.limit = self.limit.min(self.first_core().1);
     }
 
     fn wake_at(&mut self, thread: u32, at: u64) {
@@ -393,12 +427,10 @@ impl<'a> Replay<'a> {
                 Next::Leave
             }
             Op::Start(started) => {
-                // Nobody rests where a thread is made: it begins like one that was blocked for a moment.
-                let at = self.now + self.machine.latency_after(0);
-                self.begin(started.index() as u32, at);
+                self.create(started.index() as u32);
                 let program = self.program;
                 for copy in &program.copies[started.index()] {
-                    self.begin(copy.index() as u32, at);
+                    self.create(copy.index() as u32);
                 }
                 Next::Step(step)
             }
@@ -541,14 +573,17 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn waited(&mut self, index: u32, blocker: Blocker) {
-        let object = match blocker {
+    fn object(&self, blocker: Blocker) -> Option<ObjectId> {
+        match blocker {
             Blocker::Lock(lock) => Some(self.program.locks[lock as usize].object),
             Blocker::Barrier(barrier) => Some(self.program.barriers[barrier as usize].object),
             Blocker::Gate(gate) => self.program.gate_objects[gate as usize],
             Blocker::Tokens(tokens) => Some(self.program.tokens[tokens as usize].object),
-        };
-        if let Some(object) = object {
+        }
+    }
+
+    fn waited(&mut self, index: u32, blocker: Blocker) {
+        if let Some(object) = self.object(blocker) {
             self.result.waited[object.index()] += self.now - self.threads[index as usize].since;
         }
     }
@@ -562,7 +597,8 @@ impl<'a> Replay<'a> {
             self.waited(index, blocker);
             let blocked = self.now - self.threads[index as usize].since;
             let mut at = self.now;
-            if blocked > self.machine.park {
+            let is_instant = self.object(blocker).is_some_and(|object| self.behaviour.is_instant(object));
+            if blocked > self.machine.park && !is_instant {
                 at += self.machine.latency_after(blocked);
                 self.threads[index as usize].debt += self.machine.block_cost;
                 self.threads[by as usize].debt += self.machine.wake_cost;
@@ -584,23 +620,34 @@ impl<'a> Replay<'a> {
         if let Some(core) = free {
             return self.runs(core, index);
         }
-        let mut core = home as usize;
-        for (other, state) in self.cores.iter().enumerate() {
-            if state.queue.len() < self.cores[core].queue.len() {
-                core = other;
-            }
-        }
+        let core = if self.threads[index as usize].has_run {
+            let shorter = |core: &usize| (self.cores[*core].queue.len(), *core != home as usize, *core);
+            (0..self.cores.len()).min_by_key(shorter).unwrap_or(0)
+        } else {
+            let shortest = |core: &usize| (self.cores[*core].queue.len(), Reverse(*core));
+            (0..self.cores.len()).min_by_key(shortest).unwrap_or(0)
+        };
         let state = &mut self.cores[core];
-        state.queue.push_back(index);
-        self.next[core] = state.done.min(state.slice_end.max(self.now));
+        let running = self.threads[state.thread as usize].served + (self.now - state.since);
         let thread = &mut self.threads[index as usize];
         thread.place = Place::Queued;
         thread.since = self.now;
+        // Who slept has a claim on a core, but not for all the time that it slept.
+        let claim = running.saturating_sub(self.machine.slice);
+        thread.served = if thread.has_run { thread.served.max(claim) } else { running };
+        if thread.served + self.machine.slice / 2 <= running {
+            state.queue.push_front(index);
+            self.preempt(core as u32);
+        } else {
+            state.queue.push_back(index);
+            self.next[core] = state.done.min(state.slice_end.max(self.now));
+        }
     }
 
     fn runs(&mut self, core: u32, index: u32) {
         let thread = &mut self.threads[index as usize];
         thread.place = Place::On(core);
+        thread.has_run = true;
         thread.core = core;
         let mut work = std::mem::take(&mut thread.debt);
         if thread.left != SPINS {
@@ -608,15 +655,18 @@ impl<'a> Replay<'a> {
         }
         let state = &mut self.cores[core as usize];
         state.thread = index;
+        state.since = self.now;
         state.done = self.now + work;
-        state.slice_end = self.now + self.machine.slice;
+        state.slice_end = self.now + self.slice;
         self.next[core as usize] =
             if state.queue.is_empty() { state.done } else { state.done.min(state.slice_end) };
     }
 
     /// The thread on this core has gone: the next one runs, or the core looks for one later.
     fn leave(&mut self, core: u32) {
-        self.cores[core as usize].thread = NOBODY;
+        let state = &mut self.cores[core as usize];
+        self.threads[state.thread as usize].served += self.now - state.since;
+        state.thread = NOBODY;
         self.next[core as usize] = NEVER_AGAIN;
         if let Some(index) = self.cores[core as usize].queue.pop_front() {
             self.result.crowded += self.now - self.threads[index as usize].since;

@@ -62,12 +62,13 @@ impl Maker<'_> {
         for count in &counts {
             let lock = self.lock(count.object);
             let facts = &mut self.program.locks[lock.0 as usize];
-            facts.unseen += count.count;
-            facts.unseen_hold += (count.hold * count.count as f64) as u64;
+            facts.unseen = facts.unseen.saturating_add(count.count);
+            facts.unseen_hold = facts.unseen_hold.saturating_add((count.hold * count.count as f64) as u64);
             *together.entry(count.object).or_default() += count.hold * count.count as f64;
         }
         let matters = |object: &ObjectId| together.get(object).is_some_and(|sum| *sum >= wall * LEAST_SHARE);
-        let all: u64 = counts.iter().filter(|count| matters(&count.object)).map(|count| count.count).sum();
+        let mattering = counts.iter().filter(|count| matters(&count.object));
+        let all = mattering.fold(0u64, |all, count| all.saturating_add(count.count));
         let merged = all.div_ceil(MOST).max(1);
         let sites = self.sites_of_locks();
         let work_outside = self.work_outside();

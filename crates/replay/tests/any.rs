@@ -2,8 +2,7 @@
 
 mod programs;
 
-use holdup_model::Nanos;
-use holdup_model::{ObjectId, ObjectUse, Process, SiteId, ThreadId, Timeline};
+use holdup_model::{Nanos, ObjectId, ObjectUse, Process, SiteId, ThreadId, Time, Timeline};
 use holdup_replay::{
     Behaviour, Change, LockChange, Machine, Recorded, Replayer, apply, extract, object_name, parse, quoted,
     replay,
@@ -13,8 +12,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 fn uses() -> impl Strategy<Value = Vec<ObjectUse>> {
-    let number = || prop_oneof![8 => 0..60u64, 1 => any::<u64>()];
-    let used = (proptest::option::of(0..4u32), 0..10u32, number(), number(), number());
+    let nanos = prop_oneof![8 => 0..400u64, 1 => any::<u64>()];
+    let used = (proptest::option::of(0..4u32), 0..10u32, 0..60u64, 0..60u64, nanos);
     let used = used.prop_map(|(thread, object, acquisitions, timed_holds, timed_hold)| ObjectUse {
         thread: thread.map(ThreadId::new),
         object: ObjectId::new(object),
@@ -129,5 +128,23 @@ proptest! {
         });
         prop_assert_eq!(&results[0].0, &results[1].0);
         prop_assert_eq!(&results[0], &results[1]);
+    }
+}
+
+/// A clock that went wrong: nothing is replayed for days, or at all.
+#[test]
+fn times_that_make_no_sense() {
+    for end in [1 << 50, 1 << 53, (1 << 53) + 1, u64::MAX] {
+        let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(end));
+        for _ in 0..3 {
+            process.add_thread("worker", Time::from_nanos(0), None);
+        }
+        let timeline = Timeline::build(&process);
+        let replayer = Replayer::of(&process, &timeline, 3);
+        assert_eq!(replayer.is_some(), end <= 1 << 53, "{end}");
+        for replayer in replayer {
+            let slower = replayer.predict(&[Change::Faster(vec![ThreadId::new(0)], 1e-3)]);
+            assert!(slower.wall.get() >= end / 2, "{slower:?}");
+        }
     }
 }

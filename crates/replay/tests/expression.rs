@@ -76,6 +76,7 @@ fn every_form() {
         ("sleep/2", Change::ShorterSleep(2.0)),
         ("sleep=0", Change::ShorterSleep(f64::INFINITY)),
         ("wakeup=0", Change::FreeWakeUps),
+        ("wakeup:places=0", Change::InstantWakeUps(places)),
     ];
     for (text, change) in forms {
         assert_eq!(changes(text), [change.clone()], "{text}");
@@ -199,7 +200,7 @@ fn numbers_that_make_no_sense() {
         let error = refused(text);
         assert_eq!(
             error,
-            format!("`{text}`: give how many times less or faster: a number from 0.001 to 1000000000")
+            format!("`{text}`: give how many times less or faster: a number above 0 (0.001 to 1000000000)")
         );
     }
 }
