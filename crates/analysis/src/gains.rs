@@ -294,7 +294,7 @@ impl Case<'_> {
 
     fn curve(&self, what: String, finding: Option<usize>, axis: &'static str, points: Sizes) -> Curve {
         let (sizes, sets): (Vec<f64>, Vec<Vec<Change>>) = points.into_iter().unzip();
-        let predictions = self.replayer.sweep(&sets);
+        let predictions = self.replayer.curve(&sets);
         let points = sizes.into_iter().zip(predictions).map(|(at, prediction)| {
             let Prediction { wall, low, high, .. } = prediction;
             CurvePoint { at, wall, low, high }

@@ -66,7 +66,7 @@ pub(crate) fn what_if(options: &WhatIfOptions) -> Result<ExitCode, Failure> {
     for expression in options.expressions.iter().cloned().chain(swept) {
         let points = parse(&expression, process).map_err(|error| Failure::input(error.to_string()))?;
         let sets: Vec<_> = points.iter().map(|point| point.changes.clone()).collect();
-        results.extend(points.into_iter().zip(replayer.sweep(&sets)));
+        results.extend(points.into_iter().zip(replayer.curve(&sets)));
     }
     let text = if options.json {
         holdup_report::what_if_json_text(process, &replayer, &results)

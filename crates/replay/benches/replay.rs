@@ -113,7 +113,7 @@ fn main() {
     );
     for threads in [1, 2] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool of threads");
-        let (_, length) = timed(|| pool.install(|| replayer.sweep(&sets)));
+        let (_, length) = timed(|| pool.install(|| replayer.curve(&sets)));
         println!("a sweep of 20 points with {threads} threads: {:.2} s", length.as_secs_f64());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use holdup_model::{
     Ending, Hold, Mode, Nanos, ObjectId, ObjectKind, Outcome, Process, Row, Segment, SiteId, State, ThreadId,
@@ -567,8 +568,8 @@ impl Writer<'_> {
     fn push(&mut self, op: Op, at: u64, site: u32) {
         let work = std::mem::take(&mut self.pending);
         self.program.steps.push(Step { work, op });
-        self.program.times.push(at);
-        self.program.sites.push(site);
+        Arc::make_mut(&mut self.program.times).push(at);
+        Arc::make_mut(&mut self.program.sites).push(site);
     }
 
     /// Spreads the holds that were only counted evenly over the pending work.

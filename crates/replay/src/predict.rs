@@ -31,6 +31,9 @@ const MOST_OF_THE_TIME: f64 = 0.85;
 /// and an object for which threads wait for this share of it, all together.
 const A_LOT_OF_WAITING: f64 = 0.25;
 
+/// From so many steps on a replay takes long enough to do without some of them.
+const LONG: usize = 2_000_000;
+
 /// What would hold the program up next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
@@ -73,7 +76,31 @@ pub struct Replayer<'a> {
     recorded: Recorded<'a>,
     program: Program,
     machine: Machine,
-    unchanged: [Replayed; 3],
+    /// On each of the [`variants`].
+    unchanged: Vec<Replayed>,
+}
+
+/// How far replays with other costs are from the one with the estimated costs, as shares of that.
+#[derive(Clone, Copy, Default, Debug)]
+struct Spread {
+    below: f64,
+    above: f64,
+}
+
+impl Spread {
+    fn of(ratios: &[f64]) -> Self {
+        let middle = ratios[0].max(f64::MIN_POSITIVE);
+        let share = |ratio: &f64| ratio / middle - 1.0;
+        let shares = ratios.iter().map(share);
+        shares.fold(Self::default(), |all, share| Self {
+            below: all.below.max(-share),
+            above: all.above.max(share),
+        })
+    }
+
+    fn widest(self, other: Spread) -> Self {
+        Self { below: self.below.max(other.below), above: self.above.max(other.above) }
+    }
 }
 
 /// Replays with other costs of sleeping and waking: as estimated, none, twice the latency.
@@ -87,7 +114,9 @@ impl<'a> Replayer<'a> {
     pub fn of(process: &'a Process, timeline: &'a Timeline, cores: u32) -> Option<Self> {
         let program = extract(process, timeline)?;
         let machine = Machine::of(process, timeline, cores);
-        let unchanged = variants(&machine).map(|machine| replay(&program, &machine, &Behaviour::default()));
+        let machines = variants(&machine);
+        let replayed = |machine: &Machine| replay(&program, machine, &Behaviour::default());
+        let unchanged: Vec<Replayed> = machines.par_iter().map(replayed).collect();
         let recorded = Recorded { process, timeline };
         (unchanged[0].wall > Nanos::ZERO).then_some(Self { recorded, program, machine, unchanged })
     }
@@ -115,8 +144,14 @@ impl<'a> Replayer<'a> {
 
     /// What all these changes together would give.
     pub fn predict(&self, changes: &[Change]) -> Prediction {
+        self.predict_with(changes, None).0
+    }
+
+    /// What changes would give, with an interval as wide as is known, else by replays with other costs; and how wide it is.
+    fn predict_with(&self, changes: &[Change], known: Option<Spread>) -> (Prediction, Spread) {
         let setting = apply(self.recorded, &self.program, &self.machine, changes);
         let machines = variants(&setting.machine);
+        let machines = if known.is_some() { &machines[..1] } else { &machines[..] };
         let runs: Vec<Replayed> = machines
             .par_iter()
             .map(|machine| replay(&setting.program, machine, &setting.behaviour))
@@ -128,23 +163,42 @@ impl<'a> Replayer<'a> {
             .map(|(run, unchanged)| run.wall.get() as f64 / unchanged.wall.get().max(1) as f64)
             .collect();
         let margin = self.margin(changes);
-        let low = ratios.iter().copied().fold(f64::INFINITY, f64::min) - margin;
-        let high = ratios.iter().copied().fold(0.0, f64::max) + margin;
+        let spread = known.unwrap_or_else(|| Spread::of(&ratios));
+        let low = ratios[0] * (1.0 - spread.below) - margin;
+        let high = ratios[0] * (1.0 + spread.above) + margin;
         let [wall, low, high] =
             [ratios[0], low, high].map(|ratio| Nanos::new((recorded * ratio.max(0.0)).round() as u64));
-        Prediction {
+        let prediction = Prediction {
             wall,
             low,
             high,
             next: self.next(&runs[0], &setting.program, setting.machine.cores),
             let_through: runs[0].let_through,
             unseen: self.unseen(&setting.program, runs[0].wall),
-        }
+        };
+        (prediction, spread)
     }
 
     /// The same for several sets of changes, on all cores.
     pub fn sweep(&self, sets: &[Vec<Change>]) -> Vec<Prediction> {
         sets.par_iter().map(|changes| self.predict(changes)).collect()
+    }
+
+    /// The same for one change in several sizes. In a long recording only the first, the middle and the last size are replayed with
+    /// other costs too; the widest of their intervals is that of all others.
+    pub fn curve(&self, sizes: &[Vec<Change>]) -> Vec<Prediction> {
+        let full = [0, sizes.len() / 2, sizes.len().saturating_sub(1)];
+        if self.program.steps.len() < LONG || sizes.len() <= full.len() {
+            return self.sweep(sizes);
+        }
+        let some: Vec<(Prediction, Spread)> =
+            full.par_iter().map(|&size| self.predict_with(&sizes[size], None)).collect();
+        let spread = some.iter().fold(Spread::default(), |all, (_, spread)| all.widest(*spread));
+        let others = sizes.par_iter().enumerate().map(|(size, changes)| {
+            let known = full.iter().position(|&other| other == size);
+            known.map_or_else(|| self.predict_with(changes, Some(spread)).0, |known| some[known].0.clone())
+        });
+        others.collect()
     }
 
     /// What is not known of the ratio of two replays: how far the unchanged one is off, and what runs differ by.

@@ -1,5 +1,7 @@
 //! A recorded process as a program for virtual time: for each thread the work between its acts, and the acts.
 
+use std::sync::Arc;
+
 use holdup_model::{Nanos, ObjectId, SiteId, ThreadId};
 
 /// A lock of a [`Program`], by its place in [`Program::locks`].
@@ -140,7 +142,7 @@ pub struct Pool {
     pub members: Vec<ThreadId>,
 }
 
-/// A recorded process in steps.
+/// A recorded process in steps. What few changes touch is shared with the programs that changes make of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Program {
     /// Recorded threads by [`ThreadId`], then those that were added.
@@ -148,9 +150,9 @@ pub struct Program {
     /// The steps of all threads, each thread's together.
     pub steps: Vec<Step>,
     /// Of each step, when it was done as recorded (ns from the start of the process).
-    pub times: Vec<u64>,
+    pub times: Arc<Vec<u64>>,
     /// Of each step, where in the code its act is; [`NO_SITE`] if that is not known.
-    pub sites: Vec<u32>,
+    pub sites: Arc<Vec<u32>>,
     /// Locks.
     pub locks: Vec<LockFacts>,
     /// Barriers.

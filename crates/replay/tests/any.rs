@@ -142,7 +142,7 @@ fn times_that_make_no_sense() {
         let timeline = Timeline::build(&process);
         let replayer = Replayer::of(&process, &timeline, 3);
         assert_eq!(replayer.is_some(), end <= 1 << 53, "{end}");
-        for replayer in replayer {
+        if let Some(replayer) = replayer {
             let slower = replayer.predict(&[Change::Faster(vec![ThreadId::new(0)], 1e-3)]);
             assert!(slower.wall.get() >= end / 2, "{slower:?}");
         }

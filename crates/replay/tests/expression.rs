@@ -79,7 +79,7 @@ fn every_form() {
         ("wakeup:places=0", Change::InstantWakeUps(places)),
     ];
     for (text, change) in forms {
-        assert_eq!(changes(text), [change.clone()], "{text}");
+        assert_eq!(changes(text), std::slice::from_ref(&change), "{text}");
         assert_eq!(changes(&format!("  {text} , cores = 2")), [change, Change::Cores(2)], "{text}");
     }
 }

@@ -177,6 +177,30 @@ fn holds_that_were_only_counted() {
     assert!(free.wall < kept.wall && kept.unseen.is_empty(), "{free:?} {kept:?}");
 }
 
+/// In a long recording only some points of a curve have intervals of their own.
+#[test]
+fn a_curve_of_a_long_recording() {
+    let mut script = Script::new();
+    let lock = script.object(ObjectKind::Mutex, "lock");
+    let site = script.site("update", 10);
+    let turn = [Op::Lock(lock, site), Op::Work(600), Op::Unlock(lock), Op::Work(200)];
+    workers(&mut script, vec![turn.repeat(510_000); 2]);
+    let process = script.play();
+    let timeline = Timeline::build(&process);
+    let replayer = Replayer::of(&process, &timeline, 2).expect("it can be replayed");
+    assert!(replayer.program().steps.len() > 2_000_000);
+    let sizes: Vec<Vec<Change>> =
+        (1..=5).map(|times| vec![Change::Lock(lock, LockChange::Shorter(f64::from(times)))]).collect();
+    let (curve, sweep) = (replayer.curve(&sizes), replayer.sweep(&sizes));
+    for (point, (of_curve, of_sweep)) in curve.iter().zip(&sweep).enumerate() {
+        assert_eq!((of_curve.wall, of_curve.next), (of_sweep.wall, of_sweep.next));
+        assert!(of_curve.low <= of_curve.wall && of_curve.wall <= of_curve.high);
+        if [0, 2, 4].contains(&point) {
+            assert_eq!(of_curve, of_sweep);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 

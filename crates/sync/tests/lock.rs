@@ -183,11 +183,9 @@ proptest! {
         }
         // Then nobody begins anything new: all that waits gets its turn.
         for (doing, _) in &mut scene.threads {
-            if let Doing::Outside(left) | Doing::Asleep(left) | Doing::Woken(left) | Doing::Holds(left) = doing {
-                *left = (*left).min(1);
-            }
-            if let Doing::Outside(left) | Doing::Holds(left) = doing {
-                *left = 0;
+            match doing {
+                Doing::Outside(left) | Doing::Holds(left) => *left = 0,
+                Doing::Asleep(left) | Doing::Woken(left) => *left = 1,
             }
         }
         while let Some(&next) = scene.moves(false).first() {

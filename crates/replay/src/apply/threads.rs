@@ -4,6 +4,7 @@
 //! among them, as loops over blocks do: each then does its part of the turns, and as much less of the rest.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use holdup_model::ThreadId;
 
@@ -101,8 +102,10 @@ fn rewrite(program: &mut Program, thread: ThreadId, until: usize, tail: Range<us
 
 fn push(program: &mut Program, step: Step, like: usize) {
     program.steps.push(step);
-    program.times.push(program.times[like]);
-    program.sites.push(program.sites.get(like).copied().unwrap_or(NO_SITE));
+    let time = program.times[like];
+    Arc::make_mut(&mut program.times).push(time);
+    let site = program.sites.get(like).copied().unwrap_or(NO_SITE);
+    Arc::make_mut(&mut program.sites).push(site);
 }
 
 /// What an added thread does of what a recorded one did: not what others wait for, or what it waited for of others.
