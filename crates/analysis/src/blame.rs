@@ -29,9 +29,9 @@ use holdup_model::{
     Timeline, Wait,
 };
 
+use crate::PathPiece;
 use crate::holders::{Holder, Holders};
 use crate::outside::Outside;
-use crate::PathPiece;
 use crate::places::Places;
 use crate::role::Roles;
 use crate::sweep::{Change, Changes};

@@ -180,7 +180,15 @@ pub(crate) fn rank(findings: &mut [Finding], wall: Nanos) {
         let is_idle = finding.kind == FindingKind::Idle;
         let is_hardly_on_path = finding.gain.is_none() && is_hardly_on_path(finding);
         let worth = finding.gain.as_ref().map_or(finding.cost, |gain| gain.time);
-        (!is_deadlock, !is_first, is_idle, is_hardly_on_path, is_outside, Reverse((worth, finding.cost)), finding.kind)
+        (
+            !is_deadlock,
+            !is_first,
+            is_idle,
+            is_hardly_on_path,
+            is_outside,
+            Reverse((worth, finding.cost)),
+            finding.kind,
+        )
     };
     findings.sort_by(|a, b| {
         rank(a).cmp(&rank(b)).then_with(|| a.what.cmp(&b.what)).then_with(|| a.object.cmp(&b.object))

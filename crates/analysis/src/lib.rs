@@ -59,19 +59,20 @@ mod working;
 
 pub use bottle::bottle_graph;
 pub use budget::{
-    Budget, BudgetError, Judged, Limited, Missing, ONE_PAIR, Op, Pattern, Unit, Verdict, judge, parse as parse_budget,
+    Budget, BudgetError, Judged, Limited, Missing, ONE_PAIR, Op, Pattern, Unit, Verdict, judge,
+    parse as parse_budget,
 };
 pub use chains::MOST_CHAINS;
 pub use compare::{
-    Against, Cause, Change, Class, Comparison, Contribution, Counted, Ledger, Measure, Place, Presence, Row, Scaling, Side,
-    Subject, Surrounding, Table, compare, middle,
+    Against, Cause, Change, Class, Comparison, Contribution, Counted, Ledger, Measure, Place, Presence, Row,
+    Scaling, Side, Subject, Surrounding, Table, compare, middle,
 };
 pub use criticality::{OnlineCriticality, criticality, offline_criticality};
 pub use diagnose::diagnose;
 pub use diagnosis::{
-    Bottle, Chain, ChainLink, CostIdentity, CriticalPath, Criticality, Curve, CurvePoint, Diagnosis, Finding, FindingKind, Gain,
-    HoldTime, HolderShare, HotSpot, HotSpots, NobodyCause, ObjectCost, OverTime, PathPiece, PathStep, Phase, Slice,
-    ThreadTimes, WaiterShare, WhatIf,
+    Bottle, Chain, ChainLink, CostIdentity, CriticalPath, Criticality, Curve, CurvePoint, Diagnosis, Finding,
+    FindingKind, Gain, HoldTime, HolderShare, HotSpot, HotSpots, NobodyCause, ObjectCost, OverTime,
+    PathPiece, PathStep, Phase, Slice, ThreadTimes, WaiterShare, WhatIf,
 };
 pub use drawn::{roles, timeline};
 pub use environment::{EnvironmentNote, NoteKind};

@@ -11,8 +11,8 @@ use crate::completions::CompletionsOptions;
 use crate::diff::DiffOptions;
 use crate::explain::ExplainOptions;
 use crate::export::ExportOptions;
-use crate::whatif::WhatIfOptions;
 use crate::man::ManOptions;
+use crate::whatif::WhatIfOptions;
 
 /// What the user asked for.
 #[derive(Debug)]

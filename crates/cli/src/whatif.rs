@@ -55,11 +55,17 @@ pub(crate) fn what_if(options: &WhatIfOptions) -> Result<ExitCode, Failure> {
         None => run.busiest(),
     };
     let Some(process) = index.map(|index| &run.processes[index]) else {
-        return Err(Failure::input(format!("{}: there is no such process in this recording", path.display())));
+        return Err(Failure::input(format!(
+            "{}: there is no such process in this recording",
+            path.display()
+        )));
     };
     let timeline = Timeline::build(process);
     let Some(replayer) = Replayer::of(process, &timeline, run.effective_cores_of(process)) else {
-        return Err(Failure::input(format!("{}: nothing was recorded that could be replayed", path.display())));
+        return Err(Failure::input(format!(
+            "{}: nothing was recorded that could be replayed",
+            path.display()
+        )));
     };
     let mut results: Vec<(Point, Prediction)> = Vec::new();
     let swept = options.sweep.iter().map(|what| sweep(what));

@@ -28,7 +28,8 @@ fn results(recording: &Path, arguments: &[&str]) -> Vec<Value> {
     assert!(json["baseline_ns"].as_u64() > Some(0) && json["replayed_ns"].as_u64() > Some(0), "{json}");
     let results = json["results"].as_array().expect("results").clone();
     for result in &results {
-        let [low, mid, high] = ["low_ns", "ns", "high_ns"].map(|member| result[member].as_u64().expect("a time"));
+        let [low, mid, high] =
+            ["low_ns", "ns", "high_ns"].map(|member| result[member].as_u64().expect("a time"));
         assert!(low <= mid && mid <= high, "{result}");
     }
     results
@@ -56,15 +57,21 @@ fn a_lock_that_is_held_all_the_time() {
 
     let swept = results(&recording, &["--sweep", "lock:table_lock"]);
     assert!(swept.len() > 5 && swept.windows(2).all(|pair| time(&pair[0]) >= time(&pair[1])), "{swept:?}");
-    assert_eq!((swept[0]["at"].as_f64(), swept.last().and_then(|last| last["at"].as_f64())), (Some(1.0), Some(16.0)));
+    assert_eq!(
+        (swept[0]["at"].as_f64(), swept.last().and_then(|last| last["at"].as_f64())),
+        (Some(1.0), Some(16.0))
+    );
 
     let ended = run(Command::new(HOLDUP).args(["report", "--json"]).arg(&recording));
     let report: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
-    let finding = &report["findings"].as_array().expect("findings").iter().find(|finding| finding["kind"] == "lock");
+    let finding =
+        &report["findings"].as_array().expect("findings").iter().find(|finding| finding["kind"] == "lock");
     let gain = &finding.expect("the lock")["gain"];
     assert_eq!(gain["expression"], "lock:table_lock=0");
     let ended = what_if(&recording, &["lock:table_lock=0", "--json"]);
-    let recorded = serde_json::from_slice::<Value>(&ended.stdout).expect("JSON")["baseline_ns"].as_u64().expect("a time");
+    let recorded = serde_json::from_slice::<Value>(&ended.stdout).expect("JSON")["baseline_ns"]
+        .as_u64()
+        .expect("a time");
     assert!(gain["ns"].as_u64().expect("a time") * 10 > recorded * 2, "{gain}");
     assert!(!report["what_if"]["curves"].as_array().expect("curves").is_empty());
     // What the report says of it is what this command says.
@@ -75,7 +82,8 @@ fn a_lock_that_is_held_all_the_time() {
 fn a_second_thread_for_the_slow_stage() {
     let stage = Stage::new();
     let recording = recorded(&stage, "pipeline", &[]);
-    let found = results(&recording, &["stage:compress_stage*2", "thread:compress_stage/2", "site:compress_item/2"]);
+    let found =
+        results(&recording, &["stage:compress_stage*2", "thread:compress_stage/2", "site:compress_item/2"]);
     let json: Value =
         serde_json::from_slice(&what_if(&recording, &["cores=2", "--json"]).stdout).expect("JSON");
     let before = json["baseline_ns"].as_u64().expect("a time");

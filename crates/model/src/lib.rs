@@ -50,5 +50,5 @@ pub use scheduling::{CpuReading, Doing, Left, OnCore, Sample, SeenBy};
 pub use site::{Frame, Site};
 pub use stack::{Component, Stack, Unit};
 pub use time::{Nanos, Time};
-pub use wakes::{Ending, endings, sort_into_rounds};
 pub use timeline::{Edge, EdgeKind, Row, Segment, State, Timeline};
+pub use wakes::{Ending, endings, sort_into_rounds};

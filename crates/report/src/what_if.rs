@@ -95,11 +95,7 @@ fn next(process: &Process, prediction: &Prediction) -> Option<String> {
 const BAR: usize = 40;
 
 /// The same as a value: `baseline_ns` is the recorded wall time, `replayed_ns` that of the unchanged replay.
-pub fn what_if_json(
-    process: &Process,
-    replayer: &Replayer<'_>,
-    results: &[(Point, Prediction)],
-) -> Value {
+pub fn what_if_json(process: &Process, replayer: &Replayer<'_>, results: &[(Point, Prediction)]) -> Value {
     let results: Vec<Value> = results
         .iter()
         .map(|(point, prediction)| {
