@@ -125,9 +125,15 @@ pub fn acquired(object: u64, kind: ObjectCode, caller: u64) {
     }
     // SAFETY: a thread's slot is in the process's file, which stays mapped while recording.
     let count = uses::count(unsafe { &*slot }, object, kind);
-    if count & SAMPLE_MASK == 0 || hot::is_hot(object) {
+    if count & SAMPLE_MASK == 0 || is_early_sample(count) || hot::is_hot(object) {
         time_hold(thread, object, caller);
     }
+}
+
+/// The 8th, 16th, 32nd… are timed too: a lock that is taken some hundred times would not be otherwise.
+#[inline(always)]
+fn is_early_sample(count: u64) -> bool {
+    count & count.wrapping_sub(1) == 0 && count >= 8
 }
 
 #[cold]

@@ -56,6 +56,9 @@ pub(crate) struct Maker<'a> {
     pub(crate) program: Program,
     pub(crate) events: Vec<Vec<Event>>,
     pub(crate) locks: BTreeMap<ObjectId, LockIndex>,
+    /// By object, whether anything is known of who held it: nothing is of the locks of runtimes and of the kernel, for
+    /// which threads were only seen to wait.
+    is_held: Vec<bool>,
     /// Gates that an act of a thread opens, by thread, time and object.
     gates: BTreeMap<(ThreadId, Time, ObjectId), GateIndex>,
 }
@@ -74,6 +77,7 @@ pub fn extract(process: &Process, timeline: &Timeline) -> Option<Program> {
         program: Program { wall: timeline.wall(), ..Program::default() },
         events: process.threads.iter().map(|_| Vec::new()).collect(),
         locks: BTreeMap::new(),
+        is_held: is_held(process),
         gates: BTreeMap::new(),
     };
     maker.ends();
@@ -262,7 +266,9 @@ impl Maker<'_> {
             (Outcome::TimedOut | Outcome::Failed, _) => self.pause(wait, wait.end),
             (Outcome::Granted, Some(barrier)) => Act::Arrive(barrier),
             // The hold that followed was too short to be recorded.
-            (Outcome::Granted, None) if kind.is_lock() => Act::Touch(self.lock(wait.object), wait.mode),
+            (Outcome::Granted, None) if kind.is_lock() && self.is_held[wait.object.index()] => {
+                Act::Touch(self.lock(wait.object), wait.mode)
+            }
             (Outcome::Granted, None) => match self.opened_by(wait, ending) {
                 Some(gate) => Act::Pass(gate),
                 None => self.pause(wait, ending.at),
@@ -447,6 +453,17 @@ fn in_order(waits: &[Wait]) -> Vec<usize> {
         )
     });
     order
+}
+
+fn is_held(process: &Process) -> Vec<bool> {
+    let mut is_held = vec![false; process.objects.len()];
+    for hold in &process.holds {
+        is_held[hold.object.index()] = true;
+    }
+    for uses in process.uses.iter().filter(|uses| uses.acquisitions > 0) {
+        is_held[uses.object.index()] = true;
+    }
+    is_held
 }
 
 /// The recorded holds, sorted so that the one after a wait is found.
