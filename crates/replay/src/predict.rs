@@ -38,7 +38,7 @@ const MOST_OF_THE_TIME: f64 = 0.85;
 const A_LOT_OF_WAITING: f64 = 0.25;
 
 /// From so many steps on a replay takes long enough to do without some of them.
-const LONG: usize = 2_000_000;
+const LONG: usize = 1_000_000;
 
 /// What would hold the program up next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -16,7 +16,7 @@ use crate::program::{LockIndex, NO_SITE};
 const LEAST_SHARE: f64 = 0.005;
 
 /// At most so many are put into a program: above, several are one.
-const MOST: u64 = 2_000_000;
+const MOST: u64 = 1_000_000;
 
 /// The holds of one lock by one thread.
 #[derive(Clone, Debug)]
