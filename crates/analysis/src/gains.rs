@@ -17,9 +17,9 @@ pub enum Depth {
 
 /// Steps that may be replayed for gains (a step takes about 10 ns): in a very long recording only the first findings
 /// have one.
-const STEPS: usize = 60_000_000;
+const STEPS: usize = 40_000_000;
 /// The same where curves are wanted too.
-const STEPS_WITH_CURVES: usize = 300_000_000;
+const STEPS_WITH_CURVES: usize = 120_000_000;
 /// Replays for each prediction.
 const VARIANTS: usize = 3;
 /// Findings that have curves, at most.
