@@ -8,7 +8,7 @@
 //!   helps;
 //! - other things that the program cannot help (it was able to run, and something else had the cores) come after what
 //!   it can;
-//! - what mending a finding gives, where a replay says so (`gains`), counts more than what it costs;
+//! - what mending a finding gives, where a replay says so (`gains`), counts where it is less than what it costs;
 //! - else what is hardly on the critical path (its time there is below [`LEAST_PATH_SHARE`] of its cost) comes after
 //!   all others, because mending it alone gives no more than that time;
 //! - what threads lose because there is nothing to do comes last.
@@ -171,7 +171,7 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
     (findings, identity)
 }
 
-/// Sorts findings: by what mending them gives where that is known, else by what they cost.
+/// Sorts findings: by the lower of what mending them gives, where that is known, and what they cost.
 pub(crate) fn rank(findings: &mut [Finding], wall: Nanos) {
     let rank = |finding: &Finding| {
         let is_deadlock = finding.kind == FindingKind::Deadlock;
@@ -179,7 +179,9 @@ pub(crate) fn rank(findings: &mut [Finding], wall: Nanos) {
         let is_first = is_first_suspect(finding, wall);
         let is_idle = finding.kind == FindingKind::Idle;
         let is_hardly_on_path = finding.gain.is_none() && is_hardly_on_path(finding);
-        let worth = finding.gain.as_ref().map_or(finding.cost, |gain| gain.time);
+        // What cannot be won is worth nothing, and a gain beyond its cost is not this finding's alone: without any sleep or
+        // any barrier every program would be faster.
+        let worth = finding.gain.as_ref().map_or(finding.cost, |gain| gain.time.min(finding.cost));
         (
             !is_deadlock,
             !is_first,

@@ -31,6 +31,10 @@ const CAPPED: f64 = 0.8;
 /// An unchanged replay that is further off than this share of the wall time is told of.
 const FAR_OFF: f64 = 0.05;
 
+/// Most waits of a program that the library was not in last as long in the replay as they did, whatever else changes.
+const ONLY_KERNEL: &str = "Only the kernel saw this program: who ended which wait is mostly not known, so that no gains are \
+    predicted.";
+
 /// A change that mends a finding, and the words for it.
 struct Mending {
     changes: Vec<Change>,
@@ -45,6 +49,12 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     let process = &run.processes[diagnosis.process];
     let timeline = Timeline::build(process);
     let Some(replayer) = Replayer::of(process, &timeline, run.effective_cores_of(process)) else { return };
+    if process.seen_by.kernel && !process.seen_by.preload {
+        let notes = vec![ONLY_KERNEL.to_owned()];
+        let replayed = replayer.replayed();
+        diagnosis.what_if = Some(WhatIf { replayed, all_together: None, curves: Vec::new(), notes });
+        return;
+    }
     let case = Case { run, process, replayer: &replayer, wall: timeline.wall() };
     let steps = if depth == Depth::Curves { STEPS_WITH_CURVES } else { STEPS };
     let affordable = steps / (replayer.program().steps.len().max(1) * VARIANTS);
@@ -180,9 +190,16 @@ impl Case<'_> {
             }
             Pipeline | Condition => {
                 let threads = self.sort_of(*finding.threads.first()?);
-                let number = threads.len() as u32 * 2;
-                let expression = format!("stage:{}*2", thread(&threads)?);
-                (vec![Change::Threads(threads, number)], expression)
+                let takes = |pool: &holdup_replay::Pool| pool.members.contains(&threads[0]);
+                if self.replayer.program().pools.iter().any(takes) {
+                    let number = threads.len() as u32 * 2;
+                    let expression = format!("stage:{}*2", thread(&threads)?);
+                    (vec![Change::Threads(threads, number)], expression)
+                } else {
+                    // What its threads take from where is not known: then they can only be faster.
+                    let expression = format!("thread:{}/2", thread(&threads)?);
+                    (vec![Change::Faster(threads, 2.0)], expression)
+                }
             }
             Quota | Affinity => {
                 let cores = self.cores_without_limit(diagnosis)?;
