@@ -213,9 +213,9 @@ pub fn released(ending: Ending) {
 }
 
 /// Of what a thread does at queues that nobody waits at, it tells at most once in so long on average (µs).
-const QUEUE_PERIOD_MICROS: u64 = 20;
+const QUEUE_PERIOD_MICROS: u64 = 40;
 /// What it may have saved up for moments of more (µs).
-const QUEUE_BURST_MICROS: u64 = 1_000_000;
+const QUEUE_BURST_MICROS: u64 = 100_000;
 
 /// True if a short hold of the mutex of a condition variable, or a signal that nobody waits for, is told: who put and
 /// who took which item is seen from these. A program that does it too often loses this detail, and nothing else.
