@@ -52,6 +52,7 @@ mod places;
 mod repeats;
 mod role;
 mod samples;
+pub mod scaling;
 mod scarcity;
 mod sweep;
 mod wording;

@@ -36,6 +36,7 @@ fn wait(thread: u32, object: ObjectId, begin: u64, end: u64) -> Wait {
         mutex: None,
         cpu_begin: Some(Nanos::ZERO),
         cpu_end: Some(Nanos::ZERO),
+        round: None,
     }
 }
 
@@ -208,11 +209,13 @@ fn threads_that_wake_up_while_the_quota_is_used_up() {
     process.waits.push(Wait {
         cpu_begin: Some(ms(100)),
         cpu_end: Some(ms(100)),
+        round: None,
         ..wait(1, condition, 200, 600)
     });
     process.waits.push(Wait {
         cpu_begin: Some(ms(250)),
         cpu_end: Some(ms(250)),
+        round: None,
         ..wait(2, condition, 350, 400)
     });
     process.wakes.push(holdup_model::Wake {

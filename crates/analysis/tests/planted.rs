@@ -461,6 +461,7 @@ fn join(begin: u64, end: u64) -> holdup_model::Wait {
         mutex: None,
         cpu_begin: Some(Nanos::ZERO),
         cpu_end: Some(Nanos::ZERO),
+        round: None,
     }
 }
 
@@ -496,6 +497,7 @@ fn a_thread_that_gets_its_core_late_makes_the_others_wait() {
             outcome,
             cpu_begin: None,
             cpu_end: None,
+            round: None,
             ..join(from * MS, to)
         });
     };

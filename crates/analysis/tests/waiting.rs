@@ -83,6 +83,7 @@ fn wait(thread: ThreadId, object: ObjectId, site: SiteId, begin: Time, end: Time
         mutex: None,
         cpu_begin: None,
         cpu_end: None,
+        round: None,
     }
 }
 

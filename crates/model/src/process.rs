@@ -1,5 +1,6 @@
 //! What a front-end observed of one process, in columns.
 
+use crate::openmp::OpenMp;
 use crate::{CpuReading, Nanos, ObjectId, OnCore, Sample, SeenBy, Site, SiteId, ThreadId, Time};
 
 /// One process of a recording: facts as they were observed, nothing derived.
@@ -45,6 +46,8 @@ pub struct Process {
     pub samples: Vec<Sample>,
     /// CPU times that were read from time to time where `on_core` does not tell.
     pub readings: Vec<CpuReading>,
+    /// What was observed of OpenMP's constructs.
+    pub openmp: OpenMp,
     /// Which collectors saw it.
     pub seen_by: SeenBy,
     /// What could not be kept.
@@ -102,12 +105,29 @@ pub enum ObjectKind {
     Once,
     /// A futex word whose role is not known.
     Futex,
+    /// An OpenMP critical section.
+    Critical,
+    /// An OpenMP lock.
+    OmpLock,
+    /// The turn at an OpenMP `ordered`.
+    Ordered,
+    /// The threads of an OpenMP runtime between parallel regions: they wait for the next.
+    Team,
+    /// OpenMP tasks that others wait for.
+    Tasks,
 }
 
 impl ObjectKind {
     /// True for what one thread holds while others wait for it.
     pub fn is_lock(self) -> bool {
-        matches!(self, ObjectKind::Mutex | ObjectKind::RwLock | ObjectKind::SpinLock)
+        matches!(
+            self,
+            ObjectKind::Mutex
+                | ObjectKind::RwLock
+                | ObjectKind::SpinLock
+                | ObjectKind::Critical
+                | ObjectKind::OmpLock
+        )
     }
 
     /// The field's word for it.
@@ -122,6 +142,11 @@ impl ObjectKind {
             ObjectKind::ThreadEnd => "thread end",
             ObjectKind::Once => "once",
             ObjectKind::Futex => "futex",
+            ObjectKind::Critical => "critical section",
+            ObjectKind::OmpLock => "OpenMP lock",
+            ObjectKind::Ordered => "ordered section",
+            ObjectKind::Team => "thread team",
+            ObjectKind::Tasks => "tasks",
         }
     }
 }
@@ -194,6 +219,9 @@ pub struct Wait {
     pub cpu_begin: Option<Nanos>,
     /// The thread's CPU time (ns since its start) at `end`.
     pub cpu_end: Option<Nanos>,
+    /// Which meeting of the threads at a barrier it belongs to, where the front-end knows: a number that the waits of
+    /// one meeting share, rising with time.
+    pub round: Option<u64>,
 }
 
 /// A span in which a thread held a lock.

@@ -122,30 +122,42 @@ fn locks(
     }
 }
 
-/// Sorts the waits at a barrier so that those of one round stand together; says how many these are, at least 1.
-pub fn sort_into_rounds(process: &Process, barrier: ObjectId, waits: &mut [usize]) -> usize {
+/// Sorts the waits at a barrier by the time of arrival and gives those of each round.
+///
+/// Where the front-end told the round of each wait these are the rounds. Else all arrivals of one round come before the
+/// first of the next, since a thread must leave before it can arrive again: so rounds are runs of `parties` arrivals.
+pub fn rounds(process: &Process, barrier: ObjectId, mut waits: Vec<usize>) -> Vec<Vec<usize>> {
+    let told = waits.iter().all(|&index| process.waits[index].round.is_some());
     waits.sort_by_key(|&index| {
         let wait = &process.waits[index];
-        (wait.begin, wait.end, wait.thread)
+        (wait.round.filter(|_| told), wait.begin, wait.end, wait.thread)
     });
-    process.object(barrier).parties.map_or(waits.len(), |parties| parties as usize).max(1)
+    if told {
+        return waits
+            .chunk_by(|&a, &b| process.waits[a].round == process.waits[b].round)
+            .map(<[usize]>::to_vec)
+            .collect();
+    }
+    let parties = process.object(barrier).parties.map_or(waits.len(), |parties| parties as usize).max(1);
+    waits.chunks(parties).map(<[usize]>::to_vec).collect()
 }
 
-/// All arrivals of one generation come before the first of the next, since a thread must leave before it can
-/// arrive again: so generations are runs of `parties` arrivals. Where arrivals were lost that gives a last
-/// arrival after some thread left; then the last arrival before that thread left is taken. Of two arrivals at
-/// the same time, the one that leaves first is of the earlier generation.
-fn barrier(process: &Process, object: ObjectId, mut waits: Vec<usize>, endings: &mut [Ending]) {
-    let parties = sort_into_rounds(process, object, &mut waits);
-    for generation in waits.chunks(parties) {
-        let last = generation[generation.len() - 1];
-        for &index in generation {
+/// A round ends with its last arrival. Where arrivals were lost that gives a last arrival after some thread left; then
+/// the last arrival before that thread left is taken. Of two arrivals at the same time, the one that leaves first is of
+/// the earlier round.
+fn barrier(process: &Process, object: ObjectId, waits: Vec<usize>, endings: &mut [Ending]) {
+    let rounds = rounds(process, object, waits);
+    let mut arrivals: Vec<usize> = rounds.concat();
+    arrivals.sort_by_key(|&index| process.waits[index].begin);
+    for round in &rounds {
+        let last = round[round.len() - 1];
+        for &index in round {
             let wait = &process.waits[index];
             let releaser = if process.waits[last].begin <= wait.end {
                 last
             } else {
-                let before = waits.partition_point(|&other| process.waits[other].begin <= wait.end);
-                waits[before - 1]
+                let before = arrivals.partition_point(|&other| process.waits[other].begin <= wait.end);
+                arrivals[before.saturating_sub(1)]
             };
             let ending = &mut endings[index];
             ending.kind = EdgeKind::Barrier;

@@ -74,6 +74,7 @@ impl Process {
             estimated: self.estimated.iter().filter_map(|&(from, until)| window.cut(from, until)).collect(),
             samples: self.samples.iter().filter(|sample| window.has_end(sample.time)).copied().collect(),
             readings: window.readings(self),
+            openmp: self.openmp.within(window.start, window.end),
             seen_by: self.seen_by,
             lost: self.lost,
         }
@@ -164,10 +165,9 @@ impl Window {
                 _ => {}
             }
         }
-        for (barrier, mut waits) in barriers {
-            let parties = wakes::sort_into_rounds(process, barrier, &mut waits);
-            let rounds = waits.chunks(parties).filter(|round| round.iter().any(|&index| reaches(index)));
-            kept.extend(rounds.flatten());
+        for (barrier, waits) in barriers {
+            let rounds = wakes::rounds(process, barrier, waits).into_iter();
+            kept.extend(rounds.filter(|round| round.iter().any(|&index| reaches(index))).flatten());
         }
         kept
     }

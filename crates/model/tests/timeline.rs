@@ -30,6 +30,7 @@ fn wait(thread: u32, begin: u64, end: u64, object: ObjectId) -> Wait {
         mutex: None,
         cpu_begin: Some(Nanos::new(begin / 2)),
         cpu_end: Some(Nanos::new(begin / 2)),
+        round: None,
     }
 }
 

@@ -220,6 +220,7 @@ mod tests {
             mutex: None,
             cpu_begin: None,
             cpu_end: None,
+            round: None,
         });
         let (stranger, _) = member("other", 0x1000);
         let processes = join(vec![holder, stranger, waiter]);

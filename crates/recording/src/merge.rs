@@ -373,6 +373,7 @@ impl Merge<'_> {
                 mutex: None,
                 cpu_begin: None,
                 cpu_end: None,
+                round: None,
             });
             unseen.waits.push((index, gap.tid, gap.from, gap.until));
             return;

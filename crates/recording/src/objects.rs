@@ -40,6 +40,9 @@ pub(crate) fn kind_of(code: ObjectCode) -> ObjectKind {
         ObjectCode::ThreadEnd => ObjectKind::ThreadEnd,
         ObjectCode::Once => ObjectKind::Once,
         ObjectCode::Futex => ObjectKind::Futex,
+        ObjectCode::Critical => ObjectKind::Critical,
+        ObjectCode::OmpLock => ObjectKind::OmpLock,
+        ObjectCode::Ordered => ObjectKind::Ordered,
     }
 }
 

@@ -320,6 +320,7 @@ impl Filler<'_> {
                     mutex,
                     cpu_begin: nanos(wait.cpu_begin),
                     cpu_end: nanos(wait.cpu_end),
+                    round: None,
                 });
             }
             Record::Hold { begin, end, object, kind, shared_mode, waited_for, acquired_at, stack } => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use holdup_model::{
     Ending, Hold, Mode, Nanos, ObjectId, ObjectKind, Outcome, Process, Row, Segment, SiteId, State, ThreadId,
-    Time, Timeline, Wait, WakeCount, endings, sort_into_rounds,
+    Time, Timeline, Wait, WakeCount, endings,
 };
 
 use crate::pools::{self, Cut};
@@ -241,18 +241,17 @@ impl Maker<'_> {
 
     /// Which waits are arrivals at barriers whose number of parties is known, by index.
     fn rounds(&mut self) -> BTreeMap<usize, u32> {
-        let mut by_barrier: BTreeMap<ObjectId, Vec<usize>> = BTreeMap::new();
+        let mut by_barrier: BTreeMap<(ObjectId, u32), Vec<usize>> = BTreeMap::new();
         for (index, wait) in self.process.waits.iter().enumerate() {
             let object = self.process.object(wait.object);
-            if object.kind == ObjectKind::Barrier && object.parties.is_some() {
-                by_barrier.entry(wait.object).or_default().push(index);
+            if let (ObjectKind::Barrier, Some(parties)) = (object.kind, object.parties) {
+                by_barrier.entry((wait.object, parties)).or_default().push(index);
             }
         }
         let mut rounds = BTreeMap::new();
-        for (object, mut waits) in by_barrier {
-            let parties = sort_into_rounds(self.process, object, &mut waits);
+        for ((object, parties), waits) in by_barrier {
             let barrier = self.program.barriers.len() as u32;
-            self.program.barriers.push(BarrierFacts { object, parties: parties as u32 });
+            self.program.barriers.push(BarrierFacts { object, parties: parties.max(1) });
             // An incomplete round at the end never was: its threads wait still, or were cut off.
             rounds.extend(waits.into_iter().map(|index| (index, barrier)));
         }

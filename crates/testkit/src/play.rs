@@ -226,6 +226,7 @@ impl Player {
             mutex: waiter.mutex,
             cpu_begin: Some(cpu),
             cpu_end: Some(cpu),
+            round: None,
         });
         if let Some(cores) = &mut self.cores {
             cores.returns(waiter.thread, Return::Wait(self.process.waits.len() - 1));

@@ -90,6 +90,7 @@ fn wait() -> impl Strategy<Value = Wait> {
             mutex: (is_condition && has_mutex).then_some(ObjectId::new(0)),
             cpu_begin,
             cpu_end,
+            round: None,
         }
     })
 }

@@ -4,12 +4,13 @@
 //! they share with the recorder; [`shared`] describes that file. The recorder copies chunks to disk as they are,
 //! so the wire format is also what a recording holds: the `recording` crate reads it back.
 //!
-//! What is seen from outside of the program, by the kernel collector, are [`kernel`] records, in the same shape.
+//! [`openmp`] has those of OpenMP's constructs. What is seen from outside of the program, by the kernel collector, are [`kernel`] records, in the same shape.
 //!
 //! This crate is linked into measured programs: no heap, no lock, no dependency.
 
 #![no_std]
 
 pub mod kernel;
+pub mod openmp;
 pub mod shared;
 pub mod wire;

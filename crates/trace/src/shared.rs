@@ -22,6 +22,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::openmp;
 use crate::wire::{self, ObjectCode, OutcomeCode, UNKNOWN, WaitRecord};
 
 /// The first word of a session file.
@@ -29,7 +30,7 @@ pub const SESSION_MAGIC: u64 = u64::from_le_bytes(*b"hldpsess");
 /// The first word of a process file.
 pub const PROCESS_MAGIC: u64 = u64::from_le_bytes(*b"hldpproc");
 /// The version of this layout and of the wire format.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The environment variable that names the session's directory.
 pub const SESSION_VARIABLE: &str = "HOLDUP_SESSION";
@@ -246,6 +247,62 @@ pub struct Slot {
     pub start: AtomicU64,
     /// Its counts.
     pub uses: [LocalUse; LOCAL_USES],
+    /// The innermost OpenMP region that it met and that has not ended, so that one that never ends is known too: its
+    /// instance ([`openmp::NO_INSTANCE`] if there is none). Written after the other `region_`s.
+    pub region_instance: AtomicU64,
+    /// When it began.
+    pub region_begin: AtomicU64,
+    /// See [`openmp::Region::function`].
+    pub region_function: AtomicU64,
+    /// See [`openmp::Region::caller`].
+    pub region_caller: AtomicU64,
+    /// Its acquisitions of OpenMP locks.
+    pub acquires: [LocalAcquire; LOCAL_ACQUIRES],
+}
+
+/// How often a thread acquired OpenMP locks at one place in one region: see [`openmp::Acquire`].
+#[repr(C)]
+pub struct LocalAcquire {
+    /// The return address of the calls; 0 if the entry is empty.
+    pub caller: AtomicU64,
+    /// The function of the region around them.
+    pub function: AtomicU64,
+    /// The [`ObjectCode`].
+    pub kind: AtomicU64,
+    /// Acquisitions.
+    pub acquisitions: AtomicU64,
+    /// How many of those that did not wait were timed.
+    pub timed: AtomicU64,
+    /// Ticks in these.
+    pub ticks: AtomicU64,
+    /// Ticks in the fastest of these.
+    pub fastest: AtomicU64,
+    /// How many had to wait.
+    pub waits: AtomicU64,
+    /// Ticks in these.
+    pub wait_ticks: AtomicU64,
+}
+
+/// Entries in a thread's table of acquisitions.
+pub const LOCAL_ACQUIRES: usize = 16;
+
+impl LocalAcquire {
+    /// The record of these counts; `None` if there are none.
+    pub fn record(&self) -> Option<openmp::Acquire> {
+        let caller = self.caller.load(Ordering::Relaxed);
+        let kind = ObjectCode::from_code(self.kind.load(Ordering::Relaxed) as u8).filter(|_| caller != 0)?;
+        Some(openmp::Acquire {
+            caller,
+            function: self.function.load(Ordering::Relaxed),
+            kind,
+            acquisitions: self.acquisitions.load(Ordering::Relaxed),
+            timed: self.timed.load(Ordering::Relaxed),
+            ticks: self.ticks.load(Ordering::Relaxed),
+            fastest: self.fastest.load(Ordering::Relaxed),
+            waits: self.waits.load(Ordering::Relaxed),
+            wait_ticks: self.wait_ticks.load(Ordering::Relaxed),
+        })
+    }
 }
 
 /// Counts of a lock by threads whose own tables were full.

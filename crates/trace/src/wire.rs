@@ -4,7 +4,7 @@
 //!
 //! | bits | meaning |
 //! |---|---|
-//! | 0–7 | what it is ([`Tag`]) |
+//! | 0–7 | what it is ([`Tag`], or one of [`openmp`]'s) |
 //! | 8–15 | flags, by tag |
 //! | 16–31 | length in words, header included; never 0 |
 //! | 32–63 | a small number, by tag |
@@ -16,6 +16,8 @@
 //! Example: a wait for the mutex at 0x1000 from tick 10 to tick 25, at stack 7, owned by kernel thread 99, is
 //! `03 00 08 00 63 00 00 00` (tag 3, kind mutex and outcome granted, 8 words, owner 99), then the words 10, 25,
 //! 0x1000, 7, 0 (no mutex of a condition variable), and two CPU times.
+
+use crate::openmp;
 
 /// A CPU time that is not known.
 pub const UNKNOWN: u64 = u64::MAX;
@@ -47,6 +49,8 @@ macro_rules! coded {
         }
     };
 }
+
+pub(crate) use coded;
 
 coded! {
     /// What a record is.
@@ -103,6 +107,12 @@ coded! {
         Once = 7,
         /// A futex word.
         Futex = 8,
+        /// An OpenMP critical section; the object's address is that of the lock of its name.
+        Critical = 9,
+        /// An OpenMP lock, simple or nestable.
+        OmpLock = 10,
+        /// The turn at an OpenMP `ordered`.
+        Ordered = 11,
     }
 }
 
@@ -321,6 +331,8 @@ pub enum Record<'a> {
         /// Its CPU time.
         cpu: u64,
     },
+    /// What happened at an OpenMP construct.
+    OpenMp(openmp::Event),
     /// A thread got a name.
     ThreadName {
         /// The `pthread_t` of the thread; 0 for the one that says it.
@@ -395,7 +407,7 @@ pub const fn words_for(bytes: usize) -> usize {
 }
 
 /// A header word.
-pub const fn header(tag: Tag, flags: u8, words: usize, small: u32) -> u64 {
+pub const fn header(tag: u8, flags: u8, words: usize, small: u32) -> u64 {
     tag as u64 | (flags as u64) << 8 | (words as u64 & 0xffff) << 16 | (small as u64) << 32
 }
 
@@ -406,17 +418,17 @@ const PROCESS_SHARED: u8 = 1 << 7;
 
 /// The words of a [`Record::ThreadStart`].
 pub fn thread_start(time: u64, parent: u32, entry: u64, stack: u64, handle: u64, tid: u32) -> [u64; 6] {
-    [header(Tag::ThreadStart, 0, 6, parent), time, entry, stack, handle, tid as u64]
+    [header(Tag::ThreadStart as u8, 0, 6, parent), time, entry, stack, handle, tid as u64]
 }
 
 /// The words of a [`Record::ThreadEnd`].
 pub fn thread_end(time: u64, cpu: u64) -> [u64; 3] {
-    [header(Tag::ThreadEnd, 0, 3, 0), time, cpu]
+    [header(Tag::ThreadEnd as u8, 0, 3, 0), time, cpu]
 }
 
 /// The words of a [`Record::Cpu`].
 pub fn cpu(time: u64, cpu: u64) -> [u64; 3] {
-    [header(Tag::Cpu, 0, 3, 0), time, cpu]
+    [header(Tag::Cpu as u8, 0, 3, 0), time, cpu]
 }
 
 /// The words of a [`Record::Wait`].
@@ -425,7 +437,7 @@ pub fn wait(wait: &WaitRecord) -> [u64; 8] {
     let across = if wait.process_shared { PROCESS_SHARED } else { 0 };
     let flags = wait.kind as u8 | mode | across | (wait.outcome as u8) << OUTCOME_SHIFT;
     [
-        header(Tag::Wait, flags, 8, wait.owner_tid),
+        header(Tag::Wait as u8, flags, 8, wait.owner_tid),
         wait.begin,
         wait.end,
         wait.object,
@@ -450,12 +462,12 @@ pub fn hold(
 ) -> [u64; 6] {
     let mode = if shared_mode { SHARED_MODE } else { 0 };
     let waited = if waited_for { WAITED_FOR } else { 0 };
-    [header(Tag::Hold, kind as u8 | mode | waited, 6, 0), begin, end, object, acquired_at, stack]
+    [header(Tag::Hold as u8, kind as u8 | mode | waited, 6, 0), begin, end, object, acquired_at, stack]
 }
 
 /// The words of a [`Record::Wake`].
 pub fn wake(time: u64, object: u64, kind: ObjectCode, count: u32, stack: u64) -> [u64; 4] {
-    [header(Tag::Wake, kind as u8, 4, count), time, object, stack]
+    [header(Tag::Wake as u8, kind as u8, 4, count), time, object, stack]
 }
 
 /// The words of a [`Record::Block`].
@@ -468,23 +480,23 @@ pub fn block(
     cpu_begin: u64,
     cpu_end: u64,
 ) -> [u64; 6] {
-    [header(Tag::Block, call as u8, 6, descriptor), begin, end, stack, cpu_begin, cpu_end]
+    [header(Tag::Block as u8, call as u8, 6, descriptor), begin, end, stack, cpu_begin, cpu_end]
 }
 
 /// The first words of a [`Record::Stack`]; `stack_words` words of stack follow.
 pub fn stack_head(id: u64, ip: u64, sp: u64, bp: u64, stack_words: usize) -> [u64; 5] {
-    [header(Tag::Stack, 0, 5 + stack_words, 0), id, ip, sp, bp]
+    [header(Tag::Stack as u8, 0, 5 + stack_words, 0), id, ip, sp, bp]
 }
 
 /// The first words of a [`Record::Module`]; the build id and then the path follow as packed bytes.
 pub fn module_head(bias: u64, start: u64, end: u64, build_id_len: u8, path_len: usize) -> [u64; 4] {
     let bytes = build_id_len as usize + path_len;
-    [header(Tag::Module, build_id_len, 4 + words_for(bytes), bytes as u32), bias, start, end]
+    [header(Tag::Module as u8, build_id_len, 4 + words_for(bytes), bytes as u32), bias, start, end]
 }
 
 /// The words of a [`Record::ObjectInit`].
 pub fn object_init(time: u64, object: u64, kind: ObjectCode, parties: u32, caller: u64) -> [u64; 4] {
-    [header(Tag::ObjectInit, kind as u8, 4, parties), time, object, caller]
+    [header(Tag::ObjectInit as u8, kind as u8, 4, parties), time, object, caller]
 }
 
 /// The words of a [`Record::Use`].
@@ -498,22 +510,22 @@ pub fn lock_use(
     timed_ticks: u64,
 ) -> [u64; 6] {
     let all = if of_all_threads { SHARED_MODE } else { 0 };
-    [header(Tag::Use, kind as u8 | all, 6, 0), object, acquisitions, failed_tries, timed_holds, timed_ticks]
+    [header(Tag::Use as u8, kind as u8 | all, 6, 0), object, acquisitions, failed_tries, timed_holds, timed_ticks]
 }
 
 /// The first words of a [`Record::Marker`]; the label follows as packed bytes.
 pub fn marker_head(time: u64, kind: MarkerCode, label_len: usize) -> [u64; 2] {
-    [header(Tag::Marker, kind as u8, 2 + words_for(label_len), label_len as u32), time]
+    [header(Tag::Marker as u8, kind as u8, 2 + words_for(label_len), label_len as u32), time]
 }
 
 /// The first word of a [`Record::Command`]; the bytes follow, packed.
 pub fn command_head(len: usize) -> [u64; 1] {
-    [header(Tag::Command, 0, 1 + words_for(len), len as u32)]
+    [header(Tag::Command as u8, 0, 1 + words_for(len), len as u32)]
 }
 
 /// The first words of a [`Record::ThreadName`]; the name follows as packed bytes.
 pub fn thread_name_head(handle: u64, len: usize) -> [u64; 2] {
-    [header(Tag::ThreadName, 0, 2 + words_for(len), len as u32), handle]
+    [header(Tag::ThreadName as u8, 0, 2 + words_for(len), len as u32), handle]
 }
 
 /// Why words could not be read as a record.
@@ -545,6 +557,9 @@ fn record(head: u64, words: &[u64]) -> Option<Record<'_>> {
     let kind = || ObjectCode::from_code(flags & 0xf);
     let shared_mode = flags & SHARED_MODE != 0;
     let text = |from: usize| Text::new(words.get(from..)?, small as usize);
+    if head as u8 >= openmp::FIRST_TAG {
+        return openmp::event(head, words).map(Record::OpenMp);
+    }
     Some(match Tag::from_code(head as u8)? {
         Tag::ThreadStart => Record::ThreadStart {
             time: word(1)?,

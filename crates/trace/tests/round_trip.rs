@@ -42,7 +42,7 @@ proptest! {
         tag in prop::sample::select(Tag::ALL), flags: u8, len in 0usize..40, small: u32,
         rest in prop::collection::vec(any::<u64>(), 0..40),
     ) {
-        let mut words = vec![wire::header(tag, flags, len, small)];
+        let mut words = vec![wire::header(tag as u8, flags, len, small)];
         words.extend(rest);
         if let Ok((Record::Marker { label, .. }, _)) = wire::read(&words) {
             prop_assert_eq!(label.bytes().count(), label.len());

@@ -98,9 +98,10 @@ pub(super) fn color_of_state(state: State, role: Option<ObjectKind>) -> Color {
     match state {
         State::Active => "act",
         State::Blocked => match role {
-            Some(ObjectKind::Mutex | ObjectKind::RwLock | ObjectKind::SpinLock | ObjectKind::Once) => "lock",
+            Some(kind) if kind.is_lock() => "lock",
+            Some(ObjectKind::Once | ObjectKind::Ordered) => "lock",
             Some(ObjectKind::Barrier | ObjectKind::ThreadEnd) => "bar",
-            Some(ObjectKind::Condition | ObjectKind::Semaphore | ObjectKind::Futex) | None => "sig",
+            _ => "sig",
         },
         State::Io => "io",
         State::Asleep => "sleep",

@@ -27,6 +27,7 @@ fn wait(thread: ThreadId, object: ObjectId, site: SiteId, begin: u64, end: u64) 
         mutex: None,
         cpu_begin: None,
         cpu_end: None,
+        round: None,
     }
 }
 

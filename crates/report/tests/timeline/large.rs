@@ -71,6 +71,7 @@ fn contended(threads: u32, locks: usize, events: usize) -> Process {
                 mutex: None,
                 cpu_begin: None,
                 cpu_end: None,
+                round: None,
             });
             told += 2;
         }

@@ -128,6 +128,7 @@ mod tests {
             mutex: None,
             cpu_begin: None,
             cpu_end: None,
+            round: None,
         };
         process.waits = vec![wait(20, 31), wait(450, 501)];
         let holds = Holds::of(&process);

@@ -57,11 +57,10 @@ impl Shade {
     /// The shade of a wait for an object of this role; `None` where it is not known what is waited for.
     pub(super) fn of_wait(role: Option<ObjectKind>) -> Shade {
         match role {
-            Some(ObjectKind::Mutex | ObjectKind::RwLock | ObjectKind::SpinLock | ObjectKind::Once) => {
-                Shade::Lock
-            }
+            Some(kind) if kind.is_lock() => Shade::Lock,
+            Some(ObjectKind::Once | ObjectKind::Ordered) => Shade::Lock,
             Some(ObjectKind::Barrier | ObjectKind::ThreadEnd) => Shade::Barrier,
-            Some(ObjectKind::Condition | ObjectKind::Semaphore | ObjectKind::Futex) | None => Shade::Signal,
+            _ => Shade::Signal,
         }
     }
 

@@ -1,0 +1,413 @@
+//! What was observed of OpenMP's constructs in one process, in columns.
+//!
+//! A *parallel region* is a place in the source; an *instance* is one execution of it by a team of threads. Of an
+//! instance that was recorded *whole*, the columns hold what each thread of its team did: its share, worksharing
+//! constructs and their chunks, waits, tasks. Of the others there is a row in [`OpenMp::regions`], which may stand for
+//! many. Nested regions have instances of their own; a thread is then in several, of which the innermost counts.
+//!
+//! The waits of threads at barriers, at joins and between regions are in [`crate::Process::waits`] too, with those of
+//! other kinds, so that every analysis sees them; here is what only OpenMP knows.
+
+use crate::{Nanos, ObjectKind, SiteId, ThreadId, Time};
+
+/// One execution of a parallel region, by a number of its process.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Instance(u64);
+
+impl Instance {
+    /// The instance with this number, which is not 0.
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// Its number.
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
+/// A task, by a number of its process.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TaskId(u64);
+
+impl TaskId {
+    /// The task with this number, which is not 0.
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// Its number.
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
+/// Everything that was observed of OpenMP in a process. In no particular order.
+#[derive(Clone, Debug, Default)]
+pub struct OpenMp {
+    /// The runtimes that worked in it.
+    pub runtimes: Vec<Runtime>,
+    /// Executions of parallel regions.
+    pub regions: Vec<Region>,
+    /// What each thread of a whole instance did from the fork to the join.
+    pub shares: Vec<Share>,
+    /// Worksharing constructs in whole instances, by thread.
+    pub works: Vec<Work>,
+    /// The chunks of these, where they are dealt out one by one.
+    pub chunks: Vec<Chunk>,
+    /// Waits for the team and for tasks in whole instances.
+    pub syncs: Vec<Sync>,
+    /// Tasks.
+    pub tasks: Vec<Task>,
+    /// When tasks were executed, by whom.
+    pub task_runs: Vec<TaskRun>,
+    /// What tasks depend on.
+    pub depends: Vec<Depend>,
+    /// How often locks were acquired, by place.
+    pub acquires: Vec<Acquires>,
+}
+
+impl OpenMp {
+    /// True if nothing of OpenMP was seen.
+    pub fn is_empty(&self) -> bool {
+        self.runtimes.is_empty() && self.regions.is_empty() && self.acquires.is_empty()
+    }
+
+    /// What lies between two moments as a whole. Acquisitions are counts without a time, which a part of the run cannot
+    /// have.
+    pub fn within(&self, from: Time, to: Time) -> OpenMp {
+        let inside = |begin: Time, end: Time| begin >= from && end <= to;
+        OpenMp {
+            runtimes: self.runtimes.clone(),
+            regions: kept(&self.regions, |region| inside(region.begin, region.end)),
+            shares: kept(&self.shares, |share| inside(share.begin, share.end)),
+            works: kept(&self.works, |work| inside(work.begin, work.end)),
+            chunks: kept(&self.chunks, |chunk| inside(chunk.begin, chunk.end)),
+            syncs: kept(&self.syncs, |sync| inside(sync.begin, sync.end)),
+            tasks: kept(&self.tasks, |task| inside(task.time, task.time)),
+            task_runs: kept(&self.task_runs, |run| inside(run.begin, run.end)),
+            depends: self.depends.clone(),
+            acquires: Vec::new(),
+        }
+    }
+}
+
+fn kept<Row: Clone>(rows: &[Row], keep: impl Fn(&Row) -> bool) -> Vec<Row> {
+    rows.iter().filter(|row| keep(row)).cloned().collect()
+}
+
+/// Whose runtime it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Vendor {
+    /// gcc's libgomp.
+    Gnu,
+    /// LLVM's libomp, or Intel's.
+    Llvm,
+}
+
+impl Vendor {
+    /// The name of the runtime's library.
+    pub fn word(self) -> &'static str {
+        match self {
+            Vendor::Gnu => "libgomp (gcc)",
+            Vendor::Llvm => "libomp (LLVM)",
+        }
+    }
+}
+
+/// An OpenMP runtime in the process.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Runtime {
+    /// Whose.
+    pub vendor: Vendor,
+    /// False if its constructs could not be told: it has no place for a tool, or another tool has it.
+    pub told: bool,
+    /// An address in it, as a stack of one frame that names its module.
+    pub module: Option<SiteId>,
+}
+
+/// One execution of a parallel region, or many that were too frequent to be told one by one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Region {
+    /// The thread that met it, which is thread 0 of its team.
+    pub thread: ThreadId,
+    /// When it began; of many, the first.
+    pub begin: Time,
+    /// When it ended, the join included; of many, the last; the end of its process if it never did.
+    pub end: Time,
+    /// Its instance; of many, the first.
+    pub instance: Instance,
+    /// Where it is in the source: the function that the compiler made of it, as a stack of one frame (with the line of
+    /// the directive, where there is debug information).
+    pub place: Option<SiteId>,
+    /// The stack of the thread that met it; of a short one, that of an earlier instance.
+    pub met_at: Option<SiteId>,
+    /// The instance around it.
+    pub parent: Option<Instance>,
+    /// The threads of its team.
+    pub size: u32,
+    /// How many executions this row stands for, at least 1.
+    pub count: u64,
+    /// How many of them were timed, at most `count`.
+    pub timed: u64,
+    /// Time in those that were timed, together (ns).
+    pub time: Nanos,
+    /// Whose runtime.
+    pub vendor: Vendor,
+    /// True if all that happened in it was recorded; then `count` is 1.
+    pub whole: bool,
+    /// True for a league of teams.
+    pub league: bool,
+    /// True if it had not ended when its process did.
+    pub open: bool,
+}
+
+/// What one thread did of a whole instance.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Share {
+    /// Who.
+    pub thread: ThreadId,
+    /// The instance.
+    pub instance: Instance,
+    /// Its number in the team; 0 for the one that met the region.
+    pub index: u32,
+    /// When its implicit task began.
+    pub begin: Time,
+    /// When it had done its part: its arrival at the join.
+    pub end: Time,
+    /// CPU time in it (ns), where it is known.
+    pub cpu: Option<Nanos>,
+}
+
+/// What a worksharing construct is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum WorkKind {
+    /// A loop with a static schedule.
+    StaticLoop,
+    /// A loop with a dynamic schedule.
+    DynamicLoop,
+    /// A loop with a guided schedule.
+    GuidedLoop,
+    /// A loop with another schedule, or one that was not told.
+    OtherLoop,
+    /// Sections.
+    Sections,
+    /// A `single`, by the thread that executes it.
+    Single,
+    /// A `single`, by the others.
+    SingleOther,
+    /// A `workshare`.
+    Workshare,
+    /// A `distribute`.
+    Distribute,
+    /// A `taskloop`.
+    Taskloop,
+    /// A `masked` or `master`, by the thread that executes it.
+    Masked,
+    /// A `scope`.
+    Scope,
+}
+
+impl WorkKind {
+    /// True if its iterations or sections are given out one chunk after the other to whoever is free.
+    pub fn is_dealt_out(self) -> bool {
+        matches!(
+            self,
+            WorkKind::DynamicLoop | WorkKind::GuidedLoop | WorkKind::OtherLoop | WorkKind::Sections
+        )
+    }
+
+    /// True for loops.
+    pub fn is_loop(self) -> bool {
+        matches!(
+            self,
+            WorkKind::StaticLoop | WorkKind::DynamicLoop | WorkKind::GuidedLoop | WorkKind::OtherLoop
+        )
+    }
+}
+
+/// What one thread did of a worksharing construct in a whole instance.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Work {
+    /// Who.
+    pub thread: ThreadId,
+    /// The instance.
+    pub instance: Instance,
+    /// Which worksharing construct of the instance: the same number in all threads.
+    pub sequence: u32,
+    /// What it is.
+    pub kind: WorkKind,
+    /// A place in it.
+    pub place: Option<SiteId>,
+    /// When the thread entered it.
+    pub begin: Time,
+    /// When there was nothing left for it, before any barrier.
+    pub end: Time,
+    /// Iterations (sections) of the whole construct.
+    pub iterations: Option<u64>,
+    /// The chunk size that the program asked for.
+    pub chunk: Option<u32>,
+    /// How many chunks the thread got.
+    pub chunks: u32,
+    /// How many iterations it got.
+    pub done: Option<u64>,
+    /// Time in the runtime for getting chunks (ns), where that was timed.
+    pub dealing: Option<Nanos>,
+}
+
+/// A run of iterations, or a section, that one thread got at once.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Chunk {
+    /// Who got it.
+    pub thread: ThreadId,
+    /// The instance.
+    pub instance: Instance,
+    /// Which worksharing construct of the instance.
+    pub sequence: u32,
+    /// When it was given.
+    pub begin: Time,
+    /// When the thread asked for the next.
+    pub end: Time,
+    /// The first iteration.
+    pub first: u64,
+    /// How many iterations; 0 if not known.
+    pub count: u64,
+}
+
+/// What threads of a team wait for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum SyncKind {
+    /// A `barrier` in the source.
+    ExplicitBarrier,
+    /// The barrier at the end of a worksharing construct.
+    WorkBarrier,
+    /// The barrier at the end of a region.
+    RegionBarrier,
+    /// A barrier that the implementation added.
+    OtherBarrier,
+    /// A `taskwait`.
+    Taskwait,
+    /// The end of a `taskgroup`.
+    Taskgroup,
+    /// A reduction.
+    Reduction,
+}
+
+impl SyncKind {
+    /// True for barriers, where all threads of the team meet.
+    pub fn is_barrier(self) -> bool {
+        !matches!(self, SyncKind::Taskwait | SyncKind::Taskgroup | SyncKind::Reduction)
+    }
+}
+
+/// A wait of one thread for its team or for tasks, or a piece of one: tasks that the thread executes meanwhile cut it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sync {
+    /// Who.
+    pub thread: ThreadId,
+    /// The instance.
+    pub instance: Instance,
+    /// Which barrier of the instance: the same number in all threads. 0 for what is no barrier.
+    pub sequence: u32,
+    /// What it is.
+    pub kind: SyncKind,
+    /// Where.
+    pub place: Option<SiteId>,
+    /// When the piece began; of the first, the arrival.
+    pub begin: Time,
+    /// When it ended; of the last, when the thread left.
+    pub end: Time,
+    /// True if it is not the first piece.
+    pub continued: bool,
+    /// True if a task cut it off.
+    pub interrupted: bool,
+}
+
+/// A task that the program made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Task {
+    /// Its number.
+    pub id: TaskId,
+    /// The explicit task that made it; `None` for an implicit one.
+    pub parent: Option<TaskId>,
+    /// The thread that made it.
+    pub thread: ThreadId,
+    /// When.
+    pub time: Time,
+    /// The instance.
+    pub instance: Option<Instance>,
+    /// Where it is in the source: the function that the compiler made of it, or the place that made it.
+    pub place: Option<SiteId>,
+    /// What making it took (ns), where that was timed.
+    pub making: Option<Nanos>,
+    /// True if it was executed at once by the thread that made it.
+    pub undeferred: bool,
+    /// True if it belongs to a `taskloop`.
+    pub of_loop: bool,
+}
+
+/// A thread executed a task, or a piece of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskRun {
+    /// Who.
+    pub thread: ThreadId,
+    /// The task.
+    pub task: TaskId,
+    /// The instance.
+    pub instance: Option<Instance>,
+    /// When it began to.
+    pub begin: Time,
+    /// When it stopped.
+    pub end: Time,
+    /// True if the task was done then.
+    pub complete: bool,
+}
+
+/// How a task uses what it depends on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum DependKind {
+    /// It reads it.
+    In,
+    /// It writes it, or does both.
+    Out,
+    /// In any order, one at a time.
+    Exclusive,
+    /// In any order.
+    OutSet,
+}
+
+/// A task depends on what lies at an address.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Depend {
+    /// The task.
+    pub task: TaskId,
+    /// The address.
+    pub address: u64,
+    /// How.
+    pub kind: DependKind,
+}
+
+/// How often one thread acquired OpenMP locks at one place in one region, and what a sample of that took.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Acquires {
+    /// Who.
+    pub thread: ThreadId,
+    /// Where.
+    pub place: Option<SiteId>,
+    /// The region around it, by [`Region::place`].
+    pub region: Option<SiteId>,
+    /// What kind of lock.
+    pub kind: ObjectKind,
+    /// Acquisitions.
+    pub acquisitions: u64,
+    /// How many of those that did not wait were timed.
+    pub timed: u64,
+    /// Time in these (ns), from the call to its return.
+    pub time: Nanos,
+    /// Time in the fastest of these (ns).
+    pub fastest: Nanos,
+    /// How many acquisitions had to wait: all of these were timed.
+    pub waits: u64,
+    /// Time in these (ns).
+    pub waiting: Nanos,
+}
