@@ -15,6 +15,7 @@ mod join;
 mod kernel;
 mod merge;
 mod objects;
+mod openmp;
 mod reader;
 mod run;
 mod threads;

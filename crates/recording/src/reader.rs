@@ -13,6 +13,7 @@ use crate::facts::{
     ClockSample, Environment, ImageNames, Names, ProcessEnd, ProcessStart, Session, SessionEnd, SharedObject,
 };
 use crate::format::{self, FRAME_HEADER, FRAME_MAGIC, FrameKind, HEADER, LONGEST_CONTENT, MAGIC, VERSION};
+use crate::openmp;
 use crate::run;
 
 /// Which collectors' records are read.
@@ -427,6 +428,10 @@ impl RawProcess {
                 Record::ThreadStart { entry, .. } => found.insert((entry, false)),
                 Record::Hold { acquired_at, .. } => found.insert((acquired_at, true)),
                 Record::ObjectInit { caller, .. } => found.insert((caller, true)),
+                Record::OpenMp(event) => {
+                    found.extend(openmp::code(&event));
+                    false
+                }
                 _ => false,
             };
         }

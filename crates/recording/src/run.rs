@@ -15,6 +15,7 @@ use crate::join::{Member, join};
 use crate::kernel::{self, Kernel};
 use crate::merge::Merge;
 use crate::objects::Objects;
+use crate::openmp::{self, CpuTimes};
 use crate::reader::{RawProcess, Recording, Sources};
 use crate::threads::Threads;
 
@@ -141,20 +142,21 @@ fn last_tick(raw: &RawProcess) -> u64 {
         Record::Wait(wait) => wait.end,
         Record::Hold { end, .. } | Record::Block { end, .. } => end,
         Record::Wake { time, .. } | Record::Marker { time, .. } | Record::ObjectInit { time, .. } => time,
+        Record::OpenMp(event) => openmp::span(&event).map_or(0, |(_, end)| end),
         _ => 0,
     });
     ticks.max().unwrap_or(0).max(raw.start.start)
 }
 
 /// Sites of one process, added when they are first needed.
-struct Sites<'a> {
+pub(crate) struct Sites<'a> {
     names: Option<&'a Names>,
     stacks: BTreeMap<u64, SiteId>,
     code: BTreeMap<u64, SiteId>,
 }
 
 impl Sites<'_> {
-    fn stack(&mut self, process: &mut Process, id: u64) -> Option<SiteId> {
+    pub(crate) fn stack(&mut self, process: &mut Process, id: u64) -> Option<SiteId> {
         if id == NO_STACK {
             return None;
         }
@@ -162,7 +164,7 @@ impl Sites<'_> {
         Some(*self.stacks.entry(id).or_insert_with(|| process.add_site(site(named))))
     }
 
-    fn code(&mut self, process: &mut Process, address: u64) -> Option<SiteId> {
+    pub(crate) fn code(&mut self, process: &mut Process, address: u64) -> Option<SiteId> {
         if address == 0 {
             return None;
         }
@@ -187,7 +189,7 @@ fn site(named: &NamedStack) -> Site {
     Site { frames: frames.collect(), broken: named.broken, in_waiting_loop: false }
 }
 
-fn nanos(cpu: u64) -> Option<Nanos> {
+pub(crate) fn nanos(cpu: u64) -> Option<Nanos> {
     (cpu != UNKNOWN).then_some(Nanos::new(cpu))
 }
 
@@ -235,9 +237,16 @@ fn process(raw: &RawProcess, clock: &Clock, from: Option<u64>, until: Option<u64
         process.add_thread("main", process.start, None);
     }
     let mut filler = Filler { clock, threads: &threads, objects: Objects::of(raw), sites };
+    let mut cpu = CpuTimes::default();
     for (number, record) in raw.records() {
-        filler.take(&mut process, threads.id(number), &record);
+        match (record, threads.id(number)) {
+            (Record::OpenMp(event), Some(thread)) => {
+                filler.openmp(&mut process, thread, &event, &mut cpu);
+            }
+            (record, thread) => filler.take(&mut process, thread, &record),
+        }
     }
+    openmp::add_waits(&mut process, &cpu);
     let callers: Vec<_> = filler.objects.callers().collect();
     for (object, caller) in callers {
         let site = filler.sites.code(&mut process, caller);
@@ -246,15 +255,15 @@ fn process(raw: &RawProcess, clock: &Clock, from: Option<u64>, until: Option<u64
     process
 }
 
-struct Filler<'a> {
-    clock: &'a Clock,
+pub(crate) struct Filler<'a> {
+    pub clock: &'a Clock,
     threads: &'a Threads,
     objects: Objects<'a>,
-    sites: Sites<'a>,
+    pub sites: Sites<'a>,
 }
 
 impl Filler<'_> {
-    fn time(&self, process: &Process, ticks: u64) -> Time {
+    pub(crate) fn time(&self, process: &Process, ticks: u64) -> Time {
         self.clock.time(ticks).clamp(process.start, process.end)
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use holdup_model::ThreadId;
 use holdup_trace::wire::{NO_THREAD, Record, UNKNOWN};
 
+use crate::openmp;
 use crate::reader::RawProcess;
 
 /// A thread as its records tell.
@@ -83,6 +84,11 @@ impl Threads {
                 Record::Hold { end, .. } => facts.start = facts.start.min(end),
                 Record::Wake { time, .. } | Record::Marker { time, .. } | Record::ObjectInit { time, .. } => {
                     facts.start = facts.start.min(time);
+                }
+                Record::OpenMp(event) => {
+                    if let Some((begin, _)) = openmp::span(&event) {
+                        facts.start = facts.start.min(begin);
+                    }
                 }
                 _ => {}
             }
