@@ -39,6 +39,9 @@ pub(crate) fn object(process: &Process, role: ObjectKind, id: ObjectId) -> Strin
         ObjectKind::Mutex => "lock",
         role => role.word(),
     };
+    if let (Some(construct), Some(place)) = (object.construct, object.created_at) {
+        return format!("{} {}", construct.words(), site(process, place));
+    }
     match (&object.name, object.created_at) {
         (Some(name), _) => format!("{word} {name}"),
         (None, Some(created_at)) => format!("{word} made in {}", site(process, created_at)),

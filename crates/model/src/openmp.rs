@@ -300,6 +300,41 @@ impl SyncKind {
     }
 }
 
+impl SyncKind {
+    /// What a sentence says before the place.
+    pub fn words(self) -> &'static str {
+        match self {
+            SyncKind::ExplicitBarrier => "barrier in",
+            SyncKind::WorkBarrier => "the barrier that ends a loop or section in",
+            SyncKind::RegionBarrier => "the end of the parallel region in",
+            SyncKind::OtherBarrier => "an implicit barrier in",
+            SyncKind::Taskwait => "taskwait in",
+            SyncKind::Taskgroup => "the end of the taskgroup in",
+            SyncKind::Reduction => "reduction in",
+        }
+    }
+}
+
+/// What compilers put after the name of a function for the parts that they make functions of their own: gcc, then clang.
+const MADE_BY_COMPILERS: [&str; 4] = ["._omp_fn.", "._omp_cpyfn.", ".omp_outlined", ".omp_task_entry"];
+
+/// The function in the source of which a compiler made this one for an OpenMP construct: `solve` of `solve._omp_fn.3`
+/// and of `solve.omp_outlined`. `None` for others, and where nothing is left of the name.
+///
+/// ```
+/// use holdup_model::openmp::source_function;
+///
+/// assert_eq!(source_function("solve._omp_fn.3"), Some("solve"));
+/// assert_eq!(source_function("grid::sweep(int) [clone ._omp_fn.0]"), Some("grid::sweep(int)"));
+/// assert_eq!(source_function(".omp_outlined."), None);
+/// assert_eq!(source_function("solve"), None);
+/// ```
+pub fn source_function(name: &str) -> Option<&str> {
+    let cut = MADE_BY_COMPILERS.iter().filter_map(|made| name.find(made)).min()?;
+    let source = name[..cut].trim_end_matches("[clone ").trim_end_matches('(').trim_end();
+    (!source.is_empty()).then_some(source)
+}
+
 /// A wait of one thread for its team or for tasks, or a piece of one: tasks that the thread executes meanwhile cut it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sync {

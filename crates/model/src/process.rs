@@ -1,6 +1,6 @@
 //! What a front-end observed of one process, in columns.
 
-use crate::openmp::OpenMp;
+use crate::openmp::{OpenMp, SyncKind};
 use crate::{CpuReading, Nanos, ObjectId, OnCore, Sample, SeenBy, Site, SiteId, ThreadId, Time};
 
 /// One process of a recording: facts as they were observed, nothing derived.
@@ -168,6 +168,8 @@ pub struct SyncObject {
     pub thread: Option<ThreadId>,
     /// True if other processes use it too.
     pub shared: bool,
+    /// The OpenMP construct whose barrier or tasks it is.
+    pub construct: Option<SyncKind>,
 }
 
 /// How a thread wants an object.
@@ -436,6 +438,7 @@ impl Process {
             parties: None,
             thread: None,
             shared: false,
+            construct: None,
         });
         ObjectId::new(self.objects.len() as u32 - 1)
     }

@@ -11,6 +11,7 @@ use holdup_trace::kernel::{NO_CALL, NO_STACK, SampleCode};
 use crate::clock::Clock;
 use crate::facts::{ImageNames, NamedFrame};
 use crate::kernel::{Image, Kernel, SampleFacts};
+use crate::run::function;
 
 /// A process that the preload did not see is kept if it used at least this much CPU time, or had threads: shells fork
 /// for each command, and such a fork is nothing to tell of.
@@ -62,7 +63,7 @@ impl Sites<'_> {
             frames.extend(named(self.names.and_then(|names| names.callers.get(caller)), *caller));
         }
         let frames = frames.into_iter().map(|frame| Frame {
-            function: frame.function,
+            function: function(&frame),
             file: frame.file,
             line: frame.line,
             module: frame.module,

@@ -91,6 +91,7 @@ impl<'a> Objects<'a> {
                 parties: (parties > 0).then_some(parties),
                 thread: None,
                 shared: self.shared.contains_key(&address),
+                construct: None,
             });
             ObjectId::new(process.objects.len() as u32 - 1)
         });

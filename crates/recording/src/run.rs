@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use holdup_model::openmp::source_function;
 use holdup_model::{
     Block, Call, ExitStatus, Frame, Hold, LostEvents, Marker, MarkerKind, Mode, Nanos, ObjectUse, Outcome,
     Process, Run, Site, SiteId, Thread, ThreadId, Time, Wait, Wake, WakeCount,
@@ -10,7 +11,7 @@ use holdup_trace::wire::{CallCode, MarkerCode, NO_STACK, ObjectCode, OutcomeCode
 
 use crate::clock::Clock;
 use crate::error::Warning;
-use crate::facts::{NamedStack, Names};
+use crate::facts::{NamedFrame, NamedStack, Names};
 use crate::join::{Member, join};
 use crate::kernel::{self, Kernel};
 use crate::merge::Merge;
@@ -168,18 +169,16 @@ impl Sites<'_> {
         if address == 0 {
             return None;
         }
-        let named =
-            self.names.and_then(|names| names.code.get(&address)).cloned().unwrap_or_else(|| NamedStack {
-                frames: vec![crate::facts::NamedFrame { address, ..Default::default() }],
-                broken: true,
-            });
+        let named = self.names.and_then(|names| names.code.get(&address)).cloned().unwrap_or_else(|| {
+            NamedStack { frames: vec![NamedFrame { address, ..Default::default() }], broken: true }
+        });
         Some(*self.code.entry(address).or_insert_with(|| process.add_site(site(&named))))
     }
 }
 
 fn site(named: &NamedStack) -> Site {
     let frames = named.frames.iter().map(|frame| Frame {
-        function: frame.function.clone(),
+        function: function(frame),
         file: frame.file.clone(),
         line: frame.line,
         module: frame.module.clone(),
@@ -187,6 +186,14 @@ fn site(named: &NamedStack) -> Site {
         inlined: frame.inlined,
     });
     Site { frames: frames.collect(), broken: named.broken, in_waiting_loop: false }
+}
+
+/// What a frame's function is called. Where the line tells which construct it is, a part that the compiler made a
+/// function of its own for OpenMP has the name of the function in the source.
+pub(crate) fn function(frame: &NamedFrame) -> Option<String> {
+    let name = frame.function.as_deref()?;
+    let source = source_function(name).filter(|_| frame.line.is_some());
+    Some(source.unwrap_or(name).to_owned())
 }
 
 pub(crate) fn nanos(cpu: u64) -> Option<Nanos> {

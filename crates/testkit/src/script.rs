@@ -139,6 +139,7 @@ impl Script {
             parties: None,
             thread: Some(id),
             shared: false,
+            construct: None,
         });
         self.ops.push(ops);
         id

@@ -29,10 +29,11 @@ fn whole_regions(columns: &OpenMp) -> BTreeMap<Instance, &Region> {
 }
 
 /// What tells one object from another.
-type Key = (ObjectKind, Option<SiteId>, Option<SiteId>, u32, Option<ThreadId>);
+type Key = (ObjectKind, Option<SyncKind>, Option<SiteId>, Option<SiteId>, u32, Option<ThreadId>);
 
 /// A thread came to where its team meets.
 struct Arrival {
+    kind: SyncKind,
     thread: ThreadId,
     begin: Time,
     /// When it left; for the workers of a join, who leave unseen, `None`.
@@ -59,12 +60,13 @@ impl Adder<'_> {
         if let Some(&known) = self.objects.get(&key) {
             return known;
         }
-        let (kind, place, region, parties, _) = key;
+        let (kind, construct, place, region, parties, _) = key;
         let site = place.or(region);
         let frame = site.and_then(|site| self.process.site(site).frames.first());
         let object = self.process.add_object(kind, frame.map_or(0, |frame| frame.address));
         let row = &mut self.process.objects[object.index()];
         row.created_at = site;
+        row.construct = construct;
         row.parties = (kind == ObjectKind::Barrier).then_some(parties);
         self.objects.insert(key, object);
         object
@@ -77,13 +79,15 @@ impl Adder<'_> {
             let Some(region) = self.regions.get(&share.instance) else { continue };
             let end = (share.index == 0).then_some(region.end.max(share.end));
             let (thread, begin, place) = (share.thread, share.end, region.place);
-            let arrival = Arrival { thread, begin, end, place, cpu: (cpu.1, None) };
+            let kind = SyncKind::RegionBarrier;
+            let arrival = Arrival { kind, thread, begin, end, place, cpu: (cpu.1, None) };
             meetings.entry((share.instance, Meeting::Join)).or_default().push(arrival);
         }
         for (sync, &cpu) in columns.syncs.iter().zip(&cpu.syncs) {
             let (thread, begin, place) = (sync.thread, sync.begin, sync.place);
             if sync.kind.is_barrier() && !sync.interrupted {
-                let arrival = Arrival { thread, begin, end: Some(sync.end), place, cpu };
+                let kind = sync.kind;
+                let arrival = Arrival { kind, thread, begin, end: Some(sync.end), place, cpu };
                 meetings.entry((sync.instance, Meeting::Barrier(sync.sequence))).or_default().push(arrival);
             }
         }
@@ -103,7 +107,9 @@ impl Adder<'_> {
             // A barrier that some threads of the team reach by another call is one barrier all the same.
             let place =
                 (meeting != Meeting::Join).then(|| arrivals.iter().filter_map(|at| at.place).min()).flatten();
-            let object = self.object((ObjectKind::Barrier, place, region.place, region.size, owner));
+            let construct = arrivals.first().map(|arrival| arrival.kind);
+            let object =
+                self.object((ObjectKind::Barrier, construct, place, region.place, region.size, owner));
             for arrival in arrivals {
                 let end = arrival.end.unwrap_or(last).max(arrival.begin);
                 self.process.waits.push(Wait {
@@ -137,7 +143,7 @@ impl Adder<'_> {
             let ended = row.end.unwrap_or(self.process.end);
             for (index, &(share, _)) in shares.iter().enumerate() {
                 let Some(region) = self.regions.get(&share.instance).copied() else { continue };
-                let team = self.object((ObjectKind::Team, region.place, None, 0, Some(region.thread)));
+                let team = self.object((ObjectKind::Team, None, None, None, 0, Some(region.thread)));
                 let mut from =
                     last_arrivals.get(&share.instance).map_or(share.end, |&last| last.max(share.end));
                 let next = shares.get(index + 1).copied();
@@ -204,7 +210,7 @@ impl Adder<'_> {
                 continue;
             }
             let region = self.regions.get(&sync.instance).and_then(|region| region.place);
-            let object = self.object((ObjectKind::Tasks, sync.place, region, 0, None));
+            let object = self.object((ObjectKind::Tasks, Some(sync.kind), sync.place, region, 0, None));
             let ends = done.get(&sync.instance).map_or(&[][..], Vec::as_slice);
             let before = ends.partition_point(|&(end, _)| end <= sync.end);
             let cause = ends[..before]
