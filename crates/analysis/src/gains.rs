@@ -122,6 +122,9 @@ struct Case<'a> {
     wall: Nanos,
 }
 
+/// From this share on, parallel regions count as recorded whole.
+const ALL_BUT_NOTHING: f64 = 0.98;
+
 impl Case<'_> {
     fn gain(&self, prediction: &Prediction, expression: String) -> Gain {
         let [time, low, high] = prediction.gain(self.wall).map(|gain| Nanos::new(gain.max(0) as u64));
@@ -327,6 +330,13 @@ impl Case<'_> {
             notes.push(format!(
                 "Unchanged, the replay takes {:.0} % {words} than the run did: gains are less certain.",
                 off.abs() * 100.0
+            ));
+        }
+        if let Some(whole) = self.process.openmp.whole_share().filter(|&share| share < ALL_BUT_NOTHING) {
+            notes.push(format!(
+                "{} of the time in parallel regions was recorded whole; in the rest each thread of the team is taken to \
+                 work from begin to end.",
+                crate::wording::percent(whole)
             ));
         }
         let stuck = predictions.iter().filter(|prediction| prediction.let_through > 0).count();

@@ -1,4 +1,11 @@
 //! How a program scales, region by region: what is lost at more threads, why, and what mending it gives (paper 5).
+//!
+//! [`scale`] takes the runs of one program at several numbers of threads ([`ScalePoint`]) and gives a [`Scaling`]. In
+//! reading order: which run stands for each number (`chosen`), what each thread did in each execution of a region
+//! (`instance`), where it met the others (`meeting`), what it did in between (`between`), the sums of that over a region
+//! (`profile`; `regions` for OpenMP, `sections` for other programs, `locks` for both), the comparison of these over
+//! numbers of threads (`compare`), the efficiencies (`pop`), how much slower work gets where more threads are at it
+//! (`inflation`), the hints with what they would give (`hints`), and what to beware of (`notes`).
 
 use holdup_model::{Nanos, Run, Site};
 
@@ -58,8 +65,10 @@ pub struct WholePoint {
     pub speedup: f64,
     /// Parallel efficiency: speedup × base threads / threads (paper 5, section 3.1).
     pub efficiency: f64,
-    /// What is lost here.
+    /// What is lost here, against perfect scaling from the base.
     pub losses: Losses,
+    /// The same causes as what they cost here, whether or not they cost as much at the base: see [`RegionPoint::costs`].
+    pub costs: Losses,
     /// The share of the time in parallel regions that was recorded whole, from 0 to 1; `None` without regions.
     pub whole_share: Option<f64>,
 }
@@ -113,6 +122,9 @@ pub struct RegionScaling {
     /// Where it is: for an OpenMP region the function made of it with the directive's line, for a section the place
     /// where it ends. `None` for what has no one place.
     pub place: Option<Site>,
+    /// True if it is executed inside of another region, or beside one that another thread met: its time is in that of
+    /// the other already, and not counted again for the whole program.
+    pub nested: bool,
     /// At each number of threads at which it was executed, ascending.
     pub points: Vec<RegionPoint>,
     /// Time at the most threads − time at perfect efficiency there (ns); 0 where it scales better than that.
@@ -142,8 +154,12 @@ pub struct RegionPoint {
     pub speedup: f64,
     /// Speedup × base threads / threads.
     pub efficiency: f64,
-    /// What is lost in it.
+    /// What is lost in it, against perfect scaling from the base: what a cause costs here − what it cost there × base
+    /// threads / threads.
     pub losses: Losses,
+    /// The same causes as what they cost here, whether or not they cost as much at the base (an uncontended lock does):
+    /// `lost` is its time − its useful time, and `inflation` is 0, since more time for the same work is useful time.
+    pub costs: Losses,
 }
 
 /// What a hint says to do.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::process::{Command, ExitCode};
 
-use holdup_collect::{Options, Window, record};
+use holdup_collect::{Options, Setting, Window, record};
 
 use crate::answer::{self, Answer, Keep, Part};
 use crate::arguments::DemoOptions;
@@ -45,6 +45,7 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
         arguments: true,
         window: Window::default(),
         size_limit: None,
+        setting: Setting::default(),
     };
     let command: Vec<OsString> = vec![program.into()];
     let status = record(&command, &options_of_run, PRELOAD)?.status;

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 
-use holdup_collect::{Ended, Options, Window, attach, record as collect};
+use holdup_collect::{Ended, Options, Setting, Window, attach, record as collect};
 use rustix::fs::{FileType, SeekFrom};
 use rustix::process::Signal;
 
@@ -124,6 +124,7 @@ fn collect_options(options: &RunOptions, output: &Path) -> Options {
         arguments: !options.no_arguments,
         window: Window { delay: options.delay, duration: options.duration, by_signal: options.on_signal },
         size_limit: options.size_limit.map(|mib| mib << 20),
+        setting: Setting::default(),
     }
 }
 

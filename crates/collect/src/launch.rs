@@ -1,14 +1,16 @@
 //! Starting the program.
 
 use std::ffi::{OsStr, OsString};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 use holdup_trace::shared::SESSION_VARIABLE;
 use rustix::process::{Gid, Resource, Rlimit, Uid};
 
 use crate::error::CollectError;
+use crate::setting::{Output, Setting};
 
 /// Where Intel's ITT looks for a collector.
 const ITT_VARIABLE: &str = "INTEL_LIBITTNOTIFY64";
@@ -28,7 +30,7 @@ pub(crate) struct Injection<'a> {
     pub session: &'a Path,
 }
 
-/// Starts the program found at `path`, with the library where `injection` says. `descriptor_limit` is the soft limit of
+/// Starts the program found at `path`, with the library where `injection` says, in `setting`. `descriptor_limit` is the soft limit of
 /// open files that it shall have, where ours was raised.
 pub(crate) fn start(
     path: &Path,
@@ -36,11 +38,19 @@ pub(crate) fn start(
     injection: Option<&Injection<'_>>,
     user: Option<(u32, u32)>,
     descriptor_limit: Option<u64>,
+    setting: &Setting,
 ) -> Result<Child, CollectError> {
     let mut child = Command::new(path);
     let (name, arguments) =
         command.split_first().map_or((OsStr::new(""), command), |(name, rest)| (name, rest));
     child.arg0(name).args(arguments);
+    child.envs(setting.variables.iter().map(|(name, value)| (name, value)));
+    let failed = |error| CollectError::Start { program: PathBuf::from(path), error };
+    match setting.output {
+        Output::Shared => {}
+        Output::Diverted => _ = child.stdout(std::io::stderr().as_fd().try_clone_to_owned().map_err(failed)?),
+        Output::Dropped => _ = child.stdout(Stdio::null()),
+    }
     if let Some(injection) = injection {
         child.env("LD_PRELOAD", preload(injection.library));
         child.env(SESSION_VARIABLE, injection.session);
@@ -70,7 +80,12 @@ pub(crate) fn start(
         // SAFETY: between fork and exec only system calls are made, and nothing is allocated.
         unsafe { child.pre_exec(lower) };
     }
-    child.spawn().map_err(|error| CollectError::Start { program: PathBuf::from(path), error })
+    if let Some(set) = setting.affinity() {
+        let confine = move || Ok(rustix::thread::sched_setaffinity(None, &set)?);
+        // SAFETY: between fork and exec only a system call is made, with memory that was copied before.
+        unsafe { child.pre_exec(confine) };
+    }
+    child.spawn().map_err(failed)
 }
 
 /// The groups of the user who called sudo, as the system's list of groups has them.

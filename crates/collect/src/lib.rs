@@ -3,7 +3,8 @@
 //! [`record`] starts a program with the injected library ([`library`]) in a session of its own ([`session`]),
 //! drains what its processes write ([`drain`]) into a recording until it ends. [`name_all`] then finds the names of
 //! what was seen while the files are at hand. Meanwhile [`environment`] looks at what surrounds the program. Programs that must not be entered are recognised first
-//! ([`target`]) and run as they are. [`doctor`] says what a machine allows.
+//! ([`target`]) and run as they are. [`run_plain`] runs one without recording
+//! it, for comparison. [`doctor`] says what a machine allows.
 
 mod attach;
 mod cgroups;
@@ -19,8 +20,10 @@ mod library;
 mod log;
 mod machine;
 mod names;
+mod plain;
 mod record;
 mod session;
+mod setting;
 mod shared_objects;
 mod target;
 mod window;
@@ -30,6 +33,8 @@ pub use error::CollectError;
 pub use holdup_kernel::{KernelError, Trial, opens};
 pub use machine::{allowed_cores, room};
 pub use names::name_all;
+pub use plain::run_plain;
 pub use record::{Ended, Options, record};
-pub use target::describe_target;
+pub use setting::{Output, Setting};
+pub use target::{describe_target, find_program};
 pub use window::Window;

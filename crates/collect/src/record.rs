@@ -17,7 +17,7 @@ use holdup_trace::shared::{HOLDS_ALL, NO_ARGUMENTS, Refusal};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::futex;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
-use signal_hook::iterator::Signals;
+use signal_hook::iterator::{Handle, Signals};
 
 use crate::drain::Process;
 use crate::environment::Watch;
@@ -27,6 +27,7 @@ use crate::launch::{Injection, caller_of_sudo, start};
 use crate::log::Log;
 use crate::machine::{ClockSource, allowed_cores};
 use crate::session::{MappedFile, SessionFiles};
+use crate::setting::Setting;
 use crate::window::{Opening, Stage, Window};
 use crate::{library, target};
 
@@ -49,6 +50,8 @@ pub struct Options {
     pub window: Window,
     /// The recording's largest size in bytes; `None` for no limit.
     pub size_limit: Option<u64>,
+    /// What the program finds when it starts.
+    pub setting: Setting,
 }
 
 /// How a recorded program ended.
@@ -105,7 +108,7 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
     let session = Session {
         holdup: env!("CARGO_PKG_VERSION").to_owned(),
         command: stored.iter().map(|part| part.to_string_lossy().into_owned()).collect(),
-        cores: allowed_cores(),
+        cores: options.setting.affinity().map_or_else(allowed_cores, |set| set.count().max(1)),
         clock: clock.word().to_owned(),
         start: 0,
         ticks_per_second,
@@ -150,9 +153,10 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
     recorder.first = child.id();
     recorder.note_environment();
     let child = Waiting::start(child, clock, &recorder);
-    caught.pass_on(child.pid);
+    let passing_on = caught.pass_on(child.pid);
     recorder.run(&child);
     let status = child.join();
+    drop(passing_on);
     let unseen = target.leave_alone.map(|(path, reason)| target::sentence(&path, reason));
     let trouble = recorder.end(&child, status, unseen, missing).map(|error| trouble(options, &error));
     Ok(Ended { status, trouble })
@@ -203,7 +207,7 @@ fn start_watched(
             });
             let limit = watch.as_ref().and_then(|watch| watch.as_ref().ok()?.former_descriptor_limit());
             let tick = clock.ticks();
-            Ok((start(path, command, injection, user, limit)?, watch, tick))
+            Ok((start(path, command, injection, user, limit, &options.setting)?, watch, tick))
         });
         starter.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
@@ -267,14 +271,14 @@ impl Bell {
 
 /// While the program runs, a signal to end is its affair: from the terminal it gets it itself, otherwise it is
 /// passed on.
-struct Caught {
+pub(crate) struct Caught {
     to_pass_on: Option<Signals>,
     /// The last signal from the terminal; 0 for none.
     from_terminal: Arc<AtomicUsize>,
 }
 
 impl Caught {
-    fn from_now_on() -> Caught {
+    pub(crate) fn from_now_on() -> Caught {
         let from_terminal = Arc::new(AtomicUsize::new(0));
         for signal in [SIGINT, SIGQUIT] {
             let _ = signal_hook::flag::register_usize(signal, Arc::clone(&from_terminal), signal as usize);
@@ -282,9 +286,9 @@ impl Caught {
         Caught { to_pass_on: Signals::new([SIGTERM, SIGHUP]).ok(), from_terminal }
     }
 
-    /// Passes on what came before the program was there, and what comes from now on.
-    fn pass_on(self, pid: Option<Pid>) {
-        let Some(pid) = pid else { return };
+    /// Passes on what came before the program was there, and what comes until the result is dropped.
+    pub(crate) fn pass_on(self, pid: Option<Pid>) -> PassingOn {
+        let Some(pid) = pid else { return PassingOn(None) };
         let early = match self.from_terminal.load(Ordering::Relaxed) as i32 {
             SIGINT => Some(Signal::INT),
             SIGQUIT => Some(Signal::QUIT),
@@ -293,13 +297,26 @@ impl Caught {
         if let Some(early) = early {
             let _ = kill_process(pid, early);
         }
-        let Some(mut signals) = self.to_pass_on else { return };
+        let Some(mut signals) = self.to_pass_on else { return PassingOn(None) };
+        let handle = signals.handle();
         std::thread::spawn(move || {
             for signal in signals.forever() {
                 let signal = if signal == SIGTERM { Signal::TERM } else { Signal::HUP };
                 let _ = kill_process(pid, signal);
             }
         });
+        PassingOn(Some(handle))
+    }
+}
+
+/// Signals are passed on to the program until this is dropped: its id may be another process's afterwards.
+pub(crate) struct PassingOn(Option<Handle>);
+
+impl Drop for PassingOn {
+    fn drop(&mut self) {
+        if let Some(handle) = &self.0 {
+            handle.close();
+        }
     }
 }
 

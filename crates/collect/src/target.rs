@@ -112,6 +112,14 @@ fn caller() -> Caller {
     }
 }
 
+/// Where a program is that a shell would start under this name.
+///
+/// # Errors
+/// [`CollectError`] where there is no such program, or it cannot be executed.
+pub fn find_program(program: &OsStr) -> Result<PathBuf, CollectError> {
+    Ok(find(program)?.path)
+}
+
 /// Why the library would stay out of a program, in a sentence; `None` if it would enter.
 ///
 /// # Errors

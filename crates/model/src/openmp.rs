@@ -73,6 +73,18 @@ impl OpenMp {
         self.runtimes.is_empty() && self.regions.is_empty() && self.acquires.is_empty()
     }
 
+    /// The share of the time in parallel regions that was recorded whole, from 0 to 1; `None` where there was none. Only
+    /// outermost regions count.
+    pub fn whole_share(&self) -> Option<f64> {
+        let (mut whole, mut all) = (0.0, 0.0);
+        for region in self.regions.iter().filter(|region| region.parent.is_none()) {
+            let time = region.total_time();
+            all += time;
+            whole += if region.whole { time } else { 0.0 };
+        }
+        (all > 0.0).then(|| whole / all)
+    }
+
     /// What lies between two moments as a whole. Acquisitions are counts without a time, which a part of the run cannot
     /// have.
     pub fn within(&self, from: Time, to: Time) -> OpenMp {
@@ -160,6 +172,16 @@ pub struct Region {
     pub league: bool,
     /// True if it had not ended when its process did.
     pub open: bool,
+}
+
+impl Region {
+    /// The time in all executions that the row stands for (ns), from those that were timed.
+    pub fn total_time(&self) -> f64 {
+        match self.timed {
+            0 => 0.0,
+            timed => self.time.get() as f64 * self.count as f64 / timed as f64,
+        }
+    }
 }
 
 /// What one thread did of a whole instance.

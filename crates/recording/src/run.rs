@@ -97,6 +97,15 @@ pub(crate) fn run(recording: &Recording, warnings: &[Warning], sources: Sources)
             "{count} processes still ran when the first one had ended: the rest of them is not recorded"
         )),
     }
+    for runtime in processes.iter().flat_map(|process| &process.openmp.runtimes) {
+        if !runtime.told {
+            all.push(format!(
+                "{} does not tell of its parallel regions here: its tools interface is switched off (OMP_TOOL) or another \
+                 tool has it",
+                runtime.vendor.word()
+            ));
+        }
+    }
     let run = Run {
         recorded_by: recording.session.holdup.clone(),
         command: recording.session.command.clone(),

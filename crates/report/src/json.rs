@@ -9,7 +9,7 @@ mod what_if;
 use std::fmt::Write;
 
 use holdup_analysis::{Criticality, Diagnosis, EnvironmentNote, Finding, HoldTime, NobodyCause, ObjectCost};
-use holdup_model::{ExitStatus, Frame, Process, Run, SiteId, State, ThreadId};
+use holdup_model::{ExitStatus, Frame, Process, Run, Site, SiteId, State, ThreadId};
 use serde_json::Value;
 
 use crate::escape;
@@ -369,7 +369,12 @@ fn indices(threads: &[ThreadId]) -> Vec<usize> {
 
 /// The frame of a site that a person should see; all null where nothing is known.
 fn place(process: &Process, site: Option<SiteId>) -> Place {
-    site.and_then(|site| process.site(site).place()).map_or_else(Place::default, frame)
+    place_at(site.map(|site| process.site(site)))
+}
+
+/// The same of a site that stands alone.
+pub(crate) fn place_at(site: Option<&Site>) -> Place {
+    site.and_then(Site::place).map_or_else(Place::default, frame)
 }
 
 /// The same of a place that is known without its address.

@@ -8,6 +8,7 @@
 //!   `docs/json-schema/report.schema.json`; [`json_text`] writes that value.
 //! - [`page`] gives the long answer: a page of HTML that needs nothing else, with charts, a timeline, and the lines of
 //!   the [`source_files`] where they are at hand.
+//! - [`render_scale`], [`scale_json`] and [`scale_page`] are the same three faces of how a program scales.
 //! - [`Explanation`] is the page about a kind of finding: what it is, how it is known, how to mend it.
 //!
 //! ```
@@ -39,6 +40,7 @@ mod names;
 mod numbers;
 mod page;
 mod repeated;
+mod scaling;
 mod schema;
 mod shares;
 mod surroundings;
@@ -52,6 +54,7 @@ pub use escape::escaped;
 pub use explain::{Explanation, explanations};
 pub use json::{SCHEMA, json, json_text};
 pub use look::Look;
-pub use page::{PageOptions, SourceFile, page, source_files};
+pub use page::{PageOptions, SourceFile, page, scale_page, source_files};
+pub use scaling::{SCALE_SCHEMA, render_scale, scale_json, scale_json_text};
 pub use terminal::render;
 pub use what_if::{render_what_if, what_if_json, what_if_json_text};

@@ -31,6 +31,14 @@ impl Line {
         self
     }
 
+    /// This line with `text` in the place of its indentation, which is as wide.
+    pub(crate) fn begun_with(mut self, text: &str, ink: Ink) -> Self {
+        if let Some(indentation) = self.spans.first_mut() {
+            *indentation = (text.to_owned(), ink);
+        }
+        self
+    }
+
     /// This line with `text` so that it ends at column `end`, or behind what is there.
     pub(crate) fn right_aligned(self, text: &str, end: usize, ink: Ink) -> Self {
         let gap = end.saturating_sub(self.width() + display_width(text)).max(1);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Process, SiteId, ThreadId};
+use holdup_model::{Process, Site, SiteId, ThreadId};
 
 use crate::{Look, escape};
 
@@ -41,7 +41,12 @@ pub(crate) fn threads(process: &Process, look: Look) -> Vec<String> {
 /// A place with its source line, or with the `lines` from the first to the last instead: `cache_put (cache.c:212)`,
 /// `cache_put (cache.c:208-212)`; with its module where the line is not known.
 pub(crate) fn place(process: &Process, site: SiteId, lines: Option<(u32, u32)>, look: Look) -> String {
-    let Some(frame) = process.site(site).place() else { return "an unknown place".to_owned() };
+    place_of(process.site(site), lines, look)
+}
+
+/// The same of a site that stands alone.
+pub(crate) fn place_of(site: &Site, lines: Option<(u32, u32)>, look: Look) -> String {
+    let Some(frame) = site.place() else { return "an unknown place".to_owned() };
     let file = frame.file.as_deref().map(|file| file.rsplit('/').next().unwrap_or(file));
     let line = match lines.filter(|(first, last)| first < last) {
         Some((first, last)) => Some(format!("{first}-{last}")),

@@ -510,7 +510,14 @@ pub fn lock_use(
     timed_ticks: u64,
 ) -> [u64; 6] {
     let all = if of_all_threads { SHARED_MODE } else { 0 };
-    [header(Tag::Use as u8, kind as u8 | all, 6, 0), object, acquisitions, failed_tries, timed_holds, timed_ticks]
+    [
+        header(Tag::Use as u8, kind as u8 | all, 6, 0),
+        object,
+        acquisitions,
+        failed_tries,
+        timed_holds,
+        timed_ticks,
+    ]
 }
 
 /// The first words of a [`Record::Marker`]; the label follows as packed bytes.

@@ -1,0 +1,306 @@
+//! The short answer of `holdup scale`: how it scales, what is lost and where, what helps, and what more threads would do.
+
+use holdup_analysis::scaling::{Efficiency, Hint, Losses, Measured, RegionScaling, Scaling};
+use holdup_model::Nanos;
+
+use super::tabular::{Column, table};
+use super::{plot, told, words};
+use crate::lines::{Line, broken_short, labelled, painted, wrapped, wrapped_short};
+use crate::look::Ink;
+use crate::numbers::{counted, percent, time};
+use crate::{Look, escape};
+
+/// At most so many numbers of threads, regions, hints and notes are told.
+const MOST_RUNS: usize = 12;
+const MOST_REGIONS: usize = 5;
+const MOST_HINTS: usize = 5;
+const MOST_NOTES: usize = 6;
+
+/// At most so many losses of a region are told, and none below this share of its time.
+const MOST_LOSSES: usize = 3;
+const SMALL: f64 = 0.01;
+
+/// A region that could save less than this share of the wall time is not told, but counted.
+const SMALL_REGION: f64 = 0.001;
+
+/// What details are indented by.
+const INDENT: usize = 4;
+
+/// The answer for a terminal, each line at most [`Look::width`] columns wide, with a line break at its end.
+pub fn render_scale(scaling: &Scaling, look: Look) -> String {
+    let mut lines = wrapped(&told::heading(scaling, look), 0, Ink::Strong, look);
+    for sentence in [told::lost(scaling, look), told::helps(scaling, look)].into_iter().flatten() {
+        lines.extend(wrapped(&sentence, 0, Ink::Text, look));
+    }
+    for part in [runs, plot::speedup, regions, hints, efficiencies, foot] {
+        let part = part(scaling, look);
+        if !part.is_empty() {
+            lines.push(Line::default());
+            lines.extend(part);
+        }
+    }
+    painted(&lines, look)
+}
+
+/// So many of `count` things as may be told, evenly chosen, with the first and the last.
+fn chosen(count: usize, most: usize) -> Vec<usize> {
+    if count <= most {
+        return (0..count).collect();
+    }
+    (0..most).map(|index| index * (count - 1) / (most - 1).max(1)).collect()
+}
+
+fn runs(scaling: &Scaling, look: Look) -> Vec<Line> {
+    let told = chosen(scaling.points.len(), MOST_RUNS);
+    if told.is_empty() {
+        return Vec::new();
+    }
+    let points = || told.iter().map(|&index| &scaling.points[index]);
+    let mostly = |losses: &Losses, wall: Nanos| {
+        let mut parts = words::largest(losses).into_iter().filter(|part| share(part.nanos, wall) >= SMALL);
+        parts.next().map_or_else(String::new, |part| {
+            format!("{} {}", part.word, words::signed(part.nanos, look))
+        })
+    };
+    let mut lines = table(
+        vec![
+            Column::numbers("threads", points().map(|point| point.threads.to_string())),
+            Column::numbers("time", points().map(|point| time(point.wall.median, look))),
+            Column::words("of several", points().map(|point| spread(&point.wall, look))).optional(),
+            Column::numbers("speedup", points().map(|point| words::factor(point.speedup))).optional(),
+            Column::numbers("efficiency", points().map(|point| percent(point.efficiency))),
+            Column::numbers("lost", points().map(|point| words::signed(point.losses.lost, look))),
+            Column::words("mostly to", points().map(|point| mostly(&point.losses, point.wall.median))).optional(),
+        ],
+        look,
+    );
+    if let Some(more @ 1..) = scaling.points.len().checked_sub(told.len()) {
+        lines.extend(more_of(more, "number of threads", "numbers of threads", look));
+    }
+    lines
+}
+
+/// The least and the most of several times; empty where there was one, or no difference.
+fn spread(time: &Measured, look: Look) -> String {
+    if time.runs < 2 || time.low >= time.high {
+        return String::new();
+    }
+    format!("({} of {})", words::range(signed(time.low), signed(time.high), look), time.runs)
+}
+
+fn signed(time: Nanos) -> i64 {
+    i64::try_from(time.get()).unwrap_or(i64::MAX)
+}
+
+fn share(nanos: i64, whole: Nanos) -> f64 {
+    nanos as f64 / whole.get().max(1) as f64
+}
+
+fn more_of(count: usize, one: &str, many: &str, look: Look) -> Vec<Line> {
+    let text = format!("and {}: holdup scale --json", counted(count as u64, &format!("more {one}"), &format!("more {many}")));
+    wrapped(&text, 2, Ink::Faint, look)
+}
+
+fn regions(scaling: &Scaling, look: Look) -> Vec<Line> {
+    let wall = scaling.points.last().map_or(Nanos::ZERO, |point| point.wall.median);
+    let told: Vec<&RegionScaling> = scaling
+        .regions
+        .iter()
+        .filter(|region| region.potential_gain.share_of(wall) >= SMALL_REGION)
+        .take(MOST_REGIONS)
+        .collect();
+    if scaling.points.len() < 2 || told.is_empty() {
+        return Vec::new();
+    }
+    let columns = Columns::of(look);
+    let mut lines = columns.titles("where", ["time", "efficiency", "could save"]);
+    for (index, region) in told.iter().enumerate() {
+        let last = region.points.last();
+        let cells = [
+            last.map_or_else(String::new, |point| time(point.time.median, look)),
+            last.map_or_else(String::new, |point| percent(point.efficiency)),
+            time(region.potential_gain, look),
+        ];
+        lines.extend(columns.row(&format!("{} ", index + 1), &words::region(region, look), cells));
+        lines.extend(wrapped_short(&why(region, look), INDENT, Ink::Text, look));
+    }
+    if let Some(more @ 1..) = scaling.regions.len().checked_sub(told.len()) {
+        lines.extend(more_of(more, "region", "regions", look));
+    }
+    lines
+}
+
+/// What is lost in a region at its most threads, and how well that is known.
+fn why(region: &RegionScaling, look: Look) -> String {
+    let Some(last) = region.points.last() else { return String::new() };
+    let whole = last.time.median;
+    let losses: Vec<String> = words::largest(&last.losses)
+        .into_iter()
+        .filter(|part| share(part.nanos, whole) >= SMALL)
+        .take(MOST_LOSSES)
+        .map(|part| format!("{} {} ({})", part.word, words::signed(part.nanos, look), percent(share(part.nanos, whole))))
+        .collect();
+    let lost = if losses.is_empty() { "no loss of a size to name".to_owned() } else { losses.join(", ") };
+    let sampled = match (last.instances, last.whole) {
+        (instances, whole) if whole < instances => {
+            let error = if last.error > 0.0 { format!(", give or take {}", percent(last.error)) } else { String::new() };
+            format!(
+                "; executed {}, {} of them recorded whole{error}",
+                counted(instances, "time", "times"),
+                crate::numbers::grouped(whole)
+            )
+        }
+        _ => String::new(),
+    };
+    format!("{lost}{sampled}.")
+}
+
+fn hints(scaling: &Scaling, look: Look) -> Vec<Line> {
+    if scaling.hints.is_empty() {
+        return Vec::new();
+    }
+    let wall = scaling.points.last().map_or(Nanos::ZERO, |point| point.wall.median);
+    let mut lines = vec![Line::indented(2).with("what to do", Ink::Faint)];
+    for (index, hint) in scaling.hints.iter().take(MOST_HINTS).enumerate() {
+        let rank = format!("{} ", index + 1);
+        let text = wrapped_short(&words::sentence(&hint.text, look), rank.len(), Ink::Strong, look);
+        lines.extend(numbered(&rank, text));
+        lines.extend(wrapped_short(&saves(scaling, hint, wall, look), INDENT, Ink::Text, look));
+    }
+    if let Some(more @ 1..) = scaling.hints.len().checked_sub(MOST_HINTS) {
+        lines.extend(more_of(more, "hint", "hints", look));
+    }
+    lines
+}
+
+/// Where a hint is for, what it saves, and how that is known.
+fn saves(scaling: &Scaling, hint: &Hint, wall: Nanos, look: Look) -> String {
+    let place = hint.place.as_ref().map(|site| words::place(site, look));
+    let region = scaling.regions.get(hint.region).map(|region| words::region_in_short(region, look));
+    let place = match place.or(region) {
+        Some(place) => format!("{place}: "),
+        None => String::new(),
+    };
+    let method = escape::sentence(&hint.method, look);
+    let method = if method.is_empty() { String::new() } else { format!(" ({method})") };
+    match hint.gain {
+        Some(gain) if gain.time <= 0 => {
+            format!("{place}saves nothing: {}{method}.", words::range(gain.low, gain.high, look))
+        }
+        Some(_) => format!("{place}saves {}{method}.", told::gain(hint, wall, look)),
+        None => format!("{place}what it saves is not known{method}."),
+    }
+}
+
+/// The first of these lines begins with a number in the place of its indentation.
+fn numbered(rank: &str, lines: Vec<Line>) -> Vec<Line> {
+    let mut lines = lines.into_iter();
+    let first = lines.next().map(|line| line.begun_with(rank, Ink::Faint));
+    first.into_iter().chain(lines).collect()
+}
+
+/// The tree of efficiencies, a column for each number of threads.
+fn efficiencies(scaling: &Scaling, look: Look) -> Vec<Line> {
+    let Some(last) = scaling.pop.last() else { return Vec::new() };
+    let mut rows = Vec::new();
+    flattened(&last.root, 0, &mut Vec::new(), &mut rows);
+    let names = rows.iter().map(|(depth, path)| {
+        let name = path.last().map_or("", |(_, name)| name);
+        let name = format!("{}{}", "  ".repeat(*depth), escape::name(name, look));
+        escape::cut(&name, look.columns() / 2, look)
+    });
+    let mut columns = vec![Column::words("efficiencies", names)];
+    for index in chosen(scaling.pop.len(), MOST_RUNS) {
+        let point = &scaling.pop[index];
+        let values = rows.iter().map(|(_, path)| value(&point.root, path).map_or_else(String::new, percent));
+        let column = Column::numbers(&point.threads.to_string(), values.collect::<Vec<_>>());
+        columns.push(if index + 1 < scaling.pop.len() { column.optional() } else { column });
+    }
+    table(columns, look)
+}
+
+/// The way to an efficiency from the root: its place among the factors, and its name, at each level.
+type Path<'a> = Vec<(usize, &'a str)>;
+
+/// Deeper trees than this are cut: the hierarchy has four levels.
+const DEEPEST: usize = 8;
+
+fn flattened<'a>(node: &'a Efficiency, place: usize, path: &mut Path<'a>, out: &mut Vec<(usize, Path<'a>)>) {
+    let depth = path.len();
+    path.push((place, &node.name));
+    out.push((depth, path.clone()));
+    if depth < DEEPEST {
+        for (index, factor) in node.factors.iter().enumerate() {
+            flattened(factor, index, path, out);
+        }
+    }
+    path.pop();
+}
+
+/// The value at the end of a path; `None` where this tree has another shape.
+fn value(root: &Efficiency, path: &Path<'_>) -> Option<f64> {
+    let mut node = root;
+    for (place, name) in &path[1..] {
+        node = node.factors.get(*place).filter(|factor| factor.name == *name)?;
+    }
+    Some(node.value)
+}
+
+/// The law, and what a reader must know.
+fn foot(scaling: &Scaling, look: Look) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut add = |label: &str, ink: Ink, text: String| {
+        lines.extend(labelled(label, ink, vec![Line::default().with(&text, Ink::Text)], look));
+    };
+    if let Some(law) = &scaling.law {
+        if let Some(outlook) = told::outlook(scaling, law, look) {
+            add("more threads", Ink::Faint, outlook);
+        }
+        add("model", Ink::Faint, told::law(law, look));
+    }
+    for note in scaling.notes.iter().take(MOST_NOTES) {
+        add("note", Ink::Warning, words::sentence(note, look));
+    }
+    if let Some(more @ 1..) = scaling.notes.len().checked_sub(MOST_NOTES) {
+        add("", Ink::Faint, format!("and {}: holdup scale --json", counted(more as u64, "more note", "more notes")));
+    }
+    lines
+}
+
+/// Where the columns of the regions end.
+struct Columns {
+    look: Look,
+    ends: [usize; 3],
+}
+
+impl Columns {
+    fn of(look: Look) -> Self {
+        let width = look.columns();
+        Self { look, ends: [width - 24, width - 12, width] }
+    }
+
+    fn titles(&self, what: &str, titles: [&str; 3]) -> Vec<Line> {
+        let line = Line::indented(2).with(what, Ink::Faint);
+        if self.look.is_narrow() {
+            return vec![line];
+        }
+        let line = titles.iter().zip(self.ends).fold(line, |line, (title, end)| line.right_aligned(title, end, Ink::Faint));
+        vec![line]
+    }
+
+    fn row(&self, rank: &str, what: &str, cells: [String; 3]) -> Vec<Line> {
+        let narrow = self.look.is_narrow();
+        let room = if narrow { self.look.columns() } else { self.ends[0] - 10 };
+        let text = broken_short(what, room - rank.len(), self.look);
+        let text = text.iter().map(|text| Line::indented(rank.len()).with(text, Ink::Strong));
+        let mut lines = numbered(rank, text.collect());
+        let [length, efficiency, gain] = &cells;
+        if narrow {
+            let figures = format!("{length}, efficiency {efficiency}, could save {gain}");
+            lines.extend(wrapped(&figures, INDENT, Ink::Text, self.look));
+        } else if let Some(first) = lines.first_mut() {
+            *first = cells.iter().zip(self.ends).fold(first.clone(), |line, (cell, end)| line.right_aligned(cell, end, Ink::Text));
+        }
+        lines
+    }
+}

@@ -1,0 +1,161 @@
+//! The answer in sentences: how it scales, what is lost and to what, what would help most.
+
+use holdup_analysis::scaling::{FittedLaw, Hint, HintGain, LawPrediction, Scaling, WholePoint};
+use holdup_model::Nanos;
+
+use super::words;
+use crate::numbers::{counted, percent, time};
+use crate::{Look, escape};
+
+/// Less than this share of the time is as good as nothing.
+const NOTHING: f64 = 0.01;
+
+/// The fewest threads that are told as better than the most are faster by this share at the least.
+const FASTER: f64 = 0.02;
+
+/// With more than this share of the loss not explained, the answer says so.
+const MUCH_UNEXPLAINED: f64 = 0.5;
+
+/// The file name of the program, without its directory.
+pub(crate) fn program(scaling: &Scaling, look: Look) -> String {
+    match scaling.command.first().map(|path| path.rsplit('/').next().unwrap_or(path)) {
+        Some(file) if !file.is_empty() => escape::name(file, look),
+        _ => "the program".to_owned(),
+    }
+}
+
+/// How it scales, in a sentence.
+pub(crate) fn heading(scaling: &Scaling, look: Look) -> String {
+    let program = program(scaling, look);
+    let (Some(base), Some(last)) = (scaling.points.first(), scaling.points.last()) else {
+        return format!("No run of {program} was measured, so nothing can be said about how it scales.");
+    };
+    let threads = |point: &WholePoint| counted(u64::from(point.threads), "thread", "threads");
+    let [at_base, at_last] = [base, last].map(|point| time(point.wall.median, look));
+    let cores = match scaling.cores {
+        0 => String::new(),
+        cores => format!(" on {}", counted(u64::from(cores), "core", "cores")),
+    };
+    if scaling.points.len() == 1 {
+        return format!(
+            "{program} ran {at_base} with {}{cores}; how it scales shows with a second number of threads.",
+            threads(base)
+        );
+    }
+    let ideal = f64::from(last.threads) / f64::from(base.threads.max(1));
+    let speed = match last.speedup {
+        speedup if speedup >= 1.0 => format!("{} times as fast", words::factor(speedup)),
+        speedup => format!("{} times as long", words::factor(1.0 / speedup.max(f64::MIN_POSITIVE))),
+    };
+    format!(
+        "{program} ran {at_base} with {} and {at_last} with {}{cores}: {speed} with {} times the threads, an efficiency of {}.",
+        threads(base),
+        last.threads,
+        words::factor(ideal).trim_end_matches(".00"),
+        percent(last.efficiency)
+    )
+}
+
+/// What is lost at the most threads, to what and where, and with how many threads it is fastest where that is fewer.
+pub(crate) fn lost(scaling: &Scaling, look: Look) -> Option<String> {
+    let last = scaling.points.last().filter(|_| scaling.points.len() > 1)?;
+    let wall = last.wall.median;
+    let losses = &last.losses;
+    let share = losses.lost as f64 / wall.get().max(1) as f64;
+    let mut text = if share.abs() < NOTHING {
+        "That is as good as perfect scaling.".to_owned()
+    } else if losses.lost < 0 {
+        let saved = time(Nanos::new(losses.lost.unsigned_abs()), look);
+        format!("It scales better than perfectly: it takes {saved} less than its share.")
+    } else {
+        let mut text = format!(
+            "Of the {} with {} threads, {} ({}) are lost against perfect scaling",
+            time(wall, look),
+            last.threads,
+            words::signed(losses.lost, look),
+            percent(share)
+        );
+        let most = words::largest(losses).into_iter().next().filter(|part| !words::is_unexplained(part));
+        if let Some(most) = most {
+            text.push_str(&format!(", most of it to {} ({})", most.word, words::signed(most.nanos, look)));
+        }
+        if let Some(region) = scaling.regions.first().filter(|region| region.potential_gain > Nanos::ZERO) {
+            text.push_str(&format!("; most in {}", words::region_in_short(region, look)));
+        }
+        text.push('.');
+        if losses.unexplained as f64 > MUCH_UNEXPLAINED * losses.lost as f64 {
+            text.push_str(&format!(" No cause was found for {} of it.", words::signed(losses.unexplained, look)));
+        }
+        text
+    };
+    let fastest = scaling.points.iter().min_by_key(|point| (point.wall.median, point.threads))?;
+    if (fastest.wall.median.get() as f64) < (1.0 - FASTER) * wall.get() as f64 {
+        text.push_str(&format!(
+            " It is fastest with {}: {}.",
+            counted(u64::from(fastest.threads), "thread", "threads"),
+            time(fastest.wall.median, look)
+        ));
+    }
+    Some(text)
+}
+
+/// What would help most, where that is known to save anything.
+pub(crate) fn helps(scaling: &Scaling, look: Look) -> Option<String> {
+    let wall = scaling.points.last()?.wall.median;
+    let hint = scaling.hints.iter().find(|hint| hint.gain.is_some_and(|gain| gain.time > 0))?;
+    let gain = gain(hint, wall, look);
+    Some(format!("What helps most: {} That saves {gain}.", words::sentence(&hint.text, look)))
+}
+
+/// `at most 0.8 s`, `0.8 s (0.7 to 0.9 s), 1.35 times faster`, `not known`.
+pub(crate) fn gain(hint: &Hint, wall: Nanos, look: Look) -> String {
+    let Some(gain) = hint.gain else { return "not known".to_owned() };
+    let size = words::signed(gain.time, look);
+    let mut text = match (hint.bound, gain.low == gain.high) {
+        (true, _) => format!("at most {size}"),
+        (false, true) => size,
+        (false, false) => format!("{size} ({})", words::range(gain.low, gain.high, look)),
+    };
+    if let Some(faster) = faster(gain, wall) {
+        text.push_str(&format!(", {faster} times faster"));
+    }
+    text
+}
+
+/// How much faster the program would be: wall time / (wall time − gain), where that is not 1.
+fn faster(gain: HintGain, wall: Nanos) -> Option<String> {
+    let left = wall.get() as f64 - gain.time as f64;
+    let told = words::factor(wall.get() as f64 / left);
+    (gain.time > 0 && left > 0.0 && told != "1.00").then_some(told)
+}
+
+/// What the law says for the most threads that it was asked for, if these are more than were measured.
+pub(crate) fn outlook(scaling: &Scaling, law: &FittedLaw, look: Look) -> Option<String> {
+    let furthest = beyond(scaling, law).last().copied()?;
+    let shares = words::shares(furthest.efficiency_low, furthest.efficiency_high, look);
+    let mut text = format!("At {} threads: {shares} efficiency", furthest.threads);
+    if let Some(region) = law.dominated_by.and_then(|index| scaling.regions.get(index)) {
+        text.push_str(&format!("; {} takes most of the loss", words::region_in_short(region, look)));
+    }
+    text.push('.');
+    Some(text)
+}
+
+/// Predictions for more threads than were measured.
+pub(crate) fn beyond(scaling: &Scaling, law: &FittedLaw) -> Vec<LawPrediction> {
+    let most = scaling.points.last().map_or(0, |point| point.threads);
+    let mut beyond: Vec<LawPrediction> =
+        law.predictions.iter().copied().filter(|prediction| prediction.threads > most).collect();
+    beyond.sort_by_key(|prediction| prediction.threads);
+    beyond
+}
+
+/// The law in a sentence: what it is, its formula, how far off it is.
+pub(crate) fn law(law: &FittedLaw, look: Look) -> String {
+    format!(
+        "{}, {}; off by {} where each point is predicted from the others.",
+        words::law(law.kind),
+        escape::sentence(&law.formula, look),
+        percent(law.cross_validation_error)
+    )
+}

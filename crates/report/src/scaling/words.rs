@@ -1,0 +1,241 @@
+//! What losses, regions, hints and laws are called.
+
+use holdup_analysis::scaling::{HintKind, LawKind, Losses, RegionKind, RegionScaling};
+use holdup_model::{Nanos, Site};
+
+use crate::{Look, escape, names, numbers};
+
+/// Functions that compilers make of a region are named after the one it stands in, with one of these behind it.
+const OUTLINED: [&str; 2] = ["._omp_fn.", ".omp_outlined"];
+
+/// One part of what is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Loss {
+    /// What it is called.
+    pub(crate) word: &'static str,
+    /// What it is, as a clause.
+    pub(crate) meaning: &'static str,
+    /// Its colour on the page.
+    pub(crate) color: &'static str,
+    /// How much it is (ns); negative where it is a gain.
+    pub(crate) nanos: i64,
+}
+
+/// All parts in the order in which they are drawn: what synchronization costs, what the work itself costs, and last
+/// what none of them explains. They add up to [`Losses::lost`].
+pub(crate) fn parts(losses: &Losses) -> [Loss; 11] {
+    let part = |word, meaning, color, nanos| Loss { word, meaning, color, nanos };
+    [
+        part("imbalance", "threads wait because others come late", "bar", losses.imbalance),
+        part("barrier walkthrough", "all threads have arrived and none has left", "sig", losses.walkthrough),
+        part("barrier startup", "some threads have left a barrier and others not yet", "wake", losses.startup),
+        part("lock contention", "threads wait for locks that others have", "lock", losses.lock_contention),
+        part("lock algorithm", "taking locks takes time, though nobody else has them", "hold", losses.lock_algorithm),
+        part("scheduling", "the runtime deals out chunks, makes tasks, forks threads", "act2", losses.scheduling),
+        part("serial part", "only one thread may work", "serial", losses.serial),
+        part("starvation", "threads find no task to execute", "idle", losses.starvation),
+        part("work inflation", "the same work takes more CPU time than at the base", "mem", losses.inflation),
+        part("oversubscription", "threads could run and had no core", "des", losses.oversubscription),
+        part("unexplained", "none of the others explains it", "hatch", losses.unexplained),
+    ]
+}
+
+/// The parts that are losses, the largest first; what is unexplained comes last, however large it is.
+pub(crate) fn largest(losses: &Losses) -> Vec<Loss> {
+    let mut parts: Vec<Loss> = parts(losses).into_iter().filter(|part| part.nanos > 0).collect();
+    parts.sort_by_key(|part| (is_unexplained(part), std::cmp::Reverse(part.nanos)));
+    parts
+}
+
+/// True for what no cause explains.
+pub(crate) fn is_unexplained(part: &Loss) -> bool {
+    part.color == "hatch"
+}
+
+/// What a region is called: `parallel region blts (blts.c:88)`.
+pub(crate) fn region(region: &RegionScaling, look: Look) -> String {
+    let place = region.place.as_ref().map(|site| place(site, look));
+    match (region.kind, place) {
+        (RegionKind::Parallel, Some(place)) => format!("parallel region {place}"),
+        (RegionKind::Parallel, None) => "parallel region without a known place".to_owned(),
+        (RegionKind::Section, Some(place)) => format!("section up to {place}"),
+        (RegionKind::Section, None) => "section without a known place".to_owned(),
+        (RegionKind::Serial, Some(place)) => format!("one thread alone, {place}"),
+        (RegionKind::Serial, None) => "one thread alone, outside of all regions".to_owned(),
+    }
+}
+
+/// The place of a region alone, or what it is where it has none.
+pub(crate) fn region_in_short(told: &RegionScaling, look: Look) -> String {
+    match (&told.place, told.kind) {
+        (Some(site), RegionKind::Parallel | RegionKind::Section) => place(site, look),
+        (_, RegionKind::Serial) => "what one thread does alone".to_owned(),
+        (None, _) => region(told, look),
+    }
+}
+
+/// A place, named by the function that a person wrote.
+pub(crate) fn place(site: &Site, look: Look) -> String {
+    let mut site = site.clone();
+    for frame in &mut site.frames {
+        let written = frame.function.as_deref().map(|function| written(function).to_owned());
+        frame.function = written.filter(|function| !function.is_empty());
+    }
+    names::place_of(&site, None, look)
+}
+
+/// The function that a region's outlined function was made of; empty where its name does not say.
+fn written(function: &str) -> &str {
+    let ends = OUTLINED.iter().filter_map(|mark| function.find(mark)).min();
+    ends.map_or(function, |end| &function[..end])
+}
+
+/// The sort of a region, as JSON has it.
+pub(crate) fn region_kind(kind: RegionKind) -> &'static str {
+    match kind {
+        RegionKind::Parallel => "parallel",
+        RegionKind::Section => "section",
+        RegionKind::Serial => "serial",
+    }
+}
+
+/// The sort of a hint, as JSON has it and `holdup explain` knows it.
+pub(crate) fn hint_kind(kind: HintKind) -> &'static str {
+    match kind {
+        HintKind::Schedule => "schedule",
+        HintKind::Barriers => "barriers",
+        HintKind::Runtime => "runtime",
+        HintKind::LockHint => "lock-hint",
+        HintKind::Atomic => "atomic",
+        HintKind::QueueLock => "queue-lock",
+        HintKind::FewerConcurrent => "fewer-concurrent",
+        HintKind::CoarserRegions => "coarser-regions",
+        HintKind::Collapse => "collapse",
+        HintKind::TaskCutoff => "task-cutoff",
+        HintKind::MoreTasks => "more-tasks",
+        HintKind::Parallelize => "parallelize",
+        HintKind::Memory => "memory-use",
+        HintKind::FewerThreads => "fewer-threads",
+    }
+}
+
+/// What a law is called.
+pub(crate) fn law(kind: LawKind) -> &'static str {
+    match kind {
+        LawKind::Amdahl => "Amdahl's law",
+        LawKind::Usl => "universal scalability law",
+        LawKind::NormalForm => "performance-model normal form",
+    }
+}
+
+/// The sort of a law, as JSON has it.
+pub(crate) fn law_kind(kind: LawKind) -> &'static str {
+    match kind {
+        LawKind::Amdahl => "amdahl",
+        LawKind::Usl => "usl",
+        LawKind::NormalForm => "normal-form",
+    }
+}
+
+/// How often: `1.91`, `12.4`, `431`.
+pub(crate) fn factor(value: f64) -> String {
+    if value.abs() < 9.995 { format!("{value:.2}") } else { numbers::figure(value) }
+}
+
+/// A time that may be negative: `1.4 s`, `−30 ms`.
+pub(crate) fn signed(nanos: i64, look: Look) -> String {
+    let sign = match nanos {
+        0.. => "",
+        _ if look.unicode => "−",
+        _ => "-",
+    };
+    format!("{sign}{}", numbers::time(Nanos::new(nanos.unsigned_abs()), look))
+}
+
+/// Two times as the ends of a range, the unit once where it is the same: `0.7 to 0.9 s`.
+pub(crate) fn range(low: i64, high: i64, look: Look) -> String {
+    let [low, high] = [low, high].map(|end| signed(end, look));
+    match (low.rsplit_once(' '), high.rsplit_once(' ')) {
+        (Some((number, unit)), Some((_, other))) if unit == other || number == "0" => {
+            format!("{number} to {high}")
+        }
+        _ => format!("{low} to {high}"),
+    }
+}
+
+/// Two shares as the ends of a range: `41–48 %`.
+pub(crate) fn shares(low: f64, high: f64, look: Look) -> String {
+    let [from, to] = [low, high].map(numbers::percent);
+    if from == to {
+        return to;
+    }
+    let dash = if look.unicode { "–" } else { "-" };
+    match from.strip_suffix(" %") {
+        Some(number) if !number.contains(' ') && low >= 0.0 => format!("{number}{dash}{to}"),
+        _ => format!("{from} to {to}"),
+    }
+}
+
+/// A sentence of an analysis, which may have names in it.
+pub(crate) fn sentence(text: &str, look: Look) -> String {
+    let text = escape::sentence(text.trim(), look);
+    if text.is_empty() || text.ends_with(['.', '!', '?', '…']) { text } else { format!("{text}.") }
+}
+
+#[cfg(test)]
+mod tests {
+    use holdup_model::Frame;
+
+    use super::*;
+
+    const LOOK: Look = Look { width: 80, color: false, unicode: true };
+
+    fn site(function: &str) -> Site {
+        let frame = Frame {
+            function: Some(function.to_owned()),
+            file: Some("src/lu.c".to_owned()),
+            line: Some(88),
+            ..Frame::default()
+        };
+        Site { frames: vec![frame], ..Site::default() }
+    }
+
+    #[test]
+    fn regions_are_named_by_what_a_person_wrote() {
+        for function in ["blts._omp_fn.0", "blts.omp_outlined", "blts.omp_outlined_debug__.3", "blts"] {
+            assert_eq!(place(&site(function), LOOK), "blts (lu.c:88)");
+        }
+        assert_eq!(place(&site(".omp_outlined."), LOOK), "lu.c:88");
+    }
+
+    #[test]
+    fn parts_are_all_that_is_lost() {
+        let losses = Losses {
+            lost: 66,
+            imbalance: 1,
+            walkthrough: 2,
+            startup: 3,
+            lock_algorithm: 4,
+            lock_contention: 5,
+            scheduling: 6,
+            serial: 7,
+            starvation: 8,
+            inflation: 9,
+            oversubscription: 10,
+            unexplained: 11,
+        };
+        assert_eq!(parts(&losses).iter().map(|part| part.nanos).sum::<i64>(), losses.lost);
+        let told = largest(&losses);
+        assert_eq!((told[0].word, told[10].word), ("oversubscription", "unexplained"));
+    }
+
+    #[test]
+    fn ranges_name_their_unit_once() {
+        assert_eq!(range(700_000_000, 900_000_000, LOOK), "700 to 900 ms");
+        assert_eq!(range(-30_000_000, 1_200_000_000, LOOK), "−30.0 ms to 1.2 s");
+        assert_eq!(range(i64::MIN, i64::MAX, LOOK), "−9223372037 to 9223372037 s");
+        assert_eq!(shares(0.41, 0.48, LOOK), "41–48 %");
+        assert_eq!(shares(0.41, 0.41, LOOK), "41 %");
+        assert_eq!(shares(0.0001, 0.41, LOOK), "under 0.1 % to 41 %");
+    }
+}
