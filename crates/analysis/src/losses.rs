@@ -106,8 +106,13 @@ impl Losses {
             }
         }
         for (&key, &serial) in &blame.serial {
+            // A team is not fed: it works with the thread that calls it.
+            let is_queue = |object: ObjectId| {
+                let kind = roles.kinds[object.index()];
+                is_signal(kind) && kind != ObjectKind::Team
+            };
             match key.object {
-                Some(object) if is_signal(roles.kinds[object.index()]) && feeds_others(key.thread) => {
+                Some(object) if is_queue(object) && feeds_others(key.thread) => {
                     let charge = Charge { active: serial.lost, ..Charge::default() };
                     self.charge(roles, object, Some(key.thread), &charge);
                 }

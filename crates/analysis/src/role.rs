@@ -66,7 +66,8 @@ impl Roles {
             };
             roles.kinds.push(kind);
             roles.hidden.push(hidden);
-            roles.is_idle.push(is_signal(kind) && (told.is_idle || is_queue));
+            let is_idle = kind == ObjectKind::Team || told.is_idle || is_queue;
+            roles.is_idle.push(is_signal(kind) && is_idle);
         }
         roles.stands_for = stands_for(process, &roles.hidden);
         roles
