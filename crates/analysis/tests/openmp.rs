@@ -1,6 +1,6 @@
 //! OpenMP programs with one planted problem each, as the reader gives them: the first finding must name it.
 
-use holdup_analysis::{Diagnosis, Finding, FindingKind, diagnose};
+use holdup_analysis::{Depth, Diagnosis, Finding, FindingKind, diagnose, predict_gains};
 use holdup_model::openmp::SyncKind;
 use holdup_model::{
     Frame, Mode, Nanos, ObjectId, ObjectKind, Outcome, Process, Run, Site, SiteId, ThreadId, Time, Wait,
@@ -83,7 +83,11 @@ impl Regions {
 
     fn diagnosis(mut self) -> Diagnosis {
         self.process.end = Time::from_nanos(self.now);
-        diagnose(&Run { processes: vec![self.process], cores: 8, ..Run::default() }, 0)
+        self.process.seen_by.preload = true;
+        let run = Run { processes: vec![self.process], cores: 8, ..Run::default() };
+        let mut diagnosis = diagnose(&run, 0);
+        predict_gains(&run, &mut diagnosis, Depth::Gains);
+        diagnosis
     }
 }
 
@@ -104,6 +108,10 @@ fn blocks_of_unequal_rows() {
     assert_eq!(finding.threads, [ThreadId::new(3)]);
     // Three of four threads wait 8 ms in each of ten regions.
     assert_eq!(finding.cost, Nanos::new(60 * MS));
+    // With the work shared out evenly a region takes 4 ms.
+    let gain = finding.gain.as_ref().expect("a gain");
+    assert!(gain.low <= Nanos::new(60 * MS) && gain.high >= Nanos::new(60 * MS), "{gain:?}");
+    assert!(gain.time.get().abs_diff(60 * MS) < MS, "{gain:?}");
 }
 
 #[test]
@@ -118,6 +126,9 @@ fn work_between_regions() {
     assert_eq!(finding.threads, [ThreadId::new(0)]);
     assert_eq!(finding.cost, Nanos::new(45 * MS));
     assert_eq!(diagnosis.findings.len(), 1, "{:#?}", diagnosis.findings);
+    // Shared out among the four it takes 1.5 ms of the 6.
+    let gain = finding.gain.as_ref().expect("a gain");
+    assert!(gain.time.get().abs_diff(45 * MS) < MS, "{gain:?}");
 }
 
 #[test]
