@@ -7,6 +7,8 @@
 //! numbers of threads (`compare`), the efficiencies (`pop`), how much slower work gets where more threads are at it
 //! (`inflation`), the hints with what they would give (`hints`), and what to beware of (`notes`).
 
+pub mod laws;
+
 use holdup_model::{Nanos, Run, Site};
 
 /// The runs at one number of threads.

@@ -12,6 +12,7 @@ mod locks;
 mod path;
 mod policy;
 mod processes;
+mod scaling;
 mod surroundings;
 mod text;
 mod threads;
@@ -26,6 +27,7 @@ use holdup_analysis::Diagnosis;
 use holdup_model::Run;
 
 pub use lines::source_files;
+pub use scaling::scale_page;
 
 use crate::{names, page::text::Told};
 
@@ -42,6 +44,14 @@ const SCRIPT: &[&str] = &[
     include_str!("../page/marks.js"),
     include_str!("../page/tables.js"),
     timeline::SCRIPT,
+    include_str!("../page/start.js"),
+];
+
+/// The scripts of a page without a timeline.
+const SCRIPT_OF_TABLES: &[&str] = &[
+    "'use strict';",
+    include_str!("../page/marks.js"),
+    include_str!("../page/tables.js"),
     include_str!("../page/start.js"),
 ];
 

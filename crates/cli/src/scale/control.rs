@@ -100,9 +100,7 @@ fn filled(word: &OsStr, threads: u32) -> OsString {
     let number = threads.to_string();
     let mut rest = word.as_bytes();
     let mut filled = Vec::new();
-    while let Some(at) =
-        rest.windows(PLACEHOLDER.len()).position(|part| part == PLACEHOLDER.as_bytes())
-    {
+    while let Some(at) = rest.windows(PLACEHOLDER.len()).position(|part| part == PLACEHOLDER.as_bytes()) {
         filled.extend_from_slice(&rest[..at]);
         filled.extend_from_slice(number.as_bytes());
         rest = &rest[at + PLACEHOLDER.len()..];
@@ -132,10 +130,8 @@ mod tests {
 
     #[test]
     fn placeholders_are_replaced_wherever_they_stand() {
-        let mut command: Vec<OsString> = ["app", "-t{threads}", "{threads}x{threads}", "{thread}"]
-            .iter()
-            .map(OsString::from)
-            .collect();
+        let mut command: Vec<OsString> =
+            ["app", "-t{threads}", "{threads}x{threads}", "{thread}"].iter().map(OsString::from).collect();
         command.push(OsString::from_vec(b"\xff{threads}\xfe".to_vec()));
         let control = Control::new(&command, &[], None);
         assert!(control.is_in_command());

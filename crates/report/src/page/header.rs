@@ -18,24 +18,25 @@ const SMALL: f64 = 0.005;
 #[derive(Template)]
 #[template(path = "header.html")]
 pub(super) struct Header {
-    kick: String,
+    pub(super) kick: String,
     /// The first half of the heading, and the second one, which is set lighter.
-    heading: String,
-    continued: String,
-    command: Option<String>,
-    figures: Vec<KeyFigure>,
-    budget: Option<Budget>,
-    warnings: Vec<String>,
-    way_out: bool,
+    pub(super) heading: String,
+    pub(super) continued: String,
+    pub(super) command: Option<String>,
+    pub(super) figures: Vec<KeyFigure>,
+    pub(super) budget: Option<Budget>,
+    pub(super) warnings: Vec<String>,
+    pub(super) way_out: bool,
 }
 
-struct KeyFigure {
-    name: &'static str,
-    value: Figure,
+/// A number at the head of the page.
+pub(super) struct KeyFigure {
+    pub(super) name: &'static str,
+    pub(super) value: Figure,
 }
 
 /// Where the threads' time went: the palette's legend.
-struct Budget {
+pub(super) struct Budget {
     title: String,
     bar: Bar,
     parts: Vec<Part>,
@@ -113,7 +114,7 @@ fn kick(run: &Run) -> String {
 }
 
 /// The command as a shell would read it, all of it visible.
-fn command(words: &[String]) -> Option<String> {
+pub(super) fn command(words: &[String]) -> Option<String> {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^".contains(c);
     let quoted = |word: &String| match word.as_str() {
         "" => "''".to_owned(),

@@ -51,7 +51,7 @@ pub(crate) fn heading(scaling: &Scaling, look: Look) -> String {
         "{program} ran {at_base} with {} and {at_last} with {}{cores}: {speed} with {} times the threads, an efficiency of {}.",
         threads(base),
         last.threads,
-        words::factor(ideal).trim_end_matches(".00"),
+        words::ratio(ideal),
         percent(last.efficiency)
     )
 }

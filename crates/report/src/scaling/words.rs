@@ -142,6 +142,11 @@ pub(crate) fn factor(value: f64) -> String {
     if value.abs() < 9.995 { format!("{value:.2}") } else { numbers::figure(value) }
 }
 
+/// A ratio of numbers of threads: `8`, `2.67`.
+pub(crate) fn ratio(value: f64) -> String {
+    if value.fract() == 0.0 { format!("{value:.0}") } else { factor(value) }
+}
+
 /// A time that may be negative: `1.4 s`, `−30 ms`.
 pub(crate) fn signed(nanos: i64, look: Look) -> String {
     let sign = match nanos {
