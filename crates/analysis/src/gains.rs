@@ -334,8 +334,7 @@ impl Case<'_> {
         }
         if let Some(whole) = self.process.openmp.whole_share().filter(|&share| share < ALL_BUT_NOTHING) {
             notes.push(format!(
-                "{} of the time in parallel regions was recorded whole; in the rest each thread of the team is taken to \
-                 work from begin to end.",
+                "{} of the time in parallel regions was recorded whole; the rest is taken to have gone alike.",
                 crate::wording::percent(whole)
             ));
         }

@@ -7,8 +7,9 @@
 //! | a piece of a wait at a barrier that a task cut off; `taskwait`, the end of a `taskgroup` | for tasks, until one is done that another thread executed |
 //! | the last piece of a wait at a barrier | at that barrier |
 //!
-//! In executions that were not recorded whole, workers are taken to work from begin to end.
+//! An execution that was not told whole is taken to have gone as the nearest one that was, stretched to its length.
 
+mod played;
 mod waits;
 
 use holdup_model::openmp::{

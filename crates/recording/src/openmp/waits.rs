@@ -2,57 +2,57 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_model::openmp::{Instance, OpenMp, Region, Share, SyncKind};
+use holdup_model::openmp::SyncKind;
 use holdup_model::{
     Mode, Nanos, ObjectId, ObjectKind, Outcome, Process, SiteId, ThreadId, Time, Wait, Wake, WakeCount,
 };
 
 use super::CpuTimes;
+use super::played::{Played, played};
 
 /// Adds them to the process, whose columns of OpenMP are filled. `cpu` has a row for each share and each sync.
 pub(crate) fn add_waits(process: &mut Process, cpu: &CpuTimes) {
-    if process.openmp.is_empty() {
+    if process.openmp.regions.is_empty() {
         return;
     }
-    let columns = std::mem::take(&mut process.openmp);
-    let mut adder = Adder { process, regions: whole_regions(&columns), objects: BTreeMap::new() };
-    let last_arrivals = adder.meetings(&columns, cpu);
-    adder.teams(&columns, cpu, &last_arrivals);
-    adder.tasks(&columns, cpu);
-    process.openmp = columns;
-}
-
-/// The instances that were told whole, each with its region.
-fn whole_regions(columns: &OpenMp) -> BTreeMap<Instance, &Region> {
-    let whole = columns.regions.iter().filter(|region| region.whole);
-    whole.map(|region| (region.instance, region)).collect()
+    let all = played(&process.openmp, cpu);
+    let mut adder = Adder { process, objects: BTreeMap::new() };
+    adder.meetings(&all);
+    adder.teams(&all);
+    adder.tasks(&all);
 }
 
 /// What tells one object from another.
-type Key = (ObjectKind, Option<SyncKind>, Option<SiteId>, Option<SiteId>, u32, Option<ThreadId>);
-
-/// A thread came to where its team meets.
-struct Arrival {
-    kind: SyncKind,
-    thread: ThreadId,
-    begin: Time,
-    /// When it left; for the workers of a join, who leave unseen, `None`.
-    end: Option<Time>,
-    place: Option<SiteId>,
-    cpu: (Option<Nanos>, Option<Nanos>),
-}
-
-/// Which meeting of an instance: the join, or a barrier by its sequence.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Meeting {
-    Barrier(u32),
-    Join,
+struct Key {
+    kind: ObjectKind,
+    construct: Option<SyncKind>,
+    place: Option<SiteId>,
+    region: Option<SiteId>,
+    parties: u32,
+    owner: Option<ThreadId>,
 }
 
 struct Adder<'a> {
     process: &'a mut Process,
-    regions: BTreeMap<Instance, &'a Region>,
     objects: BTreeMap<Key, ObjectId>,
+}
+
+/// A thread at a meeting.
+struct AtMeeting {
+    thread: ThreadId,
+    begin: Time,
+    end: Time,
+    place: Option<SiteId>,
+    cpu: (Option<Nanos>, Option<Nanos>),
+}
+
+/// The threads of a team at one barrier or join.
+struct Meeting<'a> {
+    of: &'a Played,
+    kind: SyncKind,
+    place: Option<SiteId>,
+    threads: Vec<AtMeeting>,
 }
 
 impl Adder<'_> {
@@ -60,115 +60,75 @@ impl Adder<'_> {
         if let Some(&known) = self.objects.get(&key) {
             return known;
         }
-        let (kind, construct, place, region, parties, _) = key;
-        let site = place.or(region);
+        let site = key.place.or(key.region);
         let frame = site.and_then(|site| self.process.site(site).frames.first());
-        let object = self.process.add_object(kind, frame.map_or(0, |frame| frame.address));
+        let object = self.process.add_object(key.kind, frame.map_or(0, |frame| frame.address));
         let row = &mut self.process.objects[object.index()];
         row.created_at = site;
-        row.construct = construct;
-        row.parties = (kind == ObjectKind::Barrier).then_some(parties);
+        row.construct = key.construct;
+        row.parties = (key.kind == ObjectKind::Barrier).then_some(key.parties);
         self.objects.insert(key, object);
         object
     }
 
-    /// Waits at joins and barriers; gives the last arrival at the join of each instance.
-    fn meetings(&mut self, columns: &OpenMp, cpu: &CpuTimes) -> BTreeMap<Instance, Time> {
-        let mut meetings: BTreeMap<(Instance, Meeting), Vec<Arrival>> = BTreeMap::new();
-        for (share, &cpu) in columns.shares.iter().zip(&cpu.shares) {
-            let Some(region) = self.regions.get(&share.instance) else { continue };
-            let end = (share.index == 0).then_some(region.end.max(share.end));
-            let (thread, begin, place) = (share.thread, share.end, region.place);
-            let kind = SyncKind::RegionBarrier;
-            let arrival = Arrival { kind, thread, begin, end, place, cpu: (cpu.1, None) };
-            meetings.entry((share.instance, Meeting::Join)).or_default().push(arrival);
-        }
-        for (sync, &cpu) in columns.syncs.iter().zip(&cpu.syncs) {
-            let (thread, begin, place) = (sync.thread, sync.begin, sync.place);
-            if sync.kind.is_barrier() && !sync.interrupted {
-                let kind = sync.kind;
-                let arrival = Arrival { kind, thread, begin, end: Some(sync.end), place, cpu };
-                meetings.entry((sync.instance, Meeting::Barrier(sync.sequence))).or_default().push(arrival);
-            }
-        }
-        let mut in_order: Vec<_> = meetings.into_iter().collect();
-        in_order.sort_by_key(|(meeting, arrivals)| {
-            (arrivals.iter().map(|arrival| arrival.begin).min(), *meeting)
-        });
-        let mut last_arrivals = BTreeMap::new();
-        for (round, ((instance, meeting), arrivals)) in in_order.into_iter().enumerate() {
-            let last = arrivals.iter().map(|arrival| arrival.begin).max().unwrap_or(self.process.end);
-            if meeting == Meeting::Join {
-                last_arrivals.insert(instance, last);
-            }
-            let Some(region) = self.regions.get(&instance).copied() else { continue };
-            // Inner regions of several threads run side by side: each has barriers of its own.
-            let owner = region.parent.map(|_| region.thread);
-            // A barrier that some threads of the team reach by another call is one barrier all the same.
-            let place =
-                (meeting != Meeting::Join).then(|| arrivals.iter().filter_map(|at| at.place).min()).flatten();
-            let construct = arrivals.first().map(|arrival| arrival.kind);
-            let object =
-                self.object((ObjectKind::Barrier, construct, place, region.place, region.size, owner));
-            for arrival in arrivals {
-                let end = arrival.end.unwrap_or(last).max(arrival.begin);
+    /// Waits at barriers and joins.
+    fn meetings(&mut self, all: &[Played]) {
+        let mut meetings: Vec<Meeting<'_>> = all.iter().flat_map(meetings_of).collect();
+        meetings.sort_by_key(|meeting| meeting.threads.iter().map(|at| (at.begin, at.thread)).min());
+        for (round, meeting) in meetings.into_iter().enumerate() {
+            let object = self.object(Key {
+                kind: ObjectKind::Barrier,
+                construct: Some(meeting.kind),
+                place: meeting.place,
+                region: meeting.of.place,
+                parties: meeting.of.size,
+                // Inner regions of several threads run side by side: each has barriers of its own.
+                owner: meeting.of.is_nested.then_some(meeting.of.thread),
+            });
+            for at in meeting.threads {
                 self.process.waits.push(Wait {
-                    site: place.or(arrival.place),
+                    site: meeting.place.or(at.place),
                     round: Some(round as u64),
-                    ..wait(arrival.thread, object, arrival.begin, end, arrival.cpu)
+                    ..wait(at.thread, object, at.begin, at.end, at.cpu)
                 });
             }
         }
-        last_arrivals
     }
 
-    /// What workers do between their parts of whole instances: they wait for their team, and work in the instances
-    /// that were not told whole.
-    fn teams(&mut self, columns: &OpenMp, cpu: &CpuTimes, last_arrivals: &BTreeMap<Instance, Time>) {
-        let mut shares: BTreeMap<ThreadId, Vec<(&Share, Option<Nanos>)>> = BTreeMap::new();
-        for (share, cpu) in columns.shares.iter().zip(&cpu.shares).filter(|(share, _)| share.index > 0) {
-            shares.entry(share.thread).or_default().push((share, cpu.0));
-        }
-        let mut opaque: BTreeMap<ThreadId, Vec<&Region>> = BTreeMap::new();
-        for region in columns.regions.iter().filter(|region| !region.whole) {
-            opaque.entry(region.thread).or_default().push(region);
-        }
-        for regions in opaque.values_mut() {
-            regions.sort_by_key(|region| (region.begin, region.end));
+    /// Waits of workers between their regions. A region that begins calls all of its team.
+    fn teams(&mut self, all: &[Played]) {
+        let mut by_worker: BTreeMap<ThreadId, Vec<(&Played, usize)>> = BTreeMap::new();
+        for played in all {
+            for (index, member) in played.members.iter().enumerate().filter(|(_, member)| member.index > 0) {
+                by_worker.entry(member.thread).or_default().push((played, index));
+            }
         }
         let mut calls = BTreeSet::new();
-        for (worker, mut shares) in shares {
-            shares.sort_by_key(|(share, _)| (share.begin, share.instance));
-            let row = self.process.thread(worker);
-            let ended = row.end.unwrap_or(self.process.end);
-            for (index, &(share, _)) in shares.iter().enumerate() {
-                let Some(region) = self.regions.get(&share.instance).copied() else { continue };
-                let team = self.object((ObjectKind::Team, None, None, None, 0, Some(region.thread)));
-                let mut from =
-                    last_arrivals.get(&share.instance).map_or(share.end, |&last| last.max(share.end));
-                let next = shares.get(index + 1).copied();
-                let until = next.map_or(ended, |(next, _)| next.begin);
-                let empty = Vec::new();
-                let skipped = opaque.get(&region.thread).unwrap_or(&empty);
-                let first = skipped.partition_point(|skipped| skipped.begin < from);
-                for skipped in &skipped[first..] {
-                    if skipped.begin >= until {
-                        break;
-                    }
-                    if skipped.begin >= from && skipped.size > share.index {
-                        self.idle(worker, team, (from, skipped.begin), Outcome::Granted, region.place, None);
-                        calls.insert((team, region.thread, skipped.begin, skipped.place));
-                        from = skipped.end;
-                    }
+        for (worker, parts) in by_worker {
+            let ended = self.process.thread(worker).end.unwrap_or(self.process.end);
+            let mut from: Option<(Time, ObjectId)> = None;
+            for (played, index) in parts {
+                let member = &played.members[index];
+                if let Some((from, team)) = from.filter(|&(from, _)| from < member.begin) {
+                    let cpu = (None, member.cpu.0);
+                    let site = played.place;
+                    self.process.waits.push(Wait { site, ..wait(worker, team, from, member.begin, cpu) });
+                    calls.insert((team, played.thread, played.begin, played.place));
                 }
-                match next {
-                    Some((next, cpu)) => {
-                        self.idle(worker, team, (from, next.begin), Outcome::Granted, region.place, cpu);
-                        let caller = self.regions.get(&next.instance).filter(|next| next.thread != worker);
-                        calls.extend(caller.map(|next| (team, next.thread, next.begin, next.place)));
-                    }
-                    None => self.idle(worker, team, (from, ended), Outcome::Open, region.place, None),
-                }
+                let last = played.members.iter().map(|member| member.end).max().unwrap_or(member.end);
+                let team = self.object(Key {
+                    kind: ObjectKind::Team,
+                    construct: None,
+                    place: None,
+                    region: None,
+                    parties: 0,
+                    owner: Some(played.thread),
+                });
+                from = Some(from.map_or(last, |(from, _)| from.max(last))).map(|last| (last, team));
+            }
+            if let Some((from, team)) = from.filter(|&(from, _)| from < ended) {
+                let outcome = Outcome::Open;
+                self.process.waits.push(Wait { outcome, ..wait(worker, team, from, ended, (None, None)) });
             }
         }
         for (object, thread, time, site) in calls {
@@ -176,57 +136,67 @@ impl Adder<'_> {
         }
     }
 
-    fn idle(
-        &mut self,
-        worker: ThreadId,
-        team: ObjectId,
-        (begin, end): (Time, Time),
-        outcome: Outcome,
-        site: Option<SiteId>,
-        cpu_end: Option<Nanos>,
-    ) {
-        if begin < end {
-            self.process.waits.push(Wait {
-                outcome,
-                site,
-                ..wait(worker, team, begin, end, (None, cpu_end))
-            });
-        }
-    }
-
     /// Waits for tasks: each ends when another thread is done with one, if one is.
-    fn tasks(&mut self, columns: &OpenMp, cpu: &CpuTimes) {
-        let mut done: BTreeMap<Instance, Vec<(Time, ThreadId)>> = BTreeMap::new();
-        for run in columns.task_runs.iter().filter(|run| run.complete) {
-            done.entry(run.instance.unwrap_or(Instance::new(0))).or_default().push((run.end, run.thread));
-        }
-        for ends in done.values_mut() {
-            ends.sort_unstable();
-        }
-        for (sync, &cpu) in columns.syncs.iter().zip(&cpu.syncs) {
-            let for_tasks = matches!(sync.kind, SyncKind::Taskwait | SyncKind::Taskgroup);
-            let cut_off = sync.kind.is_barrier() && sync.interrupted;
-            if !for_tasks && !cut_off || sync.begin == sync.end {
-                continue;
+    fn tasks(&mut self, all: &[Played]) {
+        for (played, waited) in
+            all.iter().flat_map(|played| played.task_waits.iter().map(move |wait| (played, wait)))
+        {
+            let object = self.object(Key {
+                kind: ObjectKind::Tasks,
+                construct: Some(waited.kind),
+                place: waited.place,
+                region: played.place,
+                parties: 0,
+                owner: None,
+            });
+            if let Some((time, thread)) = waited.cause {
+                let (site, count) = (waited.place, WakeCount::AtMost(1));
+                self.process.wakes.push(Wake { thread, time, object, site, count });
             }
-            let region = self.regions.get(&sync.instance).and_then(|region| region.place);
-            let object = self.object((ObjectKind::Tasks, Some(sync.kind), sync.place, region, 0, None));
-            let ends = done.get(&sync.instance).map_or(&[][..], Vec::as_slice);
-            let before = ends.partition_point(|&(end, _)| end <= sync.end);
-            let cause = ends[..before]
-                .iter()
-                .rev()
-                .take_while(|&&(end, _)| end > sync.begin)
-                .find(|&&(_, thread)| thread != sync.thread);
-            if let Some(&(time, thread)) = cause {
-                let count = WakeCount::AtMost(1);
-                self.process.wakes.push(Wake { thread, time, object, site: sync.place, count });
-            }
+            let site = waited.place.or(played.place);
             self.process
                 .waits
-                .push(Wait { site: sync.place, ..wait(sync.thread, object, sync.begin, sync.end, cpu) });
+                .push(Wait { site, ..wait(waited.thread, object, waited.begin, waited.end, waited.cpu) });
         }
     }
+}
+
+/// The barriers and the join of one execution.
+fn meetings_of(played: &Played) -> Vec<Meeting<'_>> {
+    let mut barriers: BTreeMap<u32, Meeting<'_>> = BTreeMap::new();
+    for arrival in &played.arrivals {
+        let (of, kind) = (played, arrival.kind);
+        let meeting = barriers.entry(arrival.sequence).or_insert(Meeting {
+            of,
+            kind,
+            place: None,
+            threads: Vec::new(),
+        });
+        // A barrier that some threads of the team reach by another call is one barrier all the same.
+        meeting.place = [meeting.place, arrival.place].into_iter().flatten().min();
+        meeting.threads.push(AtMeeting {
+            thread: arrival.thread,
+            begin: arrival.begin,
+            end: arrival.end,
+            place: arrival.place,
+            cpu: arrival.cpu,
+        });
+    }
+    let mut meetings: Vec<Meeting<'_>> = barriers.into_values().collect();
+    let last = played.members.iter().map(|member| member.end).max();
+    let threads = played.members.iter().map(|member| AtMeeting {
+        thread: member.thread,
+        begin: member.end,
+        // Workers leave unseen.
+        end: if member.index == 0 { played.end.max(member.end) } else { last.unwrap_or(member.end) },
+        place: played.place,
+        cpu: (member.cpu.1, None),
+    });
+    let threads: Vec<AtMeeting> = threads.collect();
+    if !threads.is_empty() {
+        meetings.push(Meeting { of: played, kind: SyncKind::RegionBarrier, place: None, threads });
+    }
+    meetings
 }
 
 fn wait(

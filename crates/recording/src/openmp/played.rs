@@ -1,0 +1,224 @@
+//! What teams did in each execution of a region: as it was told, or, where it was not, as in the nearest one that was.
+
+use std::collections::BTreeMap;
+
+use holdup_model::openmp::{Instance, OpenMp, Region, SyncKind};
+use holdup_model::{Nanos, SiteId, ThreadId, Time};
+
+use super::CpuTimes;
+
+/// Executions that were not told whole and follow each other are taken together up to this length (ns).
+const LONGEST_GROUP: u64 = 1_000_000;
+
+/// One execution of a region by its team.
+#[derive(Clone)]
+pub(super) struct Played {
+    pub thread: ThreadId,
+    pub place: Option<SiteId>,
+    pub size: u32,
+    pub is_nested: bool,
+    pub begin: Time,
+    pub end: Time,
+    pub members: Vec<Member>,
+    pub arrivals: Vec<Arrival>,
+    pub task_waits: Vec<TaskWait>,
+}
+
+/// A thread of the team.
+#[derive(Clone)]
+pub(super) struct Member {
+    pub thread: ThreadId,
+    pub index: u32,
+    pub begin: Time,
+    /// Its arrival at the join.
+    pub end: Time,
+    pub cpu: (Option<Nanos>, Option<Nanos>),
+}
+
+/// A thread came to a barrier.
+#[derive(Clone)]
+pub(super) struct Arrival {
+    pub sequence: u32,
+    pub kind: SyncKind,
+    pub thread: ThreadId,
+    pub begin: Time,
+    pub end: Time,
+    pub place: Option<SiteId>,
+    pub cpu: (Option<Nanos>, Option<Nanos>),
+}
+
+/// A thread waited for tasks.
+#[derive(Clone)]
+pub(super) struct TaskWait {
+    pub kind: SyncKind,
+    pub thread: ThreadId,
+    pub begin: Time,
+    pub end: Time,
+    pub place: Option<SiteId>,
+    /// Who was done with a task last, meanwhile.
+    pub cause: Option<(Time, ThreadId)>,
+    pub cpu: (Option<Nanos>, Option<Nanos>),
+}
+
+impl Played {
+    fn of(region: &Region) -> Played {
+        Played {
+            thread: region.thread,
+            place: region.place,
+            size: region.size,
+            is_nested: region.parent.is_some(),
+            begin: region.begin,
+            end: region.end,
+            members: Vec::new(),
+            arrivals: Vec::new(),
+            task_waits: Vec::new(),
+        }
+    }
+
+    /// The same, stretched to another span of time.
+    fn stretched(&self, begin: Time, end: Time) -> Played {
+        let scale = end.since(begin).get() as f64 / self.end.since(self.begin).get().max(1) as f64;
+        let at = |time: Time| {
+            let offset = time.max(self.begin).since(self.begin).get() as f64 * scale;
+            (begin + Nanos::new(offset as u64)).min(end)
+        };
+        let cpu = (None, None);
+        let members = self.members.iter().map(|member| Member {
+            begin: at(member.begin),
+            end: at(member.end),
+            cpu,
+            ..member.clone()
+        });
+        let arrivals = self.arrivals.iter().map(|arrival| Arrival {
+            begin: at(arrival.begin),
+            end: at(arrival.end),
+            cpu,
+            ..arrival.clone()
+        });
+        let task_waits = self.task_waits.iter().map(|wait| TaskWait {
+            begin: at(wait.begin),
+            end: at(wait.end),
+            cause: wait.cause.map(|(time, thread)| (at(time), thread)),
+            cpu,
+            ..wait.clone()
+        });
+        Played {
+            begin,
+            end,
+            members: members.collect(),
+            arrivals: arrivals.collect(),
+            task_waits: task_waits.collect(),
+            ..*self
+        }
+    }
+}
+
+/// All executions in the order of their begins. `cpu` has a row for each share and each sync.
+pub(super) fn played(columns: &OpenMp, cpu: &CpuTimes) -> Vec<Played> {
+    let whole = whole(columns, cpu);
+    let mut patterns: BTreeMap<(ThreadId, Option<SiteId>), Vec<&Played>> = BTreeMap::new();
+    for played in whole.iter().filter(|played| !played.members.is_empty()) {
+        patterns.entry((played.thread, played.place)).or_default().push(played);
+    }
+    let mut others = Vec::new();
+    for group in groups(columns) {
+        let Some(known) = patterns.get(&(group.thread, group.place)) else { continue };
+        let before = known.partition_point(|pattern| pattern.begin <= group.begin);
+        let Some(nearest) = known.get(before.saturating_sub(1)) else { continue };
+        let in_regions = group.time.min(group.end.since(group.begin).get() as f64);
+        let alone = group.end.since(group.begin).saturating_sub(Nanos::new(in_regions as u64));
+        others.push(nearest.stretched(group.begin + alone, group.end));
+    }
+    let mut all = whole;
+    all.extend(others);
+    all.sort_by_key(|played| (played.begin, played.end, played.thread));
+    all
+}
+
+/// Those that were told whole.
+fn whole(columns: &OpenMp, cpu: &CpuTimes) -> Vec<Played> {
+    let rows = columns.regions.iter().filter(|region| region.whole);
+    let mut whole: BTreeMap<Instance, Played> =
+        rows.map(|region| (region.instance, Played::of(region))).collect();
+    for (share, &cpu) in columns.shares.iter().zip(&cpu.shares) {
+        if let Some(played) = whole.get_mut(&share.instance) {
+            let (thread, index, begin, end) = (share.thread, share.index, share.begin, share.end);
+            played.members.push(Member { thread, index, begin, end, cpu });
+        }
+    }
+    let done = completions(columns);
+    for (sync, &cpu) in columns.syncs.iter().zip(&cpu.syncs) {
+        let Some(played) = whole.get_mut(&sync.instance) else { continue };
+        let (thread, begin, end, place, kind) = (sync.thread, sync.begin, sync.end, sync.place, sync.kind);
+        let for_tasks = matches!(kind, SyncKind::Taskwait | SyncKind::Taskgroup);
+        if kind.is_barrier() && !sync.interrupted {
+            let sequence = sync.sequence;
+            played.arrivals.push(Arrival { sequence, kind, thread, begin, end, place, cpu });
+        } else if (for_tasks || kind.is_barrier()) && begin < end {
+            let ends = done.get(&sync.instance).map_or(&[][..], Vec::as_slice);
+            let before = ends.partition_point(|&(time, _)| time <= end);
+            let meanwhile = ends[..before].iter().rev().take_while(|&&(time, _)| time > begin);
+            let cause = meanwhile.copied().find(|&(_, by)| by != thread);
+            played.task_waits.push(TaskWait { kind, thread, begin, end, place, cause, cpu });
+        }
+    }
+    let mut whole: Vec<Played> = whole.into_values().collect();
+    whole.sort_by_key(|played| (played.begin, played.end, played.thread));
+    whole
+}
+
+/// By instance, when tasks were done, and by whom.
+fn completions(columns: &OpenMp) -> BTreeMap<Instance, Vec<(Time, ThreadId)>> {
+    let mut done: BTreeMap<Instance, Vec<(Time, ThreadId)>> = BTreeMap::new();
+    for run in columns.task_runs.iter().filter(|run| run.complete) {
+        if let Some(instance) = run.instance {
+            done.entry(instance).or_default().push((run.end, run.thread));
+        }
+    }
+    for ends in done.values_mut() {
+        ends.sort_unstable();
+    }
+    done
+}
+
+/// Executions of one region that follow each other and were not told whole.
+struct Group {
+    thread: ThreadId,
+    place: Option<SiteId>,
+    begin: Time,
+    end: Time,
+    /// Time in the region (ns).
+    time: f64,
+}
+
+fn groups(columns: &OpenMp) -> Vec<Group> {
+    let mut rows: Vec<&Region> = columns.regions.iter().collect();
+    rows.sort_by_key(|region| (region.thread, region.begin, region.end));
+    let mut groups: Vec<Group> = Vec::new();
+    let mut is_open = false;
+    for region in rows {
+        if region.whole {
+            is_open = false;
+            continue;
+        }
+        let last = groups.last_mut().filter(|last| {
+            let same = last.thread == region.thread && last.place == region.place;
+            is_open && same && region.end.since(last.begin).get() <= LONGEST_GROUP && region.begin >= last.end
+        });
+        match last {
+            Some(last) => {
+                last.end = last.end.max(region.end);
+                last.time += region.total_time();
+            }
+            None => groups.push(Group {
+                thread: region.thread,
+                place: region.place,
+                begin: region.begin,
+                end: region.end,
+                time: region.total_time(),
+            }),
+        }
+        is_open = true;
+    }
+    groups
+}
