@@ -110,6 +110,9 @@ fn start_function(process: &Process, thread: ThreadId) -> Option<&str> {
 fn object(process: &Process, threads: &[String], id: ObjectId) -> String {
     let object = process.object(id);
     let word = object.kind.word();
+    if let (Some(construct), Some(site)) = (object.construct, object.created_at) {
+        return format!("{} {}", construct.words(), place(process, site));
+    }
     match (&object.name, object.created_at, object.thread) {
         (Some(name), _, _) => format!("{word} {}", plain(name)),
         (None, _, Some(thread)) if object.kind == ObjectKind::ThreadEnd => {

@@ -10,6 +10,11 @@ pub(crate) struct Rows {
     pub(crate) holds: Vec<usize>,
     pub(crate) wakes: Vec<usize>,
     pub(crate) markers: Vec<usize>,
+    /// Of [`holdup_model::openmp::OpenMp`], as the next three.
+    pub(crate) regions: Vec<usize>,
+    pub(crate) shares: Vec<usize>,
+    pub(crate) works: Vec<usize>,
+    pub(crate) task_runs: Vec<usize>,
 }
 
 impl Rows {
@@ -26,6 +31,11 @@ impl Rows {
             |rows| &mut rows.holds,
             |hold| (hold.thread, hold.begin.unwrap_or(hold.end)),
         );
+        let openmp = &process.openmp;
+        sort(&mut rows, &openmp.regions, |rows| &mut rows.regions, |region| (region.thread, region.begin));
+        sort(&mut rows, &openmp.shares, |rows| &mut rows.shares, |share| (share.thread, share.begin));
+        sort(&mut rows, &openmp.works, |rows| &mut rows.works, |work| (work.thread, work.begin));
+        sort(&mut rows, &openmp.task_runs, |rows| &mut rows.task_runs, |run| (run.thread, run.begin));
         rows
     }
 }

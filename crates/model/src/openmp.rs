@@ -239,6 +239,24 @@ impl WorkKind {
         )
     }
 
+    /// The field's word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            WorkKind::StaticLoop => "loop, static",
+            WorkKind::DynamicLoop => "loop, dynamic",
+            WorkKind::GuidedLoop => "loop, guided",
+            WorkKind::OtherLoop => "loop",
+            WorkKind::Sections => "sections",
+            WorkKind::Single => "single",
+            WorkKind::SingleOther => "single of another thread",
+            WorkKind::Workshare => "workshare",
+            WorkKind::Distribute => "distribute",
+            WorkKind::Taskloop => "taskloop",
+            WorkKind::Masked => "masked",
+            WorkKind::Scope => "scope",
+        }
+    }
+
     /// True for loops.
     pub fn is_loop(self) -> bool {
         matches!(

@@ -1,4 +1,5 @@
-//! What a thread did that cuts across its states: waits and blocking calls, holds, and what the program said.
+//! What a thread did that cuts across its states: waits and blocking calls, holds, OpenMP's constructs, and what the
+//! program said.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,11 @@ enum Item {
     Block(usize),
     Hold(usize),
     /// From this marker to its partner.
+    Said(usize),
     Region(usize),
+    Share(usize),
+    Work(usize),
+    Task(usize),
 }
 
 /// Something without a length, by its row.
@@ -54,11 +59,22 @@ pub(super) fn spans(
         Some(span(hold.begin?, hold.end, Item::Hold(row)))
     });
     let Said { regions, points } = Said::of(subject, &rows.markers);
-    let said = regions.into_iter().map(|(row, begin, end)| span(begin, end, Item::Region(row)));
+    let said = regions.into_iter().map(|(row, begin, end)| span(begin, end, Item::Said(row)));
+    let openmp = &process.openmp;
+    let of_region =
+        |&row: &usize| span(openmp.regions[row].begin, openmp.regions[row].end, Item::Region(row));
+    let of_share = |&row: &usize| span(openmp.shares[row].begin, openmp.shares[row].end, Item::Share(row));
+    let of_work = |&row: &usize| span(openmp.works[row].begin, openmp.works[row].end, Item::Work(row));
+    let of_task =
+        |&row: &usize| span(openmp.task_runs[row].begin, openmp.task_runs[row].end, Item::Task(row));
+    let constructs = rows.regions.iter().map(of_region);
+    let constructs = constructs.chain(rows.shares.iter().map(of_share)).chain(rows.works.iter().map(of_work));
+    let constructs = constructs.chain(rows.task_runs.iter().map(of_task));
     let mut rank = 0;
     for (name, spans) in [
         ("waits and calls", waits.chain(blocks).collect::<Vec<_>>()),
         ("holds", holds.collect()),
+        ("OpenMP", constructs.collect()),
         ("regions", said.collect()),
     ] {
         for lane in lanes(spans) {
@@ -230,6 +246,31 @@ fn begin(
             say("hold", subject.names.object(hold.object), &facts)
         }
         Item::Region(row) => {
+            let region = &process.openmp.regions[row];
+            let facts = [
+                ("threads", Value::Number(u64::from(region.size))),
+                ("executions", Value::Number(region.count)),
+                ("recorded whole", Value::Number(u64::from(region.whole))),
+            ];
+            say("openmp", &format!("parallel region in {}", place(region.place)), &facts)
+        }
+        Item::Share(row) => {
+            let index = u64::from(process.openmp.shares[row].index);
+            say("openmp", "part of a region", &[("thread of the team", Value::Number(index))])
+        }
+        Item::Work(row) => {
+            let work = &process.openmp.works[row];
+            let facts = [
+                ("place", Value::Text(&place(work.place))),
+                ("chunks", Value::Number(u64::from(work.chunks))),
+            ];
+            say("openmp", work.kind.word(), &facts)
+        }
+        Item::Task(row) => {
+            let run = &process.openmp.task_runs[row];
+            say("openmp", "task", &[("task", Value::Number(run.task.number()))])
+        }
+        Item::Said(row) => {
             let marker = &process.markers[row];
             let sort = sort_of(marker.kind);
             let label = marker.label.as_deref().map_or(sort.into(), text::plain);

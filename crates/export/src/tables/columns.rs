@@ -259,6 +259,24 @@ pub const TABLES: &[Table] = &[
         rows: rows::markers,
     },
     Table {
+        name: "parallel_regions",
+        about: "An execution of an OpenMP parallel region, or several that were too frequent to be told one by one",
+        columns: &[
+            PROCESS,
+            THREAD,
+            PLACE,
+            START,
+            END,
+            whole("team", "The threads of its team"),
+            whole("executions", "How many executions the row stands for"),
+            whole("timed", "How many of them were timed"),
+            whole("time_ns", "Time in those that were timed, together"),
+            flag("recorded_whole", "What each thread did in it was recorded"),
+            flag("nested", "It was met inside of another"),
+        ],
+        rows: rows::parallel_regions,
+    },
+    Table {
         name: "samples",
         about: "A look at a thread",
         columns: &[

@@ -254,6 +254,27 @@ pub(super) fn markers(subject: &Subject<'_>, _: Option<&Diagnosis>, sink: &mut S
     Ok(())
 }
 
+pub(super) fn parallel_regions(subject: &Subject<'_>, _: Option<&Diagnosis>, sink: &mut Sink<'_>) -> Done {
+    let mut places = Places::default();
+    for region in &subject.process.openmp.regions {
+        places.know(subject, [region.place]);
+        sink(&[
+            index(subject.index),
+            index(region.thread.index()),
+            places.text(region.place),
+            Whole(subject.time(region.begin)),
+            Whole(subject.time(region.end)),
+            Whole(u64::from(region.size)),
+            Whole(region.count),
+            Whole(region.timed),
+            Whole(region.time.get()),
+            Flag(region.whole),
+            Flag(region.parent.is_some()),
+        ])?;
+    }
+    Ok(())
+}
+
 pub(super) fn samples(subject: &Subject<'_>, _: Option<&Diagnosis>, sink: &mut Sink<'_>) -> Done {
     let mut places = Places::default();
     for sample in &subject.process.samples {

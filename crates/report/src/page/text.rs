@@ -129,6 +129,9 @@ fn object(process: &Process, threads: &[String], id: ObjectId) -> String {
         kind => kind.word(),
     };
     let made_in = object.created_at.and_then(|site| process.site(site).place());
+    if let (Some(construct), Some(frame)) = (object.construct, made_in) {
+        return format!("{} {}", construct.words(), self::frame(frame));
+    }
     match (&object.name, object.thread, made_in) {
         (Some(name), ..) => escape::name(name, LOOK),
         (None, Some(thread), _) if object.kind == ObjectKind::ThreadEnd => {

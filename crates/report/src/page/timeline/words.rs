@@ -22,6 +22,10 @@ fn word(role: ObjectKind) -> &'static str {
 pub(super) fn object(process: &Process, roles: &[ObjectKind], threads: &[String], id: ObjectId) -> Value {
     let object = process.object(id);
     let role = roles.get(id.index()).copied().unwrap_or(object.kind);
+    if let (Some(construct), Some(site)) = (object.construct, object.created_at) {
+        let name = format!("{} {}", construct.words(), place(process, site));
+        return json!({"kind": "", "name": name, "color": Shade::of_wait(Some(role)).color()});
+    }
     let name = match (&object.name, object.thread, object.created_at) {
         (Some(name), ..) => escape::name(name, LOOK),
         (None, Some(thread), _) if object.kind == ObjectKind::ThreadEnd => {
