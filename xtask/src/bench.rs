@@ -8,6 +8,7 @@ mod coz;
 mod hot_lock;
 mod input;
 mod measure;
+mod openmp;
 mod programs;
 mod table;
 mod ways;
@@ -36,7 +37,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     holdup: Option<PathBuf>,
     /// Only cases whose name contains this, such as "pigz" or "lock pair"; or another benchmark: whatif (predictions
-    /// against programs that were really changed), coz (the same questions to coz)
+    /// against programs that were really changed), coz (the same questions to coz), openmp (OpenMP programs)
     filter: Option<String>,
     /// Only cases of that other benchmark whose name contains this
     part: Option<String>,
@@ -47,6 +48,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
     match options.filter.as_deref() {
         Some("whatif") => return whatif::run(workspace, options, options.part.as_deref()),
         Some("coz") => return coz::run(workspace, options, options.part.as_deref()),
+        Some("openmp") => return openmp::run(workspace, options, options.part.as_deref()),
         _ => {}
     }
     let runs = options.runs.unwrap_or(if options.quick { 3 } else { 7 });

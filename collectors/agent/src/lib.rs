@@ -3,8 +3,8 @@
 //! A hook in an injected library asks [`enter`] for the right to record; what it gets, [`Recorder`], writes
 //! [`holdup_trace::wire`] records into the chunks of the process's file. Around that: how a process joins a
 //! session and survives `fork` ([`life`]), the thread's own block ([`thread`]), the original functions that were
-//! interposed ([`link`]), CPU time ([`cpu`]), call stacks ([`stack`]), the modules they lead through
-//! ([`modules`]), how often locks are used ([`uses`]) and which of them matter ([`hot`]).
+//! interposed ([`link`], [`scope`]), CPU time ([`cpu`]), call stacks ([`stack`]), the modules they lead through
+//! ([`modules`]), OpenMP ([`openmp`]), how often locks are used ([`uses`]) and which of them matter ([`hot`]).
 //!
 //! Nothing here allocates, takes a lock that the program could hold, or calls anything that is interposed. The
 //! only function of the C library that is called by name is `dl_iterate_phdr`.
@@ -17,7 +17,9 @@ pub mod hot;
 pub mod life;
 pub mod link;
 pub mod modules;
+pub mod openmp;
 mod recorder;
+pub mod scope;
 pub mod stack;
 pub mod thread;
 pub mod uses;

@@ -20,7 +20,7 @@ use holdup_trace::shared::{
 };
 
 use crate::arch::{self, number, system_call};
-use crate::{hot, modules, stack, thread, uses};
+use crate::{hot, modules, openmp, stack, thread, uses};
 
 #[repr(C, align(4096))]
 struct ModePage {
@@ -332,6 +332,7 @@ pub fn rejoin() -> bool {
     MODE.mode.store(1, Ordering::Relaxed);
     if let Some(recorder) = crate::enter() {
         modules::refresh(&recorder);
+        openmp::tell_again(&recorder);
     }
     true
 }
@@ -353,6 +354,7 @@ pub fn end() {
     // A child of `vfork` that gives up is in its parent's memory.
     if recording() && file().header().pid.load(Ordering::Relaxed) == own {
         if let Some(recorder) = crate::enter() {
+            openmp::close(&recorder);
             let now = ticks();
             recorder.write(&holdup_trace::wire::cpu(now, recorder.thread().cpu.read(now)));
         }

@@ -47,6 +47,8 @@ pub const LOAD: u32 = 1;
 pub const DYNAMIC: u32 = 2;
 /// `PT_NOTE`.
 pub const NOTE: u32 = 4;
+/// `DT_STRTAB`.
+pub(crate) const STRINGS: u64 = 5;
 /// `PF_X`.
 pub const EXECUTABLE: u32 = 1;
 
@@ -65,6 +67,30 @@ impl LoadedObject {
         }
         // SAFETY: the loader describes a live object for the time of the visit.
         unsafe { core::slice::from_raw_parts(self.headers, self.header_count as usize) }
+    }
+
+    /// The entries of its dynamic section: tags and values.
+    pub(crate) fn dynamic(&self) -> impl Iterator<Item = (u64, u64)> {
+        let section = self.headers().iter().find(|header| header.kind == DYNAMIC);
+        let mut entry = section.map_or(core::ptr::null(), |section| (self.bias + section.address) as *const [u64; 2]);
+        core::iter::from_fn(move || {
+            // SAFETY: the dynamic section ends with a null entry, behind which nothing is read.
+            let [tag, value] = if entry.is_null() { [0, 0] } else { unsafe { *entry } };
+            // SAFETY: as above.
+            entry = if tag == 0 { core::ptr::null() } else { unsafe { entry.add(1) } };
+            (tag != 0).then_some((tag, value))
+        })
+    }
+
+    /// Where an address lies that the dynamic section holds: the loader adds the bias in place where it can write (not
+    /// in the vDSO).
+    pub(crate) fn loaded(&self, value: u64) -> u64 {
+        if value < self.bias { self.bias + value } else { value }
+    }
+
+    /// The address of the function `name` that it defines.
+    pub fn function(&self, name: &CStr) -> Option<*const c_void> {
+        Symbols::of(self)?.find(name).map(|address| address as *const c_void)
     }
 
     /// True if `address` lies in one of its segments.
@@ -117,6 +143,19 @@ pub fn next(name: &CStr, own: u64) -> Option<*const c_void> {
     (address != 0).then_some(address as *const c_void)
 }
 
+/// The address of the function `name` in the object that `address` lies in.
+pub fn in_object_of(address: u64, name: &CStr) -> Option<*const c_void> {
+    let mut found = None;
+    each_object(|object| {
+        let is_it = object.covers(address);
+        if is_it {
+            found = object.function(name);
+        }
+        is_it
+    });
+    found
+}
+
 #[repr(C)]
 struct Symbol {
     name: u32,
@@ -139,8 +178,6 @@ struct Symbols {
 
 impl Symbols {
     fn of(object: &LoadedObject) -> Option<Symbols> {
-        let dynamic = object.headers().iter().find(|header| header.kind == DYNAMIC)?;
-        let mut entry = (object.bias + dynamic.address) as *const [u64; 2];
         let mut found = Symbols {
             bias: object.bias,
             symbols: core::ptr::null(),
@@ -149,22 +186,16 @@ impl Symbols {
             gnu_hash: core::ptr::null(),
             hash: core::ptr::null(),
         };
-        loop {
-            // SAFETY: the dynamic section ends with a null entry.
-            let [tag, value] = unsafe { *entry };
-            // The loader adds the bias in place where it can write (not in the vDSO).
-            let address = if value < object.bias { object.bias + value } else { value };
+        for (tag, value) in object.dynamic() {
+            let address = object.loaded(value);
             match tag {
-                0 => break,
                 4 => found.hash = address as *const u32,
-                5 => found.strings = address as *const c_char,
+                STRINGS => found.strings = address as *const c_char,
                 6 => found.symbols = address as *const Symbol,
                 0x6fff_fef5 => found.gnu_hash = address as *const u32,
                 0x6fff_fff0 => found.versions = address as *const u16,
                 _ => {}
             }
-            // SAFETY: as above.
-            entry = unsafe { entry.add(1) };
         }
         (!found.symbols.is_null() && !found.strings.is_null()).then_some(found)
     }

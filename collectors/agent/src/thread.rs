@@ -9,6 +9,7 @@ use holdup_trace::shared::{Chunk, Slot, pop, push};
 use holdup_trace::wire::{self, NO_STACK, NO_THREAD, UNKNOWN};
 
 use crate::arch::{self, number, system_call};
+use crate::openmp::{self, Standing};
 use crate::{cpu, enter, life, link, uses, waits};
 
 /// A hold that is being timed.
@@ -55,6 +56,8 @@ pub struct Thread {
     pub once: Cell<Option<extern "C" fn()>>,
     /// See `once`.
     pub once_ran: Cell<u32>,
+    /// Where the thread stands in OpenMP.
+    pub openmp: Standing,
 }
 
 const _: () = assert!(size_of::<Thread>() <= arch::THREAD_BLOCK);
@@ -76,6 +79,7 @@ pub fn forget() {
     thread.busy.set(0);
     thread.timed.set(0);
     thread.cpu.forget();
+    thread.openmp.forget();
 }
 
 static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
@@ -217,6 +221,8 @@ fn occupy(thread: &Thread, slot: &'static Slot) {
     slot.events.store(0, Ordering::Relaxed);
     slot.wait_kind.store(0, Ordering::Relaxed);
     uses::clear(slot);
+    openmp::clear_acquires(slot);
+    slot.region_instance.store(holdup_trace::openmp::NO_INSTANCE, Ordering::Relaxed);
     slot.start.store(life::ticks(), Ordering::Relaxed);
     slot.live.store(1, Ordering::Release);
     thread.chunk.set(ptr::null());
@@ -246,6 +252,7 @@ pub fn end() {
     if let Some(recorder) = enter() {
         waits::close_stale(&recorder);
         uses::flush(&recorder);
+        openmp::close(&recorder);
         let now = life::ticks();
         let cpu = if life::confined() { UNKNOWN } else { thread.cpu.read(now) };
         recorder.write(&wire::thread_end(now, cpu));
@@ -253,6 +260,7 @@ pub fn end() {
         thread.ended.set(1);
         let slot = recorder.slot();
         thread.slot.set(ptr::null());
+        thread.openmp.forget();
         life::file().header().events.fetch_add(slot.events.load(Ordering::Relaxed), Ordering::Relaxed);
         give_back(slot);
     }

@@ -31,6 +31,7 @@ mod front;
 mod futex;
 mod markers;
 mod mutex;
+mod openmp;
 mod prctl;
 mod real;
 mod rwlock;

@@ -1,13 +1,32 @@
 //! How a program scales, region by region: what is lost at more threads, why, and what mending it gives (paper 5).
 //!
 //! [`scale`] takes the runs of one program at several numbers of threads ([`ScalePoint`]) and gives a [`Scaling`]. In
-//! reading order: which run stands for each number (`chosen`), what each thread did in each execution of a region
-//! (`instance`), where it met the others (`meeting`), what it did in between (`between`), the sums of that over a region
-//! (`profile`; `regions` for OpenMP, `sections` for other programs, `locks` for both), the comparison of these over
-//! numbers of threads (`compare`), the efficiencies (`pop`), how much slower work gets where more threads are at it
-//! (`inflation`), the hints with what they would give (`hints`), and what to beware of (`notes`).
+//! reading order: which run stands for each number (`chosen`), what was recorded of each execution of a region
+//! (`instance`), what hindered its threads (`course`), where they met (`meeting`), where the team's time went (`team`), the
+//! sums of that over a region (`profile`; `regions` for OpenMP, `sections` for other programs, `locks`), the comparison
+//! of these over numbers of threads (`compare`), the efficiencies (`pop`), the law that fits the times (`laws`), what
+//! hints rest on (`evidence`), how much slower work gets where more threads are at it (`inflation`), the hints with what
+//! they would give (`hints`), and what to beware of (`notes`). `scale` puts it together.
 
+mod chosen;
+mod compare;
+mod course;
+mod evidence;
+mod hints;
+mod inflation;
+mod instance;
 pub mod laws;
+mod locks;
+mod meeting;
+mod notes;
+mod pop;
+mod profile;
+mod regions;
+mod scale;
+mod sections;
+mod team;
+
+pub use scale::scale;
 
 use holdup_model::{Nanos, Run, Site};
 

@@ -115,6 +115,17 @@ fn blocks_of_unequal_rows() {
 }
 
 #[test]
+fn a_block_that_has_all_the_work() {
+    let mut regions = Regions::new();
+    for _ in 0..10 {
+        regions.region(0, [0, 0, 0, 8]);
+    }
+    let diagnosis = regions.diagnosis();
+    let finding = first(&diagnosis);
+    assert_eq!((finding.kind, finding.cost), (FindingKind::Imbalance, Nanos::new(60 * MS)));
+}
+
+#[test]
 fn work_between_regions() {
     let mut regions = Regions::new();
     for _ in 0..10 {

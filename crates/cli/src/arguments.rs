@@ -12,6 +12,7 @@ use crate::diff::DiffOptions;
 use crate::explain::ExplainOptions;
 use crate::export::ExportOptions;
 use crate::man::ManOptions;
+use crate::scale::ScaleOptions;
 use crate::whatif::WhatIfOptions;
 
 /// What the user asked for.
@@ -26,6 +27,7 @@ pub(crate) enum Command {
     Check(CheckOptions),
     Explain(ExplainOptions),
     Export(ExportOptions),
+    Scale(Box<ScaleOptions>),
     WhatIf(WhatIfOptions),
     Completions(CompletionsOptions),
     Man(ManOptions),
@@ -65,6 +67,8 @@ enum Named {
     Diff(DiffOptions),
     /// Say whether recordings keep to budgets
     Check(CheckOptions),
+    /// Run a program with several numbers of threads, and say how it scales and what keeps it from scaling better
+    Scale(Box<ScaleOptions>),
     /// Say what a kind of finding means, and how to mend it
     Explain(ExplainOptions),
     /// Write a recording in the format of another tool
@@ -221,6 +225,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
         Some(Named::Check(options)) => Command::Check(options),
         Some(Named::Explain(options)) => Command::Explain(options),
         Some(Named::Export(options)) => Command::Export(options),
+        Some(Named::Scale(options)) => Command::Scale(options),
         Some(Named::WhatIf(options)) => Command::WhatIf(options),
         Some(Named::Completions(options)) => Command::Completions(options),
         Some(Named::Man(options)) => Command::Man(options),

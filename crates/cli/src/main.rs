@@ -18,6 +18,7 @@ mod man;
 mod progress;
 mod report;
 mod run;
+mod scale;
 mod several;
 mod sources;
 mod whatif;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Doctor => doctor::doctor(),
         Command::Explain(options) => explain::explain(&options),
         Command::Export(options) => export::export(&options),
+        Command::Scale(options) => scale::scale(&options),
         Command::WhatIf(options) => whatif::what_if(&options),
         Command::Completions(options) => completions::completions(&options),
         Command::Man(options) => man::man(&options),

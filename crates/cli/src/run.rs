@@ -49,7 +49,7 @@ fn repeated(options: &RunOptions) -> Result<(Place, Vec<Ended>), Failure> {
         if ended.last().is_some_and(was_interrupted) {
             break;
         }
-        input.back(number, options.repeat);
+        input.back(number == 2);
         let path = place.another(number)?;
         ended.push(collected(options, &path)?);
         place.paths.push(path);
@@ -64,7 +64,7 @@ fn status(ended: &[Ended]) -> ExitCode {
 }
 
 /// What the program reads from, which several runs share.
-enum Input {
+pub(crate) enum Input {
     /// A file, and where it was to be read from.
     File(u64),
     /// A terminal or another device, which each run reads on from; or nothing.
@@ -74,7 +74,7 @@ enum Input {
 }
 
 impl Input {
-    fn now() -> Input {
+    pub(crate) fn now() -> Input {
         let stdin = std::io::stdin();
         match rustix::fs::fstat(&stdin).map(|facts| FileType::from_raw_mode(facts.st_mode)) {
             Ok(FileType::RegularFile) => rustix::fs::tell(&stdin).map_or(Input::Device, Input::File),
@@ -83,13 +83,13 @@ impl Input {
         }
     }
 
-    /// Lets the next run read what the first one did, or says that it cannot.
-    fn back(&self, number: u16, of: u16) {
+    /// Lets the next run read what the first one did, or says at the second that it cannot.
+    pub(crate) fn back(&self, is_second: bool) {
         match self {
             Input::File(start) => _ = rustix::fs::seek(std::io::stdin(), SeekFrom::Start(*start)),
-            Input::Stream if number == 2 => eprintln!(
-                "holdup: standard input is a pipe, which only the first of {of} runs can read; give a file (< FILE) if the \
-                 program reads it"
+            Input::Stream if is_second => eprintln!(
+                "holdup: standard input is a pipe, which only the first run can read; give a file (< FILE) if the program \
+                 reads it"
             ),
             Input::Stream | Input::Device => {}
         }
@@ -130,8 +130,12 @@ fn collect_options(options: &RunOptions, output: &Path) -> Options {
 
 /// The status that a shell would give.
 pub(crate) fn exit_code(status: ExitStatus) -> ExitCode {
-    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-    ExitCode::from(code as u8)
+    ExitCode::from(status_of(status))
+}
+
+/// See [`exit_code`].
+pub(crate) fn status_of(status: ExitStatus) -> u8 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)) as u8
 }
 
 /// Where the recordings go.

@@ -9,8 +9,11 @@ use std::time::{Duration, Instant};
 use holdup_recording::Writer;
 use holdup_recording::facts::{ProcessEnd, ProcessStart};
 use holdup_recording::format::FrameKind;
-use holdup_trace::shared::{CHUNK_WORDS, CHUNKS, LocalUse, ProcessState, SharedUse, Slot, take_all};
-use holdup_trace::wire::{self, NO_THREAD};
+use holdup_trace::openmp::{NO_INSTANCE, Region, RuntimeCode};
+use holdup_trace::shared::{
+    CHUNK_WORDS, CHUNKS, LocalAcquire, LocalUse, ProcessState, SharedUse, Slot, take_all,
+};
+use holdup_trace::wire::{self, NO_STACK, NO_THREAD};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::session::MappedFile;
@@ -234,11 +237,35 @@ impl Process {
     }
 }
 
-/// What a thread that has not ended has still in its slot: its counts, and the wait that it is in.
+/// What a thread that has not ended has still in its slot: its counts, the wait that it is in, and the OpenMP region.
 fn unfinished(slot: &Slot, now: u64) -> Vec<u64> {
     let mut words: Vec<u64> = slot.uses.iter().filter_map(LocalUse::record).flatten().collect();
     words.extend(slot.open_wait(now).iter().flat_map(wire::wait));
+    words.extend(slot.acquires.iter().filter_map(LocalAcquire::record).flat_map(|counts| counts.words()));
+    words.extend(open_region(slot, now).iter().flat_map(Region::words));
     words
+}
+
+/// The region that a thread met and that has not ended at `now`: none of its executions is timed.
+fn open_region(slot: &Slot, now: u64) -> Option<Region> {
+    let instance = slot.region_instance.load(Ordering::Acquire);
+    let begin = slot.region_begin.load(Ordering::Relaxed);
+    (instance != NO_INSTANCE).then(|| Region {
+        begin,
+        end: now.max(begin),
+        instance,
+        function: slot.region_function.load(Ordering::Relaxed),
+        caller: slot.region_caller.load(Ordering::Relaxed),
+        stack: NO_STACK,
+        parent: NO_INSTANCE,
+        size: 0,
+        count: 1,
+        timed: 0,
+        ticks: 0,
+        runtime: RuntimeCode::Gnu,
+        whole: false,
+        league: false,
+    })
 }
 
 /// The process's table of uses, as records of all threads together.

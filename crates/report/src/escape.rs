@@ -61,7 +61,10 @@ pub(crate) fn visible(text: &str, look: Look) -> String {
             // What holdup's own sentences contain has a plain spelling.
             'µ' | 'μ' => out.push('u'),
             '×' => out.push('x'),
+            '·' => out.push('*'),
             'Σ' => out.push_str("sum of "),
+            'σ' => out.push_str("sigma"),
+            'κ' => out.push_str("kappa"),
             '…' => out.push_str("..."),
             '–' | '—' | '−' => out.push('-'),
             '‘' | '’' => out.push('\''),

@@ -1,6 +1,7 @@
 //! Stretches of a thread's work between two points at which it waits for others or releases them, and whether
 //! the thread worked alone in them.
 
+use holdup_model::openmp::SyncKind;
 use holdup_model::{Nanos, ObjectId, ObjectKind, Segment, SiteId, State, ThreadId, Time};
 
 use super::Pass;
@@ -181,8 +182,13 @@ impl Pass<'_> {
         for (object, Awaited { time, descheduled }) in waited {
             let barrier = object.filter(|object| self.roles[object.index()] == ObjectKind::Barrier);
             let others = barrier.and_then(|barrier| self.arrived.get(&barrier)).copied();
+            // A parallel region is there to be shared out, however little of it the others got.
+            let is_region = barrier.is_some_and(|barrier| {
+                self.process.object(barrier).construct == Some(SyncKind::RegionBarrier)
+            });
             let is_late = others.is_some_and(|others| {
-                on_core(others) as f64 > OTHERS_SHARE * on_core(work) as f64 * f64::from(others.threads)
+                is_region
+                    || on_core(others) as f64 > OTHERS_SHARE * on_core(work) as f64 * f64::from(others.threads)
             });
             if is_alone && !is_late {
                 let key = SerialKey { thread, from, to, object };

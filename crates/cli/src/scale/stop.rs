@@ -1,8 +1,7 @@
 //! When a number of threads was run often enough.
 
-use std::time::Duration;
-
 use holdup_model::Nanos;
+use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Runs of one number of threads, by default: at least and at most.
@@ -15,15 +14,16 @@ const LEAST_SHORT: usize = 3;
 const PRECISE: f64 = 0.02;
 
 /// When to stop.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Rule {
     /// After so many runs of each number of threads.
-    Fixed(usize),
-    /// When the mean is known well enough, or after the most runs, or when all runs together took so long.
-    Adaptive(Duration),
+    Runs(usize),
+    /// When the mean is known well enough, or after the most runs, or when all runs together took so many seconds.
+    TimeLimit(f64),
 }
 
-/// What the rule says.
+/// What the rule says about a number of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Once more.
@@ -44,8 +44,8 @@ impl Rule {
     pub(crate) fn verdict(self, walls: &[Nanos], spent: Nanos) -> Verdict {
         let runs = walls.len();
         let limit = match self {
-            Rule::Fixed(times) => return if runs < times { Verdict::More } else { Verdict::Asked },
-            Rule::Adaptive(limit) => limit.as_nanos(),
+            Rule::Runs(times) => return if runs < times { Verdict::More } else { Verdict::Asked },
+            Rule::TimeLimit(seconds) => seconds,
         };
         let is_short = mean(walls) < SHORT.get() as f64;
         let least = if is_short { LEAST_SHORT } else { LEAST };
@@ -53,7 +53,7 @@ impl Rule {
             0 => Verdict::More,
             _ if runs >= least && half_width(walls).is_some_and(|width| width <= PRECISE) => Verdict::Precise,
             _ if runs >= MOST => Verdict::Most,
-            _ if u128::from(spent.get()) >= limit => Verdict::TimeIsUp,
+            _ if spent.seconds() >= limit => Verdict::TimeIsUp,
             _ => Verdict::More,
         }
     }
@@ -61,15 +61,25 @@ impl Rule {
     /// The rule, as a sentence.
     pub(crate) fn sentence(self) -> String {
         match self {
-            Rule::Fixed(1) => "Each number of threads was run once.".to_owned(),
-            Rule::Fixed(times) => format!("Each number of threads was run {times} times."),
-            Rule::Adaptive(limit) => format!(
-                "Each number of threads was run {LEAST} times ({LEAST_SHORT} if a run takes less than a second), and again \
-                 until the mean wall time was known to {} % (95 % interval), {MOST} times at most; none again once all \
-                 runs took {} s.",
-                PRECISE * 100.0,
-                limit.as_secs_f64()
+            Rule::Runs(1) => "Each number of threads was run once.".to_owned(),
+            Rule::Runs(times) => format!("Each number of threads was run {times} times."),
+            Rule::TimeLimit(seconds) => format!(
+                "Each number of threads was run {LEAST} to {MOST} times ({LEAST_SHORT} to {MOST} if a run takes less than a \
+                 second), until the mean wall time was known to {} %, and none again once all runs took {seconds} s.",
+                PRECISE * 100.0
             ),
+        }
+    }
+}
+
+impl Verdict {
+    /// Why it was not run again; nothing where that goes without saying.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Verdict::Asked | Verdict::Precise => "",
+            Verdict::Most => ", the most runs",
+            Verdict::TimeIsUp => ", the time was up",
+            Verdict::More => ", not finished",
         }
     }
 }
@@ -95,7 +105,7 @@ pub(crate) fn half_width(walls: &[Nanos]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    const NEVER: Rule = Rule::Adaptive(Duration::MAX);
+    const NEVER: Rule = Rule::TimeLimit(f64::INFINITY);
 
     fn walls(milliseconds: &[u64]) -> Vec<Nanos> {
         milliseconds.iter().map(|&wall| Nanos::new(wall * 1_000_000)).collect()
@@ -130,7 +140,7 @@ mod tests {
 
     #[test]
     fn the_time_limit_stops_repetitions_and_not_first_runs() {
-        let rule = Rule::Adaptive(Duration::from_secs(60));
+        let rule = Rule::TimeLimit(60.0);
         assert_eq!(verdict(rule, &[], 1000), Verdict::More);
         assert_eq!(verdict(rule, &[70_000], 70), Verdict::TimeIsUp);
         assert_eq!(verdict(rule, &[5000, 6000], 59), Verdict::More);
@@ -140,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_fixed_number_of_runs_is_what_it_says() {
-        assert_eq!(verdict(Rule::Fixed(2), &[5000], 1000), Verdict::More);
-        assert_eq!(verdict(Rule::Fixed(2), &[5000, 9000], 0), Verdict::Asked);
+        assert_eq!(verdict(Rule::Runs(2), &[5000], 1000), Verdict::More);
+        assert_eq!(verdict(Rule::Runs(2), &[5000, 9000], 0), Verdict::Asked);
     }
 }

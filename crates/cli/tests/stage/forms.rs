@@ -7,6 +7,10 @@ use std::process::Command;
 
 use super::{Stage, is_installed, run, skip, text};
 
+/// The clang whose OpenMP runtime has a place for tools, as `xtask/src/packages.rs` installs it.
+pub(crate) const CLANG: &str = "clang-19";
+const CLANG_CPP: &str = "clang++-19";
+
 /// A workload as it is run.
 #[derive(Debug)]
 pub(crate) struct Form {
@@ -22,6 +26,8 @@ impl Stage {
         let words: Vec<&str> = flags.iter().map(String::as_str).collect();
         let program = match language {
             "c" => self.compile(name, source, &words),
+            "openmp" => self.compile(name, source, &[&["-fopenmp"], &words[..]].concat()),
+            "openmp-clang" => is_installed(CLANG).then(|| self.clang(name, source, &words))?,
             "static" => is_static_possible()
                 .then(|| self.compile(name, source, &[&["-static"], &words[..]].concat()))?,
             "rust" => self.rustc(name, source, &words),
@@ -35,6 +41,19 @@ impl Stage {
             _ => panic!("no workload is written in {language:?}"),
         };
         Some(Form { program, before: Vec::new() })
+    }
+
+    /// As [`Stage::compile`] with OpenMP, by clang.
+    pub(crate) fn clang(&self, name: &str, source: &Path, flags: &[&str]) -> PathBuf {
+        let program = self.path(name);
+        let (compiler, standard) = match source.extension().and_then(OsStr::to_str) {
+            Some("cpp") => (CLANG_CPP, "-std=gnu++17"),
+            _ => (CLANG, "-std=gnu11"),
+        };
+        let mut clang = Command::new(compiler);
+        clang.args([standard, "-O2", "-g", "-pthread", "-fopenmp", "-w", "-o"]);
+        demand(clang.arg(&program).arg(source).args(flags));
+        program
     }
 
     fn rustc(&self, name: &str, source: &Path, flags: &[&str]) -> PathBuf {

@@ -55,6 +55,7 @@ fn run(point: &WholePoint) -> Value {
         "speedup": number(point.speedup),
         "efficiency": number(point.efficiency),
         "losses": losses(&point.losses),
+        "costs": losses(&point.costs),
         "whole_share": point.whole_share.map(number),
     })
 }
@@ -89,6 +90,7 @@ fn region(region: &RegionScaling) -> Value {
     let last = region.points.last();
     json!({
         "kind": words::region_kind(region.kind),
+        "nested": region.nested,
         "where": place_at(region.place.as_ref()),
         "points": region.points.iter().map(region_point).collect::<Vec<_>>(),
         "potential_gain_ns": region.potential_gain.get(),
@@ -110,6 +112,7 @@ fn region_point(point: &RegionPoint) -> Value {
         "speedup": number(point.speedup),
         "efficiency": number(point.efficiency),
         "losses": losses(&point.losses),
+        "costs": losses(&point.costs),
     })
 }
 

@@ -4,7 +4,7 @@ use holdup_analysis::scaling::Scaling;
 
 use super::{told, words};
 use crate::Look;
-use crate::lines::Line;
+use crate::lines::{Line, wrapped};
 use crate::look::Ink;
 
 /// Rows of the plot, and the columns that it takes at the most.
@@ -72,7 +72,8 @@ pub(super) fn speedup(scaling: &Scaling, look: Look) -> Vec<Line> {
     let [perfect, plus, point] = signs(look);
     let law = scaling.law.as_ref().filter(|_| !predicted.is_empty());
     let law = law.map_or_else(String::new, |law| format!("   {plus} {}", words::law(law.kind)));
-    lines.push(Line::indented(MARGIN + 1).with(&format!("{point} measured   {perfect} perfect{law}"), Ink::Faint));
+    let legend = format!("{point} measured   {perfect} perfect{law}");
+    lines.extend(wrapped(&legend, MARGIN + 1, Ink::Faint, look));
     lines
 }
 
@@ -89,7 +90,8 @@ fn labelled_rows(bottom: f64, top: f64, row: impl Fn(f64) -> usize) -> Vec<Strin
     let every = (last - first + 1).div_euclid(ROWS as i32 / 2 + 1) + 1;
     for power in (first..=last).filter(|power| power % every == 0) {
         let value = 2f64.powi(power);
-        labels[row(f64::from(power))] = if power < 0 { format!("1/{:.0}", 1.0 / value) } else { format!("{value:.0}") };
+        labels[row(f64::from(power))] =
+            if power < 0 { format!("1/{:.0}", 1.0 / value) } else { format!("{value:.0}") };
     }
     labels
 }
@@ -101,7 +103,8 @@ fn drawn(marks: &[Mark], label: String, look: Look) -> Line {
         (false, true) => "┤",
         (_, false) => "|",
     };
-    let mut line = Line::default().right_aligned(&label, MARGIN - 1, Ink::Faint).with(&format!(" {edge}"), Ink::Faint);
+    let mut line =
+        Line::default().right_aligned(&label, MARGIN - 1, Ink::Faint).with(&format!(" {edge}"), Ink::Faint);
     for same in marks.chunk_by(|a, b| a == b) {
         let (sign, ink) = match same[0] {
             Mark::Nothing => (" ", Ink::Text),

@@ -55,12 +55,13 @@ pub(super) fn table(mut columns: Vec<Column>, look: Look) -> Vec<Line> {
     }
     let rows = columns.iter().map(|column| column.cells.len()).max().unwrap_or(0);
     if width(&columns) > look.columns() {
-        return (0..rows).flat_map(|row| wrapped(&in_words(&columns, row), INDENT, Ink::Text, look)).collect();
+        return (0..rows)
+            .flat_map(|row| wrapped(&in_words(&columns, row), INDENT, Ink::Text, look))
+            .collect();
     }
     let titles = line(&columns, Ink::Faint, |column| &column.title);
-    let cells = (0..rows).map(|row| {
-        line(&columns, Ink::Text, |column| column.cells.get(row).map_or("", String::as_str))
-    });
+    let cells = (0..rows)
+        .map(|row| line(&columns, Ink::Text, |column| column.cells.get(row).map_or("", String::as_str)));
     [titles].into_iter().chain(cells).collect()
 }
 
@@ -106,7 +107,10 @@ mod tests {
 
     #[test]
     fn numbers_end_and_words_begin_below_each_other() {
-        assert_eq!(shown(42), "   n  why   of little use at all, this one\n   1  much                               5\n  16  a\n");
+        assert_eq!(
+            shown(42),
+            "   n  why   of little use at all, this one\n   1  much                               5\n  16  a\n"
+        );
     }
 
     #[test]
@@ -116,7 +120,8 @@ mod tests {
 
     #[test]
     fn a_table_without_room_is_told_in_words() {
-        let columns = ["long".repeat(8), "wide".repeat(8)].map(|title| Column::numbers(&title, ["7".to_owned()]));
+        let columns =
+            ["long".repeat(8), "wide".repeat(8)].map(|title| Column::numbers(&title, ["7".to_owned()]));
         let look = Look { width: 40, color: false, unicode: true };
         let text = painted(&table(columns.into(), look), look);
         assert_eq!(text, "  longlonglonglonglonglonglonglong 7,\n  widewidewidewidewidewidewidewide 7\n");

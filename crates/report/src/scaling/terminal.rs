@@ -1,7 +1,9 @@
 //! The short answer of `holdup scale`: how it scales, what is lost and where, what helps, and what more threads would do.
 
-use holdup_analysis::scaling::{Efficiency, Hint, Losses, Measured, RegionScaling, Scaling};
+use holdup_analysis::scaling::{Efficiency, Hint, Losses, Measured, RegionPoint, RegionScaling, Scaling};
 use holdup_model::Nanos;
+
+use textwrap::core::display_width;
 
 use super::tabular::{Column, table};
 use super::{plot, told, words};
@@ -22,6 +24,9 @@ const SMALL: f64 = 0.01;
 
 /// A region that could save less than this share of the wall time is not told, but counted.
 const SMALL_REGION: f64 = 0.001;
+
+/// The columns that a figure takes.
+const CELL: usize = 12;
 
 /// What details are indented by.
 const INDENT: usize = 4;
@@ -51,26 +56,32 @@ fn chosen(count: usize, most: usize) -> Vec<usize> {
 }
 
 fn runs(scaling: &Scaling, look: Look) -> Vec<Line> {
-    let told = chosen(scaling.points.len(), MOST_RUNS);
-    if told.is_empty() {
+    if scaling.points.len() < 2 {
         return Vec::new();
     }
+    let told = chosen(scaling.points.len(), MOST_RUNS);
+    let repeats = scaling.points.iter().map(|point| point.wall.runs).max().unwrap_or(0);
+    let range = match scaling.points.iter().all(|point| point.wall.runs == repeats) {
+        true => format!("range of {}", counted(u64::from(repeats), "run", "runs")),
+        false => "range".to_owned(),
+    };
     let points = || told.iter().map(|&index| &scaling.points[index]);
     let mostly = |losses: &Losses, wall: Nanos| {
         let mut parts = words::largest(losses).into_iter().filter(|part| share(part.nanos, wall) >= SMALL);
-        parts.next().map_or_else(String::new, |part| {
-            format!("{} {}", part.word, words::signed(part.nanos, look))
-        })
+        parts
+            .next()
+            .map_or_else(String::new, |part| format!("{} {}", part.word, words::signed(part.nanos, look)))
     };
     let mut lines = table(
         vec![
             Column::numbers("threads", points().map(|point| point.threads.to_string())),
             Column::numbers("time", points().map(|point| time(point.wall.median, look))),
-            Column::words("of several", points().map(|point| spread(&point.wall, look))).optional(),
+            Column::words(&range, points().map(|point| spread(&point.wall, look))).optional(),
             Column::numbers("speedup", points().map(|point| words::factor(point.speedup))).optional(),
             Column::numbers("efficiency", points().map(|point| percent(point.efficiency))),
             Column::numbers("lost", points().map(|point| words::signed(point.losses.lost, look))),
-            Column::words("mostly to", points().map(|point| mostly(&point.losses, point.wall.median))).optional(),
+            Column::words("mostly to", points().map(|point| mostly(&point.losses, point.wall.median)))
+                .optional(),
         ],
         look,
     );
@@ -85,7 +96,7 @@ fn spread(time: &Measured, look: Look) -> String {
     if time.runs < 2 || time.low >= time.high {
         return String::new();
     }
-    format!("({} of {})", words::range(signed(time.low), signed(time.high), look), time.runs)
+    words::range(signed(time.low), signed(time.high), look)
 }
 
 fn signed(time: Nanos) -> i64 {
@@ -97,32 +108,40 @@ fn share(nanos: i64, whole: Nanos) -> f64 {
 }
 
 fn more_of(count: usize, one: &str, many: &str, look: Look) -> Vec<Line> {
-    let text = format!("and {}: holdup scale --json", counted(count as u64, &format!("more {one}"), &format!("more {many}")));
+    let text = format!(
+        "and {}: holdup scale --json",
+        counted(count as u64, &format!("more {one}"), &format!("more {many}"))
+    );
     wrapped(&text, 2, Ink::Faint, look)
 }
 
+/// With one number of threads there is no gain to tell, but what working together costs.
 fn regions(scaling: &Scaling, look: Look) -> Vec<Line> {
     let wall = scaling.points.last().map_or(Nanos::ZERO, |point| point.wall.median);
-    let told: Vec<&RegionScaling> = scaling
-        .regions
-        .iter()
-        .filter(|region| region.potential_gain.share_of(wall) >= SMALL_REGION)
-        .take(MOST_REGIONS)
+    let is_alone = scaling.points.len() < 2;
+    let mut told: Vec<(&RegionScaling, &RegionPoint, i64)> = (scaling.regions.iter())
+        .filter_map(|region| {
+            let last = region.points.last()?;
+            Some((region, last, if is_alone { last.costs.lost } else { signed(region.potential_gain) }))
+        })
+        .filter(|(.., gain)| share(*gain, wall) >= SMALL_REGION)
         .collect();
-    if scaling.points.len() < 2 || told.is_empty() {
+    if told.is_empty() {
         return Vec::new();
     }
+    if is_alone {
+        told.sort_by_key(|(.., lost)| std::cmp::Reverse(*lost));
+    }
+    told.truncate(MOST_REGIONS);
     let columns = Columns::of(look);
-    let mut lines = columns.titles("where", ["time", "efficiency", "could save"]);
-    for (index, region) in told.iter().enumerate() {
-        let last = region.points.last();
-        let cells = [
-            last.map_or_else(String::new, |point| time(point.time.median, look)),
-            last.map_or_else(String::new, |point| percent(point.efficiency)),
-            time(region.potential_gain, look),
-        ];
-        lines.extend(columns.row(&format!("{} ", index + 1), &words::region(region, look), cells));
-        lines.extend(wrapped_short(&why(region, look), INDENT, Ink::Text, look));
+    let titles = if is_alone { ["time", "useful", "lost"] } else { ["time", "efficiency", "could save"] };
+    let mut lines = columns.titles("where", titles);
+    for (index, &(region, last, gain)) in told.iter().enumerate() {
+        let useful = if is_alone { 1.0 - share(last.costs.lost, last.time.median) } else { last.efficiency };
+        let cells = [time(last.time.median, look), percent(useful), words::signed(gain, look)];
+        lines.extend(columns.row(titles, &format!("{} ", index + 1), &words::region(region, look), cells));
+        let losses = if is_alone { &last.costs } else { &last.losses };
+        lines.extend(wrapped_short(&why(last, losses, look), INDENT, Ink::Text, look));
     }
     if let Some(more @ 1..) = scaling.regions.len().checked_sub(told.len()) {
         lines.extend(more_of(more, "region", "regions", look));
@@ -130,20 +149,30 @@ fn regions(scaling: &Scaling, look: Look) -> Vec<Line> {
     lines
 }
 
-/// What is lost in a region at its most threads, and how well that is known.
-fn why(region: &RegionScaling, look: Look) -> String {
-    let Some(last) = region.points.last() else { return String::new() };
-    let whole = last.time.median;
-    let losses: Vec<String> = words::largest(&last.losses)
+/// What is lost in a region, and how well that is known.
+fn why(point: &RegionPoint, losses: &Losses, look: Look) -> String {
+    let whole = point.time.median;
+    let losses: Vec<String> = words::largest(losses)
         .into_iter()
         .filter(|part| share(part.nanos, whole) >= SMALL)
         .take(MOST_LOSSES)
-        .map(|part| format!("{} {} ({})", part.word, words::signed(part.nanos, look), percent(share(part.nanos, whole))))
+        .map(|part| {
+            format!(
+                "{} {} ({})",
+                part.word,
+                words::signed(part.nanos, look),
+                percent(share(part.nanos, whole))
+            )
+        })
         .collect();
     let lost = if losses.is_empty() { "no loss of a size to name".to_owned() } else { losses.join(", ") };
-    let sampled = match (last.instances, last.whole) {
+    let sampled = match (point.instances, point.whole) {
         (instances, whole) if whole < instances => {
-            let error = if last.error > 0.0 { format!(", give or take {}", percent(last.error)) } else { String::new() };
+            let error = if point.error > 0.0 {
+                format!(", give or take {}", percent(point.error))
+            } else {
+                String::new()
+            };
             format!(
                 "; executed {}, {} of them recorded whole{error}",
                 counted(instances, "time", "times"),
@@ -258,11 +287,15 @@ fn foot(scaling: &Scaling, look: Look) -> Vec<Line> {
         }
         add("model", Ink::Faint, told::law(law, look));
     }
-    for note in scaling.notes.iter().take(MOST_NOTES) {
+    for note in scaling.notes.iter().filter(|note| !note.trim().is_empty()).take(MOST_NOTES) {
         add("note", Ink::Warning, words::sentence(note, look));
     }
     if let Some(more @ 1..) = scaling.notes.len().checked_sub(MOST_NOTES) {
-        add("", Ink::Faint, format!("and {}: holdup scale --json", counted(more as u64, "more note", "more notes")));
+        add(
+            "",
+            Ink::Faint,
+            format!("and {}: holdup scale --json", counted(more as u64, "more note", "more notes")),
+        );
     }
     lines
 }
@@ -276,7 +309,7 @@ struct Columns {
 impl Columns {
     fn of(look: Look) -> Self {
         let width = look.columns();
-        Self { look, ends: [width - 24, width - 12, width] }
+        Self { look, ends: [width - 2 * CELL, width - CELL, width] }
     }
 
     fn titles(&self, what: &str, titles: [&str; 3]) -> Vec<Line> {
@@ -284,22 +317,29 @@ impl Columns {
         if self.look.is_narrow() {
             return vec![line];
         }
-        let line = titles.iter().zip(self.ends).fold(line, |line, (title, end)| line.right_aligned(title, end, Ink::Faint));
+        let line = titles
+            .iter()
+            .zip(self.ends)
+            .fold(line, |line, (title, end)| line.right_aligned(title, end, Ink::Faint));
         vec![line]
     }
 
-    fn row(&self, rank: &str, what: &str, cells: [String; 3]) -> Vec<Line> {
-        let narrow = self.look.is_narrow();
+    fn row(&self, titles: [&str; 3], rank: &str, what: &str, cells: [String; 3]) -> Vec<Line> {
+        let narrow = self.look.is_narrow() || cells.iter().any(|cell| display_width(cell) >= CELL);
         let room = if narrow { self.look.columns() } else { self.ends[0] - 10 };
         let text = broken_short(what, room - rank.len(), self.look);
         let text = text.iter().map(|text| Line::indented(rank.len()).with(text, Ink::Strong));
         let mut lines = numbered(rank, text.collect());
-        let [length, efficiency, gain] = &cells;
         if narrow {
-            let figures = format!("{length}, efficiency {efficiency}, could save {gain}");
+            let figures: Vec<String> =
+                titles.iter().zip(&cells).map(|(title, cell)| format!("{title} {cell}")).collect();
+            let figures = figures.join(", ");
             lines.extend(wrapped(&figures, INDENT, Ink::Text, self.look));
         } else if let Some(first) = lines.first_mut() {
-            *first = cells.iter().zip(self.ends).fold(first.clone(), |line, (cell, end)| line.right_aligned(cell, end, Ink::Text));
+            *first = cells
+                .iter()
+                .zip(self.ends)
+                .fold(first.clone(), |line, (cell, end)| line.right_aligned(cell, end, Ink::Text));
         }
         lines
     }

@@ -56,22 +56,28 @@ pub(crate) fn heading(scaling: &Scaling, look: Look) -> String {
     )
 }
 
-/// What is lost at the most threads, to what and where, and with how many threads it is fastest where that is fewer.
+/// What is lost at the most threads, to what and where, and with how many threads it is fastest where that is fewer. With
+/// one number of threads: what it costs there that threads work together.
 pub(crate) fn lost(scaling: &Scaling, look: Look) -> Option<String> {
-    let last = scaling.points.last().filter(|_| scaling.points.len() > 1)?;
+    let last = scaling.points.last()?;
     let wall = last.wall.median;
-    let losses = &last.losses;
+    let is_alone = scaling.points.len() == 1;
+    let losses = if is_alone { &last.costs } else { &last.losses };
     let share = losses.lost as f64 / wall.get().max(1) as f64;
+    if is_alone && share < NOTHING {
+        return Some("Next to nothing of that time was lost to working together.".to_owned());
+    }
     let mut text = if share.abs() < NOTHING {
         "That is as good as perfect scaling.".to_owned()
     } else if losses.lost < 0 {
         let saved = time(Nanos::new(losses.lost.unsigned_abs()), look);
         format!("It scales better than perfectly: it takes {saved} less than its share.")
     } else {
+        let against = if is_alone { "to working together" } else { "against perfect scaling" };
         let mut text = format!(
-            "Of the {} with {} threads, {} ({}) are lost against perfect scaling",
+            "Of the {} with {}, {} ({}) are lost {against}",
             time(wall, look),
-            last.threads,
+            counted(u64::from(last.threads), "thread", "threads"),
             words::signed(losses.lost, look),
             percent(share)
         );
@@ -84,7 +90,10 @@ pub(crate) fn lost(scaling: &Scaling, look: Look) -> Option<String> {
         }
         text.push('.');
         if losses.unexplained as f64 > MUCH_UNEXPLAINED * losses.lost as f64 {
-            text.push_str(&format!(" No cause was found for {} of it.", words::signed(losses.unexplained, look)));
+            text.push_str(&format!(
+                " No cause was found for {} of it.",
+                words::signed(losses.unexplained, look)
+            ));
         }
         text
     };

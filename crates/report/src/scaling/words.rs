@@ -28,10 +28,25 @@ pub(crate) fn parts(losses: &Losses) -> [Loss; 11] {
     [
         part("imbalance", "threads wait because others come late", "bar", losses.imbalance),
         part("barrier walkthrough", "all threads have arrived and none has left", "sig", losses.walkthrough),
-        part("barrier startup", "some threads have left a barrier and others not yet", "wake", losses.startup),
+        part(
+            "barrier startup",
+            "some threads have left a barrier and others not yet",
+            "wake",
+            losses.startup,
+        ),
         part("lock contention", "threads wait for locks that others have", "lock", losses.lock_contention),
-        part("lock algorithm", "taking locks takes time, though nobody else has them", "hold", losses.lock_algorithm),
-        part("scheduling", "the runtime deals out chunks, makes tasks, forks threads", "act2", losses.scheduling),
+        part(
+            "lock algorithm",
+            "taking locks takes time, though nobody else has them",
+            "hold",
+            losses.lock_algorithm,
+        ),
+        part(
+            "scheduling",
+            "the runtime deals out chunks, makes tasks, forks threads",
+            "act2",
+            losses.scheduling,
+        ),
         part("serial part", "only one thread may work", "serial", losses.serial),
         part("starvation", "threads find no task to execute", "idle", losses.starvation),
         part("work inflation", "the same work takes more CPU time than at the base", "mem", losses.inflation),
@@ -55,14 +70,16 @@ pub(crate) fn is_unexplained(part: &Loss) -> bool {
 /// What a region is called: `parallel region blts (blts.c:88)`.
 pub(crate) fn region(region: &RegionScaling, look: Look) -> String {
     let place = region.place.as_ref().map(|site| place(site, look));
-    match (region.kind, place) {
+    let inside = if region.nested { "nested " } else { "" };
+    let told = match (region.kind, place) {
         (RegionKind::Parallel, Some(place)) => format!("parallel region {place}"),
         (RegionKind::Parallel, None) => "parallel region without a known place".to_owned(),
         (RegionKind::Section, Some(place)) => format!("section up to {place}"),
         (RegionKind::Section, None) => "section without a known place".to_owned(),
         (RegionKind::Serial, Some(place)) => format!("one thread alone, {place}"),
         (RegionKind::Serial, None) => "one thread alone, outside of all regions".to_owned(),
-    }
+    };
+    format!("{inside}{told}")
 }
 
 /// The place of a region alone, or what it is where it has none.
@@ -150,7 +167,8 @@ pub(crate) fn ratio(value: f64) -> String {
 /// A time that may be negative: `1.4 s`, `−30 ms`.
 pub(crate) fn signed(nanos: i64, look: Look) -> String {
     let sign = match nanos {
-        0.. => "",
+        0 => return "0".to_owned(),
+        1.. => "",
         _ if look.unicode => "−",
         _ => "-",
     };
@@ -161,16 +179,18 @@ pub(crate) fn signed(nanos: i64, look: Look) -> String {
 pub(crate) fn range(low: i64, high: i64, look: Look) -> String {
     let [low, high] = [low, high].map(|end| signed(end, look));
     match (low.rsplit_once(' '), high.rsplit_once(' ')) {
-        (Some((number, unit)), Some((_, other))) if unit == other || number == "0" => {
-            format!("{number} to {high}")
-        }
+        (Some((number, unit)), Some((_, other))) if unit == other => format!("{number} to {high}"),
         _ => format!("{low} to {high}"),
     }
 }
 
-/// Two shares as the ends of a range: `41–48 %`.
+/// Two shares as the ends of a range: `41–48 %`; of the same number of digits from 10 % on.
 pub(crate) fn shares(low: f64, high: f64, look: Look) -> String {
-    let [from, to] = [low, high].map(numbers::percent);
+    let to = numbers::percent(high);
+    let from = match high >= 0.0995 && low >= 0.005 {
+        true => format!("{:.0} %", low * 100.0),
+        false => numbers::percent(low),
+    };
     if from == to {
         return to;
     }
@@ -238,8 +258,11 @@ mod tests {
     fn ranges_name_their_unit_once() {
         assert_eq!(range(700_000_000, 900_000_000, LOOK), "700 to 900 ms");
         assert_eq!(range(-30_000_000, 1_200_000_000, LOOK), "−30.0 ms to 1.2 s");
+        assert_eq!(range(0, 9_000_000, LOOK), "0 to 9.0 ms");
         assert_eq!(range(i64::MIN, i64::MAX, LOOK), "−9223372037 to 9223372037 s");
         assert_eq!(shares(0.41, 0.48, LOOK), "41–48 %");
+        assert_eq!(shares(0.094, 0.11, LOOK), "9–11 %");
+        assert_eq!(shares(0.02, 0.045, LOOK), "2.0–4.5 %");
         assert_eq!(shares(0.41, 0.41, LOOK), "41 %");
         assert_eq!(shares(0.0001, 0.41, LOOK), "under 0.1 % to 41 %");
     }

@@ -73,10 +73,11 @@ fn build(
     let program = scratch.join(name.replace([' ', ','], "_"));
     let folder = source.parent().and_then(Path::file_name).unwrap_or(OsStr::new("workload"));
     let mut command = match language {
-        "c" | "static" => {
+        "c" | "static" | "openmp" => {
             let mut cc = workspace.command("cc");
             cc.args(["-std=gnu11", "-O2", "-g", "-pthread", "-o"]).arg(&program).arg(&source);
             cc.args((language == "static").then_some("-static"));
+            cc.args((language == "openmp").then_some("-fopenmp"));
             cc
         }
         "rust" => {

@@ -1,0 +1,34 @@
+/* How the OpenMP benchmarks measure themselves: a group of repetitions is timed several times, and the median of that is
+ * printed, so that a moment in which others used the cores does not count. */
+#ifndef HOLDUP_BENCH_OPENMP_TIMING_H
+#define HOLDUP_BENCH_OPENMP_TIMING_H
+
+#include "../work.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_GROUPS 64
+
+static int compare_times(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* Calls `group(repetitions)` once to warm up and `groups` times to measure; gives ns for one repetition. */
+static double median_ns(void (*group)(long), long repetitions, int groups)
+{
+    double times[MOST_GROUPS];
+    group(repetitions);
+    for (int i = 0; i < groups; i++) {
+        double begin = now_ns();
+        group(repetitions);
+        times[i] = (now_ns() - begin) / (double)repetitions;
+    }
+    qsort(times, (size_t)groups, sizeof times[0], compare_times);
+    return times[groups / 2];
+}
+
+#endif

@@ -1,0 +1,259 @@
+//! OpenMP's locks, critical sections and ordered regions.
+//!
+//! Every acquisition is counted by place and region, in a table of the thread's slot. One in [`TIMED`] of those that
+//! find the lock free is timed, and the fastest kept: that is what the algorithm pays for the lock when nobody else is
+//! there. All that find it taken are timed: the difference is contention. Holds are timed, as those of mutexes, only of
+//! locks that somebody waited for, and of all of these only where they are not too frequent.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use holdup_trace::shared::{LOCAL_ACQUIRES, LocalAcquire, Slot};
+use holdup_trace::wire::{ObjectCode, OutcomeCode};
+
+use super::standing::Standing;
+use crate::waits::{self, Ending, Pending, Wanted};
+use crate::{Recorder, enter, hot, life, thread};
+
+/// One in this many acquisitions of a thread is timed.
+const TIMED: u32 = 64;
+/// A thread that takes locks more often than this (ns between two) is followed only in every [`FOLLOWED`]th hold.
+const FREQUENT_NANOS: u64 = 2000;
+const FOLLOWED: u32 = 32;
+/// A thread tells of its waits, and of holds that others waited for, at most once in so long on average (µs)...
+const PERIOD_MICROS: u64 = 40;
+/// ...and may have saved up this much for moments of more (µs).
+const BURST_MICROS: u64 = 40_000;
+
+/// An acquisition of a lock that was not free.
+#[derive(Clone, Copy)]
+pub struct Waiting {
+    object: u64,
+    kind: ObjectCode,
+    begin: u64,
+    pending: Option<Pending>,
+}
+
+/// The calling thread wants a lock. Gives the time if this acquisition is to be timed, else 0.
+#[inline(always)]
+pub fn lock_wanted() -> u64 {
+    let standing = &thread::this().openmp;
+    let wanted = standing.wanted.get().wrapping_add(1);
+    standing.wanted.set(wanted);
+    if wanted.is_multiple_of(TIMED) { begin_timing(standing) } else { 0 }
+}
+
+#[cold]
+#[inline(never)]
+fn begin_timing(standing: &Standing) -> u64 {
+    if !life::recording() {
+        return 0;
+    }
+    let now = life::ticks();
+    let passed = now.saturating_sub(standing.timed_at.replace(now));
+    let frequent = passed < life::ticks_of_micros(FREQUENT_NANOS * u64::from(TIMED) / 1000);
+    standing.follow_mask.set(if frequent { FOLLOWED - 1 } else { 0 });
+    life::ticks()
+}
+
+/// The calling thread got the lock, which was free, by a call that returns to `caller`; `timed` is what
+/// [`lock_wanted`] gave.
+#[inline(always)]
+pub fn lock_acquired(object: u64, kind: ObjectCode, caller: u64, timed: u64) {
+    if !life::recording() {
+        return;
+    }
+    let thread = thread::this();
+    let slot = thread.slot.get();
+    if timed != 0 || slot.is_null() {
+        return acquired_seldom(object, kind, caller, timed);
+    }
+    // SAFETY: a thread's slot is in the process's file, which stays mapped while recording.
+    let entry = entry(unsafe { &*slot }, caller, thread.openmp.function.get(), kind);
+    add(&entry.acquisitions, 1);
+    follow(&thread.openmp, object, kind, caller);
+}
+
+#[cold]
+#[inline(never)]
+fn acquired_seldom(object: u64, kind: ObjectCode, caller: u64, timed: u64) {
+    let ticks = if timed == 0 { 0 } else { life::ticks().saturating_sub(timed) };
+    let Some(recorder) = enter() else { return };
+    let (slot, standing) = (recorder.slot(), &recorder.thread().openmp);
+    drop(recorder);
+    let entry = entry(slot, caller, standing.function.get(), kind);
+    add(&entry.acquisitions, 1);
+    if timed != 0 {
+        let fastest =
+            if entry.timed.load(Relaxed) == 0 { ticks } else { ticks.min(entry.fastest.load(Relaxed)) };
+        entry.fastest.store(fastest, Relaxed);
+        add(&entry.timed, 1);
+        add(&entry.ticks, ticks);
+    }
+    follow(standing, object, kind, caller);
+}
+
+/// Times the hold of a lock that somebody waited for.
+#[inline(always)]
+fn follow(standing: &Standing, object: u64, kind: ObjectCode, caller: u64) {
+    if hot::is_hot(object) && standing.wanted.get() & standing.follow_mask.get() == 0 {
+        waits::acquired(object, kind, caller);
+    }
+}
+
+#[inline(always)]
+fn add(counter: &AtomicU64, more: u64) {
+    counter.store(counter.load(Relaxed) + more, Relaxed);
+}
+
+/// The entry of a place in a region: in one of two places of the table.
+#[inline(always)]
+fn entry(slot: &Slot, caller: u64, function: u64, kind: ObjectCode) -> &LocalAcquire {
+    let hash = (caller ^ function.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let index = (hash >> (64 - LOCAL_ACQUIRES.ilog2())) as usize;
+    let entry = &slot.acquires[index];
+    if is_of(entry, caller, function) { entry } else { search(slot, index, caller, function, kind) }
+}
+
+#[inline(always)]
+fn is_of(entry: &LocalAcquire, caller: u64, function: u64) -> bool {
+    entry.caller.load(Relaxed) == caller && entry.function.load(Relaxed) == function
+}
+
+#[inline(never)]
+fn search(slot: &Slot, index: usize, caller: u64, function: u64, kind: ObjectCode) -> &LocalAcquire {
+    let (first, second) = (&slot.acquires[index], &slot.acquires[index ^ 1]);
+    if is_of(second, caller, function) {
+        return second;
+    }
+    let fewer = first.acquisitions.load(Relaxed) <= second.acquisitions.load(Relaxed);
+    let entry = if fewer { first } else { second };
+    if let Some(counts) = entry.record()
+        && let Some(recorder) = enter()
+    {
+        recorder.write(&counts.words());
+    }
+    empty(entry);
+    entry.kind.store(kind as u64, Relaxed);
+    entry.function.store(function, Relaxed);
+    entry.caller.store(caller, Relaxed);
+    entry
+}
+
+fn empty(entry: &LocalAcquire) {
+    let all = [
+        &entry.caller,
+        &entry.function,
+        &entry.acquisitions,
+        &entry.timed,
+        &entry.ticks,
+        &entry.fastest,
+        &entry.waits,
+        &entry.wait_ticks,
+    ];
+    all.iter().for_each(|counter| counter.store(0, Relaxed));
+}
+
+/// Empties a slot's table.
+pub(crate) fn clear_acquires(slot: &Slot) {
+    slot.acquires.iter().for_each(empty);
+}
+
+/// Writes the thread's counts as records and empties its table.
+pub(crate) fn flush_acquires(recorder: &Recorder) {
+    for entry in &recorder.slot().acquires {
+        if let Some(counts) = entry.record() {
+            recorder.write(&counts.words());
+            empty(entry);
+        }
+    }
+}
+
+/// True if one more event may be told of those that have used up `told`.
+fn may_tell(told: &core::cell::Cell<u64>, now: u64) -> bool {
+    let saved = now.saturating_sub(life::ticks_of_micros(BURST_MICROS));
+    let until = told.get().max(saved) + life::ticks_of_micros(PERIOD_MICROS);
+    if until > now {
+        return false;
+    }
+    told.set(until);
+    true
+}
+
+/// The lock is not free: the calling thread is about to wait for it. `owner_tid` is the kernel id of the thread that
+/// has it; 0 if that is not known.
+#[inline(never)]
+pub fn lock_waits(object: u64, kind: ObjectCode, owner_tid: u32) -> Waiting {
+    let begin = if life::recording() { life::ticks() } else { 0 };
+    hot::heat(object);
+    hot::arrive(object);
+    let told = begin != 0 && may_tell(&thread::this().openmp.waits_told, begin);
+    let pending = if told { waits::begin(Wanted { owner_tid, ..Wanted::new(object, kind) }) } else { None };
+    Waiting { object, kind, begin, pending }
+}
+
+/// The wait is over: the calling thread has the lock.
+#[inline(never)]
+pub fn lock_waited(waiting: Waiting, caller: u64) {
+    let Waiting { object, kind, begin, pending } = waiting;
+    hot::leave(object);
+    if begin == 0 || !life::recording() {
+        return;
+    }
+    let end = life::ticks();
+    let Some(recorder) = enter() else { return };
+    let (slot, standing) = (recorder.slot(), &recorder.thread().openmp);
+    drop(recorder);
+    let entry = entry(slot, caller, standing.function.get(), kind);
+    add(&entry.acquisitions, 1);
+    add(&entry.waits, 1);
+    add(&entry.wait_ticks, end.saturating_sub(begin));
+    waits::end(pending, OutcomeCode::Granted);
+    if pending.is_some() {
+        waits::acquired(object, kind, caller);
+    } else {
+        follow(standing, object, kind, caller);
+    }
+}
+
+/// The calling thread is about to release the lock.
+#[inline(always)]
+pub fn lock_releases(object: u64, kind: ObjectCode) -> Option<Ending> {
+    let waited_for = hot::is_waited_for(object);
+    if waits::release_matters(waited_for) { releases(object, kind, waited_for) } else { None }
+}
+
+#[inline(never)]
+fn releases(object: u64, kind: ObjectCode, waited_for: bool) -> Option<Ending> {
+    let told = waited_for && life::recording() && may_tell(&thread::this().openmp.holds_told, life::ticks());
+    waits::releasing(object, kind, false, told)
+}
+
+/// The lock has been released.
+#[inline]
+pub fn lock_released(ending: Option<Ending>) {
+    if let Some(ending) = ending {
+        waits::released(ending);
+    }
+}
+
+impl Waiting {
+    /// The lock was the thread's own all the while: it did not wait.
+    pub(super) fn cancel(self) {
+        hot::leave(self.object);
+        waits::cancel(self.pending);
+    }
+}
+
+/// The calling thread has its turn, for which it has perhaps waited since `begin`: nobody could know beforehand.
+pub(super) fn turn_came(kind: ObjectCode, caller: u64, begin: u64) {
+    let ticks = life::ticks().saturating_sub(begin);
+    if ticks < life::ticks_of_micros(1) {
+        return acquired_seldom(0, kind, caller, begin);
+    }
+    let Some(recorder) = enter() else { return };
+    let entry = entry(recorder.slot(), caller, recorder.thread().openmp.function.get(), kind);
+    drop(recorder);
+    add(&entry.acquisitions, 1);
+    add(&entry.waits, 1);
+    add(&entry.wait_ticks, ticks);
+}

@@ -1,0 +1,103 @@
+//! A thread's share of an instance: from the start of its implicit task to its arrival at the join.
+
+use holdup_trace::openmp::{NO_INSTANCE, Share};
+
+use super::standing::{Encounter, Level, enter_whole};
+use crate::{enter, life, thread};
+
+/// The calling thread begins its part of the region, of which it is number `index`.
+#[inline]
+pub fn share_begins(encounter: Option<&Encounter>, index: u32) {
+    let standing = &thread::this().openmp;
+    let Some(tables) = standing.tables() else { return };
+    let level = standing.level.get();
+    let mut depth = standing.depth.get();
+    let (instance, function, whole) = match encounter {
+        Some(encounter) => (encounter.instance(), encounter.function(), encounter.is_whole()),
+        None => (NO_INSTANCE, 0, false),
+    };
+    // SAFETY: a part of a static.
+    if let Some(level) = unsafe { level.as_ref() }
+        && level.arrived.get()
+    {
+        if standing.encounters.get() == 0 {
+            // A worker does not learn when the region ends: it does when the next one begins.
+            depth = depth.saturating_sub(1);
+            standing.height.set(0);
+            tables.owner.set(0);
+        } else if level.instance.get() == instance {
+            // One thread runs the teams of a league one after the other.
+            depth = depth.saturating_sub(1);
+        }
+    }
+    let Some(level) = tables.levels.get(depth as usize) else {
+        standing.return_to(tables, depth + 1);
+        return;
+    };
+    level.instance.set(instance);
+    level.function.set(function);
+    level.whole.set(whole);
+    level.arrived.set(false);
+    standing.depth.set(depth + 1);
+    standing.level.set(level);
+    standing.function.set(function);
+    standing.whole.set(u32::from(whole));
+    if whole {
+        begin_whole(level, index);
+    }
+}
+
+#[inline(never)]
+fn begin_whole(level: &Level, index: u32) {
+    level.index.set(index);
+    level.works.set(0);
+    level.barriers.set(0);
+    level.waits.set(0);
+    level.tasks.set(0);
+    level.edges.set(0);
+    level.work.close();
+    level.cpu_begin.set(enter().map_or(0, |recorder| recorder.thread().cpu.read(life::ticks())));
+    level.begin.set(life::ticks());
+}
+
+/// The calling thread has done its part and arrives at the join. It may run tasks of the region there.
+#[inline]
+pub fn share_arrives() {
+    let standing = &thread::this().openmp;
+    let level = standing.level.get();
+    if level.is_null() {
+        return;
+    }
+    // SAFETY: a part of a static.
+    let level = unsafe { &*level };
+    if !level.arrived.replace(true) && level.whole.get() {
+        tell();
+    }
+}
+
+#[inline(never)]
+fn tell() {
+    let end = life::ticks();
+    super::work_ends();
+    let Some(recorder) = enter_whole() else { return };
+    let standing = &recorder.thread().openmp;
+    let Some((_, level)) = standing.whole_level() else { return };
+    recorder.write(
+        &Share {
+            begin: level.begin.get(),
+            end,
+            instance: level.instance.get(),
+            index: level.index.get(),
+            cpu_begin: level.cpu_begin.get(),
+            cpu_end: recorder.thread().cpu.read(end),
+        }
+        .words(),
+    );
+    if let Some(met) = standing.encounters.get().checked_sub(1)
+        && let Some(tables) = standing.tables()
+        && let Some(encounter) = tables.encounters.get(met as usize)
+        && encounter.instance() == level.instance.get()
+    {
+        encounter.edges.store(level.edges.get(), core::sync::atomic::Ordering::Relaxed);
+    }
+}

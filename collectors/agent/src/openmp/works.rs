@@ -1,0 +1,201 @@
+//! Worksharing constructs and the chunks that are dealt in them.
+
+use core::cell::Cell;
+
+use holdup_trace::openmp::{Chunk, Work, WorkCode};
+use holdup_trace::wire::UNKNOWN;
+
+use super::policy;
+use super::standing::{Level, enter_whole};
+use crate::{life, thread};
+
+/// The worksharing construct that a thread is in.
+pub(crate) struct OpenWork {
+    state: Cell<u8>,
+    kind: Cell<u8>,
+    sequence: Cell<u32>,
+    caller: Cell<u64>,
+    begin: Cell<u64>,
+    iterations: Cell<u64>,
+    chunk: Cell<u32>,
+    chunks: Cell<u32>,
+    done: Cell<u64>,
+    dealing: Cell<u64>,
+    /// When the thread asked for the chunk that it has, or will get, where that is timed; else 0.
+    asked: Cell<u64>,
+    /// When it got it; 0 if it has none that is told.
+    got: Cell<u64>,
+    first: Cell<u64>,
+    count: Cell<u64>,
+}
+
+const CLOSED: u8 = 0;
+/// Nothing of it is told.
+const PASSED_OVER: u8 = 1;
+/// Its chunks are only counted.
+const TOLD: u8 = 2;
+/// Its chunks are told one by one.
+const DEALT: u8 = 3;
+
+impl OpenWork {
+    pub(crate) fn close(&self) {
+        self.state.set(CLOSED);
+    }
+}
+
+fn level() -> Option<&'static Level> {
+    thread::this().openmp.whole_level().map(|(_, level)| level)
+}
+
+/// The calling thread enters a worksharing construct. `iterations` are all of it ([`UNKNOWN`] if not known), `chunk` is
+/// the size that the program asked for (0 if it did not).
+#[inline]
+pub fn work_begins(kind: WorkCode, caller: u64, iterations: u64, chunk: u32) {
+    if let Some(level) = level() {
+        begin(level, kind, caller, iterations, chunk);
+    }
+}
+
+#[inline(never)]
+fn begin(level: &Level, kind: WorkCode, caller: u64, iterations: u64, chunk: u32) {
+    let work = &level.work;
+    if work.state.get() != CLOSED {
+        // It was cancelled, or its end has no call.
+        end(level);
+    }
+    let sequence = level.works.get();
+    // All threads of a team count alike: these are met by one.
+    if !matches!(kind, WorkCode::Masked | WorkCode::Taskloop) {
+        level.works.set(sequence + 1);
+    }
+    work.state.set(match (policy::WORKS.tells(sequence), policy::DEALT_WORKS.tells(sequence)) {
+        (false, _) => return work.state.set(PASSED_OVER),
+        (true, false) => TOLD,
+        (true, true) => DEALT,
+    });
+    work.kind.set(kind as u8);
+    work.sequence.set(sequence);
+    work.caller.set(caller);
+    work.iterations.set(iterations);
+    work.chunk.set(chunk);
+    work.chunks.set(0);
+    work.done.set(0);
+    work.dealing.set(0);
+    work.got.set(0);
+    let now = life::ticks();
+    work.asked.set(if work.state.get() == DEALT { now } else { 0 });
+    work.begin.set(now);
+}
+
+/// The calling thread has done its chunk and asks for the next one.
+#[inline]
+pub fn chunk_ends() {
+    if let Some(level) = level()
+        && level.work.state.get() == DEALT
+    {
+        let now = life::ticks();
+        tell_chunk(level, now);
+        level.work.asked.set(now);
+    }
+}
+
+/// The calling thread got a chunk: `count` iterations (0 if not known) from `first`, or section number `first`.
+#[inline]
+pub fn chunk_begins(first: u64, count: u64) {
+    let Some(level) = level() else { return };
+    let work = &level.work;
+    if work.state.get() < TOLD {
+        return;
+    }
+    let chunks = work.chunks.get();
+    work.chunks.set(chunks.saturating_add(1));
+    work.done.set(if count == 0 { UNKNOWN } else { work.done.get().saturating_add(count) });
+    if work.state.get() == DEALT {
+        let now = life::ticks();
+        tell_chunk(level, now);
+        let asked = work.asked.replace(0);
+        if asked != 0 {
+            work.dealing.set(work.dealing.get() + now.saturating_sub(asked));
+        }
+        work.first.set(first);
+        work.count.set(count);
+        work.got.set(if chunks < policy::CHUNKS { now } else { 0 });
+        if chunks >= policy::CHUNKS {
+            // From here on they are counted.
+            work.state.set(TOLD);
+        }
+    }
+}
+
+/// Writes the chunk that the thread has, if it is told, as done at `now`.
+fn tell_chunk(level: &Level, now: u64) {
+    let work = &level.work;
+    let got = work.got.replace(0);
+    if got == 0 {
+        return;
+    }
+    let Some(recorder) = enter_whole() else { return };
+    recorder.write(
+        &Chunk {
+            begin: got,
+            end: now,
+            instance: level.instance.get(),
+            sequence: work.sequence.get(),
+            first: work.first.get(),
+            count: work.count.get(),
+        }
+        .words(),
+    );
+}
+
+/// There is nothing left in the construct for the calling thread.
+#[inline]
+pub fn work_ends() {
+    if let Some(level) = level()
+        && level.work.state.get() != CLOSED
+    {
+        end(level);
+    }
+}
+
+#[inline(never)]
+fn end(level: &Level) {
+    let work = &level.work;
+    let now = life::ticks();
+    let state = work.state.replace(CLOSED);
+    if state < TOLD {
+        return;
+    }
+    tell_chunk(level, now);
+    let asked = work.asked.get();
+    if asked != 0 {
+        // The answer was that there is none.
+        work.dealing.set(work.dealing.get() + now.saturating_sub(asked));
+    }
+    let Some(recorder) = enter_whole() else { return };
+    let (chunks, done) = (work.chunks.get(), work.done.get());
+    let kind = WorkCode::from_code(work.kind.get()).unwrap_or(WorkCode::OtherLoop);
+    let counted = matches!(kind, WorkCode::Single | WorkCode::SingleOther) || chunks != 0;
+    recorder.write(
+        &Work {
+            begin: work.begin.get(),
+            end: now,
+            instance: level.instance.get(),
+            sequence: work.sequence.get(),
+            caller: work.caller.get(),
+            kind,
+            iterations: work.iterations.get(),
+            chunk: work.chunk.get(),
+            chunks,
+            done: if counted { done } else { UNKNOWN },
+            dealing: work.dealing.get(),
+        }
+        .words(),
+    );
+}
+
+/// What kind of worksharing construct the calling thread is in, if that is told.
+pub fn work_kind() -> Option<WorkCode> {
+    let work = &level()?.work;
+    if work.state.get() < TOLD { None } else { WorkCode::from_code(work.kind.get()) }
+}

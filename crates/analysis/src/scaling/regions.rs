@@ -1,0 +1,246 @@
+//! One run's parallel regions, and what is between them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use holdup_model::openmp::{Instance, Region};
+use holdup_model::{Process, Site, SiteId, ThreadId, Timeline};
+
+use super::RegionKind;
+use super::course::{Courses, Hindered, Hindrance, at};
+use super::instance::{Columns, team};
+use super::locks::{Fastest, LockUse, Vendors};
+use super::profile::{Key, Place, Profile};
+use super::team::{Part, Sums, part};
+
+/// What one run spent in its regions.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Profiles {
+    pub(super) by_key: BTreeMap<Key, Profile>,
+    /// Executions that were to be recorded whole, and of which something is missing.
+    pub(super) damaged: u64,
+    /// Executions that had not ended when the process did.
+    pub(super) open: u64,
+    /// True if more than one thread met regions that are in no other.
+    pub(super) several_masters: bool,
+}
+
+/// Places of regions that more than one thread executed in any of the runs: a region inside of one of these is nested.
+/// What only ever one thread executes is no region in which others could be nested.
+pub(super) fn real_teams<'a>(processes: impl Iterator<Item = &'a Process>) -> BTreeSet<Option<Place>> {
+    let mut places = BTreeSet::new();
+    for process in processes {
+        for region in process.openmp.regions.iter().filter(|region| region.size > 1) {
+            places.insert(place(process, region.place));
+        }
+    }
+    places
+}
+
+fn site(process: &Process, id: Option<SiteId>) -> Option<Site> {
+    process.sites.get(id?.index()).cloned()
+}
+
+fn place(process: &Process, id: Option<SiteId>) -> Option<Place> {
+    Place::of(process.sites.get(id?.index())?)
+}
+
+/// Time in a row's executions (ns): those that were not timed are taken to be like those that were.
+fn time_of(region: &Region) -> u64 {
+    let span = at(region.end).saturating_sub(at(region.begin));
+    match region.timed {
+        0 if region.count <= 1 => span,
+        0 => 0,
+        timed => (u128::from(region.time.get()) * u128::from(region.count) / u128::from(timed))
+            .min(u128::from(u64::MAX >> 16)) as u64,
+    }
+}
+
+/// Where a row belongs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Outermost,
+    Nested,
+    /// One thread executes it, and regions inside of it: what it does itself is between these.
+    Around,
+}
+
+struct Standings<'a> {
+    process: &'a Process,
+    teams: &'a BTreeSet<Option<Place>>,
+    rows: BTreeMap<Instance, &'a Region>,
+    /// Instances that have others inside.
+    around: BTreeSet<Instance>,
+}
+
+/// Deeper nesting than that is taken for damage.
+const DEEPEST: usize = 64;
+
+impl<'a> Standings<'a> {
+    fn of(process: &'a Process, teams: &'a BTreeSet<Option<Place>>) -> Self {
+        let regions = &process.openmp.regions;
+        let rows = regions.iter().map(|region| (region.instance, region)).collect();
+        let around = regions.iter().filter_map(|region| region.parent).collect();
+        Self { process, teams, rows, around }
+    }
+
+    fn is_real(&self, region: &Region) -> bool {
+        self.teams.contains(&place(self.process, region.place))
+    }
+
+    fn at(&self, region: &Region) -> Standing {
+        let mut parent = region.parent;
+        for _ in 0..DEEPEST {
+            let Some(instance) = parent else { break };
+            match self.rows.get(&instance) {
+                Some(row) if self.is_real(row) => return Standing::Nested,
+                Some(row) => parent = row.parent,
+                // The region around it was not told.
+                None => return Standing::Nested,
+            }
+        }
+        if !self.is_real(region) && self.around.contains(&region.instance) {
+            Standing::Around
+        } else {
+            Standing::Outermost
+        }
+    }
+}
+
+/// What the run spent in each of its regions, and between them on the thread that meets them.
+pub(super) fn profiles(
+    process: &Process,
+    timeline: &Timeline,
+    teams: &BTreeSet<Option<Place>>,
+    fastest: &Fastest,
+) -> Profiles {
+    let courses = Courses::of(process, timeline);
+    let columns = Columns::of(process);
+    let standings = Standings::of(process, teams);
+    let mut rows: Vec<(&Region, Standing)> = process
+        .openmp
+        .regions
+        .iter()
+        .map(|region| (region, standings.at(region)))
+        .filter(|(_, standing)| *standing != Standing::Around)
+        .collect();
+    rows.sort_by_key(|(region, _)| (region.begin, region.thread, region.end, region.instance));
+    let master = master(&rows);
+    let mut profiles = Profiles::default();
+    let mut between = Between::new(process, &courses, master);
+    for (region, standing) in rows {
+        let beside = standing == Standing::Outermost && region.thread != master;
+        profiles.several_masters |= beside;
+        profiles.open += u64::from(region.open);
+        let nested = standing == Standing::Nested || beside;
+        let key = Key { kind: RegionKind::Parallel, nested, place: place(process, region.place) };
+        let profile = profiles
+            .by_key
+            .entry(key)
+            .or_insert_with_key(|key| Profile::new(key, site(process, region.place)));
+        let time = time_of(region);
+        profile.count(region.count.max(1), time, u64::from(region.size.max(1)));
+        if !nested {
+            between.leave_out(region, time);
+        }
+        if !region.whole || region.open {
+            continue;
+        }
+        let rows = columns.rows(region.instance);
+        let Some(team) = team(region, &rows) else {
+            profiles.damaged += 1;
+            continue;
+        };
+        let parted = part(&team, &courses);
+        profile.add(team.end - team.begin, &parted);
+        profile.evidence.add(&team, &parted);
+        profile.evidence.tasks.add(&rows);
+    }
+    let (key, serial) = between.profile();
+    profiles.by_key.insert(key, serial);
+    add_locks(process, fastest, &mut profiles);
+    profiles
+}
+
+/// The thread that spends the most time in regions that are in no others.
+fn master(rows: &[(&Region, Standing)]) -> ThreadId {
+    let mut times: BTreeMap<ThreadId, u64> = BTreeMap::new();
+    for (region, _) in rows.iter().filter(|(_, standing)| *standing == Standing::Outermost) {
+        *times.entry(region.thread).or_default() += time_of(region);
+    }
+    let most = times.into_iter().max_by_key(|&(thread, time)| (time, std::cmp::Reverse(thread)));
+    most.map_or(ThreadId::new(0), |(thread, _)| thread)
+}
+
+/// What the thread that meets the regions does between them.
+struct Between<'a> {
+    courses: &'a Courses,
+    master: ThreadId,
+    wall: u64,
+    in_regions: u64,
+    hindered: Hindered,
+}
+
+impl<'a> Between<'a> {
+    fn new(process: &Process, courses: &'a Courses, master: ThreadId) -> Self {
+        let hindered = courses.between(master, at(process.start), at(process.end));
+        Self { courses, master, wall: process.wall().get(), in_regions: 0, hindered }
+    }
+
+    fn leave_out(&mut self, region: &Region, time: u64) {
+        let (begin, end) = (at(region.begin), at(region.end));
+        let inside = self.courses.between(self.master, begin, end);
+        // Of many that were not told one by one it is not known what was in them and what between.
+        let inside = if region.count > 1 { inside.share(time, end.saturating_sub(begin)) } else { inside };
+        self.hindered = self.hindered.without(&inside);
+        self.in_regions += time;
+    }
+
+    fn profile(self) -> (Key, Profile) {
+        let key = Key { kind: RegionKind::Serial, nested: false, place: None };
+        let profile = alone(&key, self.wall.saturating_sub(self.in_regions), &self.hindered);
+        (key, profile)
+    }
+}
+
+/// The profile of time in which one thread is on its own. That the others cannot work is added when it is compared,
+/// when their number is known.
+pub(super) fn alone(key: &Key, time: u64, hindered: &Hindered) -> Profile {
+    let mut profile = Profile::new(key, None);
+    let mut sums = Sums::default();
+    let mut left = time;
+    for (part, hindrance) in [
+        (Part::Oversubscription, Hindrance::OffCore),
+        (Part::LockContention, Hindrance::Lock),
+        (Part::LockContention, Hindrance::Handover),
+        (Part::Other, Hindrance::Condition),
+        (Part::Other, Hindrance::Outside),
+    ] {
+        let time = hindered.by(hindrance).min(left);
+        sums.book(part, time);
+        left -= time;
+    }
+    profile.count(1, time, 1);
+    profile.add_sums(time, time, &sums);
+    profile
+}
+
+/// Acquisitions of locks belong to the region around them, nested or not.
+fn add_locks(process: &Process, fastest: &Fastest, profiles: &mut Profiles) {
+    let vendors = Vendors::of(process);
+    let mut uses: BTreeMap<(Option<Place>, Option<Place>), (bool, LockUse)> = BTreeMap::new();
+    for row in &process.openmp.acquires {
+        let lock = LockUse::of(process, &vendors, fastest, row);
+        let key = (place(process, row.region), place(process, row.place));
+        let entry = uses.entry(key);
+        entry.and_modify(|(_, sum)| sum.add(&lock)).or_insert((row.region.is_some(), lock));
+    }
+    for ((region, _), (is_inside, lock)) in uses {
+        let parallel = |nested| Key { kind: RegionKind::Parallel, nested, place: region.clone() };
+        let serial = Key { kind: RegionKind::Serial, nested: false, place: None };
+        let keys = if is_inside { vec![parallel(false), parallel(true), serial] } else { vec![serial] };
+        let of = keys.into_iter().find(|key| profiles.by_key.contains_key(key));
+        if let Some(profile) = of.and_then(|key| profiles.by_key.get_mut(&key)) {
+            profile.locks.push(lock);
+        }
+    }
+}

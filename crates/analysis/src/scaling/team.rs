@@ -1,0 +1,280 @@
+//! One execution of a parallel region or section by a team, and where the team's time went.
+//!
+//! The team's thread-time (its length × its threads) is cut into parts that add up to it exactly, and useful work is
+//! what is left. Members work on *legs* between meetings; [`meeting`](super::meeting) has what is lost at these, and
+//! what hinders a thread on its leg is in [`Courses`].
+
+use holdup_model::openmp::{SyncKind, WorkKind};
+use holdup_model::{SiteId, ThreadId};
+
+use super::course::{Courses, Hindered, Hindrance, overlap};
+use super::meeting::{Leg, Phases, Split, Visit};
+
+/// What thread-time is lost to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    Imbalance,
+    Walkthrough,
+    Startup,
+    LockAlgorithm,
+    LockContention,
+    Scheduling,
+    Serial,
+    Starvation,
+    Oversubscription,
+    /// Input and output, sleep, what nobody knows: none of the causes that are told.
+    Other,
+}
+
+pub(super) const PARTS: usize = Part::Other as usize + 1;
+
+/// Thread-time (ns) by [`Part`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Sums([u64; PARTS]);
+
+impl Sums {
+    pub(super) fn of(&self, part: Part) -> u64 {
+        self.0[part as usize]
+    }
+
+    pub(super) fn book(&mut self, part: Part, time: u64) {
+        self.0[part as usize] += time;
+    }
+
+    /// Takes back what was booked.
+    pub(super) fn give_back(&mut self, part: Part, time: u64) {
+        self.0[part as usize] = self.of(part).saturating_sub(time);
+    }
+
+    pub(super) fn add(&mut self, other: &Sums) {
+        for (sum, part) in self.0.iter_mut().zip(other.0) {
+            *sum += part;
+        }
+    }
+
+    pub(super) fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    pub(super) fn as_array(&self) -> &[u64; PARTS] {
+        &self.0
+    }
+}
+
+/// A loop, sections, or another worksharing construct on a member's way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shared {
+    pub(super) begin: u64,
+    pub(super) end: u64,
+    pub(super) kind: WorkKind,
+    pub(super) sequence: u32,
+    pub(super) place: Option<SiteId>,
+    pub(super) iterations: Option<u64>,
+    pub(super) chunk: Option<u32>,
+}
+
+/// What one thread did of an execution.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    pub(super) thread: ThreadId,
+    pub(super) begin: u64,
+    pub(super) end: u64,
+    /// Spans in which it did what only one thread does.
+    pub(super) alone: Vec<(u64, u64)>,
+    /// Waits on its way that are no meeting of all, and what they are lost to.
+    pub(super) waits: Vec<(u64, u64, Part)>,
+    /// The runtime's work on its way: when, and how long.
+    pub(super) runtime: Vec<(u64, u64)>,
+    pub(super) works: Vec<Shared>,
+}
+
+/// A point of synchronization of the whole team.
+#[derive(Clone, Debug)]
+pub(super) struct Meeting {
+    /// Which one of the execution: those in between were not recorded.
+    pub(super) sequence: u32,
+    /// `None` for the join.
+    pub(super) kind: Option<SyncKind>,
+    pub(super) place: Option<SiteId>,
+    /// By member.
+    pub(super) visits: Vec<Visit>,
+}
+
+/// One execution.
+#[derive(Clone, Debug)]
+pub(super) struct Team {
+    pub(super) begin: u64,
+    pub(super) end: u64,
+    pub(super) members: Vec<Member>,
+    /// By sequence; the join is the last.
+    pub(super) meetings: Vec<Meeting>,
+    /// What waiting for other threads' words counts as: see [`Hindrance::Condition`].
+    pub(super) condition: Part,
+}
+
+/// From one meeting to the next.
+#[derive(Clone, Debug)]
+pub(super) struct Phase {
+    pub(super) kind: Option<SyncKind>,
+    pub(super) place: Option<SiteId>,
+    /// By member.
+    pub(super) legs: Vec<Leg>,
+    /// When it began: the first thread left the last meeting.
+    pub(super) begin: u64,
+    /// When the first thread left the meeting at its end.
+    pub(super) end: u64,
+    /// True if nothing that was not recorded lies between, and no tasks are executed at its end: then `legs` are
+    /// what threads did.
+    pub(super) is_told: bool,
+    pub(super) split: Split,
+    /// Thread-time.
+    pub(super) walkthrough: u64,
+    /// What was lost in it and at its end, the lateness at its begin included.
+    pub(super) sums: Sums,
+}
+
+/// Where the time of one execution went.
+#[derive(Clone, Debug)]
+pub(super) struct Parted {
+    /// What was lost before the first leg, and at meetings that were not recorded.
+    pub(super) rest: Sums,
+    pub(super) phases: Vec<Phase>,
+    pub(super) thread_time: u64,
+}
+
+impl Parted {
+    pub(super) fn sums(&self) -> Sums {
+        let mut sums = self.rest;
+        for phase in &self.phases {
+            sums.add(&phase.sums);
+        }
+        sums
+    }
+}
+
+/// Cuts the time of an execution into its parts.
+pub(super) fn part(team: &Team, courses: &Courses) -> Parted {
+    let threads = team.members.len() as u64;
+    let mut rest = Sums::default();
+    let mut starts: Vec<u64> = team.members.iter().map(|member| member.begin).collect();
+    let mut begin = starts.iter().copied().min().unwrap_or(team.begin);
+    // What the runtime does before the first thread can begin.
+    rest.book(Part::Scheduling, threads * begin.saturating_sub(team.begin));
+    let mut next = 0u32;
+    let mut missing = 0u64;
+    let mut phases = Vec::with_capacity(team.meetings.len());
+    for meeting in &team.meetings {
+        let Some(gathered) = Phases::of(&meeting.visits) else { continue };
+        missing += u64::from(meeting.sequence.saturating_sub(next));
+        let has_tasks = meeting.visits.iter().any(|visit| visit.tasks > 0 || visit.idle_from > visit.arrival);
+        let is_told = meeting.sequence == next && !has_tasks;
+        next = meeting.sequence.saturating_add(1);
+        let (legs, contents) = legs(team, courses, &starts, &meeting.visits);
+        let mut sums = contents;
+        let mut split = Split::default();
+        if is_told {
+            split = Split::of(&legs);
+        } else {
+            // Others than the leaving of the last meeting and the work since then decide when they arrive.
+            split.startup = starts.iter().map(|start| start - begin).sum();
+            split.oversubscription = legs.iter().map(|leg| leg.off_core).sum();
+            let waited: u64 = meeting.visits.iter().map(|visit| gathered.complete - visit.arrival).sum();
+            let tasks: u64 = meeting.visits.iter().map(|visit| visit.tasks).sum();
+            match has_tasks {
+                true => {
+                    sums.book(Part::Starvation, waited.saturating_sub(tasks));
+                    tasks_at(team, courses, &meeting.visits, &mut sums);
+                }
+                false => split.imbalance = waited,
+            }
+        }
+        sums.book(Part::Startup, split.startup);
+        sums.book(Part::Oversubscription, split.oversubscription);
+        sums.book(Part::Serial, split.serial);
+        sums.book(Part::Imbalance, split.imbalance);
+        let walkthrough = threads * gathered.walkthrough();
+        sums.book(Part::Walkthrough, walkthrough);
+        let (kind, place, end) = (meeting.kind, meeting.place, gathered.first_leave);
+        phases.push(Phase { kind, place, legs, begin, end, is_told, split, walkthrough, sums });
+        starts.clear();
+        starts.extend(meeting.visits.iter().map(|visit| visit.leave));
+        begin = end;
+    }
+    let thread_time = threads * team.end.saturating_sub(team.begin);
+    let mut parted = Parted { rest, phases, thread_time };
+    book_missing(&mut parted, missing);
+    parted
+}
+
+/// Meetings that were not recorded are taken to have cost as much as those that were.
+fn book_missing(parted: &mut Parted, missing: u64) {
+    let barriers = parted.phases.iter().filter(|phase| phase.kind.is_some());
+    let recorded = barriers.clone().count() as u64;
+    if missing == 0 || recorded == 0 {
+        return;
+    }
+    let mut left = parted.thread_time.saturating_sub(parted.sums().total());
+    for part in [Part::Imbalance, Part::Walkthrough, Part::Startup, Part::Serial, Part::Starvation] {
+        let told: u64 = barriers.clone().map(|phase| phase.sums.of(part)).sum();
+        let more =
+            (u128::from(told) * u128::from(missing) / u128::from(recorded)).min(u128::from(left)) as u64;
+        parted.rest.book(part, more);
+        left -= more;
+    }
+}
+
+/// What each member did on its way to a meeting, and what hindered it there.
+fn legs(team: &Team, courses: &Courses, starts: &[u64], visits: &[Visit]) -> (Vec<Leg>, Sums) {
+    let mut sums = Sums::default();
+    let legs = team.members.iter().zip(starts).zip(visits).map(|((member, &start), visit)| {
+        let (start, arrival) = (start, visit.arrival.max(start));
+        let span = (start, arrival);
+        let hindered = courses.between(member.thread, start, arrival);
+        let off_core = hindered.by(Hindrance::OffCore).min(arrival - start);
+        let mut left = arrival - start - off_core;
+        let alone: u64 = member.alone.iter().map(|&alone| overlap(span, alone)).sum();
+        let leg = Leg { start, arrival, off_core, alone: alone.min(left) };
+        let mut told = 0;
+        for &(begin, end, part) in &member.waits {
+            let wait = overlap(span, (begin, end));
+            told += wait;
+            take(&mut sums, &mut left, part, wait);
+        }
+        book_hindered(team, &hindered, &mut sums, &mut left);
+        // Meetings of teams inside of this one.
+        let others = hindered.by(Hindrance::Meeting).saturating_sub(told);
+        take(&mut sums, &mut left, Part::Imbalance, others);
+        let runtime = member.runtime.iter().filter(|(when, _)| (start..arrival).contains(when));
+        take(&mut sums, &mut left, Part::Scheduling, runtime.map(|(_, time)| time).sum());
+        leg
+    });
+    (legs.collect(), sums)
+}
+
+fn book_hindered(team: &Team, hindered: &Hindered, sums: &mut Sums, left: &mut u64) {
+    let by = |hindrance| hindered.by(hindrance);
+    take(sums, left, Part::LockContention, by(Hindrance::Lock) + by(Hindrance::Handover));
+    take(sums, left, Part::Serial, by(Hindrance::Ordered));
+    take(sums, left, team.condition, by(Hindrance::Condition));
+    take(sums, left, Part::Other, by(Hindrance::Outside));
+}
+
+/// What hindered members in the tasks that they executed at a meeting.
+fn tasks_at(team: &Team, courses: &Courses, visits: &[Visit], sums: &mut Sums) {
+    for (member, visit) in team.members.iter().zip(visits) {
+        let hindered = courses.between(member.thread, visit.arrival, visit.idle_from);
+        let mut left = visit.tasks;
+        take(sums, &mut left, Part::Oversubscription, hindered.by(Hindrance::OffCore));
+        book_hindered(team, &hindered, sums, &mut left);
+        let runtime =
+            member.runtime.iter().filter(|(when, _)| (visit.arrival..visit.idle_from).contains(when));
+        take(sums, &mut left, Part::Scheduling, runtime.map(|(_, time)| time).sum());
+    }
+}
+
+/// Books what there is of `time`: no time is booked twice.
+fn take(sums: &mut Sums, left: &mut u64, part: Part, time: u64) {
+    let time = time.min(*left);
+    sums.book(part, time);
+    *left -= time;
+}

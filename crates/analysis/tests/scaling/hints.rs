@@ -1,0 +1,145 @@
+//! What would help, and how much.
+
+use holdup_analysis::scaling::{Hint, HintKind, Scaling};
+use holdup_model::openmp::WorkKind;
+
+use crate::builder::{Phase, Program, scaled};
+
+const MS: u64 = 1_000_000;
+
+fn first(scaling: &Scaling) -> &Hint {
+    scaling.hints.first().expect("there is a hint")
+}
+
+fn one_loop(threads: &[u32], work: impl Fn(u32) -> Vec<u64>) -> Scaling {
+    scaled(threads, |threads| {
+        let mut program = Program::new(threads);
+        program.serial(MS);
+        program.parallel("loop", 0, &[Phase::of(&work(threads)).kind(WorkKind::StaticLoop).iterations(1000)]);
+        program.run()
+    })
+}
+
+/// The paper's Mandelbrot: a static schedule leaves threads idle, and the work costs the same whoever does it.
+#[test]
+fn an_uneven_static_loop() {
+    let scaling = one_loop(&[1, 4], |threads| match threads {
+        1 => vec![40 * MS],
+        _ => vec![4 * MS, 16 * MS, 16 * MS, 4 * MS],
+    });
+    let hint = first(&scaling);
+    assert_eq!((hint.kind, hint.bound), (HintKind::Schedule, true));
+    let gain = hint.gain.unwrap();
+    assert_eq!((gain.time, gain.low, gain.high), (6 * MS as i64, 6 * MS as i64, 6 * MS as i64));
+    assert!(
+        hint.text.contains("schedule(dynamic)") && hint.text.contains("loop (app.c:20)"),
+        "{}",
+        hint.text
+    );
+}
+
+/// The paper's HydroMM: work gets slower the more threads are at it, which balance alone does not see.
+#[test]
+fn even_work_keeps_more_threads_busy_and_gets_slower() {
+    // CPU time per unit of work grows by a tenth with each further thread.
+    let slow = |threads: u64| 10 + (threads - 1);
+    let scaling = one_loop(&[1, 2, 4], |threads| match threads {
+        1 => vec![40 * MS],
+        2 => vec![2 * MS * slow(2); 2],
+        // Two of four threads have three quarters of the work: 10 units while four work, then 10 while two do.
+        _ => vec![
+            5 * MS * slow(4) / 10,
+            5 * MS * slow(4) / 10 + 10 * MS * slow(2) / 10,
+            5 * MS * slow(4) / 10 + 10 * MS * slow(2) / 10,
+            5 * MS * slow(4) / 10,
+        ],
+    });
+    let hint = scaling.hints.iter().find(|hint| hint.kind == HintKind::Schedule).unwrap();
+    // Now 5 · 1.3 + 10 · 1.1 = 17.5 ms; even, ten units at 1.3 are 13 ms. Balance alone predicts (4 · 6.5 + 2 · 11) / 4 = 12 ms.
+    let gain = hint.gain.unwrap();
+    assert!((gain.time - 4_500_000).abs() < 100_000, "{gain:?}");
+    assert!((gain.high - 5_500_000).abs() < 100_000, "{gain:?}");
+    assert!(hint.text.contains("more CPU time"), "{}", hint.text);
+}
+
+#[test]
+fn too_few_iterations() {
+    let scaling = scaled(&[1, 2], |threads| {
+        let mut program = Program::new(threads);
+        let work: &[u64] = if threads == 1 { &[30 * MS] } else { &[20 * MS, 10 * MS] };
+        program.parallel("loop", 0, &[Phase::of(work).kind(WorkKind::StaticLoop).iterations(3)]);
+        program.run()
+    });
+    let hint = first(&scaling);
+    assert_eq!((hint.kind, hint.gain.unwrap().time), (HintKind::Collapse, 5 * MS as i64));
+}
+
+#[test]
+fn a_barrier_between_opposite_halves() {
+    let scaling = scaled(&[1, 2], |threads| {
+        let mut program = Program::new(threads);
+        let half = |work: [u64; 2]| match threads {
+            1 => Phase::of(&[work.iter().sum()]).kind(WorkKind::DynamicLoop),
+            _ => Phase::of(&work).walk(1_000).kind(WorkKind::DynamicLoop),
+        };
+        program.parallel("halves", 0, &[half([MS, 3 * MS]), half([3 * MS, MS])]);
+        program.run()
+    });
+    let hint = scaling.hints.iter().find(|hint| hint.kind == HintKind::Barriers).expect("a needless barrier");
+    assert_eq!(hint.gain.unwrap().time, 2 * MS as i64 + 1_000);
+    assert!(hint.text.contains("nowait") && !hint.bound);
+}
+
+#[test]
+fn regions_that_are_too_small() {
+    let scaling = scaled(&[1, 2], |threads| {
+        let mut program = Program::new(threads);
+        for _ in 0..50 {
+            match threads {
+                1 => program.parallel("tiny", 0, &[Phase::of(&[4_000])]),
+                _ => program.parallel("tiny", 1_000, &[Phase::of(&[2_000, 2_000]).walk(500)]),
+            }
+        }
+        program.run()
+    });
+    let hint = first(&scaling);
+    assert_eq!((hint.kind, hint.gain.unwrap().time), (HintKind::CoarserRegions, 50 * 1_500));
+    assert!(!scaling.hints.iter().any(|hint| hint.kind == HintKind::Runtime));
+}
+
+#[test]
+fn slower_with_more_threads() {
+    let scaling = one_loop(&[1, 2, 4], |threads| match threads {
+        1 => vec![20 * MS],
+        2 => vec![11 * MS; 2],
+        _ => vec![15 * MS; 4],
+    });
+    let fewer = scaling.hints.iter().find(|hint| hint.kind == HintKind::FewerThreads).unwrap();
+    assert_eq!((fewer.gain.unwrap().time, fewer.bound), (4 * MS as i64, false));
+    let memory = scaling.hints.iter().find(|hint| hint.kind == HintKind::Memory).unwrap();
+    assert_eq!((memory.gain.unwrap().time, memory.bound), (10 * MS as i64, true));
+}
+
+#[test]
+fn a_serial_part() {
+    let scaling = scaled(&[1, 2], |threads| {
+        let mut program = Program::new(threads);
+        program.serial(10 * MS);
+        program.parallel("work", 0, &[Phase::of(&vec![4 * MS / u64::from(threads); threads as usize])]);
+        program.run()
+    });
+    let hint = first(&scaling);
+    assert_eq!(
+        (hint.kind, hint.gain.unwrap().time, hint.bound),
+        (HintKind::Parallelize, 5 * MS as i64, true)
+    );
+}
+
+#[test]
+fn what_is_worth_less_than_a_hundredth_is_no_hint() {
+    let scaling = one_loop(&[1, 2], |threads| match threads {
+        1 => vec![200 * MS],
+        _ => vec![100 * MS + MS / 2, 100 * MS - MS / 2],
+    });
+    assert!(scaling.hints.is_empty(), "{:?}", scaling.hints);
+}

@@ -1,0 +1,113 @@
+//! From recordings to what the analysis takes.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use holdup_analysis::scaling::{ScalePoint, Scaling, scale};
+use holdup_model::{Nanos, Run};
+use holdup_recording::Recording;
+
+use super::control::Control;
+use super::evidence::{self, Seen};
+use super::manifest::Manifest;
+use crate::failure::Failure;
+use crate::progress::Progress;
+
+/// Where a sweep is read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// What an earlier call kept with -o.
+    Directory(PathBuf),
+    /// A recording of a run with so many threads.
+    Recording(u32, PathBuf),
+}
+
+impl FromStr for Origin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Origin, String> {
+        let Some((threads, path)) = text.split_once('=') else {
+            return Ok(Origin::Directory(PathBuf::from(text)));
+        };
+        match threads.parse() {
+            Ok(threads @ 1..) => Ok(Origin::Recording(threads, PathBuf::from(path))),
+            // A directory may be called so.
+            _ => Ok(Origin::Directory(PathBuf::from(text))),
+        }
+    }
+}
+
+/// The runs at one number of threads, read.
+struct Point {
+    threads: u32,
+    runs: Vec<Run>,
+    plain: Vec<Nanos>,
+}
+
+/// How a program scales, from the recordings that a sweep made at these numbers of threads.
+pub(crate) fn of_sweep(
+    manifest: &Manifest,
+    directory: &Path,
+    counts: &[u32],
+    control: Option<&Control>,
+) -> Result<Scaling, Failure> {
+    let _progress = Progress::start("reading the recordings");
+    let mut points = Vec::new();
+    for &threads in counts {
+        let paths = manifest.recordings(directory, threads);
+        points.push(Point { threads, runs: runs(&paths)?, plain: manifest.walls(threads, false) });
+    }
+    let mut scaling = scaled(&points, control);
+    scaling.command.clone_from(&manifest.subject.command);
+    Ok(scaling)
+}
+
+/// How a program scales, from recordings of which the user says how many threads they are of.
+pub(crate) fn of_recordings(recordings: &[(u32, &Path)]) -> Result<Scaling, Failure> {
+    let _progress = Progress::start("reading the recordings");
+    let mut points: Vec<Point> = Vec::new();
+    for &(threads, path) in recordings {
+        let mut read = runs(&[path.to_owned()])?;
+        match points.iter_mut().find(|point| point.threads == threads) {
+            Some(point) => point.runs.append(&mut read),
+            None => points.push(Point { threads, runs: read, plain: Vec::new() }),
+        }
+    }
+    points.sort_by_key(|point| point.threads);
+    Ok(scaled(&points, None))
+}
+
+fn runs(paths: &[PathBuf]) -> Result<Vec<Run>, Failure> {
+    let read = |path: &PathBuf| {
+        let (mut recording, warnings) = Recording::open(path)?;
+        holdup_collect::name_all(&mut recording, None);
+        Ok(recording.run(&warnings))
+    };
+    paths.iter().map(read).collect()
+}
+
+fn scaled(points: &[Point], control: Option<&Control>) -> Scaling {
+    let told: Vec<ScalePoint<'_>> = points
+        .iter()
+        .map(|point| ScalePoint { threads: point.threads, runs: &point.runs, plain: &point.plain })
+        .collect();
+    let mut scaling = scale(&told);
+    let seen: Vec<(u32, Seen)> =
+        points.iter().filter_map(|point| Some((point.threads, Seen::of(point.runs.first()?)))).collect();
+    scaling.notes.splice(0..0, evidence::notes(&seen, control));
+    scaling
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recordings_and_directories_are_told_apart() {
+        let parse = |text: &str| text.parse::<Origin>().unwrap();
+        assert_eq!(parse("sweep"), Origin::Directory("sweep".into()));
+        assert_eq!(parse("4=a=b.holdup"), Origin::Recording(4, "a=b.holdup".into()));
+        assert_eq!(parse("x=4"), Origin::Directory("x=4".into()));
+        assert_eq!(parse("0=a.holdup"), Origin::Directory("0=a.holdup".into()));
+    }
+}

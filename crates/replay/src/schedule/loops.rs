@@ -1,0 +1,152 @@
+//! Loops as they were recorded in whole instances.
+
+use std::collections::BTreeMap;
+
+use holdup_model::openmp::{Chunk, Instance, OpenMp, Vendor, Work, WorkKind};
+use holdup_model::{Nanos, SiteId, Time};
+
+/// A run of iterations that one thread got at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LoopChunk {
+    /// How many iterations.
+    pub count: u64,
+    /// What they took together.
+    pub time: Nanos,
+}
+
+/// A loop, or sections, in one whole instance of its region.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RecordedLoop {
+    /// The instance.
+    pub instance: Instance,
+    /// Which worksharing construct of it.
+    pub sequence: u32,
+    /// A place in it.
+    pub place: Option<SiteId>,
+    /// The place of the region around it.
+    pub region: Option<SiteId>,
+    /// How its iterations were dealt out.
+    pub kind: WorkKind,
+    /// Whose runtime dealt them out.
+    pub vendor: Vendor,
+    /// When each thread of the team entered it, after the first one.
+    pub entries: Vec<Nanos>,
+    /// From the first entry to the last end, barriers left out.
+    pub time: Nanos,
+    /// What each thread of the team took for its part.
+    pub parts: Vec<Nanos>,
+    /// The chunks that were recorded, in the order of their iterations; none of a loop with a static schedule.
+    pub chunks: Vec<LoopChunk>,
+    /// All its iterations, recorded one by one or not; at least 1.
+    pub iterations: u64,
+    /// How many chunks the threads got, recorded one by one or not.
+    pub dealt: u64,
+    /// What getting a chunk took (ns), as a mean over all threads.
+    pub dealing: f64,
+    /// By what the times of the recorded chunks must be multiplied to be those of all iterations.
+    pub(super) scale: f64,
+}
+
+impl RecordedLoop {
+    /// The threads of the team, at least 1.
+    pub fn threads(&self) -> u32 {
+        u32::try_from(self.entries.len()).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// What all iterations take together (ns), without being dealt out.
+    pub fn work(&self) -> f64 {
+        if self.chunks.is_empty() {
+            self.parts.iter().map(|part| part.get() as f64).sum()
+        } else {
+            self.chunks.iter().map(|chunk| chunk.time.get() as f64).sum::<f64>() * self.scale
+        }
+    }
+}
+
+/// The loops and sections of all whole instances of which every thread's part was recorded, by instance.
+pub fn loops(openmp: &OpenMp) -> Vec<RecordedLoop> {
+    let regions: BTreeMap<Instance, _> =
+        openmp.regions.iter().filter(|region| region.whole).map(|region| (region.instance, region)).collect();
+    let mut works: Vec<&Work> = openmp
+        .works
+        .iter()
+        .filter(|work| work.kind.is_loop() || work.kind == WorkKind::Sections)
+        .filter(|work| regions.contains_key(&work.instance))
+        .collect();
+    works.sort_by_key(|work| (work.instance, work.sequence, work.thread));
+    let mut chunks: Vec<&Chunk> = openmp.chunks.iter().collect();
+    chunks.sort_by_key(|chunk| (chunk.instance, chunk.sequence, chunk.thread, chunk.begin));
+    let mut loops = Vec::new();
+    for works in works.chunk_by(|one, next| (one.instance, one.sequence) == (next.instance, next.sequence)) {
+        let key = (works[0].instance, works[0].sequence);
+        let from = chunks.partition_point(|chunk| (chunk.instance, chunk.sequence) < key);
+        let to = chunks.partition_point(|chunk| (chunk.instance, chunk.sequence) <= key);
+        let region = regions[&key.0];
+        if works.len() == region.size as usize {
+            let mut recorded = recorded(works, &chunks[from..to]);
+            recorded.region = region.place;
+            recorded.vendor = region.vendor;
+            loops.push(recorded);
+        }
+    }
+    loops
+}
+
+/// The loop of these parts, one for each thread, and these chunks, by thread and time.
+fn recorded(works: &[&Work], chunks: &[&Chunk]) -> RecordedLoop {
+    let first = works.iter().map(|work| work.begin).min().unwrap_or(Time::from_nanos(0));
+    let last = works.iter().map(|work| work.end).max().unwrap_or(first);
+    let kind = works[0].kind;
+    let parts: Vec<Nanos> = works.iter().map(|work| work.end.since(work.begin)).collect();
+    let dealt = if kind.is_dealt_out() { in_order(chunks) } else { Vec::new() };
+    let told: u64 = works.iter().filter_map(|work| work.done).fold(0, u64::saturating_add);
+    let seen = dealt.iter().map(|chunk| chunk.count).fold(0, u64::saturating_add);
+    let iterations = works.iter().find_map(|work| work.iterations).unwrap_or(told).max(seen).max(1);
+    let got: u64 = works.iter().map(|work| u64::from(work.chunks)).sum::<u64>().max(dealt.len() as u64);
+    let busy: f64 = parts.iter().map(|part| part.get() as f64).sum();
+    let in_chunks: f64 = dealt.iter().map(|chunk| chunk.time.get() as f64).sum();
+    let complete = dealt.len() as u64 >= got;
+    let timed = works.iter().filter_map(|work| Some((work.dealing?.get() as f64, f64::from(work.chunks))));
+    let (timed, times) = timed.fold((0.0, 0.0), |sums, (time, chunks)| (sums.0 + time, sums.1 + chunks));
+    let dealing = if times > 0.0 {
+        timed / times
+    } else if complete && !dealt.is_empty() {
+        // What of the threads' time lies between chunks.
+        (busy - in_chunks).max(0.0) / dealt.len() as f64
+    } else {
+        0.0
+    };
+    let in_all = if complete { in_chunks } else { (busy - got as f64 * dealing).max(in_chunks) };
+    RecordedLoop {
+        instance: works[0].instance,
+        sequence: works[0].sequence,
+        place: works.iter().find_map(|work| work.place),
+        region: None,
+        kind,
+        vendor: Vendor::Gnu,
+        entries: works.iter().map(|work| work.begin.since(first)).collect(),
+        time: last.since(first),
+        parts,
+        chunks: dealt,
+        iterations,
+        dealt: got,
+        dealing,
+        scale: if in_chunks > 0.0 { in_all / in_chunks } else { 1.0 },
+    }
+}
+
+/// The chunks in the order of their iterations, upwards or downwards as the threads got them. A chunk whose size is not
+/// known is as large as any other such.
+fn in_order(chunks: &[&Chunk]) -> Vec<LoopChunk> {
+    // Numbers of iterations may be a loop variable's own, which may be negative.
+    let first = |chunk: &Chunk| chunk.first.cast_signed();
+    let steps = chunks.windows(2).filter(|pair| pair[0].thread == pair[1].thread);
+    let upwards: i64 = steps.map(|pair| first(pair[1]).cmp(&first(pair[0])) as i64).sum();
+    let mut order: Vec<&&Chunk> = chunks.iter().collect();
+    order.sort_by_key(|chunk| (first(chunk), chunk.begin));
+    if upwards < 0 {
+        order.reverse();
+    }
+    let chunk = |chunk: &&&Chunk| LoopChunk { count: chunk.count.max(1), time: chunk.end.since(chunk.begin) };
+    order.iter().map(chunk).collect()
+}
