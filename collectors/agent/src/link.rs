@@ -72,7 +72,8 @@ impl LoadedObject {
     /// The entries of its dynamic section: tags and values.
     pub(crate) fn dynamic(&self) -> impl Iterator<Item = (u64, u64)> {
         let section = self.headers().iter().find(|header| header.kind == DYNAMIC);
-        let mut entry = section.map_or(core::ptr::null(), |section| (self.bias + section.address) as *const [u64; 2]);
+        let mut entry =
+            section.map_or(core::ptr::null(), |section| (self.bias + section.address) as *const [u64; 2]);
         core::iter::from_fn(move || {
             // SAFETY: the dynamic section ends with a null entry, behind which nothing is read.
             let [tag, value] = if entry.is_null() { [0, 0] } else { unsafe { *entry } };

@@ -38,7 +38,9 @@ pub use tasks::{
     task_making,
 };
 pub use wants::{lock_not_obtained, lock_obtained, lock_seen_free, lock_seen_taken, turn_wanted};
-pub use works::{chunk_begins, chunk_ends, work_begins, work_ends, work_kind};
+pub use works::{
+    chunk_begins, chunk_ends, is_dealt_to, is_in_taskloop, taskloop, work_begins, work_ends, work_kind,
+};
 
 pub(crate) use locks::{clear_acquires, flush_acquires};
 pub(crate) use regions::close;

@@ -87,8 +87,7 @@ fn from(place: usize, name: &CStr, own: u64) -> Option<*const c_void> {
     while next < length {
         let place = usize::from(queue[next]);
         next += 1;
-        let found =
-            with(place, |object| if object.covers(own) { None } else { object.function(name) });
+        let found = with(place, |object| if object.covers(own) { None } else { object.function(name) });
         if found.is_some() {
             return found;
         }
@@ -126,7 +125,10 @@ fn named(name: &CStr) -> Option<usize> {
         let path = if object.name.is_null() { b"" } else { text(object.name) };
         let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
         let wanted = name.to_bytes();
-        if path == wanted || file == wanted || entry(object, OWN_NAME, 0).is_some_and(|own| text(own) == wanted) {
+        if path == wanted
+            || file == wanted
+            || entry(object, OWN_NAME, 0).is_some_and(|own| text(own) == wanted)
+        {
             found = Some(index);
         }
         index += 1;

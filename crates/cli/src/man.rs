@@ -175,6 +175,10 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("holdup ./app input.dat", "records the program and says what holds it up."),
     ("holdup record -o run.holdup -- ./app input.dat", "only records."),
     ("holdup report run.holdup --json", "prints everything that the recording shows, for scripts."),
+    (
+        "holdup scale -t 1,2,4,8 -- ./app {threads}",
+        "runs the program with several numbers of threads, and says how it scales.",
+    ),
     ("holdup --pid 4711 --duration 10", "records a running process for ten seconds."),
     ("holdup explain lock", "says what the finding means and how to mend it."),
     ("holdup doctor", "says what this machine allows."),

@@ -186,7 +186,7 @@ fn answer(manifest: &Manifest, place: &Place, plan: &Plan<'_>) -> Result<Option<
     if counts.is_empty() {
         return Ok(None);
     }
-    let mut scaling = points::of_sweep(manifest, &place.path, &counts, Some(plan.control))?;
+    let mut scaling = points::of_sweep(manifest, &place.path, &counts)?;
     scaling.notes.extend(notes(manifest, &counts));
     Ok(Some(scaling))
 }
@@ -228,7 +228,7 @@ fn read(options: &ScaleOptions) -> Result<Scaling, Failure> {
     if counts.is_empty() {
         return Err(none("there is no run here to tell of; the command that began it goes on with it"));
     }
-    let mut scaling = points::of_sweep(&manifest, directory, &counts, None)?;
+    let mut scaling = points::of_sweep(&manifest, directory, &counts)?;
     scaling.notes.extend(notes(&manifest, &counts));
     Ok(scaling)
 }

@@ -110,7 +110,7 @@ fn the_answer_has_standard_output_to_itself() {
     let words = ["-t", "1", "-r", "1", "--html", "out.html", "--output", "out.txt", "--", "true"];
     let ended = run(&mut scale(&stage, &words));
     assert_eq!((ended.status, ended.stdout.as_slice()), (0, &b""[..]), "{ended:?}");
-    assert!(fs::read_to_string(stage.path("out.html")).is_ok_and(|page| page.starts_with("<!DOCTYPE html>")));
+    assert!(fs::read_to_string(stage.path("out.html")).is_ok_and(|page| page.starts_with("<!doctype html>")));
     assert!(fs::read_to_string(stage.path("out.txt")).is_ok_and(|said| said.starts_with("true ran")));
 }
 
@@ -135,7 +135,7 @@ fn threads_that_the_program_starts_and_openmp_teams_are_seen() {
 fn a_program_that_ignores_the_number_is_told_of() {
     let stage = Stage::new();
     stage.program("compute", &[]);
-    let words = [&["-t", "1,2,4"], &ONCE[..], &["--", "./compute", "2", "20"]].concat();
+    let words = [&["-t", "1,2,4"], &ONCE[..], &["--", "./compute", "2", "200"]].concat();
     let json = answer(&mut scale(&stage, &words));
     let ignored = note(&json, "ignore");
     assert!(

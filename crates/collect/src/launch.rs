@@ -17,8 +17,8 @@ const ITT_VARIABLE: &str = "INTEL_LIBITTNOTIFY64";
 /// Which of its functions ITT looks for in a collector: without it none.
 const ITT_GROUPS: (&str, &str) = ("INTEL_ITTNOTIFY_GROUPS", "structure");
 
-/// The user and group that called sudo; `None` where nobody did.
-pub(crate) fn caller_of_sudo() -> Option<(u32, u32)> {
+/// The user and group that called sudo, whose the files that are made should be; `None` where nobody did.
+pub fn caller_of_sudo() -> Option<(u32, u32)> {
     let id = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok();
     let root = rustix::process::geteuid().is_root();
     Some((id("SUDO_UID")?, id("SUDO_GID")?)).filter(|(user, _)| root && *user != 0)

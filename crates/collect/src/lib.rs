@@ -31,6 +31,7 @@ mod window;
 pub use attach::attach;
 pub use error::CollectError;
 pub use holdup_kernel::{KernelError, Trial, opens};
+pub use launch::caller_of_sudo;
 pub use machine::{allowed_cores, room};
 pub use names::name_all;
 pub use plain::run_plain;

@@ -28,7 +28,8 @@
 //!
 //! In reading order: what a program is (`program`), how it is made from a recording (`extract`, with holds that were
 //! only counted from `unseen` and shared work from `pools`), the machine (`machine`), the replay (`run`), changes
-//! (`change`, `apply`) and predictions (`predict`), and the words for changes (`expression`).
+//! (`change`, `apply`) and predictions (`predict`), and the words for changes (`expression`). Loops and tasks
+//! of OpenMP are dealt out anew in [`schedule`].
 //!
 //! Nothing here does I/O, reads a clock, or depends on the order of a hash map or on the number of the host's threads.
 
@@ -44,6 +45,7 @@ mod machine;
 mod pools;
 mod predict;
 mod run;
+pub mod schedule;
 mod unseen;
 
 pub use apply::{Recorded, Setting, apply};

@@ -78,7 +78,7 @@ impl Thinning {
     }
 }
 
-/// The smallest number that is not told of a region's time before it has been executed once.
+/// No mean yet.
 pub(crate) const NO_MEAN: u64 = 0;
 
 /// The mean after one more measurement: of the first few exactly, then with a weight of 1/16 for the newest.

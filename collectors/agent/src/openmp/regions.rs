@@ -6,7 +6,7 @@ use holdup_trace::openmp::{NO_INSTANCE, Region, RuntimeCode};
 use holdup_trace::shared::Slot;
 use holdup_trace::wire::NO_STACK;
 
-use super::policy::{mean_after, until_next_whole};
+use super::policy::{NO_MEAN, mean_after, until_next_whole};
 use super::standing::{Encounter, Tables};
 use super::{flush_acquires, standing::Standing};
 use crate::{Recorder, enter, life, stack, thread};
@@ -245,7 +245,13 @@ fn tell(tables: &Tables, encounter: &Encounter, begin: u64, size: u32) {
     let Some(recorder) = enter() else { return };
     let region = encounter.record(begin, end, size);
     if !region.whole {
-        known.mean.store(mean_after(known.mean.load(Relaxed), timed, length), Relaxed);
+        let wholes = u64::from(known.wholes.load(Relaxed));
+        let (mean, timed) = if timed == wholes {
+            (NO_MEAN, 0)
+        } else {
+            (known.mean.load(Relaxed), timed - wholes.min(timed))
+        };
+        known.mean.store(mean_after(mean, timed, length), Relaxed);
         return super::sums::tell(&recorder, tables, key, region);
     }
     super::sums::flush(&recorder, tables, key, begin);
@@ -256,9 +262,12 @@ fn tell(tables: &Tables, encounter: &Encounter, begin: u64, size: u32) {
     let wholes = u64::from(known.wholes.load(Relaxed));
     let cost = mean_after(known.cost.load(Relaxed), wholes, cost);
     known.cost.store(cost, Relaxed);
-    // Telling it has made it longer; until others are timed there is nothing better.
+    // Telling it has made it longer, by more than reckoned if memory for it was scarce; until others are timed the
+    // shortest is nearest to the truth.
     if wholes == timed + 1 {
-        known.mean.store(mean_after(known.mean.load(Relaxed), timed, length.saturating_sub(cost)), Relaxed);
+        let length = length.saturating_sub(cost).max(1);
+        let mean = known.mean.load(Relaxed);
+        known.mean.store(if mean == NO_MEAN { length } else { mean.min(length) }, Relaxed);
     }
     let executions = known.executions.load(Relaxed);
     let distance = until_next_whole(executions, known.mean.load(Relaxed), cost);

@@ -55,6 +55,7 @@ fn begin_whole(level: &Level, index: u32) {
     level.waits.set(0);
     level.tasks.set(0);
     level.edges.set(0);
+    level.taskloop.set(false);
     level.work.close();
     level.cpu_begin.set(enter().map_or(0, |recorder| recorder.thread().cpu.read(life::ticks())));
     level.begin.set(life::ticks());

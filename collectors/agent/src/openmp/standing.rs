@@ -1,7 +1,7 @@
 //! Where a thread stands: the regions that it met, the instances that it takes part in, what it has begun there.
 
 use core::cell::Cell;
-use core::mem::MaybeUninit;
+use core::mem::{MaybeUninit, offset_of};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -64,6 +64,8 @@ pub struct Standing {
     pub microtask: Cell<u64>,
     /// Free for the front-ends: where a stub leaves the function of a task.
     pub task_entry: Cell<u64>,
+    /// Free for the front-ends: where a stub leaves the chunk size that a loop asks for.
+    pub chunk: Cell<u64>,
     /// What is known of the lock that the thread wants: see `wants`.
     pub(crate) wanted_at: Cell<u64>,
 }
@@ -159,6 +161,8 @@ pub(crate) struct Level {
     pub(crate) tasks: Cell<u32>,
     /// Edges of waits and tasks that were timed and not told.
     pub(crate) edges: Cell<u32>,
+    /// True while it makes the tasks of a `taskloop`.
+    pub(crate) taskloop: Cell<bool>,
     pub(crate) work: OpenWork,
 }
 
@@ -175,6 +179,9 @@ pub(crate) fn enter_whole() -> Option<Recorder> {
 }
 
 impl Standing {
+    /// Where in it the word lies that is not 0 in a whole instance: for stubs that cannot call [`is_whole`].
+    pub const IS_WHOLE: usize = offset_of!(Standing, whole);
+
     /// The thread's tables; `None` if it does not record.
     #[inline(always)]
     pub(crate) fn tables(&self) -> Option<&'static Tables> {

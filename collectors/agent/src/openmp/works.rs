@@ -83,8 +83,18 @@ fn begin(level: &Level, kind: WorkCode, caller: u64, iterations: u64, chunk: u32
     work.dealing.set(0);
     work.got.set(0);
     let now = life::ticks();
-    work.asked.set(if work.state.get() == DEALT { now } else { 0 });
+    let dealt = matches!(
+        kind,
+        WorkCode::DynamicLoop | WorkCode::GuidedLoop | WorkCode::OtherLoop | WorkCode::Sections
+    );
+    work.asked.set(if work.state.get() == DEALT && dealt { now } else { 0 });
     work.begin.set(now);
+}
+
+/// True if what is dealt to the calling thread matters: it is in a worksharing construct that is told.
+#[inline]
+pub fn is_dealt_to() -> bool {
+    level().is_some_and(|level| level.work.state.get() >= TOLD)
 }
 
 /// The calling thread has done its chunk and asks for the next one.
@@ -192,6 +202,19 @@ fn end(level: &Level) {
         }
         .words(),
     );
+}
+
+/// The calling thread makes the tasks of a `taskloop`, or has made them. That lies within another construct, mostly a
+/// `single`, and is no place where the team meets.
+pub fn taskloop(begins: bool) {
+    if let Some(level) = level() {
+        level.taskloop.set(begins);
+    }
+}
+
+/// True if the calling thread makes the tasks of a `taskloop`.
+pub fn is_in_taskloop() -> bool {
+    level().is_some_and(|level| level.taskloop.get())
 }
 
 /// What kind of worksharing construct the calling thread is in, if that is told.

@@ -125,7 +125,7 @@ mod tests {
         ] {
             assert_eq!(topology.choose(Affinity::Compact, threads), compact, "compact {threads}");
             assert_eq!(topology.choose(Affinity::Spread, threads), spread, "spread {threads}");
-            assert_eq!(topology.choose(Affinity::None, threads), []);
+            assert_eq!(topology.choose(Affinity::None, threads), [0u32; 0]);
         }
     }
 
@@ -138,6 +138,6 @@ mod tests {
         assert_eq!(topology.choose(Affinity::Compact, 2), [3, 5]);
         assert_eq!(topology.choose(Affinity::Spread, 9), [3, 5, 6]);
         fs::remove_file(root.path().join("proc/self/status")).unwrap();
-        assert_eq!(Topology::read(root.path()).choose(Affinity::Spread, 2), []);
+        assert_eq!(Topology::read(root.path()).choose(Affinity::Spread, 2), [0u32; 0]);
     }
 }

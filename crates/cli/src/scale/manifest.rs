@@ -8,13 +8,15 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
+use holdup_collect::caller_of_sudo;
 use holdup_model::{CpuSet, Nanos};
 use serde::{Deserialize, Serialize};
 
 use super::affinity::Affinity;
+use super::control::{Control, OPENMP, Variable};
 use super::stop::{Rule, Verdict};
 use crate::failure::Failure;
 
@@ -175,6 +177,13 @@ impl Subject {
         }
     }
 
+    /// How the program is told the number of threads.
+    pub(crate) fn control(&self) -> Control {
+        let command: Vec<OsString> = self.command.iter().map(OsString::from).collect();
+        let variables: Vec<Variable> = self.variables.iter().filter_map(|typed| typed.parse().ok()).collect();
+        Control::new(&command, &variables, self.environment.get(OPENMP).map(OsStr::new))
+    }
+
     /// What differs, in words; `None` where runs of both belong together.
     fn difference(&self, now: &Subject) -> Option<String> {
         let shell = |words: &[String]| words.join(" ");
@@ -289,6 +298,9 @@ impl Manifest {
             let text = toml::to_string(self).map_err(io::Error::other)?;
             let new = directory.join(NEW);
             let mut file = File::create(&new)?;
+            if let Some((user, group)) = caller_of_sudo() {
+                let _ = fchown(&file, Some(user), Some(group));
+            }
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             fs::rename(&new, directory.join(NAME))?;

@@ -45,19 +45,14 @@ struct Point {
 }
 
 /// How a program scales, from the recordings that a sweep made at these numbers of threads.
-pub(crate) fn of_sweep(
-    manifest: &Manifest,
-    directory: &Path,
-    counts: &[u32],
-    control: Option<&Control>,
-) -> Result<Scaling, Failure> {
+pub(crate) fn of_sweep(manifest: &Manifest, directory: &Path, counts: &[u32]) -> Result<Scaling, Failure> {
     let _progress = Progress::start("reading the recordings");
     let mut points = Vec::new();
     for &threads in counts {
         let paths = manifest.recordings(directory, threads);
         points.push(Point { threads, runs: runs(&paths)?, plain: manifest.walls(threads, false) });
     }
-    let mut scaling = scaled(&points, control);
+    let mut scaling = scaled(&points, Some(&manifest.subject.control()));
     scaling.command.clone_from(&manifest.subject.command);
     Ok(scaling)
 }

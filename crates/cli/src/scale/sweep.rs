@@ -3,14 +3,14 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::IsTerminal;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, fchown};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use holdup_collect::{CollectError, Options, Output, Setting, Window, record, run_plain};
+use holdup_collect::{CollectError, Options, Output, Setting, Window, caller_of_sudo, record, run_plain};
 use holdup_model::Nanos;
 use holdup_recording::{Clock, Recording};
 use rustix::fs::{FlockOperation, flock};
@@ -52,8 +52,12 @@ impl Place {
             ))
         };
         // Recordings hold copies of stacks: they are the user's own.
+        let is_new = !path.exists();
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(refused)?;
         let folder = File::open(path).map_err(refused)?;
+        if let Some((user, group)) = caller_of_sudo().filter(|_| is_new) {
+            let _ = fchown(&folder, Some(user), Some(group));
+        }
         match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK) => Err(Failure::input(format!(
                 "{}: another holdup is at work in this directory; wait for it, or give -o another one",

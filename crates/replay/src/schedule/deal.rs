@@ -73,7 +73,7 @@ pub fn balanced(loops: &[RecordedLoop], threads: Option<u32>) -> Option<Redone> 
 /// The least time in which the loop can be done: all threads work from their entry until all end at once.
 fn least(recorded: &RecordedLoop, threads: u32) -> f64 {
     let entries = entries(recorded, threads);
-    let mut sorted = entries.clone();
+    let mut sorted = entries;
     sorted.sort_by(f64::total_cmp);
     // The level to which the work fills up the threads from their entries on: those that come later take no part.
     let mut level = 0.0;
@@ -85,7 +85,7 @@ fn least(recorded: &RecordedLoop, threads: u32) -> f64 {
             break;
         }
     }
-    level.max(longest(recorded))
+    level.max(longest(recorded)).max(sorted.last().copied().unwrap_or(0.0))
 }
 
 /// What one iteration takes at least in the chunk where iterations take longest: chunks can be cut between iterations.
@@ -133,26 +133,22 @@ fn changed(recorded: &RecordedLoop, schedule: Schedule, threads: u32) -> f64 {
     match schedule {
         Schedule::Static => {
             let (each, more) = (iterations / threads, iterations % threads);
-            let parts = entries.iter().zip(0u64..).map(|(entry, thread)| {
-                let part = costs.next(each + u64::from(thread < more));
-                if part > 0.0 { entry + part } else { 0.0 }
-            });
-            parts.fold(0.0, f64::max)
+            let parts = entries.iter().zip(0u64..);
+            let ends = parts.map(|(entry, thread)| entry + costs.next(each + u64::from(thread < more)));
+            ends.fold(0.0, f64::max)
         }
         Schedule::StaticChunks(chunk) => {
             let chunk = chunk.max(1).max(iterations.div_ceil(MOST_CHUNKS));
             let mut ends = entries;
             let mut left = iterations;
             let mut thread = 0;
-            let mut end = 0.0f64;
             while left > 0 {
                 let count = chunk.min(left);
                 ends[thread] += costs.next(count);
-                end = end.max(ends[thread]);
                 left -= count;
                 thread = (thread + 1) % ends.len();
             }
-            end
+            ends.into_iter().fold(0.0, f64::max)
         }
         Schedule::Dynamic(chunk) => dealt(recorded, &mut costs, &entries, chunk, |_| 0),
         Schedule::Guided(chunk) => {
@@ -195,7 +191,9 @@ struct Team {
 
 impl Team {
     fn new(entries: &[f64]) -> Team {
-        Team { free: entries.iter().map(|entry| Reverse(entry.max(0.0).to_bits())).collect(), end: 0.0 }
+        let free = entries.iter().map(|entry| Reverse(entry.max(0.0).to_bits())).collect();
+        // The loop is not done before all have come to it, whatever is left for them.
+        Team { free, end: entries.iter().copied().fold(0.0, f64::max) }
     }
 
     fn give(&mut self, time: f64) {

@@ -49,7 +49,11 @@ pub fn task_graphs(openmp: &OpenMp) -> Vec<TaskGraph> {
             parts.depends.push(depend);
         }
     }
-    parts.into_values().filter(|parts| parts.shares.len() == parts.region.size as usize).map(Parts::graph).collect()
+    parts
+        .into_values()
+        .filter(|parts| parts.shares.len() == parts.region.size as usize)
+        .map(Parts::graph)
+        .collect()
 }
 
 /// What was recorded of one instance.
@@ -159,7 +163,12 @@ impl<'a> Parts<'a> {
             add(task.thread, task.time, task.time, Piece::Made(maker, number));
         }
         for line in lines.values_mut() {
-            line.sort_by_key(|(begin, end, _)| (*begin, Reverse(*end)));
+            line.sort_by_key(|(begin, end, piece)| {
+                // What a task makes at the moment at which it begins to wait, it makes before; and what is executed for as
+                // long as a wait takes is executed in it.
+                let made = matches!(piece, Piece::Made(..));
+                (*begin, !made, Reverse(*end), matches!(piece, Piece::Of(_)))
+            });
         }
         lines
     }
@@ -195,70 +204,89 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Says of each piece of a thread's time line to which task it belongs, and how long it took from one task to the next.
-fn trace(
-    line: Vec<(Time, Time, Piece)>,
-    thread: usize,
-    acts: &mut [Vec<(Time, Step)>],
-    gaps: &mut Vec<u64>,
-) {
+/// Says of each piece of a thread's time line to which task it belongs, and how long it took from one task to the next
+/// where the thread did little else in between.
+fn trace(line: Vec<(Time, Time, Piece)>, thread: usize, acts: &mut [Vec<(Time, Step)>], gaps: &mut Vec<u64>) {
     let mut open: Vec<(Time, Piece)> = Vec::new();
     let mut now = Time::from_nanos(0);
-    let mut ended: Option<Time> = None;
-    let work = |open: &[(Time, Piece)], from: Time, to: Time, acts: &mut [Vec<(Time, Step)>]| {
-        if let Some((_, Piece::Of(node))) = open.last()
-            && to > from
-        {
-            acts[*node].push((from, Step::Work(to.since(from).get())));
-        }
-    };
+    // When the last task ended, and for how long some other was gone on with since.
+    let mut ended: Option<(Time, u64)> = None;
     for (begin, end, piece) in line {
-        while let Some(&(closed, of)) = open.last().filter(|(closed, _)| *closed <= begin) {
-            work(&open, now, closed, acts);
-            now = now.max(closed);
-            open.pop();
-            if matches!(of, Piece::Of(_)) {
-                ended = Some(closed);
-            }
-        }
-        work(&open, now, begin, acts);
-        now = now.max(begin);
-        let owner = open.iter().rev().find_map(|(_, piece)| match piece {
-            Piece::Of(node) => Some(*node),
-            _ => None,
-        });
+        close(&mut open, begin, &mut now, acts, &mut ended);
         match piece {
             Piece::Of(_) => {
-                gaps.extend(ended.take().map(|ended| begin.since(ended).get()));
+                if let Some((last, worked)) = ended.take() {
+                    let gap = begin.since(last).get();
+                    gaps.extend((worked <= gap / 2).then_some(gap));
+                }
                 open.push((end, piece));
             }
             Piece::Waiting(what) => {
-                let owner = owner.unwrap_or(thread);
-                acts[owner].extend(what.map(|step| (begin, step)));
+                let owner = open.iter().rev().find_map(|(_, piece)| match piece {
+                    Piece::Of(node) => Some(*node),
+                    _ => None,
+                });
+                acts[owner.unwrap_or(thread)].extend(what.map(|step| (begin, step)));
                 open.push((end, piece));
             }
             Piece::Made(maker, made) => acts[maker].push((begin, Step::Make(made))),
         }
     }
-    while let Some((closed, _)) = open.last().copied() {
-        work(&open, now, closed, acts);
-        now = now.max(closed);
-        open.pop();
-    }
+    let last = open.iter().map(|(end, _)| *end).max().unwrap_or(now);
+    close(&mut open, last, &mut now, acts, &mut ended);
 }
 
+/// Goes on to a moment, and leaves what has ended until then.
+fn close(
+    open: &mut Vec<(Time, Piece)>,
+    until: Time,
+    now: &mut Time,
+    acts: &mut [Vec<(Time, Step)>],
+    ended: &mut Option<(Time, u64)>,
+) {
+    while let Some(&(end, piece)) = open.last() {
+        let to = end.min(until).max(*now);
+        if let Piece::Of(node) = piece
+            && to > *now
+        {
+            let time = to.since(*now).get();
+            acts[node].push((*now, Step::Work(time)));
+            if let Some((_, worked)) = ended {
+                *worked += time;
+            }
+        }
+        *now = to;
+        if end > until {
+            break;
+        }
+        open.pop();
+        if matches!(piece, Piece::Of(_)) {
+            *ended = Some((end, 0));
+        }
+    }
+    *now = until.max(*now);
+}
+
+/// So many tasks must be made one right after the other before what lies between says what making one takes,
+const ENOUGH_TASKS: usize = 10;
+/// and if even the least of that is more than this (ns), it is something else.
+const MOST_MAKING: u64 = 5_000;
+
 /// Takes the cost of making tasks out of the work of those that make them. Where it was not timed, the least that a
-/// task needed from making one to its next act is taken for it: as with locks (paper 5, section 3.3), the fastest has
+/// task needed from making one to making the next is taken for it: as with locks (paper 5, section 3.3), the fastest has
 /// nothing else in it.
 fn price(nodes: &mut [Node], implicit: usize, timed: bool) {
     if !timed {
-        let behind = nodes.iter().flat_map(|node| node.steps.windows(3)).filter_map(|steps| match steps {
+        let between = nodes.iter().flat_map(|node| node.steps.windows(3)).filter_map(|steps| match steps {
             [Step::Make(_), Step::Work(time), Step::Make(_)] => Some(*time),
             _ => None,
         });
-        let least = behind.min().unwrap_or(0);
-        for node in nodes.iter_mut().skip(implicit) {
-            node.cost = least;
+        let between: Vec<u64> = between.collect();
+        let least = between.iter().copied().min().filter(|&least| least <= MOST_MAKING);
+        if let Some(least) = least.filter(|_| between.len() >= ENOUGH_TASKS) {
+            for node in nodes.iter_mut().skip(implicit) {
+                node.cost = least;
+            }
         }
     }
     let costs: Vec<u64> = nodes.iter().map(|node| node.cost).collect();

@@ -64,10 +64,25 @@ pub fn scale_page(scaling: &Scaling) -> String {
             law: law::Law::new(scaling),
             efficiencies: efficiencies::Efficiencies::new(scaling),
         }),
-        notes: scaling.notes.iter().map(|note| words::sentence(note, LOOK)).collect(),
+        notes: scaling.notes.iter().map(|note| unbroken(&words::sentences(note, LOOK))).collect(),
         version: env!("CARGO_PKG_VERSION"),
     };
     page.render().expect("a String takes all that is written to it")
+}
+
+/// A sentence in which each unit stays on the line of its number.
+fn unbroken(text: &str) -> String {
+    const UNITS: [&str; 5] = ["s", "ms", "µs", "ns", "%"];
+    let is_unit = |word: &str| UNITS.contains(&word.trim_end_matches(|c: char| ",;.:)".contains(c)));
+    let mut out = String::with_capacity(text.len());
+    for word in text.split(' ') {
+        if !out.is_empty() {
+            let is_number = out.ends_with(|c: char| c.is_ascii_digit());
+            out.push_str(if is_number && is_unit(word) { "\u{a0}" } else { " " });
+        }
+        out.push_str(word);
+    }
+    out
 }
 
 /// A time that may be negative.
@@ -76,7 +91,7 @@ fn signed(nanos: i64) -> String {
 }
 
 fn header(scaling: &Scaling) -> Header {
-    let heading = told::heading(scaling, LOOK);
+    let heading = unbroken(&told::heading(scaling, LOOK));
     // The first half says what was measured, the second one what that means.
     let (heading, continued) = match heading.split_once(": ").or_else(|| heading.split_once("; ")) {
         Some((measured, meaning)) => (format!("{measured}:"), meaning.to_owned()),

@@ -142,6 +142,9 @@ fn regions(scaling: &Scaling, look: Look) -> Vec<Line> {
         lines.extend(columns.row(titles, &format!("{} ", index + 1), &words::region(region, look), cells));
         let losses = if is_alone { &last.costs } else { &last.losses };
         lines.extend(wrapped_short(&why(last, losses, look), INDENT, Ink::Text, look));
+        if let Some(standing) = told::standing(last, look).filter(|_| !is_alone) {
+            lines.extend(wrapped_short(&standing, INDENT, Ink::Text, look));
+        }
     }
     if let Some(more @ 1..) = scaling.regions.len().checked_sub(told.len()) {
         lines.extend(more_of(more, "region", "regions", look));
@@ -192,9 +195,12 @@ fn hints(scaling: &Scaling, look: Look) -> Vec<Line> {
     let mut lines = vec![Line::indented(2).with("what to do", Ink::Faint)];
     for (index, hint) in scaling.hints.iter().take(MOST_HINTS).enumerate() {
         let rank = format!("{} ", index + 1);
-        let text = wrapped_short(&words::sentence(&hint.text, look), rank.len(), Ink::Strong, look);
-        lines.extend(numbered(&rank, text));
-        lines.extend(wrapped_short(&saves(scaling, hint, wall, look), INDENT, Ink::Text, look));
+        let place = words::hint_place(scaling, hint, look);
+        let place = if place.is_empty() { place } else { format!(": {place}") };
+        let heading = format!("{}{place}", words::advice(hint.kind));
+        lines.extend(numbered(&rank, wrapped_short(&heading, rank.len(), Ink::Strong, look)));
+        lines.extend(wrapped(&saves(hint, wall, look), INDENT, Ink::Text, look));
+        lines.extend(wrapped(&words::sentences(&hint.text, look), INDENT, Ink::Text, look));
     }
     if let Some(more @ 1..) = scaling.hints.len().checked_sub(MOST_HINTS) {
         lines.extend(more_of(more, "hint", "hints", look));
@@ -202,22 +208,16 @@ fn hints(scaling: &Scaling, look: Look) -> Vec<Line> {
     lines
 }
 
-/// Where a hint is for, what it saves, and how that is known.
-fn saves(scaling: &Scaling, hint: &Hint, wall: Nanos, look: Look) -> String {
-    let place = hint.place.as_ref().map(|site| words::place(site, look));
-    let region = scaling.regions.get(hint.region).map(|region| words::region_in_short(region, look));
-    let place = match place.or(region) {
-        Some(place) => format!("{place}: "),
-        None => String::new(),
-    };
+/// What a hint saves, and how that is known.
+fn saves(hint: &Hint, wall: Nanos, look: Look) -> String {
     let method = escape::sentence(&hint.method, look);
     let method = if method.is_empty() { String::new() } else { format!(" ({method})") };
     match hint.gain {
         Some(gain) if gain.time <= 0 => {
-            format!("{place}saves nothing: {}{method}.", words::range(gain.low, gain.high, look))
+            format!("Saves nothing: {}{method}.", words::range(gain.low, gain.high, look))
         }
-        Some(_) => format!("{place}saves {}{method}.", told::gain(hint, wall, look)),
-        None => format!("{place}what it saves is not known{method}."),
+        Some(_) => format!("Saves {}{method}.", told::gain(hint, wall, look)),
+        None => format!("What it saves is not known{method}."),
     }
 }
 
@@ -288,7 +288,7 @@ fn foot(scaling: &Scaling, look: Look) -> Vec<Line> {
         add("model", Ink::Faint, told::law(law, look));
     }
     for note in scaling.notes.iter().filter(|note| !note.trim().is_empty()).take(MOST_NOTES) {
-        add("note", Ink::Warning, words::sentence(note, look));
+        add("note", Ink::Warning, words::sentences(note, look));
     }
     if let Some(more @ 1..) = scaling.notes.len().checked_sub(MOST_NOTES) {
         add(

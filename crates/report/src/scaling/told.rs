@@ -1,6 +1,6 @@
 //! The answer in sentences: how it scales, what is lost and to what, what would help most.
 
-use holdup_analysis::scaling::{FittedLaw, Hint, HintGain, LawPrediction, Scaling, WholePoint};
+use holdup_analysis::scaling::{FittedLaw, Hint, HintGain, LawPrediction, RegionPoint, Scaling, WholePoint};
 use holdup_model::Nanos;
 
 use super::words;
@@ -12,6 +12,9 @@ const NOTHING: f64 = 0.01;
 
 /// The fewest threads that are told as better than the most are faster by this share at the least.
 const FASTER: f64 = 0.02;
+
+/// Costs below this share of a region that are there with the fewest threads too are not told.
+const SMALL_STANDING: f64 = 0.03;
 
 /// With more than this share of the loss not explained, the answer says so.
 const MUCH_UNEXPLAINED: f64 = 0.5;
@@ -108,22 +111,43 @@ pub(crate) fn lost(scaling: &Scaling, look: Look) -> Option<String> {
     Some(text)
 }
 
+/// What a region costs that is no loss, since it costs as much with the fewest threads: `lock algorithm 300 ms (30 %)`.
+pub(crate) fn standing(point: &RegionPoint, look: Look) -> Option<String> {
+    let share = |nanos: i64| nanos as f64 / point.time.median.get().max(1) as f64;
+    let told: Vec<String> = words::standing(&point.losses, &point.costs)
+        .into_iter()
+        .filter(|part| share(part.nanos) >= SMALL_STANDING)
+        .map(|part| {
+            format!("{} {} ({})", part.word, words::signed(part.nanos, look), percent(share(part.nanos)))
+        })
+        .collect();
+    (!told.is_empty()).then(|| format!("With the fewest threads as well: {}.", told.join(", ")))
+}
+
 /// What would help most, where that is known to save anything.
 pub(crate) fn helps(scaling: &Scaling, look: Look) -> Option<String> {
     let wall = scaling.points.last()?.wall.median;
     let hint = scaling.hints.iter().find(|hint| hint.gain.is_some_and(|gain| gain.time > 0))?;
-    let gain = gain(hint, wall, look);
-    Some(format!("What helps most: {} That saves {gain}.", words::sentence(&hint.text, look)))
+    let place = match words::hint_place(scaling, hint, look) {
+        place if place.is_empty() => place,
+        place => format!(" ({place})"),
+    };
+    Some(format!(
+        "What helps most: {}{place}. That saves {}.",
+        words::advice(hint.kind),
+        gain(hint, wall, look)
+    ))
 }
 
-/// `at most 0.8 s`, `0.8 s (0.7 to 0.9 s), 1.35 times faster`, `not known`.
+/// `at most 0.8 s`, `0.8 s (0.7 to 0.9 s), 1.35 times faster`, `not known`. The interval of a bound is where the bound
+/// lies.
 pub(crate) fn gain(hint: &Hint, wall: Nanos, look: Look) -> String {
     let Some(gain) = hint.gain else { return "not known".to_owned() };
     let size = words::signed(gain.time, look);
-    let mut text = match (hint.bound, gain.low == gain.high) {
-        (true, _) => format!("at most {size}"),
-        (false, true) => size,
-        (false, false) => format!("{size} ({})", words::range(gain.low, gain.high, look)),
+    let bound = if hint.bound { "at most " } else { "" };
+    let mut text = match gain.low == gain.high {
+        true => format!("{bound}{size}"),
+        false => format!("{bound}{size} ({})", words::range(gain.low, gain.high, look)),
     };
     if let Some(faster) = faster(gain, wall) {
         text.push_str(&format!(", {faster} times faster"));

@@ -1,6 +1,6 @@
 //! What losses, regions, hints and laws are called.
 
-use holdup_analysis::scaling::{HintKind, LawKind, Losses, RegionKind, RegionScaling};
+use holdup_analysis::scaling::{Hint, HintKind, LawKind, Losses, RegionKind, RegionScaling, Scaling};
 use holdup_model::{Nanos, Site};
 
 use crate::{Look, escape, names, numbers};
@@ -60,6 +60,17 @@ pub(crate) fn largest(losses: &Losses) -> Vec<Loss> {
     let mut parts: Vec<Loss> = parts(losses).into_iter().filter(|part| part.nanos > 0).collect();
     parts.sort_by_key(|part| (is_unexplained(part), std::cmp::Reverse(part.nanos)));
     parts
+}
+
+/// What costs as much with the fewest threads, and so is no loss, but could be saved as well: causes whose cost is mostly
+/// not in what is lost, the largest first.
+pub(crate) fn standing(losses: &Losses, costs: &Losses) -> Vec<Loss> {
+    let mut standing: Vec<Loss> = (parts(costs).into_iter().zip(parts(losses)))
+        .filter(|(cost, loss)| cost.nanos > 0 && loss.nanos < cost.nanos / 2 && !is_unexplained(cost))
+        .map(|(cost, _)| cost)
+        .collect();
+    standing.sort_by_key(|part| std::cmp::Reverse(part.nanos));
+    standing
 }
 
 /// True for what no cause explains.
@@ -136,6 +147,35 @@ pub(crate) fn hint_kind(kind: HintKind) -> &'static str {
     }
 }
 
+/// What a hint says to do, in a few words.
+pub(crate) fn advice(kind: HintKind) -> &'static str {
+    match kind {
+        HintKind::Schedule => "deal the work out in another way",
+        HintKind::Barriers => "wait for each other less often",
+        HintKind::Runtime => "pass barriers faster",
+        HintKind::LockHint => "make taking the lock cheaper, or rarer",
+        HintKind::Atomic => "write atomic in the place of the lock",
+        HintKind::QueueLock => "hand the lock on in order",
+        HintKind::FewerConcurrent => "let fewer threads want the lock at once",
+        HintKind::CoarserRegions => "make the region larger",
+        HintKind::Collapse => "collapse nested loops",
+        HintKind::TaskCutoff => "make fewer and larger tasks",
+        HintKind::MoreTasks => "make more tasks",
+        HintKind::Parallelize => "parallelize what one thread does alone",
+        HintKind::Memory => "mend the use of caches and memory",
+        HintKind::FewerThreads => "use fewer threads",
+    }
+}
+
+/// Where a hint is for; empty where that is not known.
+pub(crate) fn hint_place(scaling: &Scaling, hint: &Hint, look: Look) -> String {
+    match (&hint.place, scaling.regions.get(hint.region)) {
+        (Some(site), _) => place(site, look),
+        (None, Some(region)) => region_in_short(region, look),
+        (None, None) => String::new(),
+    }
+}
+
 /// What a law is called.
 pub(crate) fn law(kind: LawKind) -> &'static str {
     match kind {
@@ -201,9 +241,14 @@ pub(crate) fn shares(low: f64, high: f64, look: Look) -> String {
     }
 }
 
-/// A sentence of an analysis, which may have names in it.
-pub(crate) fn sentence(text: &str, look: Look) -> String {
-    let text = escape::sentence(text.trim(), look);
+/// The most columns that the sentences of a hint or a note take.
+const SENTENCES: usize = 800;
+
+/// Sentences of an analysis, which may have names in them.
+pub(crate) fn sentences(text: &str, look: Look) -> String {
+    // Each of them is cut on its own, so that a long name takes no other sentence with it.
+    let parts = text.trim().split_inclusive(". ").map(|part| escape::sentence(part, look));
+    let text = escape::cut(&parts.collect::<String>(), SENTENCES, look);
     if text.is_empty() || text.ends_with(['.', '!', '?', '…']) { text } else { format!("{text}.") }
 }
 

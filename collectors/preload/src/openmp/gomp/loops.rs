@@ -279,7 +279,7 @@ macro_rules! nexts {
             unsafe extern "C" fn $implementation(from: $bounds, to: $bounds, caller: u64) -> bool {
                 let copy = copy::of(caller);
                 let original = original!(copy, $name: fn($bounds, $bounds) -> bool);
-                if !copy.tells() {
+                if !copy.tells() || !openmp::is_dealt_to() {
                     return original(from, to);
                 }
                 openmp::chunk_ends();

@@ -16,10 +16,20 @@ use super::interface::{
     sync_region, task, task_status, work,
 };
 
-/// The region that the runtime keeps; `None` for what is no region of ours.
-unsafe fn encounter(parallel: *const Data) -> Option<&'static Encounter> {
-    // What lies there is null or was put there by `parallel_begin`, and an encounter is a part of a static.
-    if parallel.is_null() { None } else { (*parallel).pointer.cast::<Encounter>().as_ref() }
+/// Its address is kept for a region of which nothing is told.
+static UNTOLD: u8 = 0;
+
+/// The region that the runtime keeps, if it is told; `None` for what `parallel_begin` has not put there.
+unsafe fn kept_region(parallel: *const Data) -> Option<Option<&'static Encounter>> {
+    let kept = if parallel.is_null() { core::ptr::null() } else { (*parallel).pointer };
+    if kept.is_null() {
+        None
+    } else if kept == (&raw const UNTOLD).cast() {
+        Some(None)
+    } else {
+        // An encounter is a part of a static.
+        Some(kept.cast::<Encounter>().as_ref())
+    }
 }
 
 pub(crate) unsafe extern "C" fn parallel_begin(
@@ -31,8 +41,13 @@ pub(crate) unsafe extern "C" fn parallel_begin(
     caller: u64,
 ) {
     let function = thread::this().openmp.microtask.take();
+    if function == 0 && caller == 0 {
+        // The runtime's own, by which it starts each team of a league.
+        return;
+    }
     let met = openmp::region_begins(function, caller, RuntimeCode::Llvm, flags & PARALLEL_LEAGUE != 0);
-    (*parallel).pointer = met.map_or(core::ptr::null(), |encounter| core::ptr::from_ref(encounter).cast());
+    (*parallel).pointer =
+        met.map_or((&raw const UNTOLD).cast(), |encounter| core::ptr::from_ref(encounter).cast());
 }
 
 pub(crate) unsafe extern "C" fn parallel_end(
@@ -41,7 +56,9 @@ pub(crate) unsafe extern "C" fn parallel_end(
     _flags: c_int,
     _caller: u64,
 ) {
-    openmp::region_ends(encounter(parallel), 0);
+    if let Some(encounter) = kept_region(parallel) {
+        openmp::region_ends(encounter, 0);
+    }
 }
 
 pub(crate) unsafe extern "C" fn implicit_task(
@@ -54,13 +71,15 @@ pub(crate) unsafe extern "C" fn implicit_task(
 ) {
     if endpoint == SCOPE_BEGIN {
         // An initial task is in no region.
-        if let Some(encounter) = encounter(parallel) {
-            if index == 0 {
+        if let Some(encounter) = kept_region(parallel) {
+            if index == 0
+                && let Some(encounter) = encounter
+            {
                 encounter.has_team_of(size);
             }
-            openmp::share_begins(Some(encounter), index);
+            openmp::share_begins(encounter, index);
         }
-    } else if openmp::is_whole() && index == 0 {
+    } else if index == 0 {
         // A team of one has no join; in others this has been said.
         openmp::share_arrives();
     }
@@ -73,16 +92,16 @@ pub(crate) unsafe extern "C" fn sync_region_wait(
     _task: *const Data,
     caller: u64,
 ) {
+    if matches!(kind, sync_region::BARRIER_IMPLICIT_PARALLEL | sync_region::BARRIER_TEAMS) {
+        if endpoint == SCOPE_BEGIN {
+            openmp::share_arrives();
+        }
+        return;
+    }
     if !openmp::is_whole() {
         return;
     }
     let code = match kind {
-        sync_region::BARRIER_IMPLICIT_PARALLEL | sync_region::BARRIER_TEAMS => {
-            if endpoint == SCOPE_BEGIN {
-                openmp::share_arrives();
-            }
-            return;
-        }
         sync_region::BARRIER_EXPLICIT | sync_region::BARRIER => SyncCode::ExplicitBarrier,
         sync_region::BARRIER_IMPLICIT_WORKSHARE | sync_region::BARRIER_IMPLICIT => SyncCode::WorkBarrier,
         sync_region::TASKWAIT => SyncCode::Taskwait,
@@ -107,6 +126,12 @@ pub(crate) unsafe extern "C" fn work(
     if !openmp::is_whole() {
         return;
     }
+    match kind {
+        work::TASKLOOP => return openmp::taskloop(endpoint == SCOPE_BEGIN),
+        // It only holds other constructs, and the barrier at its end is told.
+        work::SCOPE => return,
+        _ => {}
+    }
     if endpoint != SCOPE_BEGIN {
         if endpoint == SCOPE_END {
             openmp::work_ends();
@@ -123,11 +148,15 @@ pub(crate) unsafe extern "C" fn work(
         work::SINGLE_OTHER => (WorkCode::SingleOther, UNKNOWN),
         work::WORKSHARE => (WorkCode::Workshare, UNKNOWN),
         work::DISTRIBUTE => (WorkCode::Distribute, count),
-        work::TASKLOOP => (WorkCode::Taskloop, count),
-        work::SCOPE => (WorkCode::Scope, UNKNOWN),
         _ => return,
     };
-    openmp::work_begins(code, caller, iterations, 0);
+    let chunk = match code {
+        WorkCode::DynamicLoop | WorkCode::GuidedLoop | WorkCode::OtherLoop => {
+            thread::this().openmp.chunk.get().try_into().unwrap_or(0)
+        }
+        _ => 0,
+    };
+    openmp::work_begins(code, caller, iterations, chunk);
 }
 
 pub(crate) unsafe extern "C" fn masked(
@@ -198,7 +227,7 @@ pub(crate) unsafe extern "C" fn task_create(
         caller,
         TaskTraits {
             undeferred: flags & (task::UNDEFERRED | task::MERGED) != 0,
-            of_loop: openmp::work_kind() == Some(WorkCode::Taskloop),
+            of_loop: openmp::is_in_taskloop(),
             depends: depends != 0,
         },
     );

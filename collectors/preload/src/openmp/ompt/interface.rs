@@ -41,7 +41,6 @@ pub(crate) mod callback {
     pub(crate) const MUTEX_ACQUIRE: c_uint = 26;
     pub(crate) const MUTEX_ACQUIRED: c_uint = 27;
     pub(crate) const NEST_LOCK: c_uint = 28;
-    pub(crate) const REDUCTION: c_uint = 31;
     pub(crate) const DISPATCH: c_uint = 32;
 }
 

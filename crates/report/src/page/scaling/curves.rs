@@ -17,6 +17,9 @@ const HEIGHT: f64 = 220.0;
 /// More speedup than this, as a power of two, is not drawn.
 const MOST_OCTAVES: f64 = 20.0;
 
+/// An interval that reaches below a line by less than this (a power of two) needs no further line.
+const SLACK: f64 = 0.2;
+
 /// At most so many lines across a chart.
 const MOST_LINES: i32 = 6;
 
@@ -75,10 +78,7 @@ impl Curves {
     pub(super) fn new(scaling: &Scaling) -> Self {
         let several = scaling.points.iter().any(|point| point.wall.runs > 1);
         Self {
-            lead: told::lost(scaling, LOOK).unwrap_or_else(|| {
-                "With one number of threads there is nothing to compare: run it with another one as well."
-                    .to_owned()
-            }),
+            lead: super::unbroken(&told::lost(scaling, LOOK).unwrap_or_default()),
             charts: if scaling.points.len() < 2 { Vec::new() } else { charts(scaling) },
             law: scaling.law.as_ref().map(|law| words::law(law.kind)),
             numbers: (scaling.points.iter())
@@ -147,7 +147,8 @@ fn charts(scaling: &Scaling) -> Vec<Chart> {
         if octaves.is_nan() { 0.0 } else { octaves.clamp(-MOST_OCTAVES, MOST_OCTAVES) }
     };
     let ends = |pick: fn(&Point) -> f64| measured.iter().chain(&law).map(move |point| octaves(pick(point)));
-    let bottom = ends(|point| point.low).fold(0.0, f64::min).floor();
+    // The base itself varies a little: that is no reason for another line.
+    let bottom = (ends(|point| point.low).fold(0.0, f64::min) + SLACK).floor();
     let top = ends(|point| point.value).fold(span, f64::max);
     let every = ((top - bottom) as i32 / MOST_LINES) + 1;
     let powers = (bottom.ceil() as i32..=top.floor() as i32).filter(|power| power % every == 0);

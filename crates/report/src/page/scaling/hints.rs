@@ -22,6 +22,7 @@ pub(super) struct Hints {
 
 struct Row {
     rank: usize,
+    advice: &'static str,
     text: String,
     place: String,
     /// The region that it is for, where that has a row.
@@ -61,34 +62,28 @@ impl Hints {
 }
 
 fn row(scaling: &Scaling, index: usize, hint: &Hint, wall: Nanos, most: f64) -> Row {
-    let region = scaling.regions.get(hint.region);
-    let place = match (&hint.place, region) {
-        (Some(site), _) => words::place(site, LOOK),
-        (None, Some(region)) => words::region_in_short(region, LOOK),
-        (None, None) => String::new(),
-    };
     let gain = told::gain(hint, wall, LOOK);
     let given = hint.gain.filter(|_| most > 0.0).map(|range| {
         let across = |nanos: i64| across(nanos as f64, most);
         // A bound says nothing of how little it may be.
         let low = if hint.bound { 0 } else { range.low.max(0) };
-        let high = if hint.bound { range.time } else { range.high };
         Given {
             cost: None,
             low: across(low),
-            width: across(high.saturating_sub(low)),
+            width: across(range.high.saturating_sub(low)),
             at: across(range.time),
-            range: words::range(low, high, LOOK),
+            range: words::range(low, range.high, LOOK),
             label: gain.clone(),
         }
     });
     Row {
         rank: index + 1,
-        text: words::sentence(&hint.text, LOOK),
-        place,
+        advice: words::advice(hint.kind),
+        text: super::unbroken(&words::sentences(&hint.text, LOOK)),
+        place: words::hint_place(scaling, hint, LOOK),
         region: (hint.region < scaling.regions.len().min(super::regions::MOST)).then(|| hint.region + 1),
         kind: words::hint_kind(hint.kind),
-        gain: if hint.gain.is_some() { gain.replace(' ', "\u{a0}").replace(",\u{a0}", ", ") } else { gain },
+        gain: super::unbroken(&gain),
         method: sentence(&hint.method),
         given,
     }

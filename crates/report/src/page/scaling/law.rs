@@ -36,7 +36,7 @@ impl Law {
         let measured = |threads: u32| scaling.points.iter().any(|point| point.threads == threads);
         Self {
             law: scaling.law.as_ref().map(|law| Fitted {
-                outlook: told::outlook(scaling, law, LOOK),
+                outlook: told::outlook(scaling, law, LOOK).map(|text| super::unbroken(&text)),
                 name: words::law(law.kind),
                 formula: sentence(&law.formula),
                 error: percent(law.cross_validation_error),

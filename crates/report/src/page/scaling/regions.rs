@@ -81,6 +81,10 @@ impl Regions {
     }
 }
 
+fn gain(gain: Nanos) -> String {
+    if gain == Nanos::ZERO { "0".to_owned() } else { time(gain) }
+}
+
 /// The difference of two numbers of threads in powers of two.
 fn octaves(threads: u32, base: u32) -> f64 {
     (f64::from(threads.max(1)) / f64::from(base.max(1))).log2().max(0.0)
@@ -105,7 +109,7 @@ fn row(
         time: Cell { text: time(length), key: length.get() },
         // Shares are sorted by their thousandths.
         efficiency: Cell { text: percent(efficiency), key: (efficiency.max(0.0) * 1e6) as u64 },
-        gain: Cell { text: time(region.potential_gain), key: region.potential_gain.get() },
+        gain: Cell { text: gain(region.potential_gain), key: region.potential_gain.get() },
         instances: Cell { text: grouped(instances), key: instances },
         course,
         perfect,
@@ -145,6 +149,11 @@ fn open(region: &RegionScaling, wall: Nanos, against: Against) -> Open {
     let mut facts = Vec::new();
     if let Some(last) = region.points.last() {
         facts.push(format!("A team of {} on average.", crate::numbers::figure(last.team)));
+        facts.extend(
+            told::standing(last, LOOK)
+                .filter(|_| against == Against::Perfect)
+                .map(|text| super::unbroken(&text)),
+        );
         if last.whole < last.instances {
             facts.push(format!(
                 "Executed {} times, {} of them recorded whole; its losses are known give or take {}.",
@@ -157,7 +166,12 @@ fn open(region: &RegionScaling, wall: Nanos, against: Against) -> Open {
     Open {
         stack: (!bars.is_empty()).then(|| Stack::new(words::region(region, LOOK), &bars, against, 14)),
         hints: (region.hints.iter())
-            .map(|hint| (words::sentence(&hint.text, LOOK), told::gain(hint, wall, LOOK)))
+            .map(|hint| {
+                (
+                    super::unbroken(&words::sentences(&hint.text, LOOK)),
+                    super::unbroken(&told::gain(hint, wall, LOOK)),
+                )
+            })
             .collect(),
         law: region.law.as_ref().map(|law| sentence(&told::law(law, LOOK))),
         facts,
