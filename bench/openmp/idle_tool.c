@@ -27,8 +27,8 @@ static void masked(ompt_scope_endpoint_t endpoint, ompt_data_t *parallel, ompt_d
 {
 }
 
-static void sync_region(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoint, ompt_data_t *parallel,
-                        ompt_data_t *task, const void *caller)
+static void sync_region_wait(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoint, ompt_data_t *parallel,
+                             ompt_data_t *task, const void *caller)
 {
 }
 
@@ -58,6 +58,10 @@ static void mutex(ompt_mutex_t kind, ompt_wait_id_t wait, const void *caller)
 {
 }
 
+static void nest_lock(ompt_scope_endpoint_t endpoint, ompt_wait_id_t wait, const void *caller)
+{
+}
+
 static int start(ompt_function_lookup_t lookup, int device, ompt_data_t *data)
 {
     ompt_set_callback_t set = (ompt_set_callback_t)lookup("ompt_set_callback");
@@ -66,8 +70,7 @@ static int start(ompt_function_lookup_t lookup, int device, ompt_data_t *data)
     set(ompt_callback_implicit_task, (ompt_callback_t)implicit_task);
     set(ompt_callback_work, (ompt_callback_t)work);
     set(ompt_callback_masked, (ompt_callback_t)masked);
-    set(ompt_callback_sync_region, (ompt_callback_t)sync_region);
-    set(ompt_callback_reduction, (ompt_callback_t)sync_region);
+    set(ompt_callback_sync_region_wait, (ompt_callback_t)sync_region_wait);
     set(ompt_callback_dispatch, (ompt_callback_t)dispatch);
     set(ompt_callback_task_create, (ompt_callback_t)task_create);
     set(ompt_callback_task_schedule, (ompt_callback_t)task_schedule);
@@ -75,6 +78,7 @@ static int start(ompt_function_lookup_t lookup, int device, ompt_data_t *data)
     set(ompt_callback_mutex_acquire, (ompt_callback_t)mutex_acquire);
     set(ompt_callback_mutex_acquired, (ompt_callback_t)mutex);
     set(ompt_callback_mutex_released, (ompt_callback_t)mutex);
+    set(ompt_callback_nest_lock, (ompt_callback_t)nest_lock);
     return 1;
 }
 

@@ -33,6 +33,9 @@ use points::Origin;
 use stop::{Rule, half_width};
 use sweep::{Finish, Place, Plan, left_out};
 
+/// A mean of which half of the 95 % interval is wider than this share says little.
+const UNCERTAIN: f64 = 0.1;
+
 const AFTER: &str = "\
 holdup scale -t 1,2,4,8 -- ./app {threads}            the program takes the number as an argument
 holdup scale -t 1-64:x2 --variable RAYON_NUM_THREADS -- ./app
@@ -245,6 +248,13 @@ fn notes(manifest: &Manifest, counts: &[u32]) -> Vec<String> {
         format!("Runs by number of threads, with the 95 % interval of the mean: {}.", each.join("; ")),
         manifest.rule.sentence(),
     ];
+    let widths = counts.iter().filter_map(|&count| half_width(&manifest.walls(count, true)));
+    if widths.fold(0.0, f64::max) > UNCERTAIN {
+        notes.push(
+            "The runs differ much: give the program a quiet machine or more work, or run it more often (-r 10)."
+                .to_owned(),
+        );
+    }
     let wanted = manifest.threads.iter().filter(|count| counts.contains(count)).count();
     let failed: Vec<u32> = manifest.failures.iter().map(|failed| failed.threads).collect();
     if manifest.threads.iter().any(|count| !counts.contains(count) && !failed.contains(count)) {

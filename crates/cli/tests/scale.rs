@@ -9,7 +9,9 @@ use std::process::Command;
 
 use rustix::process::{Signal, kill_process, kill_process_group};
 use serde_json::Value;
-use stage::{Ended, HOLDUP, Stage, assert_refused, eventually, record, run, start, text};
+use stage::{
+    Ended, HOLDUP, Stage, assert_refused, can_mount, eventually, in_own_mounts, record, run, start, text,
+};
 
 /// `holdup scale` with words, in the test's directory, with nothing of OpenMP in the environment.
 fn scale(stage: &Stage, words: &[&str]) -> Command {
@@ -164,6 +166,17 @@ fn recordings(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
+fn each_run_reads_a_file_from_its_beginning() {
+    let stage = Stage::new();
+    let input = stage.write("input", "line\n");
+    let words = ["-t", "1,2", "-r", "2", "--warm-up", "1", "--json", "--", "sh", "-c", "cat >>log"];
+    let output = scale(&stage, &words).stdin(fs::File::open(input).expect("just written")).output();
+    let output = output.expect("holdup runs");
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
+    assert_eq!(lines(&stage.path("log")), ["line"; 7]);
+}
+
+#[test]
 fn the_stop_rule_is_told() {
     let stage = Stage::new();
     let json =
@@ -287,6 +300,32 @@ fn each_run_has_the_cpus_that_it_is_given() {
     assert!(own.contains(&format!("Cpus_allowed_list:\t{}\n", seen[1])), "all CPUs: {seen:?}");
     let confined = note(&json, "confined");
     assert!(confined.contains(&format!("1: CPUs {}; 4096: CPUs {}", seen[0], seen[1])), "{confined}");
+}
+
+/// What was run before the disk was full is told, and nothing that was not.
+#[test]
+fn a_full_disk_stops_the_sweep() {
+    if !can_mount() {
+        return;
+    }
+    let stage = Stage::new();
+    fs::create_dir(stage.path("small")).expect("mkdir");
+    // The third run leaves no room for its recording.
+    let fills =
+        r#"echo x >>log; if [ "$(wc -l <log)" = 3 ]; then cat /dev/zero >small/zeros 2>/dev/null; fi; true"#;
+    let outer = r#"mount -t tmpfs -o size=2m none small && exec "$@""#;
+    let mut command = in_own_mounts(outer, &["sh".as_ref()]);
+    command.current_dir(stage.directory()).arg(HOLDUP).args(["scale", "-t", "1,2", "-o", "small/sweep"]);
+    command.args(["-r", "2", "--plain", "0", "--json", "--", "sh", "-c", fills]);
+    let ended = run(&mut command);
+    let said = text(&ended.stderr);
+    assert!(
+        said.starts_with("holdup: ") && said.contains("small/sweep") && said.lines().count() == 1,
+        "{ended:?}"
+    );
+    assert_eq!((ended.status, repetitions(&json(&ended))), (0, vec![1, 1]), "{ended:?}");
+    note(&json(&ended), "not finished");
+    assert_eq!(lines(&stage.path("log")).len(), 3);
 }
 
 #[test]

@@ -269,6 +269,14 @@ mod first_findings {
         loader_lock
         pool_idle
         pool_contended
+        omp_mandelbrot
+        omp_locks
+        omp_starve
+        omp_critical
+        omp_barriers
+        omp_serial
+        omp_collapse
+        omp_sections
     }
 }
 

@@ -1,4 +1,4 @@
-//! What each kind of finding, and of note about the environment, means: the pages of `holdup explain`.
+//! What each kind of finding, of note about the environment, and of hint means: the pages of `holdup explain`.
 //!
 //! A page is a Markdown file in `docs/explain/`, so that it can be read there too. The table below makes a kind
 //! without a page an error of the compiler.
@@ -7,17 +7,20 @@ mod markdown;
 
 use std::cmp::Reverse;
 
+use holdup_analysis::scaling::HintKind;
 use holdup_analysis::{FindingKind, NoteKind};
 
 use crate::Look;
 use crate::lines::{Line, painted, wrapped};
 use crate::look::Ink;
+use crate::scaling::words;
 
 /// What a page is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Subject {
     Finding(FindingKind),
     Note(NoteKind),
+    Hint(HintKind),
 }
 
 /// The table, and a function that does not compile where a kind is not in it.
@@ -67,6 +70,23 @@ pages! { NoteKind, NOTES:
     Memory "memory",
 }
 
+pages! { HintKind, HINTS:
+    Schedule "schedule",
+    Barriers "barriers",
+    Runtime "runtime",
+    LockHint "lock-hint",
+    Atomic "atomic",
+    QueueLock "queue-lock",
+    FewerConcurrent "fewer-concurrent",
+    CoarserRegions "coarser-regions",
+    Collapse "collapse",
+    TaskCutoff "task-cutoff",
+    MoreTasks "more-tasks",
+    Parallelize "parallelize",
+    Memory "memory-use",
+    FewerThreads "fewer-threads",
+}
+
 /// Words that are offered in place of one that is no kind.
 const MOST_OFFERED: usize = 3;
 
@@ -84,13 +104,15 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Every page: findings first, then what is told beside them. Kinds that are both have one page.
+    /// Every page: findings first, then what is told beside them, then the hints of `holdup scale`. Kinds that are both have one page.
     pub fn all() -> impl Iterator<Item = Explanation> {
         let findings =
             FINDINGS.iter().map(|&(kind, text)| Explanation { subject: Subject::Finding(kind), text });
         let is_told = |kind: NoteKind| FINDINGS.iter().any(|(finding, _)| finding.word() == kind.word());
         let notes = NOTES.iter().filter(move |(kind, _)| !is_told(*kind));
-        findings.chain(notes.map(|&(kind, text)| Explanation { subject: Subject::Note(kind), text }))
+        let notes = notes.map(|&(kind, text)| Explanation { subject: Subject::Note(kind), text });
+        let hints = HINTS.iter().map(|&(kind, text)| Explanation { subject: Subject::Hint(kind), text });
+        findings.chain(notes).chain(hints)
     }
 
     /// The page about the kind of this word, as `--json` has it; case does not matter.
@@ -123,6 +145,7 @@ impl Explanation {
         match self.subject {
             Subject::Finding(kind) => kind.word(),
             Subject::Note(kind) => kind.word(),
+            Subject::Hint(kind) => words::hint_kind(kind),
         }
     }
 
@@ -145,7 +168,7 @@ impl Explanation {
     fn ink(&self) -> Ink {
         match self.subject {
             Subject::Finding(kind) => Ink::Kind(kind),
-            Subject::Note(_) => Ink::Strong,
+            Subject::Note(_) | Subject::Hint(_) => Ink::Strong,
         }
     }
 
@@ -180,6 +203,8 @@ pub fn explanations(look: Look) -> String {
     lines.extend(group("notes about the environment, whose cost is not known", |subject| {
         matches!(subject, Subject::Note(_))
     }));
+    lines.push(Line::default());
+    lines.extend(group("hints of holdup scale", |subject| matches!(subject, Subject::Hint(_))));
     lines.push(Line::default());
     lines.extend(wrapped("holdup explain KIND shows a page.", 0, Ink::Faint, look));
     painted(&lines, look)

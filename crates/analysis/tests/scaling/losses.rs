@@ -154,7 +154,7 @@ fn lock_time_is_the_algorithm_without_contention_and_waiting_with() {
         let each = if threads == 1 { vec![10 * MS] } else { vec![3 * MS; 4] };
         program.parallel("one", 0, &[Phase::of(&each)]);
         let waits = if threads == 1 { (0, 0) } else { (400, 600_000) };
-        program.locks("one", 2_000, (10, 600, 55), waits);
+        program.locks("one", 800, (10, 600, 55), waits);
         program.run()
     });
     check(&scaling);
@@ -162,8 +162,8 @@ fn lock_time_is_the_algorithm_without_contention_and_waiting_with() {
     // 40,000 acquisitions of at least 50 ns, by four threads.
     assert_eq!((own.costs.lock_algorithm, own.costs.lock_contention), (500_000, 10_000));
     let one = &region(&scaling, "one").points[1];
-    assert_eq!(one.costs.lock_algorithm, 2_000 * 50);
-    assert_eq!(one.costs.lock_contention, 1_600 * 60 + 600_000 - 2_000 * 50);
+    assert_eq!(one.costs.lock_algorithm, 800 * 50);
+    assert_eq!(one.costs.lock_contention, 400 * 60 + 600_000 - 800 * 50);
     let own: Vec<_> = region(&scaling, "own").hints.iter().map(|hint| hint.kind).collect();
     let one: Vec<_> = region(&scaling, "one").hints.iter().map(|hint| hint.kind).collect();
     use holdup_analysis::scaling::HintKind::{FewerConcurrent, LockHint, QueueLock};

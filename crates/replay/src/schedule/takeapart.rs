@@ -164,10 +164,7 @@ impl<'a> Parts<'a> {
         }
         for line in lines.values_mut() {
             line.sort_by_key(|(begin, end, piece)| {
-                // What a task makes at the moment at which it begins to wait, it makes before; and what is executed for as
-                // long as a wait takes is executed in it.
-                let made = matches!(piece, Piece::Made(..));
-                (*begin, !made, Reverse(*end), matches!(piece, Piece::Of(_)))
+                (*begin, rank(begin == end, *piece), Reverse(*end), matches!(piece, Piece::Of(_)))
             });
         }
         lines
@@ -201,6 +198,17 @@ impl<'a> Parts<'a> {
             node.after.sort_unstable();
             node.after.dedup();
         }
+    }
+}
+
+/// What comes first of what begins at one moment: a wait for nothing, which ends before it, then what a task makes before
+/// it begins to wait, then the longer before the shorter (and of two as long as each other the wait: it is waited while
+/// the other is executed).
+fn rank(empty: bool, piece: Piece) -> u8 {
+    match piece {
+        Piece::Waiting(_) if empty => 0,
+        Piece::Made(..) => 1,
+        Piece::Waiting(_) | Piece::Of(_) => 2,
     }
 }
 
@@ -300,7 +308,7 @@ fn price(nodes: &mut [Node], implicit: usize, timed: bool) {
                     *time -= paid;
                     owed -= paid;
                 }
-                _ => owed = 0,
+                _ => {}
             }
         }
     }

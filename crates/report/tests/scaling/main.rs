@@ -4,4 +4,5 @@ mod examples;
 mod json;
 mod page;
 mod pictures;
+
 mod terminal;

@@ -24,7 +24,7 @@ fn the_whole_answer() {
             threads, an efficiency of 50 %.
             Of the 3.1 s with 8 threads, 1.6 s (50 %) are lost against perfect scaling, most of it to imbalance
             (800 ms); most in blts (lu.c:88).
-            What helps most: Deal the iterations out dynamically, in chunks of 8. That saves 710 ms (640 to 760
+            What helps most: deal the work out in another way (blts (lu.c:91)). That saves 710 ms (640 to 760
             ms), 1.30 times faster.
 
               threads    time  range of 3 runs  speedup  efficiency    lost  mostly to
@@ -58,15 +58,20 @@ fn the_whole_answer() {
                 unexplained 263 ms (88 %); executed 291 times, 40 of them recorded whole, give or take 3.0 %.
 
               what to do
-            1 Deal the iterations out dynamically, in chunks of 8.
-                blts (lu.c:91): saves 710 ms (640 to 760 ms), 1.30 times faster (chunks dealt out again in
-                replayed time).
-            2 Make the arrays of a thread lie in its own cache lines.
-                rhs (rhs.c:31): saves at most 260 ms, 1.09 times faster (chunks dealt out again in replayed
-                time).
-            3 Read the input in parallel.
-                what one thread does alone: what it saves is not known (chunks dealt out again in replayed
-                time).
+            1 deal the work out in another way: blts (lu.c:91)
+                Saves 710 ms (640 to 760 ms), 1.30 times faster (chunks dealt out again in replayed time).
+                The iterations of the loop at blts (lu.c:91) cost differently, and each thread has a fixed share
+                of them: 720 ms (40 % of the region) are lost. Deal them out dynamically (schedule(dynamic)).
+                Even work keeps more threads busy at once, and takes 1.3 % more CPU time then: that is in the
+                gain.
+            2 mend the use of caches and memory: rhs (rhs.c:31)
+                Saves at most 260 ms, 1.09 times faster (chunks dealt out again in replayed time).
+                The same work takes 43 % more CPU time with 8 threads than with 1: caches and memory are shared.
+                Let each thread work on data of its own that stays in its cache, and write nothing that others
+                read nearby.
+            3 parallelize what one thread does alone: what one thread does alone
+                What it saves is not known (chunks dealt out again in replayed time).
+                One thread is on its own for 300 ms (9.7 % of the run). Parallelize that.
 
               efficiencies                         1     2     4     8
               parallel efficiency              100 %  91 %  74 %  50 %
@@ -96,8 +101,8 @@ fn a_narrow_terminal_and_plain_characters() {
             are lost against perfect scaling, most of it
             to imbalance (800 ms); most in blts
             (lu.c:88).
-            What helps most: Deal the iterations out
-            dynamically, in chunks of 8. That saves 710
+            What helps most: deal the work out in
+            another way (blts (lu.c:91)). That saves 710
             ms (640 to 760 ms), 1.30 times faster.
 
               threads    time  efficiency    lost
@@ -145,20 +150,36 @@ fn a_narrow_terminal_and_plain_characters() {
                 or take 3.0 %.
 
               what to do
-            1 Deal the iterations out dynamically, in
-              chunks of 8.
-                blts (lu.c:91): saves 710 ms (640 to 760
-                ms), 1.30 times faster (chunks dealt out
-                again in replayed time).
-            2 Make the arrays of a thread lie in its own
-              cache lines.
-                rhs (rhs.c:31): saves at most 260 ms,
-                1.09 times faster (chunks dealt out
-                again in replayed time).
-            3 Read the input in parallel.
-                what one thread does alone: what it
-                saves is not known (chunks dealt out
-                again in replayed time).
+            1 deal the work out in another way: blts
+              (lu.c:91)
+                Saves 710 ms (640 to 760 ms), 1.30 times
+                faster (chunks dealt out again in
+                replayed time).
+                The iterations of the loop at blts
+                (lu.c:91) cost differently, and each
+                thread has a fixed share of them: 720 ms
+                (40 % of the region) are lost. Deal them
+                out dynamically (schedule(dynamic)).
+                Even work keeps more threads busy at
+                once, and takes 1.3 % more CPU time
+                then: that is in the gain.
+            2 mend the use of caches and memory: rhs
+              (rhs.c:31)
+                Saves at most 260 ms, 1.09 times faster
+                (chunks dealt out again in replayed
+                time).
+                The same work takes 43 % more CPU time
+                with 8 threads than with 1: caches and
+                memory are shared. Let each thread work
+                on data of its own that stays in its
+                cache, and write nothing that others
+                read nearby.
+            3 parallelize what one thread does alone:
+              what one thread does alone
+                What it saves is not known (chunks dealt
+                out again in replayed time).
+                One thread is on its own for 300 ms (9.7
+                % of the run). Parallelize that.
 
               efficiencies                1     2     8
               parallel efficiency     100 %  91 %  50 %
@@ -243,7 +264,7 @@ fn slower_with_more_threads() {
             an efficiency of 15 %.
             Of the 1.7 s with 4 threads, 1.4 s (85 %) are lost against perfect scaling, most of it to lock
             contention (1.3 s). It is fastest with 2 threads: 900 ms.
-            What helps most: Deal the iterations out dynamically, in chunks of 8. That saves 710 ms (640 to 760
+            What helps most: deal the work out in another way (blts (lu.c:91)). That saves 710 ms (640 to 760
             ms), 1.72 times faster.
 
               threads    time  range of 3 runs  speedup  efficiency    lost  mostly to
@@ -266,13 +287,20 @@ fn slower_with_more_threads() {
                       ● measured   · perfect   + Amdahl's law
 
               what to do
-            1 Deal the iterations out dynamically, in chunks of 8.
-                blts (lu.c:91): saves 710 ms (640 to 760 ms), 1.72 times faster (chunks dealt out again in
-                replayed time).
-            2 Make the arrays of a thread lie in its own cache lines.
-                saves at most 260 ms, 1.18 times faster (chunks dealt out again in replayed time).
-            3 Read the input in parallel.
-                what it saves is not known (chunks dealt out again in replayed time).
+            1 deal the work out in another way: blts (lu.c:91)
+                Saves 710 ms (640 to 760 ms), 1.72 times faster (chunks dealt out again in replayed time).
+                The iterations of the loop at blts (lu.c:91) cost differently, and each thread has a fixed share
+                of them: 720 ms (40 % of the region) are lost. Deal them out dynamically (schedule(dynamic)).
+                Even work keeps more threads busy at once, and takes 1.3 % more CPU time then: that is in the
+                gain.
+            2 mend the use of caches and memory
+                Saves at most 260 ms, 1.18 times faster (chunks dealt out again in replayed time).
+                The same work takes 43 % more CPU time with 8 threads than with 1: caches and memory are shared.
+                Let each thread work on data of its own that stays in its cache, and write nothing that others
+                read nearby.
+            3 parallelize what one thread does alone
+                What it saves is not known (chunks dealt out again in replayed time).
+                One thread is on its own for 300 ms (9.7 % of the run). Parallelize that.
 
               efficiencies                         1     2     4     8
               parallel efficiency              100 %  91 %  74 %  50 %

@@ -1,4 +1,5 @@
-//! `omp_lock`s: tried first, so that a wait is known to be one.
+//! `omp_lock`s: tried first, so that a wait is known to be one. Simple ones of LLVM's runtime too: OMPT does not say
+//! whether a thread had to wait, and what such a lock looks like in memory only the runtime knows.
 
 use core::ffi::{c_int, c_void};
 
@@ -72,54 +73,36 @@ unsafe fn attempt(lock: Lock, caller: u64, attempt: Try) -> c_int {
 unsafe extern "C" fn set(lock: Lock, caller: u64) {
     let copy = copy::of(caller);
     let original = original!(copy, omp_set_lock: fn(Lock));
-    if !copy.is_gnu() {
-        return original(lock);
-    }
     acquire(lock, caller, original!(copy, omp_test_lock: fn(Lock) -> c_int), original);
 }
 
 unsafe extern "C" fn unset(lock: Lock, caller: u64) {
     let copy = copy::of(caller);
     let original = original!(copy, omp_unset_lock: fn(Lock));
-    if !copy.is_gnu() {
-        return original(lock);
-    }
     release(lock, original);
 }
 
 unsafe extern "C" fn test(lock: Lock, caller: u64) -> c_int {
     let copy = copy::of(caller);
     let original = original!(copy, omp_test_lock: fn(Lock) -> c_int);
-    if !copy.is_gnu() {
-        return original(lock);
-    }
     attempt(lock, caller, original)
 }
 
 unsafe extern "C" fn set_fortran(lock: Lock, caller: u64) {
     let copy = copy::of(caller);
     let original = original!(copy, omp_set_lock_: fn(Lock));
-    if !copy.is_gnu() {
-        return original(lock);
-    }
     acquire(lock, caller, original!(copy, omp_test_lock_: fn(Lock) -> c_int), original);
 }
 
 unsafe extern "C" fn unset_fortran(lock: Lock, caller: u64) {
     let copy = copy::of(caller);
     let original = original!(copy, omp_unset_lock_: fn(Lock));
-    if !copy.is_gnu() {
-        return original(lock);
-    }
     release(lock, original);
 }
 
 unsafe extern "C" fn test_fortran(lock: Lock, caller: u64) -> c_int {
     let copy = copy::of(caller);
     let original = original!(copy, omp_test_lock_: fn(Lock) -> c_int);
-    if !copy.is_gnu() {
-        return original(lock);
-    }
     attempt(lock, caller, original)
 }
 

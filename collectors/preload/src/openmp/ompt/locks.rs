@@ -16,6 +16,11 @@ fn code(kind: c_int) -> ObjectCode {
     }
 }
 
+/// Simple locks, of which `gomp/locks.rs` tells.
+fn is_told_at_the_call(kind: c_int) -> bool {
+    matches!(kind, mutex::LOCK | mutex::TEST_LOCK)
+}
+
 pub(crate) unsafe extern "C" fn acquire(
     kind: c_int,
     _hint: c_uint,
@@ -24,9 +29,10 @@ pub(crate) unsafe extern "C" fn acquire(
     _caller: u64,
 ) {
     match kind {
+        mutex::LOCK | mutex::TEST_LOCK => {}
         mutex::ORDERED => openmp::turn_wanted(),
         // Who only tries does not wait.
-        mutex::TEST_LOCK | mutex::TEST_NEST_LOCK => openmp::lock_seen_free(),
+        mutex::TEST_NEST_LOCK => openmp::lock_seen_free(),
         _ if peek::look(kind, implementation, wait) == Look::Taken => {
             openmp::lock_seen_taken(wait, code(kind));
         }
@@ -35,7 +41,9 @@ pub(crate) unsafe extern "C" fn acquire(
 }
 
 pub(crate) unsafe extern "C" fn acquired(kind: c_int, wait: u64, caller: u64) {
-    openmp::lock_obtained(wait, code(kind), caller);
+    if !is_told_at_the_call(kind) {
+        openmp::lock_obtained(wait, code(kind), caller);
+    }
 }
 
 /// A thread takes or gives up a nested lock that it has already.
@@ -44,5 +52,7 @@ pub(crate) unsafe extern "C" fn nest_lock(_endpoint: c_int, _wait: u64, _caller:
 }
 
 pub(crate) unsafe extern "C" fn released(kind: c_int, wait: u64, _caller: u64) {
-    openmp::lock_released(openmp::lock_releases(wait, code(kind)));
+    if !is_told_at_the_call(kind) {
+        openmp::lock_released(openmp::lock_releases(wait, code(kind)));
+    }
 }

@@ -49,7 +49,8 @@ struct Indirect {
 pub(crate) unsafe fn look(kind: c_int, implementation: c_uint, wait: u64) -> Look {
     match kind {
         mutex::CRITICAL | mutex::ATOMIC => at(implementation, wait),
-        mutex::LOCK | mutex::NEST_LOCK => {
+        // (A simple lock holds an index into a table of the runtime's.)
+        mutex::NEST_LOCK => {
             let word = (wait as *const u32).read_volatile();
             if word & 1 == 1 {
                 return of_word(word);
