@@ -1,4 +1,4 @@
-// A serial part inside a region: the first thread prepares each frame, and the others wait for it.
+// A serial part inside a region: one thread prepares each frame, and the others wait for it.
 #include "../openmp.h"
 
 #define FRAMES 20
@@ -23,10 +23,9 @@ NAMED static void run_frames(long frames)
 #pragma omp parallel
     for (long frame = 0; frame < frames; frame++) {
 #ifndef FIXED
-#pragma omp master
+#pragma omp single
         for (int piece = 0; piece < PIECES; piece++) // PLANTED: one thread for all of it
             prepare_piece(frame, piece);
-#pragma omp barrier
 #else
 #pragma omp for schedule(static) // FIX: all threads prepare
         for (int piece = 0; piece < PIECES; piece++)

@@ -7,6 +7,8 @@
 //!
 //! Within an instance that goes on and on, the first constructs of a kind are told and then as many in each doubling
 //! of their number. Which ones depends on nothing but the sequence number: all threads of the team tell the same.
+//! Barriers that come rarely are told all the same: the thread that met the region looks at the time once in a window of
+//! them, and says before it goes through the last one whether the next window is told. The others read that after it.
 
 use holdup_trace::wire::UNKNOWN;
 
@@ -52,6 +54,21 @@ pub(crate) struct Thinning {
 
 /// Barriers.
 pub(crate) const BARRIERS: Thinning = Thinning { first: 128, per_doubling: 64 };
+/// Barriers in a window; a power of two.
+const WINDOW: u32 = 32;
+/// Barriers that are this far apart (µs) on average cost next to nothing.
+const RARE_MICROS: u64 = 10;
+
+/// Which window a barrier is in, and whether it is the last one there.
+pub(crate) fn window(barrier: u32) -> (u32, bool) {
+    (barrier / WINDOW, barrier % WINDOW == WINDOW - 1)
+}
+
+/// True if barriers come rarely, where a window of them took `ticks` of `per_micro` each µs.
+pub(crate) fn are_rare(ticks: u64, per_micro: u64) -> bool {
+    ticks >= u64::from(WINDOW) * RARE_MICROS * per_micro
+}
+
 /// Worksharing constructs.
 pub(crate) const WORKS: Thinning = Thinning { first: 128, per_doubling: 64 };
 /// Worksharing constructs whose chunks are told.
@@ -153,6 +170,14 @@ mod tests {
             let count = told(1 << doubling, 2 << doubling);
             assert!((32..=96).contains(&count), "from 2^{doubling}: {count}");
         }
+    }
+
+    #[test]
+    fn rare_barriers_are_known_by_the_time_of_a_window() {
+        assert_eq!([window(0), window(31), window(32)], [(0, false), (0, true), (1, false)]);
+        // One a millisecond, and one a microsecond, at three ticks a nanosecond.
+        assert!(are_rare(32 * 3_000_000, 3_000));
+        assert!(!are_rare(32 * 3_000, 3_000));
     }
 
     #[test]

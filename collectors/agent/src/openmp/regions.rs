@@ -150,6 +150,7 @@ fn prepare_whole(encounter: &Encounter, known: &Known, executions: u64) {
         encounter.stack.store(stack::capture(&recorder), Relaxed);
     }
     encounter.edges.store(0, Relaxed);
+    encounter.windows_told.iter().for_each(|window| window.store(0, Relaxed));
     encounter.events.store(recorder.slot().events.load(Relaxed), Relaxed);
 }
 

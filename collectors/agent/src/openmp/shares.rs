@@ -43,12 +43,12 @@ pub fn share_begins(encounter: Option<&Encounter>, index: u32) {
     standing.function.set(function);
     standing.whole.set(u32::from(whole));
     if whole {
-        begin_whole(level, index);
+        begin_whole(level, encounter, index);
     }
 }
 
 #[inline(never)]
-fn begin_whole(level: &Level, index: u32) {
+fn begin_whole(level: &Level, encounter: Option<&Encounter>, index: u32) {
     level.index.set(index);
     level.works.set(0);
     level.barriers.set(0);
@@ -59,6 +59,8 @@ fn begin_whole(level: &Level, index: u32) {
     level.work.close();
     level.cpu_begin.set(enter().map_or(0, |recorder| recorder.thread().cpu.read(life::ticks())));
     level.begin.set(life::ticks());
+    level.encounter.set(encounter.map_or(core::ptr::null(), core::ptr::from_ref));
+    level.window_begin.set(level.begin.get());
 }
 
 /// The calling thread has done its part and arrives at the join. It may run tasks of the region there.

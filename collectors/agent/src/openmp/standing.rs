@@ -113,6 +113,9 @@ pub struct Encounter {
     pub(crate) events: AtomicU64,
     /// Edges of waits and tasks that were timed and not told.
     pub(crate) edges: AtomicU32,
+    /// Windows of barriers that are told, whatever the thinning says, since they come rarely: the number of an even one
+    /// plus one, and of an odd one. So the next can be decided on while threads are in the present one.
+    pub(crate) windows_told: [AtomicU32; 2],
 }
 
 impl Encounter {
@@ -155,6 +158,10 @@ pub(crate) struct Level {
     pub(crate) works: Cell<u32>,
     /// Barriers met so far.
     pub(crate) barriers: Cell<u32>,
+    /// The encounter of its region, which all threads of the team see; null for none.
+    pub(crate) encounter: Cell<*const Encounter>,
+    /// When the thread that met the region began the present window of barriers.
+    pub(crate) window_begin: Cell<u64>,
     /// Other waits begun so far.
     pub(crate) waits: Cell<u32>,
     /// Tasks made so far.

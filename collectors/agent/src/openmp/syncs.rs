@@ -1,11 +1,13 @@
 //! Waits for the team and for tasks.
 
+use core::sync::atomic::Ordering;
+
 use holdup_trace::openmp::{SyncCode, TaskEndCode};
 
 use super::activities::Wait;
 use super::policy;
 use super::standing::{Level, Standing, Tables, enter_whole, is_whole};
-use crate::thread;
+use crate::{life, thread};
 
 const fn is_barrier(kind: SyncCode) -> bool {
     matches!(
@@ -29,7 +31,7 @@ fn begin(standing: &Standing, tables: &Tables, level: &Level, kind: SyncCode, ca
     let (sequence, told) = if is_barrier(kind) {
         let sequence = level.barriers.get();
         level.barriers.set(sequence.wrapping_add(1));
-        (sequence, policy::BARRIERS.tells(sequence))
+        (sequence, is_rare(level, sequence) || policy::BARRIERS.tells(sequence))
     } else if standing.height.get() != 0 {
         // Of a task all is told or nothing.
         (0, !tables.runs_untold(standing))
@@ -43,6 +45,22 @@ fn begin(standing: &Standing, tables: &Tables, level: &Level, kind: SyncCode, ca
     if is_whole() {
         tables.push_wait(standing, level, &wait, recorder.as_ref());
     }
+}
+
+/// True if all barriers of this window are told. The thread that met the region decides on the next window at the last
+/// barrier of each, before it goes through it: so all threads of the team find the same.
+fn is_rare(level: &Level, sequence: u32) -> bool {
+    // SAFETY: a part of a static.
+    let Some(encounter) = (unsafe { level.encounter.get().as_ref() }) else { return false };
+    let (window, is_last) = policy::window(sequence);
+    let told = encounter.windows_told[window as usize % 2].load(Ordering::Relaxed) == window + 1;
+    if is_last && level.index.get() == 0 {
+        let now = life::ticks();
+        let ticks = now.saturating_sub(level.window_begin.replace(now));
+        let next = if policy::are_rare(ticks, life::ticks_of_micros(1)) { window + 2 } else { 0 };
+        encounter.windows_told[(window as usize + 1) % 2].store(next, Ordering::Relaxed);
+    }
+    told
 }
 
 /// The wait that began last has ended.

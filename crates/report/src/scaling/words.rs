@@ -44,12 +44,17 @@ pub(crate) fn parts(losses: &Losses) -> [Loss; 11] {
         part(
             "scheduling",
             "the runtime deals out chunks, makes tasks, forks threads",
-            "act2",
+            "spin",
             losses.scheduling,
         ),
         part("serial part", "only one thread may work", "serial", losses.serial),
         part("starvation", "threads find no task to execute", "idle", losses.starvation),
-        part("work inflation", "the same work takes more CPU time than at the base", "mem", losses.inflation),
+        part(
+            "work inflation",
+            "the same work takes more CPU time than at the base",
+            "cache",
+            losses.inflation,
+        ),
         part("oversubscription", "threads could run and had no core", "des", losses.oversubscription),
         part("unexplained", "none of the others explains it", "hatch", losses.unexplained),
     ]

@@ -9,6 +9,10 @@ const PALETTE: &str = include_str!("../../page/palette.css");
 const STATES: &[&str] =
     &["act", "hold", "lock", "bar", "sig", "spin", "wake", "des", "io", "sleep", "idle", "serial"];
 
+/// What time is lost to where a program scales badly.
+const LOSSES: &[&str] =
+    &["act", "hold", "lock", "bar", "sig", "wake", "spin", "serial", "idle", "cache", "des"];
+
 /// Two colours closer than this are one to somebody (Oklab). Twice the distance at which neighbouring areas are
 /// told apart with certainty (about 0.02 to 0.03).
 const APART: f64 = 0.06;
@@ -95,11 +99,13 @@ fn modes() -> [(&'static str, BTreeMap<String, Rgb>); 2] {
 fn states_are_told_apart_by_everybody() {
     for (mode, colors) in modes() {
         for (sight, matrix) in SIGHT {
-            for (index, a) in STATES.iter().enumerate() {
-                for b in &STATES[index + 1..] {
-                    let [seen_a, seen_b] = [a, b].map(|name| oklab(apply(matrix, colors[*name])));
-                    let apart = distance(seen_a, seen_b);
-                    assert!(apart >= APART, "{mode}, {sight}: {a} and {b} are {apart:.3} apart");
+            for side_by_side in [STATES, LOSSES] {
+                for (index, a) in side_by_side.iter().enumerate() {
+                    for b in &side_by_side[index + 1..] {
+                        let [seen_a, seen_b] = [a, b].map(|name| oklab(apply(matrix, colors[*name])));
+                        let apart = distance(seen_a, seen_b);
+                        assert!(apart >= APART, "{mode}, {sight}: {a} and {b} are {apart:.3} apart");
+                    }
                 }
             }
         }

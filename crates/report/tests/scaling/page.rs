@@ -127,7 +127,7 @@ fn the_answer_is_read_without_scripts() {
     let page = read(&examples::lu());
     assert!(texts(&page, "h1")[0].starts_with("lu ran 12.4 s with 1 thread and 3.1 s with 8 on 8 cores:"));
     assert_eq!(texts(&page, ".command"), ["$ ./lu -n 512 'two words'"]);
-    assert_eq!(texts(&page, "#answer li h3")[0], "deal the work out in another way");
+    assert_eq!(texts(&page, "#answer li h3")[0], "deal the work out in another way blts (lu.c:91)");
     assert_eq!(texts(&page, "#answer li h3 + p")[0], format!("{}.", examples::UNEVEN));
     assert_eq!(
         texts(&page, "#answer li .saves b"),

@@ -17,6 +17,9 @@ const HEIGHT: f64 = 220.0;
 /// More speedup than this, as a power of two, is not drawn.
 const MOST_OCTAVES: f64 = 20.0;
 
+/// More efficiency than this is not drawn.
+const MOST_EFFICIENCY: f64 = 8.0;
+
 /// An interval that reaches below a line by less than this (a power of two) needs no further line.
 const SLACK: f64 = 0.2;
 
@@ -168,7 +171,8 @@ fn charts(scaling: &Scaling) -> Vec<Chart> {
     };
     let [measured, law] = [measured, law].map(|points| points.into_iter().map(share).collect::<Vec<_>>());
     let finite = |value: f64| if value.is_finite() { value } else { 0.0 };
-    let top = measured.iter().map(|point| finite(point.high)).fold(1.0, f64::max).min(8.0) * 1.04;
+    let ends = measured.iter().map(|point| point.high).chain(law.iter().map(|point| point.value));
+    let top = ends.map(finite).fold(1.0, f64::max).min(MOST_EFFICIENCY) * 1.04;
     let height = |value: f64| coordinate(top - finite(value), top, HEIGHT);
     let step = if top > 2.0 { 1.0 } else { 0.25 };
     let lines = (0..=(top / step) as u32).map(|line| f64::from(line) * step);

@@ -83,7 +83,7 @@ fn row(scaling: &Scaling, index: usize, hint: &Hint, wall: Nanos, most: f64) -> 
         place: words::hint_place(scaling, hint, LOOK),
         region: (hint.region < scaling.regions.len().min(super::regions::MOST)).then(|| hint.region + 1),
         kind: words::hint_kind(hint.kind),
-        gain: super::unbroken(&gain),
+        gain: super::unbroken(&gain).replace(" times faster", "\u{a0}times\u{a0}faster"),
         method: sentence(&hint.method),
         given,
     }

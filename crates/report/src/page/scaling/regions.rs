@@ -25,6 +25,7 @@ const HEIGHT: f64 = 20.0;
 #[derive(Template)]
 #[template(path = "scaling_regions.html")]
 pub(super) struct Regions {
+    has_base: bool,
     threads: u32,
     rows: Vec<Row>,
     more: usize,
@@ -71,6 +72,7 @@ impl Regions {
             last.zip(scaling.points.first()).map_or(0.0, |(last, base)| octaves(last.threads, base.threads));
         let base = scaling.points.first().map_or(1, |point| point.threads);
         Self {
+            has_base: against == Against::Perfect,
             threads: last.map_or(0, |point| point.threads),
             rows: (scaling.regions.iter().take(MOST).enumerate())
                 .map(|(index, region)| row(index, region, wall, (against, reach), (base, span)))
