@@ -58,10 +58,6 @@ static void mutex(ompt_mutex_t kind, ompt_wait_id_t wait, const void *caller)
 {
 }
 
-static void nest_lock(ompt_scope_endpoint_t endpoint, ompt_wait_id_t wait, const void *caller)
-{
-}
-
 static int start(ompt_function_lookup_t lookup, int device, ompt_data_t *data)
 {
     ompt_set_callback_t set = (ompt_set_callback_t)lookup("ompt_set_callback");
@@ -78,7 +74,6 @@ static int start(ompt_function_lookup_t lookup, int device, ompt_data_t *data)
     set(ompt_callback_mutex_acquire, (ompt_callback_t)mutex_acquire);
     set(ompt_callback_mutex_acquired, (ompt_callback_t)mutex);
     set(ompt_callback_mutex_released, (ompt_callback_t)mutex);
-    set(ompt_callback_nest_lock, (ompt_callback_t)nest_lock);
     return 1;
 }
 

@@ -37,7 +37,7 @@ pub use tasks::{
     Making, TaskTraits, task_begins, task_beneath, task_creates, task_depends, task_ends, task_made,
     task_making,
 };
-pub use wants::{lock_not_obtained, lock_obtained, lock_seen_free, lock_seen_taken, turn_wanted};
+pub use wants::{lock_obtained, lock_seen_free, lock_seen_taken, turn_wanted};
 pub use works::{
     chunk_begins, chunk_ends, is_dealt_to, is_in_taskloop, taskloop, work_begins, work_ends, work_kind,
 };

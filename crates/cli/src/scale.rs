@@ -244,10 +244,13 @@ fn notes(manifest: &Manifest, counts: &[u32]) -> Vec<String> {
         format!("{count}: {}{width}{}", walls.len(), manifest.verdict(count).words())
     };
     let each: Vec<String> = counts.iter().map(known).collect();
-    let mut notes = vec![
-        format!("Runs by number of threads, with the 95 % interval of the mean: {}.", each.join("; ")),
-        manifest.rule.sentence(),
-    ];
+    let mut notes = vec![manifest.rule.sentence()];
+    if manifest.rule != Rule::Runs(1) {
+        notes.push(format!(
+            "Runs by number of threads, with the 95 % interval of the mean: {}.",
+            each.join("; ")
+        ));
+    }
     let widths = counts.iter().filter_map(|&count| half_width(&manifest.walls(count, true)));
     if widths.fold(0.0, f64::max) > UNCERTAIN {
         notes.push(

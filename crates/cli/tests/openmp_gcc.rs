@@ -132,6 +132,26 @@ fn chunks_of_loops_are_told_one_by_one() {
 }
 
 #[test]
+fn a_long_instance_whose_barriers_are_rare_is_told_whole() {
+    let openmp = told(
+        r#"static void pause(void) { struct timespec t = {0, 60000}; nanosleep(&t, 0); }
+        int main(void) {
+            #pragma omp parallel
+            for (int i = 0; i < 600; i++) {
+                #pragma omp for schedule(dynamic)
+                for (int j = 0; j < 4; j++) pause();
+            }
+        }"#,
+    );
+    let distinct: BTreeSet<_> = openmp.works.iter().map(|work| (work.thread, work.sequence)).collect();
+    assert_eq!((openmp.works.len(), distinct.len()), (1200, 1200));
+    let chunks: BTreeSet<_> = openmp.chunks.iter().map(|chunk| (chunk.sequence, chunk.first)).collect();
+    assert_eq!((openmp.chunks.len(), chunks.len()), (2400, 2400));
+    let barriers: BTreeSet<_> = openmp.syncs.iter().map(|sync| (sync.thread, sync.sequence)).collect();
+    assert_eq!(barriers.len(), 1200);
+}
+
+#[test]
 fn all_threads_count_constructs_and_barriers_alike() {
     let openmp = told(
         r#"int main(void) {

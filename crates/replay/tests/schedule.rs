@@ -105,6 +105,34 @@ fn some_of_the_chunks_stand_for_all() {
     assert!((ratio - 1.0).abs() < 0.03, "{predicted:?}, true {truth}");
 }
 
+/// Of a loop with very many chunks the first of each thread are told one by one; the others are counted.
+#[test]
+fn behind_the_chunks_that_are_told_come_the_others() {
+    let costs = [vec![8_000; 300], vec![1_000; 3_000]].concat();
+    let whole = Loop::new(costs.clone(), 4, Deal::Dynamic(1)).dealing(30);
+    let mut recorded = whole.record();
+    for index in 0..4 {
+        let mut told = 0;
+        recorded.chunks.retain(|chunk| {
+            let own = chunk.thread == thread(index);
+            told += u32::from(own);
+            !own || told <= 100
+        });
+    }
+    assert!(recorded.chunks.len() == 400);
+    for (schedule, deal) in [(Schedule::Static, Deal::Static), (Schedule::Dynamic(10), Deal::Dynamic(10))] {
+        let predicted = redealt(&recorded, schedule, None);
+        let truth = Loop::new(costs.clone(), 4, deal).dealing(30).takes() as f64;
+        let ratio = predicted.time.get() as f64 / truth;
+        assert!((ratio - 1.0).abs() < 0.01, "{schedule}: {predicted:?}, true {truth}");
+        let unchanged = predicted.unchanged.get() as f64 / predicted.recorded.get() as f64;
+        assert!((unchanged - 1.0).abs() < 0.01, "{predicted:?}");
+        let whole = redealt(&whole.record(), schedule, None);
+        let width = |redone: &Redone| redone.high.get() - redone.low.get();
+        assert!(width(&predicted) > width(&whole), "{predicted:?} {whole:?}");
+    }
+}
+
 #[test]
 fn iterations_may_be_numbered_downwards_or_not_at_all() {
     let of = |deal| Loop::new(rising(500), 3, deal).dealing(10);

@@ -8,7 +8,8 @@
 //! Within an instance that goes on and on, the first constructs of a kind are told and then as many in each doubling
 //! of their number. Which ones depends on nothing but the sequence number: all threads of the team tell the same.
 //! Barriers that come rarely are told all the same: the thread that met the region looks at the time once in a window of
-//! them, and says before it goes through the last one whether the next window is told. The others read that after it.
+//! them, and says before it goes through the last one whether the next window is told, and the worksharing constructs in it,
+//! and their chunks. The others read that after it.
 
 use holdup_trace::wire::UNKNOWN;
 
@@ -64,6 +65,14 @@ pub(crate) fn window(barrier: u32) -> (u32, bool) {
     (barrier / WINDOW, barrier % WINDOW == WINDOW - 1)
 }
 
+/// Chunks that are this far apart (µs) on average cost next to nothing.
+const RARE_CHUNK_MICROS: u64 = 5;
+
+/// True if `chunks` came rarely in a window that took `ticks` of `per_micro` each µs.
+pub(crate) fn are_rare_chunks(chunks: u32, ticks: u64, per_micro: u64) -> bool {
+    ticks >= u64::from(chunks) * RARE_CHUNK_MICROS * per_micro
+}
+
 /// True if barriers come rarely, where a window of them took `ticks` of `per_micro` each µs.
 pub(crate) fn are_rare(ticks: u64, per_micro: u64) -> bool {
     ticks >= u64::from(WINDOW) * RARE_MICROS * per_micro
@@ -72,7 +81,7 @@ pub(crate) fn are_rare(ticks: u64, per_micro: u64) -> bool {
 /// Worksharing constructs.
 pub(crate) const WORKS: Thinning = Thinning { first: 128, per_doubling: 64 };
 /// Worksharing constructs whose chunks are told.
-pub(crate) const DEALT_WORKS: Thinning = Thinning { first: 16, per_doubling: 8 };
+pub(crate) const DEALT_WORKS: Thinning = Thinning { first: 32, per_doubling: 8 };
 /// A thread's waits for tasks.
 pub(crate) const TASK_WAITS: Thinning = Thinning { first: 256, per_doubling: 64 };
 /// A thread's tasks.

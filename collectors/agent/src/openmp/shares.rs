@@ -61,6 +61,7 @@ fn begin_whole(level: &Level, encounter: Option<&Encounter>, index: u32) {
     level.begin.set(life::ticks());
     level.encounter.set(encounter.map_or(core::ptr::null(), core::ptr::from_ref));
     level.window_begin.set(level.begin.get());
+    level.window_chunks.set(0);
 }
 
 /// The calling thread has done its part and arrives at the join. It may run tasks of the region there.

@@ -162,6 +162,8 @@ pub(crate) struct Level {
     pub(crate) encounter: Cell<*const Encounter>,
     /// When the thread that met the region began the present window of barriers.
     pub(crate) window_begin: Cell<u64>,
+    /// Chunks that it got in this window of barriers.
+    pub(crate) window_chunks: Cell<u32>,
     /// Other waits begun so far.
     pub(crate) waits: Cell<u32>,
     /// Tasks made so far.

@@ -31,7 +31,9 @@ fn begin(standing: &Standing, tables: &Tables, level: &Level, kind: SyncCode, ca
     let (sequence, told) = if is_barrier(kind) {
         let sequence = level.barriers.get();
         level.barriers.set(sequence.wrapping_add(1));
-        (sequence, is_rare(level, sequence) || policy::BARRIERS.tells(sequence))
+        let window = window(level, sequence);
+        decide_next(level, sequence, window);
+        (sequence, window.told || policy::BARRIERS.tells(sequence))
     } else if standing.height.get() != 0 {
         // Of a task all is told or nothing.
         (0, !tables.runs_untold(standing))
@@ -47,20 +49,48 @@ fn begin(standing: &Standing, tables: &Tables, level: &Level, kind: SyncCode, ca
     }
 }
 
-/// True if all barriers of this window are told. The thread that met the region decides on the next window at the last
-/// barrier of each, before it goes through it: so all threads of the team find the same.
-fn is_rare(level: &Level, sequence: u32) -> bool {
+/// What is told of a window of barriers.
+#[derive(Clone, Copy)]
+pub(super) struct Window {
+    /// All barriers and worksharing constructs.
+    pub(super) told: bool,
+    /// All chunks of these.
+    pub(super) dealt: bool,
+}
+
+/// In an encounter's word for a window, beside the window's number + 1: see [`Window::dealt`].
+const DEALT: u32 = 1 << 31;
+
+/// What is told of the window that `barrier`, the next one of the calling thread, is in.
+pub(super) fn window(level: &Level, barrier: u32) -> Window {
     // SAFETY: a part of a static.
-    let Some(encounter) = (unsafe { level.encounter.get().as_ref() }) else { return false };
-    let (window, is_last) = policy::window(sequence);
-    let told = encounter.windows_told[window as usize % 2].load(Ordering::Relaxed) == window + 1;
+    let Some(encounter) = (unsafe { level.encounter.get().as_ref() }) else {
+        return Window { told: false, dealt: false };
+    };
+    let (window, _) = policy::window(barrier);
+    let word = encounter.windows_told[window as usize % 2].load(Ordering::Relaxed);
+    let told = word & !DEALT == window + 1;
+    Window { told, dealt: told && word & DEALT != 0 }
+}
+
+/// The thread that met the region decides on the next window at the last barrier of each, before it goes through it: so
+/// all threads of the team find the same.
+fn decide_next(level: &Level, barrier: u32, present: Window) {
+    let (window, is_last) = policy::window(barrier);
+    // SAFETY: a part of a static.
+    let Some(encounter) = (unsafe { level.encounter.get().as_ref() }) else { return };
     if is_last && level.index.get() == 0 {
         let now = life::ticks();
         let ticks = now.saturating_sub(level.window_begin.replace(now));
-        let next = if policy::are_rare(ticks, life::ticks_of_micros(1)) { window + 2 } else { 0 };
-        encounter.windows_told[(window as usize + 1) % 2].store(next, Ordering::Relaxed);
+        let chunks = level.window_chunks.replace(0);
+        let per_micro = life::ticks_of_micros(1);
+        let next = if policy::are_rare(ticks, per_micro) { window + 2 } else { 0 };
+        // Chunks are counted only in constructs that are told, as the first ones are.
+        let dealt =
+            next != 0 && (present.told || window == 0) && policy::are_rare_chunks(chunks, ticks, per_micro);
+        encounter.windows_told[(window as usize + 1) % 2]
+            .store(next | if dealt { DEALT } else { 0 }, Ordering::Relaxed);
     }
-    told
 }
 
 /// The wait that began last has ended.

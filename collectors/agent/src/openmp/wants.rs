@@ -66,8 +66,8 @@ fn obtained(object: u64, kind: ObjectCode, caller: u64, wanted: u64) {
     }
 }
 
-/// The calling thread had the lock already, or gave it up.
-pub fn lock_not_obtained() {
+/// The calling thread gave up waiting.
+fn lock_not_obtained() {
     if thread::this().openmp.wanted_at.replace(0) == WAITS
         && let Some(waiting) = waiting()
     {

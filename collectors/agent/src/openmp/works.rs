@@ -68,7 +68,11 @@ fn begin(level: &Level, kind: WorkCode, caller: u64, iterations: u64, chunk: u32
     if !matches!(kind, WorkCode::Masked | WorkCode::Taskloop) {
         level.works.set(sequence + 1);
     }
-    work.state.set(match (policy::WORKS.tells(sequence), policy::DEALT_WORKS.tells(sequence)) {
+    // Between two barriers all threads of the team are in the same window.
+    let window = super::syncs::window(level, level.barriers.get());
+    let told = window.told || policy::WORKS.tells(sequence);
+    let dealt = window.dealt || policy::DEALT_WORKS.tells(sequence);
+    work.state.set(match (told, dealt) {
         (false, _) => return work.state.set(PASSED_OVER),
         (true, false) => TOLD,
         (true, true) => DEALT,
@@ -119,6 +123,7 @@ pub fn chunk_begins(first: u64, count: u64) {
     }
     let chunks = work.chunks.get();
     work.chunks.set(chunks.saturating_add(1));
+    level.window_chunks.set(level.window_chunks.get().saturating_add(1));
     work.done.set(if count == 0 { UNKNOWN } else { work.done.get().saturating_add(count) });
     if work.state.get() == DEALT {
         let now = life::ticks();

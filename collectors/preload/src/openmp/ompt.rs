@@ -81,7 +81,7 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
         return 0;
     }
     let set: SetCallback = core::mem::transmute(set);
-    let callbacks: [(c_uint, *const c_void); 14] = [
+    let callbacks: [(c_uint, *const c_void); 13] = [
         (callback::PARALLEL_BEGIN, constructs::parallel_begin as *const c_void),
         (callback::PARALLEL_END, constructs::parallel_end as *const c_void),
         (callback::IMPLICIT_TASK, constructs::implicit_task as *const c_void),
@@ -95,7 +95,6 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
         (callback::MUTEX_ACQUIRE, locks::acquire as *const c_void),
         (callback::MUTEX_ACQUIRED, locks::acquired as *const c_void),
         (callback::MUTEX_RELEASED, locks::released as *const c_void),
-        (callback::NEST_LOCK, locks::nest_lock as *const c_void),
     ];
     for (number, function) in callbacks {
         set(number, function);

@@ -7,10 +7,12 @@ mod loops;
 mod tasks;
 mod threads;
 
+use holdup_model::openmp::WorkKind;
 use holdup_model::{Nanos, Process, Site, SiteId};
+use holdup_replay::schedule::{self, RecordedLoop, TaskGraph};
 
 use super::compare::Costs;
-use super::profile::{Key, Profile};
+use super::profile::{Key, Place, Profile};
 use super::scale::Point;
 use super::team::Part;
 use super::{Hint, HintGain, HintKind, RegionScaling};
@@ -24,6 +26,8 @@ pub(super) struct At<'a> {
     pub(super) threads: u32,
     pub(super) profile: &'a Profile,
     pub(super) costs: Costs,
+    /// How far the runs' useful time is from each other: half of the range, as a share of its middle.
+    pub(super) spread: f64,
 }
 
 /// One region over all numbers of threads.
@@ -52,7 +56,12 @@ impl<'a> Case<'a> {
         last.median().by_key.get(key).filter(|profile| !profile.nested)?;
         let at = |point: &'a Point<'a>| {
             let profile = point.median().by_key.get(key)?;
-            Some(At { threads: point.threads(), profile, costs: Costs::of(profile, point.threads()) })
+            let runs = point.profiles.iter().filter_map(|run| run.by_key.get(key)?.useful());
+            let (least, most) = runs
+                .fold((f64::INFINITY, 0f64), |(least, most), useful| (least.min(useful), most.max(useful)));
+            let spread = if most > 0.0 && least <= most { (most - least) / (most + least) } else { 0.0 };
+            let costs = Costs::of(profile, point.threads());
+            Some(At { threads: point.threads(), profile, costs, spread })
         };
         let main = last.chosen.runs[last.chosen.median()];
         Some(Case {
@@ -96,6 +105,27 @@ impl<'a> Case<'a> {
     /// The team's threads, rounded.
     pub(super) fn team(&self) -> u32 {
         self.profile().team().round().max(1.0) as u32
+    }
+
+    fn is_here(&self, region: Option<SiteId>) -> bool {
+        let place = |site: Option<&Site>| site.and_then(Place::of);
+        place(region.and_then(|id| self.process.sites.get(id.index()))) == place(self.region.place.as_ref())
+    }
+
+    /// Loops of this region of which all is recorded, at one place.
+    pub(super) fn loops(&self, kind: WorkKind, at: Option<SiteId>) -> Vec<RecordedLoop> {
+        let mut loops = schedule::loops(&self.process.openmp);
+        loops.retain(|recorded| {
+            recorded.kind == kind && recorded.place == at && self.is_here(recorded.region)
+        });
+        loops
+    }
+
+    /// Tasks of this region.
+    pub(super) fn task_graphs(&self) -> Vec<TaskGraph> {
+        let mut graphs = schedule::task_graphs(&self.process.openmp);
+        graphs.retain(|graph| self.is_here(graph.region()));
+        graphs
     }
 
     fn site(&self, id: Option<SiteId>) -> Option<Site> {

@@ -102,10 +102,11 @@ pub(super) fn team(region: &Region, rows: &Rows<'_, '_>) -> Option<Team> {
         add_works(member, rows);
         add_making(member, rows);
     }
-    let mut meetings = meetings(&mut members, rows);
+    let no_task = without_task(rows);
+    let mut meetings = meetings(&mut members, rows, no_task);
     let join = join(&members, rows, span.1, &meetings);
     meetings.push(join);
-    Some(Team { begin: span.0, end: span.1, members, meetings, condition: Part::Other })
+    Some(Team { begin: span.0, end: span.1, members, meetings, condition: Part::Other, no_task })
 }
 
 fn add_works(member: &mut Member, rows: &Rows<'_, '_>) {
@@ -117,7 +118,9 @@ fn add_works(member: &mut Member, rows: &Rows<'_, '_>) {
             WorkKind::SingleOther => continue,
             _ => {}
         }
-        let dealing = work.dealing.map_or_else(|| gaps(member, work, rows), |dealing| dealing.get());
+        // Of constructs that deal nothing out it is the time in them.
+        let told = work.dealing.filter(|_| work.kind.is_dealt_out());
+        let dealing = told.map_or_else(|| gaps(member, work, rows), |dealing| dealing.get());
         if dealing > 0 {
             member.runtime.push((begin, dealing.min(end - begin)));
         }
@@ -157,6 +160,18 @@ fn gaps(member: &Member, work: &Work, rows: &Rows<'_, '_>) -> u64 {
     (u128::from(sum) * u128::from(all) / u128::from(told.max(1))) as u64
 }
 
+/// Half of the tasks being shorter than this (ns), it is handing them out that takes the time of threads that have none:
+/// that takes a runtime some microseconds where several threads want one at once.
+const TINY_TASK: u64 = 5_000;
+
+/// What time without a task is lost to: there are none, or they are so small that handing them out takes longer.
+fn without_task(rows: &Rows<'_, '_>) -> Part {
+    let mut lengths: Vec<u64> = rows.runs.iter().map(|run| run.end.since(run.begin).get()).collect();
+    let middle = lengths.len() / 2;
+    let median = (!lengths.is_empty()).then(|| *lengths.select_nth_unstable(middle).1);
+    if median.is_some_and(|median| median < TINY_TASK) { Part::Scheduling } else { Part::Starvation }
+}
+
 /// What making tasks took a thread.
 fn add_making(member: &mut Member, rows: &Rows<'_, '_>) {
     let made = rows.tasks.iter().filter(|task| task.thread == member.thread);
@@ -173,7 +188,7 @@ struct There<'a> {
 }
 
 /// Barriers that all members visited are meetings. Other waits are put into the members.
-fn meetings(members: &mut [Member], rows: &Rows<'_, '_>) -> Vec<Meeting> {
+fn meetings(members: &mut [Member], rows: &Rows<'_, '_>, no_task: Part) -> Vec<Meeting> {
     let mut at_barriers: BTreeMap<u32, Vec<(usize, There<'_>)>> = BTreeMap::new();
     for (index, member) in members.iter_mut().enumerate() {
         let from = rows.syncs.partition_point(|sync| sync.thread < member.thread);
@@ -182,7 +197,7 @@ fn meetings(members: &mut [Member], rows: &Rows<'_, '_>) -> Vec<Meeting> {
         for sync in rows.syncs[from..].iter().take_while(|sync| sync.thread == member.thread) {
             let (begin, end) = (clamped(sync.begin), clamped(sync.end));
             match sync.kind {
-                SyncKind::Taskwait | SyncKind::Taskgroup => member.waits.push((begin, end, Part::Starvation)),
+                SyncKind::Taskwait | SyncKind::Taskgroup => member.waits.push((begin, end, no_task)),
                 SyncKind::Reduction => member.waits.push((begin, end, Part::Scheduling)),
                 _ => {
                     let visit = Visit { arrival: begin, idle_from: begin, leave: begin, tasks: 0 };

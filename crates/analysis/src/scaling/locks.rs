@@ -67,6 +67,8 @@ pub(super) struct LockUse {
     pub(super) acquisitions: u64,
     /// How many of them had to wait.
     pub(super) waits: u64,
+    /// Time in these.
+    pub(super) waited: f64,
     pub(super) algorithm: f64,
     pub(super) contention: f64,
 }
@@ -91,6 +93,7 @@ impl LockUse {
             kind: row.kind,
             acquisitions: row.acquisitions,
             waits: row.waits,
+            waited: row.waiting.get() as f64,
             algorithm,
             contention: total - algorithm,
         }
@@ -100,6 +103,7 @@ impl LockUse {
     pub(super) fn add(&mut self, other: &LockUse) {
         self.acquisitions += other.acquisitions;
         self.waits += other.waits;
+        self.waited += other.waited;
         self.algorithm += other.algorithm;
         self.contention += other.contention;
     }

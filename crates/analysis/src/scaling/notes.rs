@@ -6,6 +6,7 @@ use super::RegionKind;
 use super::chosen::Chosen;
 use super::profile::{Key, Profile};
 use super::scale::Point;
+use super::team::Part;
 use crate::wording::{self, percent};
 
 /// Recorded times may be this much longer than plain ones before that is said.
@@ -13,6 +14,9 @@ const LARGEST_COST: f64 = 0.05;
 
 /// Less than this share of the time in regions recorded whole is worth saying.
 const LEAST_WHOLE: f64 = 0.05;
+
+/// More than this share of the time without a core, with fewer threads than cores, is worth saying.
+const LEAST_OTHERS: f64 = 0.05;
 
 pub(super) fn notes(points: &[Point<'_>], cores: u32) -> Vec<String> {
     let mut notes = Vec::new();
@@ -38,10 +42,26 @@ pub(super) fn notes(points: &[Point<'_>], cores: u32) -> Vec<String> {
             over.join(", ")
         ));
     }
+    of_others(points, cores, &mut notes);
     of_processes(points, &mut notes);
     of_work(points, &mut notes);
     of_teams(points, &mut notes);
     notes
+}
+
+/// With a core for each thread it was others that used them.
+fn of_others(points: &[Point<'_>], cores: u32, notes: &mut Vec<String>) {
+    for point in points.iter().filter(|point| point.threads() <= cores) {
+        let share = point.costs.share(Part::Oversubscription);
+        if share >= LEAST_OTHERS {
+            notes.push(format!(
+                "With {} threads had no core for {} of the time though there are enough: other programs used them, or \
+                 more threads of this one than it was told. Measure again when nothing else runs.",
+                threads(point.threads()),
+                percent(share)
+            ));
+        }
+    }
 }
 
 fn threads(count: u32) -> String {

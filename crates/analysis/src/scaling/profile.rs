@@ -130,7 +130,7 @@ impl Profile {
     /// Thread-time (ns) of useful work over all executions; `None` where nothing is known of it.
     pub(super) fn useful(&self) -> Option<f64> {
         let lost: f64 = self.parts().iter().sum();
-        self.is_known().then(|| (self.thread_time as f64 - lost).max(0.0))
+        (self.is_known() || self.thread_time == 0).then(|| (self.thread_time as f64 - lost).max(0.0))
     }
 
     /// The standard error (ns of thread-time) of what is lost in all executions, told from those that were recorded

@@ -94,7 +94,7 @@ fn team(process: &Process, timeline: &Timeline, threads: &[ThreadId]) -> Team {
     let visit = |member: &Member| Visit { arrival: member.end, idle_from: member.end, leave: end, tasks: 0 };
     let sequence = meetings.len() as u32;
     meetings.push(Meeting { sequence, kind: None, place, visits: members.iter().map(visit).collect() });
-    Team { begin, end, members, meetings, condition: Part::Starvation }
+    Team { begin, end, members, meetings, condition: Part::Starvation, no_task: Part::Starvation }
 }
 
 /// Waits for the ends of these threads.

@@ -110,6 +110,8 @@ pub(super) struct Team {
     pub(super) meetings: Vec<Meeting>,
     /// What waiting for other threads' words counts as: see [`Hindrance::Condition`].
     pub(super) condition: Part,
+    /// What time at meetings without a task to execute counts as.
+    pub(super) no_task: Part,
 }
 
 /// From one meeting to the next.
@@ -182,7 +184,7 @@ pub(super) fn part(team: &Team, courses: &Courses) -> Parted {
             let tasks: u64 = meeting.visits.iter().map(|visit| visit.tasks).sum();
             match has_tasks {
                 true => {
-                    sums.book(Part::Starvation, waited.saturating_sub(tasks));
+                    sums.book(team.no_task, waited.saturating_sub(tasks));
                     tasks_at(team, courses, &meeting.visits, &mut sums);
                 }
                 false => split.imbalance = waited,
@@ -206,6 +208,10 @@ pub(super) fn part(team: &Team, courses: &Courses) -> Parted {
     parted
 }
 
+/// What is lost at meetings.
+const MEETING_PARTS: [Part; 5] =
+    [Part::Imbalance, Part::Walkthrough, Part::Startup, Part::Serial, Part::Starvation];
+
 /// Meetings that were not recorded are taken to have cost as much as those that were.
 fn book_missing(parted: &mut Parted, missing: u64) {
     let barriers = parted.phases.iter().filter(|phase| phase.kind.is_some());
@@ -214,7 +220,7 @@ fn book_missing(parted: &mut Parted, missing: u64) {
         return;
     }
     let mut left = parted.thread_time.saturating_sub(parted.sums().total());
-    for part in [Part::Imbalance, Part::Walkthrough, Part::Startup, Part::Serial, Part::Starvation] {
+    for part in MEETING_PARTS {
         let told: u64 = barriers.clone().map(|phase| phase.sums.of(part)).sum();
         let more =
             (u128::from(told) * u128::from(missing) / u128::from(recorded)).min(u128::from(left)) as u64;

@@ -1,8 +1,8 @@
 //! Recordings of OpenMP programs, made by hand.
 
 use holdup_analysis::scaling::{RegionScaling, ScalePoint, Scaling, scale};
-use holdup_model::openmp::{Acquires, Instance, Region, Share, Sync, SyncKind, Vendor, Work, WorkKind};
-use holdup_model::{Frame, Nanos, ObjectKind, Process, Run, Site, SiteId, ThreadId, Time};
+use holdup_model::openmp::{Acquires, Chunk, Instance, Region, Share, Sync, SyncKind, Vendor, Work, WorkKind};
+use holdup_model::{Frame, Left, Nanos, ObjectKind, OnCore, Process, Run, Site, SiteId, ThreadId, Time};
 
 pub(crate) fn at(nanos: u64) -> Time {
     Time::from_nanos(nanos)
@@ -181,6 +181,53 @@ impl Program {
         let region = self.region(place, 1, end - self.now, true);
         self.process.openmp.regions.push(region);
         self.now = end;
+    }
+
+    /// A region with one dynamic loop whose chunks each thread executes one after the other.
+    pub(crate) fn dealt_out(&mut self, function: &str, chunks: &[&[u64]], iterations: u64) {
+        let instance = Instance::new(self.instances + 1);
+        let all: u64 = chunks.iter().map(|chunks| chunks.len() as u64).sum();
+        let mut work = Vec::new();
+        let mut given: Vec<u64> = vec![0; chunks.len()];
+        for (thread, lengths) in chunks.iter().enumerate() {
+            let mut begin = self.now;
+            for (number, length) in lengths.iter().enumerate() {
+                self.process.openmp.chunks.push(Chunk {
+                    thread: ThreadId::new(thread as u32),
+                    instance,
+                    sequence: 0,
+                    begin: at(begin),
+                    end: at(begin + length),
+                    first: (number * chunks.len() + thread) as u64 * iterations / all,
+                    count: iterations / all,
+                });
+                begin += length;
+                given[thread] += 1;
+            }
+            work.push(begin - self.now);
+        }
+        let first = self.process.openmp.works.len();
+        self.parallel(function, 0, &[Phase::of(&work).kind(WorkKind::DynamicLoop).iterations(iterations)]);
+        for (work, given) in self.process.openmp.works[first..].iter_mut().zip(given) {
+            work.chunks = given as u32;
+            work.done = Some(given * iterations / all);
+            work.chunk = Some((iterations / all) as u32);
+            work.dealing = Some(Nanos::new(100));
+        }
+    }
+
+    /// A thread was on a core all the time but for this.
+    pub(crate) fn without_core(&mut self, thread: u32, from: u64, to: u64) {
+        self.process.covered = vec![(at(0), at(self.now))];
+        for (begin, end) in [(0, from), (to, self.now)] {
+            self.process.on_core.push(OnCore {
+                thread: ThreadId::new(thread),
+                begin: at(begin),
+                end: at(end),
+                core: thread,
+                left: Left::Preempted,
+            });
+        }
     }
 
     /// Acquisitions of a lock in a region, by each thread alike: (timed, time, fastest) and (waits, waiting).

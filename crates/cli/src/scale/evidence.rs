@@ -39,7 +39,6 @@ impl Seen {
 pub(crate) fn notes(seen: &[(u32, Seen)], control: Option<&Control>) -> Vec<String> {
     let mut notes = Vec::new();
     let is_same = seen.windows(2).all(|pair| pair[0].1 == pair[1].1);
-    let counts: Vec<u32> = seen.iter().map(|(count, _)| *count).collect();
     if let ([(_, first), _, ..], true) = (seen, is_same) {
         let was_told = match control {
             Some(control) if control.is_in_command() => "its arguments say it".to_owned(),
@@ -48,15 +47,10 @@ pub(crate) fn notes(seen: &[(u32, Seen)], control: Option<&Control>) -> Vec<Stri
             }
             _ => "it was told".to_owned(),
         };
-        let remedy = format!(
-            "put {PLACEHOLDER} where its arguments take a number of threads, or name a variable that it reads with \
-             --variable"
-        );
         notes.push(format!(
-            "The program seems to ignore the number of threads: {was_told}, but {} at {} alike. Nothing here is about \
-             scaling then; {remedy}.",
-            words(first),
-            list(&counts)
+            "The program seems to ignore the number of threads: {was_told}, but {} each time. Put {PLACEHOLDER} where its \
+             arguments take a number, or name the variable that it reads with --variable.",
+            words(first)
         ));
         return notes;
     }
@@ -123,7 +117,7 @@ mod tests {
     fn who_ignores_the_number_is_told_with_the_evidence() {
         let points = [(1, seen(4, 3, None)), (2, seen(4, 3, None)), (4, seen(4, 3, None))];
         let [note] = &notes(&points, Some(&control(&["app"])))[..] else { panic!("one note") };
-        assert!(note.contains("OMP_NUM_THREADS said it, but 3 threads worked at 1, 2 and 4"), "{note}");
+        assert!(note.contains("OMP_NUM_THREADS said it, but 3 threads worked each time"), "{note}");
         assert!(note.contains("{threads}") && note.contains("--variable"), "{note}");
         let [note] = &notes(&points, Some(&control(&["app", "{threads}"])))[..] else { panic!("one note") };
         assert!(note.contains("its arguments say it"), "{note}");

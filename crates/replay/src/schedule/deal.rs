@@ -51,6 +51,7 @@ pub fn redeal(loops: &[RecordedLoop], schedule: Schedule, threads: Option<u32>) 
             recorded: recorded.time.get() as f64,
             unchanged: unchanged(recorded),
             changed: changed(recorded, schedule, threads.unwrap_or(recorded.threads())),
+            unseen: recorded.unseen,
         })
         .collect();
     if instances.is_empty() { balanced(loops, threads) } else { Redone::of(&instances) }
@@ -65,6 +66,7 @@ pub fn balanced(loops: &[RecordedLoop], threads: Option<u32>) -> Option<Redone> 
             recorded: recorded.time.get() as f64,
             unchanged: unchanged(recorded),
             changed: least(recorded, threads.unwrap_or(recorded.threads())),
+            unseen: 0.0,
         })
         .collect();
     Redone::of(&instances).map(Redone::bound)
@@ -115,11 +117,17 @@ fn unchanged(recorded: &RecordedLoop) -> f64 {
         let ends = recorded.entries.iter().zip(&recorded.parts).map(|(entry, part)| *entry + *part);
         return ends.max().unwrap_or(Nanos::ZERO).get() as f64;
     }
-    // Where only some chunks are known, each is dealt out as if all that it stands for were one.
-    let dealing = recorded.dealing * (recorded.dealt as f64 / recorded.chunks.len() as f64).max(1.0);
+    // Where only some chunks are known, each stands for as many as all of them do.
+    let known: u64 = recorded.chunks.iter().map(|chunk| chunk.chunks).sum();
+    let dealing = recorded.dealing * (recorded.dealt as f64 / known as f64).max(1.0);
     let mut team = Team::new(&entries(recorded, recorded.threads()));
     for chunk in &recorded.chunks {
-        team.give(dealing + chunk.time.get() as f64 * recorded.scale);
+        let pieces = chunk.chunks.min(MOST_CHUNKS);
+        let times = chunk.chunks as f64 / pieces as f64;
+        let each = chunk.time.get() as f64 * recorded.scale / pieces as f64;
+        for _ in 0..pieces {
+            team.give(dealing * times + each);
+        }
     }
     team.end()
 }

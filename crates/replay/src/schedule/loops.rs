@@ -5,13 +5,17 @@ use std::collections::BTreeMap;
 use holdup_model::openmp::{Chunk, Instance, OpenMp, Vendor, Work, WorkKind};
 use holdup_model::{Nanos, SiteId, Time};
 
-/// A run of iterations that one thread got at once.
+use super::redone::nanos;
+
+/// A run of iterations that one thread got at once, or one of which only is known that several chunks lay there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoopChunk {
     /// How many iterations.
     pub count: u64,
     /// What they took together.
     pub time: Nanos,
+    /// How many chunks it stands for; 1 for one that was recorded.
+    pub chunks: u64,
 }
 
 /// A loop, or sections, in one whole instance of its region.
@@ -35,7 +39,8 @@ pub struct RecordedLoop {
     pub time: Nanos,
     /// What each thread of the team took for its part.
     pub parts: Vec<Nanos>,
-    /// The chunks that were recorded, in the order of their iterations; none of a loop with a static schedule.
+    /// Its chunks, in the order of their iterations; none of a loop with a static schedule. Of very many, those that
+    /// were recorded, and what is between and behind them.
     pub chunks: Vec<LoopChunk>,
     /// All its iterations, recorded one by one or not; at least 1.
     pub iterations: u64,
@@ -43,8 +48,10 @@ pub struct RecordedLoop {
     pub dealt: u64,
     /// What getting a chunk took (ns), as a mean over all threads.
     pub dealing: f64,
-    /// By what the times of the recorded chunks must be multiplied to be those of all iterations.
+    /// By what the times of the chunks must be multiplied to be those of all iterations.
     pub(super) scale: f64,
+    /// The share of the work that is not known chunk by chunk.
+    pub(super) unseen: f64,
 }
 
 impl RecordedLoop {
@@ -98,13 +105,13 @@ fn recorded(works: &[&Work], chunks: &[&Chunk]) -> RecordedLoop {
     let last = works.iter().map(|work| work.end).max().unwrap_or(first);
     let kind = works[0].kind;
     let parts: Vec<Nanos> = works.iter().map(|work| work.end.since(work.begin)).collect();
-    let dealt = if kind.is_dealt_out() { in_order(chunks) } else { Vec::new() };
+    let (numbered, dealt) = if kind.is_dealt_out() { in_order(chunks) } else { (false, Vec::new()) };
     let told: u64 = works.iter().filter_map(|work| work.done).fold(0, u64::saturating_add);
-    let seen = dealt.iter().map(|chunk| chunk.count).fold(0, u64::saturating_add);
+    let seen = dealt.iter().map(|(_, chunk)| chunk.count).fold(0, u64::saturating_add);
     let iterations = works.iter().find_map(|work| work.iterations).unwrap_or(told).max(seen).max(1);
     let got: u64 = works.iter().map(|work| u64::from(work.chunks)).sum::<u64>().max(dealt.len() as u64);
     let busy: f64 = parts.iter().map(|part| part.get() as f64).sum();
-    let in_chunks: f64 = dealt.iter().map(|chunk| chunk.time.get() as f64).sum();
+    let in_chunks: f64 = dealt.iter().map(|(_, chunk)| chunk.time.get() as f64).sum();
     let complete = dealt.len() as u64 >= got;
     let timed = works.iter().filter_map(|work| Some((work.dealing?.get() as f64, f64::from(work.chunks))));
     let (timed, times) = timed.fold((0.0, 0.0), |sums, (time, chunks)| (sums.0 + time, sums.1 + chunks));
@@ -117,6 +124,9 @@ fn recorded(works: &[&Work], chunks: &[&Chunk]) -> RecordedLoop {
         0.0
     };
     let in_all = if complete { in_chunks } else { (busy - got as f64 * dealing).max(in_chunks) };
+    let unseen = Unseen { time: in_all - in_chunks, chunks: got - dealt.len() as u64 };
+    let filled = if numbered { filled(&dealt, iterations, unseen) } else { None };
+    let scale = if filled.is_some() || in_chunks <= 0.0 { 1.0 } else { in_all / in_chunks };
     RecordedLoop {
         instance: works[0].instance,
         sequence: works[0].sequence,
@@ -127,17 +137,18 @@ fn recorded(works: &[&Work], chunks: &[&Chunk]) -> RecordedLoop {
         entries: works.iter().map(|work| work.begin.since(first)).collect(),
         time: last.since(first),
         parts,
-        chunks: dealt,
+        chunks: filled.unwrap_or_else(|| dealt.into_iter().map(|(_, chunk)| chunk).collect()),
         iterations,
         dealt: got,
         dealing,
-        scale: if in_chunks > 0.0 { in_all / in_chunks } else { 1.0 },
+        scale,
+        unseen: if in_all > 0.0 { unseen.time / in_all } else { 0.0 },
     }
 }
 
-/// The chunks in the order of their iterations, upwards or downwards as the threads got them. A chunk whose size is not
-/// known is as large as any other such.
-fn in_order(chunks: &[&Chunk]) -> Vec<LoopChunk> {
+/// The chunks with their first iterations, in the order of these, upwards or downwards as the threads got them, and
+/// whether all of that is known. A chunk whose size is not known is as large as any other such.
+fn in_order(chunks: &[&Chunk]) -> (bool, Vec<(u64, LoopChunk)>) {
     // Numbers of iterations may be a loop variable's own, which may be negative.
     let first = |chunk: &Chunk| chunk.first.cast_signed();
     let steps = chunks.windows(2).filter(|pair| pair[0].thread == pair[1].thread);
@@ -147,6 +158,45 @@ fn in_order(chunks: &[&Chunk]) -> Vec<LoopChunk> {
     if upwards < 0 {
         order.reverse();
     }
-    let chunk = |chunk: &&&Chunk| LoopChunk { count: chunk.count.max(1), time: chunk.end.since(chunk.begin) };
-    order.iter().map(chunk).collect()
+    let chunk = |chunk: &&&Chunk| {
+        let time = chunk.end.since(chunk.begin);
+        (chunk.first, LoopChunk { count: chunk.count.max(1), time, chunks: 1 })
+    };
+    let numbered = upwards >= 0 && chunks.iter().all(|chunk| chunk.count > 0 && first(chunk) >= 0);
+    (numbered, order.iter().map(chunk).collect())
+}
+
+/// What is known of the chunks that were not recorded one by one.
+#[derive(Clone, Copy)]
+struct Unseen {
+    /// What they took together (ns).
+    time: f64,
+    /// How many they are.
+    chunks: u64,
+}
+
+/// The chunks with those that were not recorded in the places that they leave free; there iterations cost all the same,
+/// since nothing tells more. `None` if the chunks' numbers do not fit together.
+fn filled(dealt: &[(u64, LoopChunk)], iterations: u64, unseen: Unseen) -> Option<Vec<LoopChunk>> {
+    let mut next = 0;
+    let mut gaps = 0u64;
+    for (first, chunk) in dealt {
+        gaps += first.checked_sub(next)?;
+        next = first.checked_add(chunk.count)?;
+    }
+    gaps += iterations.checked_sub(next)?;
+    let gap = |count: u64| {
+        let share = count as f64 / gaps as f64;
+        let chunks = (share * unseen.chunks as f64).round() as u64;
+        LoopChunk { count, time: nanos(unseen.time * share), chunks: chunks.max(1) }
+    };
+    let mut filled = Vec::with_capacity(dealt.len() + 1);
+    let mut next = 0;
+    for (first, chunk) in dealt {
+        filled.extend((*first > next).then(|| gap(first - next)));
+        filled.push(*chunk);
+        next = first + chunk.count;
+    }
+    filled.extend((iterations > next).then(|| gap(iterations - next)));
+    Some(filled)
 }

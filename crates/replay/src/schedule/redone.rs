@@ -9,6 +9,9 @@ const LEAST_ERROR: f64 = 0.02;
 /// With one instance nothing is known of how much instances differ.
 const ERROR_OF_ONE: f64 = 0.05;
 
+/// Work of which only the sum is known may be spread in another way than evenly: of its share this part.
+const ERROR_OF_UNSEEN: f64 = 0.1;
+
 /// The probability below the upper end of a 95 % interval.
 const UPPER: f64 = 0.975;
 
@@ -59,7 +62,8 @@ impl Redone {
             Ok(t) => t.inverse_cdf(UPPER) * (count / (count - 1.0) * squares.sum::<f64>()).sqrt(),
             Err(_) => ERROR_OF_ONE * time,
         };
-        let modelled = (unchanged / recorded - 1.0).abs().max(LEAST_ERROR) * time;
+        let unseen = sum(|instance| instance.unseen * instance.recorded) / recorded * ERROR_OF_UNSEEN;
+        let modelled = ((unchanged / recorded - 1.0).abs().max(LEAST_ERROR) + unseen) * time;
         let half = spread.hypot(modelled);
         Some(Redone {
             recorded: nanos(recorded),
@@ -85,6 +89,8 @@ pub(super) struct Instance {
     pub(super) recorded: f64,
     pub(super) unchanged: f64,
     pub(super) changed: f64,
+    /// The share of its work that is not known piece by piece.
+    pub(super) unseen: f64,
 }
 
 impl Instance {

@@ -19,6 +19,7 @@ pub fn reschedule(graphs: &[TaskGraph], change: TaskChange, threads: Option<u32>
             recorded: graph.time as f64,
             unchanged: Team::new(graph, TaskChange::Unchanged, graph.threads()).run() as f64,
             changed: Team::new(graph, change, threads.unwrap_or(graph.threads())).run() as f64,
+            unseen: 0.0,
         })
         .collect();
     Redone::of(&instances)

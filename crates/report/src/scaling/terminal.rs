@@ -286,6 +286,8 @@ fn foot(scaling: &Scaling, look: Look) -> Vec<Line> {
             add("more threads", Ink::Faint, outlook);
         }
         add("model", Ink::Faint, told::law(law, look));
+    } else if scaling.points.len() > 1 {
+        add("model", Ink::Faint, told::no_law(scaling));
     }
     for note in scaling.notes.iter().filter(|note| !note.trim().is_empty()).take(MOST_NOTES) {
         add("note", Ink::Warning, words::sentences(note, look));

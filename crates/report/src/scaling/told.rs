@@ -130,7 +130,7 @@ pub(crate) fn helps(scaling: &Scaling, look: Look) -> Option<String> {
     let hint = scaling.hints.iter().find(|hint| hint.gain.is_some_and(|gain| gain.time > 0))?;
     let place = match words::hint_place(scaling, hint, look) {
         place if place.is_empty() => place,
-        place => format!(" ({place})"),
+        place => format!(" at {place}"),
     };
     Some(format!(
         "What helps most: {}{place}. That saves {}.",
@@ -181,6 +181,18 @@ pub(crate) fn beyond(scaling: &Scaling, law: &FittedLaw) -> Vec<LawPrediction> {
         law.predictions.iter().copied().filter(|prediction| prediction.threads > most).collect();
     beyond.sort_by_key(|prediction| prediction.threads);
     beyond
+}
+
+/// Why there is no law: one needs three numbers of threads, and none of those with more threads than cores counts.
+pub(crate) fn no_law(scaling: &Scaling) -> String {
+    let usable = |threads: u32| threads > 0 && (scaling.cores == 0 || threads <= scaling.cores);
+    let usable = scaling.points.iter().filter(|point| usable(point.threads)).count();
+    let needed = "No law was fitted: that takes at least three numbers of threads";
+    match (usable < 3, scaling.points.len() < 3 || scaling.cores == 0) {
+        (true, true) => format!("{needed}."),
+        (true, false) => format!("{needed} up to that of cores, {}.", scaling.cores),
+        (false, _) => "No law was fitted: the times follow none.".to_owned(),
+    }
 }
 
 /// The law in a sentence: what it is, its formula, how far off it is.

@@ -176,8 +176,9 @@ pub(crate) fn advice(kind: HintKind) -> &'static str {
 pub(crate) fn hint_place(scaling: &Scaling, hint: &Hint, look: Look) -> String {
     match (&hint.place, scaling.regions.get(hint.region)) {
         (Some(site), _) => place(site, look),
-        (None, Some(region)) => region_in_short(region, look),
-        (None, None) => String::new(),
+        // What one thread does alone is everywhere outside of regions.
+        (None, Some(region)) if region.kind != RegionKind::Serial => region_in_short(region, look),
+        (None, _) => String::new(),
     }
 }
 

@@ -3,6 +3,4 @@
 mod examples;
 mod json;
 mod page;
-mod pictures;
-
 mod terminal;

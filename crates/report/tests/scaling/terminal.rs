@@ -24,7 +24,7 @@ fn the_whole_answer() {
             threads, an efficiency of 50 %.
             Of the 3.1 s with 8 threads, 1.6 s (50 %) are lost against perfect scaling, most of it to imbalance
             (800 ms); most in blts (lu.c:88).
-            What helps most: deal the work out in another way (blts (lu.c:91)). That saves 710 ms (640 to 760
+            What helps most: deal the work out in another way at blts (lu.c:91). That saves 710 ms (640 to 760
             ms), 1.30 times faster.
 
               threads    time  range of 3 runs  speedup  efficiency    lost  mostly to
@@ -69,7 +69,7 @@ fn the_whole_answer() {
                 The same work takes 43 % more CPU time with 8 threads than with 1: caches and memory are shared.
                 Let each thread work on data of its own that stays in its cache, and write nothing that others
                 read nearby.
-            3 parallelize what one thread does alone: what one thread does alone
+            3 parallelize what one thread does alone
                 What it saves is not known (chunks dealt out again in replayed time).
                 One thread is on its own for 300 ms (9.7 % of the run). Parallelize that.
 
@@ -102,8 +102,8 @@ fn a_narrow_terminal_and_plain_characters() {
             to imbalance (800 ms); most in blts
             (lu.c:88).
             What helps most: deal the work out in
-            another way (blts (lu.c:91)). That saves 710
-            ms (640 to 760 ms), 1.30 times faster.
+            another way at blts (lu.c:91). That saves
+            710 ms (640 to 760 ms), 1.30 times faster.
 
               threads    time  efficiency    lost
                     1  12.4 s       100 %       0
@@ -174,8 +174,7 @@ fn a_narrow_terminal_and_plain_characters() {
                 on data of its own that stays in its
                 cache, and write nothing that others
                 read nearby.
-            3 parallelize what one thread does alone:
-              what one thread does alone
+            3 parallelize what one thread does alone
                 What it saves is not known (chunks dealt
                 out again in replayed time).
                 One thread is on its own for 300 ms (9.7
@@ -250,6 +249,8 @@ fn better_than_perfect() {
                      └┬──────────────────────────────────────────────────────────────┬
                       2                                                              8 threads
                       ● measured   · perfect
+
+              model         No law was fitted: that takes at least three numbers of threads.
         "#]],
     );
 }
@@ -264,7 +265,7 @@ fn slower_with_more_threads() {
             an efficiency of 15 %.
             Of the 1.7 s with 4 threads, 1.4 s (85 %) are lost against perfect scaling, most of it to lock
             contention (1.3 s). It is fastest with 2 threads: 900 ms.
-            What helps most: deal the work out in another way (blts (lu.c:91)). That saves 710 ms (640 to 760
+            What helps most: deal the work out in another way at blts (lu.c:91). That saves 710 ms (640 to 760
             ms), 1.72 times faster.
 
               threads    time  range of 3 runs  speedup  efficiency    lost  mostly to

@@ -78,7 +78,7 @@ const ENTRIES: usize = NAMES.len();
 
 /// A copy of a runtime.
 pub(crate) struct Copy {
-    /// The address of its `GOMP_parallel`; 0 if this place is free.
+    /// The address of one of its functions; 0 if this place is free.
     key: AtomicU64,
     /// True if it is gcc's, of whose calls we tell. LLVM's tells of them itself.
     gnu: AtomicBool,
@@ -173,9 +173,10 @@ fn module_of(address: u64) -> Option<(u64, u64)> {
 #[cold]
 fn learn(caller: u64) -> &'static Copy {
     let own = of as *const () as u64;
-    let name = NAMES[Entry::GOMP_parallel as usize];
-    // A program that uses locks alone may be bound to a runtime without `GOMP_parallel`: there is none known.
-    let definition = scope::definition(name, own, caller);
+    // The runtimes of compilers other than gcc and clang have the locks of OpenMP, and perhaps nothing else of this.
+    let definition = [Entry::GOMP_barrier, Entry::omp_set_lock]
+        .into_iter()
+        .find_map(|entry| scope::definition(NAMES[entry as usize], own, caller));
     let key = definition.map_or(0, |definition| definition.address as u64);
     let copy = loaded(key);
     // Nothing is kept of code that lies in no module: other code can come to lie there.
@@ -195,7 +196,7 @@ fn keep(low: u64, length: u64, copy: &'static Copy) {
     client.length.store(length, Ordering::Release);
 }
 
-/// The copy whose `GOMP_parallel` has this address; one without functions for 0.
+/// The copy with a function at this address; one without functions for 0.
 fn loaded(key: u64) -> &'static Copy {
     static NONE: Copy = Copy {
         key: AtomicU64::new(0),
@@ -210,8 +211,10 @@ fn loaded(key: u64) -> &'static Copy {
     for copy in &LOADED {
         match copy.key.compare_exchange(0, key, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => {
+                // Before gcc 4.9 regions began in another way.
+                let gcc = link::in_object_of(key, NAMES[Entry::GOMP_parallel as usize]).is_some();
                 let llvm = link::in_object_of(key, c"__kmpc_fork_call").is_some();
-                copy.gnu.store(!llvm, Ordering::Release);
+                copy.gnu.store(gcc && !llvm, Ordering::Release);
                 return copy;
             }
             Err(known) if known == key => return copy,

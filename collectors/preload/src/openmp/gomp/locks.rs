@@ -1,5 +1,5 @@
-//! `omp_lock`s: tried first, so that a wait is known to be one. Simple ones of LLVM's runtime too: OMPT does not say
-//! whether a thread had to wait, and what such a lock looks like in memory only the runtime knows.
+//! `omp_lock`s: tried first, so that a wait is known to be one. Those of LLVM's runtime too: OMPT does not say whether a
+//! thread had to wait, and what such a lock looks like in memory only the runtime knows.
 
 use core::ffi::{c_int, c_void};
 
@@ -109,9 +109,6 @@ unsafe extern "C" fn test_fortran(lock: Lock, caller: u64) -> c_int {
 unsafe extern "C" fn set_nest(lock: Lock, caller: u64) {
     let copy = copy::of(caller);
     let original = original!(copy, omp_set_nest_lock: fn(Lock));
-    if !copy.is_gnu() {
-        return original(lock);
-    }
     acquire(lock, caller, original!(copy, omp_test_nest_lock: fn(Lock) -> c_int), original);
 }
 
@@ -125,7 +122,7 @@ struct Nestable {
 unsafe extern "C" fn unset_nest(lock: Lock, caller: u64) {
     let copy = copy::of(caller);
     let original = original!(copy, omp_unset_nest_lock: fn(Lock));
-    // Only the caller, who has it, changes the count.
+    // Only the caller, who has it, changes the count. LLVM's runtime tells by OMPT when it is free.
     if !copy.is_gnu() || (*lock.cast::<Nestable>()).count != 1 {
         return original(lock);
     }
@@ -135,8 +132,5 @@ unsafe extern "C" fn unset_nest(lock: Lock, caller: u64) {
 unsafe extern "C" fn test_nest(lock: Lock, caller: u64) -> c_int {
     let copy = copy::of(caller);
     let original = original!(copy, omp_test_nest_lock: fn(Lock) -> c_int);
-    if !copy.is_gnu() {
-        return original(lock);
-    }
     attempt(lock, caller, original)
 }

@@ -40,7 +40,6 @@ pub(crate) mod callback {
     pub(crate) const MASKED: c_uint = 21;
     pub(crate) const MUTEX_ACQUIRE: c_uint = 26;
     pub(crate) const MUTEX_ACQUIRED: c_uint = 27;
-    pub(crate) const NEST_LOCK: c_uint = 28;
     pub(crate) const DISPATCH: c_uint = 32;
 }
 
@@ -146,10 +145,7 @@ pub(crate) mod dependence {
 pub(crate) mod mutex {
     use core::ffi::c_int;
 
-    pub(crate) const LOCK: c_int = 1;
-    pub(crate) const TEST_LOCK: c_int = 2;
     pub(crate) const NEST_LOCK: c_int = 3;
-    pub(crate) const TEST_NEST_LOCK: c_int = 4;
     pub(crate) const CRITICAL: c_int = 5;
     pub(crate) const ATOMIC: c_int = 6;
     pub(crate) const ORDERED: c_int = 7;

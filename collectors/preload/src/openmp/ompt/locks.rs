@@ -1,4 +1,5 @@
-//! Callbacks for critical sections, locks, `ordered`, and the atomics that are made of locks.
+//! Callbacks for critical sections, `ordered`, and the atomics that are made of locks. A thread is told to want one, and
+//! then to have it.
 
 use core::ffi::{c_int, c_uint};
 
@@ -6,19 +7,15 @@ use holdup_agent::openmp;
 use holdup_trace::wire::ObjectCode;
 
 use super::interface::mutex;
-use super::peek::{self, Look};
+use super::peek;
 
-fn code(kind: c_int) -> ObjectCode {
+/// What it is; `None` for locks, of whose acquisitions `gomp::locks` tells.
+fn code(kind: c_int) -> Option<ObjectCode> {
     match kind {
-        mutex::CRITICAL | mutex::ATOMIC => ObjectCode::Critical,
-        mutex::ORDERED => ObjectCode::Ordered,
-        _ => ObjectCode::OmpLock,
+        mutex::CRITICAL | mutex::ATOMIC => Some(ObjectCode::Critical),
+        mutex::ORDERED => Some(ObjectCode::Ordered),
+        _ => None,
     }
-}
-
-/// Simple locks, of which `gomp/locks.rs` tells.
-fn is_told_at_the_call(kind: c_int) -> bool {
-    matches!(kind, mutex::LOCK | mutex::TEST_LOCK)
 }
 
 pub(crate) unsafe extern "C" fn acquire(
@@ -29,30 +26,28 @@ pub(crate) unsafe extern "C" fn acquire(
     _caller: u64,
 ) {
     match kind {
-        mutex::LOCK | mutex::TEST_LOCK => {}
-        mutex::ORDERED => openmp::turn_wanted(),
-        // Who only tries does not wait.
-        mutex::TEST_NEST_LOCK => openmp::lock_seen_free(),
-        _ if peek::look(kind, implementation, wait) == Look::Taken => {
-            openmp::lock_seen_taken(wait, code(kind));
+        mutex::CRITICAL | mutex::ATOMIC => {
+            if peek::is_taken(implementation, wait) {
+                openmp::lock_seen_taken(wait, ObjectCode::Critical);
+            } else {
+                openmp::lock_seen_free();
+            }
         }
-        _ => openmp::lock_seen_free(),
+        mutex::ORDERED => openmp::turn_wanted(),
+        _ => {}
     }
 }
 
 pub(crate) unsafe extern "C" fn acquired(kind: c_int, wait: u64, caller: u64) {
-    if !is_told_at_the_call(kind) {
-        openmp::lock_obtained(wait, code(kind), caller);
+    if let Some(code) = code(kind) {
+        openmp::lock_obtained(wait, code, caller);
     }
 }
 
-/// A thread takes or gives up a nested lock that it has already.
-pub(crate) unsafe extern "C" fn nest_lock(_endpoint: c_int, _wait: u64, _caller: u64) {
-    openmp::lock_not_obtained();
-}
-
 pub(crate) unsafe extern "C" fn released(kind: c_int, wait: u64, _caller: u64) {
-    if !is_told_at_the_call(kind) {
-        openmp::lock_released(openmp::lock_releases(wait, code(kind)));
+    // Only the runtime knows which release of a nested lock is the last.
+    let code = if kind == mutex::NEST_LOCK { Some(ObjectCode::OmpLock) } else { code(kind) };
+    if let Some(code) = code {
+        openmp::lock_released(openmp::lock_releases(wait, code));
     }
 }

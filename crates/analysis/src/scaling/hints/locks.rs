@@ -93,7 +93,8 @@ fn held(case: &Case<'_>, kind: ObjectKind) -> Option<f64> {
 }
 
 fn contention(case: &Case<'_>, lock: &LockUse, hints: &mut Vec<Hint>) {
-    let cost = lock.contention / case.here().costs.places;
+    // Fast acquisitions that take longer than the fastest are no reason to wait less.
+    let cost = lock.contention.min(lock.waited) / case.here().costs.places;
     if !case.is_worth(cost) {
         return;
     }

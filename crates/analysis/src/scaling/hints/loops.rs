@@ -2,14 +2,20 @@
 
 use holdup_model::openmp::WorkKind;
 
+use holdup_replay::schedule::{RecordedLoop, Schedule, redeal};
+
 use super::{Case, Gain, shown};
 use crate::scaling::evidence::{LoopKey, LoopSums};
 use crate::scaling::inflation::{AtOnce, Inflation};
+use crate::scaling::team::Part;
 use crate::scaling::{Hint, HintKind, RegionKind};
 use crate::wording::percent;
 
 /// With fewer iterations than this for each thread no schedule is even.
 const LEAST_ITERATIONS: f64 = 4.0;
+
+/// CPU times are not known better than this share.
+const LEAST_ERROR: f64 = 0.01;
 
 pub(super) fn hints(case: &Case<'_>) -> Vec<Hint> {
     let loops = &case.profile().evidence.loops;
@@ -17,23 +23,74 @@ pub(super) fn hints(case: &Case<'_>) -> Vec<Hint> {
     loops.iter().filter_map(|(key, sums)| hint(case, &prediction, key, sums)).collect()
 }
 
+/// Another schedule or chunk size for a loop whose chunks were recorded one by one: the one that is best when they are
+/// dealt out again in virtual time.
+fn redealt(case: &Case<'_>, kind: WorkKind, key: &LoopKey) -> Option<Hint> {
+    if !case.is_worth(case.cost(Part::Imbalance) + case.cost(Part::Scheduling)) {
+        return None;
+    }
+    let loops: Vec<RecordedLoop> = case.loops(kind, key.place);
+    let iterations = loops.iter().map(|recorded| recorded.iterations).max()?;
+    let even = (iterations / u64::from(case.team().max(1))).max(1);
+    let mut schedules = vec![Schedule::Static, Schedule::Guided(1)];
+    schedules.extend(
+        (0..).map(|step| 1u64 << (2 * step)).take_while(|&chunk| chunk <= even).map(Schedule::Dynamic),
+    );
+    let redone = schedules.into_iter().filter_map(|schedule| {
+        redeal(&loops, schedule, None).filter(|redone| !redone.bound).map(|redone| (schedule, redone))
+    });
+    let (schedule, redone) = redone.min_by_key(|(_, redone)| redone.time)?;
+    let [gain, low, high] = redone.gain().map(|gain| gain as f64 * case.scale());
+    if !case.is_worth(gain) || low <= 0.0 {
+        return None;
+    }
+    let chunks: u64 = loops.iter().map(|recorded| recorded.dealt).sum();
+    let dealing: f64 = loops.iter().map(|recorded| recorded.dealing * recorded.dealt as f64).sum();
+    let text = format!(
+        "The {iterations} iterations of the loop{} are dealt out in {} chunks each time, {} for each. {schedule} would be \
+         even and cheap enough.",
+        case.at_place(key.place),
+        chunks / (loops.len() as u64).max(1),
+        shown(dealing / chunks.max(1) as f64),
+    );
+    let gain = Gain::predicted(gain, low, high, "recorded chunks dealt out anew");
+    Some(case.hint(HintKind::Schedule, key.place, text, gain))
+}
+
 /// What happens to work that is spread evenly: then more threads are at it at once than now, which slows all of them.
-pub(in crate::scaling) struct Prediction {
-    /// By how much an even loop's work is inflated beyond what it is now; as one law says, and as another does.
-    pub(in crate::scaling) growth: f64,
-    other_growth: f64,
+struct Prediction {
+    /// By how much an even loop's work is inflated beyond what it is now.
+    growth: f64,
+    /// The least and the most that it may be: measured CPU times are not that exact, and the law may be another.
+    least: f64,
+    most: f64,
 }
 
 impl Prediction {
-    pub(in crate::scaling) fn of(case: &Case<'_>) -> Self {
+    fn of(case: &Case<'_>) -> Self {
         let runs: Vec<AtOnce> = comparable(case);
-        let (law, other) = Inflation::fit(&runs);
         let team = case.profile().team();
-        let growth = |law: Inflation| match runs.last() {
+        let growth = |law: &Inflation, runs: &[AtOnce]| match runs.last() {
             Some(here) => (law.at(team) / law.of(here)).max(1.0),
             None => 1.0,
         };
-        Self { growth: growth(law), other_growth: growth(other) }
+        let error = case.at.iter().map(|at| at.spread).fold(LEAST_ERROR, f64::max);
+        let [least, central, most] = [1.0 - error, 1.0, 1.0 + error].map(|factor| {
+            // The base is what the others are compared with.
+            let scaled = |(index, run): (usize, &AtOnce)| -> AtOnce {
+                let factor = if index == 0 { 1.0 } else { factor };
+                run.iter().map(|(&threads, time)| (threads, time * factor)).collect()
+            };
+            let runs: Vec<AtOnce> = runs.iter().enumerate().map(scaled).collect();
+            let (law, other) = Inflation::fit(&runs);
+            (growth(&law, &runs), growth(&other, &runs))
+        });
+        let all = [least.0, least.1, central.0, central.1, most.0, most.1];
+        Self {
+            growth: central.0,
+            least: all.into_iter().fold(f64::INFINITY, f64::min),
+            most: all.into_iter().fold(1.0, f64::max),
+        }
     }
 }
 
@@ -57,15 +114,17 @@ fn comparable(case: &Case<'_>) -> Vec<AtOnce> {
 }
 
 fn hint(case: &Case<'_>, prediction: &Prediction, key: &LoopKey, sums: &LoopSums) -> Option<Hint> {
+    if let Some(kind) = key.kind.filter(|kind| kind.is_dealt_out() && *kind != WorkKind::Sections) {
+        return redealt(case, kind, key);
+    }
     let now = sums.longest as f64 * case.scale();
     let even = sums.even as f64 * case.scale();
     let of = |growth: f64| now - even * growth;
     let gain = of(prediction.growth);
-    if !case.is_worth(gain) {
+    let (least, most) = (of(prediction.most) - case.doubt(), of(prediction.least) + case.doubt());
+    if gain <= 0.0 || !case.is_worth(most) {
         return None;
     }
-    let least = of(prediction.growth.max(prediction.other_growth)) - case.doubt();
-    let most = of(1.0) + case.doubt();
     let (team, lost) = (case.team(), percent((now - even) / case.here().costs.time.max(1.0)));
     let place = case.at_place(key.place);
     let iterations = (sums.counted > 0).then(|| sums.iterations as f64 / sums.counted as f64);
@@ -88,19 +147,14 @@ fn hint(case: &Case<'_>, prediction: &Prediction, key: &LoopKey, sums: &LoopSums
         return Some(case.hint(HintKind::Collapse, key.place, text, gain));
     }
     let what = match key.kind {
-        Some(WorkKind::StaticLoop) => format!(
+        Some(kind) if kind != WorkKind::Sections => format!(
             "The iterations of the loop{place} cost differently, and each thread has a fixed share of them: {} ({lost} \
              of the region) are lost. Deal them out dynamically (schedule(dynamic)).",
             shown(now - even)
         ),
-        Some(WorkKind::Sections) => format!(
+        Some(_) => format!(
             "The sections{place} are too few or too different for {team} threads: {} ({lost} of the region) are lost. \
              Make more and smaller ones.",
-            shown(now - even)
-        ),
-        Some(_) => format!(
-            "The loop{place} is dealt out in chunks that are too large for its end to be even: {} ({lost} of the \
-             region) are lost. Make them smaller.",
             shown(now - even)
         ),
         None if case.region.kind == RegionKind::Section => format!(

@@ -1,5 +1,8 @@
 //! Tasks that are too small, and threads that find none.
 
+use holdup_model::Nanos;
+use holdup_replay::schedule::{TaskChange, TaskGraph, reschedule};
+
 use super::{Case, Gain, shown};
 use crate::scaling::team::Part;
 use crate::scaling::{Hint, HintKind, RegionKind};
@@ -8,6 +11,12 @@ use crate::wording::percent;
 /// Making a task costs too much where it takes this share of what the task does.
 const LARGEST_SHARE: f64 = 0.02;
 
+/// So much of the useful work must be in recorded tasks.
+const LEAST_RECORDED: f64 = 0.8;
+
+/// Tasks below this length (ns) are executed at once.
+const CUTOFFS: [u64; 5] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000];
+
 pub(super) fn hints(case: &Case<'_>) -> Vec<Hint> {
     cutoff(case).into_iter().chain(starvation(case)).collect()
 }
@@ -15,23 +24,40 @@ pub(super) fn hints(case: &Case<'_>) -> Vec<Hint> {
 fn cutoff(case: &Case<'_>) -> Option<Hint> {
     let tasks = &case.profile().evidence.tasks;
     let making = tasks.making as f64 * case.profile().factor() / case.here().costs.places;
-    if tasks.made == 0 || !case.is_worth(making) || (tasks.making as f64) < LARGEST_SHARE * tasks.time as f64
-    {
+    let cost = case.cost(Part::Scheduling).max(making);
+    if tasks.made == 0 || !case.is_worth(cost) || (tasks.making as f64) < LARGEST_SHARE * tasks.time as f64 {
         return None;
     }
+    let mean = |time: u64| shown(time as f64 / tasks.made as f64);
     let text = format!(
-        "Tasks take {} on average, and making one takes {}: {} in all. Make fewer and larger ones: below a size do the \
-         work at once (if, final, grainsize).",
-        shown(tasks.time as f64 / tasks.made as f64),
-        shown(tasks.making as f64 / tasks.made as f64),
-        shown(making),
+        "Tasks take {} on average, and making one takes {}: {} ({} of the region) go to making tasks and handing them \
+         out. Make fewer and larger ones: below a size do the work at once (if, final, grainsize).",
+        mean(tasks.time),
+        mean(tasks.making),
+        shown(cost),
+        percent(cost / case.here().costs.time.max(1.0)),
     );
-    Some(case.hint(
-        HintKind::TaskCutoff,
-        None,
-        text,
-        Gain::at_most(making, case.doubt(), "time for making tasks"),
-    ))
+    let gain = redealt(case).unwrap_or_else(|| {
+        Gain::at_most(cost, case.doubt(), "all time for making tasks and handing them out")
+    });
+    Some(case.hint(HintKind::TaskCutoff, None, text, gain))
+}
+
+/// What the best cut-off gives, by doing the recorded tasks again in virtual time; `None` where too few of them were
+/// recorded for that, or none gives anything.
+fn redealt(case: &Case<'_>) -> Option<Gain> {
+    let graphs: Vec<TaskGraph> = case.task_graphs();
+    let work: u64 = graphs.iter().map(|graph| graph.work().get()).sum();
+    let useful = case.here().costs.useful? / case.profile().factor().max(f64::MIN_POSITIVE);
+    if (work as f64) < LEAST_RECORDED * useful {
+        return None;
+    }
+    let cutoffs = CUTOFFS.map(|cutoff| TaskChange::Cutoff(Nanos::new(cutoff)));
+    let redone = cutoffs.into_iter().filter_map(|change| reschedule(&graphs, change, None));
+    let best = redone.min_by_key(|redone| redone.time)?;
+    let [gain, low, high] = best.gain().map(|gain| gain as f64 * case.scale());
+    case.is_worth(gain)
+        .then(|| Gain::predicted(gain, low, high, "replay of the recorded tasks with a cut-off"))
 }
 
 fn starvation(case: &Case<'_>) -> Option<Hint> {

@@ -71,20 +71,25 @@ fn fewer(case: &Case<'_>) -> Option<Hint> {
     let now = points.last()?.time;
     let best = points[..points.len() - 1].iter().min_by_key(|point| (point.time.median, point.threads));
     if let Some(best) = best {
-        let gain = now.median.get() as f64 - best.time.median.get() as f64;
-        if gain > LEAST_SHORTER * now.median.get() as f64 && case.is_worth(gain) {
+        let without_cores = case.at.iter().find(|at| at.threads == best.threads);
+        let without_cores = without_cores.map_or(0.0, |at| at.costs.parts[Part::Oversubscription as usize]);
+        // What other programs' use of the cores made longer is not gained.
+        let others = if is_crowded(case) { 0.0 } else { case.cost(Part::Oversubscription) - without_cores };
+        let gain = now.median.get() as f64 - best.time.median.get() as f64 - others.max(0.0);
+        let is_sure = now.low > best.time.high;
+        if is_sure && gain > LEAST_SHORTER * now.median.get() as f64 && case.is_worth(gain) {
             let text = format!(
                 "With {} threads it takes {}, with {} only {}. Use fewer threads here.",
                 here.threads, now.median, best.threads, best.time.median
             );
-            let low = now.low.get() as f64 - best.time.high.get() as f64;
+            let low = now.low.get() as f64 - best.time.high.get() as f64 - others.max(0.0);
             let high = now.high.get() as f64 - best.time.low.get() as f64;
             let gain = Gain::predicted(gain, low, high, "measured");
             return Some(case.hint(HintKind::FewerThreads, None, text, gain));
         }
     }
     let cost = case.cost(Part::Oversubscription);
-    if !case.is_worth(cost) {
+    if !is_crowded(case) || !case.is_worth(cost) {
         return None;
     }
     let cores = match case.cores {
@@ -101,4 +106,9 @@ fn fewer(case: &Case<'_>) -> Option<Hint> {
         text,
         Gain::at_most(cost, case.doubt(), "all time without a core"),
     ))
+}
+
+/// True if there are more threads than cores that the program may use.
+fn is_crowded(case: &Case<'_>) -> bool {
+    case.cores > 0 && case.team().max(case.here().threads) > case.cores
 }

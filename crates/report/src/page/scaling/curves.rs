@@ -7,7 +7,7 @@ use holdup_analysis::scaling::Scaling;
 use holdup_model::Nanos;
 
 use super::super::chart::{across, coordinate};
-use super::super::text::{LOOK, percent, range, time};
+use super::super::text::{LOOK, counted, percent, range, time};
 use crate::scaling::{told, words};
 
 /// The units in which a curve is drawn; the chart is stretched to the room there is.
@@ -57,6 +57,8 @@ struct Chart {
     dots: Vec<(String, String, String)>,
     predicted: Vec<(String, String, String)>,
     names: Vec<(String, &'static str, String)>,
+    /// Where there are as many threads as cores, and how many these are.
+    cores: Option<(String, String)>,
 }
 
 struct Row {
@@ -143,7 +145,7 @@ fn charts(scaling: &Scaling) -> Vec<Chart> {
     law.sort_by_key(|point| point.threads);
     let furthest = law.last().map_or(most, |point| point.threads.max(most));
     let (first, span) = (f64::from(base.threads.max(1)).log2(), ideal(furthest).log2());
-    let axis = Axis { first, span };
+    let axis = Axis { first, span, cores: scaling.cores };
 
     let octaves = |value: f64| {
         let octaves = value.log2();
@@ -195,6 +197,7 @@ fn power_of_two(power: i32) -> String {
 struct Axis {
     first: f64,
     span: f64,
+    cores: u32,
 }
 
 impl Axis {
@@ -239,6 +242,9 @@ impl Axis {
                 .collect(),
             dots: measured.iter().map(dot).collect(),
             predicted: beyond().map(dot).collect(),
+            cores: Some(self.place(self.cores) / self.span)
+                .filter(|share| self.cores > 0 && (0.0..0.99).contains(share))
+                .map(|_| (at(self.cores), counted(self.cores as usize, "core", "cores"))),
             names: self.names(measured.iter().chain(beyond()).map(|point| point.threads)),
         }
     }

@@ -11,6 +11,7 @@ use crate::scaling::{told, words};
 #[template(path = "scaling_law.html")]
 pub(super) struct Law {
     law: Option<Fitted>,
+    none: String,
 }
 
 struct Fitted {
@@ -35,6 +36,7 @@ impl Law {
     pub(super) fn new(scaling: &Scaling) -> Self {
         let measured = |threads: u32| scaling.points.iter().any(|point| point.threads == threads);
         Self {
+            none: told::no_law(scaling),
             law: scaling.law.as_ref().map(|law| Fitted {
                 outlook: told::outlook(scaling, law, LOOK).map(|text| super::unbroken(&text)),
                 name: words::law(law.kind),
