@@ -5,7 +5,7 @@
 
 #define MOST_THREADS 256
 #define OWN_ROUNDS 24000000L
-#define SHARED_ROUNDS 2900000L
+#define SHARED_ROUNDS 730000L
 
 // 64: a cache line for each thread.
 static struct {
@@ -48,7 +48,7 @@ NAMED static void shared_lock(long rounds)
         for (long round = 0; round < mine; round++) {
             omp_set_lock(&shared.lock); // PLANTED: all threads want it
             state = state * 6364136223846793005u + 1442695040888963407u;
-            for (int i = 0; i < 60; i++)
+            for (int i = 0; i < 200; i++)
                 state ^= state >> 9, state *= 0x9E3779B97F4A7C15u;
             shared.count += 1 + (state == 0);
             omp_unset_lock(&shared.lock);
@@ -57,7 +57,7 @@ NAMED static void shared_lock(long rounds)
         uint64_t here = 0;
         for (long round = 0; round < mine; round++) {
             state = state * 6364136223846793005u + 1442695040888963407u;
-            for (int i = 0; i < 60; i++)
+            for (int i = 0; i < 200; i++)
                 state ^= state >> 9, state *= 0x9E3779B97F4A7C15u;
             here += 1 + (state == 0);
         }

@@ -106,7 +106,7 @@ pub struct Losses {
     pub walkthrough: i64,
     /// Some have left and others not yet: the lateness that the next meeting sees is blamed here.
     pub startup: i64,
-    /// The lock algorithm: acquisitions × the fastest acquisition.
+    /// The lock algorithm: acquisitions × the fastest acquisition (the fastest mean of a thread at one place).
     pub lock_algorithm: i64,
     /// Waiting for locks that others have.
     pub lock_contention: i64,

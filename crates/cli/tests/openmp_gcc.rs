@@ -265,6 +265,26 @@ fn tasks_are_told_with_their_dependences() {
 }
 
 #[test]
+fn the_time_of_tasks_that_are_not_told_is_no_wait() {
+    let openmp = told(
+        r#"static void pause(void) { struct timespec t = {0, 200000}; nanosleep(&t, 0); }
+        int main(void) {
+            #pragma omp parallel
+            #pragma omp single
+            for (int i = 0; i < 3000; i++) {
+                #pragma omp task
+                pause();
+            }
+        }"#,
+    );
+    assert!((1024..3000).contains(&openmp.tasks.len()), "{} are told one by one", openmp.tasks.len());
+    let shares: u64 = openmp.shares.iter().map(|share| share.end.since(share.begin).get()).sum();
+    let waits: u64 = openmp.syncs.iter().map(|sync| sync.end.since(sync.begin).get()).sum();
+    // All tasks ran before the barrier of the `single` was passed.
+    assert!(shares - waits >= 3000 * MILLI / 5, "{shares} ns, of these {waits} ns in waits");
+}
+
+#[test]
 fn every_acquisition_is_counted() {
     let openmp = told(
         r#"static omp_lock_t lock;

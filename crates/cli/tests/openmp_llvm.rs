@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use holdup_model::openmp::{DependKind, OpenMp, SyncKind, Vendor, WorkKind};
-use holdup_model::{ObjectKind, Process, SiteId};
+use holdup_model::{ObjectKind, Process, Run, SiteId};
 use holdup_recording::Recording;
 use stage::{Stage, record, run};
 
@@ -32,26 +32,39 @@ fn build(stage: &Stage, source: &str, flags: &[&str]) -> PathBuf {
     stage.clang("program", &file, flags)
 }
 
-/// Builds a program, runs it plain and recorded with two threads, demands the same, and gives the processes of the
-/// recording.
-fn processes(source: &str, set: &[(&str, &str)], flags: &[&str], status: i32) -> Vec<Process> {
+/// Builds a program, runs it plain and recorded with two threads, demands the same, and gives what was recorded.
+fn recorded(source: &str, set: &[(&str, &str)], flags: &[&str], status: i32) -> Run {
     let stage = Stage::new();
     let program = build(&stage, source, flags);
     let environment = || [("OMP_NUM_THREADS", "2")].into_iter().chain(set.iter().copied());
     let recording = stage.path("openmp.holdup");
     let plain = run(Command::new(&program).envs(environment()));
-    let recorded = run(record(&recording, &program).envs(environment()));
-    assert!(plain == recorded, "without holdup:\n{plain:?}\nunder holdup:\n{recorded:?}");
+    let under = run(record(&recording, &program).envs(environment()));
+    assert!(plain == under, "without holdup:\n{plain:?}\nunder holdup:\n{under:?}");
     assert_eq!(plain.status, status, "{plain:?}");
     let (recording, warnings) = Recording::open(&recording).expect("the recording can be read");
-    let run = recording.run(&warnings);
+    recording.run(&warnings)
+}
+
+/// The processes of a recording that says nothing is missing.
+fn processes(source: &str, set: &[(&str, &str)], status: i32) -> Vec<Process> {
+    let run = recorded(source, set, &[], status);
     assert!(run.warnings.is_empty(), "{:?}", run.warnings);
     run.processes
 }
 
+/// Demands that the runtime told nothing, and that this is said.
+fn untold(run: &Run) {
+    assert!(run.warnings.len() == 1 && run.warnings[0].contains("LLVM"), "{:?}", run.warnings);
+    let openmp = &run.processes[0].openmp;
+    let runtimes: Vec<_> = openmp.runtimes.iter().map(|runtime| (runtime.vendor, runtime.told)).collect();
+    assert_eq!(runtimes, [(Vendor::Llvm, false)]);
+    assert!(openmp.regions.is_empty() && openmp.shares.is_empty());
+}
+
 /// The only process of a program that ends well.
 fn process(source: &str) -> Process {
-    processes(source, &[], &[], 0).remove(0)
+    processes(source, &[], 0).remove(0)
 }
 
 fn told(source: &str) -> OpenMp {
@@ -238,7 +251,7 @@ fn tasks_are_told_with_their_dependences() {
                 #pragma omp taskwait
                 #pragma omp taskgroup
                 for (int i = 0; i < 8; i++) {
-                    #pragma omp task if(i < 7) untied
+                    #pragma omp task
                     { plant(1);
                       #pragma omp task
                       plant(1);
@@ -247,13 +260,20 @@ fn tasks_are_told_with_their_dependences() {
                 }
                 #pragma omp taskloop grainsize(5)
                 for (int i = 100; i < 120; i++) plant(1);
+                #pragma omp task if(0)
+                plant(1);
+                #pragma omp task untied
+                { plant(1);
+                  #pragma omp taskyield
+                  plant(1); }
                 if (chain != 6) abort();
             }
         }"#,
     );
     let openmp = &process.openmp;
     let tasks: BTreeMap<_, _> = openmp.tasks.iter().map(|task| (task.id, task)).collect();
-    assert_eq!(tasks.len(), 6 + 8 + 8 + 4, "{tasks:?}");
+    assert_eq!(tasks.len(), 6 + 8 + 8 + 4 + 1 + 1, "{tasks:?}");
+    assert_eq!(tasks.values().filter(|task| task.undeferred).count(), 1);
     assert_eq!(tasks.values().filter(|task| task.of_loop).count(), 4);
     assert!(tasks.values().all(|task| task.instance == Some(openmp.regions[0].instance)));
     let children = tasks.values().filter_map(|task| task.parent);
@@ -430,15 +450,12 @@ const REGIONS: &str = r#"int main(void) {
 
 #[test]
 fn a_runtime_that_may_have_no_tool_is_told_of() {
-    for (set, told) in [
-        (("OMP_TOOL", "disabled"), false),
-        (("OMP_TOOL", "enabled"), true),
-        (("KMP_BLOCKTIME", "infinite"), true),
-    ] {
-        let openmp = &processes(REGIONS, &[set], &[], 0)[0].openmp;
+    untold(&recorded(REGIONS, &[("OMP_TOOL", "disabled")], &[], 0));
+    for set in [("OMP_TOOL", "enabled"), ("KMP_BLOCKTIME", "infinite")] {
+        let openmp = &processes(REGIONS, &[set], 0)[0].openmp;
         let runtimes: Vec<_> = openmp.runtimes.iter().map(|runtime| (runtime.vendor, runtime.told)).collect();
-        assert_eq!(runtimes, [(Vendor::Llvm, told)], "{set:?}");
-        assert_eq!(openmp.regions.len(), if told { 3 } else { 0 }, "{set:?}");
+        assert_eq!(runtimes, [(Vendor::Llvm, true)], "{set:?}");
+        assert_eq!(openmp.regions.len(), 3, "{set:?}");
     }
 }
 
@@ -458,19 +475,13 @@ fn a_tool_of_the_program_has_the_runtime_to_itself() {
             return &result;
         }
     "#;
-    let source = format!("{TOOL}{REGIONS}");
-    let in_program = processes(&source, &[], &["-rdynamic"], 0);
+    untold(&recorded(&format!("{TOOL}{REGIONS}"), &[], &["-rdynamic"], 0));
     // As a library that the runtime is told to load.
     let stage = Stage::new();
     let file = stage.write("tool.c", format!("{HEAD}{TOOL}"));
     let library = stage.clang("libtool.so", &file, &["-shared", "-fPIC"]);
     let library = library.to_str().expect("a path in ASCII");
-    let loaded = processes(REGIONS, &[("OMP_TOOL_LIBRARIES", library)], &[], 0);
-    for processes in [in_program, loaded] {
-        let openmp = &processes[0].openmp;
-        assert_eq!(openmp.runtimes.iter().map(|runtime| runtime.told).collect::<Vec<_>>(), [false]);
-        assert!(openmp.regions.is_empty() && openmp.shares.is_empty());
-    }
+    untold(&recorded(REGIONS, &[("OMP_TOOL_LIBRARIES", library)], &[], 0));
 }
 
 #[test]
@@ -480,7 +491,7 @@ fn a_region_that_is_cancelled_ends() {
             for (int i = 0; i < 20; i++) {
                 #pragma omp parallel
                 {
-                    #pragma omp for schedule(dynamic, 1)
+                    #pragma omp for
                     for (int k = 0; k < 50; k++) {
                         #pragma omp cancellation point for
                         if (k == 4) {
@@ -498,7 +509,6 @@ fn a_region_that_is_cancelled_ends() {
             plant(1);
         }"#,
         &[("OMP_CANCELLATION", "true")],
-        &[],
         0,
     )[0];
     let openmp = &process.openmp;
@@ -521,11 +531,10 @@ fn a_region_that_the_program_ends_in_is_open() {
             }
         }"#,
         &[],
-        &[],
         7,
     )[0];
-    let regions: Vec<_> = process.openmp.regions.iter().map(|region| region.open).collect();
-    assert_eq!(regions, [true], "{:?}", process.openmp.regions);
+    let regions: Vec<_> = process.openmp.regions.iter().map(|region| (region.open, region.vendor)).collect();
+    assert_eq!(regions, [(true, Vendor::Llvm)], "{:?}", process.openmp.regions);
 }
 
 #[test]
@@ -541,7 +550,6 @@ fn a_forked_child_tells_of_its_own_regions() {
             }
             if (child) { int status; waitpid(child, &status, 0); return status; }
         }"#,
-        &[],
         &[],
         0,
     );

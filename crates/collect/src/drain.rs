@@ -242,17 +242,16 @@ fn unfinished(slot: &Slot, now: u64) -> Vec<u64> {
     let mut words: Vec<u64> = slot.uses.iter().filter_map(LocalUse::record).flatten().collect();
     words.extend(slot.open_wait(now).iter().flat_map(wire::wait));
     words.extend(slot.acquires.iter().filter_map(LocalAcquire::record).flat_map(|counts| counts.words()));
-    words.extend(open_region(slot, now).iter().flat_map(Region::words));
+    words.extend(open_region(slot).iter().flat_map(Region::words));
     words
 }
 
-/// The region that a thread met and that has not ended at `now`: none of its executions is timed.
-fn open_region(slot: &Slot, now: u64) -> Option<Region> {
+/// The region that a thread met and that has not ended: it ends before it begins, and its slot does not say whose it is.
+fn open_region(slot: &Slot) -> Option<Region> {
     let instance = slot.region_instance.load(Ordering::Acquire);
-    let begin = slot.region_begin.load(Ordering::Relaxed);
     (instance != NO_INSTANCE).then(|| Region {
-        begin,
-        end: now.max(begin),
+        begin: slot.region_begin.load(Ordering::Relaxed).max(1),
+        end: 0,
         instance,
         function: slot.region_function.load(Ordering::Relaxed),
         caller: slot.region_caller.load(Ordering::Relaxed),

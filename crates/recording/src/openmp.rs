@@ -215,6 +215,9 @@ impl Filler<'_> {
         let count = u64::from(region.count.max(1));
         let timed = u64::from(region.timed).clamp(u64::from(count == 1), count);
         let whole_span = end.since(begin);
+        // What a thread leaves behind does not say whose it is.
+        let only = process.openmp.runtimes.first().filter(|_| open && process.openmp.runtimes.len() == 1);
+        let vendor = only.map_or_else(|| vendor(region.runtime), |runtime| runtime.vendor);
         process.openmp.regions.push(Region {
             thread,
             begin,
@@ -227,7 +230,7 @@ impl Filler<'_> {
             count,
             timed,
             time: if count == 1 { whole_span } else { self.clock.length(region.ticks).min(whole_span) },
-            vendor: vendor(region.runtime),
+            vendor,
             whole: region.whole && count == 1,
             league: region.league,
             open,

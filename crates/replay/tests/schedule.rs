@@ -105,6 +105,38 @@ fn some_of_the_chunks_stand_for_all() {
     assert!((ratio - 1.0).abs() < 0.03, "{predicted:?}, true {truth}");
 }
 
+/// A thread that lost its core while it got a chunk says nothing about what getting one costs.
+#[test]
+fn a_long_wait_for_one_chunk_is_not_the_price_of_all() {
+    let mut recorded = Loop::new(vec![4_000; 400], 4, Deal::Dynamic(8)).record();
+    let late = recorded.works[2].chunks;
+    for work in &mut recorded.works {
+        let wait = if work.thread == thread(2) { 800_000 } else { 0 };
+        work.dealing = Some(nanos(50 * u64::from(work.chunks) + wait));
+    }
+    let redealt = redealt(&recorded, Schedule::Dynamic(1), None);
+    assert!(late > 0 && loops(&recorded)[0].dealing == 50.0);
+    // Dealing out 400 single iterations costs 20 µs in all, not ten times the 0.8 ms.
+    assert!(redealt.time.get() < redealt.recorded.get() * 3 / 2, "{redealt:?}");
+}
+
+/// The first instance pays for things that no later one does.
+#[test]
+fn getting_a_chunk_costs_what_it_costs_at_best() {
+    let mut all = OpenMp::default();
+    for (number, dealing) in [(1, 9_000), (2, 50), (3, 60)] {
+        let one =
+            Loop::new(vec![1_000; 4_000], 4, Deal::Dynamic(400)).dealing(dealing).numbered(number).record();
+        all.regions.extend(one.regions);
+        all.works.extend(one.works);
+        all.chunks.extend(one.chunks);
+    }
+    let redealt = redealt(&all, Schedule::Dynamic(1), None);
+    // Each of 3 × 4000 iterations costs 50 ns more, shared by four threads; chunks of 400 made four threads uneven.
+    let expected = 3.0 * (4_000.0 * 1_050.0 / 4.0);
+    assert!((redealt.time.get() as f64 / expected - 1.0).abs() < 0.02, "{redealt:?} {expected}");
+}
+
 /// Of a loop with very many chunks the first of each thread are told one by one; the others are counted.
 #[test]
 fn behind_the_chunks_that_are_told_come_the_others() {
@@ -120,6 +152,9 @@ fn behind_the_chunks_that_are_told_come_the_others() {
         });
     }
     assert!(recorded.chunks.len() == 400);
+    for work in &mut recorded.works {
+        work.dealing = Some(nanos(30 * u64::from(work.chunks)));
+    }
     for (schedule, deal) in [(Schedule::Static, Deal::Static), (Schedule::Dynamic(10), Deal::Dynamic(10))] {
         let predicted = redealt(&recorded, schedule, None);
         let truth = Loop::new(costs.clone(), 4, deal).dealing(30).takes() as f64;
@@ -209,6 +244,16 @@ fn what_is_not_whole_is_left_out() {
     assert_eq!(redeal(&[], Schedule::Static, None), None);
     assert_eq!(balanced(&[], Some(4)), None);
     assert_eq!(reschedule(&[], TaskChange::Unchanged, None), None);
+
+    let shape: Vec<(u8, u64)> = std::iter::once((40, 100)).chain((0..40).map(|_| (0, 5_000))).collect();
+    let whole = forked(&shape, 0, 0);
+    assert_eq!(task_graphs(&whole).len(), 1);
+    // Some tasks are not told, or were not seen at work.
+    let mut thinned = whole.clone();
+    thinned.tasks.retain(|task| task.id.number().is_multiple_of(3));
+    let mut unseen = whole.clone();
+    unseen.task_runs.truncate(20);
+    assert!(task_graphs(&thinned).is_empty() && task_graphs(&unseen).is_empty());
 }
 
 proptest! {

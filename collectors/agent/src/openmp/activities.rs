@@ -3,14 +3,17 @@
 //! Time belongs to the topmost of them that is told, its *owner*. A told one that begins cuts the owner below, and when
 //! it ends that one goes on. Ones that are not told leave the owner in place; if it is a wait, the time of the tasks
 //! that run in it is measured all the same: each piece of a wait is told without it, and followed by a run of task 0
-//! of that length, as if all of these tasks had run at its end.
+//! of that length, as if all of these tasks had run at its end. So is the join at the end of a region, which is no wait here.
 
 use core::cell::Cell;
 
 use holdup_trace::openmp::{Sync, SyncCode, TaskEndCode, TaskRun};
 
-use super::standing::{HEIGHT, Level, Standing, Tables};
+use super::standing::{HEIGHT, Level, Standing, Tables, enter_whole};
 use crate::{Recorder, life};
+
+/// In a join, tasks that are not told by themselves are told of together after so much time in them (µs).
+const JOIN_MICROS: u64 = 2000;
 
 /// A wait or a task.
 pub(crate) struct Activity {
@@ -113,7 +116,7 @@ impl Tables {
         match recorder {
             Some(recorder) if activity.told.get() => {
                 let now = life::ticks();
-                self.cut(recorder, now);
+                self.cut(recorder, level, now);
                 self.resume(standing, recorder, now);
             }
             _ => self.untold_edge(standing, level),
@@ -166,11 +169,39 @@ impl Tables {
     }
 
     /// The owner stops being one: what it did until now is told.
-    fn cut(&self, recorder: &Recorder, now: u64) {
-        if let Some(owner) = self.owner() {
-            self.piece(recorder, owner, now, None);
+    fn cut(&self, recorder: &Recorder, level: &Level, now: u64) {
+        match self.owner() {
+            Some(owner) => self.piece(recorder, owner, now, None),
+            None => self.tell_busy(recorder, level.instance.get()),
         }
         self.owner.set(0);
+    }
+
+    /// The thread arrives at the join, where it can run tasks: the wait there is not said, and has no owner.
+    pub(crate) fn arrive(&self) {
+        self.owner.set(0);
+        self.busy.set(0);
+        self.busy_since.set(0);
+    }
+
+    /// The thread leaves the join.
+    pub(crate) fn leave(&self, level: &Level) {
+        if level.arrived.get()
+            && self.owner.get() == 0
+            && self.busy.get() != 0
+            && let Some(recorder) = enter_whole()
+        {
+            self.tell_busy(&recorder, level.instance.get());
+        }
+    }
+
+    /// Tells the time of tasks that are not told by themselves, in a join.
+    fn tell_busy(&self, recorder: &Recorder, instance: u64) {
+        let (busy, end) = (self.busy.replace(0), self.busy_until.get());
+        if busy != 0 {
+            let begin = end.saturating_sub(busy);
+            recorder.write(&TaskRun { begin, end, task: 0, instance, ended: TaskEndCode::Complete }.words());
+        }
     }
 
     /// The topmost that is told becomes the owner.
@@ -190,7 +221,8 @@ impl Tables {
 
     /// Something that is not told began or ended: if it matters, whether the thread works now.
     fn untold_edge(&self, standing: &Standing, level: &Level) {
-        if self.owner().is_none_or(|owner| owner.is_task.get()) {
+        let joins = self.owner.get() == 0 && level.arrived.get();
+        if !joins && self.owner().is_none_or(|owner| owner.is_task.get()) {
             return;
         }
         let works = self.runs_untold(standing);
@@ -205,6 +237,11 @@ impl Tables {
         } else {
             self.busy.set(self.busy.get() + now.saturating_sub(since));
             self.busy_since.set(0);
+            self.busy_until.set(now);
+            // A worker may never come to say that it left.
+            if joins && self.busy.get() > life::ticks_of_micros(JOIN_MICROS) {
+                self.leave(level);
+            }
         }
     }
 

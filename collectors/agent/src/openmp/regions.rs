@@ -85,6 +85,9 @@ pub fn region_begins(
     league: bool,
 ) -> Option<&'static Encounter> {
     let standing = &thread::this().openmp;
+    if !life::recording() && !life::rejoin() {
+        return None;
+    }
     let tables = standing.tables()?;
     let place = standing.encounters.get() as usize;
     let encounter = tables.encounters.get(place)?;
@@ -168,6 +171,9 @@ pub fn region_ends(encounter: Option<&'static Encounter>, size: u32) {
         return;
     }
     standing.encounters.set(place as u32);
+    if let Some((tables, level)) = standing.whole_level() {
+        tables.leave(level);
+    }
     standing.return_to(tables, encounter.depth.load(Relaxed));
     if begin == 0 {
         tables.sums[super::sums::place(encounter.key())].count_untimed();
@@ -280,6 +286,9 @@ pub(crate) fn close(recorder: &Recorder) {
     let standing = &recorder.thread().openmp;
     let tables = standing.tables.get();
     if !tables.is_null() {
+        if let Some((tables, level)) = standing.whole_level() {
+            tables.leave(level);
+        }
         // SAFETY: a table of a static.
         super::sums::flush_all(recorder, unsafe { &*tables }, life::ticks());
     }

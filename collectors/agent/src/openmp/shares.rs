@@ -22,6 +22,9 @@ pub fn share_begins(encounter: Option<&Encounter>, index: u32) {
     {
         if standing.encounters.get() == 0 {
             // A worker does not learn when the region ends: it does when the next one begins.
+            if level.whole.get() {
+                tables.leave(level);
+            }
             depth = depth.saturating_sub(1);
             standing.height.set(0);
             tables.owner.set(0);
@@ -85,7 +88,8 @@ fn tell() {
     super::work_ends();
     let Some(recorder) = enter_whole() else { return };
     let standing = &recorder.thread().openmp;
-    let Some((_, level)) = standing.whole_level() else { return };
+    let Some((tables, level)) = standing.whole_level() else { return };
+    tables.arrive();
     recorder.write(
         &Share {
             begin: level.begin.get(),
@@ -98,7 +102,6 @@ fn tell() {
         .words(),
     );
     if let Some(met) = standing.encounters.get().checked_sub(1)
-        && let Some(tables) = standing.tables()
         && let Some(encounter) = tables.encounters.get(met as usize)
         && encounter.instance() == level.instance.get()
     {

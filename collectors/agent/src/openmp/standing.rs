@@ -6,7 +6,6 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use holdup_trace::openmp::NO_INSTANCE;
-use holdup_trace::shared::SLOTS;
 
 use super::activities::Activity;
 use super::locks::Waiting;
@@ -14,6 +13,8 @@ use super::sums::Sum;
 use super::works::OpenWork;
 use crate::{Recorder, enter, life, thread};
 
+/// Threads alive at one time of which OpenMP's constructs are told: those in the first slots.
+const THREADS: usize = 1024;
 /// Regions around each other of which all is told; those deeper inside are passed over.
 pub(crate) const DEPTH: usize = 6;
 /// Waits and tasks that can lie on top of each other.
@@ -82,6 +83,8 @@ pub(crate) struct Tables {
     pub(crate) owner: Cell<u32>,
     /// Ticks since it became the owner in tasks that are not told by themselves.
     pub(crate) busy: Cell<u64>,
+    /// When the last of these ended.
+    pub(crate) busy_until: Cell<u64>,
     /// Since when one of these runs.
     pub(crate) busy_since: Cell<u64>,
 }
@@ -90,7 +93,7 @@ pub(crate) struct Tables {
 unsafe impl Sync for Tables {}
 
 // SAFETY: zero is a valid value of all fields, which are integers, booleans, and cells and atomics of these.
-static TABLES: [Tables; SLOTS] = [const { unsafe { core::mem::zeroed() } }; SLOTS];
+static TABLES: [Tables; THREADS] = [const { unsafe { core::mem::zeroed() } }; THREADS];
 
 /// A parallel region that a thread met and that has not ended. Others may read it until then.
 pub struct Encounter {

@@ -106,9 +106,15 @@ unsafe extern "C" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data
 
 unsafe extern "C" fn finalize(_data: *mut Data) {}
 
+/// True if LLVM's runtime has us as its tool. Where it has another one, that one shall see what the program does.
+#[inline(always)]
+pub(crate) fn is_told() -> bool {
+    TOLD.load(Ordering::Relaxed)
+}
+
 /// A runtime is about to do something for the program. If it has not taken us as its tool by now it never will.
 pub(crate) unsafe fn notice(entry: u64) {
-    if TOLD.load(Ordering::Relaxed) {
+    if is_told() {
         return;
     }
     // This starts the runtime if it has not been started, as nearly every entry of it does.
@@ -116,7 +122,7 @@ pub(crate) unsafe fn notice(entry: u64) {
         let number: unsafe extern "C" fn(*const c_void) -> c_int = core::mem::transmute(number);
         number(core::ptr::null());
     }
-    if !TOLD.load(Ordering::Relaxed) {
+    if !is_told() {
         openmp::runtime_found(RuntimeCode::Llvm, false, entry);
     }
 }

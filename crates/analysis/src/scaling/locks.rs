@@ -1,8 +1,10 @@
 //! The time for OpenMP's locks: what the lock's algorithm takes, and what waiting for others takes (paper 5, section 3.3).
 //!
 //! The fastest acquisition of all is taken to have met nobody: acquisitions × the fastest is the algorithm's time, and
-//! the rest is contention. Where only a part was timed, fast acquisitions that were not are taken to be like those that
-//! were; all that had to wait were timed.
+//! the rest is contention. Reading the clock is as long as a lock's fast path, and its noise as well; so the fastest is
+//! the fastest *mean* of a thread at a place, where enough acquisitions were timed for one, and else a single one. Where
+//! only a part was timed, fast acquisitions that were not are taken to be like those that were; all that had to wait
+//! were timed.
 
 use std::collections::BTreeMap;
 
@@ -11,22 +13,37 @@ use holdup_model::{ObjectKind, Process, SiteId};
 
 use super::profile::Place;
 
+/// So many timed acquisitions make a mean.
+const ENOUGH: u64 = 64;
+
 /// The fastest acquisition (ns) of each kind of lock of each runtime, over all runs.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Fastest(BTreeMap<(ObjectKind, Option<Vendor>), u64>);
+pub(super) struct Fastest {
+    means: BTreeMap<(ObjectKind, Option<Vendor>), f64>,
+    /// Single ones, for where there are too few for means.
+    single: BTreeMap<(ObjectKind, Option<Vendor>), f64>,
+}
 
 impl Fastest {
     pub(super) fn of<'a>(processes: impl Iterator<Item = &'a Process>) -> Self {
-        let mut fastest = BTreeMap::new();
+        let mut fastest = Fastest::default();
         for process in processes {
             let vendors = Vendors::of(process);
             for row in process.openmp.acquires.iter().filter(|row| row.timed > 0) {
-                let time = row.fastest.get();
-                let least = fastest.entry((row.kind, vendors.at(process, row.region))).or_insert(time);
-                *least = time.min(*least);
+                let (known, time) = if row.timed >= ENOUGH {
+                    (&mut fastest.means, row.time.get() as f64 / row.timed as f64)
+                } else {
+                    (&mut fastest.single, row.fastest.get() as f64)
+                };
+                let least = known.entry((row.kind, vendors.at(process, row.region))).or_insert(time);
+                *least = least.min(time);
             }
         }
-        Self(fastest)
+        fastest
+    }
+
+    fn of_lock(&self, kind: ObjectKind, vendor: Option<Vendor>) -> Option<f64> {
+        self.means.get(&(kind, vendor)).or_else(|| self.single.get(&(kind, vendor))).copied()
     }
 }
 
@@ -69,33 +86,40 @@ pub(super) struct LockUse {
     pub(super) waits: u64,
     /// Time in these.
     pub(super) waited: f64,
+    /// Time in the others, from those that were timed.
+    fast: f64,
+    /// What the algorithm takes for all of them: acquisitions × the fastest.
+    least: f64,
+}
+
+/// What acquiring locks at one place cost (ns of thread-time).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct LockCost {
     pub(super) algorithm: f64,
     pub(super) contention: f64,
 }
 
-impl LockUse {
+impl LockCost {
     pub(super) fn total(&self) -> f64 {
         self.algorithm + self.contention
     }
+}
 
+impl LockUse {
     /// What one thread's acquisitions at one place took.
     pub(super) fn of(process: &Process, vendors: &Vendors, fastest: &Fastest, row: &Acquires) -> Self {
         let fast = row.acquisitions.saturating_sub(row.waits) as f64;
-        let mean = row.time.get() as f64 / row.timed.max(1) as f64;
-        let least = fastest.0.get(&(row.kind, vendors.at(process, row.region)));
-        let each = least.map(|&least| least as f64);
+        let each = fastest.of_lock(row.kind, vendors.at(process, row.region)).unwrap_or(0.0);
         // Fast ones of which none was timed took at least what the fastest elsewhere took.
-        let fast_time = fast * if row.timed > 0 { mean } else { each.unwrap_or(0.0) };
-        let total = fast_time + row.waiting.get() as f64;
-        let algorithm = (row.acquisitions as f64 * each.unwrap_or(0.0)).min(total);
+        let mean = if row.timed > 0 { row.time.get() as f64 / row.timed as f64 } else { each };
         Self {
             place: row.place,
             kind: row.kind,
             acquisitions: row.acquisitions,
             waits: row.waits,
             waited: row.waiting.get() as f64,
-            algorithm,
-            contention: total - algorithm,
+            fast: fast * mean,
+            least: row.acquisitions as f64 * each,
         }
     }
 
@@ -104,8 +128,17 @@ impl LockUse {
         self.acquisitions += other.acquisitions;
         self.waits += other.waits;
         self.waited += other.waited;
-        self.algorithm += other.algorithm;
-        self.contention += other.contention;
+        self.fast += other.fast;
+        self.least += other.least;
+    }
+
+    /// What they cost threads that were on a core for this share of the time in which they could have run. They lose it
+    /// in the middle of a fast acquisition as often as elsewhere; that is no time for the lock, and counted where time
+    /// without a core is.
+    pub(super) fn cost(&self, on_core: f64) -> LockCost {
+        let total = self.fast * on_core + self.waited;
+        let algorithm = self.least.min(total);
+        LockCost { algorithm, contention: total - algorithm }
     }
 }
 
@@ -140,10 +173,10 @@ mod tests {
         process.openmp.acquires = vec![free.clone(), wanted.clone()];
         let (vendors, fastest) = (Vendors::of(&process), Fastest::of([&process].into_iter()));
         let of = |row| LockUse::of(&process, &vendors, &fastest, row);
-        let free = of(&free);
-        assert_eq!((free.algorithm, free.contention), (20e6, 1e6));
-        let wanted = of(&wanted);
-        assert_eq!((wanted.algorithm, wanted.contention), (1e6, 20e6 + 400e3 - 1e6));
+        let free = of(&free).cost(1.0);
+        assert_eq!((free.algorithm, free.contention), (21e6, 0.0));
+        let wanted = of(&wanted).cost(1.0);
+        assert_eq!((wanted.algorithm, wanted.contention), (1_050e3, 20e6 + 400e3 - 1_050e3));
     }
 
     #[test]
@@ -154,7 +187,7 @@ mod tests {
         let free = row(0, 10, (1, 500, 500), (0, 0));
         process.openmp.acquires = vec![only_waits.clone(), free];
         let (vendors, fastest) = (Vendors::of(&process), Fastest::of([&process].into_iter()));
-        let lock = LockUse::of(&process, &vendors, &fastest, &only_waits);
+        let lock = LockUse::of(&process, &vendors, &fastest, &only_waits).cost(1.0);
         assert_eq!((lock.algorithm, lock.contention), (1_000.0, 0.0));
     }
 }

@@ -1,7 +1,9 @@
 //! Recordings of OpenMP programs, made by hand.
 
 use holdup_analysis::scaling::{RegionScaling, ScalePoint, Scaling, scale};
-use holdup_model::openmp::{Acquires, Chunk, Instance, Region, Share, Sync, SyncKind, Vendor, Work, WorkKind};
+use holdup_model::openmp::{
+    Acquires, Chunk, Instance, Region, Share, Sync, SyncKind, Vendor, Work, WorkKind,
+};
 use holdup_model::{Frame, Left, Nanos, ObjectKind, OnCore, Process, Run, Site, SiteId, ThreadId, Time};
 
 pub(crate) fn at(nanos: u64) -> Time {

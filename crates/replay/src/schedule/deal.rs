@@ -42,16 +42,20 @@ impl fmt::Display for Schedule {
 /// [`balanced`], since the costs of their single iterations are not known. `None` if nothing is left.
 ///
 /// Threads that the recording did not have enter when those that it had did, in turns. Only chunks that are dealt out to
-/// whoever is free cost dealing.
+/// whoever is free cost dealing: what it cost in the instance where that was least. What it cost elsewhere beyond that
+/// counts as work, since it need not come again with each chunk.
 pub fn redeal(loops: &[RecordedLoop], schedule: Schedule, threads: Option<u32>) -> Option<Redone> {
-    let instances: Vec<Instance> = loops
-        .iter()
-        .filter(|recorded| !recorded.chunks.is_empty())
-        .map(|recorded| Instance {
-            recorded: recorded.time.get() as f64,
-            unchanged: unchanged(recorded),
-            changed: changed(recorded, schedule, threads.unwrap_or(recorded.threads())),
-            unseen: recorded.unseen,
+    let dealt = || loops.iter().filter(|recorded| !recorded.chunks.is_empty());
+    let dealing = dealt().map(|recorded| recorded.dealing).fold(f64::INFINITY, f64::min);
+    let instances: Vec<Instance> = dealt()
+        .map(|recorded| {
+            let prices = Prices::of(recorded, dealing);
+            Instance {
+                recorded: recorded.time.get() as f64,
+                unchanged: unchanged(recorded, prices),
+                changed: changed(recorded, prices, schedule, threads.unwrap_or(recorded.threads())),
+                unseen: recorded.unseen,
+            }
         })
         .collect();
     if instances.is_empty() { balanced(loops, threads) } else { Redone::of(&instances) }
@@ -64,12 +68,30 @@ pub fn balanced(loops: &[RecordedLoop], threads: Option<u32>) -> Option<Redone> 
         .iter()
         .map(|recorded| Instance {
             recorded: recorded.time.get() as f64,
-            unchanged: unchanged(recorded),
+            unchanged: unchanged(recorded, Prices::of(recorded, recorded.dealing)),
             changed: least(recorded, threads.unwrap_or(recorded.threads())),
             unseen: 0.0,
         })
         .collect();
     Redone::of(&instances).map(Redone::bound)
+}
+
+/// What is charged for the iterations of one instance.
+#[derive(Clone, Copy)]
+struct Prices {
+    /// Getting a chunk (ns).
+    dealing: f64,
+    /// The times of chunks are multiplied by this.
+    scale: f64,
+}
+
+impl Prices {
+    fn of(recorded: &RecordedLoop, dealing: f64) -> Prices {
+        let beyond = (recorded.dealing - dealing).max(0.0) * recorded.dealt as f64;
+        let work = recorded.work();
+        let scale = if work > 0.0 { recorded.scale * (1.0 + beyond / work) } else { recorded.scale };
+        Prices { dealing, scale }
+    }
 }
 
 /// The least time in which the loop can be done: all threads work from their entry until all end at once.
@@ -112,19 +134,20 @@ fn stretch(recorded: &RecordedLoop) -> f64 {
 }
 
 /// What the loop takes in virtual time as it was dealt out (ns).
-fn unchanged(recorded: &RecordedLoop) -> f64 {
+fn unchanged(recorded: &RecordedLoop, prices: Prices) -> f64 {
     if recorded.chunks.is_empty() {
         let ends = recorded.entries.iter().zip(&recorded.parts).map(|(entry, part)| *entry + *part);
         return ends.max().unwrap_or(Nanos::ZERO).get() as f64;
     }
     // Where only some chunks are known, each stands for as many as all of them do.
-    let known: u64 = recorded.chunks.iter().map(|chunk| chunk.chunks).sum();
-    let dealing = recorded.dealing * (recorded.dealt as f64 / known as f64).max(1.0);
+    let known = recorded.chunks.iter().map(|chunk| chunk.chunks).fold(0, u64::saturating_add);
+    let dealing = prices.dealing * (recorded.dealt as f64 / known as f64).max(1.0);
     let mut team = Team::new(&entries(recorded, recorded.threads()));
     for chunk in &recorded.chunks {
-        let pieces = chunk.chunks.min(MOST_CHUNKS);
+        let pieces =
+            chunk.chunks.min((chunk.chunks as f64 / known as f64 * MOST_CHUNKS as f64) as u64).max(1);
         let times = chunk.chunks as f64 / pieces as f64;
-        let each = chunk.time.get() as f64 * recorded.scale / pieces as f64;
+        let each = chunk.time.get() as f64 * prices.scale / pieces as f64;
         for _ in 0..pieces {
             team.give(dealing * times + each);
         }
@@ -133,11 +156,11 @@ fn unchanged(recorded: &RecordedLoop) -> f64 {
 }
 
 /// What it takes under another schedule (ns).
-fn changed(recorded: &RecordedLoop, schedule: Schedule, threads: u32) -> f64 {
+fn changed(recorded: &RecordedLoop, prices: Prices, schedule: Schedule, threads: u32) -> f64 {
     let entries = entries(recorded, threads);
     let threads = entries.len() as u64;
     let iterations = recorded.iterations;
-    let mut costs = Costs::new(recorded);
+    let mut costs = Costs::new(recorded, prices);
     match schedule {
         Schedule::Static => {
             let (each, more) = (iterations / threads, iterations % threads);
@@ -158,33 +181,33 @@ fn changed(recorded: &RecordedLoop, schedule: Schedule, threads: u32) -> f64 {
             }
             ends.into_iter().fold(0.0, f64::max)
         }
-        Schedule::Dynamic(chunk) => dealt(recorded, &mut costs, &entries, chunk, |_| 0),
+        Schedule::Dynamic(chunk) => dealt(&mut costs, &entries, iterations, chunk, |_| 0),
         Schedule::Guided(chunk) => {
             // gcc's runtime gives a share of what is left to each thread, LLVM's half of that.
             let shares = threads * if recorded.vendor == Vendor::Llvm { 2 } else { 1 };
-            dealt(recorded, &mut costs, &entries, chunk, |left| left.div_ceil(shares))
+            dealt(&mut costs, &entries, iterations, chunk, |left| left.div_ceil(shares))
         }
     }
 }
 
 /// What it takes if chunks go to whoever is free: of at least `chunk` iterations, and as many as `share` says of what is left.
 fn dealt(
-    recorded: &RecordedLoop,
     costs: &mut Costs<'_>,
     entries: &[f64],
+    iterations: u64,
     chunk: u64,
     share: impl Fn(u64) -> u64,
 ) -> f64 {
     let asked = chunk.max(1);
-    let least = asked.max(recorded.iterations.div_ceil(MOST_CHUNKS));
+    let least = asked.max(iterations.div_ceil(MOST_CHUNKS));
     let mut team = Team::new(entries);
-    let mut left = recorded.iterations;
+    let mut left = iterations;
     while left > 0 {
         let wanted = share(left).max(asked);
         let count = wanted.max(least).min(left);
         // A chunk that stands for several is dealt out as often as they are.
         let times = (count as f64 / wanted.min(left) as f64).max(1.0);
-        team.give(recorded.dealing * times + costs.next(count));
+        team.give(costs.prices.dealing * times + costs.next(count));
         left -= count;
     }
     team.end()
@@ -224,15 +247,14 @@ struct Costs<'a> {
     left: f64,
     each: f64,
     stretch: f64,
-    scale: f64,
+    prices: Prices,
 }
 
 impl<'a> Costs<'a> {
     /// Chunks that were not recorded cost as those before and behind them: the recorded ones are stretched over all
     /// iterations.
-    fn new(recorded: &'a RecordedLoop) -> Costs<'a> {
-        let (stretch, scale) = (stretch(recorded), recorded.scale);
-        Costs { chunks: recorded.chunks.iter(), left: 0.0, each: 0.0, stretch, scale }
+    fn new(recorded: &'a RecordedLoop, prices: Prices) -> Costs<'a> {
+        Costs { chunks: recorded.chunks.iter(), left: 0.0, each: 0.0, stretch: stretch(recorded), prices }
     }
 
     /// The cost of the next `count` iterations together.
@@ -243,7 +265,7 @@ impl<'a> Costs<'a> {
             if self.left <= 0.0 {
                 let Some(chunk) = self.chunks.next() else { break };
                 self.left = chunk.count as f64 * self.stretch;
-                self.each = chunk.time.get() as f64 * self.scale / self.left;
+                self.each = chunk.time.get() as f64 * self.prices.scale / self.left;
             }
             let taken = self.left.min(wanted);
             cost += taken * self.each;

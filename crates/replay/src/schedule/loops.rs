@@ -46,7 +46,8 @@ pub struct RecordedLoop {
     pub iterations: u64,
     /// How many chunks the threads got, recorded one by one or not.
     pub dealt: u64,
-    /// What getting a chunk took (ns), as a mean over all threads.
+    /// What getting a chunk took (ns): the lower median of the threads' means. What other threads needed beyond that (they
+    /// lost their core meanwhile) counts as work.
     pub dealing: f64,
     /// By what the times of the chunks must be multiplied to be those of all iterations.
     pub(super) scale: f64,
@@ -113,20 +114,13 @@ fn recorded(works: &[&Work], chunks: &[&Chunk]) -> RecordedLoop {
     let busy: f64 = parts.iter().map(|part| part.get() as f64).sum();
     let in_chunks: f64 = dealt.iter().map(|(_, chunk)| chunk.time.get() as f64).sum();
     let complete = dealt.len() as u64 >= got;
-    let timed = works.iter().filter_map(|work| Some((work.dealing?.get() as f64, f64::from(work.chunks))));
-    let (timed, times) = timed.fold((0.0, 0.0), |sums, (time, chunks)| (sums.0 + time, sums.1 + chunks));
-    let dealing = if times > 0.0 {
-        timed / times
-    } else if complete && !dealt.is_empty() {
-        // What of the threads' time lies between chunks.
-        (busy - in_chunks).max(0.0) / dealt.len() as f64
-    } else {
-        0.0
-    };
-    let in_all = if complete { in_chunks } else { (busy - got as f64 * dealing).max(in_chunks) };
+    let dealing = Dealing::of(works, chunks, complete);
+    let in_all = if complete { in_chunks } else { (busy - dealing.all).max(in_chunks) };
     let unseen = Unseen { time: in_all - in_chunks, chunks: got - dealt.len() as u64 };
     let filled = if numbered { filled(&dealt, iterations, unseen) } else { None };
     let scale = if filled.is_some() || in_chunks <= 0.0 { 1.0 } else { in_all / in_chunks };
+    let beyond = (dealing.all - dealing.each * got as f64).max(0.0);
+    let scale = if in_all > 0.0 { scale * (1.0 + beyond / in_all) } else { scale };
     RecordedLoop {
         instance: works[0].instance,
         sequence: works[0].sequence,
@@ -140,9 +134,40 @@ fn recorded(works: &[&Work], chunks: &[&Chunk]) -> RecordedLoop {
         chunks: filled.unwrap_or_else(|| dealt.into_iter().map(|(_, chunk)| chunk).collect()),
         iterations,
         dealt: got,
-        dealing,
+        dealing: dealing.each,
         scale,
         unseen: if in_all > 0.0 { unseen.time / in_all } else { 0.0 },
+    }
+}
+
+/// What getting chunks took (ns).
+struct Dealing {
+    each: f64,
+    /// All threads together.
+    all: f64,
+}
+
+impl Dealing {
+    /// As it was timed, or else, where all chunks were recorded, what of a thread's time lies between them. `chunks` are
+    /// sorted by thread.
+    fn of(works: &[&Work], chunks: &[&Chunk], complete: bool) -> Dealing {
+        let of_thread = |work: &&Work| -> Option<(f64, f64)> {
+            if let Some(dealing) = work.dealing {
+                return Some((dealing.get() as f64, f64::from(work.chunks)));
+            }
+            let from = chunks.partition_point(|chunk| chunk.thread < work.thread);
+            let to = chunks.partition_point(|chunk| chunk.thread <= work.thread);
+            let own = &chunks[from..to];
+            let within: f64 = own.iter().map(|chunk| chunk.end.since(chunk.begin).get() as f64).sum();
+            let part = work.end.since(work.begin).get() as f64;
+            complete.then_some(((part - within).max(0.0), own.len() as f64))
+        };
+        let times: Vec<(f64, f64)> =
+            works.iter().filter_map(of_thread).filter(|(_, chunks)| *chunks > 0.0).collect();
+        let mut means: Vec<f64> = times.iter().map(|(time, chunks)| time / chunks).collect();
+        means.sort_by(f64::total_cmp);
+        let each = means.get(means.len().saturating_sub(1) / 2).copied().unwrap_or(0.0);
+        Dealing { each, all: times.iter().map(|(time, _)| time).sum() }
     }
 }
 
@@ -175,28 +200,46 @@ struct Unseen {
     chunks: u64,
 }
 
-/// The chunks with those that were not recorded in the places that they leave free; there iterations cost all the same,
-/// since nothing tells more. `None` if the chunks' numbers do not fit together.
+/// The chunks with those that were not recorded in the places that they leave free. There iterations cost as those
+/// before and behind; where the last chunk that was recorded is far from the end, those behind it have what is left of
+/// the time. `None` if the chunks' numbers do not fit together.
 fn filled(dealt: &[(u64, LoopChunk)], iterations: u64, unseen: Unseen) -> Option<Vec<LoopChunk>> {
-    let mut next = 0;
-    let mut gaps = 0u64;
+    // Each gap lies before the chunk of the same place; the last lies behind all.
+    let mut gaps = Vec::with_capacity(dealt.len() + 1);
+    let mut next = 0u64;
     for (first, chunk) in dealt {
-        gaps += first.checked_sub(next)?;
+        gaps.push(first.checked_sub(next)?);
         next = first.checked_add(chunk.count)?;
     }
-    gaps += iterations.checked_sub(next)?;
-    let gap = |count: u64| {
-        let share = count as f64 / gaps as f64;
-        let chunks = (share * unseen.chunks as f64).round() as u64;
-        LoopChunk { count, time: nanos(unseen.time * share), chunks: chunks.max(1) }
+    let behind = iterations.checked_sub(next)?;
+    let widest = gaps.iter().copied().max().unwrap_or(0);
+    gaps.push(behind);
+    let each = |place: usize| dealt.get(place).map(|(_, chunk)| chunk.time.get() as f64 / chunk.count as f64);
+    let costs = gaps.iter().enumerate().map(|(place, &gap)| {
+        let (before, after) = (place.checked_sub(1).and_then(each), each(place));
+        let near = before.or(after).unwrap_or(0.0) + after.or(before).unwrap_or(0.0);
+        gap as f64 * near / 2.0
+    });
+    let mut costs: Vec<f64> = costs.collect();
+    let within: f64 = costs[..dealt.len()].iter().sum();
+    if behind > widest.saturating_mul(2)
+        && let Some(last) = costs.last_mut()
+    {
+        *last = (unseen.time - within).max(0.0);
+    }
+    let all: f64 = costs.iter().sum();
+    let scale = if all > 0.0 { unseen.time / all } else { 0.0 };
+    let free: f64 = gaps.iter().map(|&gap| gap as f64).sum();
+    let gap = |place: usize| {
+        let chunks = (gaps[place] as f64 / free * unseen.chunks as f64).round() as u64;
+        let time = nanos(costs[place] * scale);
+        (gaps[place] > 0).then_some(LoopChunk { count: gaps[place], time, chunks: chunks.max(1) })
     };
     let mut filled = Vec::with_capacity(dealt.len() + 1);
-    let mut next = 0;
-    for (first, chunk) in dealt {
-        filled.extend((*first > next).then(|| gap(first - next)));
+    for (place, (_, chunk)) in dealt.iter().enumerate() {
+        filled.extend(gap(place));
         filled.push(*chunk);
-        next = first + chunk.count;
     }
-    filled.extend((iterations > next).then(|| gap(iterations - next)));
+    filled.extend(gap(dealt.len()));
     Some(filled)
 }

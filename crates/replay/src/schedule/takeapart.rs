@@ -4,7 +4,7 @@
 //! at a barrier or for tasks, that time belongs to nobody: in virtual time it is waited anew.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::openmp::{
     Depend, DependKind, Instance, OpenMp, Region, Share, Sync, SyncKind, Task, TaskId, TaskRun,
@@ -13,7 +13,12 @@ use holdup_model::{ThreadId, Time};
 
 use super::graph::{Node, Step, TaskGraph};
 
-/// The graphs of all whole instances that made tasks and of which every thread's part was recorded, by instance.
+/// At least this share of the tasks must be known, and seen at work, to do them all again.
+const LEAST_SHARE: f64 = 0.9;
+
+/// The graphs of all whole instances that made tasks and of which every thread's part was recorded, by instance. Where
+/// there are very many tasks only some are recorded one by one: such instances are left out, since who waits for whom
+/// cannot be told then.
 pub fn task_graphs(openmp: &OpenMp) -> Vec<TaskGraph> {
     let mut parts: BTreeMap<Instance, Parts<'_>> = BTreeMap::new();
     for region in openmp.regions.iter().filter(|region| region.whole) {
@@ -49,11 +54,7 @@ pub fn task_graphs(openmp: &OpenMp) -> Vec<TaskGraph> {
             parts.depends.push(depend);
         }
     }
-    parts
-        .into_values()
-        .filter(|parts| parts.shares.len() == parts.region.size as usize)
-        .map(Parts::graph)
-        .collect()
+    parts.into_values().filter(Parts::is_complete).map(Parts::graph).collect()
 }
 
 /// What was recorded of one instance.
@@ -81,6 +82,21 @@ impl<'a> Parts<'a> {
     fn new(region: &'a Region) -> Parts<'a> {
         let (shares, syncs, tasks) = (Vec::new(), Vec::new(), Vec::new());
         Parts { region, shares, syncs, tasks, runs: Vec::new(), depends: Vec::new() }
+    }
+
+    /// Tasks are numbered by the thread that makes them, in the lower 32 bits: those that are not told leave gaps.
+    fn is_complete(&self) -> bool {
+        let mut spans: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+        for task in &self.tasks {
+            let number = task.id.number();
+            let span = spans.entry(number >> 32).or_insert((number, number));
+            *span = (span.0.min(number), span.1.max(number));
+        }
+        let made: u64 = spans.into_values().map(|(first, last)| last - first + 1).sum();
+        let seen: BTreeSet<TaskId> = self.runs.iter().map(|run| run.task).collect();
+        self.shares.len() == self.region.size as usize
+            && self.tasks.len() as f64 >= LEAST_SHARE * made as f64
+            && seen.len() as f64 >= LEAST_SHARE * self.tasks.len() as f64
     }
 
     fn graph(mut self) -> TaskGraph {

@@ -133,7 +133,7 @@ fn the_answer_is_read_without_scripts() {
         texts(&page, "#answer li .saves b"),
         ["710 ms (640 to 760 ms), 1.30 times faster", "at most 260 ms, 1.09 times faster", "not known"]
     );
-    let regions = texts(&page, "#regions table.regions > tbody > tr > th > b");
+    let regions = texts(&page, "#regions table.regions th > b");
     assert_eq!(regions, ["blts (lu.c:88)", "rhs (rhs.c:31)", "what one thread does alone"]);
     assert!(
         texts(&page, "#law .lead")[0].starts_with("At 64 threads: 9–11 % efficiency; blts (lu.c:88) takes")

@@ -55,7 +55,7 @@ fn the_whole_answer() {
                 work inflation 260 ms (26 %), imbalance 80.0 ms (8.0 %), scheduling 20.0 ms (2.0 %).
                 With the fewest threads as well: lock algorithm 100 ms (10 %).
             3 one thread alone, outside of all regions                            300 ms        12 %      263 ms
-                unexplained 263 ms (88 %); executed 291 times, 40 of them recorded whole, give or take 3.0 %.
+                serial part 263 ms (88 %); executed 291 times, 40 of them recorded whole, give or take 3.0 %.
 
               what to do
             1 deal the work out in another way: blts (lu.c:91)
@@ -145,7 +145,7 @@ fn a_narrow_terminal_and_plain_characters() {
             3 one thread alone, outside of all regions
                 time 300 ms, efficiency 12 %, could save
                 263 ms
-                unexplained 263 ms (88 %); executed 291
+                serial part 263 ms (88 %); executed 291
                 times, 40 of them recorded whole, give
                 or take 3.0 %.
 

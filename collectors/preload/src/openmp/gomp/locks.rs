@@ -6,8 +6,9 @@ use core::ffi::{c_int, c_void};
 use holdup_agent::openmp;
 use holdup_trace::wire::ObjectCode;
 
-use super::copy::{self, original};
+use super::copy::{self, Copy, original};
 use crate::front::fronts;
+use crate::openmp::ompt;
 
 type Lock = *mut c_void;
 
@@ -30,6 +31,12 @@ fronts! {
     omp_unset_nest_lock => unset_nest, "rsi";
     /// Interposes `omp_test_nest_lock`.
     omp_test_nest_lock => test_nest, "rsi";
+}
+
+/// True for gcc's runtime, and for LLVM's unless another tool looks at it: that one would see attempts.
+#[inline(always)]
+fn is_followed(copy: &Copy) -> bool {
+    copy.is_gnu() || ompt::is_told()
 }
 
 type Act = unsafe extern "C" fn(Lock);
@@ -73,42 +80,63 @@ unsafe fn attempt(lock: Lock, caller: u64, attempt: Try) -> c_int {
 unsafe extern "C" fn set(lock: Lock, caller: u64) {
     let copy = copy::of(caller);
     let original = original!(copy, omp_set_lock: fn(Lock));
+    if !is_followed(copy) {
+        return original(lock);
+    }
     acquire(lock, caller, original!(copy, omp_test_lock: fn(Lock) -> c_int), original);
 }
 
 unsafe extern "C" fn unset(lock: Lock, caller: u64) {
     let copy = copy::of(caller);
     let original = original!(copy, omp_unset_lock: fn(Lock));
+    if !is_followed(copy) {
+        return original(lock);
+    }
     release(lock, original);
 }
 
 unsafe extern "C" fn test(lock: Lock, caller: u64) -> c_int {
     let copy = copy::of(caller);
     let original = original!(copy, omp_test_lock: fn(Lock) -> c_int);
+    if !is_followed(copy) {
+        return original(lock);
+    }
     attempt(lock, caller, original)
 }
 
 unsafe extern "C" fn set_fortran(lock: Lock, caller: u64) {
     let copy = copy::of(caller);
     let original = original!(copy, omp_set_lock_: fn(Lock));
+    if !is_followed(copy) {
+        return original(lock);
+    }
     acquire(lock, caller, original!(copy, omp_test_lock_: fn(Lock) -> c_int), original);
 }
 
 unsafe extern "C" fn unset_fortran(lock: Lock, caller: u64) {
     let copy = copy::of(caller);
     let original = original!(copy, omp_unset_lock_: fn(Lock));
+    if !is_followed(copy) {
+        return original(lock);
+    }
     release(lock, original);
 }
 
 unsafe extern "C" fn test_fortran(lock: Lock, caller: u64) -> c_int {
     let copy = copy::of(caller);
     let original = original!(copy, omp_test_lock_: fn(Lock) -> c_int);
+    if !is_followed(copy) {
+        return original(lock);
+    }
     attempt(lock, caller, original)
 }
 
 unsafe extern "C" fn set_nest(lock: Lock, caller: u64) {
     let copy = copy::of(caller);
     let original = original!(copy, omp_set_nest_lock: fn(Lock));
+    if !is_followed(copy) {
+        return original(lock);
+    }
     acquire(lock, caller, original!(copy, omp_test_nest_lock: fn(Lock) -> c_int), original);
 }
 
@@ -132,5 +160,8 @@ unsafe extern "C" fn unset_nest(lock: Lock, caller: u64) {
 unsafe extern "C" fn test_nest(lock: Lock, caller: u64) -> c_int {
     let copy = copy::of(caller);
     let original = original!(copy, omp_test_nest_lock: fn(Lock) -> c_int);
+    if !is_followed(copy) {
+        return original(lock);
+    }
     attempt(lock, caller, original)
 }

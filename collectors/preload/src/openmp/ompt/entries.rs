@@ -128,7 +128,8 @@ impl Copies {
 /// Finds the original of an entry point. `only` is where the stub finds it the next time, if it is right for all callers.
 unsafe fn original(name: &CStr, only: &AtomicUsize, copies: &Copies, location: usize) -> usize {
     let place = (location.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - COPIES.ilog2())) % COPIES;
-    if copies.locations[place].load(Ordering::Acquire) == location {
+    // Callers without a location share the first place, which says "free".
+    if location != 0 && copies.locations[place].load(Ordering::Acquire) == location {
         return copies.originals[place].load(Ordering::Relaxed);
     }
     let own = original as *const () as u64;
@@ -140,7 +141,9 @@ unsafe fn original(name: &CStr, only: &AtomicUsize, copies: &Copies, location: u
     ompt::notice(address as u64);
     if found.only {
         only.store(address, Ordering::Relaxed);
-    } else if copies.locations[place].compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+    } else if location != 0
+        && copies.locations[place].compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    {
         copies.originals[place].store(address, Ordering::Relaxed);
         copies.locations[place].store(location, Ordering::Release);
     }

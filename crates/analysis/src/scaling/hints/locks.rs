@@ -36,11 +36,12 @@ fn noun(kind: ObjectKind) -> &'static str {
 
 fn algorithm(case: &Case<'_>, lock: &LockUse, hints: &mut Vec<Hint>) {
     let places = case.here().costs.places;
-    let cost = lock.algorithm / places;
+    let lock_cost = lock.cost(case.profile().on_core());
+    let cost = lock_cost.algorithm / places;
     if !case.is_worth(cost) {
         return;
     }
-    let each = lock.algorithm / lock.acquisitions.max(1) as f64;
+    let each = lock_cost.algorithm / lock.acquisitions.max(1) as f64;
     let at = case.at_place(lock.place);
     let acquisitions = lock.acquisitions;
     let what = format!(
@@ -58,7 +59,7 @@ fn algorithm(case: &Case<'_>, lock: &LockUse, hints: &mut Vec<Hint>) {
             "{what} What it protects takes {} at most: if that is one operation on one variable, write atomic.",
             shown(held)
         );
-        let all = lock.total() / places;
+        let all = lock_cost.total() / places;
         hints.push(case.hint(
             HintKind::Atomic,
             lock.place,
@@ -94,7 +95,7 @@ fn held(case: &Case<'_>, kind: ObjectKind) -> Option<f64> {
 
 fn contention(case: &Case<'_>, lock: &LockUse, hints: &mut Vec<Hint>) {
     // Fast acquisitions that take longer than the fastest are no reason to wait less.
-    let cost = lock.contention.min(lock.waited) / case.here().costs.places;
+    let cost = lock.cost(case.profile().on_core()).contention.min(lock.waited) / case.here().costs.places;
     if !case.is_worth(cost) {
         return;
     }

@@ -71,7 +71,8 @@ impl Prediction {
         let runs: Vec<AtOnce> = comparable(case);
         let team = case.profile().team();
         let growth = |law: &Inflation, runs: &[AtOnce]| match runs.last() {
-            Some(here) => (law.at(team) / law.of(here)).max(1.0),
+            // More than that would make several threads slower than one: no work is that slow.
+            Some(here) => (law.at(team) / law.of(here)).clamp(1.0, team.max(1.0)),
             None => 1.0,
         };
         let error = case.at.iter().map(|at| at.spread).fold(LEAST_ERROR, f64::max);
@@ -86,9 +87,12 @@ impl Prediction {
             (growth(&law, &runs), growth(&other, &runs))
         });
         let all = [least.0, least.1, central.0, central.1, most.0, most.1];
+        let lowest = all.into_iter().fold(f64::INFINITY, f64::min);
         Self {
-            growth: central.0,
-            least: all.into_iter().fold(f64::INFINITY, f64::min),
+            // Where the runs may be of the same CPU time as well as not, there is no inflation to be reckoned with: little
+            // CPU time with many threads at once would make it any number.
+            growth: if lowest > 1.0 { central.0 } else { 1.0 },
+            least: lowest,
             most: all.into_iter().fold(1.0, f64::max),
         }
     }

@@ -8,6 +8,9 @@ use crate::wording::percent;
 /// CPU time that grows less than this is as good as the same.
 const LEAST_GROWTH: f64 = 0.03;
 
+/// So much of the time at the base must be useful.
+const LEAST_USEFUL: f64 = 0.1;
+
 /// A time that is shorter by less than this is as good as the same.
 const LEAST_SHORTER: f64 = 0.02;
 
@@ -47,7 +50,9 @@ fn memory(case: &Case<'_>) -> Option<Hint> {
     let (then, now) = (base.costs.useful?, here.costs.useful?);
     let growth = now / then.max(1.0) - 1.0;
     let cost = (now - then) / here.costs.places;
-    let is_same_work = base.profile.instances == here.profile.instances;
+    // Where next to nothing of the time at the base is known to be useful, its growth says nothing.
+    let is_same_work = base.profile.instances == here.profile.instances
+        && then > LEAST_USEFUL * base.profile.thread_time as f64;
     if base.threads == here.threads || !is_same_work || growth < LEAST_GROWTH || !case.is_worth(cost) {
         return None;
     }

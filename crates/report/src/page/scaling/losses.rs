@@ -107,7 +107,25 @@ pub(super) struct Reach {
     right: f64,
 }
 
+/// A bar that reaches over more than so many times its time has a scale of its own beside others.
+const WIDE: f64 = 1.5;
+
 impl Reach {
+    /// The reach of all these bars but the wide ones.
+    pub(super) fn of_narrow<'a>(bars: impl IntoIterator<Item = (Nanos, &'a Parts)>) -> Self {
+        Self::of(bars.into_iter().filter(|bar| !Self::of([*bar]).is_wide()))
+    }
+
+    fn is_wide(self) -> bool {
+        self.left + self.right > WIDE
+    }
+
+    /// This reach, or that of a wide bar.
+    pub(super) fn for_bar(self, bar: (Nanos, &Parts)) -> Self {
+        let own = Self::of([bar]);
+        if own.is_wide() { own } else { self }
+    }
+
     /// The reach of all these bars.
     pub(super) fn of<'a>(bars: impl IntoIterator<Item = (Nanos, &'a Parts)>) -> Self {
         let mut reach = Self { left: 0.0, right: 1.0 };

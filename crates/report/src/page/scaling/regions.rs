@@ -66,8 +66,9 @@ impl Regions {
         let wall = last.map_or(Nanos::ZERO, |point| point.wall.median);
         let ends = || scaling.regions.iter().take(MOST).filter_map(|region| region.points.last());
         let against = Against::of(scaling);
-        let reach =
-            Reach::of(ends().map(|point| (point.time.median, against.pick(&point.losses, &point.costs))));
+        let reach = Reach::of_narrow(
+            ends().map(|point| (point.time.median, against.pick(&point.losses, &point.costs))),
+        );
         let span =
             last.zip(scaling.points.first()).map_or(0.0, |(last, base)| octaves(last.threads, base.threads));
         let base = scaling.points.first().map_or(1, |point| point.threads);
@@ -117,7 +118,13 @@ fn row(
         perfect,
         bar: last.map(|point| {
             let told = (length, against.pick(&point.losses, &point.costs));
-            LossBar::new(&format!("{name} with {} threads", point.threads), told, against, reach, 12)
+            LossBar::new(
+                &format!("{name} with {} threads", point.threads),
+                told,
+                against,
+                reach.for_bar(told),
+                12,
+            )
         }),
         open: (index < MOST_OPEN).then(|| open(region, wall, against)),
         name,
