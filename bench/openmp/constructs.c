@@ -137,7 +137,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc == 2 && i < sizeof all / sizeof all[0]; i++) {
         if (strcmp(argv[1], all[i].name) != 0)
             continue;
-        printf("construct_ns %.2f\n", median_ns(all[i].group, all[i].repetitions, GROUPS));
+        measure("construct_ns", all[i].group, all[i].repetitions, GROUPS);
         return 0;
     }
     fprintf(stderr, "usage: %s region|reduction|for|barrier|single|critical|chunk|task|sections|lock\n", argv[0]);

@@ -305,7 +305,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], all[i].name) != 0)
             continue;
         all[i].set_up();
-        printf("step_ns %.0f\n", median_ns(all[i].steps, all[i].repetitions, GROUPS));
+        measure("step_ns", all[i].steps, all[i].repetitions, GROUPS);
         printf("checksum %.6g\n", checksum);
         return 0;
     }

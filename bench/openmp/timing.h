@@ -1,5 +1,5 @@
-/* How the OpenMP benchmarks measure themselves: a group of repetitions is timed several times, and the median of that is
- * printed, so that a moment in which others used the cores does not count. */
+/* How the OpenMP benchmarks measure themselves: a group of repetitions is timed several times. The median of that is what
+ * counts, so that a moment in which others used the cores does not; the least is for machines that are never idle. */
 #ifndef HOLDUP_BENCH_OPENMP_TIMING_H
 #define HOLDUP_BENCH_OPENMP_TIMING_H
 
@@ -17,8 +17,9 @@ static int compare_times(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Calls `group(repetitions)` once to warm up and `groups` times to measure; gives ns for one repetition. */
-static double median_ns(void (*group)(long), long repetitions, int groups)
+/* Calls `group(repetitions)` once to warm up and `groups` times to measure; prints ns for one repetition: the median as
+ * `NAME`, and the least as `least_ns`. */
+static void measure(const char *name, void (*group)(long), long repetitions, int groups)
 {
     double times[MOST_GROUPS];
     group(repetitions);
@@ -28,7 +29,7 @@ static double median_ns(void (*group)(long), long repetitions, int groups)
         times[i] = (now_ns() - begin) / (double)repetitions;
     }
     qsort(times, (size_t)groups, sizeof times[0], compare_times);
-    return times[groups / 2];
+    printf("%s %.2f\nleast_ns %.2f\n", name, times[groups / 2], times[0]);
 }
 
 #endif

@@ -26,7 +26,8 @@ impl Instance {
     }
 }
 
-/// A task, by a number of its process.
+/// A task, by a number of its process: the thread that made it in the upper 32 bits, and how many that thread had made
+/// before, plus one, in the lower. So gaps tell how many were not told.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TaskId(u64);
 

@@ -186,12 +186,17 @@ impl Tables {
 
     /// The thread leaves the join.
     pub(crate) fn leave(&self, level: &Level) {
-        if level.arrived.get()
-            && self.owner.get() == 0
-            && self.busy.get() != 0
+        if self.busy.get() != 0
             && let Some(recorder) = enter_whole()
         {
-            self.tell_busy(&recorder, level.instance.get());
+            self.leave_with(&recorder, level);
+        }
+    }
+
+    /// As [`Tables::leave`], for one who has the right to record.
+    pub(crate) fn leave_with(&self, recorder: &Recorder, level: &Level) {
+        if level.arrived.get() && self.owner.get() == 0 {
+            self.tell_busy(recorder, level.instance.get());
         }
     }
 

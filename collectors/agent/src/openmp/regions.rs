@@ -287,7 +287,7 @@ pub(crate) fn close(recorder: &Recorder) {
     let tables = standing.tables.get();
     if !tables.is_null() {
         if let Some((tables, level)) = standing.whole_level() {
-            tables.leave(level);
+            tables.leave_with(recorder, level);
         }
         // SAFETY: a table of a static.
         super::sums::flush_all(recorder, unsafe { &*tables }, life::ticks());

@@ -458,7 +458,7 @@ static long fibonacci(int n)
         return n;
 #pragma omp task shared(a) untied
     a = fibonacci(n - 1);
-#pragma omp task shared(b) if (n > 10)
+#pragma omp task shared(b) if (n > 8)
     b = fibonacci(n - 2);
 #pragma omp taskwait
     return a + b;
@@ -470,7 +470,7 @@ static void tasks(void)
 #pragma omp parallel
 #pragma omp single
     {
-        result = fibonacci(18);
+        result = fibonacci(13);
         for (int i = 0; i < 200; i++) {
 #pragma omp task depend(inout : chain) firstprivate(i)
             {
@@ -497,7 +497,7 @@ static void tasks(void)
 #pragma omp taskyield
         }
     }
-    expect(result, 2584, "fibonacci");
+    expect(result, 233, "fibonacci");
     expect(order, 0, "out of order");
     expect(late, 200, "chain");
     expect(looped, 499500 + 100, "taskloop and taskgroup");
