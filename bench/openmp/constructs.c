@@ -111,7 +111,7 @@ static void locks(long repetitions)
         int me = omp_get_thread_num();
         uint64_t state = 1;
         for (long i = 0; i < repetitions; i++) {
-            state = work(state, 30);
+            state = work(state, 90);
             omp_set_lock(&place[me].lock);
             place[me].value += state & 1;
             omp_unset_lock(&place[me].lock);

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use holdup_model::SiteId;
 use holdup_model::openmp::{SyncKind, WorkKind};
 
-use super::instance::Rows;
+use super::instance::{Rows, without_task};
 use super::meeting::Leg;
-use super::team::{Parted, Phase, Team};
+use super::team::{Part, Parted, Phase, Team};
 
 /// One loop of a region, over its executions that were recorded whole. Times in ns of wall time.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +51,8 @@ pub(super) struct TaskSums {
     pub(super) making: u64,
     /// Time in them (ns of thread-time).
     pub(super) time: u64,
+    /// True if in one of the executions they are so small that it is handing them out that takes the time.
+    pub(super) tiny: bool,
 }
 
 /// What hints rest on.
@@ -152,10 +154,11 @@ impl Evidence {
     }
 }
 
-/// What is saved (ns of wall time) if threads do not wait for each other between two phases.
+/// What is saved (ns of wall time) if threads do not wait for each other between two phases. Time without a core is left
+/// out: nobody knows when it would fall then.
 fn saved_without(phase: &Phase, next: &Phase, threads: u64) -> u64 {
-    let longest = |phase: &Phase| phase.legs.iter().map(Leg::length).max().unwrap_or(0);
-    let both = phase.legs.iter().zip(&next.legs).map(|(a, b)| a.length() + b.length()).max().unwrap_or(0);
+    let longest = |phase: &Phase| phase.legs.iter().map(Leg::on_core).max().unwrap_or(0);
+    let both = phase.legs.iter().zip(&next.legs).map(|(a, b)| a.on_core() + b.on_core()).max().unwrap_or(0);
     let now = longest(phase) + longest(next) + (phase.walkthrough + next.split.startup) / threads;
     now.saturating_sub(both)
 }
@@ -164,6 +167,7 @@ impl TaskSums {
     pub(super) fn add(&mut self, rows: &Rows<'_, '_>) {
         let timed = rows.tasks.iter().filter_map(|task| task.making);
         self.made += rows.tasks.len() as u64;
+        self.tiny |= without_task(rows) == Part::Scheduling;
         self.making += timed.map(|making| making.get()).sum::<u64>();
         self.time += rows.runs.iter().map(|run| run.end.since(run.begin).get()).sum::<u64>();
     }

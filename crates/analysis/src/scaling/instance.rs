@@ -165,7 +165,7 @@ fn gaps(member: &Member, work: &Work, rows: &Rows<'_, '_>) -> u64 {
 const TINY_TASK: u64 = 5_000;
 
 /// What time without a task is lost to: there are none, or they are so small that handing them out takes longer.
-fn without_task(rows: &Rows<'_, '_>) -> Part {
+pub(super) fn without_task(rows: &Rows<'_, '_>) -> Part {
     let mut lengths: Vec<u64> = rows.runs.iter().map(|run| run.end.since(run.begin).get()).collect();
     let middle = lengths.len() / 2;
     let median = (!lengths.is_empty()).then(|| *lengths.select_nth_unstable(middle).1);

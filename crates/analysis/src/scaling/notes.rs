@@ -22,8 +22,8 @@ pub(super) fn notes(points: &[Point<'_>], cores: u32) -> Vec<String> {
     let mut notes = Vec::new();
     if let [only] = points {
         notes.push(format!(
-            "Only {} was measured: how the program scales shows at two or more.",
-            threads(only.threads())
+            "Only one number of threads ({}) was measured: how the program scales shows at two or more.",
+            only.threads()
         ));
     }
     for point in points {
@@ -176,9 +176,11 @@ fn of_work(points: &[Point<'_>], notes: &mut Vec<String>) {
         let (count, before) = (here.instances, then.instances);
         if count != before {
             notes.push(format!(
-                "{} is executed {before} times with {}, and {count} times with {}: more CPU time there may be more work.",
+                "{} is executed {} with {}, and {} with {}: more CPU time there may be more work.",
                 name(key, here),
+                wording::times(before),
                 threads(base.threads()),
+                wording::times(count),
                 threads(last.threads())
             ));
             continue;

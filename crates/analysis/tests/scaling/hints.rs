@@ -192,3 +192,54 @@ fn other_programs_on_the_cores_are_no_reason_for_fewer_threads() {
     assert!(!scaling.hints.iter().any(|hint| hint.kind == HintKind::FewerThreads), "{:?}", scaling.hints);
     assert!(scaling.notes.iter().any(|note| note.contains("other programs")), "{:?}", scaling.notes);
 }
+
+/// Tasks at a join: `tasks` of a length each, one after the other on each thread with a wait before each.
+fn with_tasks(threads: u32, count: u64, length: u64, wait: u64) -> holdup_model::Run {
+    use holdup_model::openmp::{Instance, Task, TaskId, TaskRun};
+    use holdup_model::{Nanos, ThreadId};
+    let mut program = Program::new(threads);
+    let each = count / u64::from(threads);
+    program.parallel("tasks", 0, &[Phase::of(&vec![0; threads as usize]).walk(each * (length + wait))]);
+    for number in 0..count {
+        let (thread, turn) =
+            (ThreadId::new((number % u64::from(threads)) as u32), number / u64::from(threads));
+        let begin = turn * (length + wait) + wait;
+        program.process.openmp.tasks.push(Task {
+            id: TaskId::new(number + 1),
+            parent: None,
+            thread: ThreadId::new(0),
+            time: crate::builder::at(0),
+            instance: Some(Instance::new(1)),
+            place: None,
+            making: Some(Nanos::new(0)),
+            undeferred: false,
+            of_loop: false,
+        });
+        program.process.openmp.task_runs.push(TaskRun {
+            thread,
+            task: TaskId::new(number + 1),
+            instance: Some(Instance::new(1)),
+            begin: crate::builder::at(begin),
+            end: crate::builder::at(begin + length),
+            complete: true,
+        });
+    }
+    program.run()
+}
+
+#[test]
+fn threads_without_a_task_starve_and_tiny_tasks_cost_more_than_they_do() {
+    let starving =
+        scaled(&[1, 2], |threads| with_tasks(threads, 40, MS, if threads == 1 { 0 } else { MS / 2 }));
+    let losses = starving.points[1].losses;
+    assert_eq!((losses.lost, losses.starvation), (10 * MS as i64, 10 * MS as i64));
+    assert_eq!(
+        (first(&starving).kind, first(&starving).gain.unwrap().time),
+        (HintKind::MoreTasks, 10 * MS as i64)
+    );
+
+    let tiny = scaled(&[1, 2], |threads| with_tasks(threads, 4_000, 500, if threads == 1 { 0 } else { 250 }));
+    let losses = tiny.points[1].losses;
+    assert_eq!((losses.lost, losses.scheduling, losses.starvation), (500_000, 500_000, 0));
+    assert_eq!(first(&tiny).kind, HintKind::TaskCutoff);
+}

@@ -29,7 +29,7 @@ fn nothing_at_all() {
 #[test]
 fn one_number_of_threads() {
     let scaling = scaled(&[2], |threads| simple(threads).run());
-    assert!(has_note(&scaling, "Only 2 threads was measured") || has_note(&scaling, "Only 2 threads"));
+    assert!(has_note(&scaling, "Only one number of threads (2)"));
     assert_eq!((scaling.points.len(), scaling.points[0].speedup), (1, 1.0));
     assert!(scaling.law.is_none());
 }
@@ -44,6 +44,41 @@ fn failed_runs_are_left_out_while_others_are_left() {
     assert_eq!(scaling.points[0].wall.runs, 1);
     let only = [failed];
     assert!(has_note(&scale(&[ScalePoint { threads: 2, runs: &only, plain: &[] }]), "every run failed"));
+}
+
+#[test]
+fn the_median_of_several_runs_stands_for_all() {
+    let of = |time: u64| {
+        let mut program = Program::new(2);
+        program.parallel("work", 0, &[Phase::of(&[time, time / 2])]);
+        program.run()
+    };
+    let runs = [of(300), of(100), of(200), of(400)];
+    let scaling = scale(&[ScalePoint { threads: 2, runs: &runs, plain: &[] }]);
+    let wall = scaling.points[0].wall;
+    let times = [wall.median, wall.low, wall.high].map(|time| time.get());
+    assert_eq!((times, wall.runs), ([200, 100, 400], 4));
+    assert_eq!(scaling.points[0].costs.imbalance, 50);
+}
+
+#[test]
+fn a_region_inside_of_another_is_not_counted_twice() {
+    let scaling = scaled(&[1, 2], |threads| {
+        let mut program = simple(threads);
+        let outer = program.process.openmp.regions[0].instance;
+        let place = Some(program.site("inner", 90));
+        let mut inner = program.process.openmp.regions[0].clone();
+        (inner.instance, inner.parent, inner.place, inner.whole) =
+            (Instance::new(99), Some(outer), place, false);
+        program.process.openmp.regions.push(inner);
+        program.run()
+    });
+    let inner = crate::builder::region(&scaling, "inner");
+    assert!(inner.nested && inner.hints.is_empty());
+    assert_eq!(inner.points[1].time.median, Nanos::new(1_000_000));
+    let counted = scaling.regions.iter().filter(|region| !region.nested);
+    let time: u64 = counted.map(|region| region.points[1].time.median.get()).sum();
+    assert_eq!(time, scaling.points[1].wall.median.get());
 }
 
 #[test]
@@ -83,7 +118,7 @@ fn work_that_grows_with_the_threads_is_said() {
         }
         program.run()
     });
-    assert!(has_note(&scaling, "executed 1 times with 1 thread, and 2 times with 2 threads"));
+    assert!(has_note(&scaling, "executed once with 1 thread, and 2 times with 2 threads"));
 }
 
 prop_compose! {

@@ -24,16 +24,23 @@ pub(super) fn hints(case: &Case<'_>) -> Vec<Hint> {
 fn cutoff(case: &Case<'_>) -> Option<Hint> {
     let tasks = &case.profile().evidence.tasks;
     let making = tasks.making as f64 * case.profile().factor() / case.here().costs.places;
-    let cost = case.cost(Part::Scheduling).max(making);
-    if tasks.made == 0 || !case.is_worth(cost) || (tasks.making as f64) < LARGEST_SHARE * tasks.time as f64 {
+    // Of tiny tasks the runtime's work is in what looks like theirs, too: it grows when several threads want them.
+    let grown = case.region.points.last().map_or(0, |point| point.losses.inflation).max(0) as f64;
+    let cost = case.cost(Part::Scheduling).max(making) + if tasks.tiny { grown } else { 0.0 };
+    let is_dear = tasks.tiny || tasks.making as f64 >= LARGEST_SHARE * tasks.time as f64;
+    if tasks.made == 0 || !case.is_worth(cost) || !is_dear {
         return None;
     }
     let mean = |time: u64| shown(time as f64 / tasks.made as f64);
+    let each = if tasks.making > 0 {
+        format!(", and making one takes {}", mean(tasks.making))
+    } else {
+        String::new()
+    };
     let text = format!(
-        "Tasks take {} on average, and making one takes {}: {} ({} of the region) go to making tasks and handing them \
-         out. Make fewer and larger ones: below a size do the work at once (if, final, grainsize).",
+        "Tasks take {} on average{each}: {} ({} of the region) go to making tasks and handing them out. Make fewer and \
+         larger ones: below a size do the work at once (if, final, grainsize).",
         mean(tasks.time),
-        mean(tasks.making),
         shown(cost),
         percent(cost / case.here().costs.time.max(1.0)),
     );

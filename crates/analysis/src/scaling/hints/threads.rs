@@ -53,7 +53,13 @@ fn memory(case: &Case<'_>) -> Option<Hint> {
     // Where next to nothing of the time at the base is known to be useful, its growth says nothing.
     let is_same_work = base.profile.instances == here.profile.instances
         && then > LEAST_USEFUL * base.profile.thread_time as f64;
-    if base.threads == here.threads || !is_same_work || growth < LEAST_GROWTH || !case.is_worth(cost) {
+    let is_parallel = case.region.kind != RegionKind::Serial;
+    if base.threads == here.threads
+        || !is_parallel
+        || !is_same_work
+        || growth < LEAST_GROWTH
+        || !case.is_worth(cost)
+    {
         return None;
     }
     let text = format!(
