@@ -427,8 +427,9 @@ pub struct Task {
 pub struct TaskRun {
     /// Who.
     pub thread: ThreadId,
-    /// The task.
-    pub task: TaskId,
+    /// The task. `None` for the time in tasks that were not told one by one, all together: it lies at the end of the wait in
+    /// which the thread executed them.
+    pub task: Option<TaskId>,
     /// The instance.
     pub instance: Option<Instance>,
     /// When it began to.

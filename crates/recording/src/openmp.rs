@@ -163,7 +163,7 @@ impl Filler<'_> {
                 });
             }
             Event::TaskRun(run) => {
-                let Some(task) = task(run.task) else { return };
+                let task = task(run.task);
                 let (begin, end) = self.times(process, run.begin, run.end);
                 let complete = run.ended != wire::TaskEndCode::Suspended;
                 let instance = instance(run.instance);

@@ -408,7 +408,7 @@ fn a_producer_of_tasks() {
         free[who] = begin + work;
         recorded.task_runs.push(TaskRun {
             thread: thread(who as u32),
-            task: id,
+            task: Some(id),
             instance: Some(instance),
             begin: time(begin),
             end: time(free[who]),
@@ -497,7 +497,7 @@ fn a_barrier_waits_for_all_tasks() {
         });
         recorded.task_runs.push(TaskRun {
             thread: thread(0),
-            task: TaskId::new(number),
+            task: Some(TaskId::new(number)),
             instance: Some(instance),
             begin: time(begin),
             end: time(begin + 100),

@@ -253,7 +253,8 @@ pub struct TaskRun {
     pub begin: u64,
     /// When it stopped.
     pub end: u64,
-    /// The task.
+    /// The task; 0 for the time in tasks that are not told one by one, all together: it lies at the end of the piece of
+    /// the wait in which the thread executed them, or after its arrival at the join.
     pub task: u64,
     /// The instance.
     pub instance: u64,

@@ -217,7 +217,7 @@ fn with_tasks(threads: u32, count: u64, length: u64, wait: u64) -> holdup_model:
         });
         program.process.openmp.task_runs.push(TaskRun {
             thread,
-            task: TaskId::new(number + 1),
+            task: Some(TaskId::new(number + 1)),
             instance: Some(Instance::new(1)),
             begin: crate::builder::at(begin),
             end: crate::builder::at(begin + length),

@@ -268,7 +268,10 @@ fn begin(
         }
         Item::Task(row) => {
             let run = &process.openmp.task_runs[row];
-            say("openmp", "task", &[("task", Value::Number(run.task.number()))])
+            match run.task {
+                Some(task) => say("openmp", "task", &[("task", Value::Number(task.number()))]),
+                None => say("openmp", "tasks", &[]),
+            }
         }
         Item::Said(row) => {
             let marker = &process.markers[row];

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::openmp::{Instance, OpenMp, Region, SyncKind};
+use holdup_model::openmp::{Instance, OpenMp, Region, SyncKind, TaskRun};
 use holdup_model::{Nanos, SiteId, ThreadId, Time};
 
 use super::CpuTimes;
@@ -147,19 +147,47 @@ fn whole(columns: &OpenMp, cpu: &CpuTimes) -> Vec<Played> {
         }
     }
     let done = completions(columns);
+    let runs = Runs::of(columns);
     for (sync, &cpu) in columns.syncs.iter().zip(&cpu.syncs) {
         let Some(played) = whole.get_mut(&sync.instance) else { continue };
-        let (thread, begin, end, place, kind) = (sync.thread, sync.begin, sync.end, sync.place, sync.kind);
+        let (thread, end, place, kind) = (sync.thread, sync.end, sync.place, sync.kind);
+        // Tasks that were not told one by one are taken to have been executed first.
+        let busy = runs.untold(sync.instance, thread, sync.begin, end);
+        let begin = (sync.begin + busy).min(end);
         let for_tasks = matches!(kind, SyncKind::Taskwait | SyncKind::Taskgroup);
         if kind.is_barrier() && !sync.interrupted {
             let sequence = sync.sequence;
             played.arrivals.push(Arrival { sequence, kind, thread, begin, end, place, cpu });
         } else if (for_tasks || kind.is_barrier()) && begin < end {
-            let ends = done.get(&sync.instance).map_or(&[][..], Vec::as_slice);
-            let before = ends.partition_point(|&(time, _)| time <= end);
-            let meanwhile = ends[..before].iter().rev().take_while(|&&(time, _)| time > begin);
-            let cause = meanwhile.copied().find(|&(_, by)| by != thread);
+            let cause = cause(&done, sync.instance, thread, (begin, end));
             played.task_waits.push(TaskWait { kind, thread, begin, end, place, cause, cpu });
+        }
+    }
+    for (&instance, played) in &mut whole {
+        let region_end = played.end;
+        for member in &mut played.members {
+            // Tasks that it executes at the join come before its arrival there.
+            let arrival = member.end;
+            for &&TaskRun { begin, end, .. } in runs.told(instance, member.thread, arrival, region_end) {
+                let (from, thread) = (member.end, member.thread);
+                if from < begin {
+                    played.task_waits.push(TaskWait {
+                        kind: SyncKind::RegionBarrier,
+                        thread,
+                        begin: from,
+                        end: begin,
+                        place: played.place,
+                        cause: cause(&done, instance, thread, (from, begin)),
+                        cpu: (None, None),
+                    });
+                }
+                member.end = member.end.max(end);
+            }
+            let busy = runs.untold(instance, member.thread, arrival, region_end);
+            let end = (member.end + busy).min(region_end.max(member.end));
+            if end > arrival {
+                (member.end, member.cpu.1) = (end, None);
+            }
         }
     }
     let mut whole: Vec<Played> = whole.into_values().collect();
@@ -179,6 +207,62 @@ fn completions(columns: &OpenMp) -> BTreeMap<Instance, Vec<(Time, ThreadId)>> {
         ends.sort_unstable();
     }
     done
+}
+
+/// Who was done with a task last between two moments, other than `thread`.
+fn cause(
+    done: &BTreeMap<Instance, Vec<(Time, ThreadId)>>,
+    instance: Instance,
+    thread: ThreadId,
+    (begin, end): (Time, Time),
+) -> Option<(Time, ThreadId)> {
+    let ends = done.get(&instance)?;
+    let before = ends.partition_point(|&(time, _)| time <= end);
+    let meanwhile = ends[..before].iter().rev().take_while(|&&(time, _)| time > begin);
+    meanwhile.copied().find(|&(_, by)| by != thread)
+}
+
+/// What threads executed of tasks in each instance, in order of time.
+struct Runs<'a>(BTreeMap<(Instance, ThreadId), Vec<&'a TaskRun>>);
+
+impl<'a> Runs<'a> {
+    fn of(columns: &'a OpenMp) -> Self {
+        let mut runs: BTreeMap<(Instance, ThreadId), Vec<&TaskRun>> = BTreeMap::new();
+        for run in &columns.task_runs {
+            if let Some(instance) = run.instance {
+                runs.entry((instance, run.thread)).or_default().push(run);
+            }
+        }
+        for runs in runs.values_mut() {
+            runs.sort_by_key(|run| (run.begin, run.end));
+        }
+        Self(runs)
+    }
+
+    /// Those that lie between two moments.
+    fn between(&self, instance: Instance, thread: ThreadId, begin: Time, end: Time) -> &[&'a TaskRun] {
+        let runs = self.0.get(&(instance, thread)).map_or(&[][..], Vec::as_slice);
+        let from = runs.partition_point(|run| run.begin < begin);
+        let until = runs.partition_point(|run| run.begin < end);
+        &runs[from.min(until)..until]
+    }
+
+    /// Tasks that were told one by one.
+    fn told(
+        &self,
+        instance: Instance,
+        thread: ThreadId,
+        begin: Time,
+        end: Time,
+    ) -> impl Iterator<Item = &&'a TaskRun> {
+        self.between(instance, thread, begin, end).iter().filter(|run| run.task.is_some())
+    }
+
+    /// The time in tasks that were not.
+    fn untold(&self, instance: Instance, thread: ThreadId, begin: Time, end: Time) -> Nanos {
+        let runs = self.between(instance, thread, begin, end).iter();
+        runs.filter(|run| run.task.is_none()).map(|run| run.end.since(run.begin)).sum()
+    }
 }
 
 /// Executions of one region that follow each other and were not told whole.

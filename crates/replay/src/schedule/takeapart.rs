@@ -45,7 +45,9 @@ pub fn task_graphs(openmp: &OpenMp) -> Vec<TaskGraph> {
         }
     }
     for run in &openmp.task_runs {
-        if let Some(parts) = instances.get(&run.task).and_then(|instance| parts.get_mut(instance)) {
+        if let Some(parts) =
+            run.task.and_then(|task| instances.get(&task)).and_then(|instance| parts.get_mut(instance))
+        {
             parts.runs.push(run);
         }
     }
@@ -93,7 +95,7 @@ impl<'a> Parts<'a> {
             *span = (span.0.min(number), span.1.max(number));
         }
         let made: u64 = spans.into_values().map(|(first, last)| last - first + 1).sum();
-        let seen: BTreeSet<TaskId> = self.runs.iter().map(|run| run.task).collect();
+        let seen: BTreeSet<TaskId> = self.runs.iter().filter_map(|run| run.task).collect();
         self.shares.len() == self.region.size as usize
             && self.tasks.len() as f64 >= LEAST_SHARE * made as f64
             && seen.len() as f64 >= LEAST_SHARE * self.tasks.len() as f64
@@ -161,7 +163,9 @@ impl<'a> Parts<'a> {
             add(share.thread, share.begin, share.end, Piece::Of(index));
         }
         for run in &self.runs {
-            add(run.thread, run.begin, run.end, Piece::Of(numbers[&run.task]));
+            if let Some(task) = run.task {
+                add(run.thread, run.begin, run.end, Piece::Of(numbers[&task]));
+            }
         }
         for sync in &self.syncs {
             let what = match sync.kind {
