@@ -22,6 +22,8 @@ type CopyData = unsafe extern "C" fn(*mut c_void, *mut c_void);
 const FINAL: c_uint = 1 << 1;
 const DEPENDS: c_uint = 1 << 3;
 const DETACHABLE: c_uint = 1 << 13;
+/// Of a `taskloop`: its data lead to reductions.
+const REDUCTIONS: c_uint = 1 << 12;
 
 /// What lies before a task's own data.
 #[repr(C)]
@@ -36,8 +38,9 @@ struct Head {
 /// What the copy function gets in place of the task's data.
 #[repr(C)]
 struct Source {
-    /// What is first in the data: the runtime looks there for the reductions of a `taskloop`.
-    first_word: usize,
+    /// What is first in the data. Of a `taskloop` with reductions the runtime looks into the third word for these; the
+    /// two before it are for the bounds.
+    words: [usize; 3],
     function: Outlined,
     data: *mut c_void,
     copy_data: Option<CopyData>,
@@ -172,7 +175,7 @@ fn source(
 ) -> Source {
     let head = head_size(ALIGNMENT);
     let size = usize::try_from(size).unwrap_or(0);
-    Source { first_word: 0, function, data, copy_data, size, head, task: making.task, copy, loop_caller: 0 }
+    Source { words: [0; 3], function, data, copy_data, size, head, task: making.task, copy, loop_caller: 0 }
 }
 
 /// Dependences that are told of one task.
@@ -236,7 +239,9 @@ macro_rules! taskloops {
             }
             openmp::work_begins(WorkCode::Taskloop, caller, UNKNOWN, 0);
             let mut source = source(function, data, copy_data, size, Making::default(), copy);
-            source.first_word = if data.is_null() { 0 } else { *data.cast::<usize>() };
+            if flags & REDUCTIONS != 0 && !data.is_null() {
+                source.words[2] = *data.cast::<usize>().add(2);
+            }
             source.loop_caller = caller;
             let size = size + source.head as c_long;
             let ours = (&raw mut source).cast();
