@@ -82,7 +82,8 @@ fn acquired_seldom(object: u64, kind: ObjectCode, caller: u64, timed: u64) {
     drop(recorder);
     let entry = entry(slot, caller, standing.function.get(), kind);
     add(&entry.acquisitions, 1);
-    if timed != 0 {
+    // A thread that lost its core meanwhile did not spend that time on the lock.
+    if timed != 0 && ticks < life::ticks_of_micros(INTERRUPTED_MICROS) {
         let fastest =
             if entry.timed.load(Relaxed) == 0 { ticks } else { ticks.min(entry.fastest.load(Relaxed)) };
         entry.fastest.store(fastest, Relaxed);
@@ -91,6 +92,9 @@ fn acquired_seldom(object: u64, kind: ObjectCode, caller: u64, timed: u64) {
     }
     follow(standing, object, kind, caller);
 }
+
+/// No acquisition of a free lock takes so long (µs), however far away its memory is.
+const INTERRUPTED_MICROS: u64 = 10;
 
 /// Times the hold of a lock that somebody waited for.
 #[inline(always)]

@@ -203,10 +203,15 @@ fn end(level: &Level) {
             chunk: work.chunk.get(),
             chunks,
             done: if counted { done } else { UNKNOWN },
-            dealing: work.dealing.get(),
+            dealing: if is_dealt_out(kind) { work.dealing.get() } else { 0 },
         }
         .words(),
     );
+}
+
+/// True for constructs whose parts the runtime gives out.
+fn is_dealt_out(kind: WorkCode) -> bool {
+    !matches!(kind, WorkCode::Single | WorkCode::SingleOther | WorkCode::Masked | WorkCode::Scope)
 }
 
 /// The calling thread makes the tasks of a `taskloop`, or has made them. That lies within another construct, mostly a

@@ -188,7 +188,8 @@ impl Pass<'_> {
             });
             let is_late = others.is_some_and(|others| {
                 is_region
-                    || on_core(others) as f64 > OTHERS_SHARE * on_core(work) as f64 * f64::from(others.threads)
+                    || on_core(others) as f64
+                        > OTHERS_SHARE * on_core(work) as f64 * f64::from(others.threads)
             });
             if is_alone && !is_late {
                 let key = SerialKey { thread, from, to, object };

@@ -13,6 +13,10 @@ use holdup_model::{ObjectKind, Process, SiteId};
 
 use super::profile::Place;
 
+/// From this share of waits on, acquisitions that did not wait are slow because of the others, too: the lock's memory
+/// goes from core to core.
+const LEAST_WAITS: f64 = 0.01;
+
 /// So many timed acquisitions make a mean.
 const ENOUGH: u64 = 64;
 
@@ -132,12 +136,12 @@ impl LockUse {
         self.least += other.least;
     }
 
-    /// What they cost threads that were on a core for this share of the time in which they could have run. They lose it
-    /// in the middle of a fast acquisition as often as elsewhere; that is no time for the lock, and counted where time
-    /// without a core is.
-    pub(super) fn cost(&self, on_core: f64) -> LockCost {
-        let total = self.fast * on_core + self.waited;
-        let algorithm = self.least.min(total);
+    /// What they cost. Where next to nobody had to wait, a lock that is slower than the fastest is further away, not
+    /// contended: the paper could not know.
+    pub(super) fn cost(&self) -> LockCost {
+        let total = self.fast + self.waited;
+        let is_wanted = self.waits as f64 >= LEAST_WAITS * self.acquisitions as f64;
+        let algorithm = if is_wanted { self.least.min(total) } else { self.fast };
         LockCost { algorithm, contention: total - algorithm }
     }
 }
@@ -173,9 +177,9 @@ mod tests {
         process.openmp.acquires = vec![free.clone(), wanted.clone()];
         let (vendors, fastest) = (Vendors::of(&process), Fastest::of([&process].into_iter()));
         let of = |row| LockUse::of(&process, &vendors, &fastest, row);
-        let free = of(&free).cost(1.0);
+        let free = of(&free).cost();
         assert_eq!((free.algorithm, free.contention), (21e6, 0.0));
-        let wanted = of(&wanted).cost(1.0);
+        let wanted = of(&wanted).cost();
         assert_eq!((wanted.algorithm, wanted.contention), (1_050e3, 20e6 + 400e3 - 1_050e3));
     }
 
@@ -187,7 +191,7 @@ mod tests {
         let free = row(0, 10, (1, 500, 500), (0, 0));
         process.openmp.acquires = vec![only_waits.clone(), free];
         let (vendors, fastest) = (Vendors::of(&process), Fastest::of([&process].into_iter()));
-        let lock = LockUse::of(&process, &vendors, &fastest, &only_waits).cost(1.0);
+        let lock = LockUse::of(&process, &vendors, &fastest, &only_waits).cost();
         assert_eq!((lock.algorithm, lock.contention), (1_000.0, 0.0));
     }
 }

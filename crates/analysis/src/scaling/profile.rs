@@ -118,22 +118,13 @@ impl Profile {
         let factor = self.factor();
         let mut parts = self.sums.as_array().map(|sum| sum as f64 * factor);
         let mut left = (self.thread_time as f64 - parts.iter().sum::<f64>()).max(0.0);
-        let on_core = self.on_core();
-        for cost in self.locks.iter().map(|lock| lock.cost(on_core)) {
+        for cost in self.locks.iter().map(LockUse::cost) {
             let share = if cost.total() > left { left / cost.total() } else { 1.0 };
             parts[Part::LockAlgorithm as usize] += cost.algorithm * share;
             parts[Part::LockContention as usize] += cost.contention * share;
             left -= cost.total() * share;
         }
         parts
-    }
-
-    /// The share of the time in which threads could run that they had a core, from 0 to 1.
-    pub(super) fn on_core(&self) -> f64 {
-        let waiting = [Part::Imbalance, Part::Walkthrough, Part::Startup, Part::Serial, Part::Starvation];
-        let waited: u64 = waiting.into_iter().map(|part| self.sums.of(part)).sum();
-        let could_run = self.whole_thread_time.saturating_sub(waited).max(1);
-        (1.0 - self.sums.of(Part::Oversubscription) as f64 / could_run as f64).clamp(0.0, 1.0)
     }
 
     /// Thread-time (ns) of useful work over all executions; `None` where nothing is known of it.

@@ -230,7 +230,14 @@ impl Fork<'_> {
             self.execute(child, Some(id));
             let (begin, end) = (time(begin), time(self.now));
             let (thread, instance) = (thread(0), Some(Instance::new(1)));
-            self.recorded.task_runs.push(TaskRun { thread, task: Some(id), instance, begin, end, complete: true });
+            self.recorded.task_runs.push(TaskRun {
+                thread,
+                task: Some(id),
+                instance,
+                begin,
+                end,
+                complete: true,
+            });
             piece = (self.now, true);
         }
         self.sync(piece.0, piece.1, false);

@@ -36,7 +36,7 @@ fn noun(kind: ObjectKind) -> &'static str {
 
 fn algorithm(case: &Case<'_>, lock: &LockUse, hints: &mut Vec<Hint>) {
     let places = case.here().costs.places;
-    let lock_cost = lock.cost(case.profile().on_core());
+    let lock_cost = lock.cost();
     let cost = lock_cost.algorithm / places;
     if !case.is_worth(cost) {
         return;
@@ -95,7 +95,7 @@ fn held(case: &Case<'_>, kind: ObjectKind) -> Option<f64> {
 
 fn contention(case: &Case<'_>, lock: &LockUse, hints: &mut Vec<Hint>) {
     // Fast acquisitions that take longer than the fastest are no reason to wait less.
-    let cost = lock.cost(case.profile().on_core()).contention.min(lock.waited) / case.here().costs.places;
+    let cost = lock.cost().contention.min(lock.waited) / case.here().costs.places;
     if !case.is_worth(cost) {
         return;
     }
