@@ -183,7 +183,8 @@ fn end(level: &Level) {
     }
     tell_chunk(level, now);
     let asked = work.asked.get();
-    if asked != 0 {
+    // Of sections LLVM's runtime does not tell who gets which.
+    if asked != 0 && work.chunks.get() != 0 {
         // The answer was that there is none.
         work.dealing.set(work.dealing.get() + now.saturating_sub(asked));
     }

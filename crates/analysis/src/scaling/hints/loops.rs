@@ -118,8 +118,9 @@ fn comparable(case: &Case<'_>) -> Vec<AtOnce> {
 }
 
 fn hint(case: &Case<'_>, prediction: &Prediction, key: &LoopKey, sums: &LoopSums) -> Option<Hint> {
-    if let Some(kind) = key.kind.filter(|kind| kind.is_dealt_out() && *kind != WorkKind::Sections) {
-        return redealt(case, kind, key);
+    let dealt_out = key.kind.filter(|kind| kind.is_dealt_out() && *kind != WorkKind::Sections);
+    if let Some(hint) = dealt_out.and_then(|kind| redealt(case, kind, key)) {
+        return Some(hint);
     }
     let now = sums.longest as f64 * case.scale();
     let even = sums.even as f64 * case.scale();
@@ -140,7 +141,9 @@ fn hint(case: &Case<'_>, prediction: &Prediction, key: &LoopKey, sums: &LoopSums
     } else {
         String::new()
     };
-    if let Some(iterations) = iterations.filter(|&count| count < LEAST_ITERATIONS * f64::from(team)) {
+    let is_loop = key.kind != Some(WorkKind::Sections);
+    let too_few = |&count: &f64| is_loop && count < LEAST_ITERATIONS * f64::from(team);
+    if let Some(iterations) = iterations.filter(too_few) {
         let text = format!(
             "The loop{place} has {iterations:.0} iterations for {team} threads, which no schedule can spread evenly: \
              {} ({lost} of the region) are lost. Collapse it with the loop inside (collapse), or parallelize another \
@@ -149,6 +152,10 @@ fn hint(case: &Case<'_>, prediction: &Prediction, key: &LoopKey, sums: &LoopSums
         );
         let gain = Gain::predicted(gain, least, most, "even work, with measured inflation").bounded();
         return Some(case.hint(HintKind::Collapse, key.place, text, gain));
+    }
+    if dealt_out.is_some() {
+        // No other way of dealing it out is better.
+        return None;
     }
     let what = match key.kind {
         Some(kind) if kind != WorkKind::Sections => format!(
