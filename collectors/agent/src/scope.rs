@@ -137,6 +137,68 @@ fn named(name: &CStr) -> Option<usize> {
     found
 }
 
+/// `DT_VERNEED`: the versions that an object wants of others.
+const VERSIONS_WANTED: u64 = 0x6fff_fffe;
+/// `DT_VERNEEDNUM`: of how many others.
+const VERSIONS_WANTED_COUNT: u64 = 0x6fff_ffff;
+
+/// `Elf64_Verneed`: what is wanted of one library.
+#[repr(C)]
+struct Wanted {
+    revision: u16,
+    count: u16,
+    file: u32,
+    first: u32,
+    next: u32,
+}
+
+/// `Elf64_Vernaux`: one version.
+#[repr(C)]
+struct Version {
+    hash: u32,
+    flags: u16,
+    other: u16,
+    name: u32,
+    next: u32,
+}
+
+/// True if the object that `address` lies in wants symbols of this version: the loader binds these to a library that has it,
+/// whatever others define under the same names.
+pub fn wants_version(address: u64, version: &CStr) -> bool {
+    let mut wants = false;
+    each_object(|object| {
+        let is_it = object.covers(address);
+        if is_it {
+            wants = has_wanted(object, version).unwrap_or(false);
+        }
+        is_it
+    });
+    wants
+}
+
+fn has_wanted(object: &LoadedObject, version: &CStr) -> Option<bool> {
+    let value = |wanted: u64| object.dynamic().find(|(tag, _)| *tag == wanted).map(|(_, value)| value);
+    let strings = object.loaded(value(STRINGS)?);
+    let mut library = object.loaded(value(VERSIONS_WANTED)?);
+    for _ in 0..value(VERSIONS_WANTED_COUNT)? {
+        // SAFETY: the loader has bound symbols by this table of a live object.
+        let wanted = unsafe { &*(library as *const Wanted) };
+        let mut at = library + u64::from(wanted.first);
+        for _ in 0..wanted.count {
+            // SAFETY: as above.
+            let one = unsafe { &*(at as *const Version) };
+            // SAFETY: a name in the tables of a live object.
+            let name = unsafe { CStr::from_ptr((strings + u64::from(one.name)) as *const c_char) };
+            if name == version {
+                return Some(true);
+            }
+            at += u64::from(one.next);
+        }
+        library += u64::from(wanted.next);
+    }
+    Some(false)
+}
+
 #[cfg(test)]
 mod tests {
     extern crate std;
@@ -152,6 +214,13 @@ mod tests {
         let program = index_of(here).expect("this function lies in the program");
         assert_eq!(from(program, c"pthread_key_create", own), Some(found.address));
         assert!(definition(c"holdup_no_such_function", own, here).is_none());
+    }
+
+    #[test]
+    fn versions_that_the_program_wants_are_known() {
+        let here = versions_that_the_program_wants_are_known as *const () as u64;
+        assert!(wants_version(here, c"GLIBC_2.2.5"));
+        assert!(!wants_version(here, c"GLIBC_0.1"));
     }
 
     #[test]

@@ -170,14 +170,25 @@ fn module_of(address: u64) -> Option<(u64, u64)> {
     found
 }
 
+/// What LLVM's runtime calls the version of its symbols.
+const LLVM_VERSION: &CStr = c"VERSION";
+
 #[cold]
 fn learn(caller: u64) -> &'static Copy {
     let own = of as *const () as u64;
+    // What was linked to LLVM's runtime is bound to it by the version of its symbols, wherever gcc's stands.
+    let of_llvm = scope::wants_version(caller, LLVM_VERSION)
+        .then(|| scope::definition(c"__kmpc_fork_call", own, caller))
+        .flatten();
     // The runtimes of compilers other than gcc and clang have the locks of OpenMP, and perhaps nothing else of this.
-    let definition = [Entry::GOMP_barrier, Entry::omp_set_lock]
-        .into_iter()
-        .find_map(|entry| scope::definition(NAMES[entry as usize], own, caller));
-    let key = definition.map_or(0, |definition| definition.address as u64);
+    let address = [Entry::GOMP_barrier, Entry::omp_set_lock].into_iter().find_map(|entry| {
+        let name = NAMES[entry as usize];
+        match of_llvm {
+            Some(runtime) => link::in_object_of(runtime.address as u64, name),
+            None => scope::definition(name, own, caller).map(|definition| definition.address),
+        }
+    });
+    let key = address.map_or(0, |address| address as u64);
     let copy = loaded(key);
     // Nothing is kept of code that lies in no module: other code can come to lie there.
     if let Some((low, high)) = module_of(caller)
