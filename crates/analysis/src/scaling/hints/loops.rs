@@ -98,11 +98,14 @@ impl Prediction {
     }
 }
 
-/// CPU time by how many threads worked at once, at the numbers of threads at which as many executions were made.
+/// Time at work by how many threads worked at once, at the numbers of threads at which as many executions were made. To
+/// CPU time is added what no state explains: where a machine's host lends the cores, a thread that waits for memory beside
+/// others is not always charged for it.
 fn comparable(case: &Case<'_>) -> Vec<AtOnce> {
     let instances = case.profile().instances;
     let at_once = |at: &super::At<'_>| -> Option<AtOnce> {
         let useful = at.costs.useful.filter(|_| at.profile.instances == instances)?;
+        let useful = useful + at.costs.parts[Part::Other as usize].max(0.0) * at.costs.places;
         let seen: u64 = at.profile.evidence.at_once.values().sum();
         let share = if seen > 0 { useful / seen as f64 } else { 0.0 };
         Some(
