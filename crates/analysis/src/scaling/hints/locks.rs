@@ -60,12 +60,7 @@ fn algorithm(case: &Case<'_>, lock: &LockUse, hints: &mut Vec<Hint>) {
             shown(held)
         );
         let all = lock_cost.total() / places;
-        hints.push(case.hint(
-            HintKind::Atomic,
-            lock.place,
-            text,
-            Gain::at_most(all, 0.0, "all time for this lock"),
-        ));
+        hints.push(case.hint(HintKind::Atomic, lock.place, text, without_algorithm(all)));
     }
     let (kind, advice) = if lock.kind == ObjectKind::OmpLock {
         (
@@ -78,8 +73,19 @@ fn algorithm(case: &Case<'_>, lock: &LockUse, hints: &mut Vec<Hint>) {
             "Enter it less often, or say that it is not contended (hint(omp_sync_hint_uncontended)).",
         )
     };
-    let gain = Gain::at_most(cost, 0.0, "acquisitions × the fastest acquisition");
+    let gain = without_algorithm(cost);
     hints.push(case.hint(kind, lock.place, format!("{what} {advice}"), gain));
+}
+
+/// What the time for acquiring a free lock says of the gain. Releasing it takes about as long and is not measured, and what
+/// takes its place is not free: from half of it to two and a half times of it.
+fn without_algorithm(cost: f64) -> Gain {
+    Gain::predicted(
+        cost,
+        0.5 * cost,
+        2.5 * cost,
+        "time for acquiring; releasing and what replaces it are not measured",
+    )
 }
 
 /// How long locks of this kind are held on average (ns), where holds were timed.
