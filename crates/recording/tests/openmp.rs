@@ -214,6 +214,25 @@ fn a_barrier_that_tasks_cut_off_is_a_wait_for_tasks_and_then_for_the_team() {
 }
 
 #[test]
+fn tasks_at_the_join_come_before_the_arrival_there() {
+    let task =
+        |begin, end, task| TaskRun { begin, end, task, instance: 1, ended: TaskEndCode::Complete }.words();
+    let main: [&[u64]; 3] =
+        [&region(1_100, 1_500, 1, true), &share(1_110, 1_400, 1, 0), &task(1_420, 1_450, 9)];
+    // The worker's tasks were not told one by one: 20 of them, in all.
+    let worker: [&[u64]; 2] = [&share(1_120, 1_460, 1, 1), &task(1_460, 1_480, 0)];
+    let run = recorded(&[main.concat(), worker.concat()]);
+    let timeline = Timeline::build(&run.processes[0]);
+    let row = timeline.row(MAIN);
+    let segment = |time| &row.segments[row.at(at(time)).unwrap()];
+    assert_eq!(segment(1_410).state, State::Blocked);
+    assert_eq!(segment(1_440).state, State::Active);
+    // The last to arrive is the worker, once its tasks are done.
+    assert_eq!((segment(1_475).state, segment(1_475).by), (State::Blocked, Some(WORKER)));
+    assert_eq!(segment(1_490).state, State::Waking);
+}
+
+#[test]
 fn constructs_come_as_they_were_told() {
     let work = Work {
         begin: 1_200,
