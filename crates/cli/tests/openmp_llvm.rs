@@ -502,7 +502,7 @@ fn a_region_that_is_cancelled_ends() {
                         }
                     }
                     #pragma omp barrier
-                    // LLVM's runtime loses count of its barriers if a thread cancels before the others have left one.
+                    // Once, without this pause, the threads were left one barrier apart in LLVM's runtime: see docs/openmp.md.
                     if (omp_get_thread_num() == 1) {
                         plant(1);
                         #pragma omp cancel parallel
