@@ -1,10 +1,11 @@
-//! Builds the library that is injected into measured programs, to be embedded in the `holdup` binary.
+//! Builds the libraries that are embedded in the `holdup` binary: the one that is injected into measured programs, and the
+//! plugin that the emulator loads.
 //!
-//! It cannot be an ordinary dependency: it is a shared library without the standard library, with its own
-//! profile, and must never be linked into holdup itself.
+//! They cannot be ordinary dependencies: they are shared libraries with their own profile, and must never be linked into
+//! holdup itself.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
@@ -14,21 +15,18 @@ fn main() {
         println!("cargo:rerun-if-changed={}", workspace.join(path).display());
     }
     let target = PathBuf::from(variable("OUT_DIR")).join("injected");
+    embed(&workspace, &target, "holdup-preload", "HOLDUP_PRELOAD");
+    embed(&workspace, &target, "holdup-qemu", "HOLDUP_QEMU_PLUGIN");
+}
+
+/// Builds `package`, and tells the crate by the variable `name` where its library is.
+fn embed(workspace: &Path, target: &Path, package: &str, name: &str) {
     let mut cargo = Command::new(variable("CARGO"));
     cargo
-        .current_dir(&workspace)
-        .args([
-            "rustc",
-            "--package",
-            "holdup-preload",
-            "--lib",
-            "--crate-type",
-            "cdylib",
-            "--profile",
-            "injected",
-        ])
+        .current_dir(workspace)
+        .args(["rustc", "--package", package, "--lib", "--crate-type", "cdylib", "--profile", "injected"])
         .arg("--target-dir")
-        .arg(&target)
+        .arg(target)
         // What a wrapper such as clippy or a coverage tool adds has no place in a measured program.
         .env_remove("RUSTC_WORKSPACE_WRAPPER")
         .env_remove("RUSTC_WRAPPER")
@@ -36,11 +34,10 @@ fn main() {
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_BUILD_TARGET")
         .env_remove("CARGO_TARGET_DIR");
-    let status =
-        cargo.status().unwrap_or_else(|error| panic!("the injected library: cargo cannot be run: {error}"));
-    assert!(status.success(), "the injected library could not be built: {status}");
-    let library = target.join("injected/libholdup_preload.so");
-    println!("cargo:rustc-env=HOLDUP_PRELOAD={}", library.display());
+    let status = cargo.status().unwrap_or_else(|error| panic!("{package}: cargo cannot be run: {error}"));
+    assert!(status.success(), "{package} could not be built: {status}");
+    let library = target.join(format!("injected/lib{}.so", package.replace('-', "_")));
+    println!("cargo:rustc-env={name}={}", library.display());
 }
 
 fn variable(name: &str) -> String {

@@ -13,6 +13,7 @@ mod programs;
 mod table;
 mod ways;
 mod whatif;
+mod why;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -37,10 +38,14 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     holdup: Option<PathBuf>,
     /// Only cases whose name contains this, such as "pigz" or "lock pair"; or another benchmark: whatif (predictions
-    /// against programs that were really changed), coz (the same questions to coz), openmp (OpenMP programs)
+    /// against programs that were really changed), coz (the same questions to coz), openmp (OpenMP programs), why
+    /// (counting executed instructions, and looking for causes)
     filter: Option<String>,
     /// Only cases of that other benchmark whose name contains this
     part: Option<String>,
+    /// With why: measure nothing, but try every way to build and run the planted programs, and count the hits
+    #[arg(long)]
+    matrix: bool,
 }
 
 /// The order in which cases are shown; each knows its targets.
@@ -49,6 +54,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
         Some("whatif") => return whatif::run(workspace, options, options.part.as_deref()),
         Some("coz") => return coz::run(workspace, options, options.part.as_deref()),
         Some("openmp") => return openmp::run(workspace, options, options.part.as_deref()),
+        Some("why") => return why::run(workspace, options, options.part.as_deref()),
         _ => {}
     }
     let runs = options.runs.unwrap_or(if options.quick { 3 } else { 7 });

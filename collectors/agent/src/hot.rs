@@ -17,11 +17,18 @@ fn index(object: u64) -> usize {
 const WAITED_FOR: u8 = 1;
 /// It is a condition variable that was waited on, or the mutex of one: a part of a queue, perhaps.
 const OF_A_QUEUE: u8 = 2;
+/// What happens to it is told as marks.
+const MARKED: u8 = 4;
 
-/// True once a lock with this hash has been waited for: its holds are timed from then on.
+/// True once a lock with this hash has been waited for, and where marks are told: its holds are timed from then on.
 #[inline(always)]
 pub fn is_hot(object: u64) -> bool {
     HOT[index(object)].load(Ordering::Relaxed) != 0
+}
+
+/// True once a lock with this hash has been waited for: its holds are told from then on.
+pub fn was_waited_for(object: u64) -> bool {
+    HOT[index(object)].load(Ordering::Relaxed) & (WAITED_FOR | OF_A_QUEUE) != 0
 }
 
 /// True once somebody waited on this condition variable, or on one with this mutex.
@@ -49,6 +56,13 @@ pub fn heat_all() {
     }
 }
 
+/// Leads every use of every object to where marks are told.
+pub fn mark_all() {
+    for entry in &HOT {
+        entry.fetch_or(MARKED, Ordering::Relaxed);
+    }
+}
+
 /// A thread begins to wait for the object.
 pub fn arrive(object: u64) {
     WAITERS[index(object)].fetch_add(1, Ordering::Relaxed);
@@ -64,4 +78,21 @@ pub fn leave(object: u64) {
 #[inline(always)]
 pub fn is_waited_for(object: u64) -> bool {
     WAITERS[index(object)].load(Ordering::Relaxed) != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_make_every_lock_hot_and_none_waited_for() {
+        let (lock, other) = (0x1000, 0x2000);
+        assert!(!is_hot(lock) && !is_hot(other));
+        heat(lock);
+        mark_all();
+        assert!(is_hot(lock) && is_hot(other));
+        assert!(was_waited_for(lock) && !was_waited_for(other));
+        heat_queue(other);
+        assert!(was_waited_for(other) && is_of_a_queue(other));
+    }
 }

@@ -14,13 +14,14 @@ use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use holdup_trace::instructions::MarkCode;
 use holdup_trace::shared::{
-    CHUNK_SIZE, CHUNKS, CHUNKS_OFFSET, HOLDS_ALL, MONOTONIC_CLOCK, NO_ARGUMENTS, PROCESS_MAGIC, ProcessFile,
-    ProcessState, Refusal, SESSION_MAGIC, SLOT_SIZE, SLOTS, SLOTS_OFFSET, Session, VERSION,
+    CHUNK_SIZE, CHUNKS, CHUNKS_OFFSET, HOLDS_ALL, MARKS, MONOTONIC_CLOCK, NO_ARGUMENTS, PROCESS_MAGIC,
+    ProcessFile, ProcessState, Refusal, SESSION_MAGIC, SLOT_SIZE, SLOTS, SLOTS_OFFSET, Session, VERSION,
 };
 
 use crate::arch::{self, number, system_call};
-use crate::{hot, modules, openmp, stack, thread, uses};
+use crate::{hot, marks, modules, openmp, stack, thread, uses};
 
 #[repr(C, align(4096))]
 struct ModePage {
@@ -104,6 +105,12 @@ fn monotonic() -> u64 {
     // SAFETY: the buffer has the shape of a timespec; 1 is CLOCK_MONOTONIC.
     unsafe { clock_gettime(1, &mut time) };
     time[0] as u64 * 1_000_000_000 + time[1] as u64
+}
+
+/// As [`ticks`], at the start of a call that can block; `None` if that is to be told at once, as a mark.
+#[inline(always)]
+pub(crate) fn ticks_before_call() -> Option<u64> {
+    (FLAGS.load(Ordering::Relaxed) & (MONOTONIC_CLOCK | MARKS) == 0).then(arch::counter)
 }
 
 /// How many ticks a blocking call must take to be recorded.
@@ -291,6 +298,7 @@ pub fn join(directory: &CStr, arguments: Arguments, stack_top: u64) {
         MEMBERSHIP.store(GIVEN_UP, Ordering::Relaxed);
         return;
     }
+    look_for_plugin();
     if flags() & HOLDS_ALL != 0 {
         hot::heat_all();
     }
@@ -301,6 +309,37 @@ pub fn join(directory: &CStr, arguments: Arguments, stack_top: u64) {
         modules::refresh(&recorder);
     }
     uses::measure_costs();
+}
+
+/// Marks are told from here on, if they are wanted, and a plugin of ours listens.
+fn look_for_plugin() {
+    marks::forget();
+    if !wants_marks() {
+        return;
+    }
+    if marks::ask() {
+        tells_marks();
+    } else {
+        FLAGS.fetch_and(!MARKS, Ordering::Relaxed);
+        SHORT_CALL.store(short_call_of_session() as u32, Ordering::Relaxed);
+    }
+}
+
+/// True if the recorder wants marks, whether there is somebody to hear them or not.
+pub(crate) fn wants_marks() -> bool {
+    session().is_some_and(|session| session.flags & MARKS != 0)
+}
+
+/// Somebody listens: every call and every use of a lock is told of from now on.
+pub(crate) fn tells_marks() {
+    SHORT_CALL.store(0, Ordering::Relaxed);
+    hot::mark_all();
+    FLAGS.fetch_or(MARKS, Ordering::Relaxed);
+}
+
+/// How many ticks a blocking call must take to be recorded, whatever is told as marks.
+pub(crate) fn short_call_of_session() -> u64 {
+    session().map_or(u64::MAX, |session| u64::from(session.short_call_ticks.load(Ordering::Relaxed)))
 }
 
 /// Makes a forked child record into a file of its own, at its first event. False if it cannot.
@@ -328,6 +367,7 @@ pub fn rejoin() -> bool {
     speaks();
     stack::forget();
     modules::forget();
+    look_for_plugin();
     MEMBERSHIP.store(JOINED, Ordering::Relaxed);
     MODE.mode.store(1, Ordering::Relaxed);
     if let Some(recorder) = crate::enter() {
@@ -355,6 +395,7 @@ pub fn end() {
     if recording() && file().header().pid.load(Ordering::Relaxed) == own {
         if let Some(recorder) = crate::enter() {
             openmp::close(&recorder);
+            marks::tell(MarkCode::ThreadEnd, []);
             let now = ticks();
             recorder.write(&holdup_trace::wire::cpu(now, recorder.thread().cpu.read(now)));
         }
@@ -434,7 +475,7 @@ fn map_session() -> bool {
         return false;
     }
     SESSION.store(address.cast(), Ordering::Relaxed);
-    FLAGS.store(session.flags, Ordering::Relaxed);
+    FLAGS.store(session.flags & !MARKS, Ordering::Relaxed);
     SHORT_CALL.store(session.short_call_ticks.load(Ordering::Relaxed), Ordering::Relaxed);
     TICKS_PER_US.store(session.ticks_per_us.load(Ordering::Relaxed).max(1), Ordering::Relaxed);
     session.closed.load(Ordering::Relaxed) == 0

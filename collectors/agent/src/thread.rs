@@ -5,12 +5,13 @@ use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use holdup_trace::instructions::MarkCode;
 use holdup_trace::shared::{Chunk, Slot, pop, push};
 use holdup_trace::wire::{self, NO_STACK, NO_THREAD, UNKNOWN};
 
 use crate::arch::{self, number, system_call};
 use crate::openmp::{self, Standing};
-use crate::{cpu, enter, life, link, uses, waits};
+use crate::{cpu, enter, life, link, marks, uses, waits};
 
 /// A hold that is being timed.
 #[derive(Clone, Copy)]
@@ -228,6 +229,7 @@ fn occupy(thread: &Thread, slot: &'static Slot) {
     thread.chunk.set(ptr::null());
     thread.used.set(0);
     thread.slot.set(slot);
+    tell_begin(thread, slot);
     set_key(ptr::from_ref(thread).cast());
     let busy = thread.busy.replace(1);
     let recorder = crate::recorder::Recorder::of(thread);
@@ -243,6 +245,20 @@ fn occupy(thread: &Thread, slot: &'static Slot) {
     thread.busy.set(busy);
 }
 
+/// Tells as a mark that the thread begins.
+pub(crate) fn tell_begin(thread: &Thread, slot: &Slot) {
+    if !marks::heard() {
+        return;
+    }
+    // A hold that does not end: so all releases are looked at.
+    thread.holds[0].set(TimedHold { object: 0, begin: 0, caller: 0 });
+    thread.timed.set(1);
+    let [number, parent, tid] =
+        [&slot.thread, &slot.parent, &slot.tid].map(|word| u64::from(word.load(Ordering::Relaxed)));
+    let [entry, handle] = [&slot.entry, &slot.handle].map(|word| word.load(Ordering::Relaxed));
+    marks::tell(MarkCode::ThreadBegin, [number, parent, entry, tid, handle]);
+}
+
 /// Closes the calling thread: its counts, its end, its last chunk, its slot.
 pub fn end() {
     let thread = this();
@@ -253,6 +269,7 @@ pub fn end() {
         waits::close_stale(&recorder);
         uses::flush(&recorder);
         openmp::close(&recorder);
+        marks::tell(MarkCode::ThreadEnd, []);
         let now = life::ticks();
         let cpu = if life::confined() { UNKNOWN } else { thread.cpu.read(now) };
         recorder.write(&wire::thread_end(now, cpu));

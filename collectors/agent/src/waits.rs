@@ -2,11 +2,12 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use holdup_trace::instructions::MarkCode;
 use holdup_trace::shared::HOLDS_ALL;
 use holdup_trace::wire::{self, CallCode, NO_STACK, ObjectCode, OutcomeCode, WaitRecord};
 
 use crate::thread::{TIMED_HOLDS, TimedHold};
-use crate::{Recorder, enter, hot, life, stack, thread, uses};
+use crate::{Recorder, enter, hot, life, marks, stack, thread, uses};
 
 /// One in this many acquisitions of a lock that nobody waits for is timed.
 const SAMPLE_MASK: u64 = 1023;
@@ -62,6 +63,10 @@ pub fn begin(wanted: Wanted) -> Option<Pending> {
     slot.wait_cpu.store(cpu, Ordering::Relaxed);
     slot.wait_owner.store(wanted.owner_tid, Ordering::Relaxed);
     slot.wait_kind.store(wanted.kind as u32 + 1, Ordering::Release);
+    marks::tell(
+        MarkCode::WaitBegin,
+        [wanted.object, wanted.kind as u64, stack, wanted.mutex, u64::from(wanted.shared_mode)],
+    );
     Some(Pending { wanted, begin, stack, cpu })
 }
 
@@ -85,7 +90,17 @@ pub fn end(pending: Option<Pending>, outcome: OutcomeCode) {
         cpu_begin: pending.cpu,
         cpu_end,
     }));
-    recorder.slot().wait_kind.store(0, Ordering::Release);
+    close(&recorder, outcome);
+}
+
+/// The thread's slot says no more that it waits.
+fn close(recorder: &Recorder, outcome: OutcomeCode) {
+    let slot = recorder.slot();
+    // 0 if something in between, such as a wait in a signal handler, has closed it already.
+    if let Some(kind) = slot.wait_kind.load(Ordering::Relaxed).checked_sub(1) {
+        slot.wait_kind.store(0, Ordering::Release);
+        marks::tell(MarkCode::WaitEnd, [outcome as u64, u64::from(kind)]);
+    }
 }
 
 /// The call did not wait after all: it was refused, or what it waited for had already happened.
@@ -98,7 +113,7 @@ pub fn cancel(pending: Option<Pending>) {
 /// The thread does not wait: it has turned out that it is the one to do the work.
 pub fn works_instead() {
     if let Some(recorder) = life::recording().then(enter).flatten() {
-        recorder.slot().wait_kind.store(0, Ordering::Release);
+        close(&recorder, OutcomeCode::Failed);
     }
 }
 
@@ -106,7 +121,7 @@ pub fn works_instead() {
 pub fn close_stale(recorder: &Recorder) {
     let slot = recorder.slot();
     if let Some(wait) = slot.open_wait(life::ticks()) {
-        slot.wait_kind.store(0, Ordering::Relaxed);
+        close(recorder, OutcomeCode::Open);
         recorder.write(&wire::wait(&wait));
     }
 }
@@ -115,18 +130,25 @@ pub fn close_stale(recorder: &Recorder) {
 /// whether to time the hold.
 #[inline(always)]
 pub fn acquired(object: u64, kind: ObjectCode, caller: u64) {
+    acquired_with_others(object, kind, caller, false);
+}
+
+/// As [`acquired`], perhaps (`shared`) together with other readers.
+#[inline(always)]
+pub fn acquired_with_others(object: u64, kind: ObjectCode, caller: u64, shared: bool) {
     if !life::recording() {
         return;
     }
     let thread = thread::this();
     let slot = thread.slot.get();
     if slot.is_null() {
-        return acquired_without_slot(object, kind, caller);
+        return acquired_without_slot(object, kind, caller, shared);
     }
     // SAFETY: a thread's slot is in the process's file, which stays mapped while recording.
     let count = uses::count(unsafe { &*slot }, object, kind);
     if count & SAMPLE_MASK == 0 || is_early_sample(count) || hot::is_hot(object) {
         time_hold(thread, object, caller);
+        marks::tell(MarkCode::Acquired, [object, kind as u64, caller, u64::from(shared)]);
     }
 }
 
@@ -138,10 +160,10 @@ fn is_early_sample(count: u64) -> bool {
 
 #[cold]
 #[inline(never)]
-fn acquired_without_slot(object: u64, kind: ObjectCode, caller: u64) {
+fn acquired_without_slot(object: u64, kind: ObjectCode, caller: u64, shared: bool) {
     let attached = enter().is_some();
     if attached && !thread::this().slot.get().is_null() {
-        acquired(object, kind, caller);
+        acquired_with_others(object, kind, caller, shared);
     }
 }
 
@@ -177,6 +199,7 @@ pub fn releasing(object: u64, kind: ObjectCode, shared_mode: bool, waited_for: b
     if !life::recording() {
         return None;
     }
+    marks::tell(MarkCode::Released, [object, kind as u64, 0, u64::from(shared_mode)]);
     let thread = thread::this();
     let timed = thread.timed.get() as usize;
     let found = (0..timed.min(TIMED_HOLDS)).rev().find(|index| thread.holds[*index].get().object == object);
@@ -205,7 +228,8 @@ pub fn released(ending: Ending) {
         uses::add_hold(recorder.slot(), object, kind, length);
     }
     let is_long = length >= life::ticks_of_micros(LONG_HOLD_MICROS);
-    let tells = begin != 0 && (is_long && hot::is_hot(object) || !is_long && may_tell_of_queue(object, end));
+    let tells =
+        begin != 0 && (is_long && hot::was_waited_for(object) || !is_long && may_tell_of_queue(object, end));
     if waited_for || tells || life::flags() & HOLDS_ALL != 0 {
         let stack = if waited_for { stack::capture(&recorder) } else { NO_STACK };
         recorder.write(&wire::hold(begin, end, object, kind, shared_mode, waited_for, caller, stack));
@@ -233,8 +257,9 @@ pub fn may_tell_of_queue(object: u64, now: u64) -> bool {
     true
 }
 
-/// Waiters are about to be woken; gives the time of it.
-pub fn waking() -> u64 {
+/// Up to `count` waiters, if there are any, are about to be woken; gives the time of it.
+pub fn waking(object: u64, kind: ObjectCode, count: u32) -> u64 {
+    marks::tell(MarkCode::Woke, [object, kind as u64, u64::from(count)]);
     life::ticks()
 }
 
@@ -252,6 +277,7 @@ static INITIALIZED: AtomicU32 = AtomicU32::new(0);
 
 /// An object was initialized.
 pub fn initialized(object: u64, kind: ObjectCode, parties: u32, caller: u64) {
+    marks::tell(MarkCode::Initialized, [object, kind as u64, u64::from(parties), caller]);
     if !life::recording() || kind != ObjectCode::Barrier && too_many_initialized() {
         return;
     }
@@ -272,6 +298,22 @@ pub fn try_failed(object: u64, kind: ObjectCode) {
     }
 }
 
+/// A system call that can block is about to be made; gives the time of it.
+#[inline(always)]
+pub fn calling(call: CallCode, descriptor: u32) -> u64 {
+    match life::ticks_before_call() {
+        Some(now) => now,
+        None => calling_with_mark(call, descriptor),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn calling_with_mark(call: CallCode, descriptor: u32) -> u64 {
+    marks::tell(MarkCode::CallBegin, [call as u64, u64::from(descriptor)]);
+    life::ticks()
+}
+
 /// A system call that can block, made at `begin`, has returned: told if it took long.
 #[inline]
 pub fn called(begin: u64, call: CallCode, descriptor: u32) {
@@ -284,6 +326,11 @@ pub fn called(begin: u64, call: CallCode, descriptor: u32) {
 #[cold]
 #[inline(never)]
 fn blocked(begin: u64, end: u64, call: CallCode, descriptor: u32) {
+    let length = end.saturating_sub(begin);
+    marks::tell(MarkCode::CallEnd, [life::nanos(length)]);
+    if length < life::short_call_of_session() {
+        return;
+    }
     let Some(recorder) = enter() else { return };
     let stack = stack::capture(&recorder);
     let cpu_end = recorder.thread().cpu.read(end);

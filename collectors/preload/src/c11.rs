@@ -1,9 +1,11 @@
 //! Threads of C11: functions of their own in glibc, with their own results.
 
 use core::ffi::{c_int, c_void};
+use core::sync::atomic::Ordering;
 
 use holdup_agent::waits::{self, Wanted};
-use holdup_agent::{hot, thread};
+use holdup_agent::{hot, marks, thread};
+use holdup_trace::instructions::MarkCode;
 use holdup_trace::shared::Slot;
 use holdup_trace::wire::{CallCode, ObjectCode, OutcomeCode};
 
@@ -135,8 +137,11 @@ pub unsafe extern "C" fn thrd_create(handle: *mut Handle, start: Start, argument
     let Some(slot) = threads::prepare(start, argument, threads::stack_size(core::ptr::null())) else {
         return real::thrd_create(handle, start, argument);
     };
+    let number = slot.thread.load(Ordering::Relaxed);
     let result = real::thrd_create(handle, run as *mut c_void, core::ptr::from_ref(slot).cast_mut().cast());
-    if result != SUCCESS {
+    if result == SUCCESS {
+        marks::tell(MarkCode::Created, [u64::from(number)]);
+    } else {
         thread::abandon_child(slot);
     }
     result
@@ -158,7 +163,7 @@ pub unsafe extern "C" fn thrd_join(handle: Handle, result: *mut c_int) -> c_int 
 /// Interposes `thrd_sleep`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thrd_sleep(length: Timespec, left: *mut c_void) -> c_int {
-    let begin = holdup_agent::life::ticks();
+    let begin = waits::calling(CallCode::Sleep, u32::MAX);
     let result = real::thrd_sleep(length, left);
     waits::called(begin, CallCode::Sleep, u32::MAX);
     result

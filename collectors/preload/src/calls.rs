@@ -3,7 +3,7 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 
-use holdup_agent::{life, waits};
+use holdup_agent::waits;
 use holdup_trace::wire::CallCode;
 
 use crate::real::{self, Timespec};
@@ -15,7 +15,7 @@ macro_rules! calls {
         #[doc = concat!("Interposes `", stringify!($name), "`.")]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
-            let begin = life::ticks();
+            let begin = waits::calling(CallCode::$code, $descriptor);
             let result = real::$name($($argument),*);
             waits::called(begin, CallCode::$code, $descriptor);
             result

@@ -95,9 +95,9 @@ unsafe extern "C" fn clock_wait(
 pub(crate) unsafe fn wake(condition: Object, count: u32, block: impl FnOnce() -> c_int) -> c_int {
     let object = condition as u64;
     let time = if hot::is_waited_for(object) {
-        waits::waking()
-    } else if hot::is_of_a_queue(object) {
-        let now = waits::waking();
+        waits::waking(object, ObjectCode::Condition, count)
+    } else if hot::is_hot(object) {
+        let now = waits::waking(object, ObjectCode::Condition, count);
         if !waits::may_tell_of_queue(object, now) {
             return block();
         }

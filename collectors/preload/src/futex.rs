@@ -122,7 +122,7 @@ unsafe extern "C" fn futex(
             result
         }
         WAKE | WAKE_BITSET => {
-            let time = waits::waking();
+            let time = waits::waking(object, ObjectCode::Futex, value as u32);
             let result = real::syscall(arguments);
             if result > 0 {
                 waits::woke(time, object, ObjectCode::Futex, result as u32);

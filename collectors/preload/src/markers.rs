@@ -2,8 +2,10 @@
 
 use core::ffi::{CStr, c_char, c_void};
 
-use holdup_agent::{enter, life};
-use holdup_trace::wire::{self, MarkerCode};
+use holdup_agent::marks::Listener;
+use holdup_agent::{enter, life, marks};
+use holdup_trace::instructions::MarkCode;
+use holdup_trace::wire::{self, MarkerCode, NO_STACK, ObjectCode, OutcomeCode};
 
 unsafe fn mark(kind: MarkerCode, label: *const c_char) {
     const LONGEST: usize = 256;
@@ -11,6 +13,18 @@ unsafe fn mark(kind: MarkerCode, label: *const c_char) {
         return;
     }
     let Some(recorder) = enter() else { return };
+    match kind {
+        MarkerCode::RegionBegin => marks::tell(MarkCode::InterestBegin, []),
+        MarkerCode::RegionEnd => marks::tell(MarkCode::InterestEnd, []),
+        MarkerCode::WorkBegin => marks::unit_begins(label as u64),
+        MarkerCode::WorkEnd => marks::tell(MarkCode::UnitEnd, []),
+        // A wait for nobody knows what.
+        MarkerCode::SpinBegin => marks::tell(MarkCode::WaitBegin, [0, ObjectCode::SpinLock as u64, NO_STACK]),
+        MarkerCode::SpinEnd => {
+            marks::tell(MarkCode::WaitEnd, [OutcomeCode::Granted as u64, ObjectCode::SpinLock as u64]);
+        }
+        MarkerCode::Phase => {}
+    }
     let label = if label.is_null() { &[] } else { CStr::from_ptr(label).to_bytes() };
     let label = &label[..label.len().min(LONGEST)];
     recorder.write_text(&wire::marker_head(life::ticks(), kind, label.len()), label);
@@ -62,6 +76,13 @@ pub unsafe extern "C" fn holdup_spin_begin() {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdup_spin_end() {
     mark(MarkerCode::SpinEnd, core::ptr::null());
+}
+
+/// A program that its compiler made count by itself says that it is ready (`holdup_counts.c`): gives 1 if marks are told to
+/// it from now on.
+#[unsafe(no_mangle)]
+pub extern "C" fn holdup_counts_join(version: u32, listener: Listener) -> i32 {
+    i32::from(marks::listen_inside(version, listener))
 }
 
 /// The start of ITT's `__itt_string_handle`, as `ittnotify.h` declares it.

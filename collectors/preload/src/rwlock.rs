@@ -55,7 +55,7 @@ unsafe fn take(
 ) -> c_int {
     match attempt {
         0 => {
-            waits::acquired(lock as u64, ObjectCode::RwLock, caller);
+            waits::acquired_with_others(lock as u64, ObjectCode::RwLock, caller, shared);
             0
         }
         EBUSY => wait(lock, shared, caller, block),
@@ -76,7 +76,7 @@ unsafe fn wait(lock: Object, shared: bool, caller: u64, block: impl FnOnce() -> 
     match result {
         0 => {
             waits::end(pending, OutcomeCode::Granted);
-            waits::acquired(object, ObjectCode::RwLock, caller);
+            waits::acquired_with_others(object, ObjectCode::RwLock, caller, shared);
         }
         ETIMEDOUT => waits::end(pending, OutcomeCode::TimedOut),
         _ => waits::cancel(pending),
@@ -115,16 +115,16 @@ unsafe extern "C" fn clock_write_lock(lock: Object, clock: c_int, until: Timespe
 }
 
 unsafe extern "C" fn try_read_lock(lock: Object, caller: u64) -> c_int {
-    tried(lock, caller, real::pthread_rwlock_tryrdlock(lock))
+    tried(lock, true, caller, real::pthread_rwlock_tryrdlock(lock))
 }
 
 unsafe extern "C" fn try_write_lock(lock: Object, caller: u64) -> c_int {
-    tried(lock, caller, real::pthread_rwlock_trywrlock(lock))
+    tried(lock, false, caller, real::pthread_rwlock_trywrlock(lock))
 }
 
-unsafe fn tried(lock: Object, caller: u64, result: c_int) -> c_int {
+unsafe fn tried(lock: Object, shared: bool, caller: u64, result: c_int) -> c_int {
     match result {
-        0 => waits::acquired(lock as u64, ObjectCode::RwLock, caller),
+        0 => waits::acquired_with_others(lock as u64, ObjectCode::RwLock, caller, shared),
         EBUSY => waits::try_failed(lock as u64, ObjectCode::RwLock),
         _ => {}
     }

@@ -2,8 +2,9 @@
 
 use core::ffi::{c_int, c_uint};
 
-use holdup_agent::hot;
 use holdup_agent::waits::{self, Wanted};
+use holdup_agent::{hot, marks};
+use holdup_trace::instructions::MarkCode;
 use holdup_trace::wire::{ObjectCode, OutcomeCode};
 
 use crate::front::fronts;
@@ -40,7 +41,11 @@ fn layout(semaphore: Object) -> *const Layout {
 #[inline(always)]
 unsafe fn take(semaphore: Object, block: impl FnOnce() -> c_int) -> c_int {
     let value = (&raw const (*layout(semaphore)).value).read_volatile();
-    if value != 0 { block() } else { wait(semaphore, block) }
+    let result = if value != 0 { block() } else { wait(semaphore, block) };
+    if result == 0 {
+        marks::tell(MarkCode::Acquired, [semaphore as u64, ObjectCode::Semaphore as u64]);
+    }
+    result
 }
 
 #[cold]
@@ -84,10 +89,10 @@ pub unsafe extern "C" fn sem_clockwait(semaphore: Object, clock: c_int, until: T
 pub unsafe extern "C" fn sem_post(semaphore: Object) -> c_int {
     // Those of other processes among them.
     let waiters = (&raw const (*layout(semaphore)).waiters).read_volatile();
-    if waiters == 0 && !hot::is_waited_for(semaphore as u64) {
+    if waiters == 0 && !hot::is_waited_for(semaphore as u64) && !marks::heard() {
         return real::sem_post(semaphore);
     }
-    let time = waits::waking();
+    let time = waits::waking(semaphore as u64, ObjectCode::Semaphore, 1);
     let result = real::sem_post(semaphore);
     if result == 0 {
         waits::woke(time, semaphore as u64, ObjectCode::Semaphore, 1);

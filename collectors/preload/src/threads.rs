@@ -5,7 +5,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use holdup_agent::arch::{self, number, system_call};
 use holdup_agent::waits::{self, Wanted};
-use holdup_agent::{enter, stack, thread};
+use holdup_agent::{enter, marks, stack, thread};
+use holdup_trace::instructions::MarkCode;
 use holdup_trace::shared::Slot;
 use holdup_trace::wire::{self, ObjectCode, OutcomeCode};
 
@@ -64,13 +65,16 @@ pub unsafe extern "C" fn pthread_create(
     let Some(slot) = prepare(start, argument, stack_size(attributes)) else {
         return real::pthread_create(handle, attributes, start, argument);
     };
+    let number = slot.thread.load(Ordering::Relaxed);
     let result = real::pthread_create(
         handle,
         attributes,
         run as *mut c_void,
         core::ptr::from_ref(slot).cast_mut().cast(),
     );
-    if result != 0 {
+    if result == 0 {
+        marks::tell(MarkCode::Created, [u64::from(number)]);
+    } else {
         thread::abandon_child(slot);
     }
     result

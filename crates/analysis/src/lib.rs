@@ -43,6 +43,7 @@ mod gains;
 mod holders;
 mod hot;
 mod interrupted;
+pub mod lime;
 mod losses;
 mod objects;
 mod outside;

@@ -143,6 +143,15 @@ pub(crate) fn look(color: Color, stream: &(impl IsTerminal + std::os::fd::AsFd),
     Look { width, color, unicode }
 }
 
+/// What takes long is not to end with an answer that has no place.
+pub(crate) fn check_writable(out: &Path) -> Result<(), Failure> {
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let place = if out.exists() { out } else { folder };
+    rustix::fs::access(place, rustix::fs::Access::WRITE_OK).map_err(|error| {
+        Failure::input(format!("{}: the answer cannot be written here ({error})", out.display()))
+    })
+}
+
 /// Writes to a file, or to the stream where there is none. A reader that went away is no failure.
 pub(crate) fn write(text: &str, file: Option<&Path>, mut stream: impl Write) -> Result<(), Failure> {
     match file {

@@ -14,12 +14,13 @@ use crate::export::ExportOptions;
 use crate::man::ManOptions;
 use crate::scale::ScaleOptions;
 use crate::whatif::WhatIfOptions;
+use crate::why::{InstructionPart, ModeName, WhyOptions};
 
 /// What the user asked for.
 #[derive(Debug)]
 pub(crate) enum Command {
     Run(RunOptions),
-    Record(RunOptions),
+    Record(RecordOptions),
     Report(ReportOptions),
     Demo(DemoOptions),
     Doctor,
@@ -29,6 +30,7 @@ pub(crate) enum Command {
     Export(ExportOptions),
     Scale(Box<ScaleOptions>),
     WhatIf(WhatIfOptions),
+    Why(Box<WhyOptions>),
     Completions(CompletionsOptions),
     Man(ManOptions),
 }
@@ -56,7 +58,7 @@ struct Line {
 #[derive(Subcommand)]
 enum Named {
     /// Only record
-    Record(RunOptions),
+    Record(RecordOptions),
     /// Say what a recording shows
     Report(ReportOptions),
     /// Build and run a small program with planted problems, and diagnose it
@@ -76,6 +78,8 @@ enum Named {
     /// Say what changes of the program would give, without making them
     #[command(name = "whatif")]
     WhatIf(WhatIfOptions),
+    /// Say which line makes threads unequal, by counting what each of them executes
+    Why(Box<WhyOptions>),
     /// Write a script that makes a shell complete the command line
     Completions(CompletionsOptions),
     /// Write the manual pages
@@ -133,6 +137,20 @@ pub(crate) struct RunOptions {
         required_unless_present = "pid"
     )]
     pub command: Vec<OsString>,
+}
+
+/// Options of `holdup record`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RecordOptions {
+    /// Run the program under emulation, and record its instructions: how often each thread takes which way (counts), or every
+    /// block and access (stream); for holdup why
+    #[arg(long, value_enum, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "counts",
+        conflicts_with_all = ["pid", "delay", "duration", "on_signal", "repeat"])]
+    pub instructions: Option<ModeName>,
+    #[command(flatten)]
+    pub part: InstructionPart,
+    #[command(flatten)]
+    pub run: RunOptions,
 }
 
 /// Seconds, perhaps with a fraction.
@@ -227,6 +245,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
         Some(Named::Export(options)) => Command::Export(options),
         Some(Named::Scale(options)) => Command::Scale(options),
         Some(Named::WhatIf(options)) => Command::WhatIf(options),
+        Some(Named::Why(options)) => Command::Why(options),
         Some(Named::Completions(options)) => Command::Completions(options),
         Some(Named::Man(options)) => Command::Man(options),
     }

@@ -46,6 +46,8 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
         window: Window::default(),
         size_limit: None,
         setting: Setting::default(),
+        emulation: None,
+        instrumented: false,
     };
     let command: Vec<OsString> = vec![program.into()];
     let status = record(&command, &options_of_run, PRELOAD)?.status;

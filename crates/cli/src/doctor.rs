@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use holdup_collect::doctor::{Event, Machine, Room, examine};
-use holdup_collect::{Trial, opens, room};
+use holdup_collect::{Emulation, Trial, opens, room};
 
 use crate::answer;
 use crate::failure::Failure;
+use crate::run::PLUGIN;
 
 /// Says what this machine allows.
 pub(crate) fn doctor() -> Result<ExitCode, Failure> {
@@ -17,6 +18,10 @@ pub(crate) fn doctor() -> Result<ExitCode, Failure> {
         root: Path::new("/"),
         holdup: &holdup,
         try_event: &try_event,
+        try_emulator: &|| {
+            let found = Emulation::find(PLUGIN)?;
+            Ok((found.version().to_owned(), found.path().to_owned()))
+        },
         room: &|path| room(path).ok().map(|(free, size)| Room { size, free }),
     };
     let text: String = examine(&machine).iter().map(|check| format!("{check}\n")).collect();

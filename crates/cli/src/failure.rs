@@ -39,7 +39,9 @@ impl Failure {
 impl From<CollectError> for Failure {
     fn from(error: CollectError) -> Failure {
         match error {
-            CollectError::Session { .. } | CollectError::Library { .. } => Failure::machine(error),
+            CollectError::Session { .. } | CollectError::Library { .. } | CollectError::NoEmulator { .. } => {
+                Failure::machine(error)
+            }
             CollectError::Kernel { error: KernelError::NoProcess { .. } | KernelError::NotYours { .. } } => {
                 Failure::input(error)
             }

@@ -22,6 +22,7 @@ mod scale;
 mod several;
 mod sources;
 mod whatif;
+mod why;
 
 use std::process::ExitCode;
 
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Command::Export(options) => export::export(&options),
         Command::Scale(options) => scale::scale(&options),
         Command::WhatIf(options) => whatif::what_if(&options),
+        Command::Why(options) => why::why(&options),
         Command::Completions(options) => completions::completions(&options),
         Command::Man(options) => man::man(&options),
     };

@@ -149,6 +149,7 @@ const STATUSES: &[(&str, &str)] = &[
 
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("LD_PRELOAD, HOLDUP_SESSION", "are set for the program that is recorded."),
+    ("HOLDUP_QEMU", "names the qemu-x86_64 under which instructions are recorded."),
     ("NO_COLOR", "switches colour off, where --color does not say otherwise."),
     ("COLUMNS", "is the width of the answer; without it that of the terminal, else 100."),
     ("LC_ALL, LC_CTYPE, LANG", "say whether characters outside of ASCII may be shown."),
@@ -178,6 +179,10 @@ const EXAMPLES: &[(&str, &str)] = &[
     (
         "holdup scale -t 1,2,4,8 -- ./app {threads}",
         "runs the program with several numbers of threads, and says how it scales.",
+    ),
+    (
+        "holdup why -- ./app input.dat",
+        "says which line makes threads unequal; needs QEMU (holdup doctor says whether it is there).",
     ),
     ("holdup --pid 4711 --duration 10", "records a running process for ten seconds."),
     ("holdup explain lock", "says what the finding means and how to mend it."),

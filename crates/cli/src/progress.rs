@@ -1,6 +1,8 @@
 //! A sign of life while something takes long.
 
 use std::io::{IsTerminal, stderr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -10,6 +12,9 @@ use indicatif::ProgressBar;
 /// What takes less time than this needs no sign.
 const PATIENCE: Duration = Duration::from_millis(600);
 
+/// How often what is shown is looked at again.
+const NEWS: Duration = Duration::from_millis(300);
+
 /// Shows on the terminal that something goes on, until it is dropped. Nothing is shown where standard error is no
 /// terminal.
 pub(crate) struct Progress {
@@ -18,15 +23,29 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn start(what: &'static str) -> Progress {
+        Progress::telling(move || format!("holdup: {what}"))
+    }
+
+    /// The same with the number of instructions that were executed so far.
+    pub(crate) fn counting(what: &'static str, executed: Arc<AtomicU64>) -> Progress {
+        Progress::telling(move || match executed.load(Ordering::Relaxed) / 1_000_000 {
+            0 => format!("holdup: {what}"),
+            millions => format!("holdup: {what}, {millions} million instructions so far"),
+        })
+    }
+
+    fn telling(what: impl Fn() -> String + Send + 'static) -> Progress {
         if !stderr().is_terminal() {
             return Progress { running: None };
         }
         let (done, ended) = channel();
         let thread = std::thread::spawn(move || {
             if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                let bar = ProgressBar::new_spinner().with_message(format!("holdup: {what}"));
+                let bar = ProgressBar::new_spinner().with_message(what());
                 bar.enable_steady_tick(Duration::from_millis(100));
-                let _ = ended.recv();
+                while ended.recv_timeout(NEWS) == Err(RecvTimeoutError::Timeout) {
+                    bar.set_message(what());
+                }
                 bar.finish_and_clear();
             }
         });

@@ -4,22 +4,26 @@ use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
+use std::sync::Arc;
 
-use holdup_collect::{Ended, Options, Setting, Window, attach, record as collect};
+use holdup_collect::{Emulation, Ended, Options, Setting, Window, attach, record as collect};
 use rustix::fs::{FileType, SeekFrom};
 use rustix::process::Signal;
 
 use crate::answer::{self, Keep, Part};
-use crate::arguments::{Collector, Holds, RunOptions};
+use crate::arguments::{Collector, Holds, RecordOptions, RunOptions};
 use crate::failure::Failure;
+use crate::progress::Progress;
 use crate::several;
 
 /// The library that is injected into measured programs.
 pub(crate) const PRELOAD: &[u8] = include_bytes!(env!("HOLDUP_PRELOAD"));
+/// The plugin that the emulator loads.
+pub(crate) const PLUGIN: &[u8] = include_bytes!(env!("HOLDUP_QEMU_PLUGIN"));
 
 /// Records, and says what holds the program up.
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
-    let (place, ended) = repeated(options)?;
+    let (place, ended) = repeated(options, None)?;
     let told = several::answer(&place.paths, Keep::Names, &Part::default()).and_then(|(answer, _)| {
         let look = answer::look(options.color, &std::io::stderr(), options.output.is_some());
         let mut text = answer.text(look);
@@ -31,18 +35,36 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
 }
 
 /// Only records.
-pub(crate) fn record(options: &RunOptions) -> Result<ExitCode, Failure> {
-    let (place, ended) = repeated(options)?;
+pub(crate) fn record(options: &RecordOptions) -> Result<ExitCode, Failure> {
+    let emulation = match options.instructions {
+        Some(mode) => {
+            let mut emulation = Emulation::find(PLUGIN)?;
+            emulation.mode = mode.mode();
+            options.part.set(&mut emulation);
+            Some(emulation)
+        }
+        None if options.part.is_chosen() => {
+            return Err(Failure::input(
+                "--roi, --limit-instructions and --skew choose among instructions, which --instructions records",
+            ));
+        }
+        None => None,
+    };
+    let progress = emulation
+        .as_ref()
+        .map(|emulation| Progress::counting("under emulation", Arc::clone(&emulation.executed)));
+    let (place, ended) = repeated(&options.run, emulation)?;
+    drop(progress);
     complain(&ended, place.paths.iter().try_for_each(|path| answer::name(path)));
     eprint!("{}", place.sentence());
     Ok(status(&ended))
 }
 
 /// Records as many runs as were asked for, one after another.
-fn repeated(options: &RunOptions) -> Result<(Place, Vec<Ended>), Failure> {
+fn repeated(options: &RunOptions, emulation: Option<Emulation>) -> Result<(Place, Vec<Ended>), Failure> {
     let mut place = Place::of(options)?;
     let input = Input::now();
-    let mut ended = vec![collected(options, &place.paths[0])?];
+    let mut ended = vec![collected(options, &place.paths[0], emulation)?];
     for number in 2..=options.repeat {
         // Who interrupts a run does not want to see the next one.
         let was_interrupted = |ended: &Ended| ended.status.signal() == Some(Signal::INT.as_raw());
@@ -51,7 +73,7 @@ fn repeated(options: &RunOptions) -> Result<(Place, Vec<Ended>), Failure> {
         }
         input.back(number == 2);
         let path = place.another(number)?;
-        ended.push(collected(options, &path)?);
+        ended.push(collected(options, &path, None)?);
         place.paths.push(path);
     }
     Ok((place, ended))
@@ -97,10 +119,12 @@ impl Input {
 }
 
 /// Records the program, or the process that runs, which counts as one that ended well.
-fn collected(options: &RunOptions, output: &Path) -> Result<Ended, Failure> {
-    let wanted = collect_options(options, output);
+fn collected(options: &RunOptions, output: &Path, emulation: Option<Emulation>) -> Result<Ended, Failure> {
+    let wanted = Options { emulation, ..collect_options(options, output) };
     match options.pid {
-        Some(pid) => Ok(Ended { status: ExitStatus::default(), trouble: attach(pid, &wanted)? }),
+        Some(pid) => {
+            Ok(Ended { status: ExitStatus::default(), trouble: attach(pid, &wanted)?, emulation: None })
+        }
         None => Ok(collect(&options.command, &wanted, PRELOAD)?),
     }
 }
@@ -108,6 +132,9 @@ fn collected(options: &RunOptions, output: &Path) -> Result<Ended, Failure> {
 /// Says what went wrong once the program had run: its status stands, whatever became of the recording and the answer.
 /// One line: what kept the recording from being written explains why it cannot be read.
 fn complain(ended: &[Ended], told: Result<(), Failure>) {
+    for sentence in ended.iter().filter_map(|ended| ended.emulation.as_ref()) {
+        eprintln!("holdup: {}", holdup_report::escaped(sentence));
+    }
     match ended.iter().find_map(|ended| ended.trouble.as_ref()) {
         Some(trouble) => _ = Failure::input(trouble).tell(),
         None => _ = told.map_err(|failure| failure.tell()),
@@ -125,6 +152,8 @@ fn collect_options(options: &RunOptions, output: &Path) -> Options {
         window: Window { delay: options.delay, duration: options.duration, by_signal: options.on_signal },
         size_limit: options.size_limit.map(|mib| mib << 20),
         setting: Setting::default(),
+        emulation: None,
+        instrumented: false,
     }
 }
 

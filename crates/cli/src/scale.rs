@@ -119,7 +119,7 @@ pub(crate) fn scale(options: &ScaleOptions) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     for out in [&options.output, &options.html].into_iter().flatten().filter(|out| out.as_os_str() != "-") {
-        check_writable(out)?;
+        answer::check_writable(out)?;
     }
     let control = Control::new(&options.command, &options.variable, std::env::var_os(OPENMP).as_deref());
     let subject = subject(options, &control)?;
@@ -296,15 +296,6 @@ fn stopped(manifest: &Manifest, place: &Place) -> String {
             format!("stopped after {done} {word}, which are not kept; with -o DIR they can be gone on with")
         }
     }
-}
-
-/// A long sweep is not to end with an answer that has no place.
-fn check_writable(out: &Path) -> Result<(), Failure> {
-    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let place = if out.exists() { out } else { folder };
-    rustix::fs::access(place, rustix::fs::Access::WRITE_OK).map_err(|error| {
-        Failure::input(format!("{}: the answer cannot be written here ({error})", out.display()))
-    })
 }
 
 /// Writes the answer as it was asked for.

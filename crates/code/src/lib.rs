@@ -1,6 +1,13 @@
-//! Is the thread that was sampled at this instruction at work, or does it wait for another one?
+//! What machine code says: which blocks it has, how control flows through them, and which of it only waits.
 //!
-//! A thread that spins looks busy to everybody but the reader of its code. Du Bois et al. (criticality stacks, ISCA 2013,
+//! **What ran, as a graph.** An emulator tells which of the blocks that it translated were executed, and in which order.
+//! [`BlockTable`] makes basic blocks of these ([`Block`]), and edges of a control-flow graph of the steps between them;
+//! [`FlowGraph`] knows of such a graph who dominates whom, what goes back, and what is cyclic. [`listing`](fn@listing) is
+//! code to read, and
+//! [`counted_block`] finds the blocks of programs that their compiler made count. [`micro_ops`](fn@micro_ops) is what a
+//! simulated core has to do for a block.
+//!
+//! **Is the thread that was sampled at this instruction at work, or does it wait for another one?** A thread that spins looks busy to everybody but the reader of its code. Du Bois et al. (criticality stacks, ISCA 2013,
 //! section 3.1) name what tells a waiting loop: an iteration leaves no change behind, and a location is read again and
 //! again until another core writes it. [`waiting_loop`] decides that from the bytes of the program alone, which costs the
 //! program nothing and needs no list of known locks:
@@ -26,6 +33,16 @@
 //! assert_eq!(found, Some(Loop { start: 0x1000, end: 0x100a }));
 //! ```
 
+mod blocks;
+
+mod counted;
+
+mod flow_graph;
+
+mod listing;
+
+mod micro_ops;
+
 mod code;
 
 mod graph;
@@ -40,7 +57,12 @@ mod waiting;
 
 mod calls;
 
+pub use blocks::{Block, BlockTable, RawBlock};
 pub use calls::may_wait;
 pub use code::Code;
+pub use counted::counted_block;
+pub use flow_graph::FlowGraph;
 pub use graph::{Loop, WINDOW_BYTES};
+pub use listing::{last_instruction, listing};
+pub use micro_ops::{MicroOp, MicroRegister, OpClass, micro_ops};
 pub use waiting::waiting_loop;

@@ -69,6 +69,7 @@ pub fn attach(pid: u32, options: &Options) -> Result<Option<String>, CollectErro
         ticks_per_second,
         collectors: vec!["kernel".to_owned()],
         all_holds: false,
+        instructions: None,
     };
     log.keep(|writer| writer.facts(FrameKind::Session, 0, &session));
     let mut surroundings = Watch::begin(Path::new("/"));

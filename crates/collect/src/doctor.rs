@@ -3,9 +3,10 @@
 //!
 //! Everything is read below [`Machine::root`], so that a test can be the machine; what files do not tell
 //! (whether an event opens, how much room a file system has) is asked through closures. Nothing is
-//! started and nothing is changed.
+//! changed, and nothing is started but the emulator, with a program that ends at once.
 
 mod clock;
+mod emulation;
 mod events;
 mod isolation;
 mod load;
@@ -14,9 +15,10 @@ mod processors;
 
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cgroups::Cgroups;
+use crate::error::CollectError;
 use crate::files::Files;
 
 /// One thing that was looked at.
@@ -55,6 +57,8 @@ pub struct Machine<'a> {
     pub holdup: &'a Path,
     /// Opens and closes an event on this thread, user space only.
     pub try_event: &'a dyn Fn(Event) -> io::Result<()>,
+    /// Looks for an emulator that records instructions, and tries it; gives its version and where it is.
+    pub try_emulator: &'a dyn Fn() -> Result<(String, PathBuf), CollectError>,
     /// The room in the file system of a folder (`statvfs`); `None` where there is no such folder.
     pub room: &'a dyn Fn(&Path) -> Option<Room>,
 }
@@ -94,6 +98,7 @@ pub fn examine(machine: &Machine<'_>) -> Vec<Check> {
         Some(events::switches(&setting)),
         Some(events::wake_ups(&setting)),
         Some(events::hardware(&setting)),
+        Some(emulation::check(&setting)),
         Some(isolation::other_processes_memory(&setting)),
         Some(processors::allowed(&setting)),
         Some(processors::quota(&setting)),

@@ -68,6 +68,22 @@ pub enum CollectError {
         /// What the system says.
         error: io::Error,
     },
+    /// There is no emulator that records instructions.
+    #[error("{what}, so instructions cannot be recorded; {advice}")]
+    NoEmulator {
+        /// What is the matter.
+        what: String,
+        /// How to get one.
+        advice: String,
+    },
+    /// The program cannot be run under emulation.
+    #[error("{}: cannot be run under emulation, which records its instructions: it {reason}", program.display())]
+    CannotEmulate {
+        /// Which.
+        program: PathBuf,
+        /// The rest of a sentence, which begins with a verb.
+        reason: String,
+    },
     /// There is no place for the injected library.
     #[error(
         "no directory from which a program may load holdup's library ({error}); holdup needs one that is yours \

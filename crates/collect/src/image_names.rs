@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use holdup_code::{Code, WINDOW_BYTES, may_wait, waiting_loop};
+use holdup_code::{Code, Loop, WINDOW_BYTES, may_wait, waiting_loop};
 use holdup_recording::RawImage;
 use holdup_recording::facts::ImageNames;
 use holdup_symbols::{Files, JitCode, Mapping, Options, Symbolizer};
@@ -36,7 +36,7 @@ pub(crate) fn names(image: &RawImage, files: Files) -> ImageNames {
     let executed = image.executed.iter().map(|&address| (address, named_at(address, false))).collect();
     let callers = image.callers.iter().map(|&address| (address, named_at(address, true))).collect();
     let waiting_loops =
-        image.executed.iter().copied().filter(|&address| waits(&mut symbolizer, address)).collect();
+        image.executed.iter().copied().filter(|&address| waits(&mut symbolizer, address).is_some()).collect();
     warnings.extend(missing_names(&symbolizer));
     ImageNames { image: image.number, executed, callers, waiting_loops, warnings }
 }
@@ -47,9 +47,9 @@ fn is_jitdump(path: &Path) -> bool {
     name.starts_with("jit-") && name.ends_with(".dump")
 }
 
-/// True if the address lies in a loop that only another thread, or time, can end.
-fn waits(symbolizer: &mut Symbolizer, address: u64) -> bool {
-    let Some(code) = symbolizer.code_bytes(address, 2 * WINDOW_BYTES, 2 * WINDOW_BYTES) else { return false };
+/// The loop around the address that only another thread, or time, can end; `None` if there is none.
+pub(crate) fn waits(symbolizer: &mut Symbolizer, address: u64) -> Option<Loop> {
+    let code = symbolizer.code_bytes(address, 2 * WINDOW_BYTES, 2 * WINDOW_BYTES)?;
     let (start, bytes) = (code.start, code.bytes.to_vec());
     let names = RefCell::new(symbolizer);
     let is_yield = |target: u64| {
@@ -57,5 +57,5 @@ fn waits(symbolizer: &mut Symbolizer, address: u64) -> bool {
         // The function that is called, not one that it begins with.
         frames.last().and_then(|frame| frame.function.as_deref()).is_some_and(may_wait)
     };
-    waiting_loop(&Code { start, bytes: &bytes }, address, &is_yield).is_some()
+    waiting_loop(&Code { start, bytes: &bytes }, address, &is_yield)
 }

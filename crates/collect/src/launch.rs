@@ -9,9 +9,12 @@ use std::process::{Child, Command, Stdio};
 use holdup_trace::shared::SESSION_VARIABLE;
 use rustix::process::{Gid, Resource, Rlimit, Uid};
 
+use crate::emulation::Emulated;
 use crate::error::CollectError;
 use crate::setting::{Output, Setting};
 
+/// Where a program that counts its instructions by itself looks for the file to write to.
+const COUNTS_VARIABLE: &str = "HOLDUP_COUNTS";
 /// Where Intel's ITT looks for a collector.
 const ITT_VARIABLE: &str = "INTEL_LIBITTNOTIFY64";
 /// Which of its functions ITT looks for in a collector: without it none.
@@ -28,32 +31,36 @@ pub fn caller_of_sudo() -> Option<(u32, u32)> {
 pub(crate) struct Injection<'a> {
     pub library: &'a Path,
     pub session: &'a Path,
+    /// Where a program that counts its instructions by itself writes them, if it does.
+    pub counts: Option<&'a Path>,
 }
 
-/// Starts the program found at `path`, with the library where `injection` says, in `setting`. `descriptor_limit` is the soft limit of
-/// open files that it shall have, where ours was raised.
+/// Starts the program found at `path`, or what stands for it under emulation, with the library where `injection` says, in
+/// `setting`. `descriptor_limit` is the soft limit of open files that it shall have, where ours was raised.
 pub(crate) fn start(
     path: &Path,
     command: &[OsString],
     injection: Option<&Injection<'_>>,
     user: Option<(u32, u32)>,
     descriptor_limit: Option<u64>,
+    emulated: Option<&Emulated>,
     setting: &Setting,
 ) -> Result<Child, CollectError> {
-    let mut child = Command::new(path);
-    let (name, arguments) =
-        command.split_first().map_or((OsStr::new(""), command), |(name, rest)| (name, rest));
-    child.arg0(name).args(arguments);
-    child.envs(setting.variables.iter().map(|(name, value)| (name, value)));
+    let preloaded = injection.map(|injection| preload(injection.library));
+    let mut child = match emulated {
+        Some(emulated) => emulated.command(setting, preloaded),
+        None => native(path, command, setting, preloaded),
+    };
     let failed = |error| CollectError::Start { program: PathBuf::from(path), error };
     match setting.output {
         Output::Shared => {}
         Output::Diverted => _ = child.stdout(std::io::stderr().as_fd().try_clone_to_owned().map_err(failed)?),
         Output::Dropped => _ = child.stdout(Stdio::null()),
+        Output::Silent => _ = child.stdout(Stdio::null()).stderr(Stdio::null()),
     }
     if let Some(injection) = injection {
-        child.env("LD_PRELOAD", preload(injection.library));
         child.env(SESSION_VARIABLE, injection.session);
+        child.envs(injection.counts.map(|counts| (COUNTS_VARIABLE, counts)));
         if std::env::var_os(ITT_VARIABLE).is_none() {
             child.env(ITT_VARIABLE, injection.library);
             child.env(ITT_GROUPS.0, ITT_GROUPS.1);
@@ -86,6 +93,16 @@ pub(crate) fn start(
         unsafe { child.pre_exec(confine) };
     }
     child.spawn().map_err(failed)
+}
+
+fn native(path: &Path, command: &[OsString], setting: &Setting, preloaded: Option<OsString>) -> Command {
+    let mut child = Command::new(path);
+    let (name, arguments) =
+        command.split_first().map_or((OsStr::new(""), command), |(name, rest)| (name, rest));
+    child.arg0(name).args(arguments);
+    child.envs(setting.variables.iter().map(|(name, value)| (name, value)));
+    child.envs(preloaded.map(|list| ("LD_PRELOAD", list)));
+    child
 }
 
 /// The groups of the user who called sudo, as the system's list of groups has them.

@@ -1,19 +1,23 @@
 //! From a command to a recording.
 //!
-//! [`record`] starts a program with the injected library ([`library`]) in a session of its own ([`session`]),
-//! drains what its processes write ([`drain`]) into a recording until it ends. [`name_all`] then finds the names of
-//! what was seen while the files are at hand. Meanwhile [`environment`] looks at what surrounds the program. Programs that must not be entered are recognised first
-//! ([`target`]) and run as they are. [`run_plain`] runs one without recording
-//! it, for comparison. [`doctor`] says what a machine allows.
+//! [`record`] starts a program with the injected library ([`library`]) in a session of its own ([`session`]), drains what
+//! its processes write ([`drain`]) into a recording until it ends. [`name_all`] then finds the names of what was seen while
+//! the files are at hand. With an [`Emulation`] the program runs under QEMU, and its instructions are recorded too.
+//! Meanwhile [`environment`] looks at what surrounds the program. Programs that must not be entered are recognised first
+//! ([`target`]) and run as they are. [`run_plain`] runs one without recording it, for comparison. [`doctor`] says what a
+//! machine allows.
 
 mod attach;
+mod block_names;
 mod cgroups;
 pub mod doctor;
 mod drain;
+mod emulation;
 mod environment;
 mod error;
 mod files;
 mod image_names;
+mod instrumented;
 mod kernel;
 mod launch;
 mod library;
@@ -29,8 +33,10 @@ mod target;
 mod window;
 
 pub use attach::attach;
+pub use emulation::{Emulation, InstructionMode, Interest};
 pub use error::CollectError;
 pub use holdup_kernel::{KernelError, Trial, opens};
+pub use instrumented::counts_itself;
 pub use launch::caller_of_sudo;
 pub use machine::{allowed_cores, room};
 pub use names::name_all;

@@ -1,6 +1,6 @@
-//! Where the injected library lies when a program loads it.
+//! Where our shared libraries lie when a program loads them: the injected one, and the emulator's plugin.
 //!
-//! The library travels inside the `holdup` binary. It is written to a directory that only the user can write to
+//! They travel inside the `holdup` binary. Each is written to a directory that only the user can write to
 //! and list, under a name that contains a hash of its content; what is found there already is used only if it is
 //! ours and has that content. Others can reach it by its name: a program that changes its user and then executes
 //! another would otherwise print a complaint of the dynamic linker.
@@ -11,7 +11,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Writes the library and gives its path. `readers` is the user that the program will run as.
+/// Writes a library and gives its path, in which there is neither a comma nor anything that cannot stand in `LD_PRELOAD`.
+/// `owner` is this user.
 pub(crate) fn install(content: &[u8], owner: u32) -> io::Result<PathBuf> {
     let mut last = io::Error::from(io::ErrorKind::NotFound);
     for directory in candidates(owner) {
@@ -23,7 +24,7 @@ pub(crate) fn install(content: &[u8], owner: u32) -> io::Result<PathBuf> {
     Err(last)
 }
 
-/// Directories to try. A name with a colon or a space cannot stand in `LD_PRELOAD`.
+/// Directories to try. A name with a colon or a space cannot stand in `LD_PRELOAD`, one with a comma in QEMU's options.
 fn candidates(owner: u32) -> Vec<PathBuf> {
     let mut found = Vec::new();
     if let Some(cache) = std::env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty()) {
@@ -36,7 +37,7 @@ fn candidates(owner: u32) -> Vec<PathBuf> {
     found.push(PathBuf::from(format!("/dev/shm/holdup-{owner}")));
     found.retain(|path| {
         let text = path.as_os_str().as_encoded_bytes();
-        path.is_absolute() && !text.iter().any(|byte| matches!(byte, b':' | b' ' | b'\n' | b'$'))
+        path.is_absolute() && !text.iter().any(|byte| matches!(byte, b':' | b',' | b' ' | b'\n' | b'$'))
     });
     found
 }

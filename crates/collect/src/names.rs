@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use holdup_recording::facts::{NamedFrame, NamedStack, Names};
 use holdup_recording::format::FrameKind;
-use holdup_recording::{RawProcess, Recording, Writer};
+use holdup_recording::{Instructions, RawProcess, Recording, Writer};
 use holdup_symbols::{Files, Frame, Module, Options, StackCopy, Symbolizer, UnwindEnd};
 
-use crate::image_names;
+use crate::{block_names, image_names};
 
 /// What the file name of the injected library starts with: its own frames are nobody's business.
 const OWN_LIBRARY: &str = "libholdup";
@@ -29,6 +29,15 @@ pub fn name_all(recording: &mut Recording, file: Option<&Path>) {
             let _ = writer.facts(FrameKind::Names, index as u32, &found);
         }
         process.names = Some(found);
+    }
+    if recording.block_names.is_none()
+        && let Some(read) = Instructions::of(recording)
+    {
+        let found = block_names::names(&read, files.clone());
+        if let Some(writer) = &mut writer {
+            let _ = writer.facts(FrameKind::BlockNames, 0, &found);
+        }
+        recording.block_names = Some(found);
     }
     for image in recording.images() {
         if image.executed.is_empty() || recording.image_names.contains_key(&image.number) {

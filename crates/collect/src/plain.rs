@@ -23,7 +23,7 @@ pub fn run_plain(command: &[OsString], setting: &Setting) -> Result<(ExitStatus,
     let path = target::find(&program)?.path;
     let caught = Caught::from_now_on();
     let begin = Instant::now();
-    let mut child = start(&path, command, None, caller_of_sudo(), None, setting)?;
+    let mut child = start(&path, command, None, caller_of_sudo(), None, None, setting)?;
     let _passing_on = caught.pass_on(Pid::from_raw(child.id() as i32));
     // A wait that failed counts as a program that could not be observed, as for recorded runs.
     let status = child.wait().unwrap_or_else(|_| ExitStatus::from_raw(255 << 8));

@@ -5,21 +5,23 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use holdup_kernel as kernel_events;
+use holdup_recording::StreamPiece;
 use holdup_recording::facts::{Environment, Session, SessionEnd};
 use holdup_recording::format::FrameKind;
-use holdup_trace::shared::{HOLDS_ALL, NO_ARGUMENTS, Refusal};
+use holdup_trace::shared::{HOLDS_ALL, MARKS, NO_ARGUMENTS, Refusal};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::futex;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::{Handle, Signals};
 
 use crate::drain::Process;
+use crate::emulation::{self, Emulated, Emulation, Ending, Streams};
 use crate::environment::Watch;
 use crate::error::CollectError;
 use crate::kernel::{self, Kernel};
@@ -29,7 +31,7 @@ use crate::machine::{ClockSource, allowed_cores};
 use crate::session::{MappedFile, SessionFiles};
 use crate::setting::Setting;
 use crate::window::{Opening, Stage, Window};
-use crate::{library, target};
+use crate::{instrumented, library, target};
 
 /// How a run is to be recorded.
 #[derive(Clone, Debug)]
@@ -52,6 +54,21 @@ pub struct Options {
     pub size_limit: Option<u64>,
     /// What the program finds when it starts.
     pub setting: Setting,
+    /// Run it under emulation, and record its instructions. The kernel would tell of the emulator, so it is not asked.
+    pub emulation: Option<Emulation>,
+    /// The program was built to count its instructions by itself ([`crate::counts_itself`]): take what it counts.
+    pub instrumented: bool,
+}
+
+impl Options {
+    /// What is recorded of instructions, as the recording calls it.
+    fn instructions(&self) -> Option<String> {
+        let word = match &self.emulation {
+            Some(emulation) => Some(emulation.mode.word()),
+            None => self.instrumented.then_some(Session::INSTRUMENTED),
+        };
+        word.map(str::to_owned)
+    }
 }
 
 /// How a recorded program ended.
@@ -61,6 +78,9 @@ pub struct Ended {
     pub status: ExitStatus,
     /// What kept the recording from being written to its end, in a line; it holds what came before.
     pub trouble: Option<String>,
+    /// What must be known of a run under emulation, in a sentence: that it ended otherwise than it should, or that something
+    /// of it is not recorded.
+    pub emulation: Option<String>,
 }
 
 /// Process files kept ready for processes that start.
@@ -69,6 +89,8 @@ const SPARES: u32 = 4;
 const IDLE: Duration = Duration::from_millis(20);
 /// How often the clock is compared.
 pub(crate) const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
+/// What the file is called that a program writes to which counts its instructions by itself.
+const COUNTS_FILE: &str = "counts";
 /// How often it is looked whether processes other than the first have ended, and whether something is to be flushed.
 const REAP_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -90,6 +112,12 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
     let mut flags = 0;
     flags |= if options.all_holds { HOLDS_ALL } else { 0 };
     flags |= if options.arguments { 0 } else { NO_ARGUMENTS };
+    if options.emulation.is_some() || options.instrumented {
+        flags |= MARKS;
+    }
+    if options.emulation.is_some() {
+        target.refuse_emulation()?;
+    }
     let enters = options.preload && target.leave_alone.is_none();
     let library = if enters {
         let owner = rustix::process::geteuid().as_raw();
@@ -114,11 +142,13 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
         ticks_per_second,
         collectors: Vec::new(),
         all_holds: options.all_holds,
+        instructions: options.instructions(),
     };
     let mut recorder = Recorder {
         files,
         log,
         kernel: None,
+        streams: None,
         spares: Vec::new(),
         processes: Vec::new(),
         adopted: 0,
@@ -130,13 +160,21 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
     };
     recorder.refill();
     recorder.log.sample();
+    let emulated = match &options.emulation {
+        Some(emulation) => Some(recorder.prepare_emulation(emulation, &target.path, command, user)?),
+        None => None,
+    };
 
-    let injection =
-        library.as_deref().map(|library| Injection { library, session: recorder.files.directory() });
+    let counts = options.instrumented.then(|| recorder.files.directory().join(COUNTS_FILE));
+    let injection = library.as_deref().map(|library| Injection {
+        library,
+        session: recorder.files.directory(),
+        counts: counts.as_deref(),
+    });
     // Caught from before the start: a signal that came just after it must not end holdup alone.
     let caught = Caught::from_now_on();
     let (child, watched, start) =
-        start_watched(&target.path, command, injection.as_ref(), user, clock, options)?;
+        start_watched(&target.path, command, injection.as_ref(), emulated.as_ref(), user, clock, options)?;
     let mut missing = Vec::new();
     match watched {
         Some(Ok(watch)) => recorder.kernel = Some(Kernel::start(watch, None, options)),
@@ -146,7 +184,11 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
     if let Some(kernel) = &mut recorder.kernel {
         missing.append(&mut kernel.missing);
     }
-    let collectors = [("preload", enters), ("kernel", recorder.kernel.is_some())];
+    let collectors = [
+        ("preload", enters),
+        ("kernel", recorder.kernel.is_some()),
+        ("instructions", recorder.streams.is_some()),
+    ];
     let collectors = collectors.into_iter().filter(|(_, works)| *works).map(|(name, _)| name.to_owned());
     let session = Session { start, collectors: collectors.collect(), ..session };
     recorder.log.keep(|writer| writer.facts(FrameKind::Session, 0, &session));
@@ -158,8 +200,14 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
     let status = child.join();
     drop(passing_on);
     let unseen = target.leave_alone.map(|(path, reason)| target::sentence(&path, reason));
+    let emulation = recorder.end_emulation(status, options, unseen.as_deref());
+    // That the library is not in it is told already.
+    missing.extend(emulation.clone().filter(|_| unseen.is_none()));
+    if let Some(counts) = counts.as_deref().filter(|_| unseen.is_none()) {
+        missing.extend(recorder.take_counts(counts));
+    }
     let trouble = recorder.end(&child, status, unseen, missing).map(|error| trouble(options, &error));
-    Ok(Ended { status, trouble })
+    Ok(Ended { status, trouble, emulation })
 }
 
 /// Where holdup may have less address space than this, it does without the kernel's records: rings, and the programs' files
@@ -195,19 +243,20 @@ fn start_watched(
     path: &Path,
     command: &[OsString],
     injection: Option<&Injection<'_>>,
+    emulated: Option<&Emulated>,
     user: Option<(u32, u32)>,
     clock: ClockSource,
     options: &Options,
 ) -> Result<(Child, Option<Result<kernel_events::Watch, String>>, u64), CollectError> {
     std::thread::scope(|scope| {
         let starter = scope.spawn(|| {
-            let watch = options.kernel.then(|| match address_space() {
+            let watch = (options.kernel && emulated.is_none()).then(|| match address_space() {
                 Some(space) if space < LEAST_ADDRESS_SPACE => Err(no_address_space(space)),
                 _ => kernel::over_children(allowed_cores(), injection.is_some()),
             });
             let limit = watch.as_ref().and_then(|watch| watch.as_ref().ok()?.former_descriptor_limit());
             let tick = clock.ticks();
-            Ok((start(path, command, injection, user, limit, &options.setting)?, watch, tick))
+            Ok((start(path, command, injection, user, limit, emulated, &options.setting)?, watch, tick))
         });
         starter.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
@@ -226,7 +275,7 @@ impl Waiting {
         let pid = Pid::from_raw(child.id() as i32);
         let ended = Arc::new(AtomicU64::new(0));
         let noted = Arc::clone(&ended);
-        let bell = Bell::of(recorder);
+        let bell = recorder.files.doorbell();
         let thread = std::thread::spawn(move || {
             let status = child.wait();
             noted.store(clock.ticks().max(1), Ordering::Release);
@@ -247,25 +296,6 @@ impl Waiting {
             .and_then(|thread| thread.join().ok())
             .and_then(Result::ok)
             .unwrap_or_else(|| ExitStatus::from_raw(255 << 8))
-    }
-}
-
-/// The session's doorbell, for a thread of the recorder.
-struct Bell(*const AtomicU32);
-
-// SAFETY: the pointer is to an atomic in a mapping that outlives the run.
-unsafe impl Send for Bell {}
-
-impl Bell {
-    fn of(recorder: &Recorder) -> Bell {
-        Bell(&raw const recorder.files.page().doorbell)
-    }
-
-    fn ring(&self) {
-        // SAFETY: the session's page is mapped until the recorder is dropped, which joins this thread before.
-        let bell = unsafe { &*self.0 };
-        bell.fetch_add(1, Ordering::Relaxed);
-        let _ = futex::wake(bell, futex::Flags::empty(), 1);
     }
 }
 
@@ -324,6 +354,7 @@ struct Recorder {
     files: SessionFiles,
     log: Log,
     kernel: Option<Kernel>,
+    streams: Option<Streams>,
     spares: Vec<MappedFile>,
     processes: Vec<Process>,
     adopted: u32,
@@ -337,6 +368,51 @@ struct Recorder {
 }
 
 impl Recorder {
+    /// Makes the file that the plugin writes to; gives what is to be started in the program's place.
+    fn prepare_emulation(
+        &mut self,
+        emulation: &Emulation,
+        path: &Path,
+        command: &[OsString],
+        user: Option<(u32, u32)>,
+    ) -> Result<Emulated, CollectError> {
+        let streams = Streams::start(&self.files, user, Arc::clone(&emulation.executed))
+            .map_err(|error| CollectError::Session { error })?;
+        self.streams = Some(streams);
+        Ok(Emulated::new(emulation, path, command, self.files.directory()))
+    }
+
+    /// Takes what is left of the instructions; gives what is to be said of the run.
+    fn end_emulation(
+        &mut self,
+        status: ExitStatus,
+        options: &Options,
+        unseen: Option<&str>,
+    ) -> Option<String> {
+        let (mut streams, emulation) = (self.streams.take()?, options.emulation.as_ref()?);
+        streams.finish(&mut self.log);
+        emulation::sentence(&Ending {
+            status,
+            version: emulation.version(),
+            works: streams.work(),
+            full: streams.is_full(),
+            recording: &options.output,
+            executed: emulation.executed.load(Ordering::Relaxed),
+            unseen,
+            others: self.adopted.saturating_sub(1),
+        })
+    }
+
+    /// Takes what the program has counted by itself; gives what the reader must know.
+    fn take_counts(&mut self, path: &Path) -> Vec<String> {
+        let warnings = self.log.keep(|writer| {
+            instrumented::take(path, &mut |stream, sequence, entries| {
+                writer.instructions(&StreamPiece::new(stream, sequence, entries)?).map(drop)
+            })
+        });
+        warnings.unwrap_or_default()
+    }
+
     fn refill(&mut self) {
         let page = self.files.page();
         let ready = page.made.load(Ordering::Relaxed).saturating_sub(page.claimed.load(Ordering::Relaxed));
@@ -420,6 +496,9 @@ impl Recorder {
         self.processes = processes;
         if let Some(kernel) = &self.kernel {
             busy |= self.log.take(kernel);
+        }
+        if let Some(streams) = &mut self.streams {
+            busy |= streams.take(&mut self.log);
         }
         busy
     }

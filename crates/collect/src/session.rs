@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use holdup_trace::shared::{
@@ -13,6 +14,7 @@ use holdup_trace::shared::{
 use holdup_trace::wire::NO_THREAD;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{FallocateFlags, fallocate, ftruncate};
+use rustix::thread::futex;
 
 use crate::machine::{ClockSource, memory_left};
 
@@ -27,7 +29,7 @@ const ROOM: u64 = 32 << 20;
 /// A session's directory and its first page. Removed when it is dropped.
 pub(crate) struct SessionFiles {
     directory: PathBuf,
-    page: MmapRaw,
+    page: Arc<MmapRaw>,
     owner: Option<(u32, u32)>,
 }
 
@@ -84,7 +86,7 @@ impl SessionFiles {
         if let Some((user, group)) = owner {
             std::os::unix::fs::chown(directory, Some(user), Some(group))?;
         }
-        Ok(SessionFiles { directory: directory.to_owned(), page, owner })
+        Ok(SessionFiles { directory: directory.to_owned(), page: Arc::new(page), owner })
     }
 
     /// The directory.
@@ -94,8 +96,12 @@ impl SessionFiles {
 
     /// The first page.
     pub(crate) fn page(&self) -> &Session {
-        // SAFETY: mapped as long as `self`; what programs change is atomic.
-        unsafe { &*self.page.as_mut_ptr().cast::<Session>() }
+        session(&self.page)
+    }
+
+    /// The bell, for a thread of the recorder.
+    pub(crate) fn doorbell(&self) -> Doorbell {
+        Doorbell(Arc::clone(&self.page))
     }
 
     /// Makes the next process file, with every page that is offered to a program reserved.
@@ -112,6 +118,23 @@ impl Drop for SessionFiles {
     fn drop(&mut self) {
         self.page().closed.store(1, Ordering::Relaxed);
         let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn session(page: &MmapRaw) -> &Session {
+    // SAFETY: a mapped page, which lives as long as the result; what programs change is atomic.
+    unsafe { &*page.as_mut_ptr().cast::<Session>() }
+}
+
+/// Wakes the recorder if it sleeps.
+#[derive(Clone)]
+pub(crate) struct Doorbell(Arc<MmapRaw>);
+
+impl Doorbell {
+    pub(crate) fn ring(&self) {
+        let bell = &session(&self.0).doorbell;
+        bell.fetch_add(1, Ordering::Relaxed);
+        let _ = futex::wake(bell, futex::Flags::empty(), 1);
     }
 }
 
@@ -148,7 +171,7 @@ fn remove_abandoned(parent: &Path) {
     }
 }
 
-fn new_file(path: &Path, size: u64, owner: Option<(u32, u32)>) -> io::Result<File> {
+pub(crate) fn new_file(path: &Path, size: u64, owner: Option<(u32, u32)>) -> io::Result<File> {
     const NO_FOLLOW: i32 = 0o400000;
     let file = OpenOptions::new()
         .read(true)

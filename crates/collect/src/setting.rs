@@ -25,6 +25,8 @@ pub enum Output {
     Diverted,
     /// Nowhere.
     Dropped,
+    /// Nowhere, and its standard error too: for a second run of what was run before.
+    Silent,
 }
 
 impl Setting {

@@ -19,6 +19,22 @@ pub(crate) struct Target {
     pub leave_alone: Option<(PathBuf, Reason)>,
 }
 
+impl Target {
+    /// # Errors
+    /// [`CollectError::CannotEmulate`] for a program that could not be what it is under emulation. That the library stays
+    /// out of it is none: its instructions are recorded all the same.
+    pub(crate) fn refuse_emulation(&self) -> Result<(), CollectError> {
+        let Some((path, reason)) = &self.leave_alone else { return Ok(()) };
+        match reason {
+            Reason::Static | Reason::Musl | Reason::OtherLoader | Reason::Sanitizer(_) => Ok(()),
+            _ => Err(CollectError::CannotEmulate {
+                program: path.clone(),
+                reason: reason.sentence().to_owned(),
+            }),
+        }
+    }
+}
+
 struct Bytes(File);
 
 impl FileBytes for Bytes {

@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+pub mod counts;
 mod cpus;
 mod environment;
 mod ids;

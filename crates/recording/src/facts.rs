@@ -26,6 +26,15 @@ pub struct Session {
     pub collectors: Vec<String>,
     /// True if every hold of every lock is recorded.
     pub all_holds: bool,
+    /// What the instruction front-end recorded, where it was at work: `counts` or `stream`, if the program ran under
+    /// emulation, and times are those; or [`Session::INSTRUMENTED`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+}
+
+impl Session {
+    /// In `instructions`: the program ran natively, and counted by itself what it executed.
+    pub const INSTRUMENTED: &str = "instrumented";
 }
 
 /// A process of the run was seen.
@@ -152,6 +161,42 @@ pub struct ImageNames {
     pub waiting_loops: Vec<u64>,
     /// What kept names from being found, a sentence each.
     pub warnings: Vec<String>,
+}
+
+/// Names of the program's blocks that were executed under emulation. There are tens of thousands of them, mostly in the
+/// same functions: hence the tables.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BlockNames {
+    /// Names of functions, files and modules.
+    pub texts: Vec<String>,
+    /// Frames, as places in the code share them.
+    pub frames: Vec<BlockFrame>,
+    /// For an instruction's address its frames, innermost first: indices into `frames`.
+    pub places: BTreeMap<u64, Vec<u32>>,
+    /// Addresses of blocks in loops that only another thread, or time, can end.
+    pub waiting: Vec<u64>,
+}
+
+/// A frame of [`BlockNames`]: indices into its texts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BlockFrame {
+    /// The function.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<u32>,
+    /// The source file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<u32>,
+    /// The line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The module's file name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module: Option<u32>,
+    /// True if it was inlined into the next frame.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub inlined: bool,
 }
 
 /// How the run ended.

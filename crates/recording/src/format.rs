@@ -25,7 +25,8 @@
 //! The content of most frames is JSON, as the types in [`crate::facts`] say. That of [`FrameKind::Chunk`] is the
 //! number of the thread (u32), the number of the chunk among those of its thread (u32), and words (u64) that hold
 //! [`holdup_trace::wire`] records. A chunk may come in several frames with the same two numbers; they follow each
-//! other. That of [`FrameKind::Kernel`] is words (u64) that hold [`holdup_trace::kernel`] records, of all processes. A
+//! other. That of [`FrameKind::Instructions`] is the number of the stream (u32), the number of the piece among those of
+//! its stream (u32), and entries of [`holdup_trace::instructions`]. That of [`FrameKind::Kernel`] is words (u64) that hold [`holdup_trace::kernel`] records, of all processes. A
 //! reader skips frames whose kind it does not know. A change that an older reader
 //! would misread raises the version.
 //!
@@ -71,6 +72,10 @@ pub enum FrameKind {
     ImageNames = 10,
     /// [`crate::facts::Environment`].
     Environment = 11,
+    /// A piece of a stream of the instruction front-end.
+    Instructions = 12,
+    /// [`crate::facts::BlockNames`].
+    BlockNames = 13,
 }
 
 impl FrameKind {
@@ -88,6 +93,8 @@ impl FrameKind {
             9 => FrameKind::Kernel,
             10 => FrameKind::ImageNames,
             11 => FrameKind::Environment,
+            12 => FrameKind::Instructions,
+            13 => FrameKind::BlockNames,
             _ => return None,
         })
     }

@@ -11,6 +11,7 @@ mod environment;
 mod error;
 pub mod facts;
 pub mod format;
+mod instructions;
 mod join;
 mod kernel;
 mod merge;
@@ -23,5 +24,6 @@ mod writer;
 
 pub use clock::Clock;
 pub use error::{ReadError, Warning};
+pub use instructions::{BlockAccess, CodeModule, Instructions, StreamCounts, StreamEvent, TranslatedBlock};
 pub use reader::{RawImage, RawMapping, RawModule, RawProcess, RawStack, Recording, Sources};
-pub use writer::Writer;
+pub use writer::{StreamPiece, Writer};

@@ -1,6 +1,7 @@
 //! Reading frames back, whatever state the file is in.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::path::Path;
 
 use holdup_model::Run;
@@ -10,7 +11,8 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{ReadError, Warning};
 use crate::facts::{
-    ClockSample, Environment, ImageNames, Names, ProcessEnd, ProcessStart, Session, SessionEnd, SharedObject,
+    BlockNames, ClockSample, Environment, ImageNames, Names, ProcessEnd, ProcessStart, Session, SessionEnd,
+    SharedObject,
 };
 use crate::format::{self, FRAME_HEADER, FRAME_MAGIC, FrameKind, HEADER, LONGEST_CONTENT, MAGIC, VERSION};
 use crate::openmp;
@@ -45,8 +47,33 @@ pub struct Recording {
     pub end: Option<SessionEnd>,
     /// Names of code that the kernel collector saw, by image.
     pub image_names: BTreeMap<u32, ImageNames>,
+    /// Names of the program's blocks that were executed under emulation.
+    pub block_names: Option<BlockNames>,
     /// Records of the kernel collector.
     pub(crate) kernel: Vec<Vec<u64>>,
+    /// Pieces of the instruction front-end's streams.
+    pub(crate) streams: BTreeMap<u32, Vec<Piece>>,
+}
+
+/// A piece of a stream, as it was stored.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    pub sequence: u32,
+    stored: Vec<u8>,
+    compressed: bool,
+    length: usize,
+}
+
+impl Piece {
+    /// Its entries; empty where it cannot be understood.
+    pub(crate) fn entries(&self) -> Vec<u8> {
+        let content = if self.compressed {
+            zstd::bulk::decompress(&self.stored, self.length).unwrap_or_default()
+        } else {
+            self.stored.clone()
+        };
+        content.get(8..).map(<[u8]>::to_vec).unwrap_or_default()
+    }
 }
 
 /// One process as it was stored.
@@ -192,6 +219,9 @@ impl Recording {
         for process in &mut recording.processes {
             process.chunks.sort_by_key(|chunk| (chunk.thread, chunk.sequence));
         }
+        for pieces in recording.streams.values_mut() {
+            pieces.sort_by_key(|piece| piece.sequence);
+        }
         Ok((recording, warnings))
     }
 
@@ -266,6 +296,16 @@ impl Recording {
                 let names: ImageNames = frame.facts()?;
                 self.image_names.insert(names.image, names);
             }
+            FrameKind::BlockNames => self.block_names = Some(frame.facts()?),
+            FrameKind::Instructions => {
+                let (stream, sequence) = frame.first_words()?;
+                self.streams.entry(stream).or_default().push(Piece {
+                    sequence,
+                    stored: frame.stored.to_vec(),
+                    compressed: frame.compressed,
+                    length: frame.content_length as usize,
+                });
+            }
             FrameKind::Chunk => {
                 let content = frame.content()?;
                 let (head, words) = content.split_at_checked(8)?;
@@ -310,6 +350,17 @@ impl Frame<'_> {
         } else {
             Some(self.stored.to_vec())
         }
+    }
+
+    /// The first two words of the content, without unpacking more of it than that.
+    fn first_words(&self) -> Option<(u32, u32)> {
+        let mut first = [0; 8];
+        if self.compressed {
+            zstd::Decoder::with_buffer(self.stored).ok()?.read_exact(&mut first).ok()?;
+        } else {
+            first.copy_from_slice(self.stored.get(..8)?);
+        }
+        Some((u32_at(&first, 0), u32_at(&first, 4)))
     }
 
     fn facts<T: DeserializeOwned>(&self) -> Option<T> {

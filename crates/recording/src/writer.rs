@@ -5,6 +5,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use holdup_trace::instructions::TABLES;
 use serde::Serialize;
 
 use crate::format::{self, FRAME_HEADER, FRAME_MAGIC, FrameKind};
@@ -13,6 +14,54 @@ use crate::format::{self, FRAME_HEADER, FRAME_MAGIC, FrameKind};
 const SHORT: usize = 256;
 /// zstd's level: the fastest of the ordinary ones.
 const LEVEL: i32 = 1;
+
+/// A piece of a stream of the instruction front-end, compressed and ready to be appended: made in another thread than the
+/// one that writes, since there may be much of it.
+#[derive(Debug)]
+pub struct StreamPiece {
+    /// Written even where the file is at its limit.
+    kept: bool,
+    frame: Vec<u8>,
+}
+
+impl StreamPiece {
+    /// The piece with the number `sequence` of a stream, which holds these entries
+    /// ([`holdup_trace::instructions`]).
+    ///
+    /// # Errors
+    /// Those of compressing.
+    pub fn new(stream: u32, sequence: u32, entries: &[u8]) -> io::Result<StreamPiece> {
+        let mut content = Vec::with_capacity(8 + entries.len());
+        content.extend(stream.to_le_bytes());
+        content.extend(sequence.to_le_bytes());
+        content.extend(entries);
+        // Nothing can be understood without the tables, which are small.
+        Ok(StreamPiece { kept: stream == TABLES, frame: packed(FrameKind::Instructions, 0, &content)? })
+    }
+
+    /// The same piece, to be written even where the file is at its limit: the last of its stream.
+    pub fn kept(self) -> StreamPiece {
+        StreamPiece { kept: true, ..self }
+    }
+}
+
+/// A frame with its header.
+fn packed(kind: FrameKind, process: u32, content: &[u8]) -> io::Result<Vec<u8>> {
+    let compressed = match content.len() {
+        0..SHORT => None,
+        _ => Some(zstd::bulk::compress(content, LEVEL)?).filter(|stored| stored.len() < content.len()),
+    };
+    let stored = compressed.as_deref().unwrap_or(content);
+    let mut frame = Vec::with_capacity(FRAME_HEADER + stored.len());
+    frame.extend(FRAME_MAGIC);
+    frame.extend([kind as u8, u8::from(compressed.is_some()), 0, 0]);
+    frame.extend(process.to_le_bytes());
+    frame.extend((content.len() as u32).to_le_bytes());
+    frame.extend((stored.len() as u32).to_le_bytes());
+    frame.extend(format::checksum(&frame, stored).to_le_bytes());
+    frame.extend(stored);
+    Ok(frame)
+}
 
 /// Appends frames to a new recording. Each frame reaches the file in one write.
 #[derive(Debug)]
@@ -99,21 +148,24 @@ impl Writer {
         self.frame(FrameKind::Kernel, 0, &content)
     }
 
+    /// Appends a piece of a stream of instructions; gives false where the file is at its limit, and the piece was dropped.
+    ///
+    /// # Errors
+    /// Those of writing a file.
+    pub fn instructions(&mut self, piece: &StreamPiece) -> io::Result<bool> {
+        if !piece.kept && self.limit.is_some_and(|limit| self.written > limit) {
+            return Ok(false);
+        }
+        self.append_frame(&piece.frame)?;
+        Ok(true)
+    }
+
     fn frame(&mut self, kind: FrameKind, process: u32, content: &[u8]) -> io::Result<()> {
-        let compressed = match content.len() {
-            0..SHORT => None,
-            _ => Some(zstd::bulk::compress(content, LEVEL)?).filter(|stored| stored.len() < content.len()),
-        };
-        let stored = compressed.as_deref().unwrap_or(content);
-        let mut frame = Vec::with_capacity(FRAME_HEADER + stored.len());
-        frame.extend(FRAME_MAGIC);
-        frame.extend([kind as u8, u8::from(compressed.is_some()), 0, 0]);
-        frame.extend(process.to_le_bytes());
-        frame.extend((content.len() as u32).to_le_bytes());
-        frame.extend((stored.len() as u32).to_le_bytes());
-        frame.extend(format::checksum(&frame, stored).to_le_bytes());
-        frame.extend(stored);
-        self.file.write_all(&frame).inspect_err(|_| {
+        self.append_frame(&packed(kind, process, content)?)
+    }
+
+    fn append_frame(&mut self, frame: &[u8]) -> io::Result<()> {
+        self.file.write_all(frame).inspect_err(|_| {
             // What fitted of the frame is of no use, and what is shorter may fit in its place.
             let _ =
                 self.file.set_len(self.written).and_then(|()| self.file.seek(SeekFrom::Start(self.written)));

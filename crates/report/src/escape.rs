@@ -109,6 +109,15 @@ pub(crate) fn cut(text: &str, limit: usize, look: Look) -> String {
     format!("{head}{ellipsis}{tail}")
 }
 
+/// Takes the end off what is wider than `limit` columns: of a line of source the begin says most.
+pub(crate) fn cut_end(text: &str, limit: usize, look: Look) -> String {
+    if text.chars().map(columns).sum::<usize>() <= limit {
+        return text.to_owned();
+    }
+    let ellipsis = look.ellipsis();
+    format!("{}{ellipsis}", prefix(text.chars(), limit.saturating_sub(ellipsis.chars().count())))
+}
+
 fn prefix(chars: impl Iterator<Item = char>, limit: usize) -> String {
     let mut used = 0;
     chars
@@ -150,6 +159,10 @@ mod tests {
         assert_eq!(long.chars().count(), NAME);
         assert!(long.starts_with("beginx") && long.contains('…') && long.ends_with("xend"), "{long}");
         assert!(name(&"y".repeat(100), ASCII).contains("y...y"));
+        assert_eq!(
+            (cut_end("スレッド", 5, PLAIN), cut_end("abc", 3, PLAIN)),
+            ("スレ…".to_owned(), "abc".to_owned())
+        );
     }
 
     #[test]

@@ -333,7 +333,7 @@ fn told(process: &Process, diagnosis: &Diagnosis, finding: &Finding) -> schema::
         place: place(process, finding.place),
         stack: finding
             .place
-            .map_or_else(Vec::new, |site| process.site(site).frames.iter().map(frame).collect()),
+            .map_or_else(Vec::new, |site| process.site(site).frames.iter().map(place_at_frame).collect()),
         object: finding.object.map(|object| object.index()),
         threads: indices(&finding.threads),
         what: finding.what.clone(),
@@ -374,7 +374,7 @@ fn place(process: &Process, site: Option<SiteId>) -> Place {
 
 /// The same of a site that stands alone.
 pub(crate) fn place_at(site: Option<&Site>) -> Place {
-    site.and_then(Site::place).map_or_else(Place::default, frame)
+    site.and_then(Site::place).map_or_else(Place::default, place_at_frame)
 }
 
 /// The same of a place that is known without its address.
@@ -388,7 +388,8 @@ pub(crate) fn place_of(place: Option<&holdup_analysis::Place>) -> Place {
     })
 }
 
-fn frame(frame: &Frame) -> Place {
+/// The place of one frame.
+pub(crate) fn place_at_frame(frame: &Frame) -> Place {
     Place {
         function: frame.function.clone(),
         file: frame.file.clone(),

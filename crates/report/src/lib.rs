@@ -9,6 +9,7 @@
 //! - [`page`] gives the long answer: a page of HTML that needs nothing else, with charts, a timeline, and the lines of
 //!   the [`source_files`] where they are at hand.
 //! - [`render_scale`], [`scale_json`] and [`scale_page`] are the same three faces of how a program scales.
+//! - [`render_why`], [`why_json`] and [`why_page`] are those of what makes threads unequal.
 //! - [`Explanation`] is the page about a kind of finding: what it is, how it is known, how to mend it.
 //!
 //! ```
@@ -47,6 +48,7 @@ mod surroundings;
 mod terminal;
 mod warnings;
 mod what_if;
+mod why;
 
 pub use check::{CHECK_SCHEMA, check_github, check_json, check_json_text, check_junit, render_check};
 pub use diff::{DIFF_SCHEMA, diff_json, diff_json_text, render_diff};
@@ -54,7 +56,10 @@ pub use escape::escaped;
 pub use explain::{Explanation, explanations};
 pub use json::{SCHEMA, json, json_text};
 pub use look::Look;
-pub use page::{PageOptions, SourceFile, page, scale_page, source_files};
+pub use page::{PageOptions, SourceFile, page, scale_page, shell_words, source_files, why_page};
 pub use scaling::{SCALE_SCHEMA, render_scale, scale_json, scale_json_text};
 pub use terminal::render;
 pub use what_if::{render_what_if, what_if_json, what_if_json_text};
+pub use why::{
+    WHY_SCHEMA, WhyScene, render_why, why_json, why_json_text, why_section_name, why_source_files,
+};

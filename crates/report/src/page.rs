@@ -19,6 +19,7 @@ mod threads;
 mod timeline;
 mod what_if;
 mod when;
+mod why;
 
 use std::collections::BTreeMap;
 
@@ -26,8 +27,10 @@ use askama::Template;
 use holdup_analysis::Diagnosis;
 use holdup_model::Run;
 
+pub use header::command as shell_words;
 pub use lines::source_files;
 pub use scaling::scale_page;
+pub use why::why_page;
 
 use crate::{names, page::text::Told};
 

@@ -6,7 +6,7 @@
 
 mod json;
 mod plot;
-mod tabular;
+pub(crate) mod tabular;
 mod terminal;
 pub(crate) mod told;
 pub(crate) mod words;

@@ -10,6 +10,10 @@
 
 #![no_std]
 
+#[cfg(test)]
+extern crate std;
+
+pub mod instructions;
 pub mod kernel;
 pub mod openmp;
 pub mod shared;

@@ -63,6 +63,9 @@ pub const HOLDS_ALL: u32 = 1;
 pub const NO_ARGUMENTS: u32 = 2;
 /// Set in [`Session::flags`]: the clock is CLOCK_MONOTONIC in ns, not the processor's counter.
 pub const MONOTONIC_CLOCK: u32 = 4;
+/// Set in [`Session::flags`]: who counts the program's instructions, an emulator's plugin or the program itself, may want
+/// marks ([`crate::instructions`]).
+pub const MARKS: u32 = 8;
 
 /// Why a process was not recorded: indices into [`Session::refused`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,7 +12,7 @@ use holdup_trace::wire::{ObjectCode, OutcomeCode};
 
 use super::standing::Standing;
 use crate::waits::{self, Ending, Pending, Wanted};
-use crate::{Recorder, enter, hot, life, thread};
+use crate::{Recorder, enter, hot, life, marks, thread};
 
 /// One in this many acquisitions of a thread is timed.
 const TIMED: u32 = 64;
@@ -51,7 +51,7 @@ fn begin_timing(standing: &Standing) -> u64 {
     let now = life::ticks();
     let passed = now.saturating_sub(standing.timed_at.replace(now));
     let frequent = passed < life::ticks_of_micros(FREQUENT_NANOS * u64::from(TIMED) / 1000);
-    standing.follow_mask.set(if frequent { FOLLOWED - 1 } else { 0 });
+    standing.follow_mask.set(if frequent && !marks::heard() { FOLLOWED - 1 } else { 0 });
     life::ticks()
 }
 
@@ -190,7 +190,7 @@ pub fn lock_waits(object: u64, kind: ObjectCode, owner_tid: u32) -> Waiting {
     let begin = if life::recording() { life::ticks() } else { 0 };
     hot::heat(object);
     hot::arrive(object);
-    let told = begin != 0 && may_tell(&thread::this().openmp.waits_told, begin);
+    let told = begin != 0 && (marks::heard() || may_tell(&thread::this().openmp.waits_told, begin));
     let pending = if told { waits::begin(Wanted { owner_tid, ..Wanted::new(object, kind) }) } else { None };
     Waiting { object, kind, begin, pending }
 }

@@ -13,6 +13,8 @@
 
 use holdup_trace::wire::UNKNOWN;
 
+use crate::marks;
+
 /// Once it is known what a whole instance costs, these may cost one part in so many of the time...
 const SHARE_OF_TIME: u64 = 200;
 /// ...but the first ones, of which there are few to learn from, one in so many.
@@ -93,7 +95,7 @@ impl Thinning {
     /// True if the construct with this number is told.
     #[inline]
     pub(crate) fn tells(self, number: u32) -> bool {
-        number < self.first || self.tells_late(number)
+        number < self.first || marks::heard() || self.tells_late(number)
     }
 
     #[inline(never)]

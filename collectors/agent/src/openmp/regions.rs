@@ -2,6 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
 
+use holdup_trace::instructions::MarkCode;
 use holdup_trace::openmp::{NO_INSTANCE, Region, RuntimeCode};
 use holdup_trace::shared::Slot;
 use holdup_trace::wire::NO_STACK;
@@ -9,7 +10,7 @@ use holdup_trace::wire::NO_STACK;
 use super::policy::{NO_MEAN, mean_after, until_next_whole};
 use super::standing::{Encounter, Tables};
 use super::{flush_acquires, standing::Standing};
-use crate::{Recorder, enter, life, stack, thread};
+use crate::{Recorder, enter, life, marks, stack, thread};
 
 /// What is known of a region of the program, by its function.
 struct Known {
@@ -141,12 +142,17 @@ fn open(slot: &Slot, tables: &Tables, encounter: &Encounter) {
     slot.region_instance.store(encounter.instance(), Release);
 }
 
+/// How many executions of a region until the next whole one: all are where marks are told.
+fn distance(executions: u64, mean: u64, cost: u64) -> u64 {
+    if marks::heard() { 1 } else { until_next_whole(executions, mean, cost) }
+}
+
 #[inline(never)]
 fn prepare_whole(encounter: &Encounter, known: &Known, executions: u64) {
     let wholes = known.wholes.load(Relaxed);
     known.wholes.store(wholes.saturating_add(1), Relaxed);
     // It may meet itself, or be met by others, before it ends.
-    let distance = until_next_whole(executions + 1, known.mean.load(Relaxed), known.cost.load(Relaxed));
+    let distance = distance(executions + 1, known.mean.load(Relaxed), known.cost.load(Relaxed));
     known.next_whole.store(executions + distance, Relaxed);
     let Some(recorder) = enter() else { return };
     if wholes < STACKS || known.mean.load(Relaxed) > life::ticks_of_micros(WORTH_A_STACK_MICROS) {
@@ -155,6 +161,7 @@ fn prepare_whole(encounter: &Encounter, known: &Known, executions: u64) {
     encounter.edges.store(0, Relaxed);
     encounter.windows_told.iter().for_each(|window| window.store(0, Relaxed));
     encounter.events.store(recorder.slot().events.load(Relaxed), Relaxed);
+    marks::tell(MarkCode::RegionBegin, [encounter.instance(), encounter.key()]);
 }
 
 /// The region has ended, in the thread that met it; its team had `size` threads (0 if [`Encounter::has_team_of`] has said
@@ -243,6 +250,9 @@ impl Encounter {
 
 #[inline(never)]
 fn tell(tables: &Tables, encounter: &Encounter, begin: u64, size: u32) {
+    if encounter.is_whole() {
+        marks::tell(MarkCode::RegionEnd, [encounter.instance()]);
+    }
     let end = life::ticks();
     let key = encounter.key();
     let known = known(key);
@@ -277,7 +287,7 @@ fn tell(tables: &Tables, encounter: &Encounter, begin: u64, size: u32) {
         known.mean.store(if mean == NO_MEAN { length } else { mean.min(length) }, Relaxed);
     }
     let executions = known.executions.load(Relaxed);
-    let distance = until_next_whole(executions, known.mean.load(Relaxed), cost);
+    let distance = distance(executions, known.mean.load(Relaxed), cost);
     known.next_whole.store(executions + distance - 1, Relaxed);
 }
 

@@ -2,12 +2,13 @@
 
 use core::sync::atomic::Ordering;
 
+use holdup_trace::instructions::MarkCode;
 use holdup_trace::openmp::{SyncCode, TaskEndCode};
 
 use super::activities::Wait;
 use super::policy;
 use super::standing::{Level, Standing, Tables, enter_whole, is_whole};
-use crate::{life, thread};
+use crate::{life, marks, thread};
 
 const fn is_barrier(kind: SyncCode) -> bool {
     matches!(
@@ -42,6 +43,10 @@ fn begin(standing: &Standing, tables: &Tables, level: &Level, kind: SyncCode, ca
         level.waits.set(number.wrapping_add(1));
         (0, policy::TASK_WAITS.tells(number))
     };
+    marks::tell(
+        MarkCode::SyncBegin,
+        [level.instance.get(), u64::from(sequence), u64::from(kind as u8), caller],
+    );
     let wait = Wait { kind, sequence, caller, told };
     let recorder = if told { enter_whole() } else { None };
     if is_whole() {
@@ -100,6 +105,7 @@ pub fn sync_ends() {
     if let Some((tables, level)) = standing.whole_level()
         && tables.top_is_task(standing) != Some(true)
     {
+        marks::tell(MarkCode::SyncEnd, [level.instance.get()]);
         end(standing, tables, level, TaskEndCode::Complete);
     }
 }
@@ -110,6 +116,7 @@ pub fn sync_retracts() {
     if let Some((tables, level)) = standing.whole_level()
         && tables.top_is_task(standing) == Some(false)
     {
+        marks::tell(MarkCode::SyncEnd, [level.instance.get(), 1]);
         level.barriers.set(level.barriers.get().wrapping_sub(1));
         tables.drop_top(standing);
     }

@@ -2,11 +2,12 @@
 
 use core::sync::atomic::Ordering;
 
+use holdup_trace::instructions::MarkCode;
 use holdup_trace::openmp::{Depend, DependCode, TaskCreate, TaskEndCode};
 
 use super::policy;
 use super::standing::{enter_whole, is_whole};
-use crate::{life, thread};
+use crate::{life, marks, thread};
 
 /// A task that is being made.
 #[derive(Clone, Copy, Default)]
@@ -27,12 +28,13 @@ pub struct TaskTraits {
     pub depends: bool,
 }
 
-/// A task is about to be made by the calling thread: chooses its number. Only in whole instances.
+/// A task is about to be made by the calling thread: chooses its number. Only in whole instances. `function` is what the
+/// compiler made of it, 0 if that is not known.
 #[inline]
-pub fn task_making() -> Making {
+pub fn task_making(function: u64) -> Making {
     const UNTOLD: Making = Making { task: 0, begin: 0 };
     let thread = thread::this();
-    let Some((_, level)) = thread.openmp.whole_level() else { return UNTOLD };
+    let Some((tables, level)) = thread.openmp.whole_level() else { return UNTOLD };
     let (number, made) = (level.tasks.get(), thread.openmp.made.get() + 1);
     level.tasks.set(number.wrapping_add(1));
     thread.openmp.made.set(made);
@@ -41,7 +43,11 @@ pub fn task_making() -> Making {
     }
     // SAFETY: a thread's slot is in the process's file, which stays mapped while recording.
     let owner = unsafe { &*thread.slot.get() }.thread.load(Ordering::Relaxed);
-    Making { task: u64::from(owner) << 32 | u64::from(made), begin: life::ticks() }
+    let task = u64::from(owner) << 32 | u64::from(made);
+    if marks::heard() {
+        marks::tell(MarkCode::TaskCreate, [task, tables.running_task(&thread.openmp), function]);
+    }
+    Making { task, begin: life::ticks() }
 }
 
 /// The task has been made (and, if it is undeferred, executed). `function` is what the compiler made of it, 0 if that
@@ -57,7 +63,7 @@ pub fn task_made(making: Making, function: u64, caller: u64, traits: TaskTraits)
 /// A task is made at this moment; gives its number, 0 if it is not told by itself.
 #[inline]
 pub fn task_creates(function: u64, caller: u64, traits: TaskTraits) -> u64 {
-    let making = task_making();
+    let making = task_making(function);
     if making.task != 0 {
         tell(making, function, caller, traits, 0);
     }
@@ -102,6 +108,7 @@ pub fn task_depends(task: u64, address: u64, kind: DependCode) {
 pub fn task_begins(task: u64) {
     let standing = &thread::this().openmp;
     let Some((tables, level)) = standing.whole_level() else { return };
+    marks::tell(MarkCode::TaskBegin, [task]);
     let recorder = if task == 0 { None } else { enter_whole() };
     if is_whole() {
         tables.push_task(standing, level, task, recorder.as_ref());
@@ -115,6 +122,10 @@ pub fn task_ends(how: TaskEndCode) {
     if let Some((tables, level)) = standing.whole_level()
         && tables.top_is_task(standing) != Some(false)
     {
+        if marks::heard() {
+            let complete = u64::from(matches!(how, TaskEndCode::Complete | TaskEndCode::Cancelled));
+            marks::tell(MarkCode::TaskEnd, [tables.running_task(standing), complete]);
+        }
         super::syncs::end(standing, tables, level, how);
     }
 }

@@ -2,12 +2,13 @@
 
 use core::cell::Cell;
 
+use holdup_trace::instructions::MarkCode;
 use holdup_trace::openmp::{Chunk, Work, WorkCode};
 use holdup_trace::wire::UNKNOWN;
 
 use super::policy;
 use super::standing::{Level, enter_whole};
-use crate::{life, thread};
+use crate::{life, marks, thread};
 
 /// The worksharing construct that a thread is in.
 pub(crate) struct OpenWork {
@@ -77,6 +78,10 @@ fn begin(level: &Level, kind: WorkCode, caller: u64, iterations: u64, chunk: u32
         (true, false) => TOLD,
         (true, true) => DEALT,
     });
+    marks::tell(
+        MarkCode::WorkBegin,
+        [level.instance.get(), u64::from(sequence), u64::from(kind as u8), iterations, caller],
+    );
     work.kind.set(kind as u8);
     work.sequence.set(sequence);
     work.caller.set(caller);
@@ -121,6 +126,7 @@ pub fn chunk_begins(first: u64, count: u64) {
     if work.state.get() < TOLD {
         return;
     }
+    marks::tell(MarkCode::Chunk, [first, count, work.caller.get()]);
     let chunks = work.chunks.get();
     work.chunks.set(chunks.saturating_add(1));
     level.window_chunks.set(level.window_chunks.get().saturating_add(1));
@@ -181,6 +187,7 @@ fn end(level: &Level) {
     if state < TOLD {
         return;
     }
+    marks::tell(MarkCode::WorkEnd, [level.instance.get(), u64::from(work.sequence.get())]);
     tell_chunk(level, now);
     let asked = work.asked.get();
     // Of sections LLVM's runtime does not tell who gets which.

@@ -287,6 +287,8 @@ impl Sweep<'_, '_> {
             window: Window::default(),
             size_limit: self.plan.size_limit,
             setting: self.setting(threads),
+            emulation: None,
+            instrumented: false,
         };
         let ended = record(&command, &options, PRELOAD)?;
         self.has_run = true;

@@ -5,6 +5,7 @@
 #![allow(dead_code)]
 
 pub(crate) mod forms;
+pub(crate) mod lime;
 
 use std::ffi::OsStr;
 use std::fmt;

@@ -11,6 +11,7 @@ use super::*;
 struct Fake {
     root: TempDir,
     events: fn(Event) -> io::Result<()>,
+    emulator: Option<&'static str>,
     room: Option<Room>,
 }
 
@@ -19,7 +20,12 @@ const ROOMY: Room = Room { size: 1 << 30, free: 1 << 30 };
 impl Fake {
     /// Two CPUs, an ordinary user, nothing in the way.
     fn sound() -> Fake {
-        let fake = Fake { root: tempfile::tempdir().unwrap(), events: |_| Ok(()), room: Some(ROOMY) };
+        let fake = Fake {
+            root: tempfile::tempdir().unwrap(),
+            events: |_| Ok(()),
+            emulator: Some("7.2.22"),
+            room: Some(ROOMY),
+        };
         fake.file("proc/self/status", "Name:\tholdup\nCapEff:\t0000000000000000\nCpus_allowed_list:\t0-1\n")
             .file("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu tsc constant_tsc nonstop_tsc\n")
             .file("sys/devices/system/clocksource/clocksource0/available_clocksource", "tsc hpet \n")
@@ -52,6 +58,13 @@ impl Fake {
             root: self.root.path(),
             holdup: Path::new("/opt/hold up/holdup"),
             try_event: &self.events,
+            try_emulator: &|| match self.emulator {
+                Some(version) => Ok((version.to_owned(), "/opt/qemu".into())),
+                None => Err(CollectError::NoEmulator {
+                    what: "there is none".to_owned(),
+                    advice: "apt install qemu-user".to_owned(),
+                }),
+            },
             room: &|_| self.room,
         })
     }
@@ -91,13 +104,20 @@ fn an_empty_machine_is_no_reason_to_fail() {
     let fake = Fake {
         root: tempfile::tempdir().unwrap(),
         events: |_| Err(io::ErrorKind::NotFound.into()),
+        emulator: None,
         room: None,
     };
     let checks = fake.checks();
     let missing: Vec<&str> =
         checks.iter().filter(|check| check.state == State::Missing).map(|check| check.name).collect();
-    let expected =
-        ["shared memory", "perf_event_paranoid", "CPU time", "switch records", "hardware counters"];
+    let expected = [
+        "shared memory",
+        "perf_event_paranoid",
+        "CPU time",
+        "switch records",
+        "hardware counters",
+        "instructions",
+    ];
     assert_eq!(missing, expected);
 }
 
@@ -106,6 +126,7 @@ fn whatever_is_wrong_says_what_is_lost_and_commands_have_consequences() {
     let fake = Fake {
         root: tempfile::tempdir().unwrap(),
         events: |_| Err(io::ErrorKind::PermissionDenied.into()),
+        emulator: None,
         room: Some(Room { size: 1 << 20, free: 0 }),
     };
     for check in fake.checks() {
@@ -311,4 +332,12 @@ fn a_check_is_shown_on_lines_of_its_own() {
         lines[1].starts_with("lost") && lines[2].starts_with("remedy") && lines[3].starts_with("consequence")
     );
     assert_eq!(Check::available("SMT", "none").to_string().lines().count(), 1);
+}
+
+#[test]
+fn without_an_emulator_no_lines_are_told() {
+    let sound = Fake::sound();
+    says(&sound.check("instructions").found, &["7.2.22", "/opt/qemu"]);
+    let check = Fake { emulator: None, ..sound }.only_trouble();
+    says(&check.to_string(), &["there is none", "holdup why", "apt install qemu-user"]);
 }

@@ -114,7 +114,7 @@ fn kick(run: &Run) -> String {
 }
 
 /// The command as a shell would read it, all of it visible.
-pub(super) fn command(words: &[String]) -> Option<String> {
+pub fn command(words: &[String]) -> Option<String> {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^".contains(c);
     let quoted = |word: &String| match word.as_str() {
         "" => "''".to_owned(),

@@ -13,7 +13,7 @@ const GAP: usize = 2;
 const INDENT: usize = 2;
 
 /// One column of a table.
-pub(super) struct Column {
+pub(crate) struct Column {
     title: String,
     cells: Vec<String>,
     right: bool,
@@ -22,17 +22,17 @@ pub(super) struct Column {
 
 impl Column {
     /// A column of numbers, which end below each other.
-    pub(super) fn numbers(title: &str, cells: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn numbers(title: &str, cells: impl IntoIterator<Item = String>) -> Self {
         Self { title: title.to_owned(), cells: cells.into_iter().collect(), right: true, optional: false }
     }
 
     /// A column of words, which begin below each other.
-    pub(super) fn words(title: &str, cells: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn words(title: &str, cells: impl IntoIterator<Item = String>) -> Self {
         Self { right: false, ..Self::numbers(title, cells) }
     }
 
     /// The same column, which is left out where there is no room.
-    pub(super) fn optional(self) -> Self {
+    pub(crate) fn optional(self) -> Self {
         Self { optional: true, ..self }
     }
 
@@ -43,7 +43,7 @@ impl Column {
 
 /// The lines of a table, its titles first. Optional columns without a cell, and the last ones of those for which there is
 /// no room, are left out; where the others have none either, each row is a sentence.
-pub(super) fn table(mut columns: Vec<Column>, look: Look) -> Vec<Line> {
+pub(crate) fn table(mut columns: Vec<Column>, look: Look) -> Vec<Line> {
     columns.retain(|column| !column.optional || column.cells.iter().any(|cell| !cell.is_empty()));
     let width =
         |columns: &[Column]| INDENT + columns.iter().map(|column| column.width() + GAP).sum::<usize>() - GAP;

@@ -143,7 +143,7 @@ unsafe extern "C" fn task(
         of_loop: false,
         depends: flags & DEPENDS != 0,
     };
-    let making = openmp::task_making();
+    let making = openmp::task_making(function as usize as u64);
     let mut source = source(function, data, copy_data, size, making, copy);
     let size = size + source.head as c_long;
     if traits.depends {

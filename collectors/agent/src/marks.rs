@@ -1,0 +1,121 @@
+//! Marks: what hooks say to who counts the program's instructions.
+//!
+//! That is the plugin of an emulator that the program runs under, or a part of the program itself that its compiler put
+//! there ([`listen_inside`]). To a plugin a mark is a system call that the kernel refuses, so it does no harm where nobody
+//! listens; but it costs what a system call costs. So nothing is told before somebody has said that he listens, and every
+//! hook is written such that its fast path does not ask: while marks are [`heard`], all locks count as ones that are waited
+//! for, every instance of a parallel region is whole, and every call is long enough to be told of, which leads to the slow
+//! path, where the mark is. What is told, and in what order, [`MarkCode`] says.
+//!
+//! The child of a fork asks for a plugin again when it begins to record; until then it is silent.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use holdup_trace::instructions::{MARK_CALL, MARK_FIELDS, MarkCode, VERSION};
+use holdup_trace::shared::MARKS;
+
+use crate::arch::system_call;
+use crate::{enter, life, thread};
+
+/// True if marks are told.
+#[inline(always)]
+pub fn heard() -> bool {
+    life::flags() & MARKS != 0
+}
+
+/// True if a plugin that speaks our version answers.
+pub(crate) fn ask() -> bool {
+    static ANSWER: AtomicU32 = AtomicU32::new(0);
+    ANSWER.store(0, Ordering::Relaxed);
+    call(MarkCode::Hello, &[ANSWER.as_ptr() as u64, 0, 0, 0, 0]);
+    ANSWER.load(Ordering::Relaxed) == VERSION
+}
+
+/// Says something, if there is somebody to hear it: `fields` are the first of the mark's fields, the others are 0.
+#[inline(always)]
+pub fn tell<const N: usize>(code: MarkCode, fields: [u64; N]) {
+    if heard() {
+        send(code, &fields);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn send(code: MarkCode, told: &[u64]) {
+    // The child of a fork is nobody's business until it asks.
+    if !life::recording() {
+        return;
+    }
+    let mut fields = [0; MARK_FIELDS];
+    for (to, from) in fields.iter_mut().zip(told) {
+        *to = *from;
+    }
+    match LISTENER.load(Ordering::Relaxed) {
+        0 => call(code, &fields),
+        listener => {
+            // SAFETY: `listen_inside` put a function of this type there.
+            let listener: Listener = unsafe { core::mem::transmute(listener) };
+            listener(code as u64, u64::from(code.cuts(fields[1])), &fields);
+        }
+    }
+}
+
+fn call(code: MarkCode, fields: &[u64; MARK_FIELDS]) {
+    let [a, b, c, d, e] = fields.map(|field| field as usize);
+    // SAFETY: the kernel has no such call. The plugin writes to the word that `Hello` names, which is a static, and to
+    // nothing else.
+    unsafe { system_call(MARK_CALL, [code as usize, a, b, c, d, e]) };
+}
+
+/// Who listens inside of the program: gets a mark's code, 1 if the counts so far belong before it, and its fields. It takes
+/// no lock of the program, and does not wait.
+pub type Listener = extern "C" fn(u64, u64, *const [u64; MARK_FIELDS]);
+
+/// The address of a [`Listener`]; 0 if there is none.
+static LISTENER: AtomicUsize = AtomicUsize::new(0);
+
+/// From now on marks are told to `listener`, which is of the given version, and lives as long as the process. False if they
+/// are not wanted, or told to a plugin.
+pub fn listen_inside(version: u32, listener: Listener) -> bool {
+    if version != VERSION || heard() || !life::wants_marks() {
+        return false;
+    }
+    let Some(recorder) = enter() else { return false };
+    LISTENER.store(listener as usize, Ordering::Relaxed);
+    life::tells_marks();
+    thread::tell_begin(recorder.thread(), recorder.slot());
+    true
+}
+
+/// Nobody inside listens any more: in the child of a fork.
+pub(crate) fn forget() {
+    LISTENER.store(0, Ordering::Relaxed);
+}
+
+/// Units of work that have begun, of all threads.
+static UNITS: AtomicU64 = AtomicU64::new(0);
+
+/// The calling thread begins a unit of work that the program calls by the text at `label`.
+pub fn unit_begins(label: u64) {
+    if heard() {
+        send(MarkCode::UnitBegin, &[label, UNITS.fetch_add(1, Ordering::Relaxed)]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    extern "C" fn unwanted(_: u64, _: u64, _: *const [u64; MARK_FIELDS]) {
+        panic!("nobody wants marks");
+    }
+
+    #[test]
+    fn outside_of_a_session_nothing_is_told() {
+        assert!(!ask(), "the kernel does not know the call");
+        assert!(!listen_inside(VERSION, unwanted));
+        assert!(!heard());
+        tell(MarkCode::Created, [1]);
+        unit_begins(0);
+    }
+}

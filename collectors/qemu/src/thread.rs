@@ -1,0 +1,192 @@
+//! A thread of the program as the plugin sees it, and where to find it.
+
+use std::ffi::c_uint;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use holdup_trace::instructions::{Entry, Loss, MARK_FIELDS, MarkCode, Other};
+
+use crate::channel::Outlet;
+use crate::counter::Counter;
+use crate::edges::MOST_BLOCKS;
+use crate::numbers::number;
+use crate::options::Mode;
+use crate::reserved::Reserved;
+use crate::sums::Sums;
+use crate::tracer::Tracer;
+use crate::watch::{MOST_ACCESSES, Watch};
+
+/// The most threads at one time: the kernel's own limit.
+pub(crate) const MOST: usize = 1 << 22;
+
+/// The threads by the emulator's index of them. It uses an index again when a thread has ended.
+static THREADS: AtomicPtr<AtomicPtr<Thread>> = AtomicPtr::new(std::ptr::null_mut());
+
+/// A thread.
+#[repr(C)]
+pub(crate) struct Thread {
+    pub(crate) counter: Counter,
+    pub(crate) tracer: Tracer,
+    pub(crate) outlet: Outlet,
+    sums: Sums,
+    entry: Vec<u8>,
+    /// What is executed now is of interest.
+    interest: bool,
+    /// That something is dropped from now on was told.
+    loss_told: bool,
+    /// It is in one of our callbacks outside of translated code, where others cannot stop it.
+    pub(crate) busy: AtomicBool,
+}
+
+/// Makes room for threads; false if there is none.
+pub(crate) fn prepare() -> bool {
+    let Some(table) = Reserved::<AtomicPtr<Thread>>::new(MOST) else { return false };
+    THREADS.store(table.base(), Ordering::Relaxed);
+    std::mem::forget(table);
+    true
+}
+
+fn place(index: c_uint) -> &'static AtomicPtr<Thread> {
+    // SAFETY: `prepare` was called before any callback was registered, and indices are below the kernel's limit of
+    // threads. The table stays for good.
+    unsafe { &*THREADS.load(Ordering::Relaxed).add(index as usize) }
+}
+
+/// The thread with this index.
+#[inline(always)]
+pub(crate) fn thread<'a>(index: c_uint) -> Option<&'a mut Thread> {
+    // SAFETY: what the table holds stays for good, and is used by the thread itself only, but for two times when it
+    // cannot run: before it begins, and when the process exits.
+    unsafe { place(index).load(Ordering::Relaxed).as_mut() }
+}
+
+/// Puts a thread there, or nobody; gives who was there.
+pub(crate) fn replace(index: c_uint, thread: *mut Thread) -> *mut Thread {
+    place(index).swap(thread, Ordering::AcqRel)
+}
+
+impl Thread {
+    pub(crate) fn new(watch: &'static Watch, stream: u32) -> Option<Self> {
+        // Each mode needs its own tables only.
+        let (blocks, accesses) = match watch.options.mode {
+            Mode::Counts => (MOST_BLOCKS, 0),
+            Mode::Stream => (0, MOST_ACCESSES),
+        };
+        let mut thread = Self {
+            counter: Counter::new(watch.codes, blocks)?,
+            tracer: Tracer::new(watch, accesses)?,
+            outlet: Outlet::new(&watch.channel, stream),
+            sums: Sums::default(),
+            entry: Vec::new(),
+            interest: false,
+            loss_told: false,
+            busy: AtomicBool::new(false),
+        };
+        thread.look(watch);
+        Some(thread)
+    }
+
+    /// Becomes another thread.
+    pub(crate) fn begin_anew(&mut self, watch: &'static Watch, stream: u32) {
+        self.counter.begin_anew();
+        self.tracer.begin_anew();
+        self.outlet = Outlet::new(&watch.channel, stream);
+        self.loss_told = false;
+        self.look(watch);
+    }
+
+    /// Looks whether what is executed now is of interest.
+    fn look(&mut self, watch: &'static Watch) {
+        self.interest = watch.is_of_interest();
+        self.tracer.interest = self.interest && watch.limited().is_none();
+    }
+
+    /// Writes what was executed since the last cut, if it was of interest.
+    pub(crate) fn cut(&mut self, watch: &'static Watch) {
+        self.settle();
+        let limited = watch.limited();
+        match watch.options.mode {
+            Mode::Stream => self.tracer.publish(),
+            Mode::Counts if !self.interest || limited.is_some() => self.counter.discard(),
+            Mode::Counts => {
+                self.counter.drain(&mut self.sums);
+                if !self.sums.is_empty() {
+                    watch.executed(self.sums.counted());
+                    self.sums.write(&mut self.entry, |entry| {
+                        self.outlet.write(entry);
+                    });
+                }
+            }
+        }
+        let lost = limited.or_else(|| watch.lacked_room().then_some(Loss::Room));
+        if let Some(why) = lost.filter(|_| self.interest && !self.loss_told) {
+            self.loss_told = true;
+            self.tell_loss(why);
+        }
+        self.look(watch);
+    }
+
+    /// What was executed so far comes before what is written next.
+    pub(crate) fn settle(&mut self) {
+        self.tracer.finish(&mut self.outlet);
+    }
+
+    pub(crate) fn wait_begins(&mut self) {
+        self.counter.wait_begins();
+        self.tracer.wait_begins();
+    }
+
+    pub(crate) fn wait_ends(&mut self) {
+        self.counter.wait_ends();
+        self.tracer.wait_ends();
+    }
+
+    pub(crate) fn task_begins(&mut self) {
+        self.counter.task_begins();
+        self.tracer.task_begins();
+    }
+
+    pub(crate) fn task_ends(&mut self) {
+        self.counter.task_ends();
+        self.tracer.task_ends();
+    }
+
+    fn tell_loss(&mut self, why: Loss) {
+        self.entry.clear();
+        for value in [(Other::Lost as u64) << 2 | Entry::Other as u64, 1, why as u64] {
+            number(&mut self.entry, value);
+        }
+        self.outlet.write(&self.entry);
+    }
+
+    /// Writes a mark.
+    pub(crate) fn mark(&mut self, code: MarkCode, fields: [u64; MARK_FIELDS]) {
+        self.settle();
+        self.entry.clear();
+        number(&mut self.entry, (code as u64) << 2 | Entry::Mark as u64);
+        for field in fields {
+            number(&mut self.entry, field);
+        }
+        self.outlet.write(&self.entry);
+    }
+
+    /// The process forks. The child has what this thread has, and must not write to its buffer.
+    pub(crate) fn forks(&mut self, system_call: u64) {
+        self.leaves(system_call);
+        self.hand_over();
+    }
+
+    /// The process executes another program, or forks.
+    pub(crate) fn leaves(&mut self, system_call: u64) {
+        self.settle();
+        self.entry.clear();
+        number(&mut self.entry, (Other::Leaves as u64) << 2 | Entry::Other as u64);
+        number(&mut self.entry, system_call);
+        self.outlet.write(&self.entry);
+    }
+
+    /// Hands over what was written.
+    pub(crate) fn hand_over(&mut self) {
+        self.settle();
+        self.outlet.hand_over();
+    }
+}

@@ -1,0 +1,159 @@
+//! One static section, from its counts to what is told of it.
+
+use holdup_model::counts::Section;
+
+use super::causes::{by_charge, describe};
+use super::charge::Charges;
+use super::deal::Dealt;
+use super::measure::{Measured, measure, native, numbers, per_thread};
+use super::paper::paper;
+use super::program::Program;
+use super::stacked::stacked;
+use super::{Cause, CauseKind, Method, NativeImbalance, SectionWhy, Verdict, WhyOptions};
+
+/// With fewer threads there are no statistics.
+const FEWEST_THREADS: usize = 4;
+
+/// Threads whose times are within this share of the longest take equally long.
+const EQUAL: f64 = 0.01;
+
+/// From this native imbalance on it is worth telling that threads that execute equally take differently long. Below, it may
+/// be what the machine does to any run.
+const NATIVELY_UNEQUAL: f64 = 0.1;
+
+/// A score from which on a cause is told even if nothing of the variance is decided there. Weaker ones are what chance finds.
+const STRONG: f64 = 0.5;
+
+/// How many numbers the columns of a section may have altogether; of longer sections those instances are looked at that have
+/// the most idle time.
+const MOST_NUMBERS: usize = 1 << 24;
+
+/// As many rows are looked at whatever the number of columns.
+const FEWEST_ROWS: usize = 256;
+
+/// Looks at a section; `None` if it was never executed. Adds to the warnings what the reader must know.
+pub(super) fn look(
+    program: &Program<'_>,
+    section: &Section,
+    options: &WhyOptions,
+    warnings: &mut Vec<String>,
+) -> Option<SectionWhy> {
+    let dealt: Vec<Dealt<'_>> =
+        section.instances.iter().map(|instance| Dealt::new(program.counts, instance)).collect();
+    let instances: Vec<&Dealt<'_>> = dealt.iter().filter(|instance| !instance.threads.is_empty()).collect();
+    if instances.is_empty() {
+        return None;
+    }
+    let measured = measure(&instances);
+    let native = native(&instances, &measured.threads);
+    let threads = instances.iter().map(|instance| instance.threads.len()).max().unwrap_or(0);
+    let counts = |column| per_thread(&instances, &measured.threads, column);
+    let mut causes = Vec::new();
+    if threads > 1 && measured.spread >= EQUAL {
+        let charges = Charges::new(program, &instances, &section.end);
+        if threads < FEWEST_THREADS {
+            causes = by_charge(program, &charges, &counts);
+        } else {
+            let chosen = most_idle(program, &instances);
+            if chosen.len() < instances.len() {
+                warnings.push(shortened(section, chosen.len(), instances.len()));
+            }
+            let judged = match options.method {
+                Method::Paper => paper(program, &charges, &chosen, options),
+                Method::Stacked => stacked(program, &charges, &chosen, options),
+            };
+            let (found, rest): (Vec<_>, Vec<_>) =
+                judged.into_iter().map(|one| (one.found, (one.interval, one.stable))).unzip();
+            let known: Vec<_> = found.iter().map(|found| found.blamed).zip(rest).collect();
+            for (cause, found) in describe(program, &charges, found, &counts) {
+                let rest = known.iter().find(|(blamed, _)| *blamed == found.blamed).map(|(_, rest)| *rest);
+                let (interval, stable) = rest.unwrap_or((None, None));
+                let instances = match options.method {
+                    Method::Paper => cause.instances,
+                    Method::Stacked => chosen.len() as u32,
+                };
+                causes.push(Cause { interval, stable, instances, ..cause });
+            }
+            if options.method == Method::Stacked
+                && causes.iter().all(|cause| cause.minor && cause.score < STRONG)
+            {
+                causes.clear();
+            }
+        }
+    }
+    let explained = causes.iter().fold(0.0, |sum, cause| sum + cause.charge).clamp(0.0, 1.0);
+    Some(SectionWhy {
+        kind: section.kind,
+        end: section.end.clone(),
+        begin: section.begin.clone(),
+        instances: instances.len() as u32,
+        threads: threads as u32,
+        imbalance: measured.imbalance,
+        spread: measured.spread,
+        verdict: verdict(program, threads, &measured, native.as_ref(), &causes),
+        native,
+        idle: measured.idle,
+        share: 0.0,
+        thread_numbers: numbers(program.counts, &measured.threads),
+        time: measured.time,
+        explained,
+        unexplained: 1.0 - explained,
+        causes,
+        depends_on_schedule: section.depends_on_schedule.clone(),
+        dealt_units: instances.iter().map(|instance| instance.units).sum(),
+    })
+}
+
+/// The instances that are looked at, in order.
+fn most_idle<'a, 'b>(program: &Program<'_>, instances: &[&'a Dealt<'b>]) -> Vec<&'a Dealt<'b>> {
+    let columns = instances.iter().map(|instance| instance.entries.chunk_by(|a, b| a.0 == b.0).count()).max();
+    let columns = columns.unwrap_or(0).min(program.counts.events() + program.counts.blocks.len()).max(1);
+    let most_rows = (MOST_NUMBERS / columns).max(FEWEST_ROWS);
+    let mut order: Vec<usize> = (0..instances.len()).collect();
+    order.sort_by_key(|at| (std::cmp::Reverse(instances[*at].idle()), *at));
+    let mut rows = 0;
+    order.retain(|at| {
+        let first = rows == 0;
+        rows += instances[*at].threads.len();
+        first || rows <= most_rows
+    });
+    order.sort_unstable();
+    order.into_iter().map(|at| instances[at]).collect()
+}
+
+fn shortened(section: &Section, chosen: usize, all: usize) -> String {
+    let frame = section.end.frames.first();
+    let place = frame.and_then(|frame| Some(format!("{}:{}", frame.file.as_deref()?, frame.line?)));
+    let name = section.end.name.clone().or(place).unwrap_or_else(|| "a section".to_owned());
+    format!("{name}: of {all} instances the {chosen} with the most idle time were looked at for causes")
+}
+
+fn verdict(
+    program: &Program<'_>,
+    threads: usize,
+    measured: &Measured,
+    native: Option<&NativeImbalance>,
+    causes: &[Cause],
+) -> Verdict {
+    if threads < 2 {
+        return Verdict::OneThread;
+    }
+    if measured.spread < EQUAL {
+        let unequal = native.is_some_and(|native| native.imbalance >= NATIVELY_UNEQUAL);
+        return if unequal { Verdict::ExecuteEqually } else { Verdict::Balanced };
+    }
+    if threads < FEWEST_THREADS {
+        return Verdict::TooFewThreads;
+    }
+    let Some(first) = causes.first() else { return Verdict::Unexplained };
+    let generated = |block: Option<holdup_model::counts::BlockId>| {
+        block.and_then(|block| program.counts.blocks.get(block.index())).is_some_and(|block| block.generated)
+    };
+    if first.kind != CauseKind::Library
+        && (generated(first.leader) || generated(first.target))
+        && first.at.is_empty()
+    {
+        return Verdict::GeneratedCode;
+    }
+    Verdict::Found
+}

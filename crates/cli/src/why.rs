@@ -1,0 +1,401 @@
+//! `holdup why`: which line makes threads unequal.
+//!
+//! What is told of is a recording with instruction streams, counts of another tool, or a program ([`subject`]). A program is
+//! run twice ([`made`]): natively, to know its times, and under emulation, to count what its threads execute.
+
+mod made;
+mod subject;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use holdup_analysis::lime::{Method, Why, WhyOptions as Search, why as search};
+use holdup_collect::{InstructionMode, Interest};
+use holdup_counts::{Counts, CountsError, add_native_times, counts};
+use holdup_model::counts::CountSource;
+use holdup_model::{Nanos, Run};
+use holdup_recording::Recording;
+use holdup_report::{WhyScene, render_why, why_json_text, why_page, why_section_name, why_source_files};
+
+use crate::answer;
+use crate::arguments::Color;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::sources;
+use subject::Subject;
+
+const AFTER: &str = "\
+holdup why -- ./app input.dat              runs the program natively, then under emulation, and tells
+holdup why -o run.holdup -- ./app          keeps the recording
+holdup why run.holdup --html why.html      tells of it again
+holdup why counts.txt                      tells of counts that another tool made (docs/counts.md)
+
+The program runs twice, the second time some 5 to 20 times slower; what it prints then is dropped.
+Statuses: that of the program; 2 wrong usage or input, 3 something is missing on this machine, both before
+the program starts.";
+
+/// Options of `holdup why`.
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = AFTER)]
+#[command(override_usage = "holdup why [OPTIONS] -- PROGRAM [ARGS]...\n       holdup why [OPTIONS] FILE")]
+pub(crate) struct WhyOptions {
+    /// How causes are looked for: as the paper has it, each instance by itself, or with its instances stacked
+    #[arg(long, value_enum, default_value_t = MethodName::Stacked)]
+    pub method: MethodName,
+    /// Events whose counts correlate by so much or more are one
+    #[arg(long, value_name = "0.6..0.95", default_value_t = 0.9, value_parser = threshold)]
+    pub threshold: f64,
+    /// Give no intervals of scores, which saves time
+    #[arg(long)]
+    pub no_intervals: bool,
+    /// Tell of all sections and causes, the minor ones too
+    #[arg(long)]
+    pub all: bool,
+    /// Tell only of sections with this in their place or name, such as lu.c:412
+    #[arg(long, value_name = "TEXT")]
+    pub section: Option<String>,
+    /// Do not run the program natively first: no native times, and its output is that of the emulated run
+    #[arg(long)]
+    pub no_native: bool,
+    /// Take native times from this recording of the same program
+    #[arg(long, value_name = "FILE", conflicts_with = "no_native")]
+    pub native: Option<PathBuf>,
+    /// Record every block and access, not only how often threads take each edge: larger and slower, for the same answer
+    #[arg(long)]
+    pub stream: bool,
+    #[command(flatten)]
+    pub part: InstructionPart,
+    /// Stop adding to the recording when it has this size
+    #[arg(long, value_name = "MIB")]
+    pub size_limit: Option<u64>,
+    /// Keep the recording here [default: it is removed]
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub recording: Option<PathBuf>,
+    /// Go on with the emulated run where the native one ends with a status other than 0
+    #[arg(long)]
+    pub ignore_status: bool,
+    /// Leave the program's source out of the answer
+    #[arg(long)]
+    pub no_source: bool,
+    /// Print JSON, as docs/json-schema/why.schema.json says; the output of a program then goes to standard error
+    #[arg(long)]
+    pub json: bool,
+    /// Write a page to look at, one file that needs nothing else (- for standard output)
+    #[arg(long, value_name = "OUT")]
+    pub html: Option<PathBuf>,
+    /// Where to write the answer [default: standard error after a program has run, else standard output]
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+    /// A recording with instruction streams, or counts as text
+    #[arg(value_name = "FILE", required_unless_present = "command", conflicts_with = "command")]
+    pub file: Option<PathBuf>,
+    /// The program and its arguments, behind --
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
+}
+
+/// Which instructions are recorded.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct InstructionPart {
+    /// Which part of the run counts: from the first thread that is created on, all, or what the program marks
+    #[arg(long, value_enum, default_value_t = PartName::Auto)]
+    pub roi: PartName,
+    /// Record so many instructions of all threads together (1000000, 500M, 2G); the program runs on to its end
+    #[arg(long, value_name = "N", value_parser = amount)]
+    pub limit_instructions: Option<u64>,
+    /// Let no thread be ahead of the slowest by more instructions than this, while that one works
+    #[arg(long, value_name = "N", value_parser = amount)]
+    pub skew: Option<u64>,
+}
+
+/// See [`Method`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MethodName {
+    Paper,
+    Stacked,
+}
+
+/// See [`Interest`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PartName {
+    Auto,
+    All,
+    Marked,
+}
+
+/// What is recorded of instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeName {
+    Counts,
+    Stream,
+}
+
+impl ModeName {
+    pub(crate) fn mode(self) -> InstructionMode {
+        match self {
+            ModeName::Counts => InstructionMode::Counts,
+            ModeName::Stream => InstructionMode::Stream,
+        }
+    }
+}
+
+impl PartName {
+    pub(crate) fn interest(self) -> Interest {
+        match self {
+            PartName::Auto => Interest::Auto,
+            PartName::All => Interest::All,
+            PartName::Marked => Interest::Marked,
+        }
+    }
+}
+
+/// The range over which the paper tried its threshold (section 3.2).
+fn threshold(text: &str) -> Result<f64, String> {
+    let value = text.parse::<f64>().ok().filter(|value| (0.6..=0.95).contains(value));
+    value.ok_or_else(|| "give a correlation from 0.6 to 0.95, such as 0.9".to_owned())
+}
+
+/// A number of instructions, perhaps with a unit.
+fn amount(text: &str) -> Result<u64, String> {
+    let (digits, unit) = match text.trim_end_matches(|c: char| c.is_ascii_alphabetic()) {
+        digits if digits.len() == text.len() => (digits, 1),
+        digits => match text[digits.len()..].to_ascii_uppercase().as_str() {
+            "K" => (digits, 1_000),
+            "M" => (digits, 1_000_000),
+            "G" => (digits, 1_000_000_000),
+            _ => ("", 1),
+        },
+    };
+    let value =
+        digits.parse::<u64>().ok().and_then(|value| value.checked_mul(unit)).filter(|value| *value > 0);
+    value.ok_or_else(|| "give a number of instructions, such as 1000000, 500M or 2G".to_owned())
+}
+
+/// Says which line makes threads unequal.
+pub(crate) fn why(options: &WhyOptions) -> Result<ExitCode, Failure> {
+    let Some(file) = &options.file else { return run(&options.command, options) };
+    match Subject::of(file)? {
+        Subject::Counts(counts) => show(&read_counts(*counts, file, options)?, options, false)?,
+        Subject::Recording => show(&read(file, options.native.as_deref(), options)?, options, false)?,
+        // A program without arguments is understood without -- too.
+        Subject::Program => return run(&[file.clone().into_os_string()], options),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the program, and tells of that.
+fn run(command: &[OsString], options: &WhyOptions) -> Result<ExitCode, Failure> {
+    for out in [&options.output, &options.html].into_iter().flatten().filter(|out| out.as_os_str() != "-") {
+        answer::check_writable(out)?;
+    }
+    let made = made::of_program(command, options)?;
+    let Some(recording) = &made.recording else { return Ok(made.status) };
+    // The program's status stands, whatever becomes of the answer.
+    let native = options.native.as_deref().or(made.native.as_deref());
+    let told = read(recording, native, options).and_then(|mut told| {
+        told.why.warnings.splice(0..0, made.notes.iter().cloned());
+        show(&told, options, true)
+    });
+    if let Err(failure) = told {
+        // Why emulation failed says more than that it gave nothing.
+        match made.notes.first() {
+            Some(note) => _ = Failure::input(note).tell(),
+            None => _ = failure.tell(),
+        }
+    }
+    Ok(made.status)
+}
+
+/// What is told, and of what.
+struct Told {
+    why: Why,
+    scene: WhyScene,
+}
+
+/// Tells of a recording, with the times of a native one.
+fn read(path: &Path, native: Option<&Path>, options: &WhyOptions) -> Result<Told, Failure> {
+    let _progress = Progress::start("looking for what makes threads unequal");
+    let (mut recording, warnings) = Recording::open(path)?;
+    holdup_collect::name_all(&mut recording, None);
+    let run = recording.run(&warnings);
+    let mut found = match counts(&recording, &run) {
+        Ok(found) => found,
+        Err(CountsError::NothingCounted) if is_alone(&run) => {
+            return Err(Failure::input(format!(
+                "{}: it has one thread, so there is nobody to be unequal to",
+                named(path, &run, options)
+            )));
+        }
+        Err(CountsError::NoStreams) => return Err(no_streams(path, &recording.session.command)),
+        Err(error) => return Err(Failure::input(format!("{}: {error}", named(path, &run, options)))),
+    };
+    drop(recording);
+    let native = native.map(native_run).transpose()?;
+    // A program that counts by itself does so natively.
+    let is_native = found.source == CountSource::Instrumented && !options.no_native;
+    let native = native.as_ref().or(is_native.then_some(&run));
+    if let Some(native) = native {
+        add_native_times(&mut found, native);
+    }
+    let scene = WhyScene {
+        command: run.command.clone(),
+        wall: native.map(|native| native.end.since(native.start)).filter(|wall| *wall > Nanos::ZERO),
+        ..WhyScene::default()
+    };
+    Ok(looked(&found, scene, path, options))
+}
+
+/// True if the program never had a second thread.
+fn is_alone(run: &Run) -> bool {
+    run.processes.first().is_some_and(|process| process.threads.len() == 1)
+}
+
+/// What to call a recording in a message: a temporary one by its program.
+fn named(path: &Path, run: &Run, options: &WhyOptions) -> String {
+    let stays = [&options.file, &options.recording].into_iter().flatten().any(|file| file == path);
+    match run.command.first().filter(|_| !stays) {
+        Some(program) => program.clone(),
+        None => path.display().to_string(),
+    }
+}
+
+/// A recording whose times are taken, which may have no names yet.
+fn native_run(path: &Path) -> Result<Run, Failure> {
+    let (mut recording, warnings) = Recording::open(path)?;
+    holdup_collect::name_all(&mut recording, None);
+    Ok(recording.run(&warnings))
+}
+
+/// Tells of counts that another tool made.
+fn read_counts(mut found: Counts, path: &Path, options: &WhyOptions) -> Result<Told, Failure> {
+    let native = options.native.as_deref().map(native_run).transpose()?;
+    if let Some(native) = &native {
+        add_native_times(&mut found, native);
+    }
+    Ok(looked(&found, WhyScene::default(), path, options))
+}
+
+/// Looks for causes, and for the source that they are in.
+fn looked(found: &Counts, scene: WhyScene, path: &Path, options: &WhyOptions) -> Told {
+    let mut why = search(found, &options.search());
+    if let Some(wanted) = &options.section {
+        let all: Vec<String> = why.sections.iter().map(why_section_name).collect();
+        why.sections.retain(|section| why_section_name(section).contains(wanted.as_str()));
+        if why.sections.is_empty() && !all.is_empty() {
+            why.warnings
+                .insert(0, format!("No section has {wanted} in its name: there is {}.", all.join(", ")));
+        }
+    }
+    let sources = match options.no_source {
+        true => BTreeMap::new(),
+        false => sources::read(&why_source_files(&why), path),
+    };
+    let mut threads = found.threads.clone();
+    if matches!(found.source, CountSource::Emulated | CountSource::Instrumented) {
+        // The first thread has no name but the program's, which others may have too.
+        threads
+            .iter_mut()
+            .filter(|label| label.number == 0)
+            .for_each(|label| label.name = Some("main".to_owned()));
+    }
+    Told { why, scene: WhyScene { threads, sources, all: options.all, ..scene } }
+}
+
+impl WhyOptions {
+    fn search(&self) -> Search {
+        let default = Search::default();
+        Search {
+            method: match self.method {
+                MethodName::Paper => Method::Paper,
+                MethodName::Stacked => Method::Stacked,
+            },
+            threshold: self.threshold,
+            draws: if self.no_intervals { 0 } else { default.draws },
+            ..default
+        }
+    }
+
+    /// True if standard output is the answer's, not the program's.
+    fn answers_on_stdout(&self) -> bool {
+        (self.json && self.output.is_none()) || self.html.as_deref().is_some_and(|out| out.as_os_str() == "-")
+    }
+}
+
+/// What to do where instructions were not recorded.
+fn no_streams(path: &Path, command: &[String]) -> Failure {
+    let program = holdup_report::shell_words(command).unwrap_or_else(|| "PROGRAM".to_owned());
+    let recording = path.with_extension("instructions.holdup");
+    Failure::input(format!(
+        "{}: the recording has no instruction streams, without which nobody can say which line makes threads unequal; this makes one \
+         that has: holdup record --instructions -o {} -- {program}",
+        path.display(),
+        holdup_report::shell_words(&[recording.to_string_lossy().into_owned()]).unwrap_or_default()
+    ))
+}
+
+/// Writes the answer as it was asked for.
+fn show(told: &Told, options: &WhyOptions, has_run: bool) -> Result<(), Failure> {
+    let Told { why, scene } = told;
+    if let Some(out) = &options.html {
+        let to_stdout = out.as_os_str() == "-";
+        if fs::canonicalize(out).is_ok_and(|out| is_read(&out, options)) {
+            return Err(Failure::input(format!(
+                "{}: this is what the answer is made of, which the page would replace; give --html another name",
+                out.display()
+            )));
+        }
+        answer::write(&why_page(why, scene), Some(out.as_path()).filter(|_| !to_stdout), std::io::stdout())?;
+        if !options.json && options.output.is_none() {
+            return Ok(());
+        }
+    }
+    if options.json {
+        return answer::write(&why_json_text(why, scene), options.output.as_deref(), std::io::stdout());
+    }
+    let to_file = options.output.is_some();
+    if has_run {
+        let look = answer::look(options.color, &std::io::stderr(), to_file);
+        answer::write(&render_why(why, scene, look), options.output.as_deref(), std::io::stderr())
+    } else {
+        let look = answer::look(options.color, &std::io::stdout(), to_file);
+        answer::write(&render_why(why, scene, look), options.output.as_deref(), std::io::stdout())
+    }
+}
+
+/// True if this file is one of those that the answer is made of.
+fn is_read(file: &Path, options: &WhyOptions) -> bool {
+    let read = [options.file.as_deref(), options.native.as_deref(), options.recording.as_deref()];
+    read.into_iter().flatten().any(|read| fs::canonicalize(read).is_ok_and(|read| read == file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_have_units() {
+        assert_eq!(amount("1000000"), Ok(1_000_000));
+        assert_eq!(
+            (amount("500M"), amount("2g"), amount("3k")),
+            (Ok(500_000_000), Ok(2_000_000_000), Ok(3_000))
+        );
+        for wrong in ["", "M", "1.5G", "-3", "0", "7X", "99999999999999999999", "18446744073709551615K"] {
+            assert!(amount(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn thresholds_are_those_that_were_tried() {
+        assert_eq!((threshold("0.6"), threshold("0.95")), (Ok(0.6), Ok(0.95)));
+        for wrong in ["0.5", "1", "NaN", "x", ""] {
+            assert!(threshold(wrong).is_err(), "{wrong}");
+        }
+    }
+}

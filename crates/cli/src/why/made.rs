@@ -1,0 +1,191 @@
+//! Running a program natively, and then under emulation.
+
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{ExitCode, ExitStatus};
+use std::sync::Arc;
+
+use holdup_collect::{
+    Emulation, Ended, InstructionMode, Options, Output, Setting, Window, counts_itself, find_program, record,
+};
+
+use super::WhyOptions;
+use crate::answer;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::run::{Input, PLUGIN, PRELOAD, exit_code, status_of};
+
+/// What running a program gave.
+pub(super) struct Made {
+    /// The status to end with.
+    pub(super) status: ExitCode,
+    /// The recording of the emulated run; `None` where there was none, which was told.
+    pub(super) recording: Option<PathBuf>,
+    /// That of the native run.
+    pub(super) native: Option<PathBuf>,
+    /// What the reader of the answer must know.
+    pub(super) notes: Vec<String>,
+    _temporary: tempfile::TempDir,
+}
+
+/// Runs the program of these options as often as they say.
+pub(super) fn of_program(command: &[OsString], options: &WhyOptions) -> Result<Made, Failure> {
+    if counts_by_itself(command, options) {
+        return of_counting_program(command, options);
+    }
+    let emulation = emulation(options)?;
+    let mut made = nothing_yet()?;
+    let native = made._temporary.path().join("native.holdup");
+    let input = Input::now();
+    let first = if options.answers_on_stdout() { Output::Diverted } else { Output::Shared };
+    let mut before = None;
+    if !options.no_native && options.native.is_none() {
+        let ended = record(command, &as_recorded(options, native.clone(), first, None), PRELOAD)?;
+        made.status = exit_code(ended.status);
+        if !is_to_go_on(ended.status, options) {
+            return Ok(made);
+        }
+        before = Some(ended.status);
+        match ended.trouble {
+            Some(trouble) => made.notes.push(trouble),
+            None => made.native = Some(native),
+        }
+        input.back(true);
+    }
+    let output = if before.is_some() { Output::Silent } else { first };
+    let path = options.recording.clone().unwrap_or_else(|| made._temporary.path().join("emulated.holdup"));
+    let progress = Progress::counting("under emulation", Arc::clone(&emulation.executed));
+    let ended = record(command, &as_recorded(options, path.clone(), output, Some(emulation)), PRELOAD);
+    drop(progress);
+    let ended = match ended {
+        Ok(ended) => ended,
+        // Once the program has run, its status is what counts.
+        Err(error) if before.is_some() => {
+            Failure::from(error).tell();
+            return Ok(made);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if ended.status.signal().is_some_and(|signal| signal == rustix::process::Signal::INT.as_raw()) {
+        made.status = exit_code(ended.status);
+        return Ok(made);
+    }
+    made.notes.splice(0..0, notes(&ended, before));
+    if before.is_none() {
+        made.status = exit_code(ended.status);
+    }
+    if let Err(failure) = answer::name(&path) {
+        failure.tell();
+        return Ok(made);
+    }
+    made.recording = Some(path);
+    Ok(made)
+}
+
+/// Whether a program needs no emulation, since its compiler made it count. Streams need it all the same.
+fn counts_by_itself(command: &[OsString], options: &WhyOptions) -> bool {
+    let program = command.first().and_then(|program| find_program(program).ok());
+    !options.stream && program.is_some_and(|program| counts_itself(&program))
+}
+
+/// Runs a program that counts by itself: once.
+fn of_counting_program(command: &[OsString], options: &WhyOptions) -> Result<Made, Failure> {
+    let mut made = nothing_yet()?;
+    let path = options.recording.clone().unwrap_or_else(|| made._temporary.path().join("counted.holdup"));
+    let output = if options.answers_on_stdout() { Output::Diverted } else { Output::Shared };
+    let how = Options { instrumented: true, ..as_recorded(options, path.clone(), output, None) };
+    let ended = record(command, &how, PRELOAD)?;
+    made.status = exit_code(ended.status);
+    made.notes.extend(ended.trouble);
+    match answer::name(&path) {
+        Ok(()) => made.recording = Some(path),
+        Err(failure) => _ = failure.tell(),
+    }
+    Ok(made)
+}
+
+fn nothing_yet() -> Result<Made, Failure> {
+    let temporary = tempfile::Builder::new().prefix("holdup-why-").tempdir().map_err(|error| {
+        Failure::machine(format!("no directory for the recordings ({error}); name one with TMPDIR"))
+    })?;
+    Ok(Made {
+        status: ExitCode::SUCCESS,
+        recording: None,
+        native: None,
+        notes: Vec::new(),
+        _temporary: temporary,
+    })
+}
+
+/// The emulator, as these options want it.
+fn emulation(options: &WhyOptions) -> Result<Emulation, Failure> {
+    let mut emulation = Emulation::find(PLUGIN)?;
+    emulation.mode = if options.stream { InstructionMode::Stream } else { InstructionMode::Counts };
+    options.part.set(&mut emulation);
+    Ok(emulation)
+}
+
+impl super::InstructionPart {
+    /// Records this part.
+    pub(crate) fn set(&self, emulation: &mut Emulation) {
+        emulation.interest = self.roi.interest();
+        emulation.instruction_limit = self.limit_instructions;
+        emulation.skew = self.skew;
+    }
+
+    /// True if not all of what is recorded by default is wanted.
+    pub(crate) fn is_chosen(&self) -> bool {
+        self.roi != super::PartName::Auto || self.limit_instructions.is_some() || self.skew.is_some()
+    }
+}
+
+fn as_recorded(options: &WhyOptions, path: PathBuf, output: Output, emulation: Option<Emulation>) -> Options {
+    Options {
+        output: path,
+        all_holds: false,
+        kernel: emulation.is_none(),
+        every_switch: false,
+        preload: true,
+        arguments: true,
+        window: Window::default(),
+        size_limit: options.size_limit.map(|mib| mib << 20),
+        setting: Setting { output, ..Setting::default() },
+        emulation,
+        instrumented: false,
+    }
+}
+
+/// Whether a native run that ended so is worth an emulated one; says why not.
+fn is_to_go_on(status: ExitStatus, options: &WhyOptions) -> bool {
+    if status.success() || (options.ignore_status && status.signal().is_none()) {
+        return true;
+    }
+    let help = match status.signal() {
+        Some(_) => "",
+        None => "; --ignore-status goes on",
+    };
+    eprintln!("holdup: the program ended with {}, so it was not run under emulation{help}", ending(status));
+    false
+}
+
+/// How a program ended, in words.
+fn ending(status: ExitStatus) -> String {
+    match status.signal() {
+        Some(signal) => format!("signal {signal}"),
+        None => format!("status {}", status_of(status)),
+    }
+}
+
+/// What was odd about the emulated run.
+fn notes(ended: &Ended, before: Option<ExitStatus>) -> Vec<String> {
+    let mut notes: Vec<String> = ended.emulation.iter().chain(&ended.trouble).cloned().collect();
+    if let Some(before) = before.filter(|before| *before != ended.status) {
+        notes.push(format!(
+            "Under emulation the program ended with {}, natively with {}: what was counted may not be what it does natively.",
+            ending(ended.status),
+            ending(before)
+        ));
+    }
+    notes
+}

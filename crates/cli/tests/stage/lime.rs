@@ -1,0 +1,189 @@
+//! The workloads of `workloads/lime.tsv`: programs whose threads are unequal because of one line, which is marked in the
+//! source, built by every compiler at every level of optimization; and what `holdup why` says of them.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::forms::CLANG;
+use super::{HOLDUP, Stage, is_installed, run, text, workspace};
+
+const TABLE: &str = "lime.tsv";
+const CLANG_CPP: &str = "clang++-19";
+
+/// What `holdup why` must say of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// The planted line is the first cause.
+    Cause,
+    /// So it is, and the second planted line is a cause too.
+    TwoCauses,
+    /// Threads execute equally, and natively take differently long.
+    ExecutesEqually,
+    /// What threads execute depends on the order in which they come to a lock.
+    DependsOnSchedule,
+    /// There is nothing to find.
+    Balanced,
+}
+
+/// A row of the table.
+#[derive(Clone, Debug)]
+pub(crate) struct Workload {
+    pub(crate) name: String,
+    source: PathBuf,
+    language: String,
+    flags: Vec<String>,
+    pub(crate) said: Said,
+    /// The least score that the planted line must have.
+    pub(crate) least_score: f64,
+}
+
+/// Who compiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compiler {
+    Gcc,
+    Clang,
+    Rustc,
+}
+
+/// One way to build and run a workload.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    pub(crate) compiler: Compiler,
+    /// `0`, `2` or `3`.
+    pub(crate) level: char,
+    pub(crate) threads: u32,
+}
+
+pub(crate) const LEVELS: [char; 3] = ['0', '2', '3'];
+pub(crate) const THREADS: [u32; 4] = [8, 16, 32, 64];
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let compiler = match self.compiler {
+            Compiler::Gcc => "gcc",
+            Compiler::Clang => CLANG,
+            Compiler::Rustc => "rustc",
+        };
+        write!(f, "{compiler} -O{} at {} threads", self.level, self.threads)
+    }
+}
+
+/// All rows of the table.
+pub(crate) fn table() -> Vec<Workload> {
+    let folder = workspace().join("workloads");
+    let table =
+        std::fs::read_to_string(folder.join(TABLE)).unwrap_or_else(|error| panic!("{TABLE}: {error}"));
+    let row = |line: &str| {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [name, source, language, flags, said, least_score] = fields[..] else { panic!("a row: {line}") };
+        let said = match said {
+            "cause" => Said::Cause,
+            "two causes" => Said::TwoCauses,
+            "executes equally" => Said::ExecutesEqually,
+            "depends on the schedule" => Said::DependsOnSchedule,
+            "balanced" => Said::Balanced,
+            _ => panic!("{name} must be said to be {said:?}"),
+        };
+        Workload {
+            name: name.to_owned(),
+            source: folder.join(source),
+            language: language.to_owned(),
+            flags: flags.split_whitespace().map(str::to_owned).collect(),
+            said,
+            least_score: least_score.parse().unwrap_or(0.0),
+        }
+    };
+    table.lines().skip(1).map(row).collect()
+}
+
+/// The row of one workload.
+pub(crate) fn workload(name: &str) -> Workload {
+    let found = table().into_iter().find(|row| row.name == name);
+    found.unwrap_or_else(|| panic!("{name} is not in workloads/{TABLE}"))
+}
+
+impl Workload {
+    pub(crate) fn compilers(&self) -> &'static [Compiler] {
+        if self.language == "rust" { &[Compiler::Rustc] } else { &[Compiler::Gcc, Compiler::Clang] }
+    }
+
+    /// The lines of the source that carry a mark in a comment, from 1.
+    pub(crate) fn marked(&self, mark: &str) -> Vec<u64> {
+        let source = std::fs::read_to_string(&self.source).expect("the workload's source");
+        let comment = format!("// {mark}");
+        let marked = source.lines().zip(1..).filter(|(line, _)| line.contains(&comment));
+        marked.map(|(_, number)| number).collect()
+    }
+
+    /// The first line behind `line` that contains `word`.
+    pub(crate) fn next_line_with(&self, word: &str, line: u64) -> u64 {
+        let source = std::fs::read_to_string(&self.source).expect("the workload's source");
+        let found = source.lines().zip(1..).find(|(text, number)| *number > line && text.contains(word));
+        found.unwrap_or_else(|| panic!("no {word} behind line {line} of {}", self.name)).1
+    }
+
+    /// True if a place of the JSON is one of these lines of the source.
+    pub(crate) fn is_at(&self, place: &Value, lines: &[u64]) -> bool {
+        let file = place["file"].as_str().map(Path::new);
+        let same = file.and_then(Path::file_name) == self.source.file_name();
+        same && place["line"].as_u64().is_some_and(|line| lines.contains(&line))
+    }
+
+    /// Builds it, where the compiler is installed.
+    pub(crate) fn build(&self, stage: &Stage, way: Way, more: &[&str]) -> Option<PathBuf> {
+        let form = more.concat().replace(|character: char| !character.is_ascii_alphanumeric(), "");
+        let program = stage.path(format!("{}-{:?}-O{}{form}", self.name, way.compiler, way.level));
+        if program.exists() {
+            return Some(program);
+        }
+        let is_cpp = self.source.extension() == Some(OsStr::new("cpp"));
+        let mut command = match way.compiler {
+            Compiler::Gcc => Command::new(if is_cpp { "c++" } else { "cc" }),
+            Compiler::Clang => {
+                let clang = if is_cpp { CLANG_CPP } else { CLANG };
+                is_installed(clang).then(|| Command::new(clang))?
+            }
+            Compiler::Rustc => Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())),
+        };
+        if way.compiler == Compiler::Rustc {
+            command.args(["-g", "--edition", "2024", "--crate-name", &self.name]);
+            command.arg(format!("-Copt-level={}", way.level));
+        } else {
+            command.args(["-g", "-pthread", if is_cpp { "-std=gnu++17" } else { "-std=gnu11" }]);
+            command.arg(format!("-O{}", way.level));
+        }
+        if self.language == "openmp" {
+            command.arg("-fopenmp");
+        }
+        command.arg("-o").arg(&program).arg(&self.source).args(&self.flags).args(more);
+        let ended = run(&mut command);
+        assert_eq!(ended.status, 0, "{command:?}: {ended:?}");
+        Some(program)
+    }
+}
+
+/// `holdup why --json` of a program, whose own output comes first.
+pub(crate) fn why(options: &[&str], program: &Path, arguments: &[&str]) -> Value {
+    let mut command = Command::new(HOLDUP);
+    command.args(["why", "--json"]).args(options).arg("--").arg(program).args(arguments);
+    let ended = run(&mut command);
+    assert_eq!(ended.status, 0, "{command:?}: {ended:?}");
+    let said = text(&ended.stdout);
+    let begin = said.find("{\n").unwrap_or_else(|| panic!("no JSON: {ended:?}"));
+    serde_json::from_str(&said[begin..]).unwrap_or_else(|error| panic!("no JSON ({error}): {ended:?}"))
+}
+
+/// The sections, the one with the most idle time first.
+pub(crate) fn sections(why: &Value) -> &[Value] {
+    why["sections"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The causes of a section that are told: not those that hardly any instructions are behind.
+pub(crate) fn causes(section: &Value) -> Vec<&Value> {
+    let all = section["causes"].as_array().map_or(&[][..], Vec::as_slice);
+    all.iter().filter(|cause| cause["minor"] != true).collect()
+}

@@ -1,0 +1,197 @@
+//! From a recording to counts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use holdup_model::Run;
+use holdup_model::counts::{
+    CountSource, CountedThread, Counts, EventTable, Instance, Section, SectionPlace, ThreadLabel, TimeUnit,
+    Unit,
+};
+use holdup_recording::facts::Session;
+use holdup_recording::{Instructions, Recording};
+use holdup_trace::instructions::{CodeClass, Loss};
+
+use crate::course::{Boundary, Course, Piece, course};
+use crate::error::CountsError;
+use crate::events::{Events, Executed, Modules};
+use crate::places::Places;
+use crate::sections::{Meeting, meetings};
+use crate::{conditions, schedule};
+
+/// The counts of a recording that was made with the instruction front-end; `run` is what the same recording gives.
+///
+/// # Errors
+/// [`CountsError`] where it was made without, or nothing was counted.
+pub fn counts(recording: &Recording, run: &Run) -> Result<Counts, CountsError> {
+    let instructions = Instructions::of(recording).ok_or(CountsError::NoStreams)?;
+    let mut events = Events::new(&instructions, recording.block_names.as_ref());
+    let returns = events.return_addresses();
+    let mut courses: Vec<Course> =
+        instructions.streams().map(|stream| course(&instructions, stream, &returns)).collect();
+    courses.sort_by_key(|course| course.number.unwrap_or(u32::MAX));
+    if courses.iter().all(|course| course.pieces.iter().all(|piece| piece.instructions() == 0)) {
+        return Err(CountsError::NothingCounted);
+    }
+    let lost_own_code = !instructions.blocks.iter().any(|block| block.class == CodeClass::Own);
+    conditions::keep_barriers(&mut courses);
+    note_starts(&mut courses, &instructions);
+    let process = run.processes.first();
+    let names = recording.processes.first().and_then(|raw| raw.names.as_ref());
+    let places = Places::of_process(names, process);
+    let mut sections: Vec<Section> = Vec::new();
+    let mut known = BTreeMap::new();
+    for meeting in meetings(&courses, &places) {
+        let instance = instance(&meeting, &courses, &mut events);
+        if instance.time.iter().all(|time| *time == 0) && instance.units.is_empty() {
+            continue;
+        }
+        let schedule = schedule::dependence(&meeting, &courses, &instance, &events);
+        let key = (meeting.kind, line_of(&meeting.end), line_of(&meeting.begin));
+        let index = *known.entry(key).or_insert_with(|| {
+            sections.push(Section {
+                kind: meeting.kind,
+                end: meeting.end,
+                begin: meeting.begin,
+                ..Section::default()
+            });
+            sections.len() - 1
+        });
+        sections[index].instances.push(instance);
+        sections[index].depends_on_schedule = sections[index].depends_on_schedule.take().or(schedule);
+    }
+    let (edges, numbers) = events.sorted();
+    for instance in sections.iter_mut().flat_map(|section| &mut section.instances) {
+        for entry in &mut instance.executed.entries {
+            entry.0 = numbers[entry.0.index()];
+        }
+        instance.executed.entries.sort_unstable();
+        for unit in &mut instance.units {
+            unit.executed.iter_mut().for_each(|entry| entry.0 = numbers[entry.0.index()]);
+            unit.executed.sort_unstable();
+        }
+    }
+    let threads = courses.iter().zip(0..).map(|(course, order)| {
+        let of_run =
+            process.and_then(|process| process.threads.iter().find(|thread| thread.tid == course.tid));
+        ThreadLabel {
+            number: course.number.unwrap_or(order),
+            name: of_run.and_then(|thread| thread.name.clone()),
+        }
+    });
+    let source = match recording.session.instructions.as_deref() {
+        Some(Session::INSTRUMENTED) => CountSource::Instrumented,
+        _ => CountSource::Emulated,
+    };
+    Ok(Counts {
+        source,
+        time_unit: TimeUnit::Instructions,
+        threads: threads.collect(),
+        blocks: events.blocks(recording.block_names.as_ref(), &Modules::of(&instructions)),
+        edges,
+        hardware: Vec::new(),
+        sections,
+        warnings: warnings(&courses, &instructions, lost_own_code),
+    })
+}
+
+/// A place without addresses where it has a line: compilers make copies of code, and so several calls of one barrier.
+fn line_of(place: &SectionPlace) -> SectionPlace {
+    let mut place = place.clone();
+    for frame in place.frames.iter_mut().filter(|frame| frame.line.is_some()) {
+        frame.address = 0;
+    }
+    place
+}
+
+/// Notes which pieces execute the start functions of threads.
+fn note_starts(courses: &mut [Course], instructions: &Instructions<'_>) {
+    let entries: BTreeSet<u64> = courses.iter().map(|course| course.entry).collect();
+    let starts: Vec<(u32, u64)> = (0..)
+        .zip(&instructions.blocks)
+        .filter(|(_, block)| entries.contains(&block.address))
+        .map(|(number, block)| (number, block.address))
+        .collect();
+    for piece in courses.iter_mut().flat_map(|course| &mut course.pieces) {
+        let executed = starts.iter().filter(|(number, _)| piece.tally.executed.contains_key(number));
+        piece.starts = executed.map(|(_, address)| *address).collect();
+    }
+}
+
+impl Piece {
+    /// Instructions of the piece and its units.
+    pub(crate) fn instructions(&self) -> u64 {
+        self.tally.instructions + self.units.iter().map(|unit| unit.tally.instructions).sum::<u64>()
+    }
+}
+
+fn instance(meeting: &Meeting, courses: &[Course], events: &mut Events) -> Instance {
+    let mut entries = Vec::new();
+    let mut library = Vec::new();
+    let mut units = Vec::new();
+    let mut time = Vec::new();
+    for (row, number) in meeting.rows.iter().zip(0..) {
+        let piece = &courses[row.course].pieces[row.piece];
+        let executed = events.of(&piece.tally);
+        time.push(executed.time);
+        entries.extend(executed.events.iter().map(|(event, count)| (*event, number, *count)));
+        library.extend(executed.library.iter().map(|(block, count)| (*block, number, *count)));
+        for dealt in &piece.units {
+            let Executed { time, events, library } = events.of(&dealt.tally);
+            units.push(Unit { row: number, construct: dealt.construct, time, executed: events, library });
+        }
+    }
+    library.sort_unstable();
+    Instance {
+        threads: meeting.rows.iter().map(|row| CountedThread(row.course as u32)).collect(),
+        time,
+        native: None,
+        executed: EventTable { entries },
+        library,
+        units,
+    }
+}
+
+fn warnings(courses: &[Course], instructions: &Instructions<'_>, no_own_code: bool) -> Vec<String> {
+    let mut told = Vec::new();
+    if no_own_code {
+        told.push("no code of the program itself was executed, only that of libraries".to_owned());
+    }
+    let lost: Vec<Option<Loss>> = courses.iter().filter_map(|course| course.lost).collect();
+    if let Some(why) = lost.first() {
+        told.push(
+            match why {
+                Some(Loss::Instructions) => "counting ended at the limit on instructions: what came later is not in the answer",
+                Some(Loss::Bytes) => "counting ended at the limit on the recording's size: what came later is not in the answer",
+                Some(Loss::RecorderLeft) => "counting ended when holdup did: what came later is not in the answer",
+                Some(Loss::Room) => "there were more threads or blocks of code than can be counted: some are missing",
+                None => "a part of the instructions was not counted",
+            }
+            .to_owned(),
+        );
+    }
+    if instructions.damaged_pieces > 0 {
+        told.push("parts of the instruction streams are damaged or missing: counts are too low".to_owned());
+    }
+    let cut = |course: &&Course| {
+        course.is_cut
+            && course
+                .pieces
+                .last()
+                .is_some_and(|piece| piece.instructions() > 0 && piece.opens != Boundary::Begin)
+    };
+    let cut = courses.iter().skip(1).filter(cut).count();
+    if cut > 0 {
+        told.push(match cut {
+            1 => {
+                "a thread still ran when the program ended: its last section is not in the answer".to_owned()
+            }
+            _ => format!(
+                "{cut} threads still ran when the program ended: their last sections are not in the answer"
+            ),
+        });
+    }
+    if courses.iter().any(|course| course.leaves) {
+        told.push("the program started other programs: only its own process is in the answer".to_owned());
+    }
+    told
+}

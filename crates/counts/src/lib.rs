@@ -1,0 +1,35 @@
+//! How often did each thread do what in each parallel section?
+//!
+//! [`counts`] reads a recording of the instruction front-end and gives [`Counts`], which the analysis takes. The steps:
+//! each thread's stream becomes its course, pieces between marks (`course`; from streams with blocks by the same rules as
+//! the front-end's own counting: `replayed`); condition variables that are barriers are told from queues (`conditions`);
+//! pieces that end together are an instance, instances with the same places a section (`sections`, `places`); the
+//! emulator's blocks become basic blocks, and executions events (`events`); and it is looked whether the order in which
+//! threads came to locks decided what they did (`schedule`).
+//!
+//! [`add_native_times`] adds the times that the same sections took in an ordinary recording of the same program.
+//! [`text`] is the format by which other tools give counts.
+
+#![forbid(unsafe_code)]
+
+mod conditions;
+mod course;
+mod error;
+mod events;
+mod native;
+mod places;
+mod replayed;
+mod schedule;
+mod sections;
+mod tally;
+
+pub mod text;
+
+mod counts;
+
+pub use counts::counts;
+pub use error::CountsError;
+pub use native::add_native_times;
+
+#[doc(inline)]
+pub use holdup_model::counts::Counts;

@@ -1,0 +1,117 @@
+//! Where in the source a boundary is.
+
+use std::collections::BTreeMap;
+
+use holdup_model::counts::SectionPlace;
+use holdup_model::openmp::source_function;
+use holdup_model::{Frame, ObjectKind, Process};
+use holdup_recording::facts::{NamedFrame, Names};
+
+use crate::course::{Boundary, Course};
+use crate::sections::Row;
+
+/// Names of places, and times of arrivals, from the ordinary part of the recording.
+pub(crate) struct Places<'a> {
+    names: Option<&'a Names>,
+    /// For a kernel id and the address of a barrier the times of arrival (ns), in order.
+    arrivals: BTreeMap<(u32, u64), Vec<u64>>,
+}
+
+impl<'a> Places<'a> {
+    pub(crate) fn of_process(names: Option<&'a Names>, process: Option<&Process>) -> Places<'a> {
+        let mut arrivals: BTreeMap<(u32, u64), Vec<u64>> = BTreeMap::new();
+        if let Some(process) = process {
+            for wait in &process.waits {
+                let object = &process.objects[wait.object.index()];
+                if object.kind == ObjectKind::Barrier {
+                    let tid = process.threads[wait.thread.index()].tid;
+                    arrivals.entry((tid, object.address)).or_default().push(wait.begin.nanos());
+                }
+            }
+        }
+        arrivals.values_mut().for_each(|times| times.sort_unstable());
+        Places { names, arrivals }
+    }
+
+    /// When the thread of this row arrived at the barrier `object`; `None` where that was not recorded.
+    pub(crate) fn arrival(&self, courses: &[Course], object: u64, row: Row) -> Option<u64> {
+        let course = &courses[row.course];
+        let at_barrier =
+            |boundary: &Boundary| matches!(boundary, Boundary::Barrier { object: at, .. } if *at == object);
+        let before = course.pieces[..row.piece].iter().filter(|piece| at_barrier(&piece.closes)).count();
+        self.arrivals.get(&(course.tid, object))?.get(before).copied()
+    }
+
+    /// The name of an object.
+    pub(crate) fn object(&self, address: u64) -> Option<String> {
+        self.names?.data.get(&address).cloned()
+    }
+
+    /// The start function of these threads.
+    pub(crate) fn entry(&self, courses: &[Course], rows: &[Row]) -> SectionPlace {
+        let entry = rows.last().map_or(0, |row| courses[row.course].entry);
+        SectionPlace { frames: self.code(entry), name: None }
+    }
+
+    /// The place of a boundary; `begins` if a section begins there.
+    pub(crate) fn of(&self, courses: &[Course], row: Row, boundary: Boundary, begins: bool) -> SectionPlace {
+        let entry = courses[row.course].entry;
+        let frames = match boundary {
+            Boundary::Barrier { stack, .. }
+            | Boundary::Condition { stack, .. }
+            | Boundary::Join { stack, .. } => self.stack(stack),
+            Boundary::Begin if begins => self.code(entry),
+            Boundary::Team { code, .. } => self.code(code),
+            Boundary::ShareBegin { instance } | Boundary::ShareEnd { instance } => {
+                self.code(region(courses, instance))
+            }
+            _ => Vec::new(),
+        };
+        SectionPlace { frames, name: None }
+    }
+
+    fn stack(&self, id: u64) -> Vec<Frame> {
+        let found = self.names.and_then(|names| names.stacks.get(&id));
+        found.map(|stack| of_program(stack.frames.iter().map(frame).collect())).unwrap_or_default()
+    }
+
+    fn code(&self, address: u64) -> Vec<Frame> {
+        if address == 0 {
+            return Vec::new();
+        }
+        let found = self.names.and_then(|names| names.code.get(&address));
+        match found.filter(|stack| !stack.frames.is_empty()) {
+            Some(stack) => of_program(stack.frames.iter().map(frame).collect()),
+            None => vec![Frame { address, ..Frame::default() }],
+        }
+    }
+}
+
+/// The function of a region.
+fn region(courses: &[Course], instance: u64) -> u64 {
+    let boundaries = courses.iter().flat_map(|course| course.pieces.iter().map(|piece| piece.closes));
+    let functions = boundaries.filter_map(|boundary| match boundary {
+        Boundary::RegionBegin { instance: found, function } if found == instance => Some(function),
+        _ => None,
+    });
+    functions.into_iter().next().unwrap_or(0)
+}
+
+/// From the innermost frame of the program on.
+fn of_program(frames: Vec<Frame>) -> Vec<Frame> {
+    let first = frames.iter().position(Frame::is_program).unwrap_or(0);
+    frames.into_iter().skip(first).collect()
+}
+
+fn frame(named: &NamedFrame) -> Frame {
+    let function = named.function.as_deref();
+    let source = function.and_then(source_function).filter(|_| named.line.is_some());
+    Frame {
+        function: source.or(function).map(str::to_owned),
+        file: named.file.clone(),
+        line: named.line,
+        module: named.module.clone(),
+        address: named.address,
+        inlined: named.inlined,
+    }
+}

@@ -1,0 +1,229 @@
+//! The page: what it says without its scripts, and that it does no harm whatever the names in it.
+
+use std::collections::BTreeSet;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use holdup_analysis::lime::Why;
+use holdup_report::{WhyScene, why_page};
+use proptest::prelude::*;
+use scraper::{ElementRef, Html, Selector};
+use sha2::{Digest, Sha256};
+
+use crate::examples;
+
+const NAMES: &[&str] = &[
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "\" onmouseover=\"alert(1)\" x=\"",
+    "' autofocus onfocus='alert(1)",
+    "<!--<script>",
+    "]]><svg onload=alert(1)>",
+    "\0\u{1b}[2J\u{9b}31m\r\n\t",
+    "\u{202e}gnp.exe\u{2066}\u{200b}\u{2028}\u{2029}\u{feff}",
+    "</style><style>*{display:none}</style>",
+];
+
+fn read(why: &Why, scene: &WhyScene) -> Html {
+    Html::parse_document(&why_page(why, scene))
+}
+
+fn select<'a>(page: &'a Html, selector: &str) -> Vec<ElementRef<'a>> {
+    page.select(&Selector::parse(selector).expect("a selector")).collect()
+}
+
+/// What an element says, its spaces as one.
+fn text(element: ElementRef<'_>) -> String {
+    element.text().collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn texts(page: &Html, selector: &str) -> Vec<String> {
+    select(page, selector).into_iter().map(text).collect()
+}
+
+/// Where a mark is, or how long it is, of 100.
+fn length(mark: ElementRef<'_>, attribute: &str) -> f64 {
+    mark.attr(attribute).expect("a length").trim_end_matches('%').parse().expect("a number")
+}
+
+/// What every page keeps to.
+fn check(text_of_page: &str) {
+    let page = Html::parse_document(text_of_page);
+    assert!(page.errors.is_empty(), "{:?}", page.errors);
+    let mut seen = BTreeSet::new();
+    for element in select(&page, "[id]") {
+        assert!(
+            seen.insert(element.attr("id").expect("an id").to_owned()),
+            "two of {:?}",
+            element.attr("id")
+        );
+    }
+    for link in select(&page, "main a[href], nav a[href], [aria-labelledby]") {
+        let target = link.attr("href").or(link.attr("aria-labelledby")).expect("a target");
+        assert!(seen.contains(target.trim_start_matches('#')), "{target}");
+    }
+    for drawn in select(&page, "svg[role=img]") {
+        assert!(drawn.attr("aria-label").is_some_and(|label| !label.trim().is_empty()), "{}", drawn.html());
+    }
+    let caption = Selector::parse("caption").expect("a selector");
+    for table in select(&page, "main table") {
+        assert!(table.select(&caption).next().is_some_and(|said| !text(said).is_empty()), "{}", table.html());
+    }
+    for mark in select(&page, "main [width], main [x], main [cx], main [x1]") {
+        for name in ["width", "x", "cx", "x1", "x2"] {
+            let Some(length) = mark.attr(name).and_then(|value| value.strip_suffix('%')) else { continue };
+            let length: f64 = length.parse().unwrap_or_else(|_| panic!("{}", mark.html()));
+            assert!((0.0..=100.0).contains(&length), "{}", mark.html());
+        }
+    }
+    for element in select(&page, "*") {
+        for (attribute, value) in element.value().attrs() {
+            let is_place =
+                matches!(attribute, "d" | "x" | "y" | "x1" | "x2" | "y1" | "y2" | "cx" | "cy" | "width");
+            assert!(!is_place || !(value.contains("NaN") || value.contains("inf")), "{attribute}={value:?}");
+            assert!(
+                !attribute.starts_with("on") && attribute != "style" && attribute != "src",
+                "{attribute}={value:?}"
+            );
+            let harmless = attribute != "href" || value.starts_with('#') || value == "data:,";
+            assert!(harmless, "{value:?}");
+        }
+    }
+    assert_eq!((select(&page, "script").len(), select(&page, "style").len()), (1, 1));
+    assert!(select(&page, "img, iframe, object, form, base").is_empty());
+    let acts = |c: char| {
+        (c.is_control() && c != '\n') || "\u{202e}\u{2066}\u{200b}\u{2028}\u{2029}\u{feff}".contains(c)
+    };
+    assert!(!text_of_page.contains(acts), "{:?}", text_of_page.chars().find(|c| acts(*c)));
+    let policy =
+        select(&page, "meta[http-equiv=Content-Security-Policy]")[0].attr("content").expect("a policy");
+    for element in ["script", "style"] {
+        let own: String = select(&page, element)[0].text().collect();
+        let hash = BASE64_STANDARD.encode(Sha256::digest(own.as_bytes()));
+        assert!(policy.contains(&format!("{element}-src 'sha256-{hash}';")), "{policy}");
+    }
+}
+
+#[test]
+fn every_page_is_whole() {
+    for (_, why, scene) in examples::all() {
+        check(&why_page(&why, &scene));
+    }
+}
+
+fn poisoned(name: &str) -> String {
+    let (why, scene) = examples::hostile(name);
+    why_page(&why, &scene)
+}
+
+#[test]
+fn hostile_names_are_shown_and_do_nothing() {
+    for name in NAMES {
+        check(&poisoned(name));
+    }
+    let page = Html::parse_document(&poisoned(NAMES[1]));
+    for place in [
+        "h1",
+        ".command",
+        "#answer h3",
+        "#answer h4",
+        "#answer .source",
+        "#answer .listing",
+        "#answer .did",
+        "#sections td",
+        "#notes",
+    ] {
+        assert!(texts(&page, place).concat().contains("<img src=x onerror=alert(1)>"), "{place}");
+    }
+}
+
+#[test]
+fn the_answer_is_read_without_scripts() {
+    let page = read(&examples::lu(), &examples::scene());
+    assert_eq!(
+        texts(&page, "h1")[0],
+        "Threads of lu are unequal: they idle 36 % of the time before the barrier at lu (lu.c:420). Threads take the \
+         branch at lu.c:407 (`owner(i, j) == me`) to lu.c:408 differently often: 0.88 of the imbalance."
+    );
+    assert_eq!(texts(&page, ".command"), ["$ ./lu -n 512"]);
+    assert_eq!(
+        texts(&page, "#answer .part h3"),
+        ["1 barrier at lu (lu.c:420)", "2 join at main (main.c:61)"]
+    );
+    assert_eq!(
+        texts(&page, "#section-1 .scored p"),
+        [
+            "0.88 score · 85 % go through it",
+            "0.14 score · 9.0 % go through it",
+            "0.20 score · 1.0 % go through it",
+        ]
+    );
+    let marked = texts(&page, "#section-1 .source:first-of-type .has-cost");
+    assert_eq!(marked[0], "a407 if (owner(i, j) == me) { /* parcel out blocks */");
+    assert_eq!(marked[2], "b412 while (rows > 0) {");
+    assert_eq!(texts(&page, "#section-1 .did tbody tr:nth-child(2) > *")[..3], ["1", "", "11.3 M"]);
+    assert_eq!(texts(&page, "#sections tbody th"), ["lu (lu.c:420)", "main (main.c:61)", "work (main.c:30)"]);
+    assert!(texts(&page, "#notes li")[0].starts_with("Counted under emulation; executed instructions"));
+    let sections: Vec<_> =
+        select(&page, "section").iter().map(|one| one.attr("id").expect("an id")).collect();
+    let links: Vec<_> =
+        select(&page, "nav a").iter().map(|one| &one.attr("href").expect("a place")[1..]).collect();
+    assert_eq!(sections, links);
+}
+
+#[test]
+fn charts_keep_their_numbers() {
+    let page = read(&examples::lu(), &examples::scene());
+    let bars = select(&page, "#section-1 .did tbody tr:nth-child(8) rect");
+    // Time, native time, and the causes' counts of the last thread, of the most of each.
+    for (bar, share) in bars.iter().zip([4.7 / 12.4, 27.0 / 90.0, 30.0 / 240.0]) {
+        assert!((length(*bar, "width") - 100.0 * share).abs() < 0.01, "{}", bar.html());
+    }
+    assert_eq!(bars.len(), 5);
+    let given = select(&page, "#section-1 .given")[0];
+    let of = |selector: &str, attribute: &str| {
+        let mark = given.select(&Selector::parse(selector).expect("a selector")).next().expect("a mark");
+        length(mark, attribute)
+    };
+    assert_eq!((of(".range", "x"), of(".range", "width"), of(".dot", "cx")), (81.0, 12.0, 88.0));
+}
+
+#[test]
+fn no_score_is_shown_where_there_are_no_statistics() {
+    let page = read(&examples::two_threads(), &examples::scene());
+    assert_eq!(texts(&page, ".scored"), ["93 % go through it"]);
+    assert!(!texts(&page, "h1")[0].contains("of the imbalance") && select(&page, ".given").is_empty());
+}
+
+#[test]
+fn instructions_are_open_where_the_source_misleads() {
+    let page = read(&examples::misplaced(), &WhyScene::default());
+    assert_eq!(select(&page, "#answer details[open]").len(), 1);
+    assert_eq!(texts(&page, ".listing li")[2], "0x4068ec jne 0x4069f0");
+}
+
+#[test]
+fn many_sections_are_told_by_the_first_ones() {
+    let text = why_page(&examples::large(), &WhyScene::default());
+    let page = Html::parse_document(&text);
+    assert_eq!(select(&page, "#answer .part").len(), 24);
+    assert_eq!(select(&page, "#section-1 .causes > li").len(), 12);
+    assert_eq!(select(&page, "#sections tbody tr").len(), 200);
+    assert!(texts(&page, "#answer > .sub")[0].contains("and 276 more"));
+    assert!(text.len() < 5_000_000, "{}", text.len());
+}
+
+#[test]
+fn the_same_analysis_gives_the_same_bytes() {
+    let made = || why_page(&examples::lu(), &examples::scene());
+    assert_eq!(made(), made());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn any_name_is_harmless(name in prop_oneof![any::<String>(), "[<>\"'&/=a-z!-]{0,60}"]) {
+        check(&poisoned(&name));
+    }
+}

@@ -1,0 +1,415 @@
+//! What the instruction front-end tells: marks inside the emulated program, and streams of blocks, accesses and counts.
+//!
+//! **Marks.** The injected library says what it does at each hook by a system call with the number [`MARK_CALL`], which
+//! the kernel refuses and which the emulator shows to our plugin. Its first argument is a [`MarkCode`], the others are the
+//! mark's fields, as the code's documentation names them. They are in the thread's stream at the right instruction, so
+//! they need no clock.
+//!
+//! **Streams.** The plugin has one stream for each thread and one more, [`TABLES`], for what belongs to all threads:
+//! modules and blocks. A stream is a row of bytes, handed over in buffers of a file that the plugin and the recorder
+//! share ([`StreamFile`]); a buffer holds whole entries. All numbers in it are prefix varints ([`put`], [`take`]). An
+//! entry begins with a number whose lowest two bits are its [`Entry`], the rest is its head:
+//!
+//! | entry | head | what follows |
+//! |---|---|---|
+//! | [`Entry::Block`] | block | for each access of the block's table, in order: zigzag of the difference to the last address of the same access in the same thread |
+//! | [`Entry::Partial`] | block | instructions executed; number of accesses; for each: its index in the block's table, and the difference as above |
+//! | [`Entry::Mark`] | [`MarkCode`] | five numbers: the mark's fields |
+//! | [`Entry::Other`] | [`Other`] | as its variants say |
+//!
+//! A partial block is one that was left before its end (a fault), or whose accesses were not those of its table. A string
+//! instruction that repeats is *one* instruction, whatever the number of its rounds, with an access for each element: its
+//! block is always partial if there was more than one round. Where the rounds are too many for one entry there are more of
+//! the same block, with 0 instructions each. An access that is not in the block's table has the number of the table's
+//! accesses plus its description (as in the definition of a block) for its index, and its address as the difference to 0.
+//!
+//! In the fast mode there are no block entries: [`Other::Counts`] entries sum up what was executed since the last such
+//! entries, and stand before each mark that ends or begins a section ([`MarkCode::cuts`]), at the thread's end, and before a
+//! signal to the process itself, an exec or an exit. Several that follow each other add up: large ones are cut. Code between
+//! two blocks of the program's own is transparent, as if it were not there:
+//!
+//! - a library or a runtime that was called and returns gives an edge from the calling block to the block at the return
+//!   address (the rest of a wait in between changes nothing);
+//! - a library that calls back gives an edge from the calling block to the block that is called; when that returns, the
+//!   library's instructions are the calling block's again;
+//! - what a runtime calls (a thread's start function, the function of a parallel region) comes from nowhere, so that the
+//!   thread that is in the program anyway has no edge that others do not have;
+//! - linkage stubs lead from the call to the function called.
+//!
+//! The library's instructions are charged to the calling block, but not those that it executes for a runtime. How often a
+//! block was executed is the sum of the edges into it and of how often it came from nowhere.
+//!
+//! In the full mode blocks of libraries are in the stream, those of runtimes and of the dynamic linker, what runtimes call,
+//! and what is executed between [`MarkCode::WaitBegin`] and [`MarkCode::WaitEnd`] are not.
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// The number of the system call that tells a mark: "MARK" in ASCII.
+pub const MARK_CALL: usize = 0x4D41_524B;
+/// The version of everything in this module.
+pub const VERSION: u32 = 1;
+/// The stream of what belongs to all threads.
+pub const TABLES: u32 = u32::MAX;
+/// The number of fields of a mark.
+pub const MARK_FIELDS: usize = 5;
+
+/// What a mark says. The fields are those of the system call, from its second argument on; those not named are 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum MarkCode {
+    /// Is a plugin there? The address of a u32 to which it writes [`VERSION`].
+    Hello = 0,
+    /// The thread begins: its number in the process (that of its slot's records), that of its parent (`u32::MAX` if
+    /// unknown), its start function, its kernel id, its handle (`pthread_self`, which joins name).
+    ThreadBegin = 1,
+    /// The thread ends.
+    ThreadEnd = 2,
+    /// The thread has created another: its number.
+    Created = 3,
+    /// A wait begins: object, [`crate::wire::ObjectCode`], stack id, mutex (for conditions), 1 in shared mode.
+    WaitBegin = 4,
+    /// The wait that began last has ended: [`crate::wire::OutcomeCode`], [`crate::wire::ObjectCode`].
+    WaitEnd = 5,
+    /// A lock was acquired: object, [`crate::wire::ObjectCode`], return address of the call, 1 in shared mode.
+    Acquired = 6,
+    /// A lock is released: object, [`crate::wire::ObjectCode`], 0, 1 in shared mode.
+    Released = 7,
+    /// Waiters are woken, if there are any: object, [`crate::wire::ObjectCode`], how many at most.
+    Woke = 8,
+    /// An object was initialized: object, [`crate::wire::ObjectCode`], parties (barriers; initial value of semaphores),
+    /// return address of the call.
+    Initialized = 9,
+    /// A call that can block begins: [`crate::wire::CallCode`], descriptor.
+    CallBegin = 10,
+    /// It has returned: ns that it took.
+    CallEnd = 11,
+    /// A parallel region begins in its encountering thread: instance, function or code pointer, threads asked for.
+    RegionBegin = 12,
+    /// It has ended there: instance.
+    RegionEnd = 13,
+    /// The thread's share of a parallel region begins: instance, number in the team, threads of the team.
+    ShareBegin = 14,
+    /// It ends, before the join: instance.
+    ShareEnd = 15,
+    /// The thread arrives at a barrier or other meeting of its team: instance, sequence number, kind
+    /// ([`crate::openmp`]'s code), code pointer.
+    SyncBegin = 16,
+    /// It leaves it: instance, 1 if it turned out that it is none for this thread.
+    SyncEnd = 17,
+    /// A worksharing construct begins in the thread: instance, sequence number, kind and schedule (low 8 and next 8
+    /// bits), iterations, code pointer.
+    WorkBegin = 18,
+    /// It ends in the thread, before its barrier: instance, sequence number.
+    WorkEnd = 19,
+    /// A unit of work that was dealt out while running begins, which ends the one before: first iteration, iterations,
+    /// code pointer.
+    Chunk = 20,
+    /// A task is created: its number, that of its parent, function.
+    TaskCreate = 21,
+    /// The thread begins, or goes on with, a task: its number.
+    TaskBegin = 22,
+    /// It leaves the task: its number, 1 if it is complete.
+    TaskEnd = 23,
+    /// A marked unit of work begins: the label's address, its number.
+    UnitBegin = 24,
+    /// It ends.
+    UnitEnd = 25,
+    /// The part of the program that is of interest begins.
+    InterestBegin = 26,
+    /// It ends.
+    InterestEnd = 27,
+}
+
+impl MarkCode {
+    /// All, in the order of their codes.
+    pub const ALL: [MarkCode; 28] = [
+        MarkCode::Hello,
+        MarkCode::ThreadBegin,
+        MarkCode::ThreadEnd,
+        MarkCode::Created,
+        MarkCode::WaitBegin,
+        MarkCode::WaitEnd,
+        MarkCode::Acquired,
+        MarkCode::Released,
+        MarkCode::Woke,
+        MarkCode::Initialized,
+        MarkCode::CallBegin,
+        MarkCode::CallEnd,
+        MarkCode::RegionBegin,
+        MarkCode::RegionEnd,
+        MarkCode::ShareBegin,
+        MarkCode::ShareEnd,
+        MarkCode::SyncBegin,
+        MarkCode::SyncEnd,
+        MarkCode::WorkBegin,
+        MarkCode::WorkEnd,
+        MarkCode::Chunk,
+        MarkCode::TaskCreate,
+        MarkCode::TaskBegin,
+        MarkCode::TaskEnd,
+        MarkCode::UnitBegin,
+        MarkCode::UnitEnd,
+        MarkCode::InterestBegin,
+        MarkCode::InterestEnd,
+    ];
+
+    /// The code with this number.
+    pub fn from_code(code: u64) -> Option<MarkCode> {
+        MarkCode::ALL.get(usize::try_from(code).ok()?).copied()
+    }
+
+    /// True if the counts so far are written before this mark in the fast mode: where sections and units begin and end.
+    /// `kind` is the mark's second field (the object's kind, where there is one).
+    pub const fn cuts(self, kind: u64) -> bool {
+        use crate::wire::ObjectCode;
+        match self {
+            MarkCode::WaitBegin | MarkCode::WaitEnd => {
+                kind == ObjectCode::Barrier as u64
+                    || kind == ObjectCode::ThreadEnd as u64
+                    || kind == ObjectCode::Condition as u64
+            }
+            MarkCode::Woke => kind == ObjectCode::Condition as u64,
+            MarkCode::ThreadEnd
+            | MarkCode::Created
+            | MarkCode::RegionBegin
+            | MarkCode::RegionEnd
+            | MarkCode::ShareBegin
+            | MarkCode::ShareEnd
+            | MarkCode::SyncBegin
+            | MarkCode::SyncEnd
+            | MarkCode::WorkBegin
+            | MarkCode::WorkEnd
+            | MarkCode::Chunk
+            | MarkCode::TaskBegin
+            | MarkCode::TaskEnd
+            | MarkCode::UnitBegin
+            | MarkCode::UnitEnd
+            | MarkCode::InterestBegin
+            | MarkCode::InterestEnd => true,
+            _ => false,
+        }
+    }
+}
+
+/// What an entry of a stream is: the lowest two bits of its first number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Entry {
+    /// A block was executed whole.
+    Block = 0,
+    /// A block was executed in part, or with other accesses than usual.
+    Partial = 1,
+    /// A mark.
+    Mark = 2,
+    /// One of [`Other`].
+    Other = 3,
+}
+
+/// Further entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Other {
+    /// In [`TABLES`]: a module with code. Its number comes from its place in the stream: 0, 1, … Follow: first address,
+    /// end, offset in the file, [`CodeClass`], length of the path, its bytes.
+    Module = 0,
+    /// In [`TABLES`]: a block, as the emulator translated it; numbers as above. The same address has several blocks if its
+    /// code was changed, or if it was translated in different lengths. Follow: address, module + 1 (0 for
+    /// none: code made at run time), [`CodeClass`], number of instructions, length in bytes, the bytes, number of
+    /// accesses, and for each its instruction's index × 16 + log2 of its size × 2 + 1 if it stores.
+    Block = 1,
+    /// Counts since the last such entry. Follow: number of edges; for each: zigzag of the source block minus the last
+    /// entry's, target block, how often. The edge from nowhere (to a thread's first block, and to one that a runtime or a
+    /// returning signal handler leads to) has no entry. Then number of
+    /// blocks with executions; for each: zigzag of the block minus the last one's, how often it was executed. Then the
+    /// number of calling blocks; for each: zigzag as before, instructions executed in libraries for it. Then
+    /// instructions of the program's own code, of libraries (also those that no block called), and of code that is not counted (runtimes, waits).
+    Counts = 2,
+    /// Something is dropped from here on, marks excepted: 1, why ([`Loss`]).
+    Lost = 3,
+    /// The process executes another program, or forks; not followed further. Follow: system call number.
+    Leaves = 4,
+}
+
+/// Why something is not in the stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Loss {
+    /// The limit on instructions was reached.
+    Instructions = 0,
+    /// The limit on bytes was reached.
+    Bytes = 1,
+    /// The recorder has left.
+    RecorderLeft = 2,
+    /// More threads, blocks or modules than there is room for.
+    Room = 3,
+}
+
+/// Whose code a module or block is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum CodeClass {
+    /// The program's: the executable, and libraries that came with it. Its edges are events.
+    Own = 0,
+    /// A library of the system. Its instructions are charged to the calling block.
+    Library = 1,
+    /// Not counted: runtimes of threads and OpenMP, the dynamic linker, our own library.
+    Runtime = 2,
+    /// Made at run time.
+    Generated = 3,
+}
+
+/// Bytes of a buffer.
+pub const BUFFER_SIZE: usize = 256 * 1024;
+/// Bytes of its content.
+pub const BUFFER_BYTES: usize = BUFFER_SIZE - 64;
+/// The first word of a [`StreamFile`].
+pub const STREAM_MAGIC: u64 = u64::from_le_bytes(*b"hldpinst");
+/// The name of the file in a session's directory.
+pub const STREAM_FILE: &str = "instructions";
+
+/// The first page of the file that plugin and recorder share; [`Buffer`]s follow from [`BUFFERS_OFFSET`] on. Buffers are
+/// taken and handed over as chunks are (see [`crate::shared`]): the plugin takes one off `free`, writes `stream` and
+/// `sequence`, raises `used` with each whole entry and puts the buffer on `full` when it has no more room, or when the
+/// thread ends. The recorder sets `used` to 0 before it puts a buffer on `free`. So if the plugin dies, what is in no stack
+/// and has `used` above 0 is the last piece of its stream. Pieces come in the order of `sequence`, not of arrival. Unlike a program in its own time the emulated one can
+/// wait: where no buffer is free, the plugin sleeps on `free_bell` until one is, or the recorder has left.
+#[repr(C)]
+pub struct StreamFile {
+    /// [`STREAM_MAGIC`].
+    pub magic: u64,
+    /// [`VERSION`].
+    pub version: u32,
+    /// How many buffers there are.
+    pub buffers: u32,
+    /// Kernel id of the recorder.
+    pub recorder: AtomicU32,
+    /// Kernel id of the process whose plugin writes; 0 until one does.
+    pub writer: AtomicU32,
+    /// 1 when the recorder has left.
+    pub closed: AtomicU32,
+    /// Raised, and woken as a futex, when a buffer is full.
+    pub full_bell: AtomicU32,
+    /// Raised, and woken as a futex, when a buffer is free.
+    pub free_bell: AtomicU32,
+    /// Buffers that can be written.
+    pub free: AtomicU64,
+    /// Buffers that can be read.
+    pub full: AtomicU64,
+    /// Instructions executed so far, of all threads: for the progress shown. Raised with each buffer.
+    pub instructions: AtomicU64,
+    /// 1 once the plugin works: a program that never sets it ran without.
+    pub works: AtomicU32,
+}
+
+/// Where the buffers begin.
+pub const BUFFERS_OFFSET: usize = 4096;
+
+/// A piece of a stream.
+#[repr(C)]
+pub struct Buffer {
+    /// The next in its stack: index + 1, or 0.
+    pub next: AtomicU32,
+    /// The stream: the order of the thread in the plugin, or [`TABLES`].
+    pub stream: AtomicU32,
+    /// Which of the stream's buffers it is, from 0.
+    pub sequence: AtomicU32,
+    /// Bytes that hold whole entries.
+    pub used: AtomicU32,
+    reserved: [u64; 6],
+    /// The entries. Written by the one thread that took the buffer, read by the recorder after it was handed over.
+    pub bytes: [core::cell::UnsafeCell<u8>; BUFFER_BYTES],
+}
+
+const _: () = assert!(size_of::<Buffer>() == BUFFER_SIZE);
+const _: () = assert!(size_of::<StreamFile>() <= BUFFERS_OFFSET);
+
+/// The most bytes that a number takes.
+pub const LONGEST_NUMBER: usize = 9;
+
+/// Writes a number at the beginning of `to`; gives its length in bytes. The number of trailing zeros of the first byte
+/// is the number of bytes that follow it; eight of them means that the value follows as it is.
+///
+/// # Panics
+/// If `to` is shorter than [`LONGEST_NUMBER`].
+#[inline]
+pub fn put(to: &mut [u8], value: u64) -> usize {
+    let to: &mut [u8; LONGEST_NUMBER] = to.first_chunk_mut().expect("room for the longest number");
+    let bits = 64 - (value | 1).leading_zeros() as usize;
+    if bits > 56 {
+        to[0] = 0;
+        to[1..].copy_from_slice(&value.to_le_bytes());
+        return LONGEST_NUMBER;
+    }
+    let length = bits.div_ceil(7);
+    let word = (value << 1 | 1) << (length - 1);
+    to[..8].copy_from_slice(&word.to_le_bytes());
+    length
+}
+
+/// Reads the number at the beginning of `from`; gives it and its length in bytes. `None` where `from` ends before.
+#[inline]
+pub fn take(from: &[u8]) -> Option<(u64, usize)> {
+    if let Some(word) = from.first_chunk::<8>() {
+        let word = u64::from_le_bytes(*word);
+        let length = word.trailing_zeros() as usize + 1;
+        if length <= 8 {
+            return Some((word << (64 - 8 * length) >> (64 - 7 * length), length));
+        }
+    }
+    take_short(from)
+}
+
+/// As [`take`], for the end of a row and for numbers of nine bytes.
+#[cold]
+fn take_short(from: &[u8]) -> Option<(u64, usize)> {
+    let length = from.first()?.trailing_zeros() as usize + 1;
+    let bytes = from.get(..length)?;
+    let mut word = [0; 8];
+    if length == LONGEST_NUMBER {
+        word.copy_from_slice(&bytes[1..]);
+        return Some((u64::from_le_bytes(word), length));
+    }
+    word[..length].copy_from_slice(bytes);
+    Some((u64::from_le_bytes(word) >> length, length))
+}
+
+/// A signed number as an unsigned one that is small if it is near 0.
+#[inline]
+pub const fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
+}
+
+/// The number that [`zigzag`] made this of.
+#[inline]
+pub const fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back_with_their_length() {
+        let mut values: std::vec::Vec<u64> =
+            (0..64).flat_map(|bit| [1 << bit, (1 << bit) - 1, (1 << bit) + 1]).collect();
+        values.push(u64::MAX);
+        for value in values {
+            let mut bytes = [0xa5; 32];
+            let length = put(&mut bytes, value);
+            assert_eq!(take(&bytes), Some((value, length)), "{value}");
+            assert_eq!(take(&bytes[..length]), Some((value, length)), "{value} at the end");
+            assert_eq!(take(&bytes[..length - 1]), None, "{value} cut off");
+        }
+        assert_eq!(put(&mut [0; 9], 127), 1);
+        assert_eq!(put(&mut [0; 9], 128), 2);
+    }
+
+    #[test]
+    fn signs_come_back() {
+        for value in [0, 1, -1, 63, -64, i64::MAX, i64::MIN] {
+            assert_eq!(unzigzag(zigzag(value)), value);
+        }
+        assert_eq!(zigzag(-1), 1);
+    }
+}
