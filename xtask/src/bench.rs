@@ -10,6 +10,7 @@ mod input;
 mod measure;
 mod openmp;
 mod programs;
+mod sim;
 mod table;
 mod ways;
 mod whatif;
@@ -39,7 +40,7 @@ pub(crate) struct Options {
     holdup: Option<PathBuf>,
     /// Only cases whose name contains this, such as "pigz" or "lock pair"; or another benchmark: whatif (predictions
     /// against programs that were really changed), coz (the same questions to coz), openmp (OpenMP programs), why
-    /// (counting executed instructions, and looking for causes)
+    /// (counting executed instructions, and looking for causes), sim (how fast programs are simulated)
     filter: Option<String>,
     /// Only cases of that other benchmark whose name contains this
     part: Option<String>,
@@ -54,6 +55,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
         Some("whatif") => return whatif::run(workspace, options, options.part.as_deref()),
         Some("coz") => return coz::run(workspace, options, options.part.as_deref()),
         Some("openmp") => return openmp::run(workspace, options, options.part.as_deref()),
+        Some("sim") => return sim::run(workspace, options, options.part.as_deref()),
         Some("why") => return why::run(workspace, options, options.part.as_deref()),
         _ => {}
     }

@@ -19,6 +19,7 @@ const TABLE: &[Row] = &[
     ("crates/code", &["crates/model"]),
     ("crates/sync", &["crates/model"]),
     ("crates/replay", &["crates/model", "crates/sync"]),
+    ("crates/sim", &["crates/model", "crates/code", "crates/sync"]),
     ("crates/analysis", &["crates/model", "crates/code", "crates/replay"]),
     ("crates/report", &["crates/model", "crates/replay", "crates/analysis"]),
     ("crates/export", &["crates/model", "crates/analysis"]),
@@ -27,6 +28,7 @@ const TABLE: &[Row] = &[
     ("collectors/kernel", &[]),
     ("collectors/qemu", &["crates/trace"]),
     ("crates/counts", &["crates/model", "crates/trace", "crates/recording", "crates/code"]),
+    ("crates/feed", &["crates/model", "crates/trace", "crates/recording", "crates/code", "crates/sim"]),
     (
         "crates/collect",
         &[
@@ -49,7 +51,9 @@ const TABLE: &[Row] = &[
             "crates/symbols",
             "crates/code",
             "crates/counts",
+            "crates/feed",
             "crates/replay",
+            "crates/sim",
             "crates/analysis",
             "crates/report",
             "crates/export",

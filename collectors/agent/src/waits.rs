@@ -275,13 +275,14 @@ pub fn woke(time: u64, object: u64, kind: ObjectCode, count: u32) {
 const INITIALIZATIONS: u32 = 20_000;
 static INITIALIZED: AtomicU32 = AtomicU32::new(0);
 
-/// An object was initialized.
+/// An object was initialized: a barrier for so many parties, a semaphore with this value.
 pub fn initialized(object: u64, kind: ObjectCode, parties: u32, caller: u64) {
     marks::tell(MarkCode::Initialized, [object, kind as u64, u64::from(parties), caller]);
     if !life::recording() || kind != ObjectCode::Barrier && too_many_initialized() {
         return;
     }
     if let Some(recorder) = enter() {
+        let parties = if kind == ObjectCode::Barrier { parties } else { 0 };
         recorder.write(&wire::object_init(life::ticks(), object, kind, parties, caller));
     }
 }

@@ -19,7 +19,7 @@ fronts! {
 unsafe extern "C" fn init(semaphore: Object, shared: c_int, value: c_uint, caller: u64) -> c_int {
     let result = real::sem_init(semaphore, shared, value);
     if result == 0 {
-        waits::initialized(semaphore as u64, ObjectCode::Semaphore, 0, caller);
+        waits::initialized(semaphore as u64, ObjectCode::Semaphore, value, caller);
     }
     result
 }

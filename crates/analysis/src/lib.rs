@@ -35,6 +35,7 @@ mod budget;
 mod chains;
 mod compare;
 mod criticality;
+pub mod cycles;
 mod diagnose;
 mod drawn;
 mod environment;

@@ -13,6 +13,7 @@ use crate::explain::ExplainOptions;
 use crate::export::ExportOptions;
 use crate::man::ManOptions;
 use crate::scale::ScaleOptions;
+use crate::sim::SimOptions;
 use crate::whatif::WhatIfOptions;
 use crate::why::{InstructionPart, ModeName, WhyOptions};
 
@@ -29,6 +30,7 @@ pub(crate) enum Command {
     Explain(ExplainOptions),
     Export(ExportOptions),
     Scale(Box<ScaleOptions>),
+    Sim(Box<SimOptions>),
     WhatIf(WhatIfOptions),
     Why(Box<WhyOptions>),
     Completions(CompletionsOptions),
@@ -78,6 +80,8 @@ enum Named {
     /// Say what changes of the program would give, without making them
     #[command(name = "whatif")]
     WhatIf(WhatIfOptions),
+    /// Say where the cycles of each thread go on a machine of your choice, by simulating what it executes
+    Sim(Box<SimOptions>),
     /// Say which line makes threads unequal, by counting what each of them executes
     Why(Box<WhyOptions>),
     /// Write a script that makes a shell complete the command line
@@ -244,6 +248,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
         Some(Named::Explain(options)) => Command::Explain(options),
         Some(Named::Export(options)) => Command::Export(options),
         Some(Named::Scale(options)) => Command::Scale(options),
+        Some(Named::Sim(options)) => Command::Sim(options),
         Some(Named::WhatIf(options)) => Command::WhatIf(options),
         Some(Named::Why(options)) => Command::Why(options),
         Some(Named::Completions(options)) => Command::Completions(options),

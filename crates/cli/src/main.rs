@@ -20,6 +20,7 @@ mod report;
 mod run;
 mod scale;
 mod several;
+mod sim;
 mod sources;
 mod whatif;
 mod why;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Command::Explain(options) => explain::explain(&options),
         Command::Export(options) => export::export(&options),
         Command::Scale(options) => scale::scale(&options),
+        Command::Sim(options) => sim::sim(&options),
         Command::WhatIf(options) => whatif::what_if(&options),
         Command::Why(options) => why::why(&options),
         Command::Completions(options) => completions::completions(&options),

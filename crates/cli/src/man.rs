@@ -184,6 +184,10 @@ const EXAMPLES: &[(&str, &str)] = &[
         "holdup why -- ./app input.dat",
         "says which line makes threads unequal; needs QEMU (holdup doctor says whether it is there).",
     ),
+    (
+        "holdup sim --cores 4,16 --machine dunnington -- ./app input.dat",
+        "says where the cycles of each thread would go on that machine; needs QEMU too.",
+    ),
     ("holdup --pid 4711 --duration 10", "records a running process for ten seconds."),
     ("holdup explain lock", "says what the finding means and how to mend it."),
     ("holdup doctor", "says what this machine allows."),

@@ -34,7 +34,8 @@ impl Progress {
         })
     }
 
-    fn telling(what: impl Fn() -> String + Send + 'static) -> Progress {
+    /// The same with what is said now and then.
+    pub(crate) fn telling(what: impl Fn() -> String + Send + 'static) -> Progress {
         if !stderr().is_terminal() {
             return Progress { running: None };
         }

@@ -4,6 +4,7 @@
 //! run twice ([`made`]): natively, to know its times, and under emulation, to count what its threads execute.
 
 mod made;
+mod simulated;
 mod subject;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ use crate::answer;
 use crate::arguments::Color;
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::sim;
 use crate::sources;
 use subject::Subject;
 
@@ -67,6 +69,16 @@ pub(crate) struct WhyOptions {
     /// Record every block and access, not only how often threads take each edge: larger and slower, for the same answer
     #[arg(long)]
     pub stream: bool,
+    /// Simulate what was executed, so that caches, branches and queueing count too, and say how much of the imbalance
+    /// disappears without the misses that are found
+    #[arg(long, conflicts_with_all = ["native", "no_native"])]
+    pub simulate: bool,
+    /// The machine to simulate: a name (holdup sim --list-machines), a file, or host
+    #[arg(long, value_name = "NAME", default_value = sim::USUAL, requires = "simulate")]
+    pub machine: String,
+    /// How many cores to simulate [default: as many as threads that work, at most those of the machine]
+    #[arg(long, value_name = "N", requires = "simulate", value_parser = clap::value_parser!(u32).range(1..=sim::MOST_CORES))]
+    pub cores: Option<u32>,
     #[command(flatten)]
     pub part: InstructionPart,
     /// Stop adding to the recording when it has this size
@@ -182,6 +194,16 @@ fn amount(text: &str) -> Result<u64, String> {
 pub(crate) fn why(options: &WhyOptions) -> Result<ExitCode, Failure> {
     let Some(file) = &options.file else { return run(&options.command, options) };
     match Subject::of(file)? {
+        Subject::Counts(_) if options.simulate => {
+            return Err(Failure::input(format!(
+                "{}: counts cannot be simulated; give a recording made by holdup record --instructions=stream, or a program",
+                file.display()
+            )));
+        }
+        Subject::Recording if options.simulate => match simulated::read(file, options)? {
+            Some(told) => show(&told, options, false)?,
+            None => return Ok(sim::interrupted()),
+        },
         Subject::Counts(counts) => show(&read_counts(*counts, file, options)?, options, false)?,
         Subject::Recording => show(&read(file, options.native.as_deref(), options)?, options, false)?,
         // A program without arguments is understood without -- too.
@@ -199,9 +221,16 @@ fn run(command: &[OsString], options: &WhyOptions) -> Result<ExitCode, Failure> 
     let Some(recording) = &made.recording else { return Ok(made.status) };
     // The program's status stands, whatever becomes of the answer.
     let native = options.native.as_deref().or(made.native.as_deref());
-    let told = read(recording, native, options).and_then(|mut told| {
-        told.why.warnings.splice(0..0, made.notes.iter().cloned());
-        show(&told, options, true)
+    let told = match options.simulate {
+        true => simulated::read(recording, options),
+        false => read(recording, native, options).map(Some),
+    };
+    let told = told.and_then(|told| match told {
+        Some(mut told) => {
+            told.why.warnings.splice(0..0, made.notes.iter().cloned());
+            show(&told, options, true)
+        }
+        None => Ok(_ = sim::interrupted()),
     });
     if let Err(failure) = told {
         // Why emulation failed says more than that it gave nothing.
@@ -227,14 +256,8 @@ fn read(path: &Path, native: Option<&Path>, options: &WhyOptions) -> Result<Told
     let run = recording.run(&warnings);
     let mut found = match counts(&recording, &run) {
         Ok(found) => found,
-        Err(CountsError::NothingCounted) if is_alone(&run) => {
-            return Err(Failure::input(format!(
-                "{}: it has one thread, so there is nobody to be unequal to",
-                named(path, &run, options)
-            )));
-        }
         Err(CountsError::NoStreams) => return Err(no_streams(path, &recording.session.command)),
-        Err(error) => return Err(Failure::input(format!("{}: {error}", named(path, &run, options)))),
+        Err(error) => return Err(uncounted(error, &named(path, &run, options), &run)),
     };
     drop(recording);
     let native = native.map(native_run).transpose()?;
@@ -250,6 +273,16 @@ fn read(path: &Path, native: Option<&Path>, options: &WhyOptions) -> Result<Told
         ..WhyScene::default()
     };
     Ok(looked(&found, scene, path, options))
+}
+
+/// Why there are no counts of what is called so.
+fn uncounted(error: CountsError, called: &str, run: &Run) -> Failure {
+    match error {
+        CountsError::NothingCounted if is_alone(run) => {
+            Failure::input(format!("{called}: it has one thread, so there is nobody to be unequal to"))
+        }
+        error => Failure::input(format!("{called}: {error}")),
+    }
 }
 
 /// True if the program never had a second thread.
@@ -298,7 +331,7 @@ fn looked(found: &Counts, scene: WhyScene, path: &Path, options: &WhyOptions) ->
         false => sources::read(&why_source_files(&why), path),
     };
     let mut threads = found.threads.clone();
-    if matches!(found.source, CountSource::Emulated | CountSource::Instrumented) {
+    if matches!(found.source, CountSource::Emulated | CountSource::Instrumented | CountSource::Simulated) {
         // The first thread has no name but the program's, which others may have too.
         threads
             .iter_mut()

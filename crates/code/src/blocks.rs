@@ -10,6 +10,8 @@ mod split;
 
 mod wait;
 
+pub(crate) use describe::exit;
+
 /// A block as an emulator translated it: it may begin in the middle of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawBlock<'a> {

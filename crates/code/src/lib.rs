@@ -43,6 +43,8 @@ mod listing;
 
 mod micro_ops;
 
+mod outline;
+
 mod code;
 
 mod graph;
@@ -65,4 +67,5 @@ pub use flow_graph::FlowGraph;
 pub use graph::{Loop, WINDOW_BYTES};
 pub use listing::{last_instruction, listing};
 pub use micro_ops::{MicroOp, MicroRegister, OpClass, micro_ops};
+pub use outline::{Outline, outline};
 pub use waiting::waiting_loop;

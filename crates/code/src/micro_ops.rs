@@ -80,6 +80,13 @@ impl MicroOp {
         Some(self.place & !FIRST).filter(|slot| *slot != NO_SLOT)
     }
 
+    /// The same with another slot; without one for `None` and where [`MicroOp::slot`] could not give it.
+    #[must_use]
+    pub fn with_slot(self, slot: Option<u16>) -> MicroOp {
+        let slot = slot.filter(|slot| *slot < NO_SLOT).unwrap_or(NO_SLOT);
+        MicroOp { place: self.place & FIRST | slot, ..self }
+    }
+
     /// Whether an instruction begins with it. Every instruction has at least one micro-op.
     pub fn is_first(self) -> bool {
         self.place & FIRST != 0

@@ -7,6 +7,7 @@
 //! ([`target`]) and run as they are. [`run_plain`] runs one without recording it, for comparison. [`doctor`] says what a
 //! machine allows.
 
+mod address_names;
 mod attach;
 mod block_names;
 mod cgroups;
@@ -16,6 +17,7 @@ mod emulation;
 mod environment;
 mod error;
 mod files;
+mod host;
 mod image_names;
 mod instrumented;
 mod kernel;
@@ -32,10 +34,13 @@ mod shared_objects;
 mod target;
 mod window;
 
+pub use address_names::{AddressNames, address_names};
 pub use attach::attach;
 pub use emulation::{Emulation, InstructionMode, Interest};
 pub use error::CollectError;
 pub use holdup_kernel::{KernelError, Trial, opens};
+pub use holdup_symbols::DataSymbol;
+pub use host::{CacheKind, Family, Figure, HostCache, HostFacts, Topology, measure_host};
 pub use instrumented::counts_itself;
 pub use launch::caller_of_sudo;
 pub use machine::{allowed_cores, room};

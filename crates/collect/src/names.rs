@@ -52,14 +52,7 @@ pub fn name_all(recording: &mut Recording, file: Option<&Path>) {
 }
 
 fn names(process: &RawProcess, files: Files) -> Names {
-    let modules = process.modules().into_iter().map(|module| Module {
-        path: PathBuf::from(OsStr::from_bytes(&module.path)),
-        bias: module.bias,
-        start: module.start,
-        end: module.end,
-        build_id: (!module.build_id.is_empty()).then_some(module.build_id),
-    });
-    let (mut symbolizer, warnings) = Symbolizer::sharing(modules.collect(), Options::default(), files);
+    let (mut symbolizer, warnings) = Symbolizer::sharing(modules(process), Options::default(), files);
     let mut names = Names {
         warnings: warnings
             .iter()
@@ -89,6 +82,18 @@ fn names(process: &RawProcess, files: Files) -> Names {
     }
     names.warnings.extend(missing_names(&symbolizer));
     names
+}
+
+/// The files that the process had in memory.
+pub(crate) fn modules(process: &RawProcess) -> Vec<Module> {
+    let modules = process.modules().into_iter().map(|module| Module {
+        path: PathBuf::from(OsStr::from_bytes(&module.path)),
+        bias: module.bias,
+        start: module.start,
+        end: module.end,
+        build_id: (!module.build_id.is_empty()).then_some(module.build_id),
+    });
+    modules.collect()
 }
 
 /// Which modules' names are missed: the program's, not those of the C library.

@@ -71,6 +71,7 @@ fn merge(pieces: &mut Vec<Piece>, queues: bool, continues: impl Fn(&Piece) -> bo
                 let waited = matches!(piece.opens, Boundary::Condition { broadcasts: false, .. });
                 before.queued |= piece.queued || queues && waited;
                 before.closes = piece.closes;
+                before.recorded.end = piece.recorded.end;
                 before.tally.merge(&piece.tally);
                 before.units.extend(piece.units);
                 for (lock, count) in piece.locks {

@@ -1,6 +1,7 @@
 //! From a recording to counts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use holdup_model::Run;
 use holdup_model::counts::{
@@ -23,6 +24,18 @@ use crate::{conditions, schedule};
 /// # Errors
 /// [`CountsError`] where it was made without, or nothing was counted.
 pub fn counts(recording: &Recording, run: &Run) -> Result<Counts, CountsError> {
+    gathered(recording, run).map(|gathered| gathered.counts)
+}
+
+/// Counts, and what each row of them is made of.
+pub(crate) struct Gathered {
+    pub counts: Counts,
+    /// For each section and instance the row's pieces: the thread, by index, and numbers of pieces of its stream.
+    pub rows: Vec<Vec<Vec<(usize, Range<usize>)>>>,
+}
+
+/// See [`counts`].
+pub(crate) fn gathered(recording: &Recording, run: &Run) -> Result<Gathered, CountsError> {
     let instructions = Instructions::of(recording).ok_or(CountsError::NoStreams)?;
     let mut events = Events::new(&instructions, recording.block_names.as_ref());
     let returns = events.return_addresses();
@@ -39,6 +52,7 @@ pub fn counts(recording: &Recording, run: &Run) -> Result<Counts, CountsError> {
     let names = recording.processes.first().and_then(|raw| raw.names.as_ref());
     let places = Places::of_process(names, process);
     let mut sections: Vec<Section> = Vec::new();
+    let mut rows: Vec<Vec<_>> = Vec::new();
     let mut known = BTreeMap::new();
     for meeting in meetings(&courses, &places) {
         let instance = instance(&meeting, &courses, &mut events);
@@ -46,6 +60,9 @@ pub fn counts(recording: &Recording, run: &Run) -> Result<Counts, CountsError> {
             continue;
         }
         let schedule = schedule::dependence(&meeting, &courses, &instance, &events);
+        let pieces = meeting.rows.iter();
+        let pieces = pieces.map(|row| (row.course, courses[row.course].pieces[row.piece].recorded.clone()));
+        let pieces: Vec<_> = pieces.collect();
         let key = (meeting.kind, line_of(&meeting.end), line_of(&meeting.begin));
         let index = *known.entry(key).or_insert_with(|| {
             sections.push(Section {
@@ -54,8 +71,10 @@ pub fn counts(recording: &Recording, run: &Run) -> Result<Counts, CountsError> {
                 begin: meeting.begin,
                 ..Section::default()
             });
+            rows.push(Vec::new());
             sections.len() - 1
         });
+        rows[index].push(pieces);
         sections[index].instances.push(instance);
         sections[index].depends_on_schedule = sections[index].depends_on_schedule.take().or(schedule);
     }
@@ -82,7 +101,7 @@ pub fn counts(recording: &Recording, run: &Run) -> Result<Counts, CountsError> {
         Some(Session::INSTRUMENTED) => CountSource::Instrumented,
         _ => CountSource::Emulated,
     };
-    Ok(Counts {
+    let counts = Counts {
         source,
         time_unit: TimeUnit::Instructions,
         threads: threads.collect(),
@@ -91,7 +110,8 @@ pub fn counts(recording: &Recording, run: &Run) -> Result<Counts, CountsError> {
         hardware: Vec::new(),
         sections,
         warnings: warnings(&courses, &instructions, lost_own_code),
-    })
+    };
+    Ok(Gathered { counts, rows })
 }
 
 /// A place without addresses where it has a line: compilers make copies of code, and so several calls of one barrier.

@@ -1,6 +1,7 @@
 //! The course of one thread: pieces of execution between the marks at which sections can begin and end.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use holdup_recording::{CodeModule, Instructions, StreamEvent};
 use holdup_trace::instructions::{CodeClass, Loss, MARK_FIELDS, MarkCode};
@@ -61,6 +62,8 @@ pub(crate) struct Piece {
     pub starts: Vec<u64>,
     /// It waited for a condition or a semaphore in between, as those do who take work from a queue.
     pub queued: bool,
+    /// Which pieces of the stream it is, by number: one, where others were not joined to it.
+    pub recorded: Range<usize>,
 }
 
 /// The course of one thread.
@@ -116,6 +119,9 @@ pub(crate) fn course(instructions: &Instructions<'_>, stream: u32, returns: &BTr
         walker.course.pieces.push(open.close(Boundary::End));
     }
     walker.course.is_cut |= !whole;
+    for (number, piece) in walker.course.pieces.iter_mut().enumerate() {
+        piece.recorded = number..number + 1;
+    }
     walker.course
 }
 
@@ -136,6 +142,7 @@ impl Open {
             locks: BTreeMap::new(),
             starts: Vec::new(),
             queued: false,
+            recorded: 0..0,
         };
         Open { piece, units: Vec::new() }
     }

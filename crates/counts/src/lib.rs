@@ -7,6 +7,7 @@
 //! emulator's blocks become basic blocks, and executions events (`events`); and it is looked whether the order in which
 //! threads came to locks decided what they did (`schedule`).
 //!
+//! [`simulated_counts`] has simulated cycles for times, and events of caches, branches and shared resources beside the edges.
 //! [`add_native_times`] adds the times that the same sections took in an ordinary recording of the same program.
 //! [`text`] is the format by which other tools give counts.
 
@@ -21,6 +22,7 @@ mod places;
 mod replayed;
 mod schedule;
 mod sections;
+mod simulated;
 mod tally;
 
 pub mod text;
@@ -30,6 +32,7 @@ mod counts;
 pub use counts::counts;
 pub use error::CountsError;
 pub use native::add_native_times;
+pub use simulated::{SimulatedSection, simulated_counts, simulated_sections};
 
 #[doc(inline)]
 pub use holdup_model::counts::Counts;

@@ -22,6 +22,7 @@
 mod build;
 pub mod counts;
 mod cpus;
+pub mod cycles;
 mod environment;
 mod ids;
 mod on_core;

@@ -4,7 +4,11 @@ use holdup_trace::instructions::{
     self as wire, CodeClass, Entry, Loss, MARK_FIELDS, MarkCode, Other, TABLES, unzigzag,
 };
 
-use crate::reader::Recording;
+use crate::reader::{Inflater, Recording};
+
+mod cursor;
+
+pub use cursor::{Cursor, Step};
 
 /// A file with code in the emulated program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,9 +118,10 @@ impl<'a> Instructions<'a> {
             let expected = (0..).zip(pieces).filter(|(at, piece)| piece.sequence != *at).take(1).count();
             found.damaged_pieces += expected as u64;
         }
+        let (mut inflater, mut content) = (Inflater::default(), Vec::new());
         for piece in recording.streams.get(&TABLES).into_iter().flatten() {
-            let entries = piece.entries();
-            let mut bytes = Bytes { left: &entries };
+            let begin = piece.read(&mut inflater, &mut content);
+            let mut bytes = Bytes { left: &content[begin..] };
             while !bytes.left.is_empty() {
                 if found.take_table_entry(&mut bytes).is_none() {
                     found.damaged_pieces += 1;
@@ -172,78 +177,23 @@ impl<'a> Instructions<'a> {
         self.recording.streams.keys().copied().filter(|stream| *stream != TABLES)
     }
 
-    /// Goes through a stream. Ends where it cannot be understood; gives true if that was its end.
-    pub fn each(&self, stream: u32, take: &mut dyn FnMut(StreamEvent<'_>)) -> bool {
-        let mut addresses = vec![0u64; self.first_access.last().copied().unwrap_or(0)];
-        let mut scratch = Scratch::default();
-        for (at, piece) in (0..).zip(self.recording.streams.get(&stream).into_iter().flatten()) {
-            if piece.sequence != at {
-                return false;
-            }
-            let entries = piece.entries();
-            let mut bytes = Bytes { left: &entries };
-            while !bytes.left.is_empty() {
-                if self.entry(&mut bytes, &mut addresses, &mut scratch, take).is_none() {
-                    return false;
-                }
-            }
-        }
-        true
+    /// The beginning of a stream; that of an empty one where there is no such stream.
+    pub fn cursor(&self, stream: u32) -> Cursor<'_> {
+        Cursor::new(self, self.recording.streams.get(&stream).map_or(&[], Vec::as_slice))
     }
 
-    fn entry(
-        &self,
-        bytes: &mut Bytes<'_>,
-        addresses: &mut [u64],
-        scratch: &mut Scratch,
-        take: &mut dyn FnMut(StreamEvent<'_>),
-    ) -> Option<()> {
-        let head = bytes.number()?;
-        let rest = head >> 2;
-        if head & 3 == Entry::Block as u64 {
-            let block = usize::try_from(rest).ok()?;
-            let known =
-                addresses.get_mut(*self.first_access.get(block)?..*self.first_access.get(block + 1)?)?;
-            for last in &mut *known {
-                *last = last.wrapping_add_signed(unzigzag(bytes.number()?));
-            }
-            take(StreamEvent::Block(rest as u32, known));
-        } else if head & 3 == Entry::Partial as u64 {
-            let block = usize::try_from(rest).ok()?;
-            let known =
-                addresses.get_mut(*self.first_access.get(block)?..*self.first_access.get(block + 1)?)?;
-            let [instructions, count] = bytes.numbers()?;
-            scratch.accesses.clear();
-            for _ in 0..count {
-                let [index, difference] = bytes.numbers()?;
-                let in_table = usize::try_from(index).ok().and_then(|index| known.get_mut(index));
-                scratch.accesses.push(match in_table {
-                    Some(last) => {
-                        *last = last.wrapping_add_signed(unzigzag(difference));
-                        (*self.blocks.get(block)?.accesses.get(index as usize)?, *last)
-                    }
-                    None => (access(index - known.len() as u64), unzigzag(difference) as u64),
-                });
-            }
-            take(StreamEvent::Partial(rest as u32, instructions as u32, &scratch.accesses));
-        } else if head & 3 == Entry::Mark as u64 {
-            let fields = bytes.numbers()?;
-            if let Some(code) = MarkCode::from_code(rest) {
-                take(StreamEvent::Mark(code, fields));
-            }
-        } else if rest == Other::Counts as u64 {
-            self.counts(bytes, &mut scratch.counts)?;
-            take(StreamEvent::Counts(&scratch.counts));
-        } else if rest == Other::Lost as u64 {
-            let [entries, why] = bytes.numbers()?;
-            let all = [Loss::Instructions, Loss::Bytes, Loss::RecorderLeft, Loss::Room];
-            take(StreamEvent::Lost(entries, all.into_iter().find(|loss| *loss as u64 == why)));
-        } else if rest == Other::Leaves as u64 {
-            take(StreamEvent::Leaves(bytes.number()?));
-        } else {
-            return None;
+    /// A cursor with nothing to read: [`Cursor::restart`] gives it something.
+    pub fn empty_cursor(&self) -> Cursor<'_> {
+        Cursor::new(self, &[])
+    }
+
+    /// Goes through a stream. Ends where it cannot be understood; gives true if that was its end.
+    pub fn each(&self, stream: u32, take: &mut dyn FnMut(StreamEvent<'_>)) -> bool {
+        let mut cursor = self.cursor(stream);
+        while let Some(event) = cursor.next() {
+            take(event);
         }
-        Some(())
+        cursor.is_whole()
     }
 
     fn counts(&self, bytes: &mut Bytes<'_>, to: &mut StreamCounts) -> Option<()> {
@@ -268,12 +218,6 @@ impl<'a> Instructions<'a> {
         [to.own_instructions, to.library_instructions, to.other_instructions] = bytes.numbers()?;
         Some(())
     }
-}
-
-#[derive(Default)]
-struct Scratch {
-    accesses: Vec<(BlockAccess, u64)>,
-    counts: StreamCounts,
 }
 
 fn class_of(code: u64) -> Option<CodeClass> {

@@ -24,6 +24,8 @@ mod writer;
 
 pub use clock::Clock;
 pub use error::{ReadError, Warning};
-pub use instructions::{BlockAccess, CodeModule, Instructions, StreamCounts, StreamEvent, TranslatedBlock};
+pub use instructions::{
+    BlockAccess, CodeModule, Cursor, Instructions, Step, StreamCounts, StreamEvent, TranslatedBlock,
+};
 pub use reader::{RawImage, RawMapping, RawModule, RawProcess, RawStack, Recording, Sources};
 pub use writer::{StreamPiece, Writer};

@@ -65,14 +65,48 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// Its entries; empty where it cannot be understood.
-    pub(crate) fn entries(&self) -> Vec<u8> {
-        let content = if self.compressed {
-            zstd::bulk::decompress(&self.stored, self.length).unwrap_or_default()
+    /// Puts its content in place of what is in `to`; gives where its entries begin. There are none where it cannot be
+    /// understood.
+    pub(crate) fn read(&self, inflater: &mut Inflater, to: &mut Vec<u8>) -> usize {
+        /// Stream and sequence come first.
+        const ENTRIES: usize = 8;
+        to.clear();
+        if self.compressed {
+            inflater.inflate(&self.stored, self.length, to);
         } else {
-            self.stored.clone()
-        };
-        content.get(8..).map(<[u8]>::to_vec).unwrap_or_default()
+            to.extend(&self.stored);
+        }
+        ENTRIES.min(to.len())
+    }
+}
+
+/// Decompresses pieces; keeps what that needs from one to the next.
+#[derive(Default)]
+pub(crate) struct Inflater(Option<zstd::bulk::Decompressor<'static>>);
+
+impl Inflater {
+    fn inflate(&mut self, stored: &[u8], length: usize, to: &mut Vec<u8>) {
+        if self.0.is_none() {
+            self.0 = zstd::bulk::Decompressor::new().ok();
+        }
+        let Some(decompressor) = &mut self.0 else { return };
+        to.reserve(length);
+        if decompressor.decompress_to_buffer(stored, to).is_err() {
+            to.clear();
+        }
+    }
+}
+
+impl Clone for Inflater {
+    /// What it keeps is for speed only.
+    fn clone(&self) -> Inflater {
+        Inflater::default()
+    }
+}
+
+impl std::fmt::Debug for Inflater {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Inflater")
     }
 }
 

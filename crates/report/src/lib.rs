@@ -10,6 +10,7 @@
 //!   the [`source_files`] where they are at hand.
 //! - [`render_scale`], [`scale_json`] and [`scale_page`] are the same three faces of how a program scales.
 //! - [`render_why`], [`why_json`] and [`why_page`] are those of what makes threads unequal.
+//! - [`render_sim`], [`sim_json`], [`sim_csv`] and [`sim_page`] are those of where the cycles of a simulated run go.
 //! - [`Explanation`] is the page about a kind of finding: what it is, how it is known, how to mend it.
 //!
 //! ```
@@ -44,6 +45,7 @@ mod repeated;
 mod scaling;
 mod schema;
 mod shares;
+mod sim;
 mod surroundings;
 mod terminal;
 mod warnings;
@@ -56,10 +58,12 @@ pub use escape::escaped;
 pub use explain::{Explanation, explanations};
 pub use json::{SCHEMA, json, json_text};
 pub use look::Look;
-pub use page::{PageOptions, SourceFile, page, scale_page, shell_words, source_files, why_page};
+pub use page::{PageOptions, SourceFile, page, scale_page, shell_words, sim_page, source_files, why_page};
 pub use scaling::{SCALE_SCHEMA, render_scale, scale_json, scale_json_text};
+pub use sim::{SIM_SCHEMA, SimRun, SimTold, render_sim, sim_csv, sim_json, sim_json_text, sim_source_files};
 pub use terminal::render;
 pub use what_if::{render_what_if, what_if_json, what_if_json_text};
 pub use why::{
-    WHY_SCHEMA, WhyScene, render_why, why_json, why_json_text, why_section_name, why_source_files,
+    Removed, WHY_SCHEMA, WhyScene, Without, render_why, why_json, why_json_text, why_section_name,
+    why_source_files,
 };

@@ -66,6 +66,13 @@ pub(crate) fn wrapped(text: &str, indent: usize, ink: Ink, look: Look) -> Vec<Li
     inked(broken(text, look.columns() - indent), indent, ink)
 }
 
+/// As [`wrapped`], and no word is broken at its hyphens: names of components have some.
+pub(crate) fn wrapped_whole(text: &str, indent: usize, ink: Ink, look: Look) -> Vec<Line> {
+    let options = textwrap::Options::new(look.columns() - indent)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    inked(textwrap::wrap(text, options).into_iter().map(|line| line.into_owned()).collect(), indent, ink)
+}
+
 /// As [`wrapped`], but not much longer than a person reads: three lines, or as many as hold [`ENOUGH`] columns.
 /// What is cut off leaves an ellipsis.
 pub(crate) fn wrapped_short(text: &str, indent: usize, ink: Ink, look: Look) -> Vec<Line> {

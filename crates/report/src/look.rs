@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use holdup_analysis::FindingKind;
+use holdup_model::cycles::CycleComponent;
 
 /// What the terminal can show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,6 +59,8 @@ pub(crate) enum Ink {
     Warning,
     /// The mark of a finding of this kind.
     Kind(FindingKind),
+    /// Simulated cycles of this component.
+    Cycles(CycleComponent),
 }
 
 impl Ink {
@@ -89,6 +92,29 @@ impl Ink {
                 _ => color(AnsiColor::BrightBlack),
             }
             .bold(),
+            Ink::Cycles(component) => color(color_of_cycles(component)),
         }
+    }
+}
+
+/// The core is grey and blue, memory green and the further the more yellow, synchronization red, as on the page.
+fn color_of_cycles(component: CycleComponent) -> AnsiColor {
+    match component {
+        CycleComponent::DependInt => AnsiColor::Blue,
+        CycleComponent::DependFp => AnsiColor::BrightBlue,
+        CycleComponent::Branch => AnsiColor::Cyan,
+        CycleComponent::Ifetch => AnsiColor::BrightCyan,
+        CycleComponent::MemL1d | CycleComponent::MemL2 | CycleComponent::MemL3 => AnsiColor::Green,
+        CycleComponent::Tlb | CycleComponent::MemL1Neighbor | CycleComponent::MemL2Neighbor => {
+            AnsiColor::BrightGreen
+        }
+        CycleComponent::MemOffSocket => AnsiColor::BrightYellow,
+        CycleComponent::MemDram => AnsiColor::Yellow,
+        CycleComponent::SyncCritSect => AnsiColor::Red,
+        CycleComponent::SyncBarrier => AnsiColor::BrightRed,
+        CycleComponent::SyncCond => AnsiColor::Magenta,
+        CycleComponent::SyncJoin => AnsiColor::BrightMagenta,
+        CycleComponent::DispatchWidth | CycleComponent::NoCore | CycleComponent::Io => AnsiColor::White,
+        CycleComponent::Imbalance => AnsiColor::BrightBlack,
     }
 }

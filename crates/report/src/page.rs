@@ -13,6 +13,7 @@ mod path;
 mod policy;
 mod processes;
 mod scaling;
+mod sim;
 mod surroundings;
 mod text;
 mod threads;
@@ -30,6 +31,7 @@ use holdup_model::Run;
 pub use header::command as shell_words;
 pub use lines::source_files;
 pub use scaling::scale_page;
+pub use sim::sim_page;
 pub use why::why_page;
 
 use crate::{names, page::text::Told};

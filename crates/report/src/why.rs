@@ -6,12 +6,14 @@
 
 mod chart;
 mod json;
+pub(crate) mod removed;
 pub(crate) mod scene;
 mod terminal;
 pub(crate) mod told;
 pub(crate) mod words;
 
 pub use json::{WHY_SCHEMA, why_json, why_json_text};
+pub use removed::{Removed, Without};
 pub use scene::{WhyScene, why_source_files};
 pub(crate) use terminal::letter;
 pub use terminal::render_why;

@@ -40,7 +40,8 @@ pub(super) fn of_program(command: &[OsString], options: &WhyOptions) -> Result<M
     let input = Input::now();
     let first = if options.answers_on_stdout() { Output::Diverted } else { Output::Shared };
     let mut before = None;
-    if !options.no_native && options.native.is_none() {
+    // A simulation has its own times.
+    if !options.no_native && !options.simulate && options.native.is_none() {
         let ended = record(command, &as_recorded(options, native.clone(), first, None), PRELOAD)?;
         made.status = exit_code(ended.status);
         if !is_to_go_on(ended.status, options) {
@@ -86,7 +87,7 @@ pub(super) fn of_program(command: &[OsString], options: &WhyOptions) -> Result<M
 /// Whether a program needs no emulation, since its compiler made it count. Streams need it all the same.
 fn counts_by_itself(command: &[OsString], options: &WhyOptions) -> bool {
     let program = command.first().and_then(|program| find_program(program).ok());
-    !options.stream && program.is_some_and(|program| counts_itself(&program))
+    !options.stream && !options.simulate && program.is_some_and(|program| counts_itself(&program))
 }
 
 /// Runs a program that counts by itself: once.
@@ -121,7 +122,8 @@ fn nothing_yet() -> Result<Made, Failure> {
 /// The emulator, as these options want it.
 fn emulation(options: &WhyOptions) -> Result<Emulation, Failure> {
     let mut emulation = Emulation::find(PLUGIN)?;
-    emulation.mode = if options.stream { InstructionMode::Stream } else { InstructionMode::Counts };
+    let needs_all = options.stream || options.simulate;
+    emulation.mode = if needs_all { InstructionMode::Stream } else { InstructionMode::Counts };
     options.part.set(&mut emulation);
     Ok(emulation)
 }

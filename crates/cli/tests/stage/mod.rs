@@ -6,6 +6,7 @@
 
 pub(crate) mod forms;
 pub(crate) mod lime;
+pub(crate) mod sim;
 
 use std::ffi::OsStr;
 use std::fmt;

@@ -30,7 +30,8 @@ pub(super) fn block(piece: &Piece<'_>) -> Block {
     }
 }
 
-fn exit(last: &Instruction) -> BlockExit {
+/// How a block ends whose last instruction this is.
+pub(crate) fn exit(last: &Instruction) -> BlockExit {
     match last.flow_control() {
         FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend => BlockExit::Branch,
         FlowControl::UnconditionalBranch => BlockExit::Jump,

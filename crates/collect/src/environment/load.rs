@@ -35,19 +35,26 @@ pub(super) struct Counters {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ProcessTicks {
     pub(super) parent: u32,
+    /// True if its main thread ends, or has ended and nobody has waited for it yet.
+    pub(super) is_ending: bool,
     own: u64,
     children: u64,
 }
 
+/// The kernel's `PF_EXITING` (include/linux/sched.h).
+const ENDING: u64 = 4;
+
 impl ProcessTicks {
     /// From `/proc/PID/stat` (proc(5)): after the name in parentheses, which may contain anything, the state, the
-    /// parent, …, and as 12th to 15th the times in user and kernel mode, those of children last.
+    /// parent, …, as 7th the kernel's flags, and as 12th to 15th the times in user and kernel mode, those of children
+    /// last.
     pub(super) fn read(files: &Files<'_>, process: &str) -> Option<ProcessTicks> {
         let text = files.text(&format!("proc/{process}/stat"))?;
         let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
         let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
         Some(ProcessTicks {
             parent: fields.get(1)?.parse().ok()?,
+            is_ending: number(6)? & ENDING != 0,
             own: number(11)? + number(12)?,
             children: number(13)? + number(14)?,
         })

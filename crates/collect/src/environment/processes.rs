@@ -70,11 +70,17 @@ impl Seen {
         reads_memory: bool,
     ) {
         let pid = self.pid;
-        if let Some(told) = files.text(&format!("proc/{pid}/cgroup")).filter(|told| !told.is_empty()) {
+        let told = files.text(&format!("proc/{pid}/cgroup")).filter(|told| !told.is_empty());
+        let now = ProcessTicks::read(files, &pid.to_string());
+        // In version 1 a process that ends is told to be in the root group from the beginning of its end on. That can
+        // take long, just where a quota stops it, so whether it has begun is asked after the groups were read.
+        if let Some(told) = told
+            && (now.is_some_and(|now| !now.is_ending) || self.groups.is_empty())
+        {
             groups.add(files, &told);
             self.groups = told;
         }
-        self.last = ProcessTicks::read(files, &pid.to_string()).or(self.last);
+        self.last = now.or(self.last);
         let mut resident = None;
         for tid in files.numbers_in(&format!("proc/{pid}/task"), MOST_THREADS) {
             let Some(status) = files.text(&format!("proc/{pid}/task/{tid}/status")) else { continue };

@@ -85,6 +85,12 @@ impl Fake {
         self.file(&format!("proc/{process}/stat"), &text);
     }
 
+    /// The process has begun to end: its flags have `PF_EXITING` (4) besides what they had.
+    fn ends(&self, state: char) {
+        let text = format!("{PID} (a) b) {state} {OWN} 1 1 0 -1 4194308 9 0 0 0 0 0 0 0 20 0\n");
+        self.file(&format!("proc/{PID}/stat"), &text);
+    }
+
     fn watch(&self) -> Watch {
         let mut watch = Watch::begin(self.root.path());
         watch.look_now([PID]);
@@ -210,6 +216,29 @@ fn a_group_that_the_program_moves_to_is_found_and_one_that_is_removed_keeps_what
     let quota = facts.placements[0].tightest_quota().unwrap().clone();
     let during = Throttling { periods: 10, throttled: 4, time: Nanos::new(7_000) };
     assert_eq!((quota.cpus(), quota.throttling), (1.0, Some(during)));
+}
+
+/// Version 1 says `/` for it from then on (`proc_cgroup_show` in kernel/cgroup/cgroup.c), before it is a zombie.
+#[test]
+fn a_process_that_ends_keeps_the_groups_that_it_had() {
+    let fake = Fake::clean();
+    fake.file("proc/self/mountinfo", "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n");
+    fake.group("1:cpu:/job\n");
+    fake.file("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "10000\n");
+    fake.file("sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n");
+    let stat =
+        |periods: u64| format!("nr_periods {periods}\nnr_throttled {periods}\nthrottled_time {periods}\n");
+    fake.file("sys/fs/cgroup/cpu/job/cpu.stat", &stat(0));
+    let mut watch = fake.watch();
+    fake.group("1:cpu:/\n");
+    for (state, periods) in [('R', 5), ('Z', 7)] {
+        fake.ends(state);
+        fake.file("sys/fs/cgroup/cpu/job/cpu.stat", &stat(periods));
+        watch.look_now([PID]);
+        let quota = watch.facts().placements[0].tightest_quota().unwrap().clone();
+        let during = Throttling { periods, throttled: periods, time: Nanos::new(periods) };
+        assert_eq!((quota.cpus(), quota.throttling), (0.1, Some(during)));
+    }
 }
 
 #[test]

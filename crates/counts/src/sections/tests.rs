@@ -31,6 +31,7 @@ fn thread(number: u32, steps: &[(u64, Boundary)]) -> Course {
             locks: BTreeMap::new(),
             starts: Vec::new(),
             queued: false,
+            recorded: 0..0,
         };
         opens = closes;
         piece

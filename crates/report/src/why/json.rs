@@ -5,7 +5,7 @@ use holdup_model::counts::SectionPlace;
 use holdup_model::{Frame, Nanos};
 use serde_json::{Value, json};
 
-use super::{WhyScene, told, words};
+use super::{WhyScene, removed, told, words};
 use crate::Look;
 use crate::json::{place_at_frame, printed};
 
@@ -73,7 +73,8 @@ fn section(section: &SectionWhy, why: &Why, scene: &WhyScene) -> Value {
         "explained": number(section.explained),
         "unexplained": number(section.unexplained),
         "verdict": words::verdict(section.verdict),
-        "sentences": sentences(section, why),
+        "sentences": sentences(section, why, scene),
+        "removed": removed::json(section, scene),
         "depends_on_schedule": section.depends_on_schedule,
         "dealt_units": section.dealt_units,
         "causes": section.causes.iter().map(|one| cause(one, section, scene)).collect::<Vec<_>>(),
@@ -81,12 +82,13 @@ fn section(section: &SectionWhy, why: &Why, scene: &WhyScene) -> Value {
 }
 
 /// What is said of a section in words, as in the other faces.
-fn sentences(section: &SectionWhy, why: &Why) -> Vec<String> {
+fn sentences(section: &SectionWhy, why: &Why, scene: &WhyScene) -> Vec<String> {
     let told = [
         told::native(section),
         told::schedule(section),
         told::dealt(section),
         told::verdict(section, why),
+        removed::sentence(section, scene),
         told::unexplained(section, why),
     ];
     told.into_iter().flatten().collect()

@@ -6,6 +6,7 @@ use holdup_analysis::lime::{SectionWhy, Why};
 use holdup_model::counts::ThreadLabel;
 use holdup_model::{Frame, Nanos};
 
+use super::removed::Removed;
 use super::words;
 use crate::page::SourceFile;
 use crate::{Look, escape};
@@ -21,6 +22,8 @@ pub struct WhyScene {
     pub wall: Option<Nanos>,
     /// Source files by the names that [`why_source_files`] gives.
     pub sources: BTreeMap<String, SourceFile>,
+    /// What simulations without causes gave; empty where there were none.
+    pub removed: Vec<Removed>,
     /// Tell of all sections and causes in the terminal, the minor ones too.
     pub all: bool,
 }

@@ -3,7 +3,7 @@
 
 use holdup_analysis::lime::{Cause, SectionWhy, Why};
 
-use super::{WhyScene, chart, told, words};
+use super::{WhyScene, chart, removed, told, words};
 use crate::lines::{Line, labelled, painted, wrapped, wrapped_short};
 use crate::look::Ink;
 use crate::numbers::{counted, grouped, percent};
@@ -107,6 +107,10 @@ fn section(index: usize, section: &SectionWhy, why: &Why, scene: &WhyScene, look
         };
         lines.push(Line::default());
         lines.extend(self::cause(name, &title, cause, section, why, scene, look));
+    }
+    if let Some(text) = removed::sentence(section, scene) {
+        lines.push(Line::default());
+        lines.extend(wrapped(&shown(&text, look), INDENT, Ink::Strong, look));
     }
     let chart = match told::is_quiet(section) {
         true => Vec::new(),

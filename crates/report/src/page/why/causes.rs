@@ -8,7 +8,7 @@ use super::super::text::{LOOK, sentence};
 use super::excerpt::{Excerpt, excerpts};
 use super::threads::Threads;
 use crate::escape;
-use crate::why::{WhyScene, told, words};
+use crate::why::{WhyScene, removed, told, words};
 
 /// At most so many sections are told in detail, and so many causes of each.
 pub(super) const MOST_SECTIONS: usize = 24;
@@ -92,6 +92,7 @@ fn part(index: usize, section: &SectionWhy, why: &Why, scene: &WhyScene) -> Part
         told::schedule(section).map(|text| sentence(&text)),
         told::dealt(section),
         told::verdict(section, why),
+        removed::sentence(section, scene),
     ];
     Part {
         id: index + 1,

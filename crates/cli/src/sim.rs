@@ -1,0 +1,364 @@
+//! `holdup sim`: where the cycles of a program's threads go on a machine that the user need not own.
+//!
+//! What is simulated is a recording with instruction streams ([`inputs`]), or a program that is recorded first ([`made`]).
+//! Machines ([`machines`]), numbers of cores and what-ifs ([`what_if`]) give the simulations that there are to do ([`plan`]),
+//! which run beside each other ([`side_by_side`]).
+
+mod host;
+mod inputs;
+mod machines;
+mod made;
+mod names;
+mod plan;
+mod side_by_side;
+mod what_if;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use holdup_analysis::cycles::{SpeedupStack, SpeedupStep, speedup_stack};
+use holdup_feed::{Prepared, RecordedFeed};
+use holdup_model::cycles::Simulated;
+use holdup_report::{SimRun, SimTold, render_sim, sim_csv, sim_json_text, sim_page, sim_source_files};
+use holdup_sim::{Options, Plan, simulate, simulate_sampled};
+
+use crate::answer;
+use crate::arguments::Color;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::sources;
+use crate::why::InstructionPart;
+use plan::{Role, Simulation};
+use what_if::WhatIf;
+
+pub(crate) use inputs::{Input, working_threads};
+pub(crate) use machines::{USUAL, chosen};
+pub(crate) use side_by_side::{INTERRUPTED, Watch, all};
+
+const AFTER: &str = "\
+holdup sim -- ./app input.dat                         runs the program under emulation, and simulates it
+holdup sim --cores 4,8,16 --machine dunnington run.holdup
+holdup sim --what-if perfect-branches --what-if memory.channels=1,bandwidth=2 run.holdup
+holdup sim --what-if erase=app.c:42 --what-if free-locks=queue_lock run.holdup
+holdup sim --speedup-stack --html sim.html run.holdup
+holdup sim --show-machine dunnington > mine.toml      an own machine to start from
+
+A recording for it is made by holdup record --instructions=stream. docs/sim.md says what the components of a cycle
+stack are, and which what-ifs there are. Statuses: that of the program; 2 wrong usage or input, 3 something is
+missing on this machine, both before the program starts.";
+
+/// The most cores that are simulated.
+pub(crate) const MOST_CORES: i64 = 1024;
+
+/// Options of `holdup sim`.
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = AFTER)]
+#[command(override_usage = "holdup sim [OPTIONS] -- PROGRAM [ARGS]...\n       holdup sim [OPTIONS] FILE...")]
+pub(crate) struct SimOptions {
+    /// Numbers of cores, each a simulation; sockets are added to machines that have fewer [default: as many as threads that
+    /// work, at most those of the machine]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=MOST_CORES))]
+    pub cores: Vec<u32>,
+    /// Machines by name or as files (.toml), each a simulation; host is this one
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = USUAL)]
+    pub machine: Vec<String>,
+    /// Say which machines there are
+    #[arg(long, exclusive = true)]
+    pub list_machines: bool,
+    /// Print a machine's file, to make an own one from
+    #[arg(long, value_name = "NAME", exclusive = true)]
+    pub show_machine: Option<String>,
+    /// Simulate a changed machine or program too: perfect-branches, perfect-cache=1, free-locks, erase=FILE:LINE and others
+    /// (docs/sim.md), several at once with commas
+    #[arg(long, value_name = "CHANGE")]
+    pub what_if: Vec<WhatIf>,
+    /// Say what the speedup is lost to, by simulating with resources made private one by one
+    #[arg(long)]
+    pub speedup_stack: bool,
+    /// Simulate only a part of the sections between barriers, and say how large the error is
+    #[arg(long)]
+    pub sample: bool,
+    /// Cores that execute an instruction per cycle and wait for each access, for comparison
+    #[arg(long)]
+    pub one_ipc: bool,
+    #[command(flatten)]
+    pub part: InstructionPart,
+    /// Stop adding to the recording when it has this size
+    #[arg(long, value_name = "MIB")]
+    pub size_limit: Option<u64>,
+    /// Keep the recording here [default: it is removed]
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub recording: Option<PathBuf>,
+    /// How many simulations run at once; the answer does not depend on it [default: one for each CPU]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Tell all threads, places and shared lines, the minor ones too
+    #[arg(long)]
+    pub all: bool,
+    /// Tell how fast each simulation was, which is different each time
+    #[arg(long)]
+    pub speed: bool,
+    /// Leave the program's source out of the answer
+    #[arg(long)]
+    pub no_source: bool,
+    /// Print JSON, as docs/json-schema/sim.schema.json says; the output of a program then goes to standard error
+    #[arg(long)]
+    pub json: bool,
+    /// Print CSV, a line for each component of each thread; the output of a program then goes to standard error
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// Write a page to look at, one file that needs nothing else (- for standard output)
+    #[arg(long, value_name = "OUT")]
+    pub html: Option<PathBuf>,
+    /// Where to write the answer [default: standard error after a program has run, else standard output]
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+    /// Recordings with instruction streams
+    #[arg(value_name = "FILE", required_unless_present_any = ["command", "list_machines", "show_machine"],
+        conflicts_with = "command")]
+    pub files: Vec<PathBuf>,
+    /// The program and its arguments, behind --
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
+}
+
+/// Simulates.
+pub(crate) fn sim(options: &SimOptions) -> Result<ExitCode, Failure> {
+    if options.list_machines {
+        answer::write(&machines::list(), None, std::io::stdout())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(name) = &options.show_machine {
+        answer::write(&machines::text(name)?, None, std::io::stdout())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !options.command.is_empty() {
+        return run(&options.command, options);
+    }
+    if let [only] = options.files.as_slice()
+        && inputs::is_program(only)
+    {
+        // A program without arguments is understood without -- too.
+        return run(&[only.clone().into_os_string()], options);
+    }
+    let machines = chosen(&options.machine, options.one_ipc)?;
+    match told(&options.files, &machines, options)? {
+        Some(told) => show(&told, options, false).map(|()| ExitCode::SUCCESS),
+        None => Ok(interrupted()),
+    }
+}
+
+/// Runs the program, and simulates what it did.
+fn run(command: &[OsString], options: &SimOptions) -> Result<ExitCode, Failure> {
+    for out in [&options.output, &options.html].into_iter().flatten().filter(|out| out.as_os_str() != "-") {
+        answer::check_writable(out)?;
+    }
+    let machines = chosen(&options.machine, options.one_ipc)?;
+    let made = made::of_program(command, options)?;
+    let Some(recording) = &made.recording else { return Ok(made.status) };
+    // The program's status stands, whatever becomes of the answer.
+    let told = told(std::slice::from_ref(recording), &machines, options);
+    let shown = told.and_then(|told| match told {
+        Some(mut told) => {
+            told.warnings.splice(0..0, made.notes.iter().cloned());
+            show(&told, options, true)
+        }
+        None => Ok(_ = interrupted()),
+    });
+    if let Err(failure) = shown {
+        // Why emulation failed says more than that it gave nothing.
+        match made.notes.first() {
+            Some(note) => _ = Failure::input(note).tell(),
+            None => _ = failure.tell(),
+        }
+    }
+    Ok(made.status)
+}
+
+/// What is said and the status where the user did not want to wait.
+pub(crate) fn interrupted() -> ExitCode {
+    eprintln!("holdup: the simulation was interrupted; there is no answer");
+    ExitCode::from(INTERRUPTED as u8)
+}
+
+/// Simulates recordings; `None` if the user did not want to wait.
+fn told(
+    paths: &[PathBuf],
+    machines: &machines::Chosen,
+    options: &SimOptions,
+) -> Result<Option<SimTold>, Failure> {
+    let reading = Progress::start("reading the recording");
+    let inputs = paths.iter().map(|path| Input::read(path)).collect::<Result<Vec<_>, _>>()?;
+    let named = |input: &Input| match options.files.is_empty() {
+        true => input.run.command.first().cloned().unwrap_or_default(),
+        false => input.path.display().to_string(),
+    };
+    let prepared = inputs.iter().map(|input| input.prepared(&named(input))).collect::<Result<Vec<_>, _>>()?;
+    let wanted = plan::Wanted {
+        machines: &machines.machines,
+        cores: &options.cores,
+        what_ifs: &options.what_if,
+        speedup_stack: options.speedup_stack,
+    };
+    let mut simulations: Vec<Simulation> = Vec::new();
+    let mut stacks = 0;
+    for (index, (input, prepared)) in inputs.iter().zip(&prepared).enumerate() {
+        let subject = plan::Subject {
+            input: index,
+            program: prepared.program(),
+            at: &|text| input.instructions_at(prepared, text),
+            threads: working_threads(prepared.executed()),
+        };
+        let planned = plan::simulations(&subject, &wanted, stacks).map_err(Failure::input)?;
+        stacks += planned.iter().filter(|planned| matches!(planned.role, Role::Single(_))).count();
+        simulations.extend(planned);
+    }
+    let samples = samples(&prepared, options);
+    drop(reading);
+    let Some(done) = simulated(&simulations, &prepared, &samples, options) else { return Ok(None) };
+    let _naming = Progress::start("finding names");
+    let several = inputs.len() > 1;
+    let stacks = speedup_stacks(&simulations, &done);
+    let runs: Vec<SimRun> = simulations
+        .iter()
+        .zip(done)
+        .filter(|(simulation, _)| simulation.role == Role::Told)
+        .map(|(simulation, (simulated, spent))| SimRun {
+            input: if several { named(&inputs[simulation.input]) } else { String::new() },
+            mips: options.speed.then(|| simulated.instructions as f64 / spent.as_secs_f64().max(1e-9) / 1e6),
+            simulated,
+            ..SimRun::default()
+        })
+        .collect();
+    let mut told = SimTold {
+        command: inputs.first().map(|input| input.run.command.clone()).unwrap_or_default(),
+        names: names::names(&inputs, &runs),
+        runs,
+        sources: BTreeMap::new(),
+        speedup_stacks: stacks,
+        warnings: machines.notes.clone(),
+        all: options.all,
+    };
+    if options.sample && samples.iter().any(Option::is_none) {
+        told.warnings.push(
+            "--sample: too few sections end at barriers at which all threads meet, so all of it was simulated.".to_owned(),
+        );
+    }
+    told.warnings.extend(inputs.iter().flat_map(|input| input.run.warnings.iter().cloned()));
+    if !options.no_source
+        && let Some(first) = paths.first()
+    {
+        told.sources = sources::read(&sim_source_files(&told), first);
+    }
+    Ok(Some(told))
+}
+
+/// Which sections of each recording are simulated, where not all of them are.
+fn samples(prepared: &[Prepared<'_>], options: &SimOptions) -> Vec<Option<Plan>> {
+    let plan = |prepared| Plan::of(Prepared::program(prepared), RecordedFeed::new(prepared, true));
+    prepared.iter().map(|prepared| options.sample.then(|| plan(prepared)).flatten()).collect()
+}
+
+/// Does all simulations, beside each other.
+fn simulated(
+    simulations: &[Simulation],
+    prepared: &[Prepared<'_>],
+    samples: &[Option<Plan>],
+    options: &SimOptions,
+) -> Option<Vec<(Simulated, Duration)>> {
+    let part = |(prepared, plan): (&Prepared<'_>, &Option<Plan>)| {
+        let share = plan.as_ref().map_or(1.0, Plan::share);
+        (prepared.instructions() as f64 * share) as u64
+    };
+    let executed: Vec<u64> = prepared.iter().zip(samples).map(part).collect();
+    let amounts: Vec<u64> = simulations.iter().map(|simulation| executed[simulation.input]).collect();
+    let watch = Watch::new(&amounts);
+    let jobs = options.jobs.map_or(holdup_collect::allowed_cores(), u32::from) as usize;
+    all(&watch, jobs, |index| {
+        let simulation = &simulations[index];
+        let prepared = &prepared[simulation.input];
+        let how =
+            Options { cores: simulation.cores, changes: simulation.changes.clone(), ..Options::default() };
+        let (program, feed) = (prepared.program(), RecordedFeed::new(prepared, true));
+        let progress = &mut |progress: &holdup_sim::Progress| watch.at(index, progress.instructions);
+        let mut simulated = match &samples[simulation.input] {
+            Some(plan) => simulate_sampled(program, feed, &simulation.machine, &how, plan, progress),
+            None => simulate(program, feed, &simulation.machine, &how, progress),
+        };
+        simulated.changes.clone_from(&simulation.words);
+        simulated
+    })
+}
+
+/// The speedup stacks of which all parts were simulated, in order.
+fn speedup_stacks(simulations: &[Simulation], done: &[(Simulated, Duration)]) -> Vec<SpeedupStack> {
+    let with_role = |role: Role| simulations.iter().position(|simulation| simulation.role == role);
+    let stack = |number: usize| {
+        let single = with_role(Role::Single(number))?;
+        let first = with_role(Role::Variant(number, 0))?;
+        // The unchanged run is the last one before that is told of and has no what-if.
+        let plain = simulations[..single]
+            .iter()
+            .rposition(|simulation| simulation.role == Role::Told && simulation.words.is_empty())?;
+        let mut variants: Vec<Simulated> = done
+            .get(first..first + SpeedupStep::ALL.len())?
+            .iter()
+            .map(|(simulated, _)| simulated.clone())
+            .collect();
+        variants.push(done[plain].0.clone());
+        let variants: [Simulated; 6] = variants.try_into().ok()?;
+        speedup_stack(&done[single].0, &variants)
+    };
+    (0..).map_while(stack).collect()
+}
+
+impl SimOptions {
+    /// True if standard output is the answer's, not the program's.
+    fn answers_on_stdout(&self) -> bool {
+        ((self.json || self.csv) && self.output.is_none())
+            || self.html.as_deref().is_some_and(|out| out.as_os_str() == "-")
+    }
+}
+
+/// Writes the answer as it was asked for.
+fn show(told: &SimTold, options: &SimOptions, has_run: bool) -> Result<(), Failure> {
+    let is_data = options.json || options.csv;
+    if let Some(out) = &options.html {
+        if fs::canonicalize(out).is_ok_and(|out| is_read(&out, options)) {
+            return Err(Failure::input(format!(
+                "{}: this is what the answer is made of, which the page would replace; give --html another name",
+                out.display()
+            )));
+        }
+        let file = Some(out.as_path()).filter(|out| out.as_os_str() != "-");
+        answer::write(&sim_page(told), file, std::io::stdout())?;
+        if !is_data && options.output.is_none() {
+            return Ok(());
+        }
+    }
+    if is_data {
+        let text = if options.json { sim_json_text(told) } else { sim_csv(told) };
+        return answer::write(&text, options.output.as_deref(), std::io::stdout());
+    }
+    if has_run { text(told, options, std::io::stderr()) } else { text(told, options, std::io::stdout()) }
+}
+
+fn text(told: &SimTold, options: &SimOptions, out: impl Write + IsTerminal + AsFd) -> Result<(), Failure> {
+    let look = answer::look(options.color, &out, options.output.is_some());
+    answer::write(&render_sim(told, look), options.output.as_deref(), out)
+}
+
+/// True if this file is one of those that the answer is made of.
+fn is_read(file: &Path, options: &SimOptions) -> bool {
+    let mut read = options.files.iter().chain(&options.recording);
+    read.any(|read| fs::canonicalize(read).is_ok_and(|read| read == file))
+}

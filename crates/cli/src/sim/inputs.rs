@@ -1,0 +1,128 @@
+//! What is simulated: recordings with instruction streams.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use holdup_collect::address_names;
+use holdup_feed::Prepared;
+use holdup_model::{Frame, Run};
+use holdup_recording::Recording;
+use holdup_recording::format::MAGIC;
+use holdup_report::shell_words;
+
+use crate::failure::Failure;
+
+/// A recording that was read.
+pub(crate) struct Input {
+    pub(crate) path: PathBuf,
+    pub(crate) recording: Recording,
+    pub(crate) run: Run,
+    /// Where the executed instructions are; looked up when somebody asks.
+    places: OnceLock<BTreeMap<u64, Vec<Frame>>>,
+}
+
+impl Input {
+    /// Reads a recording.
+    pub(crate) fn read(path: &Path) -> Result<Input, Failure> {
+        let (mut recording, warnings) = Recording::open(path)?;
+        match recording.session.instructions.as_deref() {
+            Some("stream") => {}
+            found => return Err(no_streams(path, &recording.session.command, found.is_some())),
+        }
+        holdup_collect::name_all(&mut recording, None);
+        let run = recording.run(&warnings);
+        Ok(Input { path: path.to_owned(), recording, run, places: OnceLock::new() })
+    }
+
+    /// What to simulate of it.
+    pub(crate) fn prepared(&self, named: &str) -> Result<Prepared<'_>, Failure> {
+        Prepared::new(&self.recording, &self.run).map_err(|error| Failure::input(format!("{named}: {error}")))
+    }
+
+    /// The executed instructions at `FILE:LINE` or in a function.
+    pub(crate) fn instructions_at(&self, prepared: &Prepared<'_>, text: &str) -> BTreeSet<u64> {
+        let places = self.places.get_or_init(|| {
+            let all = prepared.program().code.instructions.iter().map(|instruction| instruction.address);
+            address_names(&self.recording, all, []).code
+        });
+        let is_meant = |frames: &Vec<Frame>| frames.iter().any(|frame| is_at(frame, text));
+        places.iter().filter(|(_, frames)| is_meant(frames)).map(|(address, _)| *address).collect()
+    }
+}
+
+/// True for what is no recording, but can be run: with a file of no such name it may be a program in PATH.
+pub(super) fn is_program(path: &Path) -> bool {
+    let mut start = [0; MAGIC.len()];
+    match File::open(path).and_then(|mut file| file.read_exact(&mut start)) {
+        Ok(()) if start == *MAGIC => false,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            path.extension().is_none_or(|ending| ending != "holdup") && path.components().count() == 1
+        }
+        _ => path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok(),
+    }
+}
+
+/// True for a frame of the function `text`, or at the line that it says: `fft.c:120`, with as much of the path as one likes.
+fn is_at(frame: &Frame, text: &str) -> bool {
+    let Some((file, line)) = text.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)))
+    else {
+        return frame.function.as_deref() == Some(text);
+    };
+    let is_file = |own: &str| own == file || own.ends_with(&format!("/{file}"));
+    frame.line == Some(line) && frame.file.as_deref().is_some_and(is_file)
+}
+
+/// How many threads had as much to do as others: at least a twentieth of what the busiest one executed.
+pub(crate) fn working_threads(executed: &[u64]) -> u32 {
+    const SHARE: u64 = 20;
+    let most = executed.iter().copied().max().unwrap_or(0);
+    executed.iter().filter(|own| **own > 0 && own.saturating_mul(SHARE) >= most).count().max(1) as u32
+}
+
+/// What to do where not all instructions were recorded.
+fn no_streams(path: &Path, command: &[String], has_counts: bool) -> Failure {
+    let program = shell_words(command).unwrap_or_else(|| "PROGRAM".to_owned());
+    let recording = path.with_extension("stream.holdup");
+    let has = if has_counts {
+        "has counts of instructions, but no streams of them"
+    } else {
+        "has no instruction streams"
+    };
+    Failure::input(format!(
+        "{}: the recording {has}, which a simulation executes again; this makes one that has: holdup record \
+         --instructions=stream -o {} -- {program}",
+        path.display(),
+        shell_words(&[recording.to_string_lossy().into_owned()]).unwrap_or_default()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_did_next_to_nothing_did_not_work() {
+        assert_eq!(working_threads(&[10, 1000, 900, 50, 0]), 3);
+        assert_eq!(working_threads(&[]), 1);
+        assert_eq!(working_threads(&[0, 0]), 1);
+    }
+
+    #[test]
+    fn places_are_lines_or_functions() {
+        let frame = Frame {
+            function: Some("transpose".to_owned()),
+            file: Some("/src/fft/fft.c".to_owned()),
+            line: Some(120),
+            ..Frame::default()
+        };
+        for right in ["fft.c:120", "fft/fft.c:120", "/src/fft/fft.c:120", "transpose"] {
+            assert!(is_at(&frame, right), "{right}");
+        }
+        for wrong in ["t.c:120", "fft.c:12", "fft.c", "trans", ""] {
+            assert!(!is_at(&frame, wrong), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! The language of `--what-if`: changes with commas between them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
+
+use holdup_sim::{Changes, Machine, Program};
+
+/// Changes that are made together, as they were written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct WhatIf(Vec<Change>);
+
+/// One change.
+#[derive(Clone, Debug, PartialEq)]
+enum Change {
+    PerfectBranches,
+    PerfectCache(u32),
+    PerfectFetch,
+    UnlimitedBandwidth,
+    Bandwidth(f64),
+    PrivateCaches,
+    PrivateLinks,
+    PrivateMemory,
+    NoCoherence,
+    OneIpc,
+    FreeLocks(Option<String>),
+    Erase(String),
+    FasterThread(u32, f64),
+    FasterCore(u32, f64),
+    /// A field of the machine's description, and its value as TOML.
+    Field(String, String),
+}
+
+/// What is said where a word is not understood.
+const KNOWN: &str = "perfect-branches, perfect-cache=1, perfect-fetch, unlimited-bandwidth, bandwidth=2, private-caches, private-links, \
+private-memory, no-coherence, one-ipc, free-locks, free-locks=NAME, erase=FILE:LINE, erase=0xADDRESS, faster-thread=3:2, \
+faster-core=0:2, or a number of the machine such as memory.channels=1";
+
+impl FromStr for WhatIf {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<WhatIf, String> {
+        text.split(',').map(|word| change(word.trim())).collect::<Result<_, _>>().map(WhatIf)
+    }
+}
+
+fn change(word: &str) -> Result<Change, String> {
+    let (name, value) = match word.split_once('=') {
+        Some((name, value)) => (name.trim(), Some(value.trim()).filter(|value| !value.is_empty())),
+        None => (word, None),
+    };
+    let needs = |what: &str| format!("{name} needs {what}");
+    let found = match (name, value) {
+        ("perfect-branches", None) => Change::PerfectBranches,
+        ("perfect-fetch", None) => Change::PerfectFetch,
+        ("unlimited-bandwidth", None) => Change::UnlimitedBandwidth,
+        ("private-caches", None) => Change::PrivateCaches,
+        ("private-links", None) => Change::PrivateLinks,
+        ("private-memory", None) => Change::PrivateMemory,
+        ("no-coherence", None) => Change::NoCoherence,
+        ("one-ipc", None) => Change::OneIpc,
+        ("free-locks", value) => Change::FreeLocks(value.map(str::to_owned)),
+        ("perfect-cache", value) => {
+            let level = value.and_then(|value| value.parse().ok()).filter(|level| (1..=3).contains(level));
+            Change::PerfectCache(level.ok_or_else(|| needs("a level: perfect-cache=1, 2 or 3"))?)
+        }
+        ("bandwidth", value) => {
+            Change::Bandwidth(value.and_then(factor).ok_or_else(|| needs("a factor, such as bandwidth=2"))?)
+        }
+        ("erase", value) => Change::Erase(
+            value
+                .map(str::to_owned)
+                .ok_or_else(|| needs("a line or an address: erase=app.c:42 or erase=0x401136"))?,
+        ),
+        ("faster-thread" | "faster-core", value) => {
+            let parts = value.and_then(|value| value.split_once(':'));
+            let parts =
+                parts.and_then(|(which, times)| Some((which.trim().parse().ok()?, factor(times.trim())?)));
+            let (which, times) =
+                parts.ok_or_else(|| needs(&format!("a number and a factor, such as {name}=3:2")))?;
+            match name {
+                "faster-thread" => Change::FasterThread(which, times),
+                _ => Change::FasterCore(which, times),
+            }
+        }
+        (name, Some(value)) if name.contains('.') || FIELDS.contains(&name) => {
+            Change::Field(name.to_owned(), value.to_owned())
+        }
+        ("", _) => return Err(format!("say what to change: {KNOWN}")),
+        _ => return Err(format!("`{word}` is no change; there are {KNOWN}")),
+    };
+    Ok(found)
+}
+
+/// Fields of a machine that are in no table, and that a what-if may be about.
+const FIELDS: &[&str] = &["frequency", "sockets", "cores-per-socket", "page-walk", "coherence"];
+
+fn factor(text: &str) -> Option<f64> {
+    text.parse::<f64>().ok().filter(|factor| factor.is_finite() && *factor > 0.0)
+}
+
+/// A machine and a program that are changed.
+pub(super) struct Changed {
+    pub(super) machine: Machine,
+    pub(super) changes: Changes,
+    /// What was changed, in words for people.
+    pub(super) words: Vec<String>,
+}
+
+/// What the words of a what-if can name.
+pub(super) struct Nameable<'a> {
+    pub(super) machine: &'a Machine,
+    pub(super) cores: u32,
+    pub(super) program: &'a Program,
+    /// The addresses of the instructions at `FILE:LINE` or in a function.
+    pub(super) at: &'a dyn Fn(&str) -> BTreeSet<u64>,
+}
+
+impl WhatIf {
+    /// The changes of this machine and program.
+    ///
+    /// # Errors
+    /// What it names and is not there, in words.
+    pub(super) fn of(&self, named: &Nameable<'_>) -> Result<Changed, String> {
+        let mut changed =
+            Changed { machine: named.machine.clone(), changes: Changes::default(), words: Vec::new() };
+        for change in &self.0 {
+            let word = change.make(&mut changed, named)?;
+            changed.words.push(word);
+        }
+        Ok(changed)
+    }
+}
+
+/// An address in hexadecimal.
+fn address(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+}
+
+impl Change {
+    /// Makes the change, and gives it in words.
+    fn make(&self, changed: &mut Changed, named: &Nameable<'_>) -> Result<String, String> {
+        let changes = &mut changed.changes;
+        let word = match self {
+            Change::PerfectBranches => {
+                changes.perfect_branches = true;
+                "perfect branches".to_owned()
+            }
+            Change::PerfectCache(level) => {
+                changes.perfect_cache = Some(*level);
+                format!("perfect L{level}")
+            }
+            Change::PerfectFetch => {
+                changes.perfect_fetch = true;
+                "perfect fetch".to_owned()
+            }
+            Change::UnlimitedBandwidth => {
+                changes.unlimited_bandwidth = true;
+                "unlimited bandwidth".to_owned()
+            }
+            Change::Bandwidth(times) => {
+                changes.bandwidth = Some(*times);
+                format!("{times} × bandwidth")
+            }
+            Change::PrivateCaches => {
+                changes.private_caches = true;
+                "private caches".to_owned()
+            }
+            Change::PrivateLinks => {
+                changes.private_links = true;
+                "private interconnects".to_owned()
+            }
+            Change::PrivateMemory => {
+                changes.private_memory = true;
+                "private memory".to_owned()
+            }
+            Change::NoCoherence => {
+                changes.no_coherence = true;
+                "no coherence".to_owned()
+            }
+            Change::OneIpc => {
+                changed.machine.core.model = holdup_sim::machine::CoreModel::OneIpc;
+                "one-IPC core".to_owned()
+            }
+            Change::FreeLocks(None) => {
+                changes.free_locks = Some(BTreeSet::new());
+                "free locks".to_owned()
+            }
+            Change::FreeLocks(Some(name)) => {
+                let locks = locks(name, named.program)?;
+                let freed = changes.free_locks.get_or_insert_default();
+                freed.extend(locks);
+                format!("{name} free")
+            }
+            Change::Erase(text) => {
+                changes.erased.extend(erased(text, named)?);
+                format!("no misses at {text}")
+            }
+            Change::FasterThread(number, times) => {
+                let found = named.program.threads.iter().position(|thread| thread.number == *number);
+                let Some(index) = found else {
+                    let all = numbers(named.program.threads.iter().map(|thread| thread.number));
+                    return Err(format!("faster-thread: there is no thread {number}; there are {all}"));
+                };
+                changes.faster_threads.insert(index as u32, *times);
+                format!("thread {number} {times} × as fast")
+            }
+            Change::FasterCore(number, times) => {
+                if *number >= named.cores {
+                    return Err(format!(
+                        "faster-core: there is no core {number} of {}; the first is core 0",
+                        named.cores
+                    ));
+                }
+                changes.faster_cores.insert(*number, *times);
+                format!("core {number} {times} × as fast")
+            }
+            Change::Field(key, value) => {
+                changed.machine = with_field(&changed.machine, key, value)?;
+                format!("{key} {}", value.trim_matches(['"', '\'']))
+            }
+        };
+        Ok(word)
+    }
+}
+
+/// The locks whose names contain a text, or whose number it is.
+fn locks(name: &str, program: &Program) -> Result<BTreeSet<u32>, String> {
+    let found: BTreeSet<u32> =
+        (0..).zip(&program.locks).filter(|(_, lock)| lock.contains(name)).map(|(index, _)| index).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    const SHOWN: usize = 8;
+    let mut all: Vec<&str> = program.locks.iter().map(String::as_str).collect();
+    all.sort_unstable();
+    all.dedup();
+    let more = if all.len() > SHOWN { ", …" } else { "" };
+    Err(match all.is_empty() {
+        true => "free-locks: the program takes no lock".to_owned(),
+        false => format!(
+            "free-locks: there is no lock with `{name}` in its name; there is {}{more}",
+            all[..all.len().min(SHOWN)].join(", ")
+        ),
+    })
+}
+
+fn erased(text: &str, named: &Nameable<'_>) -> Result<BTreeSet<u64>, String> {
+    let found = match address(text) {
+        Some(address) => {
+            let is_there = named.program.code.instructions.iter().any(|found| found.address == address);
+            is_there.then_some(address).into_iter().collect()
+        }
+        None => (named.at)(text),
+    };
+    if found.is_empty() {
+        return Err(format!("erase: no instruction that was executed is at {text}"));
+    }
+    Ok(found)
+}
+
+/// At most so many numbers.
+fn numbers(all: impl Iterator<Item = u32>) -> String {
+    const SHOWN: usize = 16;
+    let mut shown: Vec<String> = all.take(SHOWN + 1).map(|number| number.to_string()).collect();
+    if shown.len() > SHOWN {
+        shown[SHOWN] = "…".to_owned();
+    }
+    shown.join(", ")
+}
+
+/// The machine with another value in a field: `memory.channels`.
+fn with_field(machine: &Machine, key: &str, value: &str) -> Result<Machine, String> {
+    let parsed: BTreeMap<String, toml::Value> = toml::from_str(&format!("value = {value}"))
+        .or_else(|_| toml::from_str(&format!("value = {value:?}")))
+        .map_err(|_| format!("{key}: `{value}` is no value"))?;
+    let mut text: toml::Table =
+        toml::from_str(&machine.to_toml()).map_err(|error| format!("{}: {error}", machine.name))?;
+    let (tables, field) = key.rsplit_once('.').unwrap_or(("", key));
+    let mut table = &mut text;
+    for name in tables.split('.').filter(|name| !name.is_empty()) {
+        let known = table.keys().cloned().collect::<Vec<_>>().join(", ");
+        table = table.get_mut(name).and_then(toml::Value::as_table_mut).ok_or_else(|| {
+            format!("{key}: the machine {} has no `{name}`; there is {known}", machine.name)
+        })?;
+    }
+    let value = parsed.into_values().next().unwrap_or(toml::Value::Boolean(true));
+    // Who writes 2 may mean 2.0.
+    let value = match (table.get(field), value) {
+        (Some(toml::Value::Float(_)), toml::Value::Integer(whole)) => toml::Value::Float(whole as f64),
+        (_, value) => value,
+    };
+    table.insert(field.to_owned(), value);
+    Machine::parse(&text.to_string()).map_err(|error| format!("{key}={}: {error}", table_value(&text, key)))
+}
+
+fn table_value(text: &toml::Table, key: &str) -> String {
+    let mut names = key.split('.');
+    let first = names.next().and_then(|name| text.get(name));
+    names.fold(first, |at, name| at?.get(name)).map(ToString::to_string).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use holdup_sim::SimThread;
+
+    use super::*;
+
+    fn program() -> Program {
+        let thread = |number| SimThread { number, ..SimThread::default() };
+        Program {
+            threads: vec![thread(0), thread(3)],
+            locks: vec!["queue_lock".to_owned(), "log".to_owned(), "queue_lock2".to_owned()],
+            ..Program::default()
+        }
+    }
+
+    fn of(text: &str) -> Result<Changed, String> {
+        let machine = Machine::named("dunnington").expect("a machine that comes with the binary");
+        let at = |text: &str| match text {
+            "app.c:42" => BTreeSet::from([7, 9]),
+            _ => BTreeSet::new(),
+        };
+        let named = Nameable { machine: &machine, cores: 4, program: &program(), at: &at };
+        text.parse::<WhatIf>()?.of(&named)
+    }
+
+    #[test]
+    fn changes_with_commas_between_them_are_made_together() {
+        let changed = of("perfect-branches, perfect-cache=2,bandwidth=1.5").unwrap();
+        let expected = Changes {
+            perfect_branches: true,
+            perfect_cache: Some(2),
+            bandwidth: Some(1.5),
+            ..Changes::default()
+        };
+        assert_eq!(changed.changes, expected);
+        assert_eq!(changed.words, ["perfect branches", "perfect L2", "1.5 × bandwidth"]);
+    }
+
+    #[test]
+    fn locks_lines_and_threads_are_found_by_what_they_are_called() {
+        assert_eq!(of("free-locks").unwrap().changes.free_locks, Some(BTreeSet::new()));
+        assert_eq!(of("free-locks=queue").unwrap().changes.free_locks, Some(BTreeSet::from([0, 2])));
+        assert_eq!(of("erase=app.c:42").unwrap().changes.erased, BTreeSet::from([7, 9]));
+        assert_eq!(of("faster-thread=3:2").unwrap().changes.faster_threads, BTreeMap::from([(1, 2.0)]));
+        assert_eq!(of("faster-core=3:0.5").unwrap().changes.faster_cores, BTreeMap::from([(3, 0.5)]));
+    }
+
+    #[test]
+    fn any_number_of_the_machine_can_be_another() {
+        assert_eq!(of("memory.channels=1").unwrap().machine.memory.channels, 1);
+        assert_eq!(of("frequency=3").unwrap().machine.frequency, 3.0);
+        let one = of("one-ipc").unwrap().machine.core.model;
+        assert_eq!(one, holdup_sim::machine::CoreModel::OneIpc);
+        assert_eq!(of("core.model=one-ipc").unwrap().machine.core.model, one);
+        assert_eq!(of("memory.channels=1").unwrap().words, ["memory.channels 1"]);
+    }
+
+    #[test]
+    fn what_cannot_be_is_said() {
+        for (wrong, said) in [
+            ("", "say what to change"),
+            ("fly", "`fly` is no change"),
+            ("perfect-branches=1", "is no change"),
+            ("perfect-cache=4", "perfect-cache=1, 2 or 3"),
+            ("bandwidth=-1", "a factor"),
+            ("bandwidth=NaN", "a factor"),
+            ("erase=", "a line or an address"),
+            ("erase=b.c:1", "no instruction that was executed is at b.c:1"),
+            ("erase=0x1234", "no instruction"),
+            ("free-locks=nobody", "there is log, queue_lock, queue_lock2"),
+            ("faster-thread=2:2", "there is no thread 2; there are 0, 3"),
+            ("faster-core=4:2", "there is no core 4 of 4"),
+            ("faster-core=1", "faster-core=3:2"),
+            ("memory.chanels=1", "chanels"),
+            ("memory.channels=0", "channels"),
+            ("mem.channels=1", "has no `mem`"),
+        ] {
+            let found = of(wrong).map(|changed| changed.words).expect_err(wrong);
+            assert!(found.contains(said), "{wrong}: {found}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Recordings of all kinds under `holdup sim`: damaged, cut off, of one thread, of a thousand.
+
+mod stage;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use stage::sim::{cycles, of_stack, on_cores, record, record_program, sim, whole};
+use stage::{Ended, HOLDUP, Stage, is_installed, run, text};
+
+fn sim_of(recording: &Path) -> Ended {
+    let options = ["--json", "--machine", "dunnington", "--cores", "4"];
+    run(Command::new(HOLDUP).arg("sim").args(options).arg(recording))
+}
+
+/// Either an answer, or one line that says what is wrong.
+fn is_an_answer_or_a_clear_line(ended: &Ended, what: &str) {
+    let said = text(&ended.stderr);
+    assert!(!said.contains("panicked"), "{what}: {ended:?}");
+    match ended.status {
+        0 => {
+            let json: serde_json::Value = serde_json::from_slice(&ended.stdout)
+                .unwrap_or_else(|error| panic!("{what}: no JSON ({error}): {ended:?}"));
+            let threads = json["threads"].as_array().expect("threads");
+            assert!(threads.iter().all(|thread| thread["cycles"] == json["cycles"]), "{what}: {ended:?}");
+        }
+        2 => {
+            assert!(ended.stdout.is_empty(), "{what}: {ended:?}");
+            assert!(said.lines().count() == 1 && said.starts_with("holdup: "), "{what}: {ended:?}");
+        }
+        _ => panic!("{what}: {ended:?}"),
+    }
+}
+
+#[test]
+fn a_recording_that_is_cut_off_is_told_of_or_refused_in_one_line() {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    let whole = fs::read(record(&stage, "sim_lock", &[], &["4", "1"])).expect("the recording");
+    for part in 0..12 {
+        let length = whole.len() * part / 12;
+        let cut = stage.write("cut.holdup", &whole[..length]);
+        is_an_answer_or_a_clear_line(&sim_of(&cut), &format!("cut to {length} of {} bytes", whole.len()));
+    }
+}
+
+#[test]
+fn a_damaged_recording_is_told_of_or_refused_in_one_line() {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    let whole = fs::read(record(&stage, "sim_lock", &[], &["4", "1"])).expect("the recording");
+    for step in 0..24 {
+        let at = (step * 7919 + 64) * 31 % whole.len();
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << (step % 8);
+        let damaged = stage.write("damaged.holdup", damaged);
+        is_an_answer_or_a_clear_line(&sim_of(&damaged), &format!("byte {at} of {} is another", whole.len()));
+    }
+}
+
+#[test]
+fn a_recording_that_ends_at_a_limit_is_simulated_up_to_there_and_says_so() {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    let source = stage::workspace().join("workloads/sim_phases/main.c");
+    let program = stage.compile("phases", source, &[]);
+    let recording = stage.path("limited.holdup");
+    let mut command = Command::new(HOLDUP);
+    command
+        .args(["record", "--instructions=stream", "--limit-instructions", "1000000", "-o"])
+        .arg(&recording);
+    let ended = run(command.arg("--").arg(program).arg("4"));
+    assert_eq!(ended.status, 0, "{ended:?}");
+    let simulated = on_cores(4, &recording);
+    let instructions = simulated["instructions"].as_u64().expect("instructions");
+    assert!((500_000..1_200_000).contains(&instructions), "{instructions}");
+    let ended = sim_of(&recording);
+    is_an_answer_or_a_clear_line(&ended, "limited");
+    assert!(text(&ended.stdout).contains("limit"), "nobody says that it was limited: {ended:?}");
+}
+
+#[test]
+fn a_program_without_threads_has_one_stack_without_waiting() {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    let source = stage.write(
+        "alone.c",
+        "int main(void) { volatile long x = 0; for (long i = 0; i < 300000; i++) x += i; return 0; }",
+    );
+    let program = stage.compile("alone", source, &[]);
+    let recording = stage.path("alone.holdup");
+    let mut command = Command::new(HOLDUP);
+    command.args(["record", "--instructions=stream", "--roi", "all", "-o"]).arg(&recording);
+    let ended = run(command.arg("--").arg(program));
+    assert_eq!(ended.status, 0, "{ended:?}");
+    let simulated = on_cores(1, &recording);
+    let threads = simulated["threads"].as_array().expect("threads");
+    assert_eq!(threads.len(), 1);
+    let stack = &threads[0]["stack"];
+    let waits = ["sync-crit_sect", "sync-barrier", "sync-cond", "sync-join", "no_core", "imbalance"];
+    assert_eq!(of_stack(stack, &waits), 0.0, "{stack}");
+    // Each step needs what the step before stored: the load, the addition, and the store that hands it on.
+    let each = cycles(&simulated) / 300_000.0;
+    assert!((2.0..8.0).contains(&each), "{each} cycles a step");
+}
+
+#[test]
+fn a_thousand_threads_on_four_cores_share_them() {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    let program = stage.program("sim_crowd", &[]);
+    let recording = record_program(&stage, &program, &["1000", "40"]);
+    let runs = sim(&["--cores", "4,8"], &recording);
+    let computing = |run: &serde_json::Value| -> f64 {
+        let threads = run["threads"].as_array().expect("threads");
+        assert_eq!(threads.len(), 1001);
+        let waits = ["sync-join", "no_core", "imbalance", "io"];
+        threads.iter().map(|thread| whole(&thread["stack"]) - of_stack(&thread["stack"], &waits)).sum()
+    };
+    for (run, cores) in runs.iter().zip([4.0, 8.0]) {
+        let busy = computing(run) / cores;
+        assert!((1.0..1.15).contains(&(cycles(run) / busy)), "{} cycles, {busy} of work", cycles(run));
+    }
+}

@@ -1,0 +1,222 @@
+//! Known answers, end to end: programs that are made to lose their cycles in one way (`workloads/sim.tsv`), recorded under
+//! emulation and simulated on the machine of paper 3.
+//!
+//! Simulated cycles do not depend on the machine that the tests run on.
+
+mod stage;
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use stage::sim::{cycles, of_stack, on_cores, record, share, sim, sim_bytes, stack_of, table, whole};
+use stage::{Stage, is_installed};
+
+/// What comes from other caches.
+const NEIGHBOURS: [&str; 3] = ["mem-l1_neighbor", "mem-l2_neighbor", "mem-off_socket"];
+const SYNC: [&str; 4] = ["sync-crit_sect", "sync-barrier", "sync-cond", "sync-join"];
+
+/// All rows of a workload; each recording is made once, and simulated once at each number of cores.
+fn check(name: &str) {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    let mut wrong = String::new();
+    let mut done: Option<((Vec<String>, Vec<String>, u32), Value)> = None;
+    let rows: Vec<_> = table().into_iter().filter(|row| row.name == name).collect();
+    assert!(!rows.is_empty(), "{name} is not in the table");
+    for row in rows {
+        let key = (row.flags.clone(), row.arguments.clone(), row.cores);
+        if done.as_ref().is_none_or(|(of, _)| *of != key) {
+            let flags: Vec<&str> = row.flags.iter().map(String::as_str).collect();
+            let arguments: Vec<&str> = row.arguments.iter().map(String::as_str).collect();
+            let simulated = on_cores(row.cores, &record(&stage, name, &flags, &arguments));
+            is_whole(&simulated);
+            done = Some((key, simulated));
+        }
+        let Some((_, simulated)) = &done else { continue };
+        for &thread in &row.threads {
+            let share = share(simulated, thread, &row.components);
+            if !(row.least..=row.most).contains(&share) {
+                let _ = writeln!(
+                    wrong,
+                    "{} {}: thread {thread} of {} cores: {} is {share:.3}, not {} to {}: {}",
+                    row.flags.join(" "),
+                    row.arguments.join(" "),
+                    row.cores,
+                    row.components.join("+"),
+                    row.least,
+                    row.most,
+                    stack_of(simulated, thread)
+                );
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{name}\n{wrong}");
+}
+
+/// What holds for every simulation: each thread's stack has all cycles of the run.
+fn is_whole(run: &Value) {
+    for thread in run["threads"].as_array().expect("threads") {
+        assert_eq!(whole(&thread["stack"]), cycles(run), "{thread}");
+    }
+}
+
+macro_rules! a_test_for_each {
+    ($($name:ident)*) => {
+        $(#[test] fn $name() { super::check(stringify!($name)); })*
+
+        #[test]
+        fn every_workload_of_the_table_has_a_test() {
+            let mut names: Vec<String> = super::table().into_iter().map(|row| row.name).collect();
+            names.dedup();
+            assert_eq!(names, [$(stringify!($name)),*], "the table and this list must name the same");
+        }
+    };
+}
+
+mod components {
+    a_test_for_each! {
+        sim_chase
+        sim_stream
+        sim_branches
+        sim_false
+        sim_lock
+        sim_fft
+        sim_cluster
+        sim_srad
+        sim_dynamic
+    }
+}
+
+/// Cycles of a step of the chase, from runs of two lengths: what comes before the steps is in both.
+fn cycles_of_a_step(stage: &Stage, kib: &str) -> f64 {
+    let steps = 400_000.0;
+    let run = |scale: &str| cycles(&on_cores(2, &record(stage, "sim_chase", &[], &["1", scale, kib])));
+    (run("3") - run("2")) / steps
+}
+
+#[test]
+fn a_chain_of_loads_takes_the_latency_of_the_level_that_it_lives_in() {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    // Table 1 of paper 3: 3 and 14 cycles, 96 and tags of levels above. What is added: misses of the translation buffer,
+    // whose 256 entries cover 1 MiB.
+    let first = cycles_of_a_step(&stage, "16");
+    assert!((2.99..=3.01).contains(&first), "{first}");
+    let second = cycles_of_a_step(&stage, "512");
+    assert!((14.0..=20.0).contains(&second), "{second}");
+    let third = cycles_of_a_step(&stage, "8192");
+    assert!((96.0..=96.0 + 14.0 + 50.0).contains(&third), "{third}");
+    let memory = cycles_of_a_step(&stage, "65536");
+    assert!((200.0 * 2.67..=200.0 * 2.67 + 96.0 + 14.0 + 80.0).contains(&memory), "{memory}");
+}
+
+#[test]
+fn a_stream_takes_what_memory_can_deliver() {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    let recording = record(&stage, "sim_stream", &[], &["4", "1"]);
+    let runs = sim(&["--cores", "4", "--what-if", "unlimited-bandwidth"], &recording);
+    let [limited, unlimited] = &runs[..] else { panic!("{} simulations", runs.len()) };
+    // 48 MiB at 4 GB/s and 2.67 GHz.
+    let bytes = f64::from(48 << 20);
+    let needed = bytes / 4.0 * 2.67;
+    assert!((1.0..1.1).contains(&(cycles(limited) / needed)), "{} of {needed}", cycles(limited));
+    assert!(cycles(unlimited) < 0.5 * cycles(limited), "{}", cycles(unlimited));
+}
+
+#[test]
+fn padding_gains_what_was_predicted() {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    let simulated = on_cores(8, &record(&stage, "sim_false", &[], &["8"]));
+    let lines = simulated["shared_lines"].as_array().expect("lines that are shared");
+    let line = &lines[0];
+    assert_eq!(line["false_sharing"], true, "{line}");
+    assert!(line.to_string().contains("counters"), "the variable is not named: {line}");
+    let predicted = line["padded_cycles"].as_f64().expect("the gain of padding");
+    let padded = cycles(&on_cores(8, &record(&stage, "sim_false", &["-DFIXED"], &["8"])));
+    assert!((0.8..1.25).contains(&(padded / predicted)), "{padded} and not {predicted}");
+    assert!(padded < 0.5 * cycles(&simulated), "{padded} of {}", cycles(&simulated));
+}
+
+#[test]
+fn a_lock_is_dearer_between_sockets_than_between_neighbours() {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    let near = on_cores(8, &record(&stage, "sim_lock", &[], &["2", "1", "1"]));
+    let far = on_cores(8, &record(&stage, "sim_lock", &[], &["5", "1", "4"]));
+    let moved = |run: &Value, thread| of_stack(stack_of(run, thread), &NEIGHBOURS);
+    assert!(moved(&far, 4) > 1.5 * moved(&near, 1), "{} and {}", moved(&far, 4), moved(&near, 1));
+    assert!(cycles(&far) > cycles(&near), "{} and {}", cycles(&far), cycles(&near));
+}
+
+#[test]
+fn caches_that_suffice_make_a_program_more_than_linearly_faster_and_then_synchronization_is_left() {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    let run = |threads: u32| on_cores(threads, &record(&stage, "sim_cluster", &[], &[&threads.to_string()]));
+    let [two, eight, sixteen] = [2, 8, 16].map(run);
+    assert!(cycles(&two) > 4.0 * cycles(&eight), "{} and {}", cycles(&two), cycles(&eight));
+    let sync = |run: &Value| (0..2).map(|thread| share(run, thread, &SYNC)).sum::<f64>() / 2.0;
+    assert!(sync(&two) < sync(&eight) && sync(&eight) < sync(&sixteen));
+}
+
+#[test]
+fn of_a_pipeline_only_the_group_that_works_counts() {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    let simulated = on_cores(8, &record(&stage, "sim_dedup", &[], &["4"]));
+    let groups = simulated["aggregate"].as_array().expect("groups");
+    assert_eq!(groups.len(), 1, "{groups:?}");
+    assert!(groups[0]["group"].to_string().contains("compress"), "{groups:?}");
+}
+
+#[test]
+fn chunks_of_a_dynamic_loop_are_dealt_out_anew() {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    let recording = record(&stage, "sim_dynamic", &["-DFIXED"], &["4"]);
+    // A thread that is slower takes fewer of them: all end at about the same time.
+    let runs = sim(&["--cores", "4", "--what-if", "faster-core=1:0.5"], &recording);
+    for run in &runs {
+        for thread in 0..4 {
+            let waits = share(run, thread, &SYNC);
+            assert!(waits < 0.15, "thread {thread} waits {waits}: {}", stack_of(run, thread));
+        }
+    }
+    assert!(cycles(&runs[1]) < 1.3 * cycles(&runs[0]), "{} and {}", cycles(&runs[1]), cycles(&runs[0]));
+}
+
+#[test]
+fn the_same_recording_gives_the_same_bytes_whatever_the_number_of_jobs() {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    let recording = record(&stage, "sim_phases", &[], &["4", "1"]);
+    for form in ["--csv", "--json"] {
+        let said = |jobs| {
+            let cores = ["--cores", "2,4,8", "--machine", "dunnington", "--jobs", jobs];
+            sim_bytes(&[&[form], &cores[..]].concat(), &recording)
+        };
+        let one = said("1");
+        assert!(one.len() > 1000, "{}", one.len());
+        assert!(one == said("2") && one == said("1"), "{form}");
+    }
+}

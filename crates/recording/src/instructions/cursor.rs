@@ -1,0 +1,278 @@
+//! One stream, read step by step.
+
+use holdup_trace::instructions::{Entry, LONGEST_NUMBER, Loss, MARK_FIELDS, MarkCode, Other, unzigzag};
+
+use super::{BlockAccess, Bytes, Instructions, StreamCounts, StreamEvent, access};
+use crate::reader::{Inflater, Piece};
+
+/// Zeros behind the entries, so that numbers can be read without looking where the entries end. A number that begins
+/// in them is one of nine bytes, and so ends behind the entries, which shows that they were cut off.
+const PADDING: usize = 2 * LONGEST_NUMBER;
+
+/// What the step that a [`Cursor`] made last was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A block was executed whole: [`Cursor::addresses`].
+    Block(u32),
+    /// A block was executed in part or with other accesses: instructions executed, and [`Cursor::accesses`].
+    Partial(u32, u32),
+    /// A mark.
+    Mark(MarkCode, [u64; MARK_FIELDS]),
+    /// Counts since the last ones: [`Cursor::counts`].
+    Counts,
+    /// Something was dropped from here on: entries, why.
+    Lost(u64, Option<Loss>),
+    /// The process executed another program or forked: the system call's number.
+    Leaves(u64),
+}
+
+/// A place in a stream. It holds one piece of it in memory, so there can be many at once, also in several threads.
+#[derive(Clone, Debug)]
+pub struct Cursor<'a> {
+    instructions: &'a Instructions<'a>,
+    pieces: &'a [Piece],
+    /// How many of them were begun.
+    begun: usize,
+    inflater: Inflater,
+    /// The entries of the present piece, and [`PADDING`].
+    bytes: Vec<u8>,
+    at: usize,
+    /// Where the entries end.
+    end: usize,
+    is_whole: bool,
+    /// The last address of each access of each block.
+    last: Vec<u64>,
+    accesses: Vec<(BlockAccess, u64)>,
+    counts: StreamCounts,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(instructions: &'a Instructions<'a>, pieces: &'a [Piece]) -> Cursor<'a> {
+        Cursor {
+            instructions,
+            pieces,
+            begun: 0,
+            inflater: Inflater::default(),
+            bytes: vec![0; PADDING],
+            at: 0,
+            end: 0,
+            is_whole: true,
+            last: vec![0; instructions.first_access.last().copied().unwrap_or(0)],
+            accesses: Vec::new(),
+            counts: StreamCounts::default(),
+        }
+    }
+
+    /// Goes on with these entries, which refer to the last addresses of before, and ends behind them.
+    pub fn restart(&mut self, entries: &[u8]) {
+        self.pieces = &[];
+        self.begun = 0;
+        self.bytes.clear();
+        self.bytes.extend(entries);
+        self.is_whole = true;
+        self.pad(0);
+    }
+
+    /// The last addresses of this block are taken to have been 0.
+    pub fn forget(&mut self, block: u32) {
+        if let Some(range) = self.range(block as usize)
+            && let Some(known) = self.last.get_mut(range)
+        {
+            known.fill(0);
+        }
+    }
+
+    /// Goes to the next entry; `None` at the end, or where the stream cannot be understood.
+    #[inline]
+    pub fn step(&mut self) -> Option<Step> {
+        loop {
+            if self.at >= self.end && !self.next_piece() {
+                return None;
+            }
+            let head = self.number();
+            let rest = head >> 2;
+            let step = if head & 3 == Entry::Block as u64 {
+                self.block(rest)
+            } else {
+                match self.other(head) {
+                    Some(None) => continue,
+                    found => found.flatten(),
+                }
+            };
+            if step.is_none() || self.at > self.end {
+                self.fail();
+                return None;
+            }
+            return step;
+        }
+    }
+
+    /// The addresses of the accesses of a block, as they were when it was executed last.
+    #[inline]
+    pub fn addresses(&self, block: u32) -> &[u64] {
+        self.range(block as usize).and_then(|range| self.last.get(range)).unwrap_or_default()
+    }
+
+    /// The accesses of the last [`Step::Partial`], each with its address.
+    pub fn accesses(&self) -> &[(BlockAccess, u64)] {
+        &self.accesses
+    }
+
+    /// The counts of the last [`Step::Counts`].
+    pub fn counts(&self) -> &StreamCounts {
+        &self.counts
+    }
+
+    /// The next entry; `None` as for [`Cursor::step`].
+    #[allow(clippy::should_implement_trait, reason = "what it gives is lent by the cursor")]
+    #[inline]
+    pub fn next(&mut self) -> Option<StreamEvent<'_>> {
+        Some(match self.step()? {
+            Step::Block(block) => StreamEvent::Block(block, self.addresses(block)),
+            Step::Partial(block, instructions) => StreamEvent::Partial(block, instructions, &self.accesses),
+            Step::Mark(code, fields) => StreamEvent::Mark(code, fields),
+            Step::Counts => StreamEvent::Counts(&self.counts),
+            Step::Lost(entries, why) => StreamEvent::Lost(entries, why),
+            Step::Leaves(call) => StreamEvent::Leaves(call),
+        })
+    }
+
+    /// False if it met something that it did not understand.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    #[inline]
+    fn range(&self, block: usize) -> Option<std::ops::Range<usize>> {
+        let first = &self.instructions.first_access;
+        Some(*first.get(block)?..*first.get(block + 1)?)
+    }
+
+    #[inline]
+    fn block(&mut self, number: u64) -> Option<Step> {
+        let range = self.range(usize::try_from(number).ok()?)?;
+        let mut at = self.at;
+        for last in self.last.get_mut(range)? {
+            let (difference, length) = number_at(&self.bytes, at)?;
+            at += length;
+            *last = last.wrapping_add_signed(unzigzag(difference));
+        }
+        self.at = at;
+        Some(Step::Block(number as u32))
+    }
+
+    /// Anything but a whole block. `Some(None)` for a mark that is not known.
+    #[inline(never)]
+    fn other(&mut self, head: u64) -> Option<Option<Step>> {
+        let rest = head >> 2;
+        if head & 3 == Entry::Partial as u64 {
+            return Some(Some(self.partial(rest)?));
+        }
+        if head & 3 == Entry::Mark as u64 {
+            let fields = std::array::from_fn(|_| self.number());
+            return Some(MarkCode::from_code(rest).map(|code| Step::Mark(code, fields)));
+        }
+        if rest == Other::Counts as u64 {
+            let mut bytes = Bytes { left: &self.bytes[self.at.min(self.end)..self.end] };
+            self.instructions.counts(&mut bytes, &mut self.counts)?;
+            self.at = self.end - bytes.left.len();
+            return Some(Some(Step::Counts));
+        }
+        if rest == Other::Lost as u64 {
+            let (entries, why) = (self.number(), self.number());
+            let all = [Loss::Instructions, Loss::Bytes, Loss::RecorderLeft, Loss::Room];
+            return Some(Some(Step::Lost(entries, all.into_iter().find(|loss| *loss as u64 == why))));
+        }
+        (rest == Other::Leaves as u64).then(|| Some(Step::Leaves(self.number())))
+    }
+
+    fn partial(&mut self, number: u64) -> Option<Step> {
+        let block = usize::try_from(number).ok()?;
+        let range = self.range(block)?;
+        let table = &self.instructions.blocks.get(block)?.accesses;
+        let (instructions, count) = (self.number(), self.number());
+        self.accesses.clear();
+        for _ in 0..count {
+            let (index, difference) = (self.number(), unzigzag(self.number()));
+            if self.at > self.end {
+                return None;
+            }
+            let in_table = usize::try_from(index).ok().filter(|index| *index < range.len());
+            self.accesses.push(match in_table {
+                Some(index) => {
+                    let last = self.last.get_mut(range.start + index)?;
+                    *last = last.wrapping_add_signed(difference);
+                    (*table.get(index)?, *last)
+                }
+                None => (access(index - range.len() as u64), difference as u64),
+            });
+        }
+        Some(Step::Partial(number as u32, instructions as u32))
+    }
+
+    #[inline]
+    fn number(&mut self) -> u64 {
+        match number_at(&self.bytes, self.at) {
+            Some((value, length)) => {
+                self.at += length;
+                value
+            }
+            None => {
+                self.at = usize::MAX;
+                0
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn next_piece(&mut self) -> bool {
+        while let Some(piece) = self.pieces.get(self.begun) {
+            if piece.sequence as usize != self.begun {
+                self.fail();
+                return false;
+            }
+            self.begun += 1;
+            let begin = piece.read(&mut self.inflater, &mut self.bytes);
+            self.pad(begin);
+            if self.at < self.end {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The entries are from `begin` on.
+    fn pad(&mut self, begin: usize) {
+        self.end = self.bytes.len();
+        self.at = begin.min(self.end);
+        self.bytes.resize(self.end + PADDING, 0);
+    }
+
+    fn fail(&mut self) {
+        self.is_whole = false;
+        self.pieces = &[];
+        self.bytes.clear();
+        self.pad(0);
+    }
+}
+
+/// The number at this place and its length, as [`holdup_trace::instructions::take`] has it; `None` behind all that can be
+/// read.
+#[inline(always)]
+fn number_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
+    let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk::<8>()?);
+    let length = word.trailing_zeros() as usize + 1;
+    if length <= 8 {
+        // As `word >> length` of so many bytes; two shifts drop what follows the number.
+        return Some((word << (64 - 8 * length) >> (64 - 7 * length), length));
+    }
+    long_number_at(bytes, at)
+}
+
+#[cold]
+#[inline(never)]
+fn long_number_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
+    let word = bytes.get(at + 1..)?.first_chunk::<8>()?;
+    Some((u64::from_le_bytes(*word), LONGEST_NUMBER))
+}

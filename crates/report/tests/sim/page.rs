@@ -1,0 +1,228 @@
+//! The page: what it says without its scripts, and that it does no harm whatever the names in it.
+
+use std::collections::BTreeSet;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use holdup_report::{SimTold, sim_page};
+use proptest::prelude::*;
+use scraper::{ElementRef, Html, Selector};
+use sha2::{Digest, Sha256};
+
+use crate::examples;
+
+const NAMES: &[&str] = &[
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "\" onmouseover=\"alert(1)\" x=\"",
+    "' autofocus onfocus='alert(1)",
+    "<!--<script>",
+    "]]><svg onload=alert(1)>",
+    "\0\u{1b}[2J\u{9b}31m\r\n\t",
+    "\u{202e}gnp.exe\u{2066}\u{200b}\u{2028}\u{2029}\u{feff}",
+    "</style><style>*{display:none}</style>",
+];
+
+fn read(told: &SimTold) -> Html {
+    Html::parse_document(&sim_page(told))
+}
+
+fn select<'a>(page: &'a Html, selector: &str) -> Vec<ElementRef<'a>> {
+    page.select(&Selector::parse(selector).expect("a selector")).collect()
+}
+
+/// What an element says, its spaces as one.
+fn text(element: ElementRef<'_>) -> String {
+    element.text().collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn texts(page: &Html, selector: &str) -> Vec<String> {
+    select(page, selector).into_iter().map(text).collect()
+}
+
+/// Where a mark is, or how long it is, of 100.
+fn length(mark: ElementRef<'_>, attribute: &str) -> f64 {
+    mark.attr(attribute).expect("a length").trim_end_matches('%').parse().expect("a number")
+}
+
+/// What every page keeps to.
+fn check(text_of_page: &str) {
+    let page = Html::parse_document(text_of_page);
+    assert!(page.errors.is_empty(), "{:?}", page.errors);
+    let mut seen = BTreeSet::new();
+    for element in select(&page, "[id]") {
+        assert!(
+            seen.insert(element.attr("id").expect("an id").to_owned()),
+            "two of {:?}",
+            element.attr("id")
+        );
+    }
+    for link in select(&page, "main a[href], nav a[href], [aria-labelledby]") {
+        let target = link.attr("href").or(link.attr("aria-labelledby")).expect("a target");
+        assert!(seen.contains(target.trim_start_matches('#')), "{target}");
+    }
+    for drawn in select(&page, "svg[role=img]") {
+        assert!(drawn.attr("aria-label").is_some_and(|label| !label.trim().is_empty()), "{}", drawn.html());
+    }
+    let caption = Selector::parse("caption").expect("a selector");
+    for table in select(&page, "main table") {
+        assert!(table.select(&caption).next().is_some_and(|said| !text(said).is_empty()), "{}", table.html());
+    }
+    for mark in select(&page, "main [width], main [x], main [cx], main [x1]") {
+        for name in ["width", "x", "cx", "x1", "x2"] {
+            let Some(length) = mark.attr(name).and_then(|value| value.strip_suffix('%')) else { continue };
+            let length: f64 = length.parse().unwrap_or_else(|_| panic!("{}", mark.html()));
+            assert!((0.0..=100.0).contains(&length), "{}", mark.html());
+        }
+    }
+    for element in select(&page, "*") {
+        for (attribute, value) in element.value().attrs() {
+            let is_place =
+                matches!(attribute, "d" | "x" | "y" | "x1" | "x2" | "y1" | "y2" | "cx" | "cy" | "width");
+            assert!(!is_place || !(value.contains("NaN") || value.contains("inf")), "{attribute}={value:?}");
+            assert!(
+                !attribute.starts_with("on") && attribute != "style" && attribute != "src",
+                "{attribute}={value:?}"
+            );
+            let harmless = attribute != "href" || value.starts_with('#') || value == "data:,";
+            assert!(harmless, "{value:?}");
+        }
+    }
+    assert_eq!((select(&page, "script").len(), select(&page, "style").len()), (1, 1));
+    assert!(select(&page, "img, iframe, object, form, base").is_empty());
+    let acts = |c: char| {
+        (c.is_control() && c != '\n') || "\u{202e}\u{2066}\u{200b}\u{2028}\u{2029}\u{feff}".contains(c)
+    };
+    assert!(!text_of_page.contains(acts), "{:?}", text_of_page.chars().find(|c| acts(*c)));
+    let policy =
+        select(&page, "meta[http-equiv=Content-Security-Policy]")[0].attr("content").expect("a policy");
+    for element in ["script", "style"] {
+        let own: String = select(&page, element)[0].text().collect();
+        let hash = BASE64_STANDARD.encode(Sha256::digest(own.as_bytes()));
+        assert!(policy.contains(&format!("{element}-src 'sha256-{hash}';")), "{policy}");
+    }
+}
+
+#[test]
+fn every_page_is_whole() {
+    for (_, told) in examples::all() {
+        check(&sim_page(&told));
+    }
+}
+
+#[test]
+fn hostile_names_are_shown_and_do_nothing() {
+    for name in NAMES {
+        check(&sim_page(&examples::hostile(name)));
+    }
+    let page = read(&examples::hostile(NAMES[1]));
+    for place in [
+        "h1",
+        ".command",
+        "#answer th",
+        "#runs th",
+        "#speedup h3",
+        "#places th",
+        "#places code",
+        "#shared td",
+        "#shared .found",
+        "#notes",
+    ] {
+        assert!(texts(&page, place).concat().contains("<img src=x onerror=alert(1)>"), "{place}");
+    }
+}
+
+#[test]
+fn the_answer_is_read_without_scripts() {
+    let page = read(&examples::fft());
+    assert_eq!(
+        texts(&page, "h1")[0],
+        "8 threads on 8 cores of dunnington: 12.3 M cycles (4.6 ms), CPI 3.00; 22 % of the cycles are depend-fp (floating-point or \
+         vector operations that wait for each other), mostly in twiddle (fft.c:240)."
+    );
+    assert_eq!(texts(&page, ".command"), ["$ ./fft -p8"]);
+    assert_eq!(
+        texts(&page, "#answer .families h4"),
+        ["Core 38 %", "Memory 44 %", "Synchronization 17 %", "Away 1.2 %"]
+    );
+    assert_eq!(texts(&page, "#answer table:first-of-type tbody th")[..2], ["slave_start (7)", "main"]);
+    assert_eq!(texts(&page, "#places .spent")[0].matches("fft.c").count(), 4);
+    assert!(texts(&page, "#places code")[0].starts_with("dst[i * n + j] = src[j * n + i];"));
+    assert!(
+        texts(&page, "#shared .found li")[0]
+            .starts_with("False sharing in count (fft.c:31): counters[0] (thread 0 writes)")
+    );
+    let sections: Vec<_> =
+        select(&page, "section").iter().map(|one| one.attr("id").expect("an id")).collect();
+    let links: Vec<_> =
+        select(&page, "nav a").iter().map(|one| &one.attr("href").expect("a place")[1..]).collect();
+    assert_eq!(sections, links);
+}
+
+/// The lengths of the pieces of a bar.
+fn pieces(bar: ElementRef<'_>) -> Vec<f64> {
+    bar.select(&Selector::parse("rect").expect("a selector")).map(|piece| length(piece, "width")).collect()
+}
+
+#[test]
+fn bars_are_filled_and_as_long_as_what_they_stand_for() {
+    for told in [examples::fft(), examples::streamcluster(), examples::many(64)] {
+        let page = read(&told);
+        for bar in select(&page, "svg.cycles") {
+            let sum: f64 = pieces(bar).iter().sum();
+            assert!((sum - 100.0).abs() < 0.02, "{sum}");
+        }
+    }
+    let page = read(&examples::streamcluster());
+    let bars = select(&page, "#runs svg.cycles");
+    let lengths: Vec<f64> = bars.iter().map(|bar| length(*bar, "data-absolute")).collect();
+    let expected = [60.0, 26.0, 10.8, 8.3, 8.1, 8.25].map(|cycles| cycles / 60.0 * 100.0);
+    assert!(lengths.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.01), "{lengths:?}");
+    // Cycles of all threads for each instruction: 2 × 60, 4 × 26, … 16 × 8.3.
+    let cpi: Vec<f64> = bars.iter().map(|bar| length(*bar, "data-cpi")).collect();
+    assert!((cpi[1] / cpi[0] - 104.0 / 120.0).abs() < 1e-3, "{cpi:?}");
+    assert_eq!(texts(&page, "#runs tbody tr:nth-child(4) td.r")[3], "7.23");
+}
+
+#[test]
+fn a_speedup_stack_fills_its_bar() {
+    let page = read(&examples::streamcluster());
+    let bar = select(&page, "#speedup svg.losses")[0];
+    assert!((pieces(bar).iter().sum::<f64>() - 100.0).abs() < 0.02);
+    assert!(bar.select(&Selector::parse(".zero").expect("a selector")).next().is_some());
+}
+
+#[test]
+fn many_threads_stay_a_page() {
+    let text = sim_page(&examples::many(1000));
+    let page = Html::parse_document(&text);
+    assert_eq!(select(&page, "#answer .many tbody tr").len(), 256);
+    assert!(text.len() < 1_000_000, "{}", text.len());
+}
+
+#[test]
+fn the_same_simulations_give_the_same_bytes() {
+    let made = || sim_page(&examples::streamcluster());
+    assert_eq!(made(), made());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn any_name_is_harmless(name in prop_oneof![any::<String>(), "[<>\"'&/=a-z!-]{0,60}"]) {
+        check(&sim_page(&examples::hostile(&name)));
+    }
+}
+
+#[test]
+fn scratch_pages() {
+    for (name, told) in examples::all() {
+        std::fs::write(format!("/tmp/b7/pages/{}.html", name.replace(' ', "_")), sim_page(&told)).unwrap();
+        std::fs::write(
+            format!("/tmp/b7/pages/{}.ansi", name.replace(' ', "_")),
+            holdup_report::render_sim(&told, holdup_report::Look { width: 100, color: true, unicode: true }),
+        )
+        .unwrap();
+    }
+}

@@ -1,0 +1,73 @@
+//! Stores that loads may depend on, and the store buffer.
+
+use super::interval::Piece;
+
+/// Recent stores that are remembered, a power of two. Two of them less than that many eight-byte words apart never displace
+/// each other.
+const REMEMBERED: usize = 256;
+
+/// When the data of recent stores can be had by loads: by eight bytes, where a store begins. Stores that are wider, and loads
+/// that begin in the middle of one, are not found; programs hardly ever do that within a window.
+#[derive(Debug)]
+pub(super) struct RecentStores(Box<[(u64, u64); REMEMBERED]>);
+
+impl RecentStores {
+    pub(super) fn new() -> Self {
+        Self(Box::new([(u64::MAX, 0); REMEMBERED]))
+    }
+
+    #[inline]
+    pub(super) fn store(&mut self, address: u64, ready: u64) {
+        let word = address >> 3;
+        self.0[word as usize % REMEMBERED] = (word, ready);
+    }
+
+    /// The cycle from which a load of this address finds what was stored there; 0 for those that are not remembered.
+    #[inline]
+    pub(super) fn ready(&self, address: u64) -> u64 {
+        let word = address >> 3;
+        let (remembered, ready) = self.0[word as usize % REMEMBERED];
+        if remembered == word { ready } else { 0 }
+    }
+}
+
+/// Stores that are done but not written. They are written in their order, after all that is before them is done; their lines
+/// are fetched meanwhile.
+#[derive(Debug)]
+pub(super) struct StoreBuffer {
+    /// When the store that took this entry last leaves it, and what waiting for that is booked as.
+    entries: Vec<Piece>,
+    next: usize,
+    /// The last store, and when it is written.
+    last: Piece,
+}
+
+impl StoreBuffer {
+    /// None of `entries` for a buffer without a limit.
+    pub(super) fn new(entries: u32) -> Self {
+        Self { entries: vec![Piece::default(); entries as usize], next: 0, last: Piece::default() }
+    }
+
+    /// The entry that the next store takes is free from the end of this.
+    #[inline]
+    pub(super) fn oldest(&self) -> Option<Piece> {
+        self.entries.get(self.next).copied()
+    }
+
+    /// A store that has its line at the end of `piece`, and may be written then.
+    #[inline]
+    pub(super) fn store(&mut self, mut piece: Piece) {
+        // One each cycle.
+        piece.end = piece.end.max(self.last.end + 1);
+        self.last = piece;
+        if let Some(entry) = self.entries.get_mut(self.next) {
+            *entry = piece;
+            self.next = if self.next + 1 == self.entries.len() { 0 } else { self.next + 1 };
+        }
+    }
+
+    /// The last store so far: all are written at its end.
+    pub(super) fn written(&self) -> Piece {
+        self.last
+    }
+}

@@ -1,0 +1,32 @@
+//! A program's recorded instructions on a machine that the user need not own: where the cycles of each thread go.
+//!
+//! The simulator is an interval simulator (paper 3, sections 2.1 and 2.2). In reading order: what is simulated ([`Program`],
+//! [`Feed`]), the machine ([`Machine`]), a core's time (`core`), its branch predictor (`branch`), the memory system
+//! (`memory`), and threads on cores with their synchronization in simulated time (`system`).
+//!
+//! Nothing here does I/O or reads a clock, and the same input gives the same bytes.
+
+#![forbid(unsafe_code)]
+
+mod branch;
+mod change;
+mod core;
+mod list;
+pub mod machine;
+mod memory;
+mod prefetch;
+mod program;
+mod sample;
+mod served;
+mod system;
+mod tlb;
+
+pub use change::Changes;
+pub use self::core::class_by_name;
+pub use list::{ListFeed, OwnedItem};
+pub use machine::{Machine, MachineError};
+pub use memory::CacheModel;
+pub use program::{Access, Act, Block, Code, Exit, Feed, Instruction, Item, Program, Reason, SimThread};
+pub use sample::{Plan, simulate_sampled};
+pub use served::Served;
+pub use system::{Options, Progress, simulate};

@@ -1,0 +1,417 @@
+//! Threads on cores: the simulation's main loop.
+//!
+//! Cores are simulated one after the other, each for a quantum of simulated time ([`QUANTUM`], as in paper 3, section 3.1),
+//! on one thread of the host: that is deterministic. Within a quantum accesses of different cores may be out of order by up
+//! to its length. Acts of synchronization never are: a core that comes to one stops until no other core is behind it.
+
+mod acts;
+mod cores;
+mod step;
+mod tally;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use holdup_model::cycles::{CycleComponent, CyclePiece, CycleStack, Simulated, SimulatedThread};
+use holdup_sync::{Barrier, Gate, Lock, Tokens};
+
+use crate::Changes;
+use crate::machine::Machine;
+use crate::program::{Act, Feed, Program};
+use cores::Cores;
+use tally::Tally;
+
+/// Cycles for which one core is simulated before the next.
+const QUANTUM: u64 = 100;
+/// The place of what no recorded instruction does.
+pub(crate) const NO_PLACE: u32 = u32::MAX;
+/// Quanta from one report of progress to the next.
+const PROGRESS_QUANTA: u64 = 4096;
+
+/// What is simulated besides program and machine.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// How many cores; sockets are added where the machine has fewer.
+    pub cores: u32,
+    /// What is different.
+    pub changes: Changes,
+    /// Whether [`CyclePiece::misses`] are wanted.
+    pub misses: bool,
+}
+
+/// How far a simulation is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Instructions simulated, of all threads.
+    pub instructions: u64,
+    /// Simulated cycles.
+    pub cycles: u64,
+    /// Threads that have ended.
+    pub threads_ended: u32,
+}
+
+/// Simulates a program on a machine. `progress` is called now and then; what it ends by giving false has a warning.
+pub fn simulate<F: Feed>(
+    program: &Program,
+    feed: F,
+    machine: &Machine,
+    options: &Options,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) -> Simulated {
+    let mut system = System::new(program, feed, machine, options);
+    let stopped = !system.run(progress);
+    system.result(stopped)
+}
+
+/// Where a thread is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Another thread creates it.
+    Unborn,
+    /// On a core.
+    Running(u32),
+    /// Able to run, without a core.
+    Ready,
+    /// Able to run from [`Thread::ready_at`] on.
+    Timed,
+    /// Waits in the queue of an object.
+    Blocked,
+    Ended,
+}
+
+struct Thread {
+    state: State,
+    /// What it has to do before it goes on with its stream.
+    pending: Option<Act>,
+    /// Since when it has not been on a core, and what that is booked as until `ready_at`.
+    since: u64,
+    component: CycleComponent,
+    ready_at: u64,
+    /// The core that it was on last.
+    core: Option<u32>,
+    /// When it got its core, for time slices.
+    on_core_since: u64,
+    /// The block that it executed last, whose branch is decided by the next.
+    last_block: Option<u32>,
+    /// The construct whose units it takes.
+    deals: Option<u32>,
+    begin: Option<u64>,
+    end: u64,
+    instructions: u64,
+    stack: CycleStack,
+    piece: CyclePiece,
+    pieces: Vec<CyclePiece>,
+}
+
+struct System<'a, F> {
+    program: &'a Program,
+    machine: &'a Machine,
+    options: &'a Options,
+    feed: F,
+    cores: Cores,
+    tally: Tally,
+    threads: Vec<Thread>,
+    /// The thread on each core.
+    on: Vec<Option<u32>>,
+    ready: VecDeque<u32>,
+    timed: BinaryHeap<Reverse<(u64, u32)>>,
+    locks: Vec<Lock>,
+    barriers: Vec<Barrier>,
+    gates: Vec<Gate>,
+    tokens: Vec<Tokens>,
+    ends: Vec<Gate>,
+    /// The next unit of each construct.
+    dealt: Vec<usize>,
+    let_through: u64,
+    ended: u32,
+    costs: Costs,
+}
+
+/// Of [`crate::machine::SystemFacts`], in cycles.
+struct Costs {
+    wake_up: u64,
+    waking: u64,
+    sleep: u64,
+    create: u64,
+    start: u64,
+    switch: u64,
+    slice: u64,
+    barrier: u64,
+    lock: u64,
+    frequency: f64,
+}
+
+impl Costs {
+    fn of(machine: &Machine) -> Self {
+        let cycles = |nanos: f64| (nanos * machine.frequency).round().max(0.0) as u64;
+        let facts = &machine.system;
+        Self {
+            wake_up: cycles(facts.wake_up_ns),
+            waking: cycles(facts.waking_ns),
+            sleep: cycles(facts.sleep_ns),
+            create: cycles(facts.create_ns),
+            start: cycles(facts.start_ns),
+            switch: cycles(facts.switch_ns),
+            slice: cycles(facts.slice_ns).max(QUANTUM),
+            barrier: cycles(facts.barrier_ns),
+            lock: cycles(facts.lock_ns),
+            frequency: machine.frequency,
+        }
+    }
+}
+
+impl<'a, F: Feed> System<'a, F> {
+    fn new(program: &'a Program, feed: F, machine: &'a Machine, options: &'a Options) -> Self {
+        let cores = options.cores.max(1);
+        let thread = |created: bool| Thread {
+            state: if created { State::Unborn } else { State::Timed },
+            pending: None,
+            since: 0,
+            component: CycleComponent::Imbalance,
+            ready_at: 0,
+            core: None,
+            on_core_since: 0,
+            last_block: None,
+            deals: None,
+            begin: None,
+            end: 0,
+            instructions: 0,
+            stack: CycleStack::default(),
+            piece: CyclePiece::default(),
+            pieces: Vec::new(),
+        };
+        let threads: Vec<Thread> = program.threads.iter().map(|facts| thread(facts.is_created)).collect();
+        let timed = (0..).zip(&threads).filter(|(_, thread)| thread.state == State::Timed);
+        let timed = timed.map(|(index, _)| Reverse((0, index))).collect();
+        Self {
+            program,
+            machine,
+            options,
+            feed,
+            cores: Cores::new(program, machine, cores, &options.changes),
+            tally: Tally::new(program, options),
+            on: vec![None; cores as usize],
+            ready: VecDeque::new(),
+            timed,
+            locks: vec![Lock::default(); program.locks.len()],
+            barriers: program.barriers.iter().map(|&parties| Barrier::new(parties)).collect(),
+            gates: program.gates.iter().map(|&acts| Gate::new(acts)).collect(),
+            tokens: program.tokens.iter().map(|&available| Tokens::new(available, 0)).collect(),
+            ends: threads.iter().map(|_| Gate::default()).collect(),
+            dealt: vec![0; program.constructs.len()],
+            let_through: 0,
+            ended: 0,
+            costs: Costs::of(machine),
+            threads,
+        }
+    }
+
+    /// Until all threads have ended: true; or until `progress` gives false.
+    fn run(&mut self, progress: &mut dyn FnMut(&Progress) -> bool) -> bool {
+        let mut quanta = 0u64;
+        while let Some(time) = self.next_time() {
+            let limit = time + QUANTUM;
+            self.wake_timed(limit);
+            self.fill_cores();
+            for core in 0..self.on.len() as u32 {
+                self.run_core(core, limit);
+            }
+            quanta += 1;
+            if quanta.is_multiple_of(PROGRESS_QUANTA) && !progress(&self.progress(time)) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn progress(&self, cycles: u64) -> Progress {
+        Progress { instructions: self.tally.instructions, cycles, threads_ended: self.ended }
+    }
+
+    /// The time of the core that is furthest behind, or at which a thread is able to run again. `None` when all have ended.
+    fn next_time(&mut self) -> Option<u64> {
+        loop {
+            let running = (0..).zip(&self.on).filter(|(_, on)| on.is_some());
+            let running = running.map(|(core, _)| self.cores.now(core)).min();
+            let timed = self.timed.peek().map(|Reverse((at, _))| *at);
+            let ready = self.ready.iter().map(|&index| self.threads[index as usize].ready_at).min();
+            // Who is ready and has no core waits for those that run.
+            let next = [running, timed].into_iter().flatten().min().or(ready);
+            if next.is_some() || !self.let_one_through() {
+                return next;
+            }
+        }
+    }
+
+    /// Threads that are able to run before `limit` are ready.
+    fn wake_timed(&mut self, limit: u64) {
+        while let Some(&Reverse((at, index))) = self.timed.peek().filter(|Reverse((at, _))| *at < limit) {
+            self.timed.pop();
+            let thread = &mut self.threads[index as usize];
+            thread.ready_at = at;
+            thread.state = State::Ready;
+            self.ready.push_back(index);
+        }
+    }
+
+    /// Ready threads get free cores: the one that they were on, if it is free, else another. Where there is none, who has
+    /// had a core for a time slice gives it up.
+    fn fill_cores(&mut self) {
+        let mut waiting = std::mem::take(&mut self.ready);
+        waiting.make_contiguous().sort_by_key(|&index| (self.threads[index as usize].ready_at, index));
+        while let Some(index) = waiting.pop_front() {
+            let own = self.threads[index as usize].core.filter(|&core| self.on[core as usize].is_none());
+            let free = own.or_else(|| self.free_core());
+            let Some(core) = free.or_else(|| self.preempt()) else {
+                waiting.push_front(index);
+                break;
+            };
+            self.attach(index, core);
+        }
+        waiting.append(&mut self.ready);
+        self.ready = waiting;
+    }
+
+    /// The free core that the fewest threads were on last, the first of these: who sleeps comes back to where its data is, and
+    /// a thread that is created gets a core of its own while there is one.
+    fn free_core(&self) -> Option<u32> {
+        let free = (0..).zip(&self.on).filter(|(_, on)| on.is_none()).map(|(core, _)| core);
+        let lives = |core: u32, thread: &Thread| thread.core == Some(core) && thread.state != State::Ended;
+        free.min_by_key(|&core| (self.threads.iter().filter(|thread| lives(core, thread)).count(), core))
+    }
+
+    /// Takes the core from the thread that has had one for longest, if that is a time slice.
+    fn preempt(&mut self) -> Option<u32> {
+        let had = |core: u32| {
+            let thread = self.on[core as usize]?;
+            let since = self.threads[thread as usize].on_core_since;
+            Some((self.cores.now(core).saturating_sub(since), core, thread))
+        };
+        let (had, core, thread) =
+            (0..self.on.len() as u32).filter_map(had).max_by_key(|(had, core, _)| (*had, Reverse(*core)))?;
+        if had < self.costs.slice {
+            return None;
+        }
+        let now = self.detach(thread);
+        let thread_data = &mut self.threads[thread as usize];
+        thread_data.state = State::Ready;
+        thread_data.component = CycleComponent::NoCore;
+        thread_data.ready_at = now;
+        self.ready.push_back(thread);
+        Some(core)
+    }
+
+    /// The thread gets the core, and what it waited is booked.
+    fn attach(&mut self, index: u32, core: u32) {
+        let thread = &mut self.threads[index as usize];
+        let changes = &self.options.changes;
+        let speed = |of: &std::collections::BTreeMap<u32, f64>, key: u32| {
+            of.get(&key).copied().filter(|speed| speed.is_finite() && *speed > 0.0).unwrap_or(1.0)
+        };
+        let speed = speed(&changes.faster_threads, index) * speed(&changes.faster_cores, core);
+        let switches = thread.core.is_some() && thread.core != Some(core);
+        let start = thread.ready_at.max(self.cores.now(core)).max(thread.since);
+        let ready = thread.ready_at.clamp(thread.since, start);
+        let starts = start + if switches { self.costs.switch } else { 0 };
+        let mut waited = CycleStack::default();
+        waited.book(thread.component, ready - thread.since);
+        waited.book(CycleComponent::NoCore, starts - ready);
+        thread.stack.add(&waited);
+        if thread.begin.is_some() {
+            thread.piece.stack.add(&waited);
+        } else {
+            thread.begin = Some(starts);
+            thread.piece.begin = starts;
+        }
+        thread.core = Some(core);
+        thread.on_core_since = starts;
+        thread.state = State::Running(core);
+        self.on[core as usize] = Some(index);
+        self.cores.begin(core, starts, speed);
+    }
+
+    /// The thread leaves its core; gives the time.
+    fn detach(&mut self, index: u32) -> u64 {
+        if let State::Running(core) = self.threads[index as usize].state {
+            self.cores.all[core as usize].core.settle();
+        }
+        self.account(index);
+        let thread = &mut self.threads[index as usize];
+        if let State::Running(core) = thread.state {
+            self.on[core as usize] = None;
+            thread.since = self.cores.now(core);
+        }
+        thread.since
+    }
+
+    /// Books what the thread did on its core since that was done last.
+    fn account(&mut self, index: u32) {
+        let thread = &mut self.threads[index as usize];
+        if let State::Running(core) = thread.state {
+            let (stack, instructions) = self.cores.since_last(core);
+            thread.stack.add(&stack);
+            thread.piece.stack.add(&stack);
+            thread.instructions += instructions;
+            thread.piece.instructions += instructions;
+        }
+    }
+
+    /// The result: called once, when all is done.
+    fn result(mut self, stopped: bool) -> Simulated {
+        for index in 0..self.threads.len() as u32 {
+            if matches!(self.threads[index as usize].state, State::Running(_)) {
+                self.threads[index as usize].end = self.detach(index);
+            }
+        }
+        let cycles = self.threads.iter().map(|thread| thread.end.max(thread.since)).max().unwrap_or(0);
+        let mut warnings = self.program.warnings.clone();
+        if stopped {
+            warnings.push("It was stopped before its end: all figures are those up to there.".to_owned());
+        }
+        if self.let_through > 0 {
+            warnings.push(format!(
+                "All threads waited for each other {} times, and one was let through each time: the recording does \
+                 not say what releases it.",
+                self.let_through
+            ));
+        }
+        let places = self.tally.places(self.program, &self.cores);
+        let shared_lines = self.cores.shared_lines(&self.tally.addresses);
+        let threads: Vec<SimulatedThread> = self
+            .threads
+            .into_iter()
+            .zip(&self.program.threads)
+            .map(|(thread, facts)| {
+                let mut stack = thread.stack;
+                // What it did not live to see.
+                stack.book(CycleComponent::Imbalance, cycles.saturating_sub(stack.total()));
+                SimulatedThread {
+                    number: facts.number,
+                    name: facts.name.clone(),
+                    entry: facts.entry,
+                    begin: thread.begin.unwrap_or(cycles),
+                    end: if thread.begin.is_some() { thread.end } else { cycles },
+                    instructions: thread.instructions,
+                    stack,
+                    pieces: thread.pieces,
+                }
+            })
+            .collect();
+        Simulated {
+            machine: self.machine.name.clone(),
+            cores: self.on.len() as u32,
+            frequency: self.machine.frequency,
+            changes: Vec::new(),
+            cycles,
+            instructions: threads.iter().map(|thread| thread.instructions).sum(),
+            threads,
+            places,
+            shared_lines,
+            resources: self.cores.resources(cycles),
+            warnings,
+            sampled: None,
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The cores of the machine, each with its branch predictor and its clock, before one memory system.
+
+use std::rc::Rc;
+
+use holdup_model::cycles::{CycleComponent, CycleStack, Resource, SharedLine};
+
+use crate::branch::Predictor;
+use crate::core::{CompiledCode, Core};
+use crate::machine::Machine;
+use crate::memory::Memory;
+use crate::{Changes, Program};
+
+/// A core's own clock against that of the simulation, which differ while a thread or core is made faster.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    /// A moment in the core's cycles, and the same in the simulation's.
+    own: u64,
+    global: u64,
+    speed: f64,
+}
+
+pub(super) struct OneCore {
+    pub core: Core,
+    pub predictor: Predictor,
+    /// The line that the last instructions came from.
+    pub last_line: u64,
+    clock: Clock,
+    /// What was booked already: the core's stack, its instructions and the time then.
+    booked: CycleStack,
+    booked_instructions: u64,
+    booked_at: u64,
+    /// Room for what becomes of the accesses of a block.
+    pub served: Vec<crate::Served>,
+}
+
+impl OneCore {
+    /// The time of the simulation.
+    #[inline]
+    pub(super) fn now(&self) -> u64 {
+        let own = self.core.now() - self.clock.own;
+        self.clock.global + if self.clock.speed == 1.0 { own } else { (own as f64 / self.clock.speed) as u64 }
+    }
+}
+
+pub(super) struct Cores {
+    pub all: Vec<OneCore>,
+    pub memory: Memory,
+}
+
+impl Cores {
+    pub(super) fn new(program: &Program, machine: &Machine, cores: u32, changes: &Changes) -> Self {
+        let code = Rc::new(CompiledCode::new(&program.code, machine));
+        let mut predictor = machine.predictor.clone();
+        predictor.perfect |= changes.perfect_branches;
+        let one = |_| OneCore {
+            core: Core::new(&machine.core, Rc::clone(&code)),
+            predictor: Predictor::new(&predictor),
+            last_line: u64::MAX,
+            clock: Clock { own: 0, global: 0, speed: 1.0 },
+            booked: CycleStack::default(),
+            booked_instructions: 0,
+            booked_at: 0,
+            served: Vec::new(),
+        };
+        Self { all: (0..cores).map(one).collect(), memory: Memory::new(machine, cores, changes) }
+    }
+
+    #[inline]
+    pub(super) fn now(&self, core: u32) -> u64 {
+        self.all[core as usize].now()
+    }
+
+    /// A thread begins to run at this time, which is not before the core's.
+    pub(super) fn begin(&mut self, core: u32, time: u64, speed: f64) {
+        let one = &mut self.all[core as usize];
+        one.core.settle();
+        let own = one.core.now();
+        one.core.idle_until(own + time.saturating_sub(one.now()), CycleComponent::Imbalance);
+        one.clock = Clock { own: one.core.now(), global: time, speed };
+        one.booked = one.core.stack();
+        one.booked_instructions = one.core.instructions();
+        one.booked_at = time;
+    }
+
+    /// The thread on the core spends cycles of the simulation on something.
+    pub(super) fn spend(&mut self, core: u32, cycles: u64, component: CycleComponent) {
+        let one = &mut self.all[core as usize];
+        one.core.settle();
+        let own = (cycles as f64 * one.clock.speed).round() as u64;
+        let until = one.core.now() + own;
+        one.core.idle_until(until, component);
+    }
+
+    /// What the core did since this was asked last or its thread began: its cycles in those of the simulation, and
+    /// instructions.
+    pub(super) fn since_last(&mut self, core: u32) -> (CycleStack, u64) {
+        let one = &mut self.all[core as usize];
+        let (stack, instructions, now) = (one.core.stack(), one.core.instructions(), one.now());
+        let mut difference = CycleStack::default();
+        for (component, cycles) in stack.parts() {
+            difference.book(component, cycles - one.booked.get(component));
+        }
+        let difference = scaled(&difference, now - one.booked_at);
+        let executed = instructions - one.booked_instructions;
+        (one.booked, one.booked_instructions, one.booked_at) = (stack, instructions, now);
+        (difference, executed)
+    }
+
+    pub(super) fn shared_lines(&self, addresses: &[u64]) -> Vec<SharedLine> {
+        self.memory.shared_lines(addresses)
+    }
+
+    pub(super) fn resources(&self, cycles: u64) -> Vec<Resource> {
+        self.memory.resources(cycles)
+    }
+}
+
+/// The same shares of another total, exactly: what rounding leaves goes to the largest remainders.
+fn scaled(stack: &CycleStack, total: u64) -> CycleStack {
+    let whole = stack.total();
+    if whole == total || whole == 0 {
+        return *stack;
+    }
+    let mut result = CycleStack::default();
+    let mut rests = Vec::new();
+    for (component, cycles) in stack.parts() {
+        let product = u128::from(cycles) * u128::from(total);
+        result.book(component, (product / u128::from(whole)) as u64);
+        rests.push((product % u128::from(whole), component));
+    }
+    rests.sort_unstable_by(|a, b| b.cmp(a));
+    let left = (total - result.total()) as usize;
+    rests.iter().take(left).for_each(|(_, component)| result.book(*component, 1));
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scaling_keeps_shares_and_gives_the_total_exactly() {
+        let mut stack = CycleStack::default();
+        stack.book(CycleComponent::DependInt, 3);
+        stack.book(CycleComponent::MemDram, 7);
+        let half = scaled(&stack, 5);
+        assert_eq!((half.get(CycleComponent::DependInt), half.get(CycleComponent::MemDram)), (1, 4));
+        assert_eq!(scaled(&stack, 101).total(), 101);
+        assert_eq!(scaled(&stack, 0).total(), 0);
+    }
+}

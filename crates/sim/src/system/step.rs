@@ -1,0 +1,256 @@
+//! What a core does with the next item of its thread.
+
+use holdup_model::cycles::Level;
+
+use super::cores::{Cores, OneCore};
+use super::tally::Tally;
+use super::{State, System};
+use crate::Served;
+use crate::program::{Access, Act, Code, Exit, Feed, Item};
+
+/// Bytes of a line of code: the same on all machines that are simulated.
+const CODE_LINE: u64 = 64;
+
+impl<F: Feed> System<'_, F> {
+    /// Simulates a core up to `limit`, or until its thread leaves it or has to wait for other cores.
+    pub(super) fn run_core(&mut self, core: u32, limit: u64) {
+        while let Some(index) = self.on[core as usize] {
+            if self.cores.now(core) >= limit {
+                return;
+            }
+            let thread = &mut self.threads[index as usize];
+            if let Some(act) = thread.pending {
+                if !self.is_first(core) {
+                    return;
+                }
+                self.threads[index as usize].pending = None;
+                self.act(index, core, act);
+                continue;
+            }
+            match self.feed.next(index as usize) {
+                Item::Block(block, addresses) => {
+                    let last = thread.last_block.replace(block);
+                    let code = &self.program.code;
+                    self.cores.enter(core, code, last, block, &mut self.tally, index);
+                    self.cores.execute(core, code, block, addresses, &mut self.tally, index);
+                }
+                Item::Partial(block, count, accesses) => {
+                    let code = &self.program.code;
+                    if count > 0 {
+                        let last = thread.last_block.replace(block);
+                        self.cores.enter(core, code, last, block, &mut self.tally, index);
+                    }
+                    self.cores.execute_partly(core, code, block, count, accesses, &mut self.tally, index);
+                }
+                Item::Act(act) => {
+                    // Others see it when all before it is done; a piece of the course ends when it does.
+                    self.cores.all[core as usize].core.settle();
+                    match act {
+                        Act::Cut => self.cut(index),
+                        act => thread.pending = Some(act),
+                    }
+                }
+                Item::UnitEnd => {
+                    if let Some(construct) = thread.deals {
+                        thread.pending = Some(Act::Deal(construct));
+                    }
+                }
+                Item::End => self.end(index),
+            }
+        }
+    }
+
+    /// True if no other core is behind this one, so that nothing can come in before what it does now.
+    fn is_first(&self, core: u32) -> bool {
+        let now = self.cores.now(core);
+        let is_behind = |(other, on): (u32, &Option<u32>)| {
+            let time = self.cores.now(other);
+            on.is_some() && (time < now || (time == now && other < core))
+        };
+        !(0..).zip(&self.on).any(is_behind)
+            && self.timed.peek().is_none_or(|std::cmp::Reverse((at, _))| *at >= now)
+    }
+
+    /// A piece of the thread's course ends.
+    fn cut(&mut self, index: u32) {
+        self.account(index);
+        let now = match self.threads[index as usize].state {
+            State::Running(core) => self.cores.now(core),
+            _ => self.threads[index as usize].since,
+        };
+        let misses = self.tally.take_misses(self.program, index);
+        let thread = &mut self.threads[index as usize];
+        thread.piece.misses = misses;
+        let next = holdup_model::cycles::CyclePiece { begin: now, ..Default::default() };
+        thread.pieces.push(std::mem::replace(&mut thread.piece, next));
+    }
+
+    /// The thread has ended.
+    fn end(&mut self, index: u32) {
+        self.cut(index);
+        let now = self.detach(index);
+        let thread = &mut self.threads[index as usize];
+        thread.state = State::Ended;
+        thread.end = now;
+        self.ended += 1;
+        let mut released = Vec::new();
+        self.ends[index as usize].open(&mut released);
+        self.wake(&released, now);
+    }
+}
+
+impl Cores {
+    /// The thread comes to a block: whether that was predicted, and where its code comes from.
+    #[inline]
+    fn enter(
+        &mut self,
+        core: u32,
+        code: &Code,
+        last: Option<u32>,
+        block: u32,
+        tally: &mut Tally,
+        thread: u32,
+    ) {
+        let one = &mut self.all[core as usize];
+        let to = &code.blocks[block as usize];
+        if let Some(last) = last {
+            let from = &code.blocks[last as usize];
+            if from.exit != Exit::Falls && !predicted(one, code, last, to.address) {
+                one.core.mispredicted(last);
+                tally.branch_miss(code, last, thread);
+            }
+        }
+        let first = to.address / CODE_LINE;
+        let final_line = to.end().saturating_sub(1).max(to.address) / CODE_LINE;
+        if first != one.last_line || final_line != first {
+            one.last_line = final_line;
+            let now = one.now();
+            if let Some(served) = self.memory.fetch(core, to.address, to.length, now) {
+                self.all[core as usize].core.fetch_stall(block, served.latency + served.tlb);
+            }
+        }
+    }
+
+    #[inline]
+    fn execute(
+        &mut self,
+        core: u32,
+        code: &Code,
+        block: u32,
+        addresses: &[u64],
+        tally: &mut Tally,
+        thread: u32,
+    ) {
+        let facts = &code.blocks[block as usize];
+        let accesses = facts.accesses.start as usize..facts.accesses.end as usize;
+        let mut served = std::mem::take(&mut self.all[core as usize].served);
+        served.clear();
+        if !addresses.is_empty() {
+            let now = self.all[core as usize].now();
+            for (index, (access, &address)) in
+                accesses.clone().zip(code.accesses[accesses].iter().zip(addresses))
+            {
+                let place = tally.place_of_access(index);
+                let found = self.access(core, access, address, place, now, tally);
+                tally.access(index, thread, &found);
+                served.push(found);
+            }
+        }
+        let count = facts.instructions.end - facts.instructions.start;
+        self.all[core as usize].core.execute(block, count, &served, addresses);
+        self.all[core as usize].served = served;
+        tally.block(block, thread, count);
+    }
+
+    /// The first instructions of a block, or all with other accesses: those of its table are matched in their order, the
+    /// others are rounds of string instructions.
+    #[allow(clippy::too_many_arguments)]
+    fn execute_partly(
+        &mut self,
+        core: u32,
+        code: &Code,
+        block: u32,
+        count: u32,
+        accesses: &[(Access, u64)],
+        tally: &mut Tally,
+        thread: u32,
+    ) {
+        let facts = &code.blocks[block as usize];
+        let table = facts.accesses.start as usize..facts.accesses.end as usize;
+        let hit = self.memory.hit();
+        let mut served = vec![hit; table.len()];
+        let mut addresses = vec![0; table.len()];
+        let mut extra: Vec<(Access, Served)> = Vec::new();
+        let mut next = 0;
+        let now = self.now(core);
+        for &(access, address) in accesses {
+            let place = tally.place_of(code, block, access.instruction);
+            let found = self.access(core, &access, address, place, now, tally);
+            let matching = code.accesses[table.clone()][next..].iter().position(|known| *known == access);
+            match matching.filter(|_| count > 0) {
+                Some(ahead) => {
+                    next += ahead;
+                    tally.access(table.start + next, thread, &found);
+                    (served[next], addresses[next]) = (found, address);
+                    next += 1;
+                }
+                None => {
+                    tally.extra_access(place, thread, &found);
+                    extra.push((access, found));
+                }
+            }
+        }
+        let one = &mut self.all[core as usize];
+        if count > 0 {
+            one.core.execute(block, count, &served, &addresses);
+            tally.partial(code, block, thread, count);
+        }
+        for (access, found) in extra {
+            one.core.extra_access(block, access, found);
+        }
+    }
+
+    #[inline]
+    fn access(
+        &mut self,
+        core: u32,
+        access: &Access,
+        address: u64,
+        place: u32,
+        now: u64,
+        tally: &Tally,
+    ) -> Served {
+        let found = match access.stores {
+            true => self.memory.store(core, address, access.size, place, now),
+            false => self.memory.load(core, address, access.size, place, now),
+        };
+        if tally.is_erased(place) && found.by != Level::L1 { self.memory.hit() } else { found }
+    }
+}
+
+/// Whether the branch at the end of a block was predicted to lead there.
+#[inline]
+fn predicted(one: &mut OneCore, code: &Code, last: u32, target: u64) -> bool {
+    let from = &code.blocks[last as usize];
+    let branch = code.instructions[from.instructions.end as usize - 1].address;
+    let behind = from.end();
+    match from.exit {
+        Exit::Falls => true,
+        Exit::Branch => one.predictor.conditional(branch, target != behind),
+        // What is called is left out of recordings where it belongs to a runtime: then the next block is that behind the call.
+        Exit::Call | Exit::IndirectCall if target == behind => true,
+        Exit::Call => {
+            one.predictor.call(behind);
+            true
+        }
+        Exit::IndirectCall => {
+            let right = one.predictor.indirect(branch, target);
+            one.predictor.call(behind);
+            right
+        }
+        // The same through a linkage stub, whose jump then seems to return.
+        Exit::IndirectJump if one.predictor.top() == target => one.predictor.returns(target),
+        Exit::IndirectJump => one.predictor.indirect(branch, target),
+        Exit::Return => one.predictor.returns(target),
+    }
+}
