@@ -3,29 +3,30 @@
 #include "../sim.h"
 
 #define SIDE 256
-#define ROW (SIDE + LINE / (long)sizeof(double)) // so that a column does not fall into one set of the caches
-#define ROUNDS 6
+#define ROW (SIDE + 8) // so that a column does not fall into one set of the caches
+#define ROUNDS 16
+#define IN_LINE (LINE / (long)sizeof(double))
 
-static double (*matrix)[ROW];
+static double matrix[SIDE][ROW] __attribute__((aligned(4096)));
 static double turned[SIDE][SIDE] __attribute__((aligned(4096)));
 
 #ifndef FIXED
-// Rows, by the first half.
+// The first number of each line, by the first half, row by row.
 NAMED static void fill(long me, double seed)
 {
     long owners = threads > 1 ? threads / 2 : 1;
     if (me >= owners)
         return;
     for (long row = SIDE * me / owners; row < SIDE * (me + 1) / owners; row++)
-        for (long column = 0; column < SIDE; column++)
+        for (long column = 0; column < SIDE; column += IN_LINE)
             matrix[row][column] = seed + (double)(row * SIDE + column);
 }
 #else
-// FIX: each member writes the columns that it reads.
+// FIX: the first number of each line, by the member that reads it.
 NAMED static void fill(long me, double seed)
 {
     for (long row = 0; row < SIDE; row++)
-        for (long column = share(SIDE, me); column < share(SIDE, me + 1); column++)
+        for (long column = share(SIDE, me); column < share(SIDE, me + 1); column += IN_LINE)
             matrix[row][column] = seed + (double)(row * SIDE + column);
 }
 #endif
@@ -53,11 +54,11 @@ static void *transform(void *argument)
 int main(int argc, char **argv)
 {
     read_arguments(argc, argv);
-    matrix = fresh(SIDE * sizeof *matrix);
     run_with_main(transform);
     int right = 1;
-    for (long row = 0; row < SIDE; row++)
-        for (long column = 0; column < SIDE; column++)
+    // Some of it: this is simulated too.
+    for (long row = 0; row < SIDE; row += 51)
+        for (long column = 0; column < SIDE; column += 17)
             right &= turned[column][row] == matrix[row][column] * 0.5 + 1.0;
     return finish("sim_fft", SIDE, right);
 }

@@ -10,6 +10,7 @@ mod machines;
 mod made;
 mod names;
 mod plan;
+mod sections;
 mod side_by_side;
 mod what_if;
 
@@ -98,6 +99,9 @@ pub(crate) struct SimOptions {
     /// How many simulations run at once; the answer does not depend on it [default: one for each CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
+    /// Tell where the cycles of each parallel section went, too: what threads do between two meetings
+    #[arg(long, conflicts_with = "sample")]
+    pub sections: bool,
     /// Tell all threads, places and shared lines, the minor ones too
     #[arg(long)]
     pub all: bool,
@@ -228,7 +232,7 @@ fn told(
     let _naming = Progress::start("finding names");
     let several = inputs.len() > 1;
     let stacks = speedup_stacks(&simulations, &done);
-    let runs: Vec<SimRun> = simulations
+    let mut runs: Vec<SimRun> = simulations
         .iter()
         .zip(done)
         .filter(|(simulation, _)| simulation.role == Role::Told)
@@ -239,6 +243,16 @@ fn told(
             ..SimRun::default()
         })
         .collect();
+    if options.sections {
+        let of: Vec<usize> = simulations
+            .iter()
+            .filter(|simulation| simulation.role == Role::Told)
+            .map(|simulation| simulation.input)
+            .collect();
+        for (index, input) in inputs.iter().enumerate() {
+            sections::add(input, runs.iter_mut().zip(&of).filter(|(_, of)| **of == index).map(|(run, _)| run));
+        }
+    }
     let mut told = SimTold {
         command: inputs.first().map(|input| input.run.command.clone()).unwrap_or_default(),
         names: names::names(&inputs, &runs),

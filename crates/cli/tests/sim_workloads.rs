@@ -136,15 +136,16 @@ fn padding_gains_what_was_predicted() {
         return;
     }
     let stage = Stage::new();
-    let simulated = on_cores(8, &record(&stage, "sim_false", &[], &["8"]));
-    let lines = simulated["shared_lines"].as_array().expect("lines that are shared");
-    let line = &lines[0];
+    let recording = record(&stage, "sim_false", &[], &["8"]);
+    let runs = sim(&["--cores", "8", "--what-if", "no-coherence"], &recording);
+    let [shared, predicted] = &runs[..] else { panic!("{} simulations", runs.len()) };
+    let line = &shared["shared_lines"][0];
     assert_eq!(line["false_sharing"], true, "{line}");
     assert!(line.to_string().contains("counters"), "the variable is not named: {line}");
-    let predicted = line["padded_cycles"].as_f64().expect("the gain of padding");
-    let padded = cycles(&on_cores(8, &record(&stage, "sim_false", &["-DFIXED"], &["8"])));
-    assert!((0.8..1.25).contains(&(padded / predicted)), "{padded} and not {predicted}");
-    assert!(padded < 0.5 * cycles(&simulated), "{padded} of {}", cycles(&simulated));
+    let padded = on_cores(8, &record(&stage, "sim_false", &["-DFIXED"], &["8"]));
+    let off = cycles(&padded) / cycles(predicted);
+    assert!((0.8..1.25).contains(&off), "{} and not {}", cycles(&padded), cycles(predicted));
+    assert!(cycles(&padded) < 0.5 * cycles(shared), "{} of {}", cycles(&padded), cycles(shared));
 }
 
 #[test]
@@ -201,6 +202,29 @@ fn chunks_of_a_dynamic_loop_are_dealt_out_anew() {
         }
     }
     assert!(cycles(&runs[1]) < 1.3 * cycles(&runs[0]), "{} and {}", cycles(&runs[1]), cycles(&runs[0]));
+}
+
+#[test]
+fn a_sample_of_phases_tells_what_all_tell_within_the_error_that_it_prints() {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    let recording = record(&stage, "sim_phases", &[], &["4", "1"]);
+    let all = on_cores(4, &recording);
+    let sample = sim(&["--cores", "4", "--sample"], &recording).swap_remove(0);
+    let error = sample["sampled"]["error"].as_f64().expect("an error");
+    let simulated = sample["sampled"]["simulated_instructions"].as_f64().expect("instructions");
+    let instructions = all["instructions"].as_f64().expect("instructions");
+    assert!(simulated < 0.1 * instructions, "{simulated} of {instructions} were simulated");
+    let off = (cycles(&sample) - cycles(&all)).abs() / cycles(&all);
+    assert!(off <= 0.02 && off <= error, "{off} with an error of {error}");
+    let components = |run: &Value| -> Vec<f64> {
+        ["branch", "depend-fp", "depend-int", "mem-l1d"].map(|one| share(run, 1, &[one])).to_vec()
+    };
+    for (one, other) in components(&sample).iter().zip(components(&all)) {
+        assert!((one - other).abs() < 0.03, "{one} and {other}");
+    }
 }
 
 #[test]

@@ -16,6 +16,9 @@ pub(crate) enum Woken {
     TimedOut(Nanos),
 }
 
+/// Begin and end of a wait, and its number.
+type Span = (Time, Time, usize);
+
 /// Waits by thread (index), object and number.
 pub(crate) type Wakes = BTreeMap<(usize, u64, u32), Woken>;
 
@@ -51,7 +54,7 @@ pub(crate) fn wakes(process: &Process, tellings: &[Telling]) -> Wakes {
     }
     recorded.values_mut().for_each(|times| times.sort_unstable());
     let endings = endings(process);
-    let mut waits: BTreeMap<(usize, u64), Vec<(Time, Time, usize)>> = BTreeMap::new();
+    let mut waits: BTreeMap<(usize, u64), Vec<Span>> = BTreeMap::new();
     for (number, wait) in process.waits.iter().enumerate() {
         let kind = process.object(wait.object).kind;
         if let Some(index) = threads[wait.thread.index()]

@@ -4,10 +4,7 @@ mod stream;
 mod untimed;
 
 use holdup_feed::{FeedError, Prepared, RecordedFeed};
-use holdup_model::{
-    Mode, Nanos, ObjectKind, Outcome, Process, SyncObject, Thread, ThreadId, Time, Wait, Wake, WakeCount,
-};
-use holdup_model::{ObjectId, Run};
+use holdup_model::{Mode, ObjectKind, Outcome, Process, Run, Thread, ThreadId, Time, Wait, Wake, WakeCount};
 use holdup_recording::Recording;
 use holdup_sim::{Act, Feed, Item, Reason};
 use holdup_trace::instructions::{Loss, MarkCode, Other};
@@ -157,16 +154,7 @@ fn thread(tid: u32) -> Thread {
 fn waited(waits: &[(u64, u64, Outcome)], wakes: &[u64]) -> Run {
     let mut process = Process { end: Time::from_nanos(1_000_000), ..Process::default() };
     process.threads = vec![thread(100), thread(101)];
-    let condition: ObjectId = process.add_object(SyncObject {
-        kind: ObjectKind::Condition,
-        address: 0x10,
-        name: None,
-        created_at: None,
-        parties: None,
-        thread: None,
-        shared: false,
-        construct: None,
-    });
+    let condition = process.add_object(ObjectKind::Condition, 0x10);
     process.waits.extend(waits.iter().map(|&(begin, end, outcome)| Wait {
         thread: ThreadId::new(1),
         begin: Time::from_nanos(begin),
@@ -207,7 +195,6 @@ fn a_wait_for_a_condition_ends_with_the_signal_that_ended_it() {
     };
     let expected: Vec<Act> = locks(None).chain(locks(Some(Act::Open(0)))).chain(locks(None)).collect();
     assert_eq!(found[0], expected, "the second signal is the one");
-    let took = Nanos::new(20).get();
     assert_eq!(
         found[1],
         [
@@ -218,7 +205,7 @@ fn a_wait_for_a_condition_ends_with_the_signal_that_ended_it() {
             Act::Acquire(0, Mode::Exclusive),
             Act::Release(0),
             Act::Cut,
-            Act::Call { nanos: took },
+            Act::Call { nanos: 20 },
             Act::Acquire(0, Mode::Exclusive),
             Act::Release(0),
         ]

@@ -65,24 +65,21 @@ enum Model {
 
 /// Cycles that were not those of full dispatch, by component.
 #[derive(Clone, Copy, Debug, Default)]
-struct Lost {
-    by_component: [u64; CYCLE_COMPONENTS],
-    all: u64,
-}
+struct Lost([u64; CYCLE_COMPONENTS]);
 
 impl Lost {
+    #[inline]
     fn book(&mut self, component: usize, cycles: u64) {
-        self.by_component[component] += cycles;
-        self.all += cycles;
+        self.0[component] += cycles;
     }
 
-    /// The whole stack at this time: the rest is full dispatch.
-    fn stack(&self, now: u64) -> CycleStack {
+    /// The whole stack, with so many cycles of full dispatch.
+    fn stack(&self, full: u64) -> CycleStack {
         let mut stack = CycleStack::default();
-        for (&component, &cycles) in CycleComponent::ALL.iter().zip(&self.by_component) {
+        for (&component, &cycles) in CycleComponent::ALL.iter().zip(&self.0) {
             stack.book(component, cycles);
         }
-        stack.book(CycleComponent::DispatchWidth, now - self.all);
+        stack.book(CycleComponent::DispatchWidth, full);
         stack
     }
 }

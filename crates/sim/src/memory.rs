@@ -34,7 +34,7 @@ mod table;
 
 use holdup_model::cycles::{Level, Resource, SharedLine};
 
-use self::cache::{Cache, PENDING, TRACKED};
+use self::cache::{Cache, LINE_BITS, PENDING, TRACKED};
 use self::coherence::{Protocol, State, Wish};
 use self::flight::Flights;
 use self::hierarchy::Trip;
@@ -48,8 +48,6 @@ use crate::tlb::Tlb;
 
 pub use self::model::CacheModel;
 
-/// Line numbers have so many bits at most: others lose their first ones, which user addresses do not have.
-const LINE_BITS: u32 = 58;
 /// An access touches so many lines at most; recordings may claim more.
 const MOST_LINES: u64 = 256;
 
@@ -173,12 +171,12 @@ impl Memory {
         let tlb = self.translations[core as usize].data(address);
         let line = self.line(address);
         let offset = address as u32 & ((1 << self.line_bits) - 1);
-        // A size of more than a line fails the comparison, or would wrap.
         let is_one = u64::from(offset) + u64::from(size) <= 1 << self.line_bits;
-        if is_one && self.levels[0].caches[core as usize].is_first(line, writes) {
-            return Served { tlb, ..self.hit };
-        }
         if is_one {
+            let first = &mut self.levels[0].caches[core as usize];
+            if first.is_first(line, writes) || first.is_plain_use(line, writes) {
+                return Served { tlb, ..self.hit };
+            }
             let served = self.access_line(core, line, (offset, size), place, now, writes);
             return Served { tlb, ..served };
         }
@@ -210,6 +208,7 @@ impl Memory {
         slowest
     }
 
+    #[inline(never)]
     fn access_line(
         &mut self,
         core: u32,
@@ -327,6 +326,9 @@ impl Memory {
     }
 
     fn note_use(&mut self, core: u32, line: u64, bytes: (u32, u32), writes: bool, place: u32) {
+        if !self.sharing.follows_any() {
+            return;
+        }
         let cache = &mut self.levels[0].caches[core as usize];
         let Some(slot) = cache.find(line) else { return };
         if cache.flags(slot, TRACKED) != 0 && !self.sharing.used(line, core, bytes, writes, place) {

@@ -60,7 +60,8 @@ pub fn false_sharing(run: &Simulated, names: &CycleNames) -> Vec<FalseSharing> {
     told
 }
 
-/// What threads use in a shared line, by address.
+/// What threads use in a shared line, by address. Bytes of one part of a variable are together; and neighbours of one variable,
+/// or without a name, that the same threads use.
 pub fn shared_bytes(line: &SharedLine, names: &CycleNames) -> Vec<SharedBytes> {
     let users_of = |byte: u64, writes: bool| -> Vec<u32> {
         let users = line.users.iter().filter(|user| {
@@ -70,41 +71,37 @@ pub fn shared_bytes(line: &SharedLine, names: &CycleNames) -> Vec<SharedBytes> {
         users.map(|user| user.thread).collect()
     };
     let mut told: Vec<SharedBytes> = Vec::new();
-    let mut of_variable: BTreeMap<&Variable, usize> = BTreeMap::new();
+    let mut of_part: BTreeMap<&Variable, usize> = BTreeMap::new();
     let used = line.users.iter().fold(0, |used, user| used | user.reads | user.writes);
     for byte in bits(used) {
         let variable = names.data.get(&line.address.wrapping_add(byte));
         let (readers, writers) = (users_of(byte, false), users_of(byte, true));
         let at = byte as u32;
-        let known = match variable {
-            Some(variable) => of_variable.get(variable).copied(),
-            None => told.len().checked_sub(1).filter(|&last| {
-                let last = &told[last];
-                last.variable.is_none()
-                    && last.range.1 == at
-                    && last.readers == readers
-                    && last.writers == writers
-            }),
-        };
-        match known {
-            Some(index) => {
-                let bytes = &mut told[index];
-                bytes.range.1 = at + 1;
-                merge(&mut bytes.readers, readers);
-                merge(&mut bytes.writers, writers);
-            }
-            None => {
-                if let Some(variable) = variable {
-                    of_variable.insert(variable, told.len());
-                }
-                told.push(SharedBytes {
-                    range: (at, at + 1),
-                    variable: variable.cloned(),
-                    readers,
-                    writers,
-                    instructions: Vec::new(),
-                });
-            }
+        let of_part_too = variable.and_then(|variable| of_part.get(variable).copied());
+        let beside = told.len().checked_sub(1).filter(|&last| {
+            let last = &told[last];
+            let is_same_variable = match (&last.variable, variable) {
+                (Some(a), Some(b)) => a.name == b.name && a.module == b.module,
+                (a, b) => a.is_none() && b.is_none(),
+            };
+            is_same_variable && last.range.1 == at && last.readers == readers && last.writers == writers
+        });
+        let index = of_part_too.or(beside).unwrap_or_else(|| {
+            told.push(SharedBytes {
+                range: (at, at),
+                variable: variable.cloned(),
+                readers: Vec::new(),
+                writers: Vec::new(),
+                instructions: Vec::new(),
+            });
+            told.len() - 1
+        });
+        let bytes = &mut told[index];
+        bytes.range.1 = at + 1;
+        merge(&mut bytes.readers, readers);
+        merge(&mut bytes.writers, writers);
+        if let Some(variable) = variable {
+            of_part.entry(variable).or_insert(index);
         }
     }
     for bytes in &mut told {
@@ -175,6 +172,23 @@ mod tests {
                 (Some("misses"), (8, 16), vec![], vec![1], vec![0x10, 0x21]),
             ]
         );
+    }
+
+    #[test]
+    fn where_types_are_not_known_neighbours_of_a_variable_are_together_by_who_uses_them() {
+        let part = |byte: u64| if byte == 0 { String::new() } else { format!("+{byte:#x}") };
+        let data = (0..64).map(|byte| {
+            (
+                byte,
+                Variable { name: "counters".to_owned(), part: part(byte), size: 64, ..Variable::default() },
+            )
+        });
+        let names = CycleNames { data: data.collect(), ..CycleNames::default() };
+        let users = (0..8).map(|thread| user(thread, 0xff << (8 * thread), 0xff << (8 * thread))).collect();
+        let told = shared_bytes(&line(0, 1, 1, users), &names);
+        let parts: Vec<_> = told.iter().map(|bytes| bytes.variable.as_ref().unwrap().part.as_str()).collect();
+        assert_eq!(parts, ["", "+0x8", "+0x10", "+0x18", "+0x20", "+0x28", "+0x30", "+0x38"]);
+        assert!(told.iter().all(|bytes| bytes.range.1 - bytes.range.0 == 8 && bytes.writers.len() == 1));
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! The machine that holdup runs on, as one to simulate: measured once, then kept in the user's cache directory.
 
+#[cfg(test)]
+mod tests;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -19,7 +22,8 @@ const VERSION: u32 = 1;
 /// In front of sentences in the kept file.
 const NOTE: &str = "# note: ";
 
-/// If the median of measurements of the core is so much slower than the best, something else ran.
+/// If the median of the measurements of the core, of memory or of transfers is so much slower than the best, something else
+/// ran.
 const NOISY: f64 = 0.2;
 
 /// This machine, and what is to be known of its numbers, a sentence each.
@@ -101,7 +105,9 @@ fn machine_of(facts: &HostFacts) -> (Machine, Vec<String>) {
     let frequency = facts.frequency.best.clamp(0.1, 10.0);
     let cycles = |nanos: f64| (nanos * frequency).round().clamp(0.0, 99_000.0) as u32;
     let found = Loads::of(facts);
-    if facts.frequency.spread().max(facts.additions.spread()) > NOISY {
+    let spread =
+        [Some(facts.frequency), Some(facts.memory), facts.transfer].map(|of| of.map_or(0.0, Figure::spread));
+    if spread.iter().any(|spread| *spread > NOISY) {
         notes.push(
             "Other programs ran while this machine was measured: its caches and memory may seem slower than they are.".to_owned(),
         );
@@ -118,7 +124,12 @@ fn machine_of(facts: &HostFacts) -> (Machine, Vec<String>) {
     let transfer = facts.transfer.map_or(0, |transfer| cycles(transfer.best));
     let shared = if to_third > 0 { to_third } else { to_second };
     let crossing = transfer.saturating_sub(shared + l1).min(shared.saturating_sub(1) * 3 / 4);
-    let l3 = level(3, to_third.saturating_sub(crossing).max(1)).filter(|_| to_third > 0).map(|mut facts| {
+    // That a line is elsewhere is known when it would be there: what follows comes on top.
+    let outer = |mut facts: CacheFacts| {
+        facts.tags = facts.latency;
+        facts
+    };
+    let l3 = level(3, to_third.saturating_sub(crossing).max(1)).filter(|_| to_third > 0).map(outer).map(|mut facts| {
         if let Some(size) = found.effective.filter(|size| *size < facts.size) {
             notes.push(format!(
                 "The last cache is said to have {} MiB, but loads within more than {} MiB take as long as those of memory: others \
@@ -127,12 +138,13 @@ fn machine_of(facts: &HostFacts) -> (Machine, Vec<String>) {
                 size >> 20,
                 size >> 20
             ));
-            facts.size = size / (u64::from(facts.ways) * u64::from(facts.line)).max(1) * u64::from(facts.ways) * u64::from(facts.line);
+            let set = u64::from(facts.ways) * u64::from(facts.line);
+            facts.size = (size / set).max(1) * set;
         }
         facts
     });
     let second = if l3.is_some() { to_second } else { to_second.saturating_sub(crossing).max(1) };
-    let l2 = level(2, second);
+    let l2 = level(2, second).map(|facts| if l3.is_none() { outer(facts) } else { facts });
     let tlb = |(entries, ways): (u32, u32), latency| Some(TlbFacts { entries, ways, latency });
     let family = &facts.family;
     let mut latency: std::collections::BTreeMap<String, u32> =
@@ -174,7 +186,7 @@ fn machine_of(facts: &HostFacts) -> (Machine, Vec<String>) {
         page_walk: cycles(found.walk),
         on_chip: LinkFacts { latency: crossing, bandwidth: 0.0, ..usual.on_chip },
         memory: MemoryFacts {
-            latency_ns: (facts.memory.best - f64::from(crossing) / frequency).clamp(1.0, 10_000.0).round(),
+            latency_ns: (facts.memory.best - f64::from(shared) / frequency).clamp(1.0, 10_000.0).round(),
             per_socket: facts.topology.sockets > 1,
             channels: facts.topology.sockets,
             bandwidth: (facts.bandwidth.best.max(facts.bandwidth_alone.best) * 10.0).round() / 10.0,

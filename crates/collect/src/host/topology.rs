@@ -45,7 +45,7 @@ pub struct Topology {
     /// The first core's caches.
     pub caches: Vec<HostCache>,
     /// CPUs that are threads of one core, where there are several.
-    siblings: Vec<CpuSet>,
+    pub siblings: Vec<CpuSet>,
 }
 
 impl Topology {

@@ -11,27 +11,27 @@ use holdup_trace::instructions::{
 };
 
 /// A block of the program: `mov rax, [rdi]; mov [rsi], rax; nop; jmp` with a load and a store of 8 bytes.
-pub const COPIES: u32 = 0;
+pub(crate) const COPIES: u32 = 0;
 /// A block without accesses: `nop; jmp`.
-pub const WORKS: u32 = 1;
+pub(crate) const WORKS: u32 = 1;
 /// Where the code of a runtime is.
-pub const RUNTIME: u64 = 0x9000;
+pub(crate) const RUNTIME: u64 = 0x9000;
 
 /// Entries of a stream.
 #[derive(Clone, Default)]
-pub struct Stream {
+pub(crate) struct Stream {
     bytes: Vec<u8>,
     last: BTreeMap<(u32, usize), u64>,
 }
 
 impl Stream {
     /// A thread with this number begins; its handle is 0x7000 + number, its kernel id 100 + number.
-    pub fn thread(number: u64) -> Stream {
+    pub(crate) fn thread(number: u64) -> Stream {
         let fields = [number, u64::from(u32::MAX), 0x1000, 100 + number, 0x7000 + number];
         Stream::default().mark(MarkCode::ThreadBegin, &fields)
     }
 
-    pub fn numbers(mut self, numbers: &[u64]) -> Stream {
+    pub(crate) fn numbers(mut self, numbers: &[u64]) -> Stream {
         for &number in numbers {
             let mut bytes = [0; LONGEST_NUMBER];
             let length = put(&mut bytes, number);
@@ -40,13 +40,13 @@ impl Stream {
         self
     }
 
-    pub fn mark(self, code: MarkCode, fields: &[u64]) -> Stream {
+    pub(crate) fn mark(self, code: MarkCode, fields: &[u64]) -> Stream {
         let mut all = [0; MARK_FIELDS];
         all[..fields.len()].copy_from_slice(fields);
         self.numbers(&[head(Entry::Mark, code as u64)]).numbers(&all)
     }
 
-    pub fn block(mut self, block: u32, addresses: &[u64]) -> Stream {
+    pub(crate) fn block(mut self, block: u32, addresses: &[u64]) -> Stream {
         self = self.numbers(&[head(Entry::Block, block.into())]);
         for (at, &address) in addresses.iter().enumerate() {
             let last = self.last.insert((block, at), address).unwrap_or(0);
@@ -56,21 +56,21 @@ impl Stream {
     }
 
     /// So many executions of [`WORKS`], of two instructions each.
-    pub fn works(self, times: usize) -> Stream {
+    pub(crate) fn works(self, times: usize) -> Stream {
         (0..times).fold(self, |stream, _| stream.block(WORKS, &[]))
     }
 
     /// The first instructions of [`COPIES`], with a store of 4 bytes by the first one that is not in its table.
-    pub fn partial(self, instructions: u64, address: u64) -> Stream {
+    pub(crate) fn partial(self, instructions: u64, address: u64) -> Stream {
         let head = head(Entry::Partial, COPIES.into());
         self.numbers(&[head, instructions, 1, 2 + (2 << 1 | 1), zigzag(address as i64)])
     }
 
-    pub fn other(self, other: Other, numbers: &[u64]) -> Stream {
+    pub(crate) fn other(self, other: Other, numbers: &[u64]) -> Stream {
         self.numbers(&[head(Entry::Other, other as u64)]).numbers(numbers)
     }
 
-    pub fn end(self) -> Stream {
+    pub(crate) fn end(self) -> Stream {
         self.mark(MarkCode::ThreadEnd, &[])
     }
 }
@@ -97,13 +97,13 @@ fn tables() -> Vec<u8> {
 }
 
 /// A recording with these streams, each in pieces of one entry or more as they are.
-pub fn recorded(streams: &[Stream]) -> Recording {
+pub(crate) fn recorded(streams: &[Stream]) -> Recording {
     let pieces = (0..).zip(streams).map(|(number, stream)| (number, 0, stream.bytes.clone()));
     recorded_pieces(&pieces.chain([(TABLES, 0, tables())]).collect::<Vec<_>>())
 }
 
 /// A recording with these pieces: stream, sequence number, entries.
-pub fn recorded_pieces(pieces: &[(u32, u32, Vec<u8>)]) -> Recording {
+pub(crate) fn recorded_pieces(pieces: &[(u32, u32, Vec<u8>)]) -> Recording {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("run.holdup");
     let mut writer = Writer::create(&path).unwrap();
@@ -115,6 +115,6 @@ pub fn recorded_pieces(pieces: &[(u32, u32, Vec<u8>)]) -> Recording {
 }
 
 /// A run of this process alone.
-pub fn run_of(process: Process) -> Run {
+pub(crate) fn run_of(process: Process) -> Run {
     Run { processes: vec![process], ..Run::default() }
 }

@@ -5,17 +5,17 @@ use holdup_sim::{Act, Feed, Item, Program};
 
 /// What was executed.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Walked {
+pub(crate) struct Walked {
     /// Instructions of each thread.
-    pub instructions: Vec<u64>,
+    pub(crate) instructions: Vec<u64>,
     /// Addresses that were accessed: how many, and their sum.
-    pub accesses: (u64, u64),
+    pub(crate) accesses: (u64, u64),
     /// Units of each thread.
-    pub units: Vec<u64>,
+    pub(crate) units: Vec<u64>,
     /// Pieces that ended, by thread.
-    pub cuts: Vec<u64>,
+    pub(crate) cuts: Vec<u64>,
     /// Threads that can never go on.
-    pub stuck: Vec<usize>,
+    pub(crate) stuck: Vec<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -42,7 +42,7 @@ struct World<'a> {
 }
 
 /// Executes all; each thread in turn makes at most `turn` steps.
-pub fn walk(program: &Program, feed: &mut impl Feed, turn: usize) -> Walked {
+pub(crate) fn walk(program: &Program, feed: &mut impl Feed, turn: usize) -> Walked {
     let count = program.threads.len();
     let begins = |created: bool| if created { State::Unborn } else { State::Runs };
     let mut world = World {

@@ -87,14 +87,29 @@ fn header(view: &View) -> Header {
     let places = view.places();
     Header {
         kick: "holdup sim".to_owned(),
-        heading: told::heading(view, LOOK),
-        continued: told::because(view, &places, LOOK).unwrap_or_default(),
+        heading: unbroken(&told::heading(view, LOOK)),
+        continued: unbroken(&told::because(view, &places, LOOK).unwrap_or_default()),
         command: command(&view.told.command),
         figures: figures(view),
         budget: None,
         warnings: Vec::new(),
         way_out: false,
     }
+}
+
+/// Text in which each unit stays on the line of its number.
+fn unbroken(text: &str) -> String {
+    const UNITS: [&str; 9] = ["k", "M", "G", "T", "s", "ms", "µs", "ns", "%"];
+    let is_unit = |word: &str| UNITS.contains(&word.trim_end_matches(|c: char| ",;.:)".contains(c)));
+    let mut out = String::with_capacity(text.len());
+    for (index, word) in text.split(' ').enumerate() {
+        if index > 0 {
+            let is_number = out.ends_with(|c: char| c.is_ascii_digit());
+            out.push_str(if is_number && is_unit(word) { "\u{a0}" } else { " " });
+        }
+        out.push_str(word);
+    }
+    out
 }
 
 /// The key figures of the simulation that is told in detail.

@@ -275,7 +275,7 @@ fn sharing(view: &View, look: Look) -> Vec<Line> {
     let mut lines: Vec<Line> = found[..told]
         .iter()
         .flat_map(|line| {
-            wrapped_short(&shown(&told::false_sharing(line, view, look), look), 2, Ink::Text, look)
+            wrapped_whole(&shown(&told::false_sharing(line, view, look), look), 2, Ink::Text, look)
         })
         .collect();
     lines.extend(more(found.len() - told, "falsely shared lines", look));

@@ -1,9 +1,10 @@
 //! The answer in sentences: where the cycles go, what grew with the cores, which lines are shared in vain, what is full.
 
 use holdup_analysis::cycles::{FalseSharing, Growth, PlaceCycles, SharedBytes, SpeedupStack};
-use holdup_model::cycles::{CycleComponent, Resource, Simulated};
+use holdup_model::cycles::{CycleComponent, CycleStack, Resource, Simulated};
 
 use super::view::{View, cpi, largest, share};
+use super::words::{Family, family};
 use super::{SimRun, words};
 use crate::numbers::{counted, percent};
 use crate::why::words as why;
@@ -19,6 +20,10 @@ const LONG_QUEUE: f64 = 10.0;
 
 /// A speedup that is as near to the perfect one needs no reason.
 const LOST: f64 = 0.01;
+
+/// Data that comes from other cores.
+const OF_OTHERS: [CycleComponent; 3] =
+    [CycleComponent::MemL1Neighbor, CycleComponent::MemL2Neighbor, CycleComponent::MemOffSocket];
 
 /// At most so many users of a shared line are named in a sentence.
 const MOST_BYTES: usize = 3;
@@ -88,17 +93,29 @@ pub(crate) fn heading(view: &View, look: Look) -> String {
     }
 }
 
-/// Where most cycles go, in a clause that follows the heading.
+/// Where most cycles go, in a clause that follows the heading. Where that is waiting, what threads do otherwise is told too.
 pub(crate) fn because(view: &View, places: &[PlaceCycles], look: Look) -> Option<String> {
     let aggregate = view.main_aggregate()?;
     let (component, part) = largest(&aggregate.stack)?;
-    let place = mostly_in(component, places, look).map_or_else(String::new, |place| format!(", {place}"));
-    Some(format!(
-        "{} of the cycles are {} ({}){place}.",
-        percent(part),
-        component.name(),
-        words::meaning(component)
-    ))
+    let told = |component: CycleComponent| {
+        let place = mostly_in(component, places, look).map_or_else(String::new, |place| format!(", {place}"));
+        format!("{} ({}){place}", component.name(), words::meaning(component))
+    };
+    let mut text = format!("{} of the cycles are {}.", percent(part), told(component));
+    let is_waiting = |component| matches!(family(component), Family::Sync | Family::Away);
+    if is_waiting(component) {
+        let mut executing = CycleStack::default();
+        let parts = aggregate.stack.parts().filter(|(component, _)| !is_waiting(*component));
+        parts.for_each(|(component, cycles)| executing.book(component, cycles));
+        if let Some((component, part)) = largest(&executing) {
+            text.push_str(&format!(
+                " Of those in which threads execute, {} are {}.",
+                percent(part),
+                told(component)
+            ));
+        }
+    }
+    Some(text)
 }
 
 /// Where a component is: `mostly in transpose (fft.c:120)`.
@@ -173,8 +190,15 @@ pub(crate) fn false_sharing(line: &FalseSharing, view: &View, look: Look) -> Str
     if more > 0 {
         parts.push(format!("{more} more"));
     }
+    // Of the instructions that use the line, the one that waits most for what other cores have.
+    let places = &run.simulated.places;
+    let cycles = |address: u64| -> u64 {
+        let found = places.binary_search_by_key(&address, |place| place.address);
+        found.map_or(0, |index| OF_OTHERS.iter().map(|part| places[index].stack.get(*part)).sum())
+    };
     let at = line.bytes.iter().flat_map(|bytes| &bytes.instructions);
-    let place = at.filter_map(|address| view.told.names.code.get(address)).next();
+    let most = at.max_by_key(|address| (cycles(**address), std::cmp::Reverse(**address)));
+    let place = most.and_then(|address| view.told.names.code.get(address));
     let at = place.map_or_else(String::new, |frames| format!(" in {}", why::frames(frames, look)));
     format!(
         "False sharing{at}: {} are in one cache line, at {:#x}, that goes from core to core {}; {} of all cycles (latency). {}",
@@ -228,10 +252,15 @@ pub(crate) fn full_resources(run: &SimRun, look: Look) -> Vec<String> {
                 "{} is busy {} of the time; a request queues {} cycles there",
                 escape::name(&resource.name, look),
                 percent(busy(resource)),
-                numbers::figure(wait(resource))
+                cycles_told(wait(resource))
             )
         })
         .collect()
+}
+
+/// A number of cycles: `31.2`, `12.3 k`.
+pub(crate) fn cycles_told(cycles: f64) -> String {
+    if cycles < 1_000.0 { numbers::figure(cycles) } else { why::count(cycles as u64) }
 }
 
 /// What a speedup stack says, in a sentence.
@@ -239,7 +268,7 @@ pub(crate) fn speedup(stack: &SpeedupStack, look: Look) -> String {
     let most = stack.losses.iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, loss)| *loss > 0.0);
     let most = most.map_or_else(String::new, |(loss, amount)| {
         format!(
-            "; {} takes {} of it ({})",
+            "; most is lost to {}: {} ({})",
             words::loss(*loss),
             words::factor(*amount),
             words::loss_meaning(*loss)
@@ -278,7 +307,7 @@ pub(crate) fn left_out(view: &View) -> Option<String> {
 }
 
 /// The components of a stack that are worth a word: `mem-dram 61 %, depend-int 20 %`.
-pub(crate) fn mostly(stack: &holdup_model::cycles::CycleStack, most: usize) -> String {
+pub(crate) fn mostly(stack: &CycleStack, most: usize) -> String {
     let mut parts: Vec<(CycleComponent, f64)> =
         stack.parts().map(|(component, _)| (component, share(stack, component))).collect();
     parts.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));

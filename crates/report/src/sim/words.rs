@@ -126,13 +126,11 @@ pub(crate) fn loss_meaning(loss: SpeedupLoss) -> &'static str {
     use holdup_analysis::cycles::SpeedupStep;
     match loss {
         SpeedupLoss::Idle(CycleComponent::Imbalance) => {
-            "cores without a thread, even if nothing is shared: serial parts, late starts, early ends"
+            "cores without a thread, even so: serial parts, late starts, early ends"
         }
         SpeedupLoss::Idle(CycleComponent::SyncBarrier) => "waiting at barriers, even if nothing is shared",
         SpeedupLoss::Idle(_) => "waiting, even if nothing is shared",
-        SpeedupLoss::ExtraWork => {
-            "cycles that all cores together spend beyond those of one core, even if nothing is shared"
-        }
+        SpeedupLoss::ExtraWork => "cycles of all cores beyond those of one, even if nothing is shared",
         SpeedupLoss::Step(SpeedupStep::Caches) => "cores that take cache from each other",
         SpeedupLoss::Step(SpeedupStep::Links) => "cores that share an interconnect",
         SpeedupLoss::Step(SpeedupStep::Memory) => "cores that share memory controllers and channels",

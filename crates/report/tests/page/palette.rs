@@ -84,7 +84,11 @@ fn contrast(a: Rgb, b: Rgb) -> f64 {
 
 /// The colours of both modes by their names.
 fn modes() -> [(&'static str, BTreeMap<String, Rgb>); 2] {
-    let (light, dark) = PALETTE.split_once("@media (prefers-color-scheme: dark)").expect("both modes");
+    modes_of(PALETTE)
+}
+
+fn modes_of(sheet: &'static str) -> [(&'static str, BTreeMap<String, Rgb>); 2] {
+    let (light, dark) = sheet.split_once("@media (prefers-color-scheme: dark)").expect("both modes");
     [("light", light), ("dark", dark)].map(|(mode, css)| {
         let colors = css.split("--").skip(1).filter_map(|declaration| {
             let (name, value) = declaration.split_once(": #")?;
@@ -107,6 +111,27 @@ fn states_are_told_apart_by_everybody() {
                         assert!(apart >= APART, "{mode}, {sight}: {a} and {b} are {apart:.3} apart");
                     }
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn neighbours_in_a_stack_of_cycles_are_told_apart_by_everybody() {
+    const SHEET: &str = include_str!("../../page/sim.css");
+    /// From the bottom of a stack to its top.
+    const STACK: &[&str] = &[
+        "kw", "ki", "kf", "kb", "kF", "kt", "k1", "kn", "k2", "kN", "k3", "ko", "km", "kL", "kB", "kC", "kJ",
+        "kI", "kR", "kE",
+    ];
+    for (mode, colors) in modes_of(SHEET) {
+        for (sight, matrix) in SIGHT {
+            // A component that is not there has its neighbours side by side.
+            for pair in STACK.windows(2).chain(STACK.windows(3)) {
+                let (a, b) = (pair[0], pair[pair.len() - 1]);
+                let [seen_a, seen_b] = [a, b].map(|name| oklab(apply(matrix, colors[name])));
+                let apart = distance(seen_a, seen_b);
+                assert!(apart >= APART, "{mode}, {sight}: {a} and {b} are {apart:.3} apart");
             }
         }
     }

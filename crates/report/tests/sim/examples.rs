@@ -379,7 +379,7 @@ pub(crate) fn hostile(name: &str) -> SimTold {
     told.warnings = vec![name.to_owned()];
     told.sources = BTreeMap::from([(
         format!("dir/{name}"),
-        SourceFile { lines: vec![name.to_owned(); 3], is_newer: true },
+        SourceFile { lines: vec![name.to_owned(); 3], is_newer: false },
     )]);
     let run = &mut told.runs[0];
     run.input = name.to_owned();

@@ -25,41 +25,67 @@ use crate::served::Served;
 /// Architectures Optimization Reference Manual, fast-string operation).
 const STRING_BYTES: u32 = 16;
 
+/// What waiting is booked as: the cell of the instruction, the component, and of an access how many cycles of its end are not
+/// translation. One word, so that the host keeps it in a register.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Booked(u64);
+
+impl Booked {
+    const ALL_DATA: u64 = (1 << 24) - 1;
+
+    #[inline]
+    fn new(cell: u32, component: u8) -> Self {
+        Self(u64::from(cell) << 32 | Self::ALL_DATA << 8 | u64::from(component))
+    }
+
+    /// An access of which all but the last `data` cycles are translation of its address.
+    fn translated(cell: u32, component: u8, data: u64) -> Self {
+        let data = data.min(Self::ALL_DATA - 1);
+        Self(u64::from(cell) << 32 | data << 8 | u64::from(component))
+    }
+
+    #[inline]
+    fn cell(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    #[inline]
+    fn component(self) -> usize {
+        (self.0 & 0xff) as usize
+    }
+
+    #[inline]
+    fn data(self) -> u64 {
+        match self.0 >> 8 & Self::ALL_DATA {
+            Self::ALL_DATA => u64::MAX,
+            data => data,
+        }
+    }
+}
+
 /// A micro-op's piece of the critical path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Piece {
     /// The cycle in which it is done, and all before it.
     pub end: u64,
-    /// Where waiting for it is booked.
-    pub cell: u32,
-    /// As what: see [`Piece::component`] and [`Piece::data`].
-    booked: u32,
+    /// What waiting for it is booked as.
+    pub booked: Booked,
 }
 
-impl Piece {
-    const ALL_DATA: u32 = u32::MAX >> 8;
-
-    fn new(end: u64, cell: u32, component: u8) -> Self {
-        Self { end, cell, booked: Self::ALL_DATA << 8 | u32::from(component) }
-    }
-
-    /// An access of which all but the last `data` cycles are translation of its address.
-    fn translated(end: u64, cell: u32, component: u8, data: u64) -> Self {
-        let data = data.min(u64::from(Self::ALL_DATA) - 1) as u32;
-        Self { end, cell, booked: data << 8 | u32::from(component) }
-    }
-
-    pub(super) fn component(&self) -> usize {
-        (self.booked & 0xff) as usize
-    }
-
-    /// Of the end of the piece, how many cycles are not translation.
-    fn data(&self) -> u64 {
-        match self.booked >> 8 {
-            Self::ALL_DATA => u64::MAX,
-            data => u64::from(data),
-        }
-    }
+/// What changes with every micro-op: small enough for the host's registers.
+#[derive(Clone, Copy, Debug)]
+struct Position {
+    /// The cycle of dispatch, and how many more micro-ops it has room for.
+    cycle: u64,
+    room: u32,
+    /// Cycles so far that had no more room.
+    full: u64,
+    /// The number of the next micro-op. The first has that of the window's size.
+    sequence: u64,
+    /// When all micro-ops so far are done.
+    end: u64,
+    /// When the last one is done.
+    last: u64,
 }
 
 #[derive(Debug)]
@@ -67,15 +93,7 @@ pub(super) struct Interval {
     width: u32,
     window: u64,
     front_end: u64,
-    /// The cycle of dispatch, and how many more micro-ops it has room for.
-    cycle: u64,
-    room: u32,
-    /// The number of the next micro-op. The first has that of the window's size.
-    sequence: u64,
-    /// When all micro-ops so far are done.
-    end: u64,
-    /// When the last one is done.
-    last: u64,
+    at: Position,
     /// The pieces of the last micro-ops: a power of two, at least the window.
     pieces: Box<[Piece]>,
     /// When each register has its value. The last is that of operands that there are none of, and always 0.
@@ -99,11 +117,7 @@ impl Interval {
             width: facts.width.max(1),
             window,
             front_end: u64::from(facts.front_end),
-            cycle: 0,
-            room: facts.width.max(1),
-            sequence: window,
-            end: 0,
-            last: 0,
+            at: Position { cycle: 0, room: facts.width.max(1), full: 0, sequence: window, end: 0, last: 0 },
             pieces: vec![Piece::default(); window.next_power_of_two() as usize].into_boxed_slice(),
             ready: [0; 64],
             ordered: 0,
@@ -118,28 +132,27 @@ impl Interval {
 
     #[inline]
     pub(super) fn now(&self) -> u64 {
-        self.cycle
+        self.at.cycle
     }
 
     pub(super) fn stack(&self) -> CycleStack {
-        self.lost.stack(self.cycle)
+        self.lost.stack(self.at.full)
     }
 
     pub(super) fn settle(&mut self, code: &CompiledCode) {
-        if self.end <= self.cycle {
+        if self.at.end <= self.at.cycle {
             return;
         }
-        for sequence in self.sequence - self.window..self.sequence {
-            let piece = self.pieces[sequence as usize & (self.pieces.len() - 1)];
-            self.wait_for(code, piece);
+        for sequence in self.at.sequence - self.window..self.at.sequence {
+            self.at = self.wait_for(code, self.at, self.pieces[sequence as usize & (self.pieces.len() - 1)]);
         }
     }
 
     pub(super) fn idle_until(&mut self, cycle: u64, component: CycleComponent) {
-        if cycle > self.cycle {
-            self.lost.book(component as usize, cycle - self.cycle);
-            self.cycle = cycle;
-            self.room = self.width;
+        if cycle > self.at.cycle {
+            self.lost.book(component as usize, cycle - self.at.cycle);
+            self.at.cycle = cycle;
+            self.at.room = self.width;
         }
     }
 
@@ -152,44 +165,67 @@ impl Interval {
         served: &[Served],
         addresses: &[u64],
     ) {
-        let before = self.cycle - self.lost.all;
+        let before = self.at.full;
+        let mut at = self.at;
         for op in code.ops_of(block, count) {
-            self.step(code, op, served, addresses);
+            at = self.step(code, at, op, served, addresses);
         }
-        let full = self.cycle - self.lost.all - before;
-        code.book(code.blocks[block as usize].dispatch_cell(), full);
+        self.at = at;
+        code.book(code.blocks[block as usize].dispatch_cell(), at.full - before);
     }
 
     #[inline(always)]
-    fn step(&mut self, code: &CompiledCode, op: &Op, served: &[Served], addresses: &[u64]) {
+    fn step(
+        &mut self,
+        code: &CompiledCode,
+        mut at: Position,
+        op: &Op,
+        served: &[Served],
+        addresses: &[u64],
+    ) -> Position {
         let ready = |register: u8| self.ready[usize::from(register) % 64];
         let operands = ready(op.sources[0]).max(ready(op.sources[1])).max(ready(op.sources[2]));
         if op.step == Step::Join {
-            return self.set(op, operands);
+            self.set(op, operands);
+            return at;
         }
         let mask = self.pieces.len() - 1;
-        self.wait_for(code, self.pieces[(self.sequence - self.window) as usize & mask]);
-        let mut piece = Piece::new(0, op.cell, op.component);
+        at = self.wait_for(code, at, self.pieces[(at.sequence - self.window) as usize & mask]);
+        let mut booked = Booked::new(op.cell, op.component);
         let done = match op.step {
-            Step::Plain => self.cycle.max(operands) + u64::from(op.latency),
-            Step::Load => self.load(code, op, operands, served, addresses, &mut piece),
-            Step::Store => {
-                let slot = usize::from(op.slot);
-                self.store(code, op, operands, served.get(slot), addresses.get(slot))
+            Step::Plain => at.cycle.max(operands) + u64::from(op.latency),
+            Step::Load => {
+                let done;
+                (done, booked) = self.load(code, at, op, at.cycle.max(operands), served, addresses);
+                done
             }
-            _ => self.special(code, op, operands, served, addresses, &mut piece),
+            Step::Store => {
+                let oldest = self.buffer.oldest();
+                if oldest.end > at.cycle {
+                    at = self.front_end_stall(code, at, oldest.booked, oldest.end - at.cycle);
+                }
+                let slot = usize::from(op.slot);
+                let begin = at.cycle.max(operands);
+                self.store(code, at, op, begin, served.get(slot), addresses.get(slot))
+            }
+            _ => {
+                self.at = at;
+                let done;
+                (done, booked) = self.special(code, op, operands, served, addresses);
+                at = self.at;
+                done
+            }
         };
         self.set(op, done);
-        self.last = done;
-        self.end = self.end.max(done);
-        piece.end = self.end;
-        self.pieces[self.sequence as usize & mask] = piece;
-        self.sequence += 1;
-        self.room -= 1;
-        if self.room == 0 {
-            self.room = self.width;
-            self.cycle += 1;
-        }
+        at.last = done;
+        at.end = at.end.max(done);
+        self.pieces[at.sequence as usize & mask] = Piece { end: at.end, booked };
+        at.sequence += 1;
+        let is_full = at.room == 1;
+        at.room = if is_full { self.width } else { at.room - 1 };
+        at.cycle += u64::from(is_full);
+        at.full += u64::from(is_full);
+        at
     }
 
     #[inline]
@@ -200,55 +236,59 @@ impl Interval {
 
     /// Dispatch waits for the head of the window.
     #[inline]
-    fn wait_for(&mut self, code: &CompiledCode, piece: Piece) {
-        if piece.end > self.cycle {
-            let cycles = piece.end - self.cycle;
-            self.cycle = piece.end;
-            self.room = self.width;
-            self.book(code, piece, cycles);
+    fn wait_for(&mut self, code: &CompiledCode, mut at: Position, piece: Piece) -> Position {
+        if piece.end > at.cycle {
+            self.book(code, piece.booked, piece.end - at.cycle);
+            at.cycle = piece.end;
+            at.room = self.width;
         }
+        at
     }
 
     #[inline]
-    fn book(&mut self, code: &CompiledCode, piece: Piece, cycles: u64) {
-        let component = piece.component();
-        let data = piece.data();
-        if cycles <= data {
-            self.lost.book(component, cycles);
-            code.book(piece.cell, cycles);
-            return;
+    fn book(&mut self, code: &CompiledCode, booked: Booked, cycles: u64) {
+        let data = cycles.min(booked.data());
+        self.lost.book(booked.component(), data);
+        code.book(booked.cell(), data);
+        if data < cycles {
+            self.lost.book(CycleComponent::Tlb as usize, cycles - data);
+            code.book(CompiledCode::translation_cell(booked.cell(), booked.component()), cycles - data);
         }
-        self.lost.book(component, data);
-        code.book(piece.cell, data);
-        self.lost.book(CycleComponent::Tlb as usize, cycles - data);
-        code.book(CompiledCode::translation_cell(piece.cell, component), cycles - data);
     }
 
     #[inline]
     fn load(
         &mut self,
         code: &CompiledCode,
+        at: Position,
         op: &Op,
-        operands: u64,
+        begin: u64,
         served: &[Served],
         addresses: &[u64],
-        piece: &mut Piece,
-    ) -> u64 {
+    ) -> (u64, Booked) {
         let slot = usize::from(op.slot);
-        let begin = self.cycle.max(operands).max(self.ordered);
+        let begin = begin.max(self.ordered);
+        let hit = Booked::new(op.cell, op.component);
         let (Some(found), Some(&address)) = (served.get(slot), addresses.get(slot)) else {
-            return begin + u64::from(op.latency);
+            return (begin + u64::from(op.latency), hit);
         };
         let begin = begin.max(self.stores.ready(address));
         if found.by == Level::L1 && found.tlb == 0 && !self.misses.any_after(begin) {
-            return begin + u64::from(found.latency);
+            return (begin + u64::from(found.latency), hit);
         }
-        self.load_slowly(op, begin, *found, address >> code.line, piece)
+        self.load_slowly(at.sequence, op.cell, begin, found, address >> code.line)
     }
 
     /// A load that misses, or whose line is on its way, or whose address has to be translated first.
     #[inline(never)]
-    fn load_slowly(&mut self, op: &Op, begin: u64, found: Served, line: u64, piece: &mut Piece) -> u64 {
+    fn load_slowly(
+        &mut self,
+        sequence: u64,
+        cell: u32,
+        begin: u64,
+        found: &Served,
+        line: u64,
+    ) -> (u64, Booked) {
         let translated = begin + u64::from(found.tlb);
         let (done, by) = match found.by {
             Level::L1 => {
@@ -260,15 +300,15 @@ impl Interval {
             }
             by => (self.misses.fetch(line, translated, u64::from(found.latency), by), by),
         };
-        let (cell, component) = (op.cell + by as u32, by.component() as u8);
-        *piece = match found.tlb {
-            0 => Piece::new(done, cell, component),
-            _ => Piece::translated(done, cell, component, done - translated),
+        let (cell, component) = (cell + by as u32, by.component() as u8);
+        let booked = match found.tlb {
+            0 => Booked::new(cell, component),
+            _ => Booked::translated(cell, component, done - translated),
         };
         if by != Level::L1 {
-            self.misses.remember(self.sequence, *piece);
+            self.misses.remember(sequence, Piece { end: done, booked });
         }
-        done
+        (done, booked)
     }
 
     /// A store is done when its address and data are there; it is written later.
@@ -276,34 +316,40 @@ impl Interval {
     fn store(
         &mut self,
         code: &CompiledCode,
+        at: Position,
         op: &Op,
-        operands: u64,
+        begin: u64,
         found: Option<&Served>,
         address: Option<&u64>,
     ) -> u64 {
-        if let Some(oldest) = self.buffer.oldest()
-            && oldest.end > self.cycle
-        {
-            self.front_end_stall(code, oldest, oldest.end - self.cycle);
-        }
-        let done = self.cycle.max(operands) + u64::from(op.latency);
-        let mut piece = Piece::new(done.max(self.end), op.cell, op.component);
+        let done = begin + u64::from(op.latency);
+        let (mut end, mut booked) = (done.max(at.end), Booked::new(op.cell, op.component));
         if let Some(&address) = address {
             self.stores.store(address, done);
-            if let Some(found) = found.filter(|found| found.by != Level::L1 || found.tlb != 0) {
-                let begin = done.max(self.ordered) + u64::from(found.tlb);
-                let at = match found.by {
-                    Level::L1 => begin,
-                    by => self.misses.fetch(address >> code.line, begin, u64::from(found.latency), by),
-                };
-                let (cell, component) = (op.cell + found.by as u32, found.by.component() as u8);
-                piece = Piece::new(at.max(piece.end), cell, component);
+            if let Some(found) = found
+                && (found.by != Level::L1 || found.tlb != 0)
+            {
+                let there;
+                (there, booked) = self.store_slowly(op.cell, done, found, address >> code.line);
+                end = end.max(there);
             }
         }
-        self.buffer.store(piece);
+        self.buffer.store(end, booked);
         done
     }
 
+    /// When the line is there of a store that misses or whose address has to be translated first.
+    #[inline(never)]
+    fn store_slowly(&mut self, cell: u32, done: u64, found: &Served, line: u64) -> (u64, Booked) {
+        let begin = done.max(self.ordered) + u64::from(found.tlb);
+        let there = match found.by {
+            Level::L1 => begin,
+            by => self.misses.fetch(line, begin, u64::from(found.latency), by),
+        };
+        (there, Booked::new(cell + found.by as u32, found.by.component() as u8))
+    }
+
+    /// Micro-ops that do more than to wait for their operands.
     #[inline(never)]
     fn special(
         &mut self,
@@ -312,54 +358,53 @@ impl Interval {
         operands: u64,
         served: &[Served],
         addresses: &[u64],
-        piece: &mut Piece,
-    ) -> u64 {
+    ) -> (u64, Booked) {
         let latency = u64::from(op.latency);
+        let booked = Booked::new(op.cell, op.component);
+        let begin = self.at.cycle.max(operands);
         match op.step {
             Step::Divide => {
                 let free = &mut self.dividers[usize::from(op.unit)];
-                let begin = self.cycle.max(operands).max(*free);
+                let begin = begin.max(*free);
                 *free = begin + u64::from(op.slot);
-                begin + latency
+                (begin + latency, booked)
             }
             Step::AtomicLoad => {
                 let stored = self.buffer.written();
-                let before = operands.max(self.end).max(stored.end);
-                let done = self.load(code, op, before, served, addresses, piece);
-                self.blame_store(stored, done, piece);
-                done
+                let begin = begin.max(self.at.end).max(stored.end);
+                let (done, booked) = self.load(code, self.at, op, begin, served, addresses);
+                (done, self.longer_wait(stored, done, booked))
             }
             Step::Atomic => {
-                self.ordered = self.cycle.max(operands) + latency;
-                self.ordered
+                self.ordered = begin + latency;
+                (self.ordered, booked)
             }
-            Step::AtomicStore => self.store(code, op, operands, None, addresses.get(usize::from(op.slot))),
+            Step::AtomicStore => {
+                let address = addresses.get(usize::from(op.slot));
+                (self.store(code, self.at, op, begin, None, address), booked)
+            }
             Step::Fence => {
                 let stored = self.buffer.written();
-                let before = self.cycle.max(operands).max(self.end).max(stored.end);
-                self.ordered = before + latency;
-                self.blame_store(stored, self.ordered, piece);
-                self.ordered
+                self.ordered = begin.max(self.at.end).max(stored.end) + latency;
+                (self.ordered, self.longer_wait(stored, self.ordered, booked))
             }
             Step::Serial => {
                 self.settle(code);
-                self.front_end_stall(code, *piece, latency);
-                self.cycle
+                self.at = self.front_end_stall(code, self.at, booked, latency);
+                (self.at.cycle, booked)
             }
             Step::Microcode => {
-                self.front_end_stall(code, *piece, latency);
-                self.cycle.max(operands)
+                self.at = self.front_end_stall(code, self.at, booked, latency);
+                (self.at.cycle.max(operands), booked)
             }
-            Step::Plain | Step::Load | Step::Store | Step::Join => self.cycle.max(operands) + latency,
+            Step::Plain | Step::Load | Step::Store | Step::Join => (begin + latency, booked),
         }
     }
 
     /// What waits for stores to be written waits for their lines, if that is most of its time.
-    fn blame_store(&self, stored: Piece, done: u64, piece: &mut Piece) {
-        let waited = stored.end.saturating_sub(self.end.max(self.cycle));
-        if waited > done - stored.end {
-            *piece = stored;
-        }
+    fn longer_wait(&self, stored: Piece, done: u64, own: Booked) -> Booked {
+        let waited = stored.end.saturating_sub(self.at.end.max(self.at.cycle));
+        if waited > done - stored.end { stored.booked } else { own }
     }
 
     pub(super) fn extra_access(&mut self, code: &CompiledCode, block: u32, access: Access, served: Served) {
@@ -374,40 +419,53 @@ impl Interval {
         let none = [63; 3];
         let op = Op { step, slot: 0, sources: none, destinations: [62; 2], ..*op };
         // Addresses that are nowhere else, as these rounds depend on nothing.
-        self.step(code, &op, &[served], &[!(self.sequence << code.line)]);
+        self.at = self.step(code, self.at, &op, &[served], &[!(self.at.sequence << code.line)]);
     }
 
     pub(super) fn fetch_stall(&mut self, code: &CompiledCode, block: u32, cycles: u32) {
         let cell = code.blocks[block as usize].fetch_cell();
-        let piece = Piece::new(0, cell, CycleComponent::Ifetch as u8);
-        self.front_end_stall(code, piece, u64::from(cycles));
+        let booked = Booked::new(cell, CycleComponent::Ifetch as u8);
+        self.at = self.front_end_stall(code, self.at, booked, u64::from(cycles));
     }
 
     pub(super) fn mispredicted(&mut self, code: &CompiledCode, block: u32) {
         let cell = code.blocks[block as usize].branch_cell();
-        let piece = Piece::new(0, cell, CycleComponent::Branch as u8);
-        let refilled = self.last + self.front_end;
-        self.front_end_stall(code, piece, refilled.saturating_sub(self.cycle));
+        let booked = Booked::new(cell, CycleComponent::Branch as u8);
+        let refilled = self.at.last + self.front_end;
+        self.at = self.front_end_stall(code, self.at, booked, refilled.saturating_sub(self.at.cycle));
     }
 
     /// No dispatch for so many cycles. As far as a load under way hides them, they are booked to that.
-    fn front_end_stall(&mut self, code: &CompiledCode, why: Piece, cycles: u64) {
-        if cycles == 0 {
-            return;
+    #[inline(always)]
+    fn front_end_stall(
+        &mut self,
+        code: &CompiledCode,
+        mut at: Position,
+        why: Booked,
+        cycles: u64,
+    ) -> Position {
+        self.book_stall(code, [at.cycle, at.sequence, at.end], why, cycles);
+        at.cycle += cycles;
+        if cycles > 0 {
+            at.room = self.width;
         }
+        at
+    }
+
+    #[inline(never)]
+    fn book_stall(&mut self, code: &CompiledCode, at: [u64; 3], why: Booked, cycles: u64) {
+        let [cycle, sequence, end] = at;
         let mut rest = cycles;
-        if self.end > self.cycle
+        if end > cycle
             && let Some((hidden, load)) =
-                self.misses.hidden(self.cycle, self.sequence, self.window, u64::from(self.width))
+                self.misses.hidden(cycle, sequence, self.window, u64::from(self.width))
         {
             let hidden = hidden.min(cycles);
-            self.lost.book(load.component(), hidden);
-            code.book(load.cell, hidden);
+            self.lost.book(load.booked.component(), hidden);
+            code.book(load.booked.cell(), hidden);
             rest -= hidden;
         }
         self.lost.book(why.component(), rest);
-        code.book(why.cell, rest);
-        self.cycle += cycles;
-        self.room = self.width;
+        code.book(why.cell(), rest);
     }
 }

@@ -12,13 +12,14 @@ use crate::served::Served;
 #[derive(Debug)]
 pub(super) struct OneIpc {
     cycle: u64,
+    instructions: u64,
     front_end: u64,
     lost: Lost,
 }
 
 impl OneIpc {
     pub(super) fn new(facts: &CoreFacts) -> Self {
-        Self { cycle: 0, front_end: u64::from(facts.front_end), lost: Lost::default() }
+        Self { cycle: 0, instructions: 0, front_end: u64::from(facts.front_end), lost: Lost::default() }
     }
 
     pub(super) fn now(&self) -> u64 {
@@ -26,7 +27,7 @@ impl OneIpc {
     }
 
     pub(super) fn stack(&self) -> CycleStack {
-        self.lost.stack(self.cycle)
+        self.lost.stack(self.instructions)
     }
 
     pub(super) fn idle_until(&mut self, cycle: u64, component: CycleComponent) {
@@ -37,6 +38,7 @@ impl OneIpc {
 
     pub(super) fn execute(&mut self, code: &CompiledCode, block: u32, count: u32, served: &[Served]) {
         self.cycle += u64::from(count);
+        self.instructions += u64::from(count);
         code.book(code.blocks[block as usize].dispatch_cell(), u64::from(count));
         for op in code.ops_of(block, count) {
             if op.is_access()

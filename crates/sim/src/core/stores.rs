@@ -1,6 +1,6 @@
 //! Stores that loads may depend on, and the store buffer.
 
-use super::interval::Piece;
+use super::interval::{Booked, Piece};
 
 /// Recent stores that are remembered, a power of two. Two of them less than that many eight-byte words apart never displace
 /// each other.
@@ -48,20 +48,20 @@ impl StoreBuffer {
         Self { entries: vec![Piece::default(); entries as usize], next: 0, last: Piece::default() }
     }
 
-    /// The entry that the next store takes is free from the end of this.
+    /// The store that is in the entry that the next one takes. Without a limit, that is free.
     #[inline]
-    pub(super) fn oldest(&self) -> Option<Piece> {
-        self.entries.get(self.next).copied()
+    pub(super) fn oldest(&self) -> Piece {
+        self.entries.get(self.next).copied().unwrap_or_default()
     }
 
-    /// A store that has its line at the end of `piece`, and may be written then.
+    /// A store that may be written at `end`.
     #[inline]
-    pub(super) fn store(&mut self, mut piece: Piece) {
+    pub(super) fn store(&mut self, end: u64, booked: Booked) {
         // One each cycle.
-        piece.end = piece.end.max(self.last.end + 1);
-        self.last = piece;
+        let end = end.max(self.last.end + 1);
+        self.last = Piece { end, booked };
         if let Some(entry) = self.entries.get_mut(self.next) {
-            *entry = piece;
+            *entry = Piece { end, booked };
             self.next = if self.next + 1 == self.entries.len() { 0 } else { self.next + 1 };
         }
     }

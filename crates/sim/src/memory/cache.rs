@@ -1,6 +1,6 @@
 //! One cache: which lines it has, their states, and which line it gives up.
 //!
-//! An entry is one word, the line's number above six bits: its state and four flags. With least-recently-used and
+//! An entry is one word, the line's number above its state, flags, and who of few caches below has it. With least-recently-used and
 //! first-in-first-out replacement the order of a set's entries is the order of replacement, so that the line that was used
 //! last is found at once; the other policies keep lines where they are. All memory is zero at first, so that only what is
 //! used costs memory.
@@ -10,7 +10,9 @@ use super::replacement::Policy;
 use crate::machine::{CacheFacts, Replacement};
 
 /// Bits of an entry below the number of its line.
-const FLAG_BITS: u32 = 6;
+const LOW_BITS: u32 = 14;
+/// So many remain for the number: with lines of 64 bytes, all addresses that programs have with five levels of page tables.
+pub(crate) const LINE_BITS: u32 = 64 - LOW_BITS;
 const STATE: u64 = 0b11;
 /// The data is on its way: the first use looks up when it arrives.
 pub(crate) const PENDING: u64 = 0b100;
@@ -18,8 +20,10 @@ pub(crate) const PENDING: u64 = 0b100;
 pub(crate) const TRACKED: u64 = 0b1000;
 /// A cache below may write the line. Not in the first level.
 const OWNED: u64 = 0b1000;
-/// The only cache below has the line. Where there are several, masks say it.
-const PRESENT: u64 = 0b1_0000;
+/// Above the flags, a bit for each cache below that has the line, where there are no more than these.
+const FIRST_BELOW: u32 = 6;
+const MOST_BELOW: u32 = LOW_BITS - FIRST_BELOW;
+const BELOW: u64 = ((1 << MOST_BELOW) - 1) << FIRST_BELOW;
 
 /// A cache.
 pub(crate) struct Cache {
@@ -27,9 +31,11 @@ pub(crate) struct Cache {
     sets: Sets,
     /// Set behind set.
     entries: Vec<u64>,
-    /// By entry, who of several caches below has the line.
-    below: Vec<u128>,
+    /// By entry, who of many caches below has the line.
+    below: Vec<u64>,
     order: Order,
+    /// The order is that of the entries.
+    is_ordered: bool,
 }
 
 /// Which line is given up.
@@ -63,7 +69,8 @@ impl Cache {
             ways,
             sets: Sets::new(sets),
             entries: vec![0; entries],
-            below: if below > 1 { vec![0; entries] } else { Vec::new() },
+            below: if below > MOST_BELOW { vec![0; entries] } else { Vec::new() },
+            is_ordered: matches!(facts.replacement, Replacement::Lru | Replacement::Fifo),
             order: match facts.replacement {
                 Replacement::Lru => Order::Position { moves: true },
                 Replacement::Fifo => Order::Position { moves: false },
@@ -75,34 +82,43 @@ impl Cache {
     /// The slot of a line, if it is there. Changes nothing.
     #[inline]
     pub(crate) fn find(&self, line: u64) -> Option<usize> {
-        let base = self.sets.of(line) * self.ways;
-        let key = line << FLAG_BITS;
+        let set = self.sets.of(line);
+        self.way(set, line).map(|way| set * self.ways + way)
+    }
+
+    #[inline]
+    fn way(&self, set: usize, line: u64) -> Option<usize> {
+        let base = set * self.ways;
+        let key = line << LOW_BITS;
         self.entries[base..base + self.ways]
             .iter()
-            .position(|&entry| (entry ^ key) < (1 << FLAG_BITS) && entry & STATE != 0)
-            .map(|way| base + way)
+            .position(|&entry| (entry ^ key) < (1 << LOW_BITS) && entry & STATE != 0)
     }
 
     /// The slot of a line that is used now, if it is there.
     #[inline]
     pub(crate) fn used(&mut self, line: u64) -> Option<usize> {
-        let slot = self.find(line)?;
+        let set = self.sets.of(line);
+        let way = self.way(set, line)?;
+        let base = set * self.ways;
         match &mut self.order {
-            Order::Position { moves: false } => Some(slot),
+            Order::Position { moves: false } => Some(base + way),
             Order::Position { moves: true } => {
-                let base = slot - slot % self.ways;
-                if slot > base {
-                    to_front(&mut self.entries[base..=slot]);
-                    if !self.below.is_empty() {
-                        to_front(&mut self.below[base..=slot]);
-                    }
-                }
+                self.bring_to_front(base, way);
                 Some(base)
             }
             Order::Policy(policy) => {
-                policy.used(slot / self.ways, slot % self.ways);
-                Some(slot)
+                policy.used(set, way);
+                Some(base + way)
             }
+        }
+    }
+
+    #[inline]
+    fn bring_to_front(&mut self, base: usize, way: usize) {
+        to_front(&mut self.entries[base..=base + way]);
+        if !self.below.is_empty() {
+            to_front(&mut self.below[base..=base + way]);
         }
     }
 
@@ -110,16 +126,34 @@ impl Cache {
     /// `writes` (which makes no difference to its state then). No bookkeeping is needed for such a use.
     #[inline]
     pub(crate) fn is_first(&self, line: u64, writes: bool) -> bool {
-        if matches!(self.order, Order::Policy(_)) {
+        if !self.is_ordered {
             return false;
         }
         let entry = self.entries[self.sets.of(line) * self.ways];
-        let key = line << FLAG_BITS;
+        let key = line << LOW_BITS;
         if writes {
             entry == key | State::Modified as u64
         } else {
             entry.wrapping_sub(key | 1) < State::Modified as u64
         }
+    }
+
+    /// A use of a line that is there without flags, and may be used so without a change of its state. False if it is
+    /// anything else: then nothing was done.
+    #[inline]
+    pub(crate) fn is_plain_use(&mut self, line: u64, writes: bool) -> bool {
+        if !self.is_ordered {
+            return false;
+        }
+        let set = self.sets.of(line);
+        let Some(way) = self.way(set, line) else { return false };
+        let base = set * self.ways;
+        let low = self.entries[base + way] & ((1 << LOW_BITS) - 1);
+        let is_plain = if writes { low == State::Modified as u64 } else { low <= State::Modified as u64 };
+        if is_plain && matches!(self.order, Order::Position { moves: true }) {
+            self.bring_to_front(base, way);
+        }
+        is_plain
     }
 
     /// Puts a line in that is not there; what had to go for it.
@@ -135,22 +169,19 @@ impl Cache {
         };
         let mut slot = base + way;
         let victim = empty.is_none().then(|| Victim {
-            line: self.entries[slot] >> FLAG_BITS,
+            line: self.entries[slot] >> LOW_BITS,
             state: self.state(slot),
             holders: self.holders(slot),
             tracked: self.flags(slot, TRACKED) != 0,
         });
         match &mut self.order {
             Order::Position { .. } => {
-                to_front(&mut self.entries[base..=slot]);
-                if !self.below.is_empty() {
-                    to_front(&mut self.below[base..=slot]);
-                }
+                self.bring_to_front(base, way);
                 slot = base;
             }
             Order::Policy(policy) => policy.filled(set, way),
         }
-        self.entries[slot] = line << FLAG_BITS | flags | state as u64;
+        self.entries[slot] = line << LOW_BITS | flags | state as u64;
         if let Some(below) = self.below.get_mut(slot) {
             *below = 0;
         }
@@ -199,7 +230,7 @@ impl Cache {
         let entry = self.entries[slot];
         let mask = match self.below.get(slot) {
             Some(&mask) => mask,
-            None => u128::from(entry & PRESENT != 0),
+            None => (entry & BELOW) >> FIRST_BELOW,
         };
         Holders { mask, owned: entry & OWNED != 0 && mask != 0 }
     }
@@ -207,13 +238,12 @@ impl Cache {
     /// Changes it.
     #[inline]
     pub(crate) fn set_holders(&mut self, slot: usize, holders: Holders) {
-        let mut flags = if holders.owned { OWNED } else { 0 };
+        let mut bits = if holders.owned { OWNED } else { 0 };
         match self.below.get_mut(slot) {
             Some(below) => *below = holders.mask,
-            None if holders.mask != 0 => flags |= PRESENT,
-            None => {}
+            None => bits |= holders.mask << FIRST_BELOW & BELOW,
         }
-        self.entries[slot] = self.entries[slot] & !(OWNED | PRESENT) | flags;
+        self.entries[slot] = self.entries[slot] & !(OWNED | BELOW) | bits;
     }
 
     /// All lines that it has, with their states.
@@ -223,17 +253,22 @@ impl Cache {
             .iter()
             .enumerate()
             .filter(|(_, entry)| **entry & STATE != 0)
-            .map(|(slot, &entry)| (entry >> FLAG_BITS, State::of_bits(entry), slot))
+            .map(|(slot, &entry)| (entry >> LOW_BITS, State::of_bits(entry), slot))
     }
 }
 
 /// Moves the last to the front and the others one back.
 #[inline]
-fn to_front<T: Copy>(set: &mut [T]) {
-    let last = set.len() - 1;
-    let moved = set[last];
-    set.copy_within(0..last, 1);
-    set[0] = moved;
+fn to_front(set: &mut [u64]) {
+    match set {
+        [] | [_] => {}
+        [first, second] => std::mem::swap(first, second),
+        [.., last] => {
+            let moved = *last;
+            set.copy_within(0..set.len() - 1, 1);
+            set[0] = moved;
+        }
+    }
 }
 
 /// Which set a line belongs to: its number modulo the sets.

@@ -42,14 +42,14 @@ impl State {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Holders {
     /// A bit for each cache that has a copy, or for each group of caches where there are more than there are bits.
-    pub mask: u128,
+    pub mask: u64,
     /// True if it is one, and it may write: its copy may be newer.
     pub owned: bool,
 }
 
 impl Holders {
     /// Without these.
-    pub(crate) const fn without(self, bits: u128) -> Holders {
+    pub(crate) const fn without(self, bits: u64) -> Holders {
         let mask = self.mask & !bits;
         Holders { mask, owned: self.owned && mask != 0 }
     }
@@ -81,14 +81,14 @@ pub(crate) struct Answer {
     /// The state of the copy of the one that asked.
     pub granted: State,
     /// These have to give up their copies; what is newer goes to the directory.
-    pub invalidate: u128,
+    pub invalidate: u64,
     /// This one keeps its copy as a shared one; what is newer goes to the directory.
-    pub downgrade: u128,
+    pub downgrade: u64,
 }
 
 /// The transition. `own` is the directory's own right: at least shared for [`Wish::Read`], and one to write for
 /// [`Wish::Write`]. `others` has all holders but the one that asks, whose bit is `asking`.
-pub(crate) fn next(protocol: Protocol, own: State, others: Holders, asking: u128, wish: Wish) -> Answer {
+pub(crate) fn next(protocol: Protocol, own: State, others: Holders, asking: u64, wish: Wish) -> Answer {
     let all = others.mask | asking;
     let Protocol::Coherent(protocol) = protocol else {
         let granted = if wish == Wish::Write { State::Modified } else { State::Exclusive };
@@ -116,7 +116,7 @@ pub(crate) fn next(protocol: Protocol, own: State, others: Holders, asking: u128
 }
 
 /// What a directory knows after a cache gave up its copy.
-pub(crate) fn gave_up(holders: Holders, by: u128) -> Holders {
+pub(crate) fn gave_up(holders: Holders, by: u64) -> Holders {
     holders.without(by)
 }
 

@@ -165,14 +165,9 @@ impl Memory {
         let above = level + 1;
         let mut delay = Delay { began: trip.delay.began + trip.delay.cycles, ..Delay::default() };
         if above == self.levels.len() {
-            if self.levels[level].caches.len() > 1
-                && let Some(holders) = self.home.directory.get(line)
-            {
-                let holders = self.home.below.after(holders, index);
-                match holders.mask {
-                    0 => self.home.directory.remove(line),
-                    _ => self.home.directory.insert(line, holders),
-                }
+            if self.levels[level].caches.len() > 1 {
+                let holders = self.home.below.after(self.home.holders(line), index);
+                self.home.set_holders(line, holders);
             }
             if is_dirty {
                 self.enter(above, trip.core, true, &mut delay);
@@ -209,12 +204,12 @@ impl Memory {
             return if wish == Wish::Write { State::Modified } else { State::Exclusive };
         }
         let fan = self.home.below;
-        let known = self.home.directory.get(trip.line).unwrap_or_default();
+        let known = self.home.holders(trip.line);
         let others = fan.others(known, index);
         // Memory has every right.
         let answer = coherence::next(self.protocol, State::Modified, others, fan.bit(index), wish);
         if answer.holders != known {
-            self.home.directory.insert(trip.line, answer.holders);
+            self.home.set_holders(trip.line, answer.holders);
         }
         let source = if has_copy { None } else { self.nearest(index, others.mask, trip.line) };
         let found = self.carry_out(last, (fan, 0), index, answer, trip.line);
@@ -255,7 +250,7 @@ impl Memory {
     }
 
     /// Of these last caches, the one that has the line and is nearest: of the same socket, or else the first.
-    fn nearest(&self, index: u32, mask: u128, line: u64) -> Option<u32> {
+    fn nearest(&self, index: u32, mask: u64, line: u64) -> Option<u32> {
         let level = &self.levels[self.levels.len() - 1];
         let own = self.home.socket(index * level.shared_by);
         let has = |cache: &u32| *cache != index && level.caches[*cache as usize].find(line).is_some();

@@ -17,7 +17,7 @@ pub(crate) const MESSAGE: u32 = 8;
 /// Everything behind the last caches.
 pub(crate) struct Home {
     /// Who of the last caches has which lines. Empty if there is only one.
-    pub directory: Table<Holders>,
+    directory: Table<Known>,
     /// The last caches.
     pub below: Fan,
     /// By socket, the interconnect between its caches.
@@ -37,6 +37,14 @@ pub(crate) struct Home {
     /// log2 of the bytes of a line.
     line_bits: u32,
     cores_per_socket: u32,
+}
+
+/// [`Holders`] without padding, as there are many.
+#[derive(Clone, Copy, Default)]
+#[repr(C, packed)]
+struct Known {
+    mask: u64,
+    owned: bool,
 }
 
 /// A request on its way: when and how long, and what queueing there was.
@@ -108,6 +116,20 @@ impl Home {
     /// The socket of a core.
     pub(crate) fn socket(&self, core: u32) -> u32 {
         core / self.cores_per_socket
+    }
+
+    /// Who of the last caches has a line.
+    pub(crate) fn holders(&self, line: u64) -> Holders {
+        let Known { mask, owned } = self.directory.get(line).unwrap_or_default();
+        Holders { mask, owned }
+    }
+
+    /// Changes it.
+    pub(crate) fn set_holders(&mut self, line: u64, Holders { mask, owned }: Holders) {
+        match mask {
+            0 => self.directory.remove(line),
+            _ => self.directory.insert(line, Known { mask, owned }),
+        }
     }
 
     /// True if there is more than one.

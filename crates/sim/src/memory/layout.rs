@@ -35,16 +35,16 @@ pub(crate) struct Fan {
 impl Fan {
     /// Of so many caches.
     pub(crate) fn new(caches: u32) -> Fan {
-        Fan { caches, group: caches.div_ceil(u128::BITS).max(1) }
+        Fan { caches, group: caches.div_ceil(u64::BITS).max(1) }
     }
 
     /// The bit of one of them.
-    pub(crate) fn bit(self, child: u32) -> u128 {
+    pub(crate) fn bit(self, child: u32) -> u64 {
         1 << (child / self.group)
     }
 
     /// Those that these bits may mean, in the order of their numbers.
-    pub(crate) fn members(self, mut mask: u128) -> impl Iterator<Item = u32> {
+    pub(crate) fn members(self, mut mask: u64) -> impl Iterator<Item = u32> {
         std::iter::from_fn(move || {
             let bit = (mask != 0).then(|| mask.trailing_zeros())?;
             mask &= mask - 1;
@@ -105,17 +105,17 @@ mod tests {
 
     #[test]
     fn few_caches_have_a_bit_each_and_many_share_them() {
-        let few = Fan::new(128);
-        assert_eq!((few.group, few.bit(127)), (1, 1 << 127));
+        let few = Fan::new(64);
+        assert_eq!((few.group, few.bit(63)), (1, 1 << 63));
         assert_eq!(few.members(0b1010).collect::<Vec<_>>(), [1, 3]);
-        let many = Fan::new(300);
+        let many = Fan::new(140);
         assert_eq!((many.group, many.bit(7)), (3, 0b100));
-        assert_eq!(many.members(1 << 99 | 0b10).collect::<Vec<_>>(), [3, 4, 5, 297, 298, 299]);
+        assert_eq!(many.members(1 << 46 | 0b10).collect::<Vec<_>>(), [3, 4, 5, 138, 139]);
     }
 
     #[test]
     fn a_group_is_forgotten_only_with_its_owner() {
-        let many = Fan::new(300);
+        let many = Fan::new(140);
         let shared = Holders { mask: 0b10, owned: false };
         assert_eq!(many.after(shared, 3), shared);
         assert_eq!(many.after(Holders { owned: true, ..shared }, 3), Holders::default());

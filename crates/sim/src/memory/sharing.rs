@@ -74,9 +74,14 @@ impl SharedLines {
         }
     }
 
-    /// True if a line is followed.
+    /// True if any line is followed.
+    pub(crate) fn follows_any(&self) -> bool {
+        !self.followed.is_empty()
+    }
+
+    /// True if this line is.
     pub(crate) fn follows(&self, line: u64) -> bool {
-        !self.followed.is_empty() && self.known.get(line).is_some()
+        self.follows_any() && self.known.get(line).is_some()
     }
 
     /// The core got the line from another, or took others their copies, and that took so many cycles. True if the line is

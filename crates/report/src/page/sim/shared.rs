@@ -6,7 +6,6 @@ use holdup_analysis::cycles::shared_bytes;
 use super::super::chart::across;
 use super::super::text::{LOOK, grouped, percent};
 use crate::escape;
-use crate::numbers::figure;
 use crate::sim::told;
 use crate::sim::view::View;
 use crate::why::words::count;
@@ -101,7 +100,7 @@ impl Shared {
                 requests_key: resource.requests,
                 bytes: count(resource.bytes),
                 bytes_key: resource.bytes,
-                queue: figure(resource.queueing as f64 / resource.requests.max(1) as f64),
+                queue: told::cycles_told(resource.queueing as f64 / resource.requests.max(1) as f64),
             })
             .collect();
         let more = simulated.shared_lines.len().saturating_sub(MOST);

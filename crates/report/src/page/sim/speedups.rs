@@ -105,7 +105,7 @@ fn stack(told: &SpeedupStack) -> Stack {
 fn color_of(loss: SpeedupLoss) -> Color {
     match loss {
         SpeedupLoss::Idle(component) => color(component),
-        SpeedupLoss::ExtraWork => "ki",
+        SpeedupLoss::ExtraWork => "kF",
         SpeedupLoss::Step(SpeedupStep::Caches) => "kn",
         SpeedupLoss::Step(SpeedupStep::Links) => "k3",
         SpeedupLoss::Step(SpeedupStep::Memory) => "km",

@@ -84,7 +84,7 @@ fn executions(kernel: &Kernel, code: &Code) -> Vec<Execution> {
         random >> 33
     };
     let count = code.blocks.len() as u64;
-    (0..8192)
+    (0..1024)
         .map(|number| {
             let block = (number % count) as u32;
             let ops = code.blocks[block as usize].ops.clone();
@@ -129,7 +129,7 @@ fn the_speed_of_the_core_alone() {
             let mut all: Vec<Core> =
                 (0..cores).map(|_| Core::new(&machine.core, Rc::clone(&compiled))).collect();
             let begun = on_host_core();
-            for round in 0..1600 {
+            for round in 0..12_800 {
                 // As long as a quantum of 100 cycles lets a core run.
                 for (part, some) in executions.chunks(32).enumerate() {
                     let core = &mut all[(round + part) % cores];
@@ -145,7 +145,7 @@ fn the_speed_of_the_core_alone() {
             let elapsed = on_host_core() - begun;
             let per_round: usize =
                 executions.iter().map(|one| code.blocks[one.block as usize].instructions.len()).sum();
-            let instructions = 1600.0 * per_round as f64;
+            let instructions = 12_800.0 * per_round as f64;
             let cycles: u64 = all.iter().map(Core::now).sum();
             println!(
                 "{model:?}, {cores} cores, {}: {:.0} million instructions/s, {:.2} cycles each",

@@ -64,7 +64,7 @@ impl Memory {
             assert_eq!(holders.owned, state.may_write(), "line {line} {state:?}");
             assert!(!state.may_write() || parent.state(slot).may_write(), "no more right than above");
         } else if self.levels[level].caches.len() > 1 {
-            let holders = self.home.directory.get(line).expect("the directory has all lines");
+            let holders = self.home.holders(line);
             assert!(holders.mask & self.home.below.bit(index) != 0);
             assert_eq!(holders.owned, state.may_write(), "line {line} {state:?}");
         }
