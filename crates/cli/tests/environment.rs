@@ -142,15 +142,18 @@ impl Cgroup {
         let name = format!("holdup-test-quota-{}", std::process::id());
         let one = (quota_micros.to_string(), "cpu.cfs_quota_us");
         let two = (format!("{quota_micros} 100000"), "cpu.max");
+        // The most that a group can weigh against its neighbours: what it does not get is then its quota's doing.
+        let (one_weighs, two_weighs) = (("cpu.shares", "262144"), ("cpu.weight", "10000"));
         let choices = [
-            ("/sys/fs/cgroup/cpu", group_of("cpu"), one.clone()),
-            ("/sys/fs/cgroup/cpu,cpuacct", group_of("cpu"), one),
-            ("/sys/fs/cgroup", group_of(""), two),
+            ("/sys/fs/cgroup/cpu", group_of("cpu"), one.clone(), one_weighs),
+            ("/sys/fs/cgroup/cpu,cpuacct", group_of("cpu"), one, one_weighs),
+            ("/sys/fs/cgroup", group_of(""), two, two_weighs),
         ];
-        choices.into_iter().find_map(|(root, path, (limit, file))| {
+        choices.into_iter().find_map(|(root, path, (limit, file), (weight, most))| {
             let group = Cgroup(Path::new(root).join(path?).join(&name));
             fs::create_dir(&group.0).ok()?;
             fs::write(group.0.join(file), limit).ok()?;
+            let _ = fs::write(group.0.join(weight), most);
             Some(group)
         })
     }
@@ -168,7 +171,7 @@ impl Drop for Cgroup {
     }
 }
 
-/// So little that even a machine that is busy with other work gives the group more than that.
+/// So little that even a machine that is busy with other work gives the group, with the weight that it has, more than that.
 #[test]
 fn a_real_quota_of_a_tenth_of_a_cpu() {
     let Some(group) = is_root().then(|| Cgroup::of(10_000)).flatten() else {

@@ -361,6 +361,22 @@ fn chunks_are_dealt_in_the_order_of_iterations() {
 }
 
 #[test]
+fn simulations_on_several_threads_share_what_is_prepared() {
+    let streams = [deals(Stream::thread(0), &[(0, vec![64, 128]), (1, vec![192])]).end()];
+    let recording = recorded(&streams);
+    let prepared = prepared(&recording, &nothing());
+    let alone = walk(prepared.program(), &mut RecordedFeed::new(&prepared, true), 3);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let found = walk(prepared.program(), &mut RecordedFeed::new(&prepared, true), 3);
+                assert_eq!(found, alone);
+            });
+        }
+    });
+}
+
+#[test]
 fn what_is_not_in_a_recording_is_said() {
     let error = |recording: &Recording| Prepared::new(recording, &nothing()).unwrap_err();
     assert_eq!(error(&recorded_pieces(&[])), FeedError::NoStreams);

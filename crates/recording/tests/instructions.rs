@@ -5,7 +5,7 @@ use std::path::Path;
 use holdup_recording::facts::Session;
 use holdup_recording::format::FrameKind;
 use holdup_recording::{
-    BlockAccess, Instructions, Recording, StreamCounts, StreamEvent, StreamPiece, Writer,
+    BlockAccess, Instructions, Recording, Step, StreamCounts, StreamEvent, StreamPiece, Writer,
 };
 use holdup_trace::instructions::{
     CodeClass, Entry, LONGEST_NUMBER, Loss, MarkCode, Other, TABLES, put, zigzag,
@@ -131,6 +131,41 @@ fn tables_and_streams_come_back() {
     ];
     let expected: Vec<String> = expected.iter().map(|event| format!("{event:?}")).collect();
     assert_eq!(told(&instructions, 3), (expected, true));
+}
+
+#[test]
+fn cursors_of_one_recording_do_not_disturb_each_other() {
+    let executions = |addresses: &[i64]| {
+        addresses.iter().fold(Entries::default(), |entries, address| {
+            entries.numbers(&[head(Entry::Block, 0), zigzag(*address), zigzag(i64::MIN)])
+        })
+    };
+    let recording = recorded(&[
+        (TABLES, 0, tables()),
+        (0, 0, executions(&[0x100, 8]).0),
+        (0, 1, executions(&[8]).0),
+        (1, 0, executions(&[0x9000]).0),
+    ]);
+    let instructions = Instructions::of(&recording).unwrap();
+    let mut first = instructions.cursor(0);
+    let mut second = instructions.cursor(1);
+    let mut found = Vec::new();
+    while first.step() == Some(Step::Block(0)) {
+        let _ = second.step();
+        found.push((first.addresses(0)[0], second.addresses(0)[0]));
+    }
+    assert_eq!(found, [(0x100, 0x9000), (0x108, 0x9000), (0x110, 0x9000)]);
+    assert!(first.is_whole() && second.is_whole());
+    assert_eq!(instructions.cursor(9).step(), None);
+    // What is given instead of a stream goes on from there, or anew.
+    first.restart(&executions(&[8, 8]).0);
+    assert_eq!((first.step(), first.addresses(0)[0]), (Some(Step::Block(0)), 0x118));
+    first.forget(0);
+    assert_eq!((first.step(), first.addresses(0)), (Some(Step::Block(0)), &[8, 1 << 63][..]));
+    assert_eq!((first.step(), first.is_whole()), (None, true));
+    let cut = executions(&[8]).0;
+    first.restart(&cut[..cut.len() - 1]);
+    assert_eq!((first.step(), first.is_whole()), (None, false));
 }
 
 #[test]

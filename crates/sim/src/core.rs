@@ -29,6 +29,7 @@ mod interval;
 mod latency;
 mod misses;
 mod one_ipc;
+mod piece;
 mod stores;
 
 #[cfg(test)]

@@ -76,6 +76,12 @@ pub struct CoreFacts {
     pub window: u32,
     /// Stages of the front end: cycles from the resolution of a mispredicted branch to the next dispatch.
     pub front_end: u32,
+    /// Lines that can be on their way to the first level of data caches at once (its line fill buffers); 0 for no limit.
+    #[serde(default)]
+    pub outstanding_misses: u32,
+    /// Entries of its store buffer; 0 for no limit.
+    #[serde(default)]
+    pub store_buffer: u32,
     /// Latencies in cycles by the name of the class of micro-op (`holdup_code::OpClass::name`); those that are not named
     /// have the default of the simulator, which documents where it comes from.
     #[serde(default)]
@@ -84,12 +90,6 @@ pub struct CoreFacts {
     /// not pipelined. Those that are not named have the default of the simulator.
     #[serde(default)]
     pub busy: std::collections::BTreeMap<String, u32>,
-    /// Lines that can be on their way to the first level of data caches at once (its line fill buffers); 0 for no limit.
-    #[serde(default)]
-    pub outstanding_misses: u32,
-    /// Entries of its store buffer; 0 for no limit.
-    #[serde(default)]
-    pub store_buffer: u32,
 }
 
 /// How a core is simulated.

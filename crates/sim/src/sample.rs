@@ -1,10 +1,10 @@
 //! Long programs by a sample of their sections.
 //!
 //! A section is what threads execute between two barriers at which all of them meet. Sections are grouped by what they
-//! execute: which blocks, and how much each thread. Of each group a few are simulated, spread over the run and each behind the
-//! section before it, which warms the caches; they stand for the others in proportion to their instructions. How far those
-//! of a group differ from each other gives the error. The first sections of a group are simulated for themselves alone, since
-//! caches were cold.
+//! execute: which blocks, and how much each thread. The beginning of the run is simulated whole, for itself alone, which fills
+//! the caches. Then of each group a few are simulated, spread over the run and each behind the section before it; they
+//! stand for the others in proportion to their instructions. How far those of a group differ from each other, and from the last
+//! ones of the beginning, gives the error: if what is skipped had left other data in caches, the latter would show.
 
 use holdup_model::cycles::{
     CycleComponent, CyclePiece, CycleStack, SampledError, Simulated, SimulatedThread,
@@ -21,7 +21,9 @@ const ALIKE: f64 = 0.05;
 /// Sections of a group that stand for those that are not simulated, at least and at most.
 const FEWEST: usize = 4;
 const MOST: usize = 12;
-/// Sections at the beginning of each group that stand for themselves.
+/// The beginning is one in so many of the sections.
+const BEGINNING: usize = 20;
+/// Sections at the beginning of each group that stand for themselves, wherever they are.
 const COLD: usize = 2;
 /// A sample is worth its error from so many sections on.
 const WORTH: usize = 24;
@@ -50,6 +52,8 @@ pub struct Plan {
     sections: Vec<(u64, usize)>,
     /// By group, the sections that stand for those which are not simulated.
     samples: Vec<Vec<usize>>,
+    /// By group, those of the second half of the beginning, for comparison.
+    steady: Vec<Vec<usize>>,
     instructions: u64,
     simulated: u64,
 }
@@ -88,10 +92,15 @@ impl Plan {
         // What comes before the first meeting and after the last one is no section of its kind.
         (is_simulated[0], is_simulated[last]) = (true, true);
         let count = groups.iter().max().map_or(0, |most| most + 1);
+        let beginning = last / BEGINNING;
+        is_simulated[..beginning].fill(true);
+        let mut steady = vec![Vec::new(); count];
+        (beginning / 2..beginning).for_each(|index| steady[groups[index]].push(index));
         let mut samples = vec![Vec::new(); count];
         for (group, chosen) in samples.iter_mut().enumerate() {
             let members: Vec<usize> = (1..last).filter(|&index| groups[index] == group).collect();
-            let (cold, rest) = members.split_at(members.len().min(COLD));
+            let before = members.partition_point(|&index| index < beginning);
+            let (cold, rest) = members.split_at(members.len().min(before.max(COLD)));
             cold.iter().for_each(|&index| is_simulated[index] = true);
             let wanted = (rest.len() / 40).clamp(FEWEST, MOST);
             if rest.len() <= 2 * wanted {
@@ -117,6 +126,7 @@ impl Plan {
             sections: sections.iter().map(|section| section.instructions).zip(groups).collect(),
             is_simulated,
             samples,
+            steady,
         }
     }
 
@@ -153,6 +163,16 @@ impl Plan {
                 .count() as f64;
             let student = STUDENT[(chosen.len() - 1).clamp(1, STUDENT.len()) - 1];
             variance += student.powi(2) * spread * (left.powi(2) / samples + left);
+            let (before, work) =
+                self.steady[group].iter().map(of).fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
+            if work > 0.0 {
+                let all = self.sections.iter().zip(&self.is_simulated);
+                let skipped: u64 = all
+                    .filter(|((_, of), is)| *of == group && !**is)
+                    .map(|((instructions, _), _)| *instructions)
+                    .sum();
+                variance += ((before / work - ratio) * skipped as f64).powi(2);
+            }
         }
         variance.sqrt()
     }

@@ -215,8 +215,10 @@ impl<'a, F: Feed> System<'a, F> {
             let limit = time + QUANTUM;
             self.wake_timed(limit);
             self.fill_cores();
-            for core in 0..self.on.len() as u32 {
-                self.run_core(core, limit);
+            // Each quantum another core is the first, so that none always comes before the others.
+            let count = self.on.len() as u64;
+            for turn in 0..count {
+                self.run_core(((turn + quanta) % count) as u32, limit);
             }
             quanta += 1;
             if quanta.is_multiple_of(PROGRESS_QUANTA) && !progress(&self.progress(time)) {

@@ -262,6 +262,10 @@ impl<'a> Cursor<'a> {
 #[inline(always)]
 fn number_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk::<8>()?);
+    if word & 1 == 1 {
+        // Most are this short. Guessing so, the processor need not wait for one length to know where the next number is.
+        return Some((word >> 1 & 0x7f, 1));
+    }
     let length = word.trailing_zeros() as usize + 1;
     if length <= 8 {
         // As `word >> length` of so many bytes; two shifts drop what follows the number.

@@ -7,6 +7,7 @@ mod speedups;
 mod stacks;
 
 use askama::Template;
+use holdup_model::cycles::CycleComponent;
 
 use super::header::{Header, KeyFigure, command};
 use super::text::{Figure, LOOK, counted, grouped, percent, sentence, time};
@@ -88,13 +89,20 @@ fn header(view: &View) -> Header {
     Header {
         kick: "holdup sim".to_owned(),
         heading: unbroken(&told::heading(view, LOOK)),
-        continued: unbroken(&told::because(view, &places, LOOK).unwrap_or_default()),
+        continued: whole_names(&unbroken(&told::because(view, &places, LOOK).unwrap_or_default())),
         command: command(&view.told.command),
         figures: figures(view),
         budget: None,
         warnings: Vec::new(),
         way_out: false,
     }
+}
+
+/// Text in which names of components are not broken at their hyphens, which large letters would be.
+fn whole_names(text: &str) -> String {
+    CycleComponent::ALL.iter().fold(text.to_owned(), |text, component| {
+        text.replace(component.name(), &component.name().replace('-', "\u{2011}"))
+    })
 }
 
 /// Text in which each unit stays on the line of its number.

@@ -7,6 +7,7 @@ use holdup_code::{MicroOp, MicroRegister, OpClass};
 use holdup_model::cycles::{CycleComponent, CyclePlace, Level};
 
 use super::latency::{Latencies, component, divider};
+use super::piece::Booked;
 use crate::machine::Machine;
 use crate::program::{Access, Code};
 
@@ -56,10 +57,8 @@ pub(super) struct Op {
     pub slot: u16,
     /// Which divider it is.
     pub unit: u8,
-    /// What waiting for it is booked as, as a number; for accesses that hit.
-    pub component: u8,
-    /// Its first cell.
-    pub cell: u32,
+    /// What waiting for it is booked as; for accesses that hit.
+    pub booked: Booked,
 }
 
 /// A block of these.
@@ -203,10 +202,15 @@ impl CompiledCode {
 
     fn move_op(&self, op: &Op, place: u32, places: &mut [CyclePlace]) {
         if !op.is_access() {
-            return self.move_cell(op.cell, CycleComponent::ALL[usize::from(op.component)], place, places);
+            return self.move_cell(
+                op.booked.cell(),
+                CycleComponent::ALL[op.booked.component()],
+                place,
+                places,
+            );
         }
         let components = Level::ALL.iter().map(|level| level.component()).chain([CycleComponent::Tlb]);
-        for (cell, component) in (op.cell..).zip(components) {
+        for (cell, component) in (op.booked.cell()..).zip(components) {
             self.move_cell(cell, component, place, places);
         }
     }
@@ -273,7 +277,6 @@ fn compile(op: MicroOp, is_atomic: bool, latencies: &Latencies, cell: u32) -> Op
         latency: latencies.of(op.class).min(u32::from(u16::MAX)) as u16,
         slot,
         unit: divider(op.class) as u8,
-        component: component(op) as u8,
-        cell,
+        booked: Booked::new(cell, component(op) as u8),
     }
 }

@@ -16,6 +16,7 @@ use holdup_model::cycles::{CycleComponent, CycleStack, Level};
 use super::Lost;
 use super::compiled::{CompiledCode, Op, Step};
 use super::misses::Misses;
+use super::piece::{Booked, Piece};
 use super::stores::{RecentStores, StoreBuffer};
 use crate::machine::CoreFacts;
 use crate::program::Access;
@@ -24,53 +25,6 @@ use crate::served::Served;
 /// Bytes that the microcode of a string instruction moves at once: those of a vector register of SSE (Intel 64 and IA-32
 /// Architectures Optimization Reference Manual, fast-string operation).
 const STRING_BYTES: u32 = 16;
-
-/// What waiting is booked as: the cell of the instruction, the component, and of an access how many cycles of its end are not
-/// translation. One word, so that the host keeps it in a register.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Booked(u64);
-
-impl Booked {
-    const ALL_DATA: u64 = (1 << 24) - 1;
-
-    #[inline]
-    fn new(cell: u32, component: u8) -> Self {
-        Self(u64::from(cell) << 32 | Self::ALL_DATA << 8 | u64::from(component))
-    }
-
-    /// An access of which all but the last `data` cycles are translation of its address.
-    fn translated(cell: u32, component: u8, data: u64) -> Self {
-        let data = data.min(Self::ALL_DATA - 1);
-        Self(u64::from(cell) << 32 | data << 8 | u64::from(component))
-    }
-
-    #[inline]
-    fn cell(self) -> u32 {
-        (self.0 >> 32) as u32
-    }
-
-    #[inline]
-    fn component(self) -> usize {
-        (self.0 & 0xff) as usize
-    }
-
-    #[inline]
-    fn data(self) -> u64 {
-        match self.0 >> 8 & Self::ALL_DATA {
-            Self::ALL_DATA => u64::MAX,
-            data => data,
-        }
-    }
-}
-
-/// A micro-op's piece of the critical path.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Piece {
-    /// The cycle in which it is done, and all before it.
-    pub end: u64,
-    /// What waiting for it is booked as.
-    pub booked: Booked,
-}
 
 /// What changes with every micro-op: small enough for the host's registers.
 #[derive(Clone, Copy, Debug)]
@@ -96,8 +50,9 @@ pub(super) struct Interval {
     at: Position,
     /// The pieces of the last micro-ops: a power of two, at least the window.
     pieces: Box<[Piece]>,
-    /// When each register has its value. The last is that of operands that there are none of, and always 0.
-    ready: [u64; 64],
+    /// When each register has its value. There are 64, and room for all that a byte can name, which spares a check. The last
+    /// is that of operands that there are none of, and always 0.
+    ready: [u64; 256],
     /// Loads do not begin before this, nor do stores fetch their lines.
     ordered: u64,
     /// When each divider is free.
@@ -119,7 +74,7 @@ impl Interval {
             front_end: u64::from(facts.front_end),
             at: Position { cycle: 0, room: facts.width.max(1), full: 0, sequence: window, end: 0, last: 0 },
             pieces: vec![Piece::default(); window.next_power_of_two() as usize].into_boxed_slice(),
-            ready: [0; 64],
+            ready: [0; 256],
             ordered: 0,
             dividers: [0; 2],
             stores: RecentStores::new(),
@@ -183,7 +138,7 @@ impl Interval {
         served: &[Served],
         addresses: &[u64],
     ) -> Position {
-        let ready = |register: u8| self.ready[usize::from(register) % 64];
+        let ready = |register: u8| self.ready[usize::from(register)];
         let operands = ready(op.sources[0]).max(ready(op.sources[1])).max(ready(op.sources[2]));
         if op.step == Step::Join {
             self.set(op, operands);
@@ -191,7 +146,7 @@ impl Interval {
         }
         let mask = self.pieces.len() - 1;
         at = self.wait_for(code, at, self.pieces[(at.sequence - self.window) as usize & mask]);
-        let mut booked = Booked::new(op.cell, op.component);
+        let mut booked = op.booked;
         let done = match op.step {
             Step::Plain => at.cycle.max(operands) + u64::from(op.latency),
             Step::Load => {
@@ -230,8 +185,8 @@ impl Interval {
 
     #[inline]
     fn set(&mut self, op: &Op, done: u64) {
-        self.ready[usize::from(op.destinations[0]) % 64] = done;
-        self.ready[usize::from(op.destinations[1]) % 64] = done;
+        self.ready[usize::from(op.destinations[0])] = done;
+        self.ready[usize::from(op.destinations[1])] = done;
     }
 
     /// Dispatch waits for the head of the window.
@@ -247,7 +202,7 @@ impl Interval {
 
     #[inline]
     fn book(&mut self, code: &CompiledCode, booked: Booked, cycles: u64) {
-        let data = cycles.min(booked.data());
+        let data = booked.data_of(cycles);
         self.lost.book(booked.component(), data);
         code.book(booked.cell(), data);
         if data < cycles {
@@ -268,7 +223,7 @@ impl Interval {
     ) -> (u64, Booked) {
         let slot = usize::from(op.slot);
         let begin = begin.max(self.ordered);
-        let hit = Booked::new(op.cell, op.component);
+        let hit = op.booked;
         let (Some(found), Some(&address)) = (served.get(slot), addresses.get(slot)) else {
             return (begin + u64::from(op.latency), hit);
         };
@@ -276,7 +231,7 @@ impl Interval {
         if found.by == Level::L1 && found.tlb == 0 && !self.misses.any_after(begin) {
             return (begin + u64::from(found.latency), hit);
         }
-        self.load_slowly(at.sequence, op.cell, begin, found, address >> code.line)
+        self.load_slowly(at.sequence, hit, begin, found, address >> code.line)
     }
 
     /// A load that misses, or whose line is on its way, or whose address has to be translated first.
@@ -284,7 +239,7 @@ impl Interval {
     fn load_slowly(
         &mut self,
         sequence: u64,
-        cell: u32,
+        booked: Booked,
         begin: u64,
         found: &Served,
         line: u64,
@@ -300,10 +255,9 @@ impl Interval {
             }
             by => (self.misses.fetch(line, translated, u64::from(found.latency), by), by),
         };
-        let (cell, component) = (cell + by as u32, by.component() as u8);
         let booked = match found.tlb {
-            0 => Booked::new(cell, component),
-            _ => Booked::translated(cell, component, done - translated),
+            0 => booked.by(by),
+            _ => booked.by(by).translated(done - translated),
         };
         if by != Level::L1 {
             self.misses.remember(sequence, Piece { end: done, booked });
@@ -323,14 +277,14 @@ impl Interval {
         address: Option<&u64>,
     ) -> u64 {
         let done = begin + u64::from(op.latency);
-        let (mut end, mut booked) = (done.max(at.end), Booked::new(op.cell, op.component));
+        let (mut end, mut booked) = (done.max(at.end), op.booked);
         if let Some(&address) = address {
             self.stores.store(address, done);
             if let Some(found) = found
                 && (found.by != Level::L1 || found.tlb != 0)
             {
                 let there;
-                (there, booked) = self.store_slowly(op.cell, done, found, address >> code.line);
+                (there, booked) = self.store_slowly(booked, done, found, address >> code.line);
                 end = end.max(there);
             }
         }
@@ -340,13 +294,13 @@ impl Interval {
 
     /// When the line is there of a store that misses or whose address has to be translated first.
     #[inline(never)]
-    fn store_slowly(&mut self, cell: u32, done: u64, found: &Served, line: u64) -> (u64, Booked) {
+    fn store_slowly(&mut self, booked: Booked, done: u64, found: &Served, line: u64) -> (u64, Booked) {
         let begin = done.max(self.ordered) + u64::from(found.tlb);
         let there = match found.by {
             Level::L1 => begin,
             by => self.misses.fetch(line, begin, u64::from(found.latency), by),
         };
-        (there, Booked::new(cell + found.by as u32, found.by.component() as u8))
+        (there, booked.by(found.by))
     }
 
     /// Micro-ops that do more than to wait for their operands.
@@ -360,7 +314,7 @@ impl Interval {
         addresses: &[u64],
     ) -> (u64, Booked) {
         let latency = u64::from(op.latency);
-        let booked = Booked::new(op.cell, op.component);
+        let booked = op.booked;
         let begin = self.at.cycle.max(operands);
         match op.step {
             Step::Divide => {

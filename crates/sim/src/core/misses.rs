@@ -2,7 +2,7 @@
 
 use holdup_model::cycles::Level;
 
-use super::interval::Piece;
+use super::piece::Piece;
 
 /// Lines whose arrival is remembered, a power of two.
 const LINES: usize = 64;

@@ -62,7 +62,7 @@ impl OneIpc {
             let cycles = u64::from(cycles);
             self.cycle += cycles;
             self.lost.book(component as usize, cycles);
-            code.book(CompiledCode::access_cell(op.cell, component), cycles);
+            code.book(CompiledCode::access_cell(op.booked.cell(), component), cycles);
         };
         wait(CycleComponent::Tlb, served.tlb);
         if served.by != Level::L1 {

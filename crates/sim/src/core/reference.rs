@@ -105,7 +105,7 @@ impl<'a> Reference<'a> {
             true if head.op.step == Step::Store => CycleComponent::MemL1d,
             true if head.done - cycle > head.data => CycleComponent::Tlb,
             true => head.by.component(),
-            false => CycleComponent::ALL[usize::from(head.op.component)],
+            false => CycleComponent::ALL[head.op.booked.component()],
         });
         self.pass(component.expect("somebody to wait for"));
     }

@@ -1,6 +1,6 @@
 //! Stores that loads may depend on, and the store buffer.
 
-use super::interval::{Booked, Piece};
+use super::piece::{Booked, Piece};
 
 /// Recent stores that are remembered, a power of two. Two of them less than that many eight-byte words apart never displace
 /// each other.

@@ -48,7 +48,7 @@ pub(crate) struct Holders {
 }
 
 impl Holders {
-    /// Without these.
+    /// What is left when these gave up their copies.
     pub(crate) const fn without(self, bits: u64) -> Holders {
         let mask = self.mask & !bits;
         Holders { mask, owned: self.owned && mask != 0 }
@@ -113,11 +113,6 @@ pub(crate) fn next(protocol: Protocol, own: State, others: Holders, asking: u64,
             downgrade: if others.owned { others.mask } else { 0 },
         },
     }
-}
-
-/// What a directory knows after a cache gave up its copy.
-pub(crate) fn gave_up(holders: Holders, by: u64) -> Holders {
-    holders.without(by)
 }
 
 #[cfg(test)]

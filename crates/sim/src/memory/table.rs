@@ -22,13 +22,16 @@ impl<V: Copy + Default> Table<V> {
     }
 
     /// How many it has.
-    pub(crate) fn len(&self) -> usize {
+    #[cfg(test)]
+    fn len(&self) -> usize {
         self.len
     }
 
-    /// Fibonacci hashing: Knuth, The Art of Computer Programming, volume 3, section 6.4.
+    /// Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4) of neighbourhoods of eight numbers,
+    /// which are next to each other: what programs use in order does not cost a cache miss of ours each.
     fn home(&self, number: u64) -> usize {
-        (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+        let neighborhood = (number >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (self.shift + 3);
+        (neighborhood << 3 | number & 7) as usize
     }
 
     fn slot(&self, number: u64) -> Result<usize, usize> {
@@ -110,8 +113,8 @@ mod tests {
         fn a_table_is_a_map(acts in prop::collection::vec((0_u64..3000, 0_u32..3), 1..6000)) {
             let (mut table, mut map) = (Table::new(), BTreeMap::new());
             for (index, (number, act)) in acts.into_iter().enumerate() {
-                // Numbers that collide: multiples of a high power of two.
-                let number = number << 30;
+                // Neighbours, and far ones.
+                let number = if number % 2 == 0 { number << 30 } else { number };
                 if act == 0 {
                     table.remove(number);
                     map.remove(&number);
@@ -121,7 +124,7 @@ mod tests {
                 }
                 prop_assert_eq!(table.len(), map.len());
             }
-            for number in (0_u64..3000).map(|number| number << 30) {
+            for number in (0_u64..3000).map(|number| if number % 2 == 0 { number << 30 } else { number }) {
                 prop_assert_eq!(table.get(number), map.get(&number).copied());
             }
         }

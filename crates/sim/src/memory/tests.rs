@@ -5,7 +5,6 @@ mod known;
 mod model;
 mod resources;
 mod sharing;
-mod speed;
 
 use holdup_model::cycles::Level;
 

@@ -25,6 +25,8 @@ long module_sum(long n, int threads)
         omp_unset_lock(&lock);
 #pragma omp critical(in_module)
         sum += 1;
+        // The tasks add to it atomically, which is no protection from a thread that is still in the critical section.
+#pragma omp barrier
 #pragma omp single
         for (int i = 0; i < 10; i++) {
 #pragma omp task shared(sum)

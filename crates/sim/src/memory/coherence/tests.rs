@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Answer, Holders, Protocol, State, Wish, gave_up, next};
+use super::{Answer, Holders, Protocol, State, Wish, next};
 use crate::machine::Coherence;
 
 /// A cache's copy. Values are the last that was written, or older.
@@ -88,7 +88,7 @@ impl System {
                     system.is_latest = copy.is_latest;
                 }
                 system.copies[cache] = Copy::default();
-                system.holders = gave_up(system.holders, 1 << cache);
+                system.holders = system.holders.without(1 << cache);
             }
             Event::Forget if matches!(copy.state, State::Shared | State::Exclusive) => {
                 system.copies[cache] = Copy::default();
