@@ -4,7 +4,7 @@
 
 #define POINTS 98304 // 6 MiB
 #define PASSES 8
-#define BATCH 64
+#define BATCH 128
 
 struct point {
     struct point *next;

@@ -175,6 +175,28 @@ fn amount(kind: HardwareKind, misses: &PieceMisses) -> u64 {
     }
 }
 
+/// Which events of an instruction are worth telling, by [`KINDS`]. `all` are those of all instructions: what is less than a
+/// thousandth of them is no cause. A miss that nearly always is one in the next level, too, is that alone: the two would only
+/// share what they explain.
+fn worth_telling(sums: &[u64; KINDS.len()], all: &[u64; KINDS.len()]) -> [bool; KINDS.len()] {
+    const LEAST: u64 = 1000;
+    const NEARLY: f64 = 0.9;
+    let mut told = [false; KINDS.len()];
+    for (told, (sum, all)) in told.iter_mut().zip(sums.iter().zip(all)) {
+        *told = *sum > 0 && sum.saturating_mul(LEAST) >= *all;
+    }
+    let levels = [HardwareKind::MissL1, HardwareKind::MissL2, HardwareKind::MissLast];
+    let at = levels.map(|level| KINDS.iter().position(|kind| *kind == level).unwrap_or(0));
+    for (above, below) in [(at[1], at[2]), (at[0], at[1]), (at[0], at[2])] {
+        if told[below] && sums[below] as f64 >= NEARLY * sums[above] as f64 {
+            told[above] = false;
+        }
+    }
+    let is_cause = told[1..].iter().any(|told| *told);
+    told[0] = is_cause && sums[0] > 0;
+    told
+}
+
 /// Hardware events, as they are found.
 struct Hardware {
     all: Vec<HardwareEvent>,
@@ -189,6 +211,10 @@ impl Hardware {
             let sums = happened.entry(misses.address).or_default();
             sums.iter_mut().zip(KINDS).for_each(|(sum, kind)| *sum += amount(kind, misses));
         }
+        let mut all = [0; KINDS.len()];
+        for sums in happened.values() {
+            all.iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);
+        }
         let starts: BTreeMap<u64, BlockId> =
             (0..).map(BlockId).zip(&counts.blocks).map(|(id, block)| (block.address, id)).collect();
         let mut found = Hardware { all: Vec::new(), ids: BTreeMap::new() };
@@ -198,8 +224,8 @@ impl Hardware {
                 let block = &counts.blocks[id.index()];
                 block.address == address || block.listing.iter().any(|(own, _)| *own == address)
             });
-            let is_cause = KINDS.iter().zip(sums).any(|(kind, sum)| *kind != HardwareKind::Access && sum > 0);
-            for (kind, _) in KINDS.into_iter().zip(sums).filter(|(_, sum)| is_cause && *sum > 0) {
+            let told = worth_telling(&sums, &all);
+            for (kind, _) in KINDS.into_iter().zip(told).filter(|(_, told)| *told) {
                 let id = EventId((counts.edges.len() + found.all.len()) as u32);
                 found.ids.insert((address, kind), id);
                 let superior =

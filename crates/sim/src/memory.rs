@@ -127,6 +127,22 @@ impl Memory {
         self.access(core, (address, size), place, now, true)
     }
 
+    /// An access whose miss is taken away: caches are afterwards what they would be with it, but it takes the time of a hit,
+    /// and nobody else waits because of it.
+    pub(crate) fn erased(
+        &mut self,
+        core: u32,
+        (address, size): (u64, u32),
+        place: u32,
+        now: u64,
+        writes: bool,
+    ) -> Served {
+        self.home.is_free = true;
+        self.access(core, (address, size), place, now, writes);
+        self.home.is_free = false;
+        self.hit
+    }
+
     /// A hit in the first level.
     pub(crate) fn hit(&self) -> Served {
         self.hit
@@ -165,22 +181,31 @@ impl Memory {
         self.home.resources(cycles)
     }
 
+    /// What most accesses are is decided here, the rest elsewhere: this is in the simulator's innermost loop.
     #[inline]
     fn access(&mut self, core: u32, bytes: (u64, u32), place: u32, now: u64, writes: bool) -> Served {
         let (address, size) = bytes;
         let tlb = self.translations[core as usize].data(address);
-        let line = self.line(address);
         let offset = address as u32 & ((1 << self.line_bits) - 1);
         let is_one = u64::from(offset) + u64::from(size) <= 1 << self.line_bits;
-        if is_one {
-            let first = &mut self.levels[0].caches[core as usize];
-            if first.is_first(line, writes) || first.is_plain_use(line, writes) {
-                return Served { tlb, ..self.hit };
-            }
-            let served = self.access_line(core, line, (offset, size), place, now, writes);
-            return Served { tlb, ..served };
+        if is_one && self.levels[0].caches[core as usize].is_first(self.line(address), writes) {
+            return Served { tlb, ..self.hit };
         }
-        Served { tlb, ..self.access_lines(core, bytes, place, now, writes) }
+        Served { tlb, ..self.access_further(core, bytes, place, now, writes) }
+    }
+
+    #[inline(never)]
+    fn access_further(&mut self, core: u32, bytes: (u64, u32), place: u32, now: u64, writes: bool) -> Served {
+        let (address, size) = bytes;
+        let offset = address as u32 & ((1 << self.line_bits) - 1);
+        if u64::from(offset) + u64::from(size) > 1 << self.line_bits {
+            return self.access_lines(core, bytes, place, now, writes);
+        }
+        let line = self.line(address);
+        if self.levels[0].caches[core as usize].is_plain_use(line, writes) {
+            return self.hit;
+        }
+        self.access_line(core, line, (offset, size), place, now, writes)
     }
 
     #[cold]

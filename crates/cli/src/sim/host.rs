@@ -170,6 +170,8 @@ fn machine_of(facts: &HostFacts) -> (Machine, Vec<String>) {
         core: CoreFacts {
             width: family.width.max(facts.additions.best.round().clamp(1.0, 16.0) as u32),
             window: family.window,
+            outstanding_misses: family.misses,
+            store_buffer: family.stores,
             // The branch waits for a shift, a mask and a comparison, three cycles.
             front_end: (facts.misprediction.best.round() as u32).saturating_sub(3).clamp(5, 60),
             latency,

@@ -4,6 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::flag::{register, register_conditional_shutdown};
+
 use crate::progress::Progress;
 
 /// How far all simulations are; looked at by who shows it, and raised by who simulates.
@@ -19,16 +22,14 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// For simulations with so many instructions each. Ctrl-C stops them.
+    /// For simulations with so many instructions each. Ctrl-C stops them, as do the other signals that ask a program to end.
     pub(crate) fn new(instructions: &[u64]) -> Arc<Watch> {
         let stop: Arc<AtomicBool> = Arc::default();
-        // The second time ends everything, in case the first is not heard.
-        let _ = signal_hook::flag::register_conditional_shutdown(
-            signal_hook::consts::SIGINT,
-            INTERRUPTED,
-            Arc::clone(&stop),
-        );
-        let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&stop));
+        for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+            // The second time ends everything, in case the first is not heard.
+            let _ = register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop));
+            let _ = register(signal, Arc::clone(&stop));
+        }
         Arc::new(Watch {
             begun: Instant::now(),
             all: instructions.iter().sum(),
@@ -58,8 +59,8 @@ impl Watch {
     }
 }
 
-/// The status of a command that Ctrl-C ended: 128 + SIGINT.
-pub(crate) const INTERRUPTED: i32 = 130;
+/// The status of a command that was interrupted: 128 + SIGINT.
+pub(crate) const INTERRUPTED: i32 = 128 + SIGINT;
 
 /// How far it is, how fast, and how long it will take.
 fn sentence(done: u64, all: u64, spent: Duration, (ended, count): (usize, usize)) -> String {

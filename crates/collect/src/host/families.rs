@@ -15,6 +15,10 @@ pub struct Family {
     pub width: u32,
     /// Entries of the reorder buffer.
     pub window: u32,
+    /// Lines that can be on their way to the first level of data caches at once.
+    pub misses: u32,
+    /// Entries of the store buffer.
+    pub stores: u32,
     /// The translation buffer of instructions.
     pub itlb: (u32, u32),
     /// The first translation buffer of data.
@@ -64,27 +68,48 @@ const ZEN: &[(&str, u32)] = &[
 /// Vendor, a flag of `/proc/cpuinfo` that the kind has and those below do not, least family, and the kind: the first that
 /// fits.
 const KINDS: &[(&str, &str, u32, Family)] = &[
-    ("GenuineIntel", "amx_tile", 6, kind("Golden Cove", 6, 512, (256, 8), (96, 6), (2048, 16), INTEL)),
-    ("GenuineIntel", "avx512_vbmi2", 6, kind("Sunny Cove", 5, 352, (128, 8), (64, 4), (2048, 16), INTEL)),
-    ("GenuineIntel", "avx_vnni", 6, kind("Golden Cove", 6, 512, (256, 8), (96, 6), (2048, 16), INTEL)),
-    ("GenuineIntel", "clflushopt", 6, kind("Skylake", 4, 224, (128, 8), (64, 4), (1536, 12), INTEL)),
-    ("GenuineIntel", "avx2", 6, kind("Haswell", 4, 192, (128, 4), (64, 4), (1024, 8), INTEL)),
-    ("GenuineIntel", "avx", 6, kind("Sandy Bridge", 4, 168, (128, 4), (64, 4), (512, 4), INTEL)),
-    ("GenuineIntel", "", 6, kind("Nehalem", 4, 128, (128, 4), (64, 4), (512, 4), INTEL)),
-    ("AuthenticAMD", "", 26, kind("Zen 5", 8, 448, (64, 64), (96, 96), (4096, 16), AMD)),
-    ("AuthenticAMD", "avx512f", 25, kind("Zen 4", 6, 320, (64, 64), (72, 72), (3072, 24), AMD)),
-    ("AuthenticAMD", "", 25, kind("Zen 3", 6, 256, (64, 64), (64, 64), (2048, 16), AMD)),
-    ("AuthenticAMD", "clwb", 23, kind("Zen 2", 6, 224, (64, 64), (64, 64), (2048, 16), AMD)),
-    ("AuthenticAMD", "", 23, kind("Zen", 6, 192, (64, 64), (64, 64), (1536, 12), AMD)),
+    (
+        "GenuineIntel",
+        "amx_tile",
+        6,
+        kind("Golden Cove", (6, 512), (16, 112), (256, 8), (96, 6), (2048, 16), INTEL),
+    ),
+    (
+        "GenuineIntel",
+        "avx512_vbmi2",
+        6,
+        kind("Sunny Cove", (5, 352), (12, 72), (128, 8), (64, 4), (2048, 16), INTEL),
+    ),
+    (
+        "GenuineIntel",
+        "avx_vnni",
+        6,
+        kind("Golden Cove", (6, 512), (16, 112), (256, 8), (96, 6), (2048, 16), INTEL),
+    ),
+    (
+        "GenuineIntel",
+        "clflushopt",
+        6,
+        kind("Skylake", (4, 224), (12, 56), (128, 8), (64, 4), (1536, 12), INTEL),
+    ),
+    ("GenuineIntel", "avx2", 6, kind("Haswell", (4, 192), (10, 42), (128, 4), (64, 4), (1024, 8), INTEL)),
+    ("GenuineIntel", "avx", 6, kind("Sandy Bridge", (4, 168), (10, 36), (128, 4), (64, 4), (512, 4), INTEL)),
+    ("GenuineIntel", "", 6, kind("Nehalem", (4, 128), (10, 32), (128, 4), (64, 4), (512, 4), INTEL)),
+    ("AuthenticAMD", "", 26, kind("Zen 5", (8, 448), (24, 104), (64, 64), (96, 96), (4096, 16), AMD)),
+    ("AuthenticAMD", "avx512f", 25, kind("Zen 4", (6, 320), (24, 64), (64, 64), (72, 72), (3072, 24), AMD)),
+    ("AuthenticAMD", "", 25, kind("Zen 3", (6, 256), (24, 64), (64, 64), (64, 64), (2048, 16), AMD)),
+    ("AuthenticAMD", "clwb", 23, kind("Zen 2", (6, 224), (22, 48), (64, 64), (64, 64), (2048, 16), AMD)),
+    ("AuthenticAMD", "", 23, kind("Zen", (6, 192), (22, 44), (64, 64), (64, 64), (1536, 12), AMD)),
 ];
 
 /// What is taken for any other.
-const OTHER: Family = kind("unknown", 4, 192, (64, 4), (64, 4), (1024, 8), "assumption: as Haswell");
+const OTHER: Family =
+    kind("unknown", (4, 192), (10, 42), (64, 4), (64, 4), (1024, 8), "assumption: as Haswell");
 
 const fn kind(
     name: &'static str,
-    width: u32,
-    window: u32,
+    (width, window): (u32, u32),
+    (misses, stores): (u32, u32),
     itlb: (u32, u32),
     dtlb: (u32, u32),
     stlb: (u32, u32),
@@ -97,7 +122,7 @@ const fn kind(
     } else {
         SINCE_SKYLAKE
     };
-    Family { name, width, window, itlb, dtlb, stlb, latencies, source }
+    Family { name, width, window, misses, stores, itlb, dtlb, stlb, latencies, source }
 }
 
 pub(super) fn of(root: &Path, warnings: &mut Vec<String>) -> Family {

@@ -2,9 +2,9 @@
 
 use holdup_code::OpClass;
 
-use crate::core::class_by_name;
 use super::nearest::nearest;
 use super::{CacheFacts, LinkFacts, Machine, MachineError, Replacement, TlbFacts};
+use crate::core::class_by_name;
 
 /// More cores are not simulated: sets of cores are kept as bits.
 const MOST_CORES: u32 = 1024;
@@ -47,8 +47,11 @@ impl Machine {
         whole("core.width", self.core.width, 1, 64)?;
         whole("core.window", self.core.window, self.core.width, 65_536)?;
         whole("core.front-end", self.core.front_end, 0, 1_000)?;
+        whole("core.outstanding-misses", self.core.outstanding_misses, 0, 65_536)?;
+        whole("core.store-buffer", self.core.store_buffer, 0, 65_536)?;
         let tables = [("latency", &self.core.latency), ("busy", &self.core.busy)];
-        for (table, name, cycles) in tables.iter().flat_map(|(table, of)| of.iter().map(move |(name, cycles)| (table, name, cycles)))
+        for (table, name, cycles) in
+            tables.iter().flat_map(|(table, of)| of.iter().map(move |(name, cycles)| (table, name, cycles)))
         {
             let what = format!("core.{table}.{name}");
             demand(class_by_name(name).is_some(), &what, || {
@@ -56,7 +59,10 @@ impl Machine {
                 match nearest(name, names()) {
                     Some(meant) => format!("there is no such class of micro-ops; did you mean `{meant}`?"),
                     None => {
-                        format!("there is no such class of micro-ops; there are {}", names().collect::<Vec<_>>().join(", "))
+                        format!(
+                            "there is no such class of micro-ops; there are {}",
+                            names().collect::<Vec<_>>().join(", ")
+                        )
                     }
                 }
             })?;

@@ -37,6 +37,8 @@ pub(crate) struct Home {
     /// log2 of the bytes of a line.
     line_bits: u32,
     cores_per_socket: u32,
+    /// Nothing is booked for what moves now.
+    pub(crate) is_free: bool,
 }
 
 /// [`Holders`] without padding, as there are many.
@@ -109,6 +111,7 @@ impl Home {
             latency: (machine.memory.latency_ns * machine.frequency).round() as u64,
             pages: Table::new(),
             line_bits: line.trailing_zeros(),
+            is_free: false,
             cores_per_socket: machine.cores_per_socket.max(1),
         }
     }
@@ -188,7 +191,11 @@ impl Home {
     }
 
     fn bytes(&self, with_line: bool) -> u32 {
-        if with_line { 1 << self.line_bits } else { MESSAGE }
+        match with_line {
+            _ if self.is_free => 0,
+            true => 1 << self.line_bits,
+            false => MESSAGE,
+        }
     }
 
     /// What all did in a run of so many cycles.

@@ -1,7 +1,5 @@
 //! What a core does with the next item of its thread.
 
-use holdup_model::cycles::Level;
-
 use super::cores::{Cores, OneCore};
 use super::tally::Tally;
 use super::{State, System};
@@ -220,11 +218,13 @@ impl Cores {
         now: u64,
         tally: &Tally,
     ) -> Served {
-        let found = match access.stores {
+        if tally.is_erased(place) {
+            return self.memory.erased(core, (address, access.size), place, now, access.stores);
+        }
+        match access.stores {
             true => self.memory.store(core, address, access.size, place, now),
             false => self.memory.load(core, address, access.size, place, now),
-        };
-        if tally.is_erased(place) && found.by != Level::L1 { self.memory.hit() } else { found }
+        }
     }
 }
 

@@ -20,6 +20,8 @@ fn facts() -> HostFacts {
             name: "kind",
             width: 6,
             window: 512,
+            misses: 16,
+            stores: 112,
             itlb: (256, 8),
             dtlb: (64, 4),
             stlb: (2048, 16),

@@ -61,7 +61,7 @@ fn a_load_waits_for_the_store_to_the_same_place() {
     // A variable in memory: add rax, rbx; mov [rdi], rax; mov rax, [rdi].
     let block = joined(&[(ADD, 1), (STORE, 1), (LOAD, 1)]);
     let run = |addresses: [u64; 2]| {
-        let mut core = core(&machine(4, 96), &[block.clone()]);
+        let mut core = core(&machine(4, 96), std::slice::from_ref(&block));
         for _ in 0..1000 {
             core.execute(0, 3, &[HIT, HIT], &addresses);
         }
