@@ -4,24 +4,26 @@
 
 #define CHUNKS 240
 #define CHUNK 2048
-#define PLACES 8
+#define PLACES 256
 
 struct queue {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     long items[PLACES];
     long first, count;
+    long room;
 };
 
-static struct queue raw = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-static struct queue done = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+// Each member of the pool has a queue, so that who compresses what does not depend on the run.
+static struct queue raw[MOST_THREADS];
+static struct queue done = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .room = PLACES};
 static uint8_t *input;
 static uint64_t written;
 
 static void put(struct queue *queue, long item)
 {
     check(pthread_mutex_lock(&queue->lock), "pthread_mutex_lock");
-    while (queue->count == PLACES)
+    while (queue->count == queue->room)
         check(pthread_cond_wait(&queue->changed, &queue->lock), "pthread_cond_wait");
     queue->items[(queue->first + queue->count++) % PLACES] = item;
     check(pthread_cond_broadcast(&queue->changed), "pthread_cond_broadcast");
@@ -44,16 +46,15 @@ static long take(struct queue *queue)
 static void *fragment(void *argument)
 {
     for (long chunk = 0; chunk < CHUNKS * scale; chunk++)
-        put(&raw, chunk % CHUNKS);
+        put(&raw[chunk % threads], chunk % CHUNKS);
     for (long t = 0; t < threads; t++)
-        put(&raw, -1);
+        put(&raw[t], -1);
     return argument;
 }
 
-// As many rounds as make a chunk the work of a millisecond.
 static void *compress(void *argument)
 {
-    for (long chunk; (chunk = take(&raw)) >= 0;) {
+    for (long chunk; (chunk = take(&raw[(intptr_t)argument])) >= 0;) {
         uint64_t hash = (uint64_t)chunk;
         for (int round = 0; round < 8; round++)
             for (long i = 0; i < CHUNK; i++)
@@ -77,9 +78,14 @@ int main(int argc, char **argv)
     for (long i = 0; i < CHUNKS * CHUNK; i++)
         input[i] = (uint8_t)scattered((uint64_t)i);
     pthread_t ends[2], pool[MOST_THREADS];
+    for (long t = 0; t < threads; t++) {
+        check(pthread_mutex_init(&raw[t].lock, NULL), "pthread_mutex_init");
+        check(pthread_cond_init(&raw[t].changed, NULL), "pthread_cond_init");
+        raw[t].room = 8;
+    }
     start_thread(&ends[0], fragment, NULL);
     for (long t = 0; t < threads; t++)
-        start_thread(&pool[t], compress, NULL);
+        start_thread(&pool[t], compress, (void *)(intptr_t)t);
     start_thread(&ends[1], reorder, NULL);
     join_thread(ends[0]);
     for (long t = 0; t < threads; t++)

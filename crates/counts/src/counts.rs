@@ -27,11 +27,14 @@ pub fn counts(recording: &Recording, run: &Run) -> Result<Counts, CountsError> {
     gathered(recording, run).map(|gathered| gathered.counts)
 }
 
+/// What a row is: the thread, by index, and numbers of pieces of its stream.
+pub(crate) type RowPieces = (usize, Range<usize>);
+
 /// Counts, and what each row of them is made of.
 pub(crate) struct Gathered {
     pub counts: Counts,
-    /// For each section and instance the row's pieces: the thread, by index, and numbers of pieces of its stream.
-    pub rows: Vec<Vec<Vec<(usize, Range<usize>)>>>,
+    /// For each section and instance what its rows are.
+    pub rows: Vec<Vec<Vec<RowPieces>>>,
 }
 
 /// See [`counts`].

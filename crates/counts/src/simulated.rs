@@ -13,7 +13,7 @@ use holdup_model::cycles::{CycleComponent, CyclePiece, CycleStack, Level, PieceM
 use holdup_model::{Frame, Run};
 use holdup_recording::Recording;
 
-use crate::counts::{Gathered, gathered};
+use crate::counts::{Gathered, RowPieces, gathered};
 use crate::error::CountsError;
 
 /// The counts of a recording, with the cycles and misses of a simulation of it for which
@@ -107,10 +107,7 @@ impl<'a> Pieces<'a> {
         Pieces(counts.threads.iter().map(|thread| of_thread(thread.number)).collect())
     }
 
-    fn of_row(
-        &self,
-        (thread, numbers): &(usize, std::ops::Range<usize>),
-    ) -> impl Iterator<Item = &'a CyclePiece> {
+    fn of_row(&self, (thread, numbers): &RowPieces) -> impl Iterator<Item = &'a CyclePiece> {
         let pieces = self.0.get(*thread).copied().unwrap_or_default();
         let end = numbers.end.min(pieces.len());
         pieces[numbers.start.min(end)..end].iter()

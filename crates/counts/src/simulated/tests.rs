@@ -102,9 +102,7 @@ fn pieces_that_were_joined_have_the_sum_of_their_own_cycles() {
     let simulated = simulated([first, Vec::new()]);
     let counts = counts();
     let pieces = Pieces::of(&counts, &simulated);
-    let own = |row: (usize, std::ops::Range<usize>)| -> u64 {
-        pieces.of_row(&row).map(|piece| own_cycles(&piece.stack)).sum()
-    };
+    let own = |row: RowPieces| -> u64 { pieces.of_row(&row).map(|piece| own_cycles(&piece.stack)).sum() };
     // Thread 7 is the second one that was counted, and the first one that was simulated.
     assert_eq!(own((1, 0..2)), 120);
     assert_eq!(own((1, 1..9)), 23);

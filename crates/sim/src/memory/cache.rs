@@ -260,14 +260,11 @@ impl Cache {
 /// Moves the last to the front and the others one back.
 #[inline]
 fn to_front(set: &mut [u64]) {
-    match set {
-        [] | [_] => {}
-        [first, second] => std::mem::swap(first, second),
-        [.., last] => {
-            let moved = *last;
-            set.copy_within(0..set.len() - 1, 1);
-            set[0] = moved;
-        }
+    let Some(&last) = set.last() else { return };
+    let mut moved = last;
+    // Sets are short: a call that copies memory takes longer.
+    for entry in set {
+        std::mem::swap(entry, &mut moved);
     }
 }
 
