@@ -16,7 +16,6 @@ import os
 import re
 import resource
 import subprocess
-import sys
 import tempfile
 import time
 
@@ -107,7 +106,7 @@ def native(command, runs):
         user.append(after.ru_utime - before.ru_utime)
         system.append(after.ru_stime - before.ru_stime)
         if done.returncode != 0:
-            sys.exit("%s: status %d" % (" ".join(command), done.returncode))
+            raise subprocess.CalledProcessError(done.returncode, command)
     return min(elapsed), min(user), min(system)
 
 
@@ -142,11 +141,11 @@ def main():
             times = {}
             for threads in (1, 2):
                 full = with_threads(command, threads)
-                elapsed, user, system = native(full, options.runs)
                 try:
+                    elapsed, user, system = native(full, options.runs)
                     answer = predicted(options.holdup, full, threads, folder)
                 except subprocess.CalledProcessError as error:
-                    print("%-34s %2d %s" % (name, threads, error.cmd[1] + " failed"))
+                    print("%-34s %2d %s: status %d" % (name, threads, " ".join(error.cmd[:2]), error.returncode))
                     continue
                 guess = answer["cycles"] / frequency / 1e9
                 times[threads] = (elapsed, guess)
