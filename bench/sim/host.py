@@ -113,7 +113,7 @@ def native(command, runs):
 def predicted(holdup, command, threads, folder):
     """Seconds that the simulation says."""
     recording, answer = os.path.join(folder, "run.holdup"), os.path.join(folder, "answer.json")
-    record = [holdup, "record", "--instructions=stream", "-o", recording, "--"] + command
+    record = [holdup, "record", "--instructions=stream", "--roi=all", "-o", recording, "--"] + command
     subprocess.run(record, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **MASKED}, check=True)
     simulate = [holdup, "sim", "--machine", "host", "--cores", str(threads), "--json", "--no-source", "--output", answer, recording]
     subprocess.run(simulate, stderr=subprocess.DEVNULL, check=True)

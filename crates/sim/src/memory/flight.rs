@@ -55,6 +55,12 @@ impl Flights {
         (flight.line == line && flight.arrives > now).then(|| (flight.arrives - now, flight.by))
     }
 
+    /// When a line arrives, or arrived; 0 if that is not known any more.
+    pub(crate) fn arrival(&self, cache: u32, line: u64) -> u64 {
+        let flight = &self.0[Self::slot(cache, line)];
+        if flight.line == line { flight.arrives } else { 0 }
+    }
+
     /// A trip waits for its line where that is on its way to a cache.
     pub(crate) fn wait(&self, cache: u32, trip: &mut Trip) {
         let now = trip.delay.began + trip.delay.cycles;

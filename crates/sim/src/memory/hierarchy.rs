@@ -38,6 +38,12 @@ impl Trip {
             is_data,
         }
     }
+
+    /// It gets no further before this time: the line has to arrive where it is taken from.
+    fn wait_until(&mut self, time: u64) {
+        let now = self.delay.began + self.delay.cycles;
+        self.delay.cycles += time.saturating_sub(now);
+    }
 }
 
 /// What was found where copies were taken or made shared ones.
@@ -55,6 +61,8 @@ struct Found {
     answers: u64,
     /// The level of the copy that counts.
     depth: usize,
+    /// When the data of the copies is there: some are on their way themselves.
+    arrives: u64,
 }
 
 impl Memory {
@@ -97,6 +105,7 @@ impl Memory {
         if found.dirty {
             at.caches[parent as usize].set_state(slot, State::Modified);
         }
+        trip.wait_until(found.arrives);
         trip.changes_hands |= found.dirty || found.invalidated;
         if is_here {
             trip.by = at.hits;
@@ -213,6 +222,7 @@ impl Memory {
         }
         let source = if has_copy { None } else { self.nearest(index, others.mask, trip.line) };
         let found = self.carry_out(last, (fan, 0), index, answer, trip.line);
+        trip.wait_until(found.arrives);
         trip.changes_hands |= found.dirty || found.invalidated;
         if has_copy {
             self.ask_for_right(&found, trip);
@@ -307,6 +317,9 @@ impl Memory {
             if cache.flags(slot, super::cache::TRACKED) != 0 {
                 self.sharing.lost(line, index);
             }
+            if cache.flags(slot, PENDING) != 0 {
+                found.arrives = self.loads.arrival(index, line);
+            }
         } else {
             let (holders, fan) = (cache.holders(slot), at.below);
             let tags = at.tags;
@@ -314,6 +327,7 @@ impl Memory {
                 for child in fan.members(holders.mask) {
                     let inner = self.probe(level - 1, index * fan.caches + child, line, invalidate);
                     found.answers = found.answers.max(tags + inner.answers);
+                    found.arrives = found.arrives.max(inner.arrives);
                     found.dirty |= inner.dirty;
                     if inner.any && holders.owned {
                         (found.data, found.depth) = (tags + inner.data, inner.depth);
@@ -355,6 +369,7 @@ impl Found {
         self.any |= other.any;
         self.dirty |= other.dirty;
         self.answers = self.answers.max(other.answers);
+        self.arrives = self.arrives.max(other.arrives);
         if other.any {
             (self.data, self.depth) = (other.data, other.depth);
         }
