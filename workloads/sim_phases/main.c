@@ -2,8 +2,8 @@
 // tell.
 #include "../sim.h"
 
-#define PHASES 240
-#define NUMBERS 3000
+#define PHASES 960
+#define NUMBERS 750
 
 static double numbers[MOST_THREADS][NUMBERS] __attribute__((aligned(4096)));
 static uint32_t table[1 << 16];
@@ -24,7 +24,7 @@ NAMED static void look_up(long me, uint64_t phase)
 NAMED static void sort(long me, uint64_t phase)
 {
     uint32_t keys[64];
-    for (int turn = 0; turn < 4; turn++) {
+    for (int turn = 0; turn < 1; turn++) {
         for (int i = 0; i < 64; i++)
             keys[i] = (uint32_t)scattered(phase * 256 + (uint64_t)(turn * 64 + i));
         for (int i = 1; i < 64; i++)

@@ -32,7 +32,7 @@ fn json(ended: &Ended) -> Value {
 
 /// The runs of an answer.
 fn runs(value: &Value) -> &[Value] {
-    value["runs"].as_array().unwrap_or_else(|| panic!("no runs: {value:#}"))
+    value["simulations"].as_array().unwrap_or_else(|| panic!("no simulations: {value:#}"))
 }
 
 /// The line of the program that walks.

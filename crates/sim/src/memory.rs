@@ -272,7 +272,7 @@ impl Memory {
             trip.delay.cycles = self.levels[0].tags;
             let granted = self.ask(0, core, Wish::Write, true, &mut trip);
             self.levels[0].caches[core as usize].set_state(slot, granted);
-            let right = self.served(&trip);
+            let right = self.served(&mut trip);
             if right.latency > served.latency {
                 served = right;
             }
@@ -316,7 +316,7 @@ impl Memory {
             }
             self.ahead = ahead;
         }
-        self.served(&trip)
+        self.served(&mut trip)
     }
 
     fn fetch_line(&mut self, core: u32, line: u64, now: u64) -> Served {
@@ -336,7 +336,7 @@ impl Memory {
             trip.by = Level::Dram;
         }
         self.code[core as usize].insert(line, State::Shared, 0);
-        self.served(&trip)
+        self.served(&mut trip)
     }
 
     /// The line of a trip changed hands, maybe: from when it is followed on, all that have it report its uses.
@@ -361,7 +361,8 @@ impl Memory {
         }
     }
 
-    fn served(&self, trip: &Trip) -> Served {
+    fn served(&mut self, trip: &mut Trip) -> Served {
+        self.home.wait_for_writes(&mut trip.delay);
         let short = |cycles: u64| cycles.min(u64::from(u32::MAX)) as u32;
         Served {
             latency: short(trip.delay.cycles).max(self.hit.latency),

@@ -21,12 +21,12 @@ const ALIKE: f64 = 0.05;
 /// Sections of a group that stand for those that are not simulated, at least and at most.
 const FEWEST: usize = 4;
 const MOST: usize = 12;
-/// The beginning is one in so many of the sections.
-const BEGINNING: usize = 20;
+/// The beginning is one in so many of the sections, and at least so many.
+const BEGINNING: (usize, usize) = (20, 40);
 /// Sections at the beginning of each group that stand for themselves, wherever they are.
 const COLD: usize = 2;
 /// A sample is worth its error from so many sections on.
-const WORTH: usize = 24;
+const WORTH: usize = 3 * BEGINNING.1;
 /// Groups of sections, at most: what is left is one more.
 const GROUPS: usize = 64;
 /// The 97.5 % quantiles of Student's t with 1, 2, … degrees of freedom (any table of it).
@@ -92,7 +92,7 @@ impl Plan {
         // What comes before the first meeting and after the last one is no section of its kind.
         (is_simulated[0], is_simulated[last]) = (true, true);
         let count = groups.iter().max().map_or(0, |most| most + 1);
-        let beginning = last / BEGINNING;
+        let beginning = (last / BEGINNING.0).max(BEGINNING.1).min(last);
         is_simulated[..beginning].fill(true);
         let mut steady = vec![Vec::new(); count];
         (beginning / 2..beginning).for_each(|index| steady[groups[index]].push(index));

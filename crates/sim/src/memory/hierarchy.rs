@@ -180,7 +180,7 @@ impl Memory {
             }
             if is_dirty {
                 self.enter(above, trip.core, true, &mut delay);
-                self.home.memory(trip.core, line, &mut delay);
+                self.home.write_back(trip.core, line, delay.began + delay.cycles);
             }
             return;
         }
@@ -242,8 +242,7 @@ impl Memory {
         }
         if found.dirty && wish == Wish::Read {
             // Copies that are shared are what memory has.
-            let mut delay = Delay { began: trip.delay.began + trip.delay.cycles, ..Delay::default() };
-            self.home.memory(trip.core, trip.line, &mut delay);
+            self.home.write_back(trip.core, trip.line, trip.delay.began + trip.delay.cycles);
         }
         answer.granted
     }

@@ -39,7 +39,12 @@ pub(crate) struct Home {
     cores_per_socket: u32,
     /// Nothing is booked for what moves now.
     pub(crate) is_free: bool,
+    /// Cycles for which who caused a write to memory has to wait, because the queue of writes is full.
+    overdue: u64,
 }
+
+/// Lines in the queue of writes of a memory controller (assumption: real ones have some tens of entries).
+const WRITE_QUEUE: u32 = 32;
 
 /// [`Holders`] without padding, as there are many.
 #[derive(Clone, Copy, Default)]
@@ -112,6 +117,7 @@ impl Home {
             pages: Table::new(),
             line_bits: line.trailing_zeros(),
             is_free: false,
+            overdue: 0,
             cores_per_socket: machine.cores_per_socket.max(1),
         }
     }
@@ -188,6 +194,22 @@ impl Home {
         let wait = self.controllers[controller as usize].request(core, delay.now(), bytes, line);
         delay.cycles += wait;
         delay.memory += wait;
+    }
+
+    /// A line goes back to memory. Nobody waits for that as long as there is room in the queue of writes.
+    pub(crate) fn write_back(&mut self, core: u32, line: u64, began: u64) {
+        let mut delay = Delay { began, ..Delay::default() };
+        self.memory(core, line, &mut delay);
+        let bytes = self.bytes(true);
+        let room = self.controllers.first().map_or(0, |one| one.service(WRITE_QUEUE * bytes));
+        self.overdue = self.overdue.max(delay.memory.saturating_sub(room));
+    }
+
+    /// Adds to a request what it has to wait for writes that it caused.
+    pub(crate) fn wait_for_writes(&mut self, delay: &mut Delay) {
+        let overdue = std::mem::take(&mut self.overdue);
+        delay.cycles += overdue;
+        delay.memory += overdue;
     }
 
     fn bytes(&self, with_line: bool) -> u32 {

@@ -80,6 +80,11 @@ impl Shared {
         delay
     }
 
+    /// Cycles for which so many bytes keep a channel busy; 0 without a limit.
+    pub(crate) fn service(&self, bytes: u32) -> u64 {
+        if self.rate > 0.0 && self.rate.is_finite() { (f64::from(bytes) / self.rate) as u64 } else { 0 }
+    }
+
     /// What it did in a run of so many cycles.
     pub(crate) fn did(&self, cycles: u64) -> Resource {
         let copies = match &self.bandwidth {
