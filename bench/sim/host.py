@@ -60,7 +60,7 @@ COMPILED = [
 # Command with T for the threads and F for a file to work on.
 REAL = [
     ("pigz", ["pigz", "-6", "-k", "-c", "-p", "T", "F"]),
-    ("xz", ["xz", "-1", "-k", "-c", "--block-size=1MiB", "-T", "T", "F"]),
+    ("xz", ["xz", "-1", "-k", "-c", "--block-size=1MiB", "-TT", "F"]),
     ("zstd", ["zstd", "-9", "-q", "-k", "-c", "-TT", "F"]),
 ]
 
@@ -91,23 +91,24 @@ def programs(folder):
 
 
 def with_threads(command, threads):
-    return [command[0]] + [re.sub(r"^(-?)T$", r"\g<1>%d" % threads, re.sub(r"^-TT$", "-T%d" % threads, word))
-                           for word in command[1:]]
+    words = {"T": str(threads), "-TT": "-T%d" % threads}
+    return [command[0]] + [words.get(word, word) for word in command[1:]]
 
 
 def native(command, runs):
-    """The least elapsed time, the least processor time of the program itself, and the kernel's for it, in seconds."""
-    elapsed, user, system = [], [], []
+    """The least elapsed time, the least processor time, the kernel's included, and the least of that, in seconds."""
+    elapsed, both, system = [], [], []
     for _ in range(runs):
         before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         done = subprocess.run(command, stdout=subprocess.DEVNULL, env={**os.environ, **MASKED})
         elapsed.append(time.perf_counter() - begin)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        user.append(after.ru_utime - before.ru_utime)
         system.append(after.ru_stime - before.ru_stime)
+        # Their sum is exact; how it is divided is a guess of the kernel's.
+        both.append(after.ru_utime - before.ru_utime + system[-1])
         if done.returncode != 0:
             raise subprocess.CalledProcessError(done.returncode, command)
-    return min(elapsed), min(user), min(system)
+    return min(elapsed), min(both), min(system)
 
 
 def predicted(holdup, command, threads, folder):
@@ -142,7 +143,7 @@ def main():
             for threads in (1, 2):
                 full = with_threads(command, threads)
                 try:
-                    elapsed, user, system = native(full, options.runs)
+                    elapsed, used, system = native(full, options.runs)
                     answer = predicted(options.holdup, full, threads, folder)
                 except subprocess.CalledProcessError as error:
                     print("%-34s %2d %s: status %d" % (name, threads, " ".join(error.cmd[:2]), error.returncode))
@@ -151,7 +152,7 @@ def main():
                 times[threads] = (elapsed, guess)
                 error = guess / elapsed - 1
                 errors.append(error)
-                alone = "%8.1fms %+6.0f%%" % (user * 1e3, (guess / user - 1) * 100) if threads == 1 and user else " " * 18
+                alone = "%8.1fms %+6.0f%%" % (used * 1e3, (guess / used - 1) * 100) if threads == 1 and used else " " * 18
                 print("%-34s %2d %7.1fms %7.1fms %+6.0f%% %s %5.0f%%" % (
                     name, threads, elapsed * 1e3, guess * 1e3, error * 100, alone, system / elapsed * 100), flush=True)
             if len(times) == 2:

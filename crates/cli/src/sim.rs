@@ -250,7 +250,10 @@ fn told(
             .map(|simulation| simulation.input)
             .collect();
         for (index, input) in inputs.iter().enumerate() {
-            sections::add(input, runs.iter_mut().zip(&of).filter(|(_, of)| **of == index).map(|(run, _)| run));
+            sections::add(
+                input,
+                runs.iter_mut().zip(&of).filter(|(_, of)| **of == index).map(|(run, _)| run),
+            );
         }
     }
     let mut told = SimTold {

@@ -173,18 +173,21 @@ fn amount(kind: HardwareKind, misses: &PieceMisses) -> u64 {
 }
 
 /// Which events of an instruction are worth telling, by [`KINDS`]. `all` are those of all instructions: what is less than a
-/// thousandth of them is no cause. A miss that nearly always is one in the next level, too, is that alone: the two would only
+/// thousandth of them is no cause. Neither is queueing for less than a fiftieth of the threads' own cycles. A miss that nearly always is one in the next level, too, is that alone: the two would only
 /// share what they explain.
-fn worth_telling(sums: &[u64; KINDS.len()], all: &[u64; KINDS.len()]) -> [bool; KINDS.len()] {
+fn worth_telling(sums: &[u64; KINDS.len()], all: &[u64; KINDS.len()], cycles: u64) -> [bool; KINDS.len()] {
     const LEAST: u64 = 1000;
+    const LEAST_QUEUEING: u64 = 50;
     const NEARLY: f64 = 0.9;
+    let at = |kind| KINDS.iter().position(|known| *known == kind).unwrap_or(0);
     let mut told = [false; KINDS.len()];
     for (told, (sum, all)) in told.iter_mut().zip(sums.iter().zip(all)) {
         *told = *sum > 0 && sum.saturating_mul(LEAST) >= *all;
     }
-    let levels = [HardwareKind::MissL1, HardwareKind::MissL2, HardwareKind::MissLast];
-    let at = levels.map(|level| KINDS.iter().position(|kind| *kind == level).unwrap_or(0));
-    for (above, below) in [(at[1], at[2]), (at[0], at[1]), (at[0], at[2])] {
+    let queueing = at(HardwareKind::Queueing);
+    told[queueing] &= sums[queueing].saturating_mul(LEAST_QUEUEING) >= cycles;
+    let levels = [HardwareKind::MissL1, HardwareKind::MissL2, HardwareKind::MissLast].map(at);
+    for (above, below) in [(levels[1], levels[2]), (levels[0], levels[1]), (levels[0], levels[2])] {
         if told[below] && sums[below] as f64 >= NEARLY * sums[above] as f64 {
             told[above] = false;
         }
@@ -208,6 +211,8 @@ impl Hardware {
             let sums = happened.entry(misses.address).or_default();
             sums.iter_mut().zip(KINDS).for_each(|(sum, kind)| *sum += amount(kind, misses));
         }
+        let all_pieces = pieces.0.iter().flat_map(|pieces| pieces.iter());
+        let cycles = all_pieces.map(|piece| own_cycles(&piece.stack)).sum();
         let mut all = [0; KINDS.len()];
         for sums in happened.values() {
             all.iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);
@@ -221,7 +226,7 @@ impl Hardware {
                 let block = &counts.blocks[id.index()];
                 block.address == address || block.listing.iter().any(|(own, _)| *own == address)
             });
-            let told = worth_telling(&sums, &all);
+            let told = worth_telling(&sums, &all, cycles);
             for (kind, _) in KINDS.into_iter().zip(told).filter(|(_, told)| *told) {
                 let id = EventId((counts.edges.len() + found.all.len()) as u32);
                 found.ids.insert((address, kind), id);

@@ -106,6 +106,25 @@ impl CycleStack {
         }
     }
 
+    /// The same shares of another total, exactly: what rounding leaves goes to the largest remainders. Nothing stays nothing.
+    pub fn scaled(&self, total: u64) -> Self {
+        let whole = self.total();
+        if whole == total || whole == 0 {
+            return *self;
+        }
+        let mut result = Self::default();
+        let mut rests = Vec::new();
+        for (component, cycles) in self.parts() {
+            let product = u128::from(cycles) * u128::from(total);
+            result.book(component, (product / u128::from(whole)) as u64);
+            rests.push((product % u128::from(whole), component));
+        }
+        rests.sort_unstable_by(|a, b| b.cmp(a));
+        let left = (total - result.total()) as usize;
+        rests.iter().take(left).for_each(|(_, component)| result.book(*component, 1));
+        result
+    }
+
     /// The components that are not 0, from the bottom to the top.
     pub fn parts(&self) -> impl Iterator<Item = (CycleComponent, u64)> + '_ {
         CycleComponent::ALL.iter().copied().zip(self.0).filter(|(_, cycles)| *cycles > 0)
@@ -319,3 +338,18 @@ pub struct Resource {
     pub queueing: u64,
 }
 
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scaling_keeps_shares_and_gives_the_total_exactly() {
+        let mut stack = CycleStack::default();
+        stack.book(CycleComponent::DependInt, 3);
+        stack.book(CycleComponent::MemDram, 7);
+        let half = stack.scaled(5);
+        assert_eq!((half.get(CycleComponent::DependInt), half.get(CycleComponent::MemDram)), (1, 4));
+        assert_eq!(stack.scaled(101).total(), 101);
+        assert_eq!(stack.scaled(0).total(), 0);
+    }
+}

@@ -68,8 +68,8 @@ pub(crate) fn wrapped(text: &str, indent: usize, ink: Ink, look: Look) -> Vec<Li
 
 /// As [`wrapped`], and no word is broken at its hyphens: names of components have some.
 pub(crate) fn wrapped_whole(text: &str, indent: usize, ink: Ink, look: Look) -> Vec<Line> {
-    let options = textwrap::Options::new(look.columns() - indent)
-        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    let options =
+        textwrap::Options::new(look.columns() - indent).word_splitter(textwrap::WordSplitter::NoHyphenation);
     inked(textwrap::wrap(text, options).into_iter().map(|line| line.into_owned()).collect(), indent, ink)
 }
 

@@ -21,8 +21,8 @@ mod served;
 mod system;
 mod tlb;
 
-pub use change::Changes;
 pub use self::core::class_by_name;
+pub use change::Changes;
 pub use list::{ListFeed, OwnedItem};
 pub use machine::{Machine, MachineError};
 pub use memory::CacheModel;

@@ -6,9 +6,7 @@
 //! stand for the others in proportion to their instructions. How far those of a group differ from each other, and from the last
 //! ones of the beginning, gives the error: if what is skipped had left other data in caches, the latter would show.
 
-use holdup_model::cycles::{
-    CycleComponent, CyclePiece, CycleStack, SampledError, Simulated, SimulatedThread,
-};
+use holdup_model::cycles::{CycleComponent, CycleStack, SampledError, Simulated, SimulatedThread};
 
 use crate::machine::Machine;
 use crate::program::{Act, Feed, Item, Program};
@@ -17,9 +15,9 @@ use crate::system::{Options, Progress, simulate};
 /// Counts of blocks are summed in so many cells, by a hash of the block.
 const CELLS: usize = 64;
 /// Sections are alike whose distance is below this: the sum of the differences of their shares.
-const ALIKE: f64 = 0.05;
+const ALIKE: f64 = 0.15;
 /// Sections of a group that stand for those that are not simulated, at least and at most.
-const FEWEST: usize = 4;
+const FEWEST: usize = 8;
 const MOST: usize = 12;
 /// The beginning is one in so many of the sections, and at least so many.
 const BEGINNING: (usize, usize) = (20, 40);
@@ -307,23 +305,34 @@ pub fn simulate_sampled<F: Feed>(
     let simulated: Vec<usize> = (0..plan.sections.len()).filter(|&index| plan.is_simulated[index]).collect();
     let weights = plan.weights();
     let (whole, simulated_instructions) = (result.cycles, result.instructions);
+    let takes_part = |thread: &SimulatedThread| thread.pieces.len() == simulated.len();
+    // Who comes last to a barrier goes on at once, so the first that begins a section tells when the one before ended.
+    let begins = |place: usize| {
+        let of = result.threads.iter().filter(|thread| takes_part(thread));
+        of.map(|thread| thread.pieces[place].begin).min().unwrap_or(0)
+    };
+    let mut bounds: Vec<u64> = (1..simulated.len()).map(begins).collect();
+    bounds.insert(0, 0);
+    bounds.push(whole);
     let mut cycles = vec![0; plan.sections.len()];
-    for thread in result.threads.iter_mut().filter(|thread| thread.pieces.len() == simulated.len()) {
-        for (&index, piece) in simulated.iter().zip(&thread.pieces) {
-            cycles[index] = cycles[index].max(piece.stack.total());
-        }
-        weigh(thread, &simulated, &weights);
+    let mut all = 0.0;
+    for (&index, bound) in simulated.iter().zip(bounds.windows(2)) {
+        cycles[index] = bound[1].saturating_sub(bound[0]);
+        all += weights[index] * cycles[index] as f64;
     }
-    result.cycles = result.threads.iter().map(|thread| thread.stack.total()).max().unwrap_or(0);
+    result.cycles = all.round() as u64;
     for thread in &mut result.threads {
-        let missing = result.cycles - thread.stack.total();
-        // Who is in no section waits for those that are.
-        let sync = CycleComponent::ALL.iter().copied().filter(|component| component.is_sync());
-        let waits = sync
-            .max_by_key(|component| thread.stack.get(*component))
-            .filter(|_| thread.pieces.len() != simulated.len());
-        thread.stack.book(waits.unwrap_or(CycleComponent::Imbalance), missing);
-        thread.end = thread.end.saturating_add(result.cycles.saturating_sub(whole));
+        if takes_part(thread) {
+            weigh(thread, &simulated, &weights, result.cycles);
+        } else {
+            // Who is in no section waits for those that are.
+            let sync = CycleComponent::ALL.iter().copied().filter(|component| component.is_sync());
+            let waits = sync.max_by_key(|component| thread.stack.get(*component));
+            thread.stack = thread.stack.scaled(thread.stack.total().min(result.cycles));
+            let missing = result.cycles - thread.stack.total();
+            thread.stack.book(waits.unwrap_or(CycleComponent::Imbalance), missing);
+        }
+        thread.end = (thread.end + result.cycles).saturating_sub(whole);
     }
     result.instructions = result.threads.iter().map(|thread| thread.instructions).sum();
     let ratio = result.cycles as f64 / whole.max(1) as f64;
@@ -335,8 +344,8 @@ pub fn simulate_sampled<F: Feed>(
     result
 }
 
-/// The thread's pieces times what they stand for.
-fn weigh(thread: &mut SimulatedThread, simulated: &[usize], weights: &[f64]) {
+/// The thread's pieces times what they stand for, in so many cycles.
+fn weigh(thread: &mut SimulatedThread, simulated: &[usize], weights: &[f64], cycles: u64) {
     let mut sums = vec![0.0; CycleComponent::ALL.len()];
     let mut instructions = 0.0;
     for (&index, piece) in simulated.iter().zip(&thread.pieces) {
@@ -345,14 +354,15 @@ fn weigh(thread: &mut SimulatedThread, simulated: &[usize], weights: &[f64]) {
         }
         instructions += weights[index] * piece.instructions as f64;
     }
-    let in_pieces: u64 = thread.pieces.iter().map(|piece: &CyclePiece| piece.stack.total()).sum();
-    let outside = thread.stack.total().saturating_sub(in_pieces);
+    let in_pieces: u64 = thread.pieces.iter().map(|piece| piece.stack.total()).sum();
+    let outside = thread.stack.total().saturating_sub(in_pieces).min(cycles);
     let mut stack = CycleStack::default();
     for (&component, sum) in CycleComponent::ALL.iter().zip(sums) {
         stack.book(component, sum.round() as u64);
     }
-    stack.book(CycleComponent::Imbalance, outside);
-    (thread.stack, thread.instructions) = (stack, instructions.round() as u64);
+    thread.stack = stack.scaled(cycles - outside);
+    thread.stack.book(CycleComponent::Imbalance, cycles - thread.stack.total());
+    thread.instructions = instructions.round() as u64;
 }
 
 /// What was counted for the whole program is taken to be as in the sections that were simulated.

@@ -74,7 +74,7 @@ fn misses_that_nearly_all_go_to_memory_are_told_once() {
     let sums = |served| KINDS.map(|kind| amount(kind, &misses(served)));
     let told = |served| {
         let sums = sums(served);
-        let told = KINDS.into_iter().zip(worth_telling(&sums, &sums));
+        let told = KINDS.into_iter().zip(worth_telling(&sums, &sums, 0));
         told.filter(|(_, told)| *told).map(|(kind, _)| kind).collect::<Vec<_>>()
     };
     assert_eq!(told([1000, 0, 1, 0, 1, 0, 98]), [HardwareKind::Access, HardwareKind::MissLast]);
@@ -83,9 +83,13 @@ fn misses_that_nearly_all_go_to_memory_are_told_once() {
         [HardwareKind::Access, HardwareKind::MissL1, HardwareKind::MissLast]
     );
     assert_eq!(told([1000, 0, 0, 0, 0, 0, 0]), []);
+    let queueing = PieceMisses { memory_queueing: 20, ..misses([0, 0, 0, 0, 0, 0, 5]) };
+    let queueing = KINDS.map(|kind| amount(kind, &queueing));
+    let is_told = |cycles| worth_telling(&queueing, &queueing, cycles)[5];
+    assert_eq!((is_told(1000), is_told(1001)), (true, false));
     // What hardly ever happens, beside what others do, is no cause.
     let few = sums([9, 0, 0, 0, 0, 0, 1]);
-    assert_eq!(worth_telling(&few, &[10_000; KINDS.len()]), [false; KINDS.len()]);
+    assert_eq!(worth_telling(&few, &[10_000; KINDS.len()], 0), [false; KINDS.len()]);
 }
 
 #[test]

@@ -100,7 +100,7 @@ impl Cores {
         for (component, cycles) in stack.parts() {
             difference.book(component, cycles - one.booked.get(component));
         }
-        let difference = scaled(&difference, now - one.booked_at);
+        let difference = difference.scaled(now - one.booked_at);
         let executed = instructions - one.booked_instructions;
         (one.booked, one.booked_instructions, one.booked_at) = (stack, instructions, now);
         (difference, executed)
@@ -112,40 +112,5 @@ impl Cores {
 
     pub(super) fn resources(&self, cycles: u64) -> Vec<Resource> {
         self.memory.resources(cycles)
-    }
-}
-
-/// The same shares of another total, exactly: what rounding leaves goes to the largest remainders.
-fn scaled(stack: &CycleStack, total: u64) -> CycleStack {
-    let whole = stack.total();
-    if whole == total || whole == 0 {
-        return *stack;
-    }
-    let mut result = CycleStack::default();
-    let mut rests = Vec::new();
-    for (component, cycles) in stack.parts() {
-        let product = u128::from(cycles) * u128::from(total);
-        result.book(component, (product / u128::from(whole)) as u64);
-        rests.push((product % u128::from(whole), component));
-    }
-    rests.sort_unstable_by(|a, b| b.cmp(a));
-    let left = (total - result.total()) as usize;
-    rests.iter().take(left).for_each(|(_, component)| result.book(*component, 1));
-    result
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scaling_keeps_shares_and_gives_the_total_exactly() {
-        let mut stack = CycleStack::default();
-        stack.book(CycleComponent::DependInt, 3);
-        stack.book(CycleComponent::MemDram, 7);
-        let half = scaled(&stack, 5);
-        assert_eq!((half.get(CycleComponent::DependInt), half.get(CycleComponent::MemDram)), (1, 4));
-        assert_eq!(scaled(&stack, 101).total(), 101);
-        assert_eq!(scaled(&stack, 0).total(), 0);
     }
 }
