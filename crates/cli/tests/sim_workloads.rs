@@ -240,7 +240,7 @@ fn the_same_recording_gives_the_same_bytes_whatever_the_number_of_jobs() {
         return;
     }
     let stage = Stage::new();
-    let recording = record(&stage, "sim_phases", &[], &["4", "1"]);
+    let recording = record(&stage, "sim_false", &[], &["8", "1"]);
     for form in ["--csv", "--json"] {
         let said = |jobs| {
             let cores = ["--cores", "2,4,8", "--machine", "dunnington", "--jobs", jobs];

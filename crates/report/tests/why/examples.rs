@@ -104,6 +104,7 @@ pub(crate) fn scene() -> WhyScene {
         threads: (0..8).map(|number| ThreadLabel { number, name: Some("lu".to_owned()) }).collect(),
         wall: Some(Nanos::new(1_240_000_000)),
         sources: BTreeMap::from([("src/lu.c".to_owned(), SourceFile { lines, is_newer: false })]),
+        removed: Vec::new(),
         all: false,
     }
 }
