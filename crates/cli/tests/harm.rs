@@ -199,6 +199,29 @@ fn with_malloc(list: &str) {
     }
 }
 
+/// The same command, started as nohup and shells start what runs in the background: with signals ignored.
+fn with_signals_ignored(command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", "trap '' HUP INT QUIT; exec \"$0\" \"$@\""])
+        .arg(command.get_program())
+        .args(command.get_args());
+    let set = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    shell.envs(set);
+    shell
+}
+
+#[test]
+fn signals_that_are_ignored_stay_so() {
+    let stage = Stage::new();
+    let built = build(&stage, &case("nothing_changed"));
+    let plain = run(&mut with_signals_ignored(Command::new(&built.program).args(&built.arguments)));
+    let recording = stage.path("ignored.holdup");
+    let recorded = run(&mut with_signals_ignored(record(&recording, &built.program).args(&built.arguments)));
+    assert!(stage::text(&plain.stdout).contains("signal 1: ignored"), "{plain:?}");
+    assert_same(&plain, &recorded);
+}
+
 #[test]
 fn beside_jemalloc() {
     match library(&[JEMALLOC]) {

@@ -299,6 +299,14 @@ impl Waiting {
     }
 }
 
+/// The signals that are ignored, signal 1 in the lowest bit: by nohup, or as a shell starts what runs in the background. The
+/// program inherits that, but not from who has a handler of its own, so they get none.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
 /// While the program runs, a signal to end is its affair: from the terminal it gets it itself, otherwise it is
 /// passed on.
 pub(crate) struct Caught {
@@ -310,10 +318,13 @@ pub(crate) struct Caught {
 impl Caught {
     pub(crate) fn from_now_on() -> Caught {
         let from_terminal = Arc::new(AtomicUsize::new(0));
-        for signal in [SIGINT, SIGQUIT] {
+        let ignored = ignored_signals();
+        let is_heard = |signal: &i32| ignored >> (signal - 1) & 1 == 0;
+        for signal in [SIGINT, SIGQUIT].into_iter().filter(is_heard) {
             let _ = signal_hook::flag::register_usize(signal, Arc::clone(&from_terminal), signal as usize);
         }
-        Caught { to_pass_on: Signals::new([SIGTERM, SIGHUP]).ok(), from_terminal }
+        let others = [SIGTERM, SIGHUP].into_iter().filter(is_heard);
+        Caught { to_pass_on: Signals::new(others).ok(), from_terminal }
     }
 
     /// Passes on what came before the program was there, and what comes until the result is dropped.
