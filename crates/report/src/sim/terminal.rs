@@ -106,9 +106,7 @@ fn runs(view: &View, look: Look) -> Vec<Line> {
 }
 
 fn told_cpi(stack: &CycleStack, instructions: u64) -> String {
-    // Of who does nothing but wait it says nothing.
-    let told = cpi(stack.total(), instructions).filter(|cpi| *cpi < 1000.0);
-    told.map_or_else(String::new, words::factor)
+    cpi(stack.total(), instructions).map_or_else(String::new, words::factor)
 }
 
 /// A bar for each group of threads, where there are several, and for each thread.
