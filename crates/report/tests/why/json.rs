@@ -6,6 +6,7 @@ use holdup_report::{why_json, why_json_text};
 use serde_json::Value;
 
 use crate::examples;
+use crate::shared_schema::undescribed;
 
 fn schema() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json-schema/why.schema.json");
@@ -47,37 +48,6 @@ fn the_schema_refuses_what_is_wrong() {
         let mut bad = good.clone();
         *bad.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = wrong;
         assert!(!validator.is_valid(&bad), "{pointer} was accepted");
-    }
-}
-
-/// Notes each member that the schema does not describe.
-fn undescribed(value: &Value, schema: &Value, root: &Value, path: &str, out: &mut BTreeSet<String>) {
-    if let Some(reference) = schema["$ref"].as_str() {
-        let target = root.pointer(reference.trim_start_matches('#')).expect("a definition");
-        return undescribed(value, target, root, path, out);
-    }
-    if let Some(choices) = schema["anyOf"].as_array() {
-        if !value.is_null() {
-            undescribed(value, &choices[0], root, path, out);
-        }
-        return;
-    }
-    match value {
-        Value::Object(members) => {
-            for (name, member) in members {
-                let path = format!("{path}/{name}");
-                match schema["properties"].get(name) {
-                    Some(inner) => undescribed(member, inner, root, &path, out),
-                    None => {
-                        out.insert(path);
-                    }
-                }
-            }
-        }
-        Value::Array(items) => {
-            items.iter().for_each(|item| undescribed(item, &schema["items"], root, path, out));
-        }
-        _ => {}
     }
 }
 
