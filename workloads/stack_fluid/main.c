@@ -2,8 +2,10 @@
 // over the border; in each frame there are some steps with a barrier after each. With -DONE_LOCK one lock stands for all.
 #include "../stack.h"
 
+#ifndef CELLS
 #define CELLS 4096L
 #define STEPS 5 // of a frame
+#endif
 
 static struct cell {
     pthread_mutex_t lock;

@@ -2,7 +2,9 @@
 // many threads there are. What they need of the shared cache grows with the threads; of memory's bandwidth they need little.
 #include "../stack.h"
 
+#ifndef TRIALS
 #define TRIALS 24000L
+#endif
 #define STEPS 120
 
 static long lines;

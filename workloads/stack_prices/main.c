@@ -4,7 +4,9 @@
 
 #include "../stack.h"
 
+#ifndef OPTIONS
 #define OPTIONS (1L << 17)
+#endif
 
 static struct option {
     float spot, strike, rate, volatility, time, price;

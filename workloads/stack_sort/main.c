@@ -2,6 +2,10 @@
 // in order, and take bandwidth; the histograms, which do not shrink with more threads, take cache.
 #include "../stack.h"
 
+#ifndef MILLION
+#define MILLION (1L << 20)
+#endif
+
 static long keys, buckets;
 static uint32_t *key;
 
@@ -30,7 +34,7 @@ int main(int argc, char **argv)
     read_arguments(argc, argv);
     threads = argument(argc, argv, 1, 2);
     scale = argument(argc, argv, 2, 4);
-    keys = argument(argc, argv, 3, 16) << 20;
+    keys = argument(argc, argv, 3, 16) * MILLION;
     buckets = argument(argc, argv, 4, 16 * 1024) * 1024 / (long)sizeof(uint32_t);
     key = (uint32_t *)own_memory(keys * (long)sizeof *key);
     for (long i = 0; i < keys; i++)

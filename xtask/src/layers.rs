@@ -38,6 +38,7 @@ const TABLE: &[Row] = &[
             "crates/symbols",
             "crates/program",
             "crates/code",
+            "crates/pirate",
             "collectors/kernel",
         ],
     ),

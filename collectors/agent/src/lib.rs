@@ -4,14 +4,15 @@
 //! [`holdup_trace::wire`] records into the chunks of the process's file. Around that: how a process joins a
 //! session and survives `fork` ([`life`]), the thread's own block ([`thread`]), the original functions that were
 //! interposed ([`link`], [`scope`]), CPU time ([`cpu`]), call stacks ([`stack`]), the modules they lead through
-//! ([`modules`]), OpenMP ([`openmp`]), how often locks are used ([`uses`]) and which of them matter ([`hot`]), and what is
-//! said to an emulator's plugin ([`marks`]).
+//! ([`modules`]), OpenMP ([`openmp`]), how often locks are used ([`uses`]) and which of them matter ([`hot`]), what is
+//! said to an emulator's plugin ([`marks`]), and how one thread is let run by itself ([`alone`]).
 //!
 //! Nothing here allocates, takes a lock that the program could hold, or calls anything that is interposed. The
 //! only function of the C library that is called by name is `dl_iterate_phdr`.
 
 #![no_std]
 
+pub mod alone;
 pub mod arch;
 pub mod cpu;
 pub mod hot;

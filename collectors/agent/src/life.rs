@@ -14,14 +14,15 @@ use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use holdup_trace::alone::Phase;
 use holdup_trace::instructions::MarkCode;
 use holdup_trace::shared::{
-    CHUNK_SIZE, CHUNKS, CHUNKS_OFFSET, HOLDS_ALL, MARKS, MONOTONIC_CLOCK, NO_ARGUMENTS, PROCESS_MAGIC,
+    ALONE, CHUNK_SIZE, CHUNKS, CHUNKS_OFFSET, HOLDS_ALL, MARKS, MONOTONIC_CLOCK, NO_ARGUMENTS, PROCESS_MAGIC,
     ProcessFile, ProcessState, Refusal, SESSION_MAGIC, SLOT_SIZE, SLOTS, SLOTS_OFFSET, Session, VERSION,
 };
 
 use crate::arch::{self, number, system_call};
-use crate::{hot, marks, modules, openmp, stack, thread, uses};
+use crate::{alone, hot, marks, modules, openmp, stack, thread, uses};
 
 #[repr(C, align(4096))]
 struct ModePage {
@@ -66,6 +67,35 @@ pub fn recording() -> bool {
     MODE.mode.load(Ordering::Relaxed) != 0
 }
 
+/// What the mode byte says while events are recorded.
+const RECORDING: u8 = 1;
+/// The same where one thread is to run by itself.
+const RECORDING_ALONE: u8 = 2;
+
+/// True while events are recorded and one thread is to run by itself.
+#[inline(always)]
+pub fn alone() -> bool {
+    MODE.mode.load(Ordering::Relaxed) == RECORDING_ALONE
+}
+
+/// Events are recorded from now on.
+fn begin_recording() {
+    let mut mode = RECORDING;
+    if flags() & ALONE != 0 {
+        // Leads every use of every lock, and every call, to where it is asked who may run.
+        hot::mark_all();
+        SHORT_CALL.store(0, Ordering::Relaxed);
+        mode = RECORDING_ALONE;
+    }
+    MODE.mode.store(mode, Ordering::Relaxed);
+}
+
+/// True where hooks have more to do than to record: to tell marks, or to hold threads.
+#[inline(always)]
+pub fn is_followed() -> bool {
+    flags() & (MARKS | ALONE) != 0
+}
+
 /// The session's flags.
 pub fn flags() -> u32 {
     FLAGS.load(Ordering::Relaxed)
@@ -107,10 +137,10 @@ fn monotonic() -> u64 {
     time[0] as u64 * 1_000_000_000 + time[1] as u64
 }
 
-/// As [`ticks`], at the start of a call that can block; `None` if that is to be told at once, as a mark.
+/// As [`ticks`], at the start of a call that can block; `None` if something is to be done at once.
 #[inline(always)]
 pub(crate) fn ticks_before_call() -> Option<u64> {
-    (FLAGS.load(Ordering::Relaxed) & (MONOTONIC_CLOCK | MARKS) == 0).then(arch::counter)
+    (FLAGS.load(Ordering::Relaxed) & (MONOTONIC_CLOCK | MARKS | ALONE) == 0).then(arch::counter)
 }
 
 /// How many ticks a blocking call must take to be recorded.
@@ -133,6 +163,7 @@ pub fn ticks_of_micros(micros: u64) -> u64 {
 
 /// The program confines its system calls from now on: we make none any more.
 pub fn confine() {
+    alone::stops();
     CONFINED.store(1, Ordering::Relaxed);
     if recording() {
         file().header().confined.store(1, Ordering::Relaxed);
@@ -142,6 +173,7 @@ pub fn confine() {
 /// The program is about to lose the right to read the processor's counter, or nearly all system calls: nothing is
 /// recorded any more, and no clock is read.
 pub fn stop() {
+    alone::stops();
     MEMBERSHIP.store(GIVEN_UP, Ordering::Relaxed);
     MODE.mode.store(0, Ordering::Relaxed);
     MONOTONIC.store(0, Ordering::Relaxed);
@@ -303,7 +335,7 @@ pub fn join(directory: &CStr, arguments: Arguments, stack_top: u64) {
         hot::heat_all();
     }
     thread::watch_ends();
-    MODE.mode.store(1, Ordering::Relaxed);
+    begin_recording();
     if let Some(recorder) = crate::enter() {
         record_command(&recorder, arguments);
         modules::refresh(&recorder);
@@ -369,7 +401,7 @@ pub fn rejoin() -> bool {
     modules::forget();
     look_for_plugin();
     MEMBERSHIP.store(JOINED, Ordering::Relaxed);
-    MODE.mode.store(1, Ordering::Relaxed);
+    begin_recording();
     if let Some(recorder) = crate::enter() {
         modules::refresh(&recorder);
         openmp::tell_again(&recorder);
@@ -393,6 +425,7 @@ pub fn end() {
     }
     // A child of `vfork` that gives up is in its parent's memory.
     if recording() && file().header().pid.load(Ordering::Relaxed) == own {
+        alone::stops();
         if let Some(recorder) = crate::enter() {
             openmp::close(&recorder);
             marks::tell(MarkCode::ThreadEnd, []);
@@ -542,6 +575,9 @@ fn take_file(forked: bool) -> bool {
     CHUNK_BASE.store(chunk_base, Ordering::Relaxed);
     MAPPED_SLOTS.store(slots, Ordering::Relaxed);
     MAPPED_CHUNKS.store(chunks, Ordering::Relaxed);
+    if flags() & ALONE != 0 {
+        header.alone.turn.store(Phase::Gather as u32, Ordering::SeqCst);
+    }
     header.state.store(ProcessState::Live as u32, Ordering::Release);
     ring();
     true

@@ -11,7 +11,7 @@ use holdup_trace::wire::{self, NO_STACK, NO_THREAD, UNKNOWN};
 
 use crate::arch::{self, number, system_call};
 use crate::openmp::{self, Standing};
-use crate::{cpu, enter, life, link, marks, uses, waits};
+use crate::{alone, cpu, enter, life, link, marks, uses, waits};
 
 /// A hold that is being timed.
 #[derive(Clone, Copy)]
@@ -59,6 +59,8 @@ pub struct Thread {
     pub once_ran: Cell<u32>,
     /// Where the thread stands in OpenMP.
     pub openmp: Standing,
+    /// Where one thread is to run by itself: where this one stands.
+    pub alone: alone::Standing,
 }
 
 const _: () = assert!(size_of::<Thread>() <= arch::THREAD_BLOCK);
@@ -81,6 +83,7 @@ pub fn forget() {
     thread.timed.set(0);
     thread.cpu.forget();
     thread.openmp.forget();
+    thread.alone.forget();
 }
 
 static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
@@ -177,6 +180,7 @@ pub fn prepare_child(
     slot.argument.store(argument, Ordering::Relaxed);
     slot.created_stack.store(stack, Ordering::Relaxed);
     slot.stack_size.store(stack_size, Ordering::Relaxed);
+    alone::creates(slot);
     Some(slot)
 }
 
@@ -194,6 +198,7 @@ pub fn begin(slot: &'static Slot) -> (u64, u64) {
             this().stack_low.set(arch::thread_pointer().saturating_sub(stack_size));
         }
         occupy(this(), slot);
+        alone::begins();
     }
     start
 }
@@ -225,6 +230,7 @@ fn occupy(thread: &Thread, slot: &'static Slot) {
     openmp::clear_acquires(slot);
     slot.region_instance.store(holdup_trace::openmp::NO_INSTANCE, Ordering::Relaxed);
     slot.start.store(life::ticks(), Ordering::Relaxed);
+    alone::has_slot(life::file(), slot);
     slot.live.store(1, Ordering::Release);
     thread.chunk.set(ptr::null());
     thread.used.set(0);
@@ -247,7 +253,7 @@ fn occupy(thread: &Thread, slot: &'static Slot) {
 
 /// Tells as a mark that the thread begins.
 pub(crate) fn tell_begin(thread: &Thread, slot: &Slot) {
-    if !marks::heard() {
+    if !marks::heard() && !life::alone() {
         return;
     }
     // A hold that does not end: so all releases are looked at.
@@ -265,6 +271,7 @@ pub fn end() {
     if thread.slot.get().is_null() || !life::recording() {
         return;
     }
+    alone::ends();
     if let Some(recorder) = enter() {
         waits::close_stale(&recorder);
         uses::flush(&recorder);

@@ -7,7 +7,7 @@ use holdup_trace::shared::HOLDS_ALL;
 use holdup_trace::wire::{self, CallCode, NO_STACK, ObjectCode, OutcomeCode, WaitRecord};
 
 use crate::thread::{TIMED_HOLDS, TimedHold};
-use crate::{Recorder, enter, hot, life, marks, stack, thread, uses};
+use crate::{Recorder, alone, enter, hot, life, marks, stack, thread, uses};
 
 /// One in this many acquisitions of a lock that nobody waits for is timed.
 const SAMPLE_MASK: u64 = 1023;
@@ -49,6 +49,7 @@ pub struct Pending {
 
 /// A wait begins. `None` if it is not recorded.
 pub fn begin(wanted: Wanted) -> Option<Pending> {
+    alone::wait_begins(wanted.object);
     let recorder = enter()?;
     close_stale(&recorder);
     let stack = stack::capture(&recorder);
@@ -72,7 +73,13 @@ pub fn begin(wanted: Wanted) -> Option<Pending> {
 
 /// The wait has ended: its thread goes on.
 pub fn end(pending: Option<Pending>, outcome: OutcomeCode) {
-    let Some(pending) = pending else { return };
+    if let Some(pending) = pending {
+        tell(pending, outcome);
+        alone::wait_ends(pending.wanted.kind, outcome);
+    }
+}
+
+fn tell(pending: Pending, outcome: OutcomeCode) {
     let end = life::ticks();
     let Some(recorder) = enter() else { return };
     let cpu_end = recorder.thread().cpu.read(end);
@@ -115,6 +122,7 @@ pub fn works_instead() {
     if let Some(recorder) = life::recording().then(enter).flatten() {
         close(&recorder, OutcomeCode::Failed);
     }
+    alone::works_instead();
 }
 
 /// Ends a wait that never returned: its thread was cancelled in it, or jumped out of it.
@@ -148,6 +156,7 @@ pub fn acquired_with_others(object: u64, kind: ObjectCode, caller: u64, shared: 
     let count = uses::count(unsafe { &*slot }, object, kind);
     if count & SAMPLE_MASK == 0 || is_early_sample(count) || hot::is_hot(object) {
         time_hold(thread, object, caller);
+        alone::acquired(kind);
         marks::tell(MarkCode::Acquired, [object, kind as u64, caller, u64::from(shared)]);
     }
 }
@@ -200,6 +209,10 @@ pub fn releasing(object: u64, kind: ObjectCode, shared_mode: bool, waited_for: b
         return None;
     }
     marks::tell(MarkCode::Released, [object, kind as u64, 0, u64::from(shared_mode)]);
+    if waited_for {
+        alone::wakes(object);
+    }
+    alone::releasing();
     let thread = thread::this();
     let timed = thread.timed.get() as usize;
     let found = (0..timed.min(TIMED_HOLDS)).rev().find(|index| thread.holds[*index].get().object == object);
@@ -221,6 +234,12 @@ pub fn releasing(object: u64, kind: ObjectCode, shared_mode: bool, waited_for: b
 
 /// The lock has been released: what there is to tell is told now, outside of the critical section.
 pub fn released(ending: Ending) {
+    tell_release(ending);
+    alone::point();
+}
+
+/// As [`released`], where the call that releases the lock is still to come.
+pub fn tell_release(ending: Ending) {
     let Some(recorder) = enter() else { return };
     let Ending { object, kind, shared_mode, waited_for, begin, end, caller } = ending;
     let length = end.saturating_sub(begin);
@@ -260,14 +279,17 @@ pub fn may_tell_of_queue(object: u64, now: u64) -> bool {
 /// Up to `count` waiters, if there are any, are about to be woken; gives the time of it.
 pub fn waking(object: u64, kind: ObjectCode, count: u32) -> u64 {
     marks::tell(MarkCode::Woke, [object, kind as u64, u64::from(count)]);
+    alone::wakes(object);
     life::ticks()
 }
 
 /// Up to `count` waiters were woken at `time`.
 pub fn woke(time: u64, object: u64, kind: ObjectCode, count: u32) {
-    let Some(recorder) = enter() else { return };
-    let stack = stack::capture(&recorder);
-    recorder.write(&wire::wake(time, object, kind, count, stack));
+    if let Some(recorder) = enter() {
+        let stack = stack::capture(&recorder);
+        recorder.write(&wire::wake(time, object, kind, count, stack));
+    }
+    alone::point();
 }
 
 /// How many initializations of objects other than barriers are told: a program that makes locks all the time
@@ -304,14 +326,15 @@ pub fn try_failed(object: u64, kind: ObjectCode) {
 pub fn calling(call: CallCode, descriptor: u32) -> u64 {
     match life::ticks_before_call() {
         Some(now) => now,
-        None => calling_with_mark(call, descriptor),
+        None => calling_followed(call, descriptor),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn calling_with_mark(call: CallCode, descriptor: u32) -> u64 {
+fn calling_followed(call: CallCode, descriptor: u32) -> u64 {
     marks::tell(MarkCode::CallBegin, [call as u64, u64::from(descriptor)]);
+    alone::call_begins(call, descriptor);
     life::ticks()
 }
 
@@ -329,9 +352,13 @@ pub fn called(begin: u64, call: CallCode, descriptor: u32) {
 fn blocked(begin: u64, end: u64, call: CallCode, descriptor: u32) {
     let length = end.saturating_sub(begin);
     marks::tell(MarkCode::CallEnd, [life::nanos(length)]);
-    if length < life::short_call_of_session() {
-        return;
+    if length >= life::short_call_of_session() {
+        tell_block(begin, end, call, descriptor);
     }
+    alone::call_ends();
+}
+
+fn tell_block(begin: u64, end: u64, call: CallCode, descriptor: u32) {
     let Some(recorder) = enter() else { return };
     let stack = stack::capture(&recorder);
     let cpu_end = recorder.thread().cpu.read(end);

@@ -30,7 +30,7 @@ impl System for Linux {
 }
 
 /// Opens an event, of a thread (0 for the calling one) on a processor (-1 for any).
-fn open(mut raw: sys::bindings::perf_event_attr, thread: i32, cpu: i32) -> io::Result<OwnedFd> {
+pub(crate) fn open(mut raw: sys::bindings::perf_event_attr, thread: i32, cpu: i32) -> io::Result<OwnedFd> {
     let flags = libc::c_ulong::from(sys::bindings::PERF_FLAG_FD_CLOEXEC);
     // SAFETY: `raw` is a whole attribute structure that says its own size and outlives the call.
     let fd = unsafe { sys::perf_event_open(&mut raw, thread, cpu, -1, flags) };

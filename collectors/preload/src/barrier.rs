@@ -2,6 +2,7 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 
+use holdup_agent::alone;
 use holdup_agent::waits::{self, Wanted};
 use holdup_trace::wire::{ObjectCode, OutcomeCode};
 
@@ -29,6 +30,7 @@ pub unsafe extern "C" fn pthread_barrier_wait(barrier: Object) -> c_int {
     let pending = waits::begin(Wanted::new(barrier as u64, ObjectCode::Barrier));
     let result = real::pthread_barrier_wait(barrier);
     let passed = result == 0 || result == SERIAL_THREAD;
+    alone::passed(barrier as u64);
     waits::end(pending, if passed { OutcomeCode::Granted } else { OutcomeCode::Failed });
     result
 }

@@ -39,7 +39,7 @@ pub(crate) unsafe fn begin(condition: Object, mutex: Object) -> Option<Pending> 
         && let Some(ending) = waits::releasing(lock, ObjectCode::Mutex, false, waited_for)
     {
         // Told before the mutex is free, since the call that frees it returns only when it is taken again.
-        waits::released(ending);
+        waits::tell_release(ending);
     }
     let pending = waits::begin(Wanted { mutex: lock, ..Wanted::new(object, ObjectCode::Condition) });
     hot::arrive(object);

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_uint};
 
 use holdup_agent::waits::{self, Wanted};
-use holdup_agent::{hot, marks};
+use holdup_agent::{alone, hot, life, marks};
 use holdup_trace::instructions::MarkCode;
 use holdup_trace::wire::{ObjectCode, OutcomeCode};
 
@@ -42,8 +42,9 @@ fn layout(semaphore: Object) -> *const Layout {
 unsafe fn take(semaphore: Object, block: impl FnOnce() -> c_int) -> c_int {
     let value = (&raw const (*layout(semaphore)).value).read_volatile();
     let result = if value != 0 { block() } else { wait(semaphore, block) };
-    if result == 0 {
+    if result == 0 && life::is_followed() {
         marks::tell(MarkCode::Acquired, [semaphore as u64, ObjectCode::Semaphore as u64]);
+        alone::point();
     }
     result
 }

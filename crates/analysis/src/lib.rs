@@ -56,6 +56,7 @@ mod role;
 mod samples;
 pub mod scaling;
 mod scarcity;
+pub mod speedup;
 mod sweep;
 mod wording;
 mod working;

@@ -26,7 +26,11 @@ mod scale;
 mod sections;
 mod team;
 
+pub(crate) use chosen::{Main, has_failed, main_of};
+pub(crate) use profile::Place;
+pub(crate) use regions::{outermost, real_teams, time_of};
 pub use scale::scale;
+pub(crate) use sections::{joins, together};
 
 use holdup_model::{Nanos, Run, Site};
 

@@ -8,8 +8,8 @@ pub(crate) fn site(process: &Process, site: SiteId) -> String {
     process.site(site).place().map_or_else(|| "an unknown place".to_owned(), frame)
 }
 
-/// The same of one frame.
-pub(crate) fn frame(frame: &Frame) -> String {
+/// The function of a frame with its source line, as findings and phases name places. Hostile.
+pub fn frame(frame: &Frame) -> String {
     let file = frame.file.as_deref().map(|file| file.rsplit('/').next().unwrap_or(file));
     let line = match (file, frame.line) {
         (Some(file), Some(line)) => Some(format!("{file}:{line}")),

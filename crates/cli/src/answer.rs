@@ -1,11 +1,13 @@
 //! From a recording to words: reading, diagnosing, showing.
 
-use std::fs;
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::{DirBuilderExt, fchown};
 use std::path::Path;
 use std::time::Duration;
 
 use holdup_analysis::{Depth, Diagnosis, diagnose, predict_gains};
+use holdup_collect::caller_of_sudo;
 use holdup_model::{Nanos, Run, Thread};
 use holdup_recording::{Recording, Sources};
 use holdup_report::Look;
@@ -150,6 +152,17 @@ pub(crate) fn check_writable(out: &Path) -> Result<(), Failure> {
     rustix::fs::access(place, rustix::fs::Access::WRITE_OK).map_err(|error| {
         Failure::input(format!("{}: the answer cannot be written here ({error})", out.display()))
     })
+}
+
+/// Makes a directory for recordings where there is none, and opens it. Recordings hold copies of stacks: it is the user's own.
+pub(crate) fn private_directory(path: &Path) -> std::io::Result<File> {
+    let is_new = !path.exists();
+    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    let folder = File::open(path)?;
+    if let Some((user, group)) = caller_of_sudo().filter(|_| is_new) {
+        let _ = fchown(&folder, Some(user), Some(group));
+    }
+    Ok(folder)
 }
 
 /// Writes to a file, or to the stream where there is none. A reader that went away is no failure.

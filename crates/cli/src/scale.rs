@@ -26,10 +26,12 @@ use crate::answer;
 use crate::arguments::{Collector, Color, seconds};
 use crate::failure::Failure;
 use affinity::{Affinity, Topology};
-use control::{Control, OPENMP, Variable};
-use counts::Counts;
 use manifest::{Circumstances, Manifest, Subject};
 use points::Origin;
+pub(crate) use points::read as read_run;
+pub(crate) use control::{Control, OPENMP, Variable};
+pub(crate) use counts::Counts;
+pub(crate) use sweep::{Interrupt, finish};
 use stop::{Rule, half_width};
 use sweep::{Finish, Place, Plan, left_out};
 

@@ -9,6 +9,7 @@ mod inputs;
 mod machines;
 mod made;
 mod names;
+mod padded;
 mod plan;
 mod sections;
 mod side_by_side;
@@ -26,7 +27,9 @@ use std::time::Duration;
 use holdup_analysis::cycles::{SpeedupStack, SpeedupStep, speedup_stack};
 use holdup_feed::{Prepared, RecordedFeed};
 use holdup_model::cycles::Simulated;
-use holdup_report::{SimRun, SimTold, render_sim, sim_csv, sim_json_text, sim_page, sim_source_files};
+use holdup_report::{
+    PaddedRun, SimRun, SimTold, render_sim, sim_csv, sim_json_text, sim_page, sim_source_files,
+};
 use holdup_sim::{Options, Plan, simulate, simulate_sampled};
 
 use crate::answer;
@@ -35,6 +38,7 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::sources;
 use crate::why::InstructionPart;
+use padded::Second;
 use plan::{Role, Simulation};
 use what_if::WhatIf;
 
@@ -228,18 +232,20 @@ fn told(
     }
     let samples = samples(&prepared, options);
     drop(reading);
-    let Some(done) = simulated(&simulations, &prepared, &samples, options) else { return Ok(None) };
+    let Some((done, padded)) = simulated(&simulations, &prepared, &samples, options) else { return Ok(None) };
     let _naming = Progress::start("finding names");
     let several = inputs.len() > 1;
     let stacks = speedup_stacks(&simulations, &done);
     let mut runs: Vec<SimRun> = simulations
         .iter()
         .zip(done)
-        .filter(|(simulation, _)| simulation.role == Role::Told)
-        .map(|(simulation, (simulated, spent))| SimRun {
+        .enumerate()
+        .filter(|(_, (simulation, _))| simulation.role == Role::Told)
+        .map(|(index, (simulation, (simulated, spent)))| SimRun {
             input: if several { named(&inputs[simulation.input]) } else { String::new() },
             mips: options.speed.then(|| simulated.instructions as f64 / spent.as_secs_f64().max(1e-9) / 1e6),
             simulated,
+            padded: if Some(index) == padded.0 { padded.1.clone() } else { Vec::new() },
             ..SimRun::default()
         })
         .collect();
@@ -281,17 +287,51 @@ fn told(
 
 /// Which sections of each recording are simulated, where not all of them are.
 fn samples(prepared: &[Prepared<'_>], options: &SimOptions) -> Vec<Option<Plan>> {
-    let plan = |prepared| Plan::of(Prepared::program(prepared), RecordedFeed::new(prepared, true));
+    let plan = |prepared| Plan::of(Prepared::program(prepared), RecordedFeed::new(prepared, false));
     prepared.iter().map(|prepared| options.sample.then(|| plan(prepared)).flatten()).collect()
 }
 
-/// Does all simulations, beside each other.
+/// What all simulations gave, and with padding that of the one with this index.
+type AllDone = (Vec<(Simulated, Duration)>, (Option<usize>, Vec<PaddedRun>));
+
+/// Does all simulations: first those that say which lines are falsely shared, then those in which such lines are padded.
 fn simulated(
-    simulations: &[Simulation],
+    planned: &[Simulation],
+    prepared: &[Prepared<'_>],
+    samples: &[Option<Plan>],
+    options: &SimOptions,
+) -> Option<AllDone> {
+    let (mut indices, mut first) = (Vec::new(), Vec::new());
+    for (index, simulation) in planned.iter().enumerate().filter(|(_, simulation)| !simulation.pads) {
+        indices.push(index);
+        first.push(simulation);
+    }
+    let mut done: Vec<Option<(Simulated, Duration)>> = planned.iter().map(|_| None).collect();
+    for (index, one) in indices.into_iter().zip(each(&first, prepared, samples, options)?) {
+        done[index] = Some(one);
+    }
+    let second = Second::of(planned, &done);
+    let asked = second.asked.iter().map(|(_, simulation)| simulation);
+    let both: Vec<&Simulation> = asked.chain(second.gains.iter().map(|(_, simulation)| simulation)).collect();
+    let mut of_both = each(&both, prepared, samples, options)?.into_iter();
+    for ((index, _), one) in second.asked.iter().zip(of_both.by_ref()) {
+        done[*index] = Some(one);
+    }
+    let gains = second.gains.into_iter().zip(of_both);
+    let gains = gains.map(|((lines, _), (simulated, _))| PaddedRun { lines, cycles: simulated.cycles });
+    Some((done.into_iter().collect::<Option<_>>()?, (second.in_detail, gains.collect())))
+}
+
+/// Does simulations beside each other.
+fn each(
+    simulations: &[&Simulation],
     prepared: &[Prepared<'_>],
     samples: &[Option<Plan>],
     options: &SimOptions,
 ) -> Option<Vec<(Simulated, Duration)>> {
+    if simulations.is_empty() {
+        return Some(Vec::new());
+    }
     let part = |(prepared, plan): (&Prepared<'_>, &Option<Plan>)| {
         let share = plan.as_ref().map_or(1.0, Plan::share);
         (prepared.instructions() as f64 * share) as u64
@@ -301,7 +341,7 @@ fn simulated(
     let watch = Watch::new(&amounts);
     let jobs = options.jobs.map_or(holdup_collect::allowed_cores(), u32::from) as usize;
     all(&watch, jobs, |index| {
-        let simulation = &simulations[index];
+        let simulation = simulations[index];
         let prepared = &prepared[simulation.input];
         let how =
             Options { cores: simulation.cores, changes: simulation.changes.clone(), ..Options::default() };

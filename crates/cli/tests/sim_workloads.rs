@@ -141,15 +141,19 @@ fn padding_gains_what_was_predicted() {
     }
     let stage = Stage::new();
     let recording = record(&stage, "sim_false", &[], &["8"]);
-    let runs = sim(&["--cores", "8", "--what-if", "no-coherence"], &recording);
-    let [shared, predicted] = &runs[..] else { panic!("{} simulations", runs.len()) };
+    let runs = sim(&["--cores", "8", "--what-if", "padded"], &recording);
+    let [shared, padded] = &runs[..] else { panic!("{} simulations", runs.len()) };
     let line = &shared["shared_lines"][0];
-    assert_eq!(line["false_sharing"], true, "{line}");
+    assert_eq!((&line["false_sharing"], &line["padded_lines"]), (&true.into(), &1.into()), "{line}");
     assert!(line.to_string().contains("counters"), "the variable is not named: {line}");
-    let padded = on_cores(8, &record(&stage, "sim_false", &["-DFIXED"], &["8"]));
-    let off = cycles(&padded) / cycles(predicted);
-    assert!((0.8..1.25).contains(&off), "{} and not {}", cycles(&padded), cycles(predicted));
-    assert!(cycles(&padded) < 0.5 * cycles(shared), "{} of {}", cycles(&padded), cycles(shared));
+    let predicted = line["padded_cycles"].as_f64().expect("cycles");
+    assert_eq!(predicted, cycles(padded), "the finding and the what-if are of the same simulation");
+    let is_false = |line: &&Value| line["false_sharing"] == true;
+    assert_eq!(padded["shared_lines"].as_array().expect("lines").iter().find(is_false), None);
+    let fixed = on_cores(8, &record(&stage, "sim_false", &["-DFIXED"], &["8"]));
+    let off = cycles(&fixed) / predicted;
+    assert!((0.95..1.05).contains(&off), "{} and not {predicted}", cycles(&fixed));
+    assert!(cycles(&fixed) < 0.5 * cycles(shared), "{} of {}", cycles(&fixed), cycles(shared));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use holdup_trace::shared::{
 use holdup_trace::wire::{self, NO_STACK, NO_THREAD};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::session::MappedFile;
+use crate::session::{MappedFile, SharedMemory};
 use crate::shared_objects;
 
 /// How much of a run can be lost where holdup is killed: what threads have in chunks that are not full is written
@@ -76,6 +76,11 @@ impl Process {
             begun: BTreeMap::new(),
             words: Vec::new(),
         }))
+    }
+
+    /// The memory that it shares with us.
+    pub(crate) fn memory(&self) -> SharedMemory {
+        self.file.memory()
     }
 
     /// Its kernel id.

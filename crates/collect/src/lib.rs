@@ -8,6 +8,7 @@
 //! machine allows.
 
 mod address_names;
+mod alone;
 mod attach;
 mod block_names;
 mod cgroups;
@@ -34,6 +35,7 @@ mod shared_objects;
 mod target;
 mod window;
 
+pub use alone::{AloneGate, AloneOptions, Beside};
 pub use address_names::{AddressNames, address_names};
 pub use attach::attach;
 pub use emulation::{Emulation, InstructionMode, Interest};
@@ -45,8 +47,8 @@ pub use instrumented::counts_itself;
 pub use launch::caller_of_sudo;
 pub use machine::{allowed_cores, room};
 pub use names::name_all;
-pub use plain::run_plain;
-pub use record::{Ended, Options, record};
+pub use plain::{PlainRun, run_plain};
+pub use record::{Ended, Options, record, record_alone};
 pub use setting::{Output, Setting};
 pub use target::{describe_target, find_program};
 pub use window::Window;

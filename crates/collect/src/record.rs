@@ -14,12 +14,13 @@ use holdup_kernel as kernel_events;
 use holdup_recording::StreamPiece;
 use holdup_recording::facts::{Environment, Session, SessionEnd};
 use holdup_recording::format::FrameKind;
-use holdup_trace::shared::{HOLDS_ALL, MARKS, NO_ARGUMENTS, Refusal};
+use holdup_trace::shared::{ALONE, HOLDS_ALL, MARKS, NO_ARGUMENTS, Refusal};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::futex;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::{Handle, Signals};
 
+use crate::alone::{AloneOptions, Controller};
 use crate::drain::Process;
 use crate::emulation::{self, Emulated, Emulation, Ending, Streams};
 use crate::environment::Watch;
@@ -101,6 +102,35 @@ const REAP_INTERVAL: Duration = Duration::from_millis(100);
 /// [`CollectError`] where the program could not be started; then nothing ran. A recording that cannot be written
 /// to its end keeps what it has, and the program runs on.
 pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result<Ended, CollectError> {
+    record_with(command, options, None, content)
+}
+
+/// As [`record`]; in each parallel phase of the program one thread runs by itself while the others are held.
+///
+/// # Errors
+/// As [`record`].
+pub fn record_alone(
+    command: &[OsString],
+    options: &Options,
+    alone: AloneOptions,
+    content: &[u8],
+) -> Result<Ended, CollectError> {
+    let mut options = options.clone();
+    // A thread that spins while it waits for its team takes the core from the one that is to run by itself.
+    const WAITING: &str = "OMP_WAIT_POLICY";
+    let variables = &mut options.setting.variables;
+    if std::env::var_os(WAITING).is_none() && variables.iter().all(|(name, _)| name != WAITING) {
+        variables.push((WAITING.into(), "passive".into()));
+    }
+    record_with(command, &options, Some(alone), content)
+}
+
+fn record_with(
+    command: &[OsString],
+    options: &Options,
+    alone: Option<AloneOptions>,
+    content: &[u8],
+) -> Result<Ended, CollectError> {
     let Some(program) = command.first() else {
         return Err(CollectError::NotFound { program: PathBuf::new() });
     };
@@ -115,6 +145,7 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
     if options.emulation.is_some() || options.instrumented {
         flags |= MARKS;
     }
+    flags |= if alone.is_some() { ALONE } else { 0 };
     if options.emulation.is_some() {
         target.refuse_emulation()?;
     }
@@ -157,6 +188,7 @@ pub fn record(command: &[OsString], options: &Options, content: &[u8]) -> Result
         opening: Opening::start(options.window),
         told: (None, None),
         watch: Watch::begin(Path::new("/")),
+        alone: alone.map(|alone| Controller::start(alone, clock, ticks_per_second)),
     };
     recorder.refill();
     recorder.log.sample();
@@ -376,6 +408,8 @@ struct Recorder {
     /// When the window opened and when it closed, in ticks.
     told: (Option<u64>, Option<u64>),
     watch: Watch,
+    /// Where one thread is to run by itself.
+    alone: Option<Controller>,
 }
 
 impl Recorder {
@@ -522,6 +556,9 @@ impl Recorder {
                 Some(Ok(process)) => {
                     self.adopted += 1;
                     self.finish_replaced(&process);
+                    if let Some(alone) = &self.alone {
+                        alone.attach(process.pid(), process.memory());
+                    }
                     self.processes.push(process);
                 }
                 Some(Err(spare)) => waiting.push(spare),
@@ -574,6 +611,10 @@ impl Recorder {
         mut warnings: Vec<String>,
     ) -> Option<io::Error> {
         let end = child.ended();
+        if let Some(alone) = self.alone.take() {
+            let facts = alone.finish();
+            self.log.keep(|writer| writer.facts(FrameKind::Alone, 0, &facts));
+        }
         if let Some(kernel) = self.kernel.take() {
             self.log.take_rest(kernel);
         }

@@ -187,11 +187,28 @@ pub(crate) fn new_file(path: &Path, size: u64, owner: Option<(u32, u32)>) -> io:
     Ok(file)
 }
 
+/// The memory of a process file.
+#[derive(Clone)]
+pub(crate) struct SharedMemory(Arc<MmapRaw>);
+
+impl SharedMemory {
+    /// Its parts. They are not to be used when this is gone.
+    pub(crate) fn parts(&self) -> ProcessFile {
+        parts(&self.0)
+    }
+}
+
+fn parts(map: &MmapRaw) -> ProcessFile {
+    let base = map.as_mut_ptr();
+    // SAFETY: the whole file is mapped, as long as `map`.
+    unsafe { ProcessFile::new(base, SLOTS as u32, base.add(CHUNKS_OFFSET), CHUNKS as u32) }
+}
+
 /// A process file, mapped whole. Pages beyond those reserved are never offered to a program.
 pub(crate) struct MappedFile {
     path: PathBuf,
     file: File,
-    map: MmapRaw,
+    map: Arc<MmapRaw>,
     slots: u32,
     chunks: u32,
     full: bool,
@@ -201,7 +218,7 @@ impl MappedFile {
     fn create(path: &Path, owner: Option<(u32, u32)>) -> io::Result<MappedFile> {
         let file = new_file(path, PROCESS_FILE_SIZE as u64, owner)?;
         fallocate(&file, FallocateFlags::empty(), 0, SLOTS_OFFSET as u64)?;
-        let map = MmapOptions::new().len(PROCESS_FILE_SIZE).map_raw(&file)?;
+        let map = Arc::new(MmapOptions::new().len(PROCESS_FILE_SIZE).map_raw(&file)?);
         let mut made = MappedFile { path: path.to_owned(), file, map, slots: 0, chunks: 0, full: false };
         made.reserve_slots(FIRST_SLOTS)?;
         made.reserve_chunks(FIRST_CHUNKS)?;
@@ -216,9 +233,12 @@ impl MappedFile {
 
     /// Its parts.
     pub(crate) fn parts(&self) -> ProcessFile {
-        let base = self.map.as_mut_ptr();
-        // SAFETY: the whole file is mapped, as long as `self`.
-        unsafe { ProcessFile::new(base, SLOTS as u32, base.add(CHUNKS_OFFSET), CHUNKS as u32) }
+        parts(&self.map)
+    }
+
+    /// The memory alone, for another thread of the recorder.
+    pub(crate) fn memory(&self) -> SharedMemory {
+        SharedMemory(Arc::clone(&self.map))
     }
 
     /// Chunks reserved so far.

@@ -1,7 +1,7 @@
 //! The streams of a prepared recording, item by item.
 
 use holdup_recording::{Cursor, Step};
-use holdup_sim::{Access, Act, Feed, Item};
+use holdup_sim::{Access, Act, Bookmark, Feed, Item};
 
 use crate::prepared::Prepared;
 use crate::script::Entry;
@@ -142,5 +142,27 @@ impl Feed for RecordedFeed<'_> {
         track.mark = unit.mark;
         track.look();
         thread.is_in_unit = true;
+    }
+
+    fn bookmark(&self, thread: usize, executed: &[u32]) -> Bookmark {
+        let track = &self.threads[thread].own;
+        let (piece, at) = track.cursor.place();
+        let addresses = executed.iter().flat_map(|&block| track.cursor.addresses(block)).copied().collect();
+        let at = [piece as u64, at as u64, track.at as u64, track.mark.into()];
+        Bookmark { at, blocks: executed.to_vec(), addresses }
+    }
+
+    fn go_to(&mut self, thread: usize, bookmark: &Bookmark) {
+        let thread = &mut self.threads[thread];
+        (thread.is_in_unit, thread.skips) = (false, false);
+        let track = &mut thread.own;
+        let [piece, at, script, mark] = bookmark.at;
+        track.cursor.go_to(piece as usize, at as usize);
+        let mut addresses = bookmark.addresses.as_slice();
+        for &block in &bookmark.blocks {
+            addresses = track.cursor.remember(block, addresses);
+        }
+        (track.at, track.mark) = (script as usize, mark as u32);
+        track.look();
     }
 }

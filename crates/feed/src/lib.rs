@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod calls;
 mod code;
 mod conditions;
 mod error;

@@ -5,6 +5,7 @@ use holdup_recording::{Instructions, Recording};
 use holdup_sim::{Program, SimThread};
 use holdup_trace::instructions::{CodeClass, Loss};
 
+use crate::calls::{Within, within};
 use crate::code::code;
 use crate::error::FeedError;
 use crate::script::{Script, UnitPlace, scripts};
@@ -52,7 +53,8 @@ impl<'a> Prepared<'a> {
         check(&tellings, &instructions)?;
         let process = run.processes.first();
         let wakes = process.map_or_else(Wakes::new, |process| wakes(process, &tellings));
-        let found = scripts(&tellings, &wakes);
+        let within = process.map_or_else(Within::new, |process| within(process, &tellings));
+        let found = scripts(&tellings, &wakes, &within);
         let names = recording.processes.first().and_then(|raw| raw.names.as_ref());
         let name_of = |address: &u64| {
             let known = names.and_then(|names| names.data.get(address).cloned());
@@ -87,6 +89,7 @@ impl<'a> Prepared<'a> {
                 gates: found.gates,
                 tokens: found.tokens,
                 constructs: found.constructs,
+                calls: found.calls,
                 warnings,
             },
             streams: tellings.iter().map(|telling| telling.stream).collect(),

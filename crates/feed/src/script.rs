@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::Mode;
-use holdup_sim::{Act, Reason};
+use holdup_sim::{Act, CallWithin, Reason};
 
+use crate::calls::Within;
 use crate::conditions;
 use crate::stream::{JOIN, Telling};
 use crate::told::{Told, Wait, Woke};
@@ -45,6 +46,7 @@ pub(crate) struct Scripts {
     pub gates: Vec<u32>,
     pub tokens: Vec<u64>,
     pub constructs: Vec<Vec<u32>>,
+    pub calls: Vec<CallWithin>,
     pub units: Vec<UnitPlace>,
     /// By thread: another one creates it.
     pub is_created: Vec<bool>,
@@ -53,8 +55,8 @@ pub(crate) struct Scripts {
 }
 
 /// Translates what all threads tell.
-pub(crate) fn scripts(tellings: &[Telling], wakes: &Wakes) -> Scripts {
-    let mut writer = Writer::new(tellings, wakes);
+pub(crate) fn scripts(tellings: &[Telling], wakes: &Wakes, within: &Within) -> Scripts {
+    let mut writer = Writer::new(tellings, wakes, within);
     for (thread, telling) in tellings.iter().enumerate() {
         let script = writer.script(thread, telling);
         writer.found.scripts.push(script);
@@ -78,6 +80,7 @@ enum GateKey {
 struct Writer<'a> {
     tellings: &'a [Telling],
     wakes: &'a Wakes,
+    within: &'a Within,
     found: Scripts,
     by_number: BTreeMap<u32, usize>,
     locks: BTreeMap<u64, u32>,
@@ -97,11 +100,12 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(tellings: &'a [Telling], wakes: &'a Wakes) -> Writer<'a> {
+    fn new(tellings: &'a [Telling], wakes: &'a Wakes, within: &'a Within) -> Writer<'a> {
         let numbers = tellings.iter().enumerate().filter_map(|(at, telling)| Some((telling.number?, at)));
         let mut writer = Writer {
             tellings,
             wakes,
+            within,
             found: Scripts { is_created: vec![false; tellings.len()], ..Scripts::default() },
             by_number: numbers.collect(),
             locks: BTreeMap::new(),
@@ -208,7 +212,9 @@ impl<'a> Writer<'a> {
             }
             for wait in &telling.waits {
                 self.mutexes.insert(wait.object, wait.mutex);
-                if let Some(Woken::By(by, which)) = self.wakes.get(&(index, wait.object, wait.number)) {
+                if let Some(Woken::By(by, which) | Woken::TimedOut(_, Some((by, which)))) =
+                    self.wakes.get(&(index, wait.object, wait.number))
+                {
                     awaited.insert(GateKey::Wake(*by, wait.object, *which));
                 }
             }
@@ -313,7 +319,16 @@ impl<'a> Writer<'a> {
                     let mutex = self.mutexes.get(&woke.object).copied();
                     self.woke(thread, woke, mutex.filter(|mutex| held.contains(mutex)), &mut act);
                 }
-                Told::Call(nanos) => act(Act::Call { nanos }),
+                Told::Call(call) => {
+                    let nanos = telling.calls[call as usize].nanos;
+                    act(match self.within.get(&(thread, call)) {
+                        Some(within) => {
+                            self.found.calls.push(CallWithin { nanos, ..*within });
+                            Act::CallWithin(self.found.calls.len() as u32 - 1)
+                        }
+                        None => Act::Call { nanos },
+                    });
+                }
                 Told::Deal(key) => {
                     construct = self.constructs.get(&key).copied();
                     if let Some(construct) = construct {
@@ -375,7 +390,14 @@ impl<'a> Writer<'a> {
         }
         match self.wakes.get(&(thread, wait.object, wait.number)) {
             Some(Woken::By(by, which)) => self.pass_gate(GateKey::Wake(*by, wait.object, *which), act),
-            Some(Woken::TimedOut(nanos)) => act(Act::Call { nanos: nanos.get() }),
+            Some(Woken::TimedOut(nanos, later)) => {
+                let gate =
+                    later.and_then(|(by, which)| self.gates.get(&GateKey::Wake(by, wait.object, which)));
+                act(match gate {
+                    Some(gate) => Act::PassWithin(*gate, Reason::Condition, nanos.get()),
+                    None => Act::Call { nanos: nanos.get() },
+                });
+            }
             None => self.found.unexplained += 1,
         }
     }

@@ -3,15 +3,15 @@
 //! Where pieces of its course end is decided by the same rules as for counts (`course` of `holdup-counts`), so that a piece
 //! has the same number in both.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::Mode;
 use holdup_recording::{CodeModule, Cursor, Instructions, Step};
 use holdup_trace::instructions::{CodeClass, Loss, MARK_FIELDS, MarkCode};
 use holdup_trace::openmp::{SyncCode, WorkCode};
-use holdup_trace::wire::{ObjectCode, OutcomeCode};
+use holdup_trace::wire::{CallCode, ObjectCode, OutcomeCode};
 
-use crate::told::{AT_END, Told, Wait, Woke};
+use crate::told::{AT_END, Called, Told, Wait, Woke};
 use crate::units::{Unit, UnitWriter};
 
 /// A thread that was woken, looks again and waits on does no more than this in between (instructions).
@@ -32,6 +32,10 @@ pub(crate) struct Telling {
     pub told: Vec<(u32, Told)>,
     pub waits: Vec<Wait>,
     pub wakes: Vec<Woke>,
+    /// Calls that blocked.
+    pub calls: Vec<Called>,
+    /// Descriptors that it wrote to.
+    pub writes: BTreeSet<u32>,
     /// What it initialized: barriers with their parties, semaphores with their value.
     pub barriers: Vec<(u64, u64)>,
     pub semaphores: Vec<(u64, u64)>,
@@ -67,6 +71,7 @@ pub(crate) fn tell(
         held: BTreeMap::new(),
         waiting: None,
         waited: None,
+        calling: (None, u32::MAX),
         waits: BTreeMap::new(),
         wakes: BTreeMap::new(),
         works: Vec::new(),
@@ -127,6 +132,8 @@ struct Teller<'a> {
     waiting: Option<(u64, u64, u64)>,
     /// The condition that was waited for at the last boundary, and the instructions until then.
     waited: Option<(u64, u64)>,
+    /// The call that began last, and its descriptor.
+    calling: (Option<CallCode>, u32),
     waits: BTreeMap<u64, u32>,
     wakes: BTreeMap<u64, u32>,
     works: Vec<Work>,
@@ -256,7 +263,18 @@ impl Teller<'_> {
             MarkCode::Initialized if second == ObjectCode::Semaphore as u64 => {
                 self.telling.semaphores.push((first, third));
             }
-            MarkCode::CallEnd if self.telling.lost.is_none() => self.tell(Told::Call(first)),
+            MarkCode::CallBegin => {
+                let call = u8::try_from(first).ok().and_then(CallCode::from_code);
+                self.calling = (call, second as u32);
+                if matches!(self.calling.0, Some(CallCode::Write | CallCode::Send)) {
+                    self.telling.writes.insert(second as u32);
+                }
+            }
+            MarkCode::CallEnd if self.telling.lost.is_none() => {
+                self.tell(Told::Call(self.telling.calls.len() as u32));
+                let (call, descriptor) = self.calling;
+                self.telling.calls.push(Called { nanos: first, call, descriptor });
+            }
             MarkCode::UnitBegin => self.is_open = true,
             MarkCode::InterestBegin | MarkCode::InterestEnd => self.pass(),
             _ => {}

@@ -1,6 +1,7 @@
 //! What one thread's stream tells, in the words of the stream: objects by their addresses.
 
 use holdup_model::Mode;
+use holdup_trace::wire::CallCode;
 
 /// Something that a mark means.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,8 +32,8 @@ pub(crate) enum Told {
     Wait(u32),
     /// It woke others that waited: which of its wake-ups.
     Woke(u32),
-    /// A call that blocked, for so many ns.
-    Call(u64),
+    /// A call that blocked: which of its calls.
+    Call(u32),
     /// Here it would take units of this construct.
     Deal(u64),
     /// What follows is its next unit.
@@ -60,6 +61,16 @@ pub(crate) struct Wait {
     pub number: u32,
     /// The thread only looked again since its last wait for it.
     pub looks_again: bool,
+}
+
+/// A call that blocked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Called {
+    /// How long (ns).
+    pub nanos: u64,
+    pub call: Option<CallCode>,
+    /// The descriptor; `u32::MAX` where there is none, or several.
+    pub descriptor: u32,
 }
 
 /// Waiters are woken.

@@ -12,8 +12,8 @@ use crate::stream::Telling;
 pub(crate) enum Woken {
     /// By this wake-up: thread by its index, and which of its wake-ups at the object.
     By(usize, u32),
-    /// Its time was up.
-    TimedOut(Nanos),
+    /// Its time was up. The thread waited on, later, until this wake-up.
+    TimedOut(Nanos, Option<(usize, u32)>),
 }
 
 /// Begin and end of a wait, and its number.
@@ -66,17 +66,21 @@ pub(crate) fn wakes(process: &Process, tellings: &[Telling]) -> Wakes {
     let mut found = Wakes::new();
     for ((index, object), mut list) in waits {
         list.sort_unstable();
-        for (number, &(begin, end, wait)) in (0..).zip(&list) {
+        // From the last to the first: what ended a later wait would have ended this one, had it come in time.
+        let mut later = None;
+        for (number, &(begin, end, wait)) in (0..list.len() as u32).zip(&list).rev() {
             if process.waits[wait].outcome == Outcome::TimedOut {
-                found.insert((index, object, number), Woken::TimedOut(end.since(begin)));
+                found.insert((index, object, number), Woken::TimedOut(end.since(begin), later));
                 continue;
             }
             let ending = &endings[wait];
-            let Some(by) = ending.by.and_then(|by| threads[by.index()]) else { continue };
-            let times = recorded.get(&(by, object)).map_or(&[][..], Vec::as_slice);
-            let Ok(which) = times.binary_search(&ending.at) else { continue };
-            if (which as u32) < told.get(&(by, object)).copied().unwrap_or(0) {
-                found.insert((index, object, number), Woken::By(by, which as u32));
+            later = ending.by.and_then(|by| threads[by.index()]).and_then(|by| {
+                let times = recorded.get(&(by, object)).map_or(&[][..], Vec::as_slice);
+                let which = times.binary_search(&ending.at).ok()? as u32;
+                (which < told.get(&(by, object)).copied().unwrap_or(0)).then_some((by, which))
+            });
+            if let Some((by, which)) = later {
+                found.insert((index, object, number), Woken::By(by, which));
             }
         }
     }

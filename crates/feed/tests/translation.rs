@@ -4,12 +4,14 @@ mod stream;
 mod untimed;
 
 use holdup_feed::{FeedError, Prepared, RecordedFeed};
-use holdup_model::{Mode, ObjectKind, Outcome, Process, Run, Thread, ThreadId, Time, Wait, Wake, WakeCount};
+use holdup_model::{
+    Block, Call, Mode, ObjectKind, Outcome, Process, Run, Thread, ThreadId, Time, Wait, Wake, WakeCount,
+};
 use holdup_recording::Recording;
-use holdup_sim::{Act, Feed, Item, Reason};
+use holdup_sim::{Act, CallWithin, Feed, Item, Reason};
 use holdup_trace::instructions::{Loss, MarkCode, Other};
 use holdup_trace::openmp::{SyncCode, WorkCode};
-use holdup_trace::wire::{ObjectCode, OutcomeCode};
+use holdup_trace::wire::{CallCode, ObjectCode, OutcomeCode};
 use stream::{COPIES, RUNTIME, Stream, recorded, recorded_pieces, run_of};
 use untimed::walk;
 
@@ -217,6 +219,84 @@ fn a_wait_for_a_condition_ends_with_the_signal_that_ended_it() {
     for turn in [1, 100] {
         assert!(walk(prepared.program(), &mut RecordedFeed::new(&prepared, true), turn).stuck.is_empty());
     }
+}
+
+#[test]
+fn a_wait_whose_time_was_up_ends_with_the_signal_that_ended_a_later_one_if_that_comes_first() {
+    let run = waited(&[(10, 20, Outcome::TimedOut), (30, 50, Outcome::Granted)], &[45]);
+    let waits = waits_for(waits_for(acquire(Stream::thread(1), 0x20), 0x10, 0x20).works(200), 0x10, 0x20);
+    let streams = [signal(Stream::thread(0)).end(), release(waits, 0x20).works(1).end()];
+    let found = acts(&streams, &run);
+    let waited: Vec<Act> = found[1]
+        .iter()
+        .copied()
+        .filter(|act| !matches!(act, Act::Acquire(..) | Act::Release(_) | Act::Cut))
+        .collect();
+    assert_eq!(waited, [Act::PassWithin(0, Reason::Condition, 10), Act::Pass(0, Reason::Condition)]);
+    let recording = recorded(&streams);
+    let prepared = prepared(&recording, &run);
+    for turn in [1, 100] {
+        assert!(walk(prepared.program(), &mut RecordedFeed::new(&prepared, true), turn).stuck.is_empty());
+    }
+}
+
+/// A process of two threads in which thread 1 was in a call from 100 to 1000 µs, and thread 0 for this time (µs).
+fn called(call: Call, other: (u64, u64)) -> Run {
+    let micros = |micros: u64| Time::from_nanos(micros * 1000);
+    let block = |thread, call, (begin, end)| Block {
+        thread: ThreadId::new(thread),
+        begin: micros(begin),
+        end: micros(end),
+        call,
+        site: None,
+        cpu_begin: None,
+        cpu_end: None,
+    };
+    let mut process = Process { end: micros(1000), ..Process::default() };
+    process.threads.extend([thread(100), thread(101)]);
+    process.blocks.push(block(1, call, (100, 1000)));
+    process.blocks.push(block(0, Call::Sleep, other));
+    run_of(process)
+}
+
+fn calls(stream: Stream, call: CallCode, descriptor: u64, micros: u64) -> Stream {
+    let stream = stream.mark(MarkCode::CallBegin, &[call as u64, descriptor]);
+    if micros == 0 { stream } else { stream.mark(MarkCode::CallEnd, &[micros * 1000]) }
+}
+
+#[test]
+fn a_call_that_another_thread_can_have_ended_takes_what_that_one_needs() {
+    // Thread 0 works for 800 of its 1000 µs, 400 of them during the call, and not in the last 100 µs of it.
+    let other = |writes: u64| {
+        let stream = calls(Stream::thread(0).works(100), CallCode::Write, writes, 0).works(60);
+        calls(stream, CallCode::Sleep, u64::from(u32::MAX), 200).end()
+    };
+    let own = |call, descriptor| calls(Stream::thread(1).works(1), call, descriptor, 900).end();
+    let of = |call: Call, code, read, written| {
+        let recording = recorded(&[other(written), own(code, read)]);
+        let run = called(call, (800, 1000));
+        prepared(&recording, &run).program().calls.clone()
+    };
+    let each = recorded(&[Stream::thread(0).works(100).end()]);
+    let all = prepared(&each, &nothing()).instructions() * 160 / 100;
+    let found = of(Call::Read, CallCode::Read, 5, 6);
+    // From 100 to 800 µs of the 800 that it worked.
+    assert_eq!(found, [CallWithin { nanos: 900_000, instructions: all * 7 / 8, alone: 200_000 }]);
+    assert_eq!(of(Call::Read, CallCode::Read, 5, 5), found, "an event's descriptor");
+    assert_eq!(of(Call::Poll, CallCode::Poll, u64::from(u32::MAX), 9), found, "any descriptor");
+    for (call, code, read, written, why) in [
+        (Call::Read, CallCode::Read, 5, 9, "nobody writes to what belongs to it"),
+        (Call::Read, CallCode::Read, 0, 1, "standard input"),
+        (Call::Poll, CallCode::Poll, u64::from(u32::MAX), 2, "only standard error is written to"),
+        (Call::Sleep, CallCode::Sleep, u64::from(u32::MAX), 9, "nobody ends that"),
+        (Call::Write, CallCode::Write, 5, 6, "the other end is outside"),
+    ] {
+        assert!(of(call, code, read, written).is_empty(), "{why}");
+    }
+    let recording = recorded(&[other(6), own(CallCode::Read, 5)]);
+    let run = called(Call::Read, (1, 1000));
+    let idle = prepared(&recording, &run);
+    assert!(idle.program().calls.is_empty(), "nobody worked meanwhile");
 }
 
 #[test]

@@ -19,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+mod alone;
 mod build;
 pub mod counts;
 mod cpus;
@@ -38,6 +39,7 @@ mod timeline;
 mod wakes;
 mod window;
 
+pub use alone::{AloneSpan, NotAlone};
 pub use cpus::CpuSet;
 pub use environment::{
     CoreKind, Environment, FrequencyRange, Load, MemoryNode, Pin, Placement, Quota, Swapped, Throttling,

@@ -1,7 +1,7 @@
 //! What a front-end observed of one process, in columns.
 
 use crate::openmp::{OpenMp, SyncKind};
-use crate::{CpuReading, Nanos, ObjectId, OnCore, Sample, SeenBy, Site, SiteId, ThreadId, Time};
+use crate::{AloneSpan, CpuReading, Nanos, ObjectId, OnCore, Sample, SeenBy, Site, SiteId, ThreadId, Time};
 
 /// One process of a recording: facts as they were observed, nothing derived.
 ///
@@ -48,6 +48,8 @@ pub struct Process {
     pub readings: Vec<CpuReading>,
     /// What was observed of OpenMP's constructs.
     pub openmp: OpenMp,
+    /// Stretches in which one thread was to run by itself.
+    pub alone: Vec<AloneSpan>,
     /// Which collectors saw it.
     pub seen_by: SeenBy,
     /// What could not be kept.

@@ -75,6 +75,13 @@ impl Process {
             samples: self.samples.iter().filter(|sample| window.has_end(sample.time)).copied().collect(),
             readings: window.readings(self),
             openmp: self.openmp.within(window.start, window.end),
+            // A stretch has one CPU time, which cannot be cut.
+            alone: self
+                .alone
+                .iter()
+                .filter(|span| span.begin >= window.start && span.end <= window.end)
+                .copied()
+                .collect(),
             seen_by: self.seen_by,
             lost: self.lost,
         }

@@ -76,6 +76,8 @@ pub enum FrameKind {
     Instructions = 12,
     /// [`crate::facts::BlockNames`].
     BlockNames = 13,
+    /// [`crate::facts::Alone`].
+    Alone = 14,
 }
 
 impl FrameKind {
@@ -95,6 +97,7 @@ impl FrameKind {
             11 => FrameKind::Environment,
             12 => FrameKind::Instructions,
             13 => FrameKind::BlockNames,
+            14 => FrameKind::Alone,
             _ => return None,
         })
     }

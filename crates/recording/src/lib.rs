@@ -6,6 +6,7 @@
 //! [`holdup_model::Run`]. Only what was observed is stored; names of functions are stored too, since the files
 //! that they come from may be gone when the recording is read.
 
+mod alone;
 mod clock;
 mod environment;
 mod error;

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{ReadError, Warning};
 use crate::facts::{
-    BlockNames, ClockSample, Environment, ImageNames, Names, ProcessEnd, ProcessStart, Session, SessionEnd,
+    Alone, BlockNames, ClockSample, Environment, ImageNames, Names, ProcessEnd, ProcessStart, Session, SessionEnd,
     SharedObject,
 };
 use crate::format::{self, FRAME_HEADER, FRAME_MAGIC, FrameKind, HEADER, LONGEST_CONTENT, MAGIC, VERSION};
@@ -49,6 +49,8 @@ pub struct Recording {
     pub image_names: BTreeMap<u32, ImageNames>,
     /// Names of the program's blocks that were executed under emulation.
     pub block_names: Option<BlockNames>,
+    /// How running alone went, where one thread was to.
+    pub alone: Option<Alone>,
     /// Records of the kernel collector.
     pub(crate) kernel: Vec<Vec<u64>>,
     /// Pieces of the instruction front-end's streams.
@@ -331,6 +333,7 @@ impl Recording {
                 self.image_names.insert(names.image, names);
             }
             FrameKind::BlockNames => self.block_names = Some(frame.facts()?),
+            FrameKind::Alone => self.alone = Some(frame.facts()?),
             FrameKind::Instructions => {
                 let (stream, sequence) = frame.first_words()?;
                 self.streams.entry(stream).or_default().push(Piece {

@@ -9,6 +9,7 @@ use holdup_model::{
 };
 use holdup_trace::wire::{CallCode, MarkerCode, NO_STACK, ObjectCode, OutcomeCode, Record, UNKNOWN};
 
+use crate::alone;
 use crate::clock::Clock;
 use crate::error::Warning;
 use crate::facts::{NamedFrame, NamedStack, Names};
@@ -152,6 +153,7 @@ fn last_tick(raw: &RawProcess) -> u64 {
         Record::Wait(wait) => wait.end,
         Record::Hold { end, .. } | Record::Block { end, .. } => end,
         Record::Wake { time, .. } | Record::Marker { time, .. } | Record::ObjectInit { time, .. } => time,
+        Record::Alone(stretch) => stretch.end,
         Record::OpenMp(event) => openmp::span(&event).map_or(0, |(_, end)| end),
         _ => 0,
     });
@@ -391,6 +393,7 @@ impl Filler<'_> {
                     label: (!label.is_empty()).then_some(label),
                 });
             }
+            Record::Alone(stretch) => process.alone.extend(alone::span(thread, &stretch, clock)),
             _ => {}
         }
     }

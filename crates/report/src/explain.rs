@@ -1,4 +1,4 @@
-//! What each kind of finding, of note about the environment, and of hint means: the pages of `holdup explain`.
+//! What each kind of finding, of note about the environment, of hint, and of finding of a simulation means: the pages of `holdup explain`.
 //!
 //! A page is a Markdown file in `docs/explain/`, so that it can be read there too. The table below makes a kind
 //! without a page an error of the compiler.
@@ -21,6 +21,8 @@ enum Subject {
     Finding(FindingKind),
     Note(NoteKind),
     Hint(HintKind),
+    /// What only `holdup sim` finds, by its word.
+    Simulated(&'static str),
 }
 
 /// The table, and a function that does not compile where a kind is not in it.
@@ -87,6 +89,10 @@ pages! { HintKind, HINTS:
     FewerThreads "fewer-threads",
 }
 
+/// Findings of `holdup sim`, which has no type of them.
+const SIMULATED: &[(&str, &str)] =
+    &[("false-sharing", include_str!("../../../docs/explain/false-sharing.md"))];
+
 /// Words that are offered in place of one that is no kind.
 const MOST_OFFERED: usize = 3;
 
@@ -104,7 +110,8 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Every page: findings first, then what is told beside them, then the hints of `holdup scale`. Kinds that are both have one page.
+    /// Every page: findings first, then what is told beside them, then the hints of `holdup scale`, then what `holdup sim` finds. Kinds
+    /// that are both have one page.
     pub fn all() -> impl Iterator<Item = Explanation> {
         let findings =
             FINDINGS.iter().map(|&(kind, text)| Explanation { subject: Subject::Finding(kind), text });
@@ -112,7 +119,9 @@ impl Explanation {
         let notes = NOTES.iter().filter(move |(kind, _)| !is_told(*kind));
         let notes = notes.map(|&(kind, text)| Explanation { subject: Subject::Note(kind), text });
         let hints = HINTS.iter().map(|&(kind, text)| Explanation { subject: Subject::Hint(kind), text });
-        findings.chain(notes).chain(hints)
+        let simulated =
+            SIMULATED.iter().map(|&(word, text)| Explanation { subject: Subject::Simulated(word), text });
+        findings.chain(notes).chain(hints).chain(simulated)
     }
 
     /// The page about the kind of this word, as `--json` has it; case does not matter.
@@ -146,6 +155,7 @@ impl Explanation {
             Subject::Finding(kind) => kind.word(),
             Subject::Note(kind) => kind.word(),
             Subject::Hint(kind) => words::hint_kind(kind),
+            Subject::Simulated(word) => word,
         }
     }
 
@@ -168,7 +178,7 @@ impl Explanation {
     fn ink(&self) -> Ink {
         match self.subject {
             Subject::Finding(kind) => Ink::Kind(kind),
-            Subject::Note(_) | Subject::Hint(_) => Ink::Strong,
+            Subject::Note(_) | Subject::Hint(_) | Subject::Simulated(_) => Ink::Strong,
         }
     }
 
@@ -205,6 +215,8 @@ pub fn explanations(look: Look) -> String {
     }));
     lines.push(Line::default());
     lines.extend(group("hints of holdup scale", |subject| matches!(subject, Subject::Hint(_))));
+    lines.push(Line::default());
+    lines.extend(group("findings of holdup sim", |subject| matches!(subject, Subject::Simulated(_))));
     lines.push(Line::default());
     lines.extend(wrapped("holdup explain KIND shows a page.", 0, Ink::Faint, look));
     painted(&lines, look)

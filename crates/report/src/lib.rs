@@ -11,6 +11,7 @@
 //! - [`render_scale`], [`scale_json`] and [`scale_page`] are the same three faces of how a program scales.
 //! - [`render_why`], [`why_json`] and [`why_page`] are those of what makes threads unequal.
 //! - [`render_sim`], [`sim_json`], [`sim_csv`] and [`sim_page`] are those of where the cycles of a simulated run go.
+//! - [`render_stack`] and [`stack_json`] are those of a measured speedup stack.
 //! - [`Explanation`] is the page about a kind of finding: what it is, how it is known, how to mend it.
 //!
 //! ```
@@ -46,6 +47,7 @@ mod scaling;
 mod schema;
 mod shares;
 mod sim;
+mod stack;
 mod surroundings;
 mod terminal;
 mod warnings;
@@ -60,7 +62,10 @@ pub use json::{SCHEMA, json, json_text};
 pub use look::Look;
 pub use page::{PageOptions, SourceFile, page, scale_page, shell_words, sim_page, source_files, why_page};
 pub use scaling::{SCALE_SCHEMA, render_scale, scale_json, scale_json_text};
-pub use sim::{SIM_SCHEMA, SimRun, SimTold, render_sim, sim_csv, sim_json, sim_json_text, sim_source_files};
+pub use sim::{
+    PaddedRun, SIM_SCHEMA, SimRun, SimTold, render_sim, sim_csv, sim_json, sim_json_text, sim_source_files,
+};
+pub use stack::{STACK_SCHEMA, render_stack, stack_json, stack_json_text};
 pub use terminal::render;
 pub use what_if::{render_what_if, what_if_json, what_if_json_text};
 pub use why::{

@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use holdup_analysis::FindingKind;
+use holdup_analysis::speedup::Component;
 use holdup_model::cycles::CycleComponent;
 
 /// What the terminal can show.
@@ -61,6 +62,8 @@ pub(crate) enum Ink {
     Kind(FindingKind),
     /// Simulated cycles of this component.
     Cycles(CycleComponent),
+    /// Speedup that is lost to this component.
+    Lost(Component),
 }
 
 impl Ink {
@@ -93,7 +96,21 @@ impl Ink {
             }
             .bold(),
             Ink::Cycles(component) => color(color_of_cycles(component)),
+            Ink::Lost(component) => color(color_of_loss(component)),
         }
+    }
+}
+
+/// As on the page: caches green, memory yellow, synchronization red.
+fn color_of_loss(component: Component) -> AnsiColor {
+    match component {
+        Component::Serial | Component::Other => AnsiColor::White,
+        Component::ExtraWork => AnsiColor::Magenta,
+        Component::Cache => AnsiColor::Green,
+        Component::Memory => AnsiColor::Yellow,
+        Component::Oversubscription => AnsiColor::BrightMagenta,
+        Component::Environment => AnsiColor::Cyan,
+        Component::Synchronization => AnsiColor::Red,
     }
 }
 

@@ -21,6 +21,7 @@ use holdup_model::cycles::Simulated;
 use crate::page::SourceFile;
 
 pub use csv::sim_csv;
+pub(crate) use json::speedup_stack as speedup_stack_json;
 pub use json::{SIM_SCHEMA, sim_json, sim_json_text};
 pub use terminal::render_sim;
 
@@ -52,10 +53,27 @@ pub struct SimRun {
     pub input: String,
     /// Million simulated instructions for each second of the host. `None` leaves it out: two answers are the same bytes then.
     pub mips: Option<f64>,
-    /// Cycles of the run if the shared line at this address had no false transfers, where that was simulated.
-    pub padded: BTreeMap<u64, u64>,
+    /// What the run takes with padding, where that was simulated.
+    pub padded: Vec<PaddedRun>,
     /// Cycles by parallel section, where these are known.
     pub sections: Vec<SectionCycles>,
+}
+
+/// A run in which parts of shared lines have lines of their own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PaddedRun {
+    /// The first addresses of the lines that are padded.
+    pub lines: BTreeSet<u64>,
+    /// What the run takes then.
+    pub cycles: u64,
+}
+
+impl SimRun {
+    /// The run in which this line is padded, and as few others as possible.
+    pub(crate) fn with_padding(&self, line: u64) -> Option<&PaddedRun> {
+        let with = self.padded.iter().filter(|padded| padded.lines.contains(&line));
+        with.min_by_key(|padded| padded.lines.len())
+    }
 }
 
 impl From<Simulated> for SimRun {

@@ -1,6 +1,6 @@
-//! A branch predictor of the kind of the Pentium M.
+//! Branch predictors: of the kind of the Pentium M, and with tagged tables for histories of geometric lengths (`tage`).
 //!
-//! What its tables are and which one is believed is from Uzelac and Milenkovic, "Experiment flows and microbenchmarks for
+//! What the tables of the former are and which one is believed is from Uzelac and Milenkovic, "Experiment flows and microbenchmarks for
 //! reverse engineering of branch predictor structures" (ISPASS 2009): a bimodal table says something of every branch; a
 //! global predictor, which finds its entries by the path on which the branch was reached, is believed before it where it
 //! has an entry; and a loop predictor, which counts iterations, is believed before both. Entries of the latter two are
@@ -12,6 +12,7 @@
 mod global;
 mod indirect;
 mod loops;
+mod tage;
 #[cfg(test)]
 mod tests;
 
@@ -19,32 +20,66 @@ use crate::machine::PredictorFacts;
 use global::Global;
 use indirect::Indirect;
 use loops::Loops;
+use tage::Tage;
 
 /// The predictor of one core.
 pub(crate) struct Predictor {
     perfect: bool,
-    /// Two-bit counters: 2 and 3 say taken.
-    bimodal: Vec<u8>,
-    global: Global,
+    direction: Direction,
     loops: Loops,
     indirect: Indirect,
-    path: Path,
     /// Where returns go to, a ring.
     returns: Vec<u64>,
     top: usize,
 }
 
+/// What says whether a conditional branch is taken.
+enum Direction {
+    PentiumM(PentiumM),
+    Tage(Box<Tage>),
+}
+
+struct PentiumM {
+    /// Two-bit counters: 2 and 3 say taken.
+    bimodal: Vec<u8>,
+    global: Global,
+    path: Path,
+}
+
+impl PentiumM {
+    #[inline]
+    fn predict_and_train(&mut self, address: u64, taken: bool) -> bool {
+        let index = address as usize & (self.bimodal.len() - 1);
+        let counter = self.bimodal[index];
+        self.bimodal[index] = trained(counter, taken);
+        let simple = counter >= 2;
+
+        let found = self.global.find(self.path.hash(address), address);
+        let by_path = found.says_taken(simple);
+        self.global.train(found, taken, by_path != taken);
+        by_path
+    }
+}
+
 impl Predictor {
     /// One that has seen nothing. Sizes that are no powers of two are rounded up to one.
     pub(crate) fn new(facts: &PredictorFacts) -> Self {
-        let global = Global::new(facts.global, facts.global_ways);
+        let direction = match &facts.tage {
+            Some(tage) => Direction::Tage(Box::new(Tage::new(facts.bimodal, tage))),
+            None => {
+                let global = Global::new(facts.global, facts.global_ways);
+                Direction::PentiumM(PentiumM {
+                    bimodal: vec![1; facts.bimodal.max(1).next_power_of_two() as usize],
+                    path: Path::new(global.hash_bits()),
+                    global,
+                })
+            }
+        };
         Self {
             perfect: facts.perfect,
-            bimodal: vec![1; facts.bimodal.max(1).next_power_of_two() as usize],
-            path: Path::new(global.hash_bits()),
-            global,
             loops: Loops::new(facts.loops, facts.loop_ways),
-            indirect: Indirect::new(facts.indirect),
+            indirect: Indirect::new(facts.indirect, if facts.tage.is_some() { 2 } else { 1 }),
+            direction,
             returns: vec![0; facts.returns.max(1) as usize],
             top: 0,
         }
@@ -56,17 +91,16 @@ impl Predictor {
         if self.perfect {
             return true;
         }
-        let index = address as usize & (self.bimodal.len() - 1);
-        let counter = self.bimodal[index];
-        self.bimodal[index] = trained(counter, taken);
-        let simple = counter >= 2;
-
-        let found = self.global.find(self.path.hash(address), address);
-        let by_path = found.says_taken(simple);
-        self.global.train(found, taken, by_path != taken);
-
+        let by_path = match &mut self.direction {
+            Direction::PentiumM(predictor) => predictor.predict_and_train(address, taken),
+            Direction::Tage(predictor) => predictor.predict_and_train(address, taken),
+        };
         let predicted = self.loops.predict_and_train(address, taken, by_path);
-        self.path.conditional(address, taken);
+        match &mut self.direction {
+            Direction::PentiumM(predictor) => predictor.path.conditional(address, taken),
+            Direction::Tage(predictor) if taken => predictor.history.push(address),
+            Direction::Tage(_) => {}
+        }
         predicted == taken
     }
 
@@ -75,15 +109,28 @@ impl Predictor {
         if self.perfect {
             return true;
         }
-        let predicted = self.indirect.predict_and_train(self.path.hash(address), address, target);
-        self.path.indirect(address, target);
-        predicted
+        match &mut self.direction {
+            Direction::PentiumM(predictor) => {
+                let predicted =
+                    self.indirect.predict_and_train(&[predictor.path.hash(address)], address, target);
+                predictor.path.indirect(address, target);
+                predicted
+            }
+            Direction::Tage(predictor) => {
+                let hashes = predictor.paths().map(|hash| hash ^ (address >> 4) as u32);
+                predictor.history.push(address ^ target.rotate_left(32));
+                self.indirect.predict_and_train(&hashes, address, target)
+            }
+        }
     }
 
     /// A call, direct or not: where it returns to.
     pub(crate) fn call(&mut self, returns_to: u64) {
         self.top = if self.top + 1 == self.returns.len() { 0 } else { self.top + 1 };
         self.returns[self.top] = returns_to;
+        if let Direction::Tage(predictor) = &mut self.direction {
+            predictor.history.push(returns_to);
+        }
     }
 
     /// Where the next return is predicted to go to.

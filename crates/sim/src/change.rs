@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::padding::Padding;
+
 /// What is different from the machine and the recording as they are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
@@ -27,6 +29,8 @@ pub struct Changes {
     pub free_locks: Option<BTreeSet<u32>>,
     /// Loads of these instructions always hit the first level.
     pub erased: BTreeSet<u64>,
+    /// Cache lines of which what different cores use has lines of its own.
+    pub padded: Padding,
     /// Threads, by their index, that are so many times as fast.
     pub faster_threads: BTreeMap<u32, f64>,
     /// Cores that are so many times as fast.

@@ -14,6 +14,7 @@ mod core;
 mod list;
 pub mod machine;
 mod memory;
+mod padding;
 mod prefetch;
 mod program;
 mod sample;
@@ -26,7 +27,10 @@ pub use change::Changes;
 pub use list::{ListFeed, OwnedItem};
 pub use machine::{Machine, MachineError};
 pub use memory::CacheModel;
-pub use program::{Access, Act, Block, Code, Exit, Feed, Instruction, Item, Program, Reason, SimThread};
-pub use sample::{Plan, simulate_sampled};
+pub use padding::Padding;
+pub use program::{
+    Access, Act, Block, Bookmark, CallWithin, Code, Exit, Feed, Instruction, Item, Program, Reason, SimThread,
+};
+pub use sample::{Plan, Skipped, simulate_sampled};
 pub use served::Served;
 pub use system::{Options, Progress, simulate};

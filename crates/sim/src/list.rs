@@ -1,6 +1,6 @@
 //! Programs made by hand, in memory.
 
-use crate::program::{Access, Act, Feed, Item};
+use crate::program::{Access, Act, Bookmark, Feed, Item};
 
 /// As [`Item`], with what it borrows.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +67,14 @@ impl Feed for ListFeed {
 
     fn take_unit(&mut self, thread: usize, unit: u32) {
         self.at[thread].unit = Some((unit as usize, 0));
+    }
+
+    fn bookmark(&self, thread: usize, _: &[u32]) -> Bookmark {
+        Bookmark { at: [self.at[thread].own as u64, 0, 0, 0], ..Bookmark::default() }
+    }
+
+    fn go_to(&mut self, thread: usize, bookmark: &Bookmark) {
+        self.at[thread] = Place { own: bookmark.at[0] as usize, unit: None };
     }
 }
 

@@ -103,19 +103,23 @@ pub enum CoreModel {
     OneIpc,
 }
 
-/// A branch predictor of the kind of the Pentium M.
+/// A branch predictor: of the kind of the Pentium M, or, with [`TageFacts`], with tagged tables of geometric histories.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PredictorFacts {
     /// Entries of the bimodal table.
     pub bimodal: u32,
-    /// Entries of the global predictor, all ways together.
+    /// Entries of the global predictor, all ways together; 0 for one with tagged tables.
+    #[serde(default)]
     pub global: u32,
     /// Ways of the global predictor.
+    #[serde(default)]
     pub global_ways: u32,
-    /// Entries of the loop predictor, all ways together.
+    /// Entries of the loop predictor, all ways together; 0 for none.
+    #[serde(default)]
     pub loops: u32,
     /// Ways of the loop predictor.
+    #[serde(default)]
     pub loop_ways: u32,
     /// Entries of the predictor of indirect branches.
     pub indirect: u32,
@@ -124,6 +128,25 @@ pub struct PredictorFacts {
     /// True if it is never wrong.
     #[serde(default)]
     pub perfect: bool,
+    /// Tagged tables in place of the global predictor.
+    #[serde(default)]
+    pub tage: Option<TageFacts>,
+}
+
+/// Tables with partial tags, for histories whose lengths are a geometric series.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TageFacts {
+    /// How many tables.
+    pub tables: u32,
+    /// Entries of each.
+    pub entries: u32,
+    /// Bits of a tag.
+    pub tag_bits: u32,
+    /// Taken branches in the shortest history.
+    pub shortest: u32,
+    /// Taken branches in the longest history.
+    pub longest: u32,
 }
 
 /// A cache, or a level of caches.

@@ -31,6 +31,7 @@ mod replacement;
 mod resource;
 mod sharing;
 mod table;
+mod warm;
 
 use holdup_model::cycles::{Level, Resource, SharedLine};
 
@@ -47,6 +48,7 @@ use crate::served::Served;
 use crate::tlb::Tlb;
 
 pub use self::model::CacheModel;
+pub(crate) use self::table::Table;
 
 /// An access touches so many lines at most; recordings may claim more.
 const MOST_LINES: u64 = 256;

@@ -3,6 +3,8 @@
 use holdup_code::MicroOp;
 use holdup_model::Mode;
 
+use crate::sample::Skipped;
+
 /// Code, decoded once.
 #[derive(Clone, Debug, Default)]
 pub struct Code {
@@ -113,8 +115,21 @@ pub struct Program {
     pub tokens: Vec<u64>,
     /// Constructs that deal out units of work at run time: the units of each, in the order in which they are dealt.
     pub constructs: Vec<Vec<u32>>,
+    /// Calls that other threads can end.
+    pub calls: Vec<CallWithin>,
     /// What the reader must know of the recording, a sentence each.
     pub warnings: Vec<String>,
+}
+
+/// A call that blocks and that other threads can end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallWithin {
+    /// How long it took when it was recorded, in nanoseconds: it takes no longer.
+    pub nanos: u64,
+    /// What other threads executed meanwhile: when that is done, what the call waited for is done too.
+    pub instructions: u64,
+    /// How long it took after the last of them had stopped to work, in nanoseconds.
+    pub alone: u64,
 }
 
 /// Why a thread passes a gate or takes a token: what waiting there is booked as.
@@ -156,6 +171,10 @@ pub enum Act {
         /// How long it took when it was recorded.
         nanos: u64,
     },
+    /// A call that blocks and that other threads can end, by its number in [`Program::calls`].
+    CallWithin(u32),
+    /// It passes a gate as soon as that is open, or after so many nanoseconds.
+    PassWithin(u32, Reason, u64),
     /// It takes units of this construct until there are none left.
     Deal(u32),
     /// A piece of its course ends and the next begins ([`holdup_model::cycles::CyclePiece`]).
@@ -174,6 +193,8 @@ pub enum Item<'a> {
     Act(Act),
     /// The unit that was taken has ended.
     UnitEnd,
+    /// Sections are left out before the next item.
+    Skipped(&'a Skipped),
     /// The thread has ended.
     End,
 }
@@ -186,17 +207,21 @@ pub trait Feed {
     /// From now on [`Feed::next`] gives what this unit executes, up to [`Item::UnitEnd`], then what follows in the thread.
     fn take_unit(&mut self, thread: usize, unit: u32);
 
-    /// Goes past blocks to the next act, which it gives; `None` at the end of the thread. Units are not taken. `executed` is
-    /// told each block and how many of its instructions.
-    fn skip(&mut self, thread: usize, executed: &mut dyn FnMut(u32, u32)) -> Option<Act> {
-        loop {
-            match self.next(thread) {
-                Item::Block(block, _) => executed(block, u32::MAX),
-                Item::Partial(block, count, _) => executed(block, count),
-                Item::Act(act) => return Some(act),
-                Item::UnitEnd => {}
-                Item::End => return None,
-            }
-        }
-    }
+    /// Where the thread is, outside of units. `executed` are the blocks that it has executed since the last bookmark.
+    fn bookmark(&self, thread: usize, executed: &[u32]) -> Bookmark;
+
+    /// Goes to a place further on. The bookmark has to be of all blocks that lie between.
+    fn go_to(&mut self, thread: usize, bookmark: &Bookmark);
+}
+
+/// A place in a thread's stream, and what is needed to go on from there. What is in it is the [`Feed`]'s affair, but that
+/// addresses are those of all accesses of the blocks, one block behind the other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bookmark {
+    /// The place.
+    pub at: [u64; 4],
+    /// Blocks that were executed since the bookmark before.
+    pub blocks: Vec<u32>,
+    /// What their accesses refer to.
+    pub addresses: Vec<u64>,
 }

@@ -5,6 +5,7 @@
 //! to its length. Acts of synchronization never are: a core that comes to one stops until no other core is behind it.
 
 mod acts;
+mod calls;
 mod cores;
 mod step;
 mod tally;
@@ -19,7 +20,9 @@ use holdup_sync::{Barrier, Gate, Lock, Tokens};
 
 use crate::Changes;
 use crate::machine::Machine;
+use crate::padding::PaddedFeed;
 use crate::program::{Act, Feed, Program};
+use calls::{Deadline, PendingCall};
 use cores::Cores;
 use tally::Tally;
 
@@ -60,6 +63,23 @@ pub fn simulate<F: Feed>(
     options: &Options,
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Simulated {
+    let padding = &options.changes.padded;
+    if padding.is_empty() {
+        return simulated(program, feed, machine, options, progress);
+    }
+    let mut feed = feed;
+    let mut result = simulated(program, PaddedFeed::new(&mut feed, padding), machine, options, progress);
+    result.shared_lines = padding.restored(result.shared_lines);
+    result
+}
+
+fn simulated<F: Feed>(
+    program: &Program,
+    feed: F,
+    machine: &Machine,
+    options: &Options,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) -> Simulated {
     let mut system = System::new(program, feed, machine, options);
     let stopped = !system.run(progress);
     system.result(stopped)
@@ -89,6 +109,8 @@ struct Thread {
     since: u64,
     component: CycleComponent,
     ready_at: u64,
+    /// When it does without the gate that it waits for.
+    deadline: Option<Deadline>,
     /// The core that it was on last.
     core: Option<u32>,
     /// When it got its core, for time slices.
@@ -122,6 +144,8 @@ struct System<'a, F> {
     gates: Vec<Gate>,
     tokens: Vec<Tokens>,
     ends: Vec<Gate>,
+    /// Calls under way that other threads can end.
+    calls: Vec<PendingCall>,
     /// The next unit of each construct.
     dealt: Vec<usize>,
     let_through: u64,
@@ -171,6 +195,7 @@ impl<'a, F: Feed> System<'a, F> {
             since: 0,
             component: CycleComponent::Imbalance,
             ready_at: 0,
+            deadline: None,
             core: None,
             on_core_since: 0,
             last_block: None,
@@ -200,6 +225,7 @@ impl<'a, F: Feed> System<'a, F> {
             gates: program.gates.iter().map(|&acts| Gate::new(acts)).collect(),
             tokens: program.tokens.iter().map(|&available| Tokens::new(available, 0)).collect(),
             ends: threads.iter().map(|_| Gate::default()).collect(),
+            calls: Vec::new(),
             dealt: vec![0; program.constructs.len()],
             let_through: 0,
             ended: 0,
@@ -213,6 +239,7 @@ impl<'a, F: Feed> System<'a, F> {
         let mut quanta = 0u64;
         while let Some(time) = self.next_time() {
             let limit = time + QUANTUM;
+            self.end_calls(time);
             self.wake_timed(limit);
             self.fill_cores();
             // Each quantum another core is the first, so that none always comes before the others.
@@ -239,6 +266,9 @@ impl<'a, F: Feed> System<'a, F> {
             let running = running.map(|(core, _)| self.cores.now(core)).min();
             let timed = self.timed.peek().map(|Reverse((at, _))| *at);
             let ready = self.ready.iter().map(|&index| self.threads[index as usize].ready_at).min();
+            if running.is_none() && ready.is_none() && self.end_calls_of_all() {
+                continue;
+            }
             // Who is ready and has no core waits for those that run.
             let next = [running, timed].into_iter().flatten().min().or(ready);
             if next.is_some() || !self.let_one_through() {
@@ -251,6 +281,9 @@ impl<'a, F: Feed> System<'a, F> {
     fn wake_timed(&mut self, limit: u64) {
         while let Some(&Reverse((at, index))) = self.timed.peek().filter(|Reverse((at, _))| *at < limit) {
             self.timed.pop();
+            if !self.is_due(index, at) {
+                continue;
+            }
             let thread = &mut self.threads[index as usize];
             thread.ready_at = at;
             thread.state = State::Ready;

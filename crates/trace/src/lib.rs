@@ -13,6 +13,7 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod alone;
 pub mod instructions;
 pub mod kernel;
 pub mod openmp;

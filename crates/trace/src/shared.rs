@@ -22,6 +22,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::alone;
 use crate::openmp;
 use crate::wire::{self, ObjectCode, OutcomeCode, UNKNOWN, WaitRecord};
 
@@ -30,7 +31,7 @@ pub const SESSION_MAGIC: u64 = u64::from_le_bytes(*b"hldpsess");
 /// The first word of a process file.
 pub const PROCESS_MAGIC: u64 = u64::from_le_bytes(*b"hldpproc");
 /// The version of this layout and of the wire format.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The environment variable that names the session's directory.
 pub const SESSION_VARIABLE: &str = "HOLDUP_SESSION";
@@ -66,6 +67,8 @@ pub const MONOTONIC_CLOCK: u32 = 4;
 /// Set in [`Session::flags`]: who counts the program's instructions, an emulator's plugin or the program itself, may want
 /// marks ([`crate::instructions`]).
 pub const MARKS: u32 = 8;
+/// Set in [`Session::flags`]: one thread of the program is to run by itself ([`crate::alone`]).
+pub const ALONE: u32 = 16;
 
 /// Why a process was not recorded: indices into [`Session::refused`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -180,6 +183,8 @@ pub struct Header {
     pub use_cost: AtomicU32,
     /// 1 once the program has confined itself (seccomp): no system calls of ours from then on.
     pub confined: AtomicU32,
+    /// Who runs by itself, where one thread is to.
+    pub alone: alone::Block,
 }
 
 /// How often a thread used one lock.
@@ -261,6 +266,14 @@ pub struct Slot {
     pub region_caller: AtomicU64,
     /// Its acquisitions of OpenMP locks.
     pub acquires: [LocalAcquire; LOCAL_ACQUIRES],
+    /// Where one thread is to run by itself: what this one does, an [`alone::Conduct`].
+    pub alone_state: AtomicU32,
+    /// Where one thread is to run by itself: locks that this one holds, as far as is known.
+    pub alone_depth: AtomicU32,
+    /// What it waits for, if it does: an object's address, [`alone::TEAM`] or [`alone::CALL`].
+    pub alone_object: AtomicU64,
+    /// Since when it runs, in ticks, if it does.
+    pub alone_since: AtomicU64,
 }
 
 /// How often a thread acquired OpenMP locks at one place in one region: see [`openmp::Acquire`].

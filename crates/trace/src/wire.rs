@@ -17,6 +17,7 @@
 //! `03 00 08 00 63 00 00 00` (tag 3, kind mutex and outcome granted, 8 words, owner 99), then the words 10, 25,
 //! 0x1000, 7, 0 (no mutex of a condition variable), and two CPU times.
 
+use crate::alone::{AloneCode, Stretch};
 use crate::openmp;
 
 /// A CPU time that is not known.
@@ -83,6 +84,8 @@ coded! {
         ThreadName = 13,
         /// [`Record::Cpu`].
         Cpu = 14,
+        /// [`Record::Alone`].
+        Alone = 15,
     }
 }
 
@@ -331,6 +334,8 @@ pub enum Record<'a> {
         /// Its CPU time.
         cpu: u64,
     },
+    /// The thread ran, or was to run, by itself.
+    Alone(Stretch),
     /// What happened at an OpenMP construct.
     OpenMp(openmp::Event),
     /// A thread got a name.
@@ -429,6 +434,18 @@ pub fn thread_end(time: u64, cpu: u64) -> [u64; 3] {
 /// The words of a [`Record::Cpu`].
 pub fn cpu(time: u64, cpu: u64) -> [u64; 3] {
     [header(Tag::Cpu as u8, 0, 3, 0), time, cpu]
+}
+
+/// The words of a [`Record::Alone`].
+pub fn alone(stretch: &Stretch) -> [u64; 6] {
+    [
+        header(Tag::Alone as u8, stretch.why as u8, 6, 0),
+        stretch.begin,
+        stretch.end,
+        stretch.cpu_begin,
+        stretch.cpu_end,
+        stretch.disturbed,
+    ]
 }
 
 /// The words of a [`Record::Wait`].
@@ -576,6 +593,14 @@ fn record(head: u64, words: &[u64]) -> Option<Record<'_>> {
             handle: word(4)?,
             tid: word(5)? as u32,
         },
+        Tag::Alone => Record::Alone(Stretch {
+            begin: word(1)?,
+            end: word(2)?,
+            cpu_begin: word(3)?,
+            cpu_end: word(4)?,
+            disturbed: word(5)?,
+            why: AloneCode::from_code(flags)?,
+        }),
         Tag::Cpu => Record::Cpu { time: word(1)?, cpu: word(2)? },
         Tag::ThreadEnd => Record::ThreadEnd { time: word(1)?, cpu: word(2)? },
         Tag::Wait => Record::Wait(WaitRecord {

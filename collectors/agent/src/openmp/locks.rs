@@ -12,7 +12,7 @@ use holdup_trace::wire::{ObjectCode, OutcomeCode};
 
 use super::standing::Standing;
 use crate::waits::{self, Ending, Pending, Wanted};
-use crate::{Recorder, enter, hot, life, marks, thread};
+use crate::{Recorder, alone, enter, hot, life, marks, thread};
 
 /// One in this many acquisitions of a thread is timed.
 const TIMED: u32 = 64;
@@ -51,7 +51,7 @@ fn begin_timing(standing: &Standing) -> u64 {
     let now = life::ticks();
     let passed = now.saturating_sub(standing.timed_at.replace(now));
     let frequent = passed < life::ticks_of_micros(FREQUENT_NANOS * u64::from(TIMED) / 1000);
-    standing.follow_mask.set(if frequent && !marks::heard() { FOLLOWED - 1 } else { 0 });
+    standing.follow_mask.set(if frequent && !life::is_followed() { FOLLOWED - 1 } else { 0 });
     life::ticks()
 }
 
@@ -190,6 +190,7 @@ pub fn lock_waits(object: u64, kind: ObjectCode, owner_tid: u32) -> Waiting {
     let begin = if life::recording() { life::ticks() } else { 0 };
     hot::heat(object);
     hot::arrive(object);
+    alone::wait_begins(object);
     let told = begin != 0 && (marks::heard() || may_tell(&thread::this().openmp.waits_told, begin));
     let pending = if told { waits::begin(Wanted { owner_tid, ..Wanted::new(object, kind) }) } else { None };
     Waiting { object, kind, begin, pending }
@@ -198,6 +199,11 @@ pub fn lock_waits(object: u64, kind: ObjectCode, owner_tid: u32) -> Waiting {
 /// The wait is over: the calling thread has the lock.
 #[inline(never)]
 pub fn lock_waited(waiting: Waiting, caller: u64) {
+    tell_waited(waiting, caller);
+    alone::wait_ends(waiting.kind, OutcomeCode::Granted);
+}
+
+fn tell_waited(waiting: Waiting, caller: u64) {
     let Waiting { object, kind, begin, pending } = waiting;
     hot::leave(object);
     if begin == 0 || !life::recording() {
@@ -244,6 +250,7 @@ impl Waiting {
     /// The lock was the thread's own all the while: it did not wait.
     pub(super) fn cancel(self) {
         hot::leave(self.object);
+        alone::works_instead();
         waits::cancel(self.pending);
     }
 }

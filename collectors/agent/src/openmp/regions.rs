@@ -10,7 +10,7 @@ use holdup_trace::wire::NO_STACK;
 use super::policy::{NO_MEAN, mean_after, until_next_whole};
 use super::standing::{Encounter, Tables};
 use super::{flush_acquires, standing::Standing};
-use crate::{Recorder, enter, life, marks, stack, thread};
+use crate::{Recorder, alone, enter, life, marks, stack, thread};
 
 /// What is known of a region of the program, by its function.
 struct Known {
@@ -89,6 +89,7 @@ pub fn region_begins(
     if !life::recording() && !life::rejoin() {
         return None;
     }
+    alone::region_begins();
     let tables = standing.tables()?;
     let place = standing.encounters.get() as usize;
     let encounter = tables.encounters.get(place)?;
@@ -142,9 +143,9 @@ fn open(slot: &Slot, tables: &Tables, encounter: &Encounter) {
     slot.region_instance.store(encounter.instance(), Release);
 }
 
-/// How many executions of a region until the next whole one: all are where marks are told.
+/// How many executions of a region until the next whole one: all are where marks are told, or threads held.
 fn distance(executions: u64, mean: u64, cost: u64) -> u64 {
-    if marks::heard() { 1 } else { until_next_whole(executions, mean, cost) }
+    if life::is_followed() { 1 } else { until_next_whole(executions, mean, cost) }
 }
 
 #[inline(never)]
@@ -169,6 +170,7 @@ fn prepare_whole(encounter: &Encounter, known: &Known, executions: u64) {
 #[inline]
 pub fn region_ends(encounter: Option<&'static Encounter>, size: u32) {
     let standing = &thread::this().openmp;
+    alone::region_ends();
     let Some(encounter) = encounter else { return leave_unknown(standing) };
     let begin = encounter.begin.load(Relaxed);
     let Some(tables) = standing.tables() else { return };

@@ -4,11 +4,12 @@ use holdup_trace::instructions::MarkCode;
 use holdup_trace::openmp::{NO_INSTANCE, Share};
 
 use super::standing::{Encounter, Level, enter_whole};
-use crate::{enter, life, marks, thread};
+use crate::{alone, enter, life, marks, thread};
 
 /// The calling thread begins its part of the region, of which it is number `index`.
 #[inline]
 pub fn share_begins(encounter: Option<&Encounter>, index: u32) {
+    alone::share_begins();
     let standing = &thread::this().openmp;
     let Some(tables) = standing.tables() else { return };
     let level = standing.level.get();
@@ -80,8 +81,11 @@ pub fn share_arrives() {
     }
     // SAFETY: a part of a static.
     let level = unsafe { &*level };
-    if !level.arrived.replace(true) && level.whole.get() {
-        tell();
+    if !level.arrived.replace(true) {
+        if level.whole.get() {
+            tell();
+        }
+        alone::wait_begins(alone::TEAM);
     }
 }
 

@@ -8,7 +8,7 @@ use holdup_trace::openmp::{SyncCode, TaskEndCode};
 use super::activities::Wait;
 use super::policy;
 use super::standing::{Level, Standing, Tables, enter_whole, is_whole};
-use crate::{life, marks, thread};
+use crate::{alone, life, marks, thread};
 
 const fn is_barrier(kind: SyncCode) -> bool {
     matches!(
@@ -24,6 +24,7 @@ pub fn sync_begins(kind: SyncCode, caller: u64) {
     let standing = &thread::this().openmp;
     if let Some((tables, level)) = standing.whole_level() {
         begin(standing, tables, level, kind, caller);
+        alone::wait_begins(alone::TEAM);
     }
 }
 
@@ -108,6 +109,7 @@ pub fn sync_ends() {
         marks::tell(MarkCode::SyncEnd, [level.instance.get()]);
         end(standing, tables, level, TaskEndCode::Complete);
     }
+    alone::team_wait_ends();
 }
 
 /// The barrier at which the calling thread said to have arrived last is none for it.
@@ -120,6 +122,7 @@ pub fn sync_retracts() {
         level.barriers.set(level.barriers.get().wrapping_sub(1));
         tables.drop_top(standing);
     }
+    alone::team_wait_ends();
 }
 
 /// What the thread began last ends.

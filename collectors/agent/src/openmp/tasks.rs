@@ -7,7 +7,7 @@ use holdup_trace::openmp::{Depend, DependCode, TaskCreate, TaskEndCode};
 
 use super::policy;
 use super::standing::{enter_whole, is_whole};
-use crate::{life, marks, thread};
+use crate::{alone, life, marks, thread};
 
 /// A task that is being made.
 #[derive(Clone, Copy, Default)]
@@ -106,6 +106,7 @@ pub fn task_depends(task: u64, address: u64, kind: DependCode) {
 /// top of what it was doing.
 #[inline]
 pub fn task_begins(task: u64) {
+    alone::task_begins();
     let standing = &thread::this().openmp;
     let Some((tables, level)) = standing.whole_level() else { return };
     marks::tell(MarkCode::TaskBegin, [task]);
@@ -128,6 +129,7 @@ pub fn task_ends(how: TaskEndCode) {
         }
         super::syncs::end(standing, tables, level, how);
     }
+    alone::task_ends();
 }
 
 /// The number of the task beneath the one that the calling thread runs; 0 for an implicit one, or one that is not told.

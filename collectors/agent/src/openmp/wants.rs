@@ -5,11 +5,11 @@
 
 use core::mem::MaybeUninit;
 
-use holdup_trace::wire::ObjectCode;
+use holdup_trace::wire::{ObjectCode, OutcomeCode};
 
 use super::locks::{lock_acquired, lock_waited, lock_waits, lock_wanted, turn_came};
 use super::{Waiting, is_whole};
-use crate::{life, thread};
+use crate::{alone, life, thread};
 
 /// The lock was not free: the wait is in the thread's tables. No time is this early.
 const WAITS: u64 = 1;
@@ -37,6 +37,7 @@ pub fn lock_seen_taken(object: u64, kind: ObjectCode) {
 /// The calling thread wants its turn, and nobody knows whether it must wait: timed in whole instances.
 #[inline]
 pub fn turn_wanted() {
+    alone::wait_begins(alone::TEAM);
     let now = if is_whole() && life::recording() { life::ticks() } else { 0 };
     thread::this().openmp.wanted_at.set(now);
 }
@@ -46,6 +47,9 @@ pub fn turn_wanted() {
 pub fn lock_obtained(object: u64, kind: ObjectCode, caller: u64) {
     let standing = &thread::this().openmp;
     let wanted = standing.wanted_at.get();
+    if kind == ObjectCode::Ordered {
+        alone::wait_ends(kind, OutcomeCode::Granted);
+    }
     if wanted != 0 {
         return obtained(object, kind, caller, wanted);
     }

@@ -8,7 +8,7 @@ use holdup_trace::wire::UNKNOWN;
 
 use super::policy;
 use super::standing::{Level, enter_whole};
-use crate::{life, marks, thread};
+use crate::{alone, life, marks, thread};
 
 /// The worksharing construct that a thread is in.
 pub(crate) struct OpenWork {
@@ -53,6 +53,7 @@ fn level() -> Option<&'static Level> {
 #[inline]
 pub fn work_begins(kind: WorkCode, caller: u64, iterations: u64, chunk: u32) {
     if let Some(level) = level() {
+        alone::point();
         begin(level, kind, caller, iterations, chunk);
     }
 }
@@ -122,6 +123,7 @@ pub fn chunk_ends() {
 #[inline]
 pub fn chunk_begins(first: u64, count: u64) {
     let Some(level) = level() else { return };
+    alone::point();
     let work = &level.work;
     if work.state.get() < TOLD {
         return;

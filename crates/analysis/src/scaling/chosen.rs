@@ -8,13 +8,13 @@ use super::{Measured, ScalePoint};
 
 /// The process of a run that is looked at.
 #[derive(Clone, Copy)]
-pub(super) struct Main<'a> {
-    pub(super) run: &'a Run,
-    pub(super) process: &'a Process,
+pub(crate) struct Main<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) process: &'a Process,
 }
 
 impl Main<'_> {
-    pub(super) fn wall(&self) -> Nanos {
+    pub(crate) fn wall(&self) -> Nanos {
         self.process.wall()
     }
 }
@@ -75,12 +75,12 @@ impl<'a> Chosen<'a> {
     }
 }
 
-fn has_failed(run: &Run) -> bool {
+pub(crate) fn has_failed(run: &Run) -> bool {
     run.exit.is_some_and(|exit| exit != ExitStatus::Code(0))
 }
 
 /// The process with the most time in parallel regions; without OpenMP the one that used the most CPU time.
-fn main_of(run: &Run) -> Option<Main<'_>> {
+pub(crate) fn main_of(run: &Run) -> Option<Main<'_>> {
     let in_regions = |process: &Process| -> u64 {
         let regions = process.openmp.regions.iter().filter(|region| region.parent.is_none());
         regions.map(|region| region.time.get()).fold(0, u64::saturating_add)

@@ -10,7 +10,7 @@ use super::team::{PARTS, Part, Parted, Sums};
 
 /// A place in the source, the same in all runs of a program.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     function: Option<String>,
     file: Option<String>,
     line: Option<u32>,
@@ -20,7 +20,7 @@ pub(super) struct Place {
 
 impl Place {
     /// By names where there are any: addresses differ where a library was loaded in another version, say.
-    pub(super) fn of(site: &Site) -> Option<Place> {
+    pub(crate) fn of(site: &Site) -> Option<Place> {
         let Frame { function, file, line, module, address, .. } = site.place()?.clone();
         let address = if function.is_some() && (line.is_some() || module.is_some()) { 0 } else { address };
         Some(Place { function, file, line, module, address })

@@ -26,7 +26,7 @@ pub(super) struct Profiles {
 
 /// Places of regions that more than one thread executed in any of the runs: a region inside of one of these is nested.
 /// What only ever one thread executes is no region in which others could be nested.
-pub(super) fn real_teams<'a>(processes: impl Iterator<Item = &'a Process>) -> BTreeSet<Option<Place>> {
+pub(crate) fn real_teams<'a>(processes: impl Iterator<Item = &'a Process>) -> BTreeSet<Option<Place>> {
     let mut places = BTreeSet::new();
     for process in processes {
         for region in process.openmp.regions.iter().filter(|region| region.size > 1) {
@@ -45,7 +45,7 @@ fn place(process: &Process, id: Option<SiteId>) -> Option<Place> {
 }
 
 /// Time in a row's executions (ns): those that were not timed are taken to be like those that were.
-fn time_of(region: &Region) -> u64 {
+pub(crate) fn time_of(region: &Region) -> u64 {
     let span = at(region.end).saturating_sub(at(region.begin));
     match region.timed {
         0 if region.count <= 1 => span,
@@ -159,6 +159,21 @@ pub(super) fn profiles(
     profiles.by_key.insert(key, serial);
     add_locks(process, fastest, &mut profiles);
     profiles
+}
+
+/// Regions that are in no others, in order of time, as far as the thread that spends the most time in such regions met
+/// them; and that thread.
+pub(crate) fn outermost<'a>(
+    process: &'a Process,
+    teams: &BTreeSet<Option<Place>>,
+) -> (ThreadId, Vec<&'a Region>) {
+    let standings = Standings::of(process, teams);
+    let regions = process.openmp.regions.iter().map(|region| (region, standings.at(region)));
+    let mut rows: Vec<(&Region, Standing)> =
+        regions.filter(|(_, standing)| *standing == Standing::Outermost).collect();
+    rows.sort_by_key(|(region, _)| (region.begin, region.thread, region.end, region.instance));
+    let master = master(&rows);
+    (master, rows.into_iter().map(|(region, _)| region).filter(|region| region.thread == master).collect())
 }
 
 /// The thread that spends the most time in regions that are in no others.

@@ -45,7 +45,7 @@ pub(super) fn profiles(main: &Main<'_>, timeline: &Timeline) -> Profiles {
 }
 
 /// Working threads, other than the first, whose lives overlap.
-fn together(timeline: &Timeline, working: &Working) -> Vec<Vec<ThreadId>> {
+pub(crate) fn together(timeline: &Timeline, working: &Working) -> Vec<Vec<ThreadId>> {
     let mut threads: Vec<ThreadId> =
         working.threads.iter().copied().filter(|thread| thread.index() > 0).collect();
     let life = |thread: ThreadId| (at(timeline.row(thread).start), at(timeline.row(thread).end));
@@ -98,7 +98,7 @@ fn team(process: &Process, timeline: &Timeline, threads: &[ThreadId]) -> Team {
 }
 
 /// Waits for the ends of these threads.
-fn joins<'a>(process: &'a Process, threads: &[ThreadId], begin: u64, end: u64) -> Vec<&'a Wait> {
+pub(crate) fn joins<'a>(process: &'a Process, threads: &[ThreadId], begin: u64, end: u64) -> Vec<&'a Wait> {
     let joined =
         |object: ObjectId| process.object(object).thread.is_some_and(|thread| threads.contains(&thread));
     let inside = |wait: &Wait| at(wait.end) >= begin && at(wait.begin) <= end;

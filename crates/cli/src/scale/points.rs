@@ -73,12 +73,14 @@ pub(crate) fn of_recordings(recordings: &[(u32, &Path)]) -> Result<Scaling, Fail
 }
 
 fn runs(paths: &[PathBuf]) -> Result<Vec<Run>, Failure> {
-    let read = |path: &PathBuf| {
-        let (mut recording, warnings) = Recording::open(path)?;
-        holdup_collect::name_all(&mut recording, None);
-        Ok(recording.run(&warnings))
-    };
-    paths.iter().map(read).collect()
+    paths.iter().map(|path| read(path)).collect()
+}
+
+/// A recording's run, with names.
+pub(crate) fn read(path: &Path) -> Result<Run, Failure> {
+    let (mut recording, warnings) = Recording::open(path)?;
+    holdup_collect::name_all(&mut recording, None);
+    Ok(recording.run(&warnings))
 }
 
 fn scaled(points: &[Point], control: Option<&Control>) -> Scaling {

@@ -3,14 +3,13 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::IsTerminal;
-use std::os::unix::fs::{DirBuilderExt, fchown};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use holdup_collect::{CollectError, Options, Output, Setting, Window, caller_of_sudo, record, run_plain};
+use holdup_collect::{CollectError, Options, Output, PlainRun, Setting, Window, record, run_plain};
 use holdup_model::Nanos;
 use holdup_recording::{Clock, Recording};
 use rustix::fs::{FlockOperation, flock};
@@ -22,6 +21,7 @@ use super::control::Control;
 use super::counts::Counts;
 use super::manifest::{Done, Failed, Manifest, NAME, Subject};
 use super::stop::Verdict;
+use crate::answer;
 use crate::failure::Failure;
 use crate::run::{Input, PRELOAD, status_of};
 
@@ -51,13 +51,7 @@ impl Place {
                 path.display()
             ))
         };
-        // Recordings hold copies of stacks: they are the user's own.
-        let is_new = !path.exists();
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(refused)?;
-        let folder = File::open(path).map_err(refused)?;
-        if let Some((user, group)) = caller_of_sudo().filter(|_| is_new) {
-            let _ = fchown(&folder, Some(user), Some(group));
-        }
+        let folder = answer::private_directory(path).map_err(refused)?;
         match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK) => Err(Failure::input(format!(
                 "{}: another holdup is at work in this directory; wait for it, or give -o another one",
@@ -131,10 +125,10 @@ pub(crate) enum Finish {
 }
 
 /// A signal that asks holdup to stop: the program that runs gets it too, and no other is started.
-struct Interrupt(Arc<AtomicUsize>);
+pub(crate) struct Interrupt(Arc<AtomicUsize>);
 
 impl Interrupt {
-    fn listen() -> Interrupt {
+    pub(crate) fn listen() -> Interrupt {
         let flag = Arc::new(AtomicUsize::new(0));
         for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
             let _ = signal_hook::flag::register_usize(signal, Arc::clone(&flag), signal as usize);
@@ -142,7 +136,8 @@ impl Interrupt {
         Interrupt(flag)
     }
 
-    fn came(&self) -> Option<u8> {
+    /// The signal, if one came.
+    pub(crate) fn came(&self) -> Option<u8> {
         Some(self.0.load(Ordering::Relaxed) as u8).filter(|signal| *signal != 0)
     }
 }
@@ -334,7 +329,7 @@ impl Sweep<'_, '_> {
 
     fn plain(&mut self, threads: u32) -> Result<(ExitStatus, Nanos), Early> {
         self.prepare()?;
-        let (status, wall) = run_plain(&self.plan.control.command(threads), &self.setting(threads))?;
+        let PlainRun { status, wall, .. } = run_plain(&self.plan.control.command(threads), &self.setting(threads))?;
         self.has_run = true;
         self.check_interrupt()?;
         Ok((status, Nanos::new(wall.as_nanos() as u64)))
@@ -374,7 +369,7 @@ pub(crate) fn left_out(failed: &Failed) -> String {
 }
 
 /// Finds the names in a recording that was just made, puts them into it, and gives the wall time.
-fn finish(path: &Path) -> Result<Nanos, Failure> {
+pub(crate) fn finish(path: &Path) -> Result<Nanos, Failure> {
     let (mut recording, _) = Recording::open(path)?;
     holdup_collect::name_all(&mut recording, Some(path));
     let clock = Clock::new(&recording.session, &recording.samples);

@@ -17,6 +17,8 @@ pub(crate) struct Simulation {
     pub(crate) changes: Changes,
     /// The changes as words.
     pub(crate) words: Vec<String>,
+    /// What is falsely shared in the unchanged simulation before is padded.
+    pub(crate) pads: bool,
     pub(crate) role: Role,
 }
 
@@ -71,14 +73,16 @@ pub(super) fn simulations(
                 cores,
                 changes: Changes::default(),
                 words: Vec::new(),
+                pads: false,
                 role: Role::Told,
             };
             all.push(plain.clone());
             for what_if in wanted.what_ifs {
                 let named =
                     Nameable { machine: &plain.machine, cores, program: subject.program, at: subject.at };
-                let Changed { machine, changes, words } = what_if.of(&named)?;
-                all.push(Simulation { machine: machine.with_cores(cores), changes, words, ..plain.clone() });
+                let Changed { machine, changes, words, pads } = what_if.of(&named)?;
+                let machine = machine.with_cores(cores);
+                all.push(Simulation { machine, changes, words, pads, ..plain.clone() });
             }
             if wanted.speedup_stack {
                 all.extend(stacked(&plain, stack));

@@ -22,6 +22,7 @@ enum Change {
     PrivateMemory,
     NoCoherence,
     OneIpc,
+    Padded,
     FreeLocks(Option<String>),
     Erase(String),
     FasterThread(u32, f64),
@@ -32,7 +33,7 @@ enum Change {
 
 /// What is said where a word is not understood.
 const KNOWN: &str = "perfect-branches, perfect-cache=1, perfect-fetch, unlimited-bandwidth, bandwidth=2, private-caches, private-links, \
-private-memory, no-coherence, one-ipc, free-locks, free-locks=NAME, erase=FILE:LINE, erase=0xADDRESS, faster-thread=3:2, \
+private-memory, no-coherence, padded, one-ipc, free-locks, free-locks=NAME, erase=FILE:LINE, erase=0xADDRESS, faster-thread=3:2, \
 faster-core=0:2, or a number of the machine such as memory.channels=1";
 
 impl FromStr for WhatIf {
@@ -58,6 +59,7 @@ fn change(word: &str) -> Result<Change, String> {
         ("private-memory", None) => Change::PrivateMemory,
         ("no-coherence", None) => Change::NoCoherence,
         ("one-ipc", None) => Change::OneIpc,
+        ("padded", None) => Change::Padded,
         ("free-locks", value) => Change::FreeLocks(value.map(str::to_owned)),
         ("perfect-cache", value) => {
             let level = value.and_then(|value| value.parse().ok()).filter(|level| (1..=3).contains(level));
@@ -104,6 +106,8 @@ pub(super) struct Changed {
     pub(super) changes: Changes,
     /// What was changed, in words for people.
     pub(super) words: Vec<String>,
+    /// What is falsely shared without the changes has lines of its own.
+    pub(super) pads: bool,
 }
 
 /// What the words of a what-if can name.
@@ -121,8 +125,12 @@ impl WhatIf {
     /// # Errors
     /// What it names and is not there, in words.
     pub(super) fn of(&self, named: &Nameable<'_>) -> Result<Changed, String> {
-        let mut changed =
-            Changed { machine: named.machine.clone(), changes: Changes::default(), words: Vec::new() };
+        let mut changed = Changed {
+            machine: named.machine.clone(),
+            changes: Changes::default(),
+            words: Vec::new(),
+            pads: false,
+        };
         for change in &self.0 {
             let word = change.make(&mut changed, named)?;
             changed.words.push(word);
@@ -180,6 +188,10 @@ impl Change {
             Change::OneIpc => {
                 changed.machine.core.model = holdup_sim::machine::CoreModel::OneIpc;
                 "one-IPC core".to_owned()
+            }
+            Change::Padded => {
+                changed.pads = true;
+                "no false sharing".to_owned()
             }
             Change::FreeLocks(None) => {
                 changes.free_locks = Some(BTreeSet::new());
@@ -334,6 +346,7 @@ mod tests {
             ..Changes::default()
         };
         assert_eq!(changed.changes, expected);
+        assert!(!changed.pads && of("padded,perfect-fetch").unwrap().pads);
         assert_eq!(changed.words, ["perfect branches", "perfect L2", "1.5 × bandwidth"]);
     }
 

@@ -173,7 +173,7 @@ impl World<'_> {
                 *left -= 1;
             }
             Act::Give(tokens) => self.tokens[tokens as usize] += 1,
-            Act::Call { .. } => {}
+            Act::Call { .. } | Act::CallWithin(_) | Act::PassWithin(..) => {}
             Act::Deal(construct) => {
                 let units = &self.program.constructs[construct as usize];
                 let next = &mut self.dealt[construct as usize];

@@ -82,6 +82,33 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Where it is in its stream: the number of the piece, from 1, and the place in that.
+    pub fn place(&self) -> (usize, usize) {
+        (self.begun, self.at)
+    }
+
+    /// Goes to a place of the same stream. The last addresses are not those of there ([`Cursor::remember`]).
+    pub fn go_to(&mut self, piece: usize, at: usize) {
+        if piece != self.begun && piece > 0 {
+            self.begun = piece - 1;
+            if !self.next_piece() {
+                return;
+            }
+        }
+        self.at = at.min(self.end);
+    }
+
+    /// Sets the last addresses of a block to the first of these, and gives the others.
+    pub fn remember<'b>(&mut self, block: u32, addresses: &'b [u64]) -> &'b [u64] {
+        let Some(known) = self.range(block as usize).and_then(|range| self.last.get_mut(range)) else {
+            return addresses;
+        };
+        let count = known.len().min(addresses.len());
+        let (own, others) = addresses.split_at(count);
+        known[..count].copy_from_slice(own);
+        others
+    }
+
     /// Goes to the next entry; `None` at the end, or where the stream cannot be understood.
     #[inline]
     pub fn step(&mut self) -> Option<Step> {

@@ -200,6 +200,7 @@ fn shared_line(line: &SharedLine, is_false: bool, all: u64, run: &SimRun, told: 
     let number_of =
         |index: &u32| run.simulated.threads.get(*index as usize).map_or(*index, |thread| thread.number);
     let bytes = shared_bytes(line, &told.names);
+    let padded = run.with_padding(line.address);
     json!({
         "address": line.address,
         "transfers": line.transfers,
@@ -207,7 +208,8 @@ fn shared_line(line: &SharedLine, is_false: bool, all: u64, run: &SimRun, told: 
         "false_cycles": line.false_cycles,
         "false_share": number(line.false_cycles as f64 / all.max(1) as f64),
         "false_sharing": is_false,
-        "padded_cycles": run.padded.get(&line.address),
+        "padded_cycles": padded.map(|padded| padded.cycles),
+        "padded_lines": padded.map(|padded| padded.lines.len()),
         "bytes": bytes.iter().map(|bytes| json!({
             "from": bytes.range.0,
             "to": bytes.range.1,
@@ -247,7 +249,8 @@ fn growth(growth: &Growth) -> Value {
     })
 }
 
-fn speedup_stack(stack: &SpeedupStack) -> Value {
+/// A speedup stack, wherever it is told of.
+pub(crate) fn speedup_stack(stack: &SpeedupStack) -> Value {
     json!({
         "machine": stack.machine,
         "cores": stack.cores,

@@ -279,6 +279,8 @@ fn sharing(view: &View, look: Look) -> Vec<Line> {
         })
         .collect();
     lines.extend(more(found.len() - told, "falsely shared lines", look));
+    let all = told::all_padded(view);
+    lines.extend(all.into_iter().flat_map(|text| wrapped(&shown(&text, look), 2, Ink::Text, look)));
     lines
 }
 

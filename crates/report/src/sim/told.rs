@@ -5,7 +5,7 @@ use holdup_model::cycles::{CycleComponent, CycleStack, Resource, Simulated};
 
 use super::view::{View, cpi, largest, share};
 use super::words::{Family, family};
-use super::{SimRun, words};
+use super::{PaddedRun, SimRun, words};
 use crate::numbers::{counted, percent};
 use crate::why::words as why;
 use crate::{Look, escape, numbers};
@@ -213,14 +213,29 @@ pub(crate) fn false_sharing(line: &FalseSharing, view: &View, look: Look) -> Str
 /// What padding gains.
 fn padding(line: &FalseSharing, run: &SimRun) -> String {
     const HOW: &str = "A line for each (alignas(64))";
-    let saved = |cycles: u64| 1.0 - cycles as f64 / run.simulated.cycles.max(1) as f64;
-    match run.padded.get(&line.address) {
-        Some(&cycles) if saved(cycles) > 0.0 => {
-            format!("{HOW} saves {} of the run, as simulated.", percent(saved(cycles)))
-        }
-        Some(_) => format!("{HOW} saves nothing, as simulated: others wait for more."),
-        None => format!("{HOW} saves at most that."),
+    let Some(padded) = run.with_padding(line.address) else { return format!("{HOW} saves at most that.") };
+    let how = match padded.lines.len() {
+        1 => HOW.to_owned(),
+        lines => format!("{HOW}, in all {} that this code uses,", counted(lines as u64, "line", "lines")),
+    };
+    match saved(padded, run) {
+        saved if saved > 0.0 => format!("{how} saves {} of the run, as simulated.", percent(saved)),
+        _ => format!("{how} saves nothing, as simulated: others wait for more."),
     }
+}
+
+/// The share of a run that padding saves.
+fn saved(padded: &PaddedRun, run: &SimRun) -> f64 {
+    1.0 - padded.cycles as f64 / run.simulated.cycles.max(1) as f64
+}
+
+/// What padding gains where several pieces of code share lines in vain, and all are mended.
+pub(crate) fn all_padded(view: &View) -> Option<String> {
+    let run = view.main()?;
+    let all = run.padded.iter().max_by_key(|padded| padded.lines.len()).filter(|_| run.padded.len() > 1)?;
+    let saved = saved(all, run);
+    let lines = counted(all.lines.len() as u64, "falsely shared line", "falsely shared lines");
+    (saved > 0.0).then(|| format!("Padding all {lines} saves {} of the run, as simulated.", percent(saved)))
 }
 
 /// `a, b and c`.

@@ -1,6 +1,6 @@
 //! Simulations of several shapes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_analysis::cycles::{CycleNames, SectionCycles, SpeedupStack, Variable, speedup_stack};
 use holdup_model::Frame;
@@ -9,7 +9,7 @@ use holdup_model::cycles::{
     CycleComponent, CyclePlace, CycleStack, LineUser, Resource, SampledError, SharedLine, Simulated,
     SimulatedThread,
 };
-use holdup_report::{SimRun, SimTold, SourceFile};
+use holdup_report::{PaddedRun, SimRun, SimTold, SourceFile};
 
 use CycleComponent::{
     Branch, DependFp, DependInt, DispatchWidth, Ifetch, Imbalance, Io, MemDram, MemL1Neighbor, MemL1d, MemL2,
@@ -195,7 +195,7 @@ pub(crate) fn fft() -> SimTold {
     };
     let run = SimRun {
         mips: Some(142.3),
-        padded: BTreeMap::from([(0x60_1000, 11_900_000)]),
+        padded: vec![PaddedRun { lines: BTreeSet::from([0x60_1000]), cycles: 11_900_000 }],
         sections: vec![section(420, 3_000_000), section(430, 60_000_000)],
         ..SimRun::from(one)
     };
@@ -346,7 +346,7 @@ pub(crate) fn odd() -> SimTold {
     let mut told = fft();
     let run = &mut told.runs[0];
     run.mips = Some(f64::NAN);
-    run.padded.insert(0x60_1000, u64::MAX);
+    run.padded[0].cycles = u64::MAX;
     let one = &mut run.simulated;
     one.frequency = f64::NAN;
     one.sampled = Some(SampledError { error: f64::INFINITY, simulated: u64::MAX });

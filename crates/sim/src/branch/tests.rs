@@ -1,3 +1,5 @@
+mod tage;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -12,6 +14,7 @@ fn pentium_m() -> PredictorFacts {
         indirect: 256,
         returns: 16,
         perfect: false,
+        tage: None,
     }
 }
 
@@ -218,7 +221,7 @@ proptest! {
         bimodal in 0u32..5000, global in 0u32..3000, global_ways in 0u32..9, loops in 0u32..200, loop_ways in 0u32..9,
         indirect in 0u32..300, returns in 0u32..20, seed in 1u64..,
     ) {
-        let facts = PredictorFacts { bimodal, global, global_ways, loops, loop_ways, indirect, returns, perfect: false };
+        let facts = PredictorFacts { bimodal, global, global_ways, loops, loop_ways, indirect, returns, perfect: false, tage: None };
         let run = || {
             let mut predictor = Predictor::new(&facts);
             let mut random = Random(seed);

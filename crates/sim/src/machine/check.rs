@@ -76,9 +76,22 @@ impl Machine {
         power_of_two("predictor.bimodal", facts.bimodal)?;
         power_of_two("predictor.indirect", facts.indirect)?;
         whole("predictor.returns", facts.returns, 1, 65_536)?;
-        for (table, entries, ways) in
-            [("global", facts.global, facts.global_ways), ("loops", facts.loops, facts.loop_ways)]
-        {
+        if let Some(tage) = &facts.tage {
+            demand(facts.global == 0, "predictor.global", || {
+                format!("{}; a predictor with tagged tables has none: leave it out", facts.global)
+            })?;
+            whole("predictor.tage.tables", tage.tables, 1, 16)?;
+            power_of_two("predictor.tage.entries", tage.entries)?;
+            whole("predictor.tage.entries", tage.entries, 2, 1 << 24)?;
+            whole("predictor.tage.tag-bits", tage.tag_bits, 1, 16)?;
+            whole("predictor.tage.shortest", tage.shortest, 1, 65_536)?;
+            whole("predictor.tage.longest", tage.longest, tage.shortest, 65_536)?;
+        }
+        let tables = [
+            ("global", facts.global, facts.global_ways, facts.tage.is_none()),
+            ("loops", facts.loops, facts.loop_ways, facts.loops > 0),
+        ];
+        for (table, entries, ways, _) in tables.into_iter().filter(|(_, _, _, is_there)| *is_there) {
             let what = format!("predictor.{table}");
             ways_divide(&what, entries, ways)?;
             power_of_two(&format!("{what} / its ways"), entries / ways)?;

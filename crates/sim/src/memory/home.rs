@@ -39,6 +39,8 @@ pub(crate) struct Home {
     cores_per_socket: u32,
     /// Nothing is booked for what moves now.
     pub(crate) is_free: bool,
+    /// What moves now takes no time and is not counted.
+    pub(crate) is_quiet: bool,
     /// Cycles for which who caused a write to memory has to wait, because the queue of writes is full.
     overdue: u64,
 }
@@ -117,6 +119,7 @@ impl Home {
             pages: Table::new(),
             line_bits: line.trailing_zeros(),
             is_free: false,
+            is_quiet: false,
             overdue: 0,
             cores_per_socket: machine.cores_per_socket.max(1),
         }
@@ -148,6 +151,9 @@ impl Home {
 
     /// Over the interconnect of the core's socket, with a line or without.
     pub(crate) fn cross(&mut self, core: u32, with_line: bool, delay: &mut Delay) {
+        if self.is_quiet {
+            return;
+        }
         let socket = self.socket(core) as usize;
         let bytes = self.bytes(with_line);
         delay.cycles += self.on_chip_latency;
@@ -158,6 +164,9 @@ impl Home {
 
     /// From the core's socket to another and back.
     pub(crate) fn travel(&mut self, core: u32, other: u32, with_line: bool, delay: &mut Delay) {
+        if self.is_quiet {
+            return;
+        }
         let bytes = self.bytes(with_line);
         delay.cycles += self.off_socket_latency;
         for socket in [other, self.socket(core)] {
@@ -188,6 +197,9 @@ impl Home {
             if controller != self.socket(core) {
                 self.travel(core, controller, true, delay);
             }
+        }
+        if self.is_quiet {
+            return;
         }
         delay.cycles += self.latency;
         let bytes = self.bytes(true);

@@ -10,7 +10,7 @@ use super::{NO_PLACE, State, System};
 use crate::program::{Act, Feed, Reason};
 
 impl Reason {
-    fn component(self) -> CycleComponent {
+    pub(super) fn component(self) -> CycleComponent {
         match self {
             Reason::Condition => CycleComponent::SyncCond,
             Reason::Barrier => CycleComponent::SyncBarrier,
@@ -31,6 +31,7 @@ impl<F: Feed> System<'_, F> {
                 let created = &mut self.threads[child as usize];
                 if created.state == State::Unborn {
                     created.state = State::Timed;
+                    created.ready_at = now + self.costs.start;
                     self.timed.push(Reverse((now + self.costs.start, child)));
                 }
                 self.cores.spend(core, self.costs.create, CycleComponent::Io);
@@ -83,14 +84,9 @@ impl<F: Feed> System<'_, F> {
                 self.wake_by(core, &released, now, CycleComponent::SyncCond);
             }
             Act::Call { nanos: 0 } => {}
-            Act::Call { nanos } => {
-                let length = (nanos as f64 * self.costs.frequency) as u64;
-                self.block(index, CycleComponent::Io);
-                let thread = &mut self.threads[index as usize];
-                thread.state = State::Timed;
-                thread.ready_at = now + length;
-                self.timed.push(Reverse((now + length, index)));
-            }
+            Act::Call { nanos } => self.call(index, now, nanos),
+            Act::CallWithin(call) => self.call_within(index, now, self.program.calls[call as usize]),
+            Act::PassWithin(gate, reason, nanos) => self.pass_within(index, now, gate, reason, nanos),
             Act::Deal(construct) => self.deal(index, construct),
             // Pieces are cut where they are read.
             Act::Cut => {}
@@ -117,6 +113,7 @@ impl<F: Feed> System<'_, F> {
         let address = self.program.lock_addresses.get(lock as usize).copied().unwrap_or(0);
         let mut cycles = self.costs.lock / 2;
         if address != 0 {
+            let address = self.options.changes.padded.moved(address);
             let now = self.cores.now(core);
             let served = self.cores.memory.store(core, address, 4, NO_PLACE, now);
             cycles += u64::from(served.latency + served.tlb);
@@ -136,7 +133,7 @@ impl<F: Feed> System<'_, F> {
     }
 
     /// The thread leaves its core until it is woken.
-    fn block(&mut self, index: u32, component: CycleComponent) {
+    pub(super) fn block(&mut self, index: u32, component: CycleComponent) {
         self.detach(index);
         let thread = &mut self.threads[index as usize];
         thread.state = State::Blocked;
@@ -162,6 +159,7 @@ impl<F: Feed> System<'_, F> {
             if thread.state == State::Blocked {
                 let asleep = thread.since + self.costs.sleep;
                 thread.state = State::Timed;
+                thread.deadline = None;
                 thread.ready_at = now.max(asleep) + self.costs.wake_up;
                 self.timed.push(Reverse((thread.ready_at, index)));
             }
@@ -185,6 +183,7 @@ impl<F: Feed> System<'_, F> {
         let thread = &mut self.threads[index as usize];
         self.let_through += u64::from(thread.state == State::Blocked);
         thread.pending = None;
+        thread.deadline = None;
         thread.state = State::Timed;
         thread.ready_at = latest;
         self.timed.push(Reverse((latest, index)));

@@ -53,6 +53,12 @@ impl<F: Feed> System<'_, F> {
                         thread.pending = Some(Act::Deal(construct));
                     }
                 }
+                Item::Skipped(skipped) => {
+                    let threads = &self.threads;
+                    let core_of = |thread: u32| threads[thread as usize].core;
+                    let now = self.cores.now(core);
+                    self.cores.memory.replay(skipped, core_of, now);
+                }
                 Item::End => self.end(index),
             }
         }

@@ -6,7 +6,7 @@ use holdup_model::cycles::{CycleComponent, Simulated};
 use proptest::prelude::*;
 
 use super::{Options, simulate};
-use crate::program::{Access, Act, Block, Code, Exit, Instruction, Program, Reason, SimThread};
+use crate::program::{Access, Act, Block, CallWithin, Code, Exit, Instruction, Program, Reason, SimThread};
 use crate::{Changes, ListFeed, Machine, OwnedItem, Plan, simulate_sampled};
 
 /// Blocks of the programs here: 64 dependent additions; a load; a store.
@@ -169,6 +169,71 @@ fn tokens_and_gates_are_waited_for_and_a_call_takes_its_time() {
     let stack = &result.threads[2].stack;
     assert_near(stack.get(CycleComponent::SyncCond), 3_000 * CHAIN, 40_000);
     assert_near(stack.get(CycleComponent::Io), (100_000.0 * result.frequency) as u64, 10_000);
+}
+
+#[test]
+fn a_call_that_others_end_takes_as_long_as_they_need_for_what_they_did_meanwhile() {
+    let took = |call: CallWithin, others: Vec<OwnedItem>| {
+        let mut shared = program(3);
+        shared.calls = vec![call];
+        let result = run(&shared, with_main(vec![others, vec![act(Act::CallWithin(0))]]), 3);
+        (result.threads[2].stack.get(CycleComponent::Io), result.frequency)
+    };
+    let millis = 1_000_000;
+    let call = CallWithin { nanos: 100 * millis, instructions: 3_000 * CHAIN, alone: 0 };
+    assert_near(took(call, work(6_000)).0, 3_000 * CHAIN, 10_000);
+    // Nobody is at work any more: then they have done their part too.
+    assert_near(took(call, work(2_000)).0, 2_000 * CHAIN, 10_000);
+    let (alone, frequency) = took(CallWithin { alone: millis, ..call }, work(6_000));
+    assert_near(alone, 3_000 * CHAIN + (1e6 * frequency) as u64, 10_000);
+    // At most what it took.
+    let (all, frequency) = took(CallWithin { nanos: 10_000, alone: millis, ..call }, work(6_000));
+    assert_near(all, (1e4 * frequency) as u64, 1_000);
+    // Who is in a call of known length goes on by himself.
+    let sleep = vec![act(Act::Call { nanos: 50_000 })].into_iter().chain(work(6_000)).collect();
+    let (behind, frequency) = took(call, sleep);
+    assert_near(behind, 3_000 * CHAIN + (5e4 * frequency) as u64, 10_000);
+}
+
+#[test]
+fn a_wait_with_a_limit_ends_with_what_comes_first() {
+    let took = |nanos| {
+        let mut shared = program(3);
+        shared.gates = vec![1];
+        let opener = work(3_000).into_iter().chain([act(Act::Open(0))]).chain(work(1_000)).collect();
+        let waiter =
+            vec![act(Act::PassWithin(0, Reason::Condition, nanos)), act(Act::Pass(0, Reason::Condition))];
+        let waiter = [waiter[0].clone()].into_iter().chain(work(100)).chain([waiter[1].clone()]).collect();
+        let result = run(&shared, with_main(vec![opener, waiter]), 3);
+        assert_eq!(result.warnings, Vec::<String>::new());
+        (result.threads[2].stack.get(CycleComponent::SyncCond), result.frequency)
+    };
+    // First the time is up, and the rest is waited for behind the work.
+    let (early, frequency) = took(10_000);
+    assert!(early >= (1e4 * frequency) as u64);
+    assert_near(early + 100 * CHAIN, 3_000 * CHAIN, 40_000);
+    assert_near(took(1_000_000_000).0, 3_000 * CHAIN, 40_000);
+}
+
+#[test]
+fn padding_is_as_if_threads_had_lines_of_their_own() {
+    let side = |address: u64| -> Vec<OwnedItem> {
+        let step = [OwnedItem::Block(STORE, vec![address]), OwnedItem::Block(ADDS, Vec::new())];
+        std::iter::repeat_n(step, 2_000).flatten().collect()
+    };
+    let cycles = |second: u64, changes| {
+        run_with(&program(3), with_main(vec![side(0x10_0000), side(second)]), 3, changes)
+    };
+    let shared = cycles(0x10_0008, Changes::default());
+    assert_eq!(shared.shared_lines.len(), 1);
+    let line = &shared.shared_lines[0];
+    assert!(line.address == 0x10_0000 && line.false_cycles > line.cycles / 2, "{line:?}");
+    let padded = crate::Padding::of(&shared.shared_lines, 64);
+    let padded = cycles(0x10_0008, Changes { padded, ..Changes::default() });
+    let apart = cycles(0x20_0008, Changes::default());
+    assert_eq!(padded.cycles, apart.cycles);
+    assert!(padded.cycles < shared.cycles / 2, "{} of {}", padded.cycles, shared.cycles);
+    assert_eq!(padded.shared_lines, []);
 }
 
 #[test]

@@ -61,6 +61,7 @@ impl Shared {
             .iter()
             .take(MOST_FOUND)
             .map(|line| told::false_sharing(line, view, LOOK))
+            .chain(told::all_padded(view))
             .chain(told::full_resources(run, LOOK).into_iter().map(|text| format!("{text}.")))
             .collect();
         let lines: Vec<LineRow> = simulated

@@ -1,0 +1,266 @@
+//! What a thread needs for its work when it runs by itself, against what it needs beside the others.
+//!
+//! All is told as *ratios*: CPU time alone divided by the CPU time that the same thread needs for the same work when all
+//! run together. Where work is dealt out while the program runs, a lone thread takes over what the others would have
+//! done; then it is CPU time for a unit of work on both sides, or, where units are not known, that of all threads.
+
+use std::collections::BTreeMap;
+
+use holdup_model::{Nanos, Process, ThreadId};
+
+use super::groups::Group;
+use super::phases::{Key, PhaseRun, Phased};
+use super::{AloneRun, Beside, CacheCurve, CachePoint, Counters, ThiefPoint};
+
+/// A profiled thread takes over work of others if its share of the CPU time is so much more than in the run in which all
+/// run together: that many times, and so much beyond that.
+const TAKES_OVER: (f64, f64) = (1.25, 0.05);
+
+/// Less than this share of a thread's CPU time really alone is no measurement.
+const LEAST_ALONE: f64 = 0.8;
+
+/// More than this share of the CPU time of a phase not known is too much to tell who did how much.
+const MOST_UNKNOWN: f64 = 0.2;
+
+/// One profiled thread in one phase of one run.
+#[derive(Clone, Debug)]
+pub(super) struct Lone {
+    pub(super) which: u32,
+    pub(super) cache: u64,
+    pub(super) beside: Beside,
+    pub(super) thread: ThreadId,
+    /// Its CPU time (ns).
+    pub(super) cpu: f64,
+    /// The share of that in which the others were held.
+    pub(super) alone_share: f64,
+    /// Stretches from one wait to the next.
+    pub(super) stretches: u64,
+    /// CPU time of all threads in the phase (ns), where it is known.
+    total: Option<f64>,
+    units: Option<u64>,
+    counters: Option<Counters>,
+}
+
+impl Lone {
+    /// Why it does not count, as the end of a sentence.
+    pub(super) fn fault(&self) -> Option<String> {
+        (self.alone_share < LEAST_ALONE).then(|| {
+            format!(
+                "the thread was alone for {} of its CPU time only",
+                crate::wording::percent(self.alone_share)
+            )
+        })
+    }
+}
+
+/// The profiled threads of a run, by phase.
+pub(super) fn lones(run: &AloneRun<'_>, phased: &Phased<'_>) -> BTreeMap<Key, Vec<Lone>> {
+    let process = phased.main.process;
+    let mut found = BTreeMap::new();
+    for (key, phase) in &phased.phases {
+        // CPU time, CPU time alone, stretches.
+        let mut threads: BTreeMap<ThreadId, (f64, f64, u64)> = BTreeMap::new();
+        for span in &process.alone {
+            let (begin, end) = (span.begin.nanos(), span.end.nanos());
+            let inside = phase.overlap(begin, end);
+            if inside == 0 {
+                continue;
+            }
+            let cpu = span.cpu.get() as f64 * inside as f64 / (end - begin) as f64;
+            let sums = threads.entry(span.thread).or_default();
+            sums.0 += cpu;
+            sums.1 += if span.alone { cpu } else { 0.0 };
+            sums.2 += 1;
+        }
+        let sum = phase.sum();
+        let is_known = sum.unknown as f64 <= MOST_UNKNOWN * sum.cpu as f64;
+        let lones =
+            threads.into_iter().filter(|(_, sums)| sums.0 > 0.0).map(|(thread, (cpu, alone, stretches))| {
+                Lone {
+                    which: run.which,
+                    cache: run.cache,
+                    beside: run.beside,
+                    thread,
+                    cpu,
+                    alone_share: alone / cpu,
+                    stretches,
+                    total: is_known.then_some(sum.cpu as f64),
+                    units: phase.units(process, thread),
+                    counters: run.counters,
+                }
+            });
+        found.insert(key.clone(), lones.collect());
+    }
+    found
+}
+
+/// What is known of a group of threads when they run alone.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Measured {
+    /// CPU time alone with all of the cache, divided by that of all together.
+    pub(super) full: Option<f64>,
+    /// The same beside a pirate that takes no cache, divided by that with nothing beside it.
+    pub(super) control: Option<f64>,
+    pub(super) curve: CacheCurve,
+    pub(super) bandwidth: Vec<ThiefPoint>,
+    pub(super) takes_over: bool,
+    /// The least share in which a thread was really alone.
+    pub(super) alone_share: Option<f64>,
+    /// The mean length of a stretch.
+    pub(super) stretch: Option<Nanos>,
+}
+
+/// The run in which all threads ran together.
+pub(super) struct Together<'a> {
+    pub(super) process: &'a Process,
+    pub(super) phase: &'a PhaseRun,
+    pub(super) cpu: f64,
+}
+
+impl Together<'_> {
+    /// CPU time (ns) for a unit of work of the group's threads.
+    fn unit(&self, group: &Group) -> Option<f64> {
+        let mut units = 0;
+        for &thread in &group.threads {
+            units += self.phase.units(self.process, thread)?;
+        }
+        Some(group.cpu as f64 / units as f64)
+    }
+
+    fn takes_over(&self, group: &Group, lone: &Lone) -> bool {
+        let Some(total) = lone.total.filter(|total| *total > 0.0 && self.cpu > 0.0) else { return false };
+        let together = group.cpu as f64 / group.threads.len().max(1) as f64 / self.cpu;
+        lone.cpu / total > TAKES_OVER.0 * together + TAKES_OVER.1
+    }
+
+    /// CPU time alone divided by that of all together, for the same work.
+    fn ratio(&self, group: &Group, lone: &Lone, takes_over: bool) -> Option<f64> {
+        if !takes_over {
+            let own = self.phase.threads.get(&lone.thread).filter(|_| group.threads.contains(&lone.thread));
+            let cpu =
+                own.map_or(group.cpu as f64 / group.threads.len().max(1) as f64, |spent| spent.cpu as f64);
+            return (cpu > 0.0).then(|| lone.cpu / cpu);
+        }
+        if let Some((unit, units)) = self.unit(group).zip(lone.units) {
+            return Some(lone.cpu / units as f64 / unit);
+        }
+        lone.total.map(|total| total / self.cpu)
+    }
+}
+
+/// The measurements of the same thing: by thread the least and the most, and how often.
+type Ratios<'a> = BTreeMap<ThreadId, (f64, f64, u32, &'a Lone)>;
+
+/// What runs with one of the group's threads alone tell of it. `bytes` is the whole cache.
+pub(super) fn measured(
+    together: &Together<'_>,
+    group: &Group,
+    lones: &[&Lone],
+    bytes: Option<u64>,
+) -> Measured {
+    let is_plain = |lone: &&&Lone| matches!(lone.beside, Beside::Nothing | Beside::Control);
+    let takes_over = match lones.iter().filter(is_plain).count() {
+        // A pirate slows the thread down, which makes its share larger, too.
+        0 => false,
+        _ => lones.iter().filter(is_plain).any(|lone| together.takes_over(group, lone)),
+    };
+    let by_units =
+        takes_over && together.unit(group).is_some() && lones.iter().all(|lone| lone.units.is_some());
+    let mut by_setting: BTreeMap<(Beside, u64), Ratios<'_>> = BTreeMap::new();
+    for &lone in lones {
+        let Some(ratio) = together.ratio(group, lone, takes_over) else { continue };
+        let cache = if lone.beside == Beside::Pirate { lone.cache } else { 0 };
+        let ratios = by_setting.entry((lone.beside, cache)).or_default();
+        let known = ratios.entry(lone.thread).or_insert((ratio, ratio, 0, lone));
+        if ratio < known.0 {
+            (known.0, known.3) = (ratio, lone);
+        }
+        known.1 = known.1.max(ratio);
+        known.2 += 1;
+    }
+    let nothing = by_setting.get(&(Beside::Nothing, 0));
+    let control = by_setting.get(&(Beside::Control, 0));
+    let full = nothing.or(control).map(least);
+    let mut measured = Measured {
+        full,
+        control: control.zip(nothing).map(|(control, nothing)| relative(control, nothing, 1.0).0),
+        takes_over,
+        alone_share: lones.iter().map(|lone| lone.alone_share).min_by(f64::total_cmp),
+        stretch: stretch(lones),
+        ..Measured::default()
+    };
+    // Where the others do a part of the work, and it is not known how much, they do it without a pirate.
+    let share =
+        lones.iter().filter(is_plain).filter_map(|lone| Some(lone.cpu / lone.total?)).fold(0.0, f64::max);
+    let share = if takes_over && !by_units && share > 0.0 { share.min(1.0) } else { 1.0 };
+    let Some(base) = control.or(nothing) else { return measured };
+    if let Some(bytes) = bytes {
+        let mut points = vec![point(base, base, bytes, 1.0)];
+        points.extend(
+            by_setting
+                .iter()
+                .filter(|((beside, _), _)| *beside == Beside::Pirate)
+                .map(|((_, cache), ratios)| point(ratios, base, *cache, share)),
+        );
+        measured.curve = CacheCurve::of(points);
+    }
+    for ((beside, _), ratios) in &by_setting {
+        if let Beside::Thief(taken) = *beside {
+            let time = relative(ratios, nothing.unwrap_or(base), share).0;
+            measured.bandwidth.push(ThiefPoint { taken, time });
+        }
+    }
+    measured
+}
+
+/// The mean over threads of the least ratio of each.
+fn least(ratios: &Ratios<'_>) -> f64 {
+    ratios.values().map(|known| known.0).sum::<f64>() / ratios.len().max(1) as f64
+}
+
+/// Times with something beside the thread divided by those without: the least and the most. Of the same threads where
+/// there are any that were measured both ways.
+fn relative(ratios: &Ratios<'_>, base: &Ratios<'_>, share: f64) -> (f64, f64) {
+    let pairs: Vec<(f64, f64)> = ratios
+        .iter()
+        .filter_map(|(thread, known)| {
+            let without = base.get(thread)?.0;
+            Some((known.0 / without, known.1 / without))
+        })
+        .collect();
+    let (low, high) = if pairs.is_empty() {
+        let without = least(base);
+        let most = ratios.values().map(|known| known.1).sum::<f64>() / ratios.len().max(1) as f64;
+        (least(ratios) / without, most / without)
+    } else {
+        let count = pairs.len() as f64;
+        (
+            pairs.iter().map(|pair| pair.0).sum::<f64>() / count,
+            pairs.iter().map(|pair| pair.1).sum::<f64>() / count,
+        )
+    };
+    (1.0 + (low - 1.0) / share, 1.0 + (high - 1.0) / share)
+}
+
+fn point(ratios: &Ratios<'_>, base: &Ratios<'_>, bytes: u64, share: f64) -> CachePoint {
+    let (time, high) = relative(ratios, base, share);
+    let counted: Vec<Counters> = ratios.values().filter_map(|known| known.3.counters).collect();
+    let mean = |value: fn(&Counters) -> Option<f64>| {
+        let values: Vec<f64> = counted.iter().filter_map(value).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    CachePoint {
+        bytes,
+        time,
+        high,
+        runs: ratios.values().map(|known| known.2).sum(),
+        cpi: mean(Counters::cpi),
+        bandwidth: mean(Counters::bandwidth),
+    }
+}
+
+fn stretch(lones: &[&Lone]) -> Option<Nanos> {
+    let stretches: u64 = lones.iter().map(|lone| lone.stretches).sum();
+    let cpu: f64 = lones.iter().map(|lone| lone.cpu).sum();
+    (stretches > 0).then(|| Nanos::new((cpu / stretches as f64) as u64))
+}

@@ -1,0 +1,200 @@
+//! Where each thread's time goes between any two moments: t, t_wait (paper 1, section 6.3), and what is left of it.
+
+use holdup_model::{ObjectKind, Process, Row, Segment, State, ThreadId, Timeline};
+
+/// One thread's time in a span, in ns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Spent {
+    /// On a core, at work.
+    pub(super) cpu: u64,
+    /// It could run and had no core.
+    pub(super) off_core: u64,
+    /// Input and output, sleep, and what nobody knows.
+    pub(super) outside: u64,
+    /// Waits for other threads, from the call to its return: locks, barriers, joins, conditions, tasks; and spinning.
+    pub(super) waiting: u64,
+    /// What of `waiting` is for locks of OpenMP: not all of these waits are told one by one.
+    pub(super) omp_locks: u64,
+    /// What of `cpu` was not seen as such: the thread was at work, and how much of it on a core is not known.
+    pub(super) unknown: u64,
+}
+
+impl Spent {
+    /// t − t_wait.
+    pub(super) fn active(&self) -> u64 {
+        self.cpu + self.off_core + self.outside
+    }
+
+    pub(super) fn add(&mut self, other: &Spent) {
+        self.cpu += other.cpu;
+        self.off_core += other.off_core;
+        self.outside += other.outside;
+        self.waiting += other.waiting;
+        self.omp_locks += other.omp_locks;
+        self.unknown += other.unknown;
+    }
+
+    fn combined(&self, other: &Spent, of: impl Fn(u64, u64) -> u64) -> Spent {
+        Spent {
+            cpu: of(self.cpu, other.cpu),
+            off_core: of(self.off_core, other.off_core),
+            outside: of(self.outside, other.outside),
+            waiting: of(self.waiting, other.waiting),
+            omp_locks: of(self.omp_locks, other.omp_locks),
+            unknown: of(self.unknown, other.unknown),
+        }
+    }
+
+    /// This without another part of it.
+    pub(super) fn without(&self, other: &Spent) -> Spent {
+        self.combined(other, u64::saturating_sub)
+    }
+
+    /// The share `part` / `whole` of it.
+    pub(super) fn share(&self, part: u64, whole: u64) -> Spent {
+        let scaled = |value: u64, _: u64| {
+            (u128::from(value) * u128::from(part.min(whole)) / u128::from(whole.max(1))) as u64
+        };
+        self.combined(self, scaled)
+    }
+
+    /// More of it was waiting for locks of OpenMP than was told wait by wait: it was taken for work on a core.
+    pub(super) fn wait_for_omp_locks(&mut self, waiting: u64) {
+        let untold = waiting.saturating_sub(self.omp_locks).min(self.cpu);
+        self.cpu -= untold;
+        self.unknown = self.unknown.min(self.cpu);
+        self.waiting += untold;
+        self.omp_locks += untold;
+    }
+}
+
+struct Course {
+    /// Where segments begin; the last one ends at the last entry.
+    at: Vec<u64>,
+    /// The sums at these moments.
+    sums: Vec<Spent>,
+}
+
+/// The courses of all threads of a process.
+pub(super) struct Courses(Vec<Course>);
+
+impl Courses {
+    pub(super) fn of(process: &Process, timeline: &Timeline) -> Self {
+        Self(timeline.threads.iter().map(|row| Course::of(process, row)).collect())
+    }
+
+    /// Where the thread's time between two moments went.
+    pub(super) fn between(&self, thread: ThreadId, from: u64, to: u64) -> Spent {
+        let Some(course) = self.0.get(thread.index()).filter(|_| from < to) else {
+            return Spent::default();
+        };
+        course.until(to).without(&course.until(from))
+    }
+
+    pub(super) fn threads(&self) -> impl Iterator<Item = ThreadId> + use<> {
+        (0..self.0.len() as u32).map(ThreadId::new)
+    }
+}
+
+impl Course {
+    fn of(process: &Process, row: &Row) -> Course {
+        let mut course = Course { at: vec![row.start.nanos()], sums: vec![Spent::default()] };
+        let mut sum = Spent::default();
+        for segment in &row.segments {
+            sum.add(&spent(process, segment));
+            course.at.push(segment.end.nanos());
+            course.sums.push(sum);
+        }
+        course
+    }
+
+    fn until(&self, time: u64) -> Spent {
+        let after = self.at.partition_point(|&at| at <= time);
+        let Some(before) = after.checked_sub(1) else { return Spent::default() };
+        let mut sum = self.sums[before];
+        if let (Some(&end), Some(next)) = (self.at.get(after), self.sums.get(after)) {
+            let start = self.at[before];
+            sum.add(&next.without(&sum).share(time - start, end - start));
+        }
+        sum
+    }
+}
+
+fn spent(process: &Process, segment: &Segment) -> Spent {
+    let length = segment.length().get();
+    let none = Spent::default();
+    match (segment.state, segment.object) {
+        (State::Active, _) => match segment.cpu {
+            Some(cpu) => {
+                let cpu = cpu.get().min(length);
+                Spent { cpu, off_core: length - cpu, ..none }
+            }
+            None => Spent { cpu: length, unknown: length, ..none },
+        },
+        (State::Descheduled, _) => Spent { off_core: length, ..none },
+        (State::Io | State::Asleep | State::NotRecorded, _) => Spent { outside: length, ..none },
+        (State::Spinning, None) => Spent { waiting: length, ..none },
+        (State::Blocked | State::Waking, None) => Spent { outside: length, ..none },
+        (State::Blocked | State::Waking | State::Spinning, Some(object)) => {
+            let kind = process.object(object).kind;
+            let of_openmp = matches!(kind, ObjectKind::Critical | ObjectKind::OmpLock);
+            Spent { waiting: length, omp_locks: if of_openmp { length } else { 0 }, ..none }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use holdup_model::ObjectKind;
+    use holdup_testkit::{Op, Script};
+
+    use super::*;
+
+    /// t and t − t_wait of the thread over its life.
+    fn times(process: &Process, thread: ThreadId) -> (u64, u64) {
+        let timeline = Timeline::build(process);
+        let row = timeline.row(thread);
+        let spent = Courses::of(process, &timeline).between(thread, row.start.nanos(), row.end.nanos());
+        (row.end.since(row.start).get(), spent.active())
+    }
+
+    #[test]
+    fn waits_for_locks_are_left_out() {
+        let mut script = Script::new();
+        let lock = script.object(ObjectKind::Mutex, "lock");
+        let site = script.site("work", 7);
+        let ops = vec![Op::Work(30), Op::Lock(lock, site), Op::Work(40), Op::Unlock(lock), Op::Work(5)];
+        let workers = [script.thread("work", ops.clone()), script.thread("work", ops)];
+        script.main_runs(&workers);
+        let process = script.play();
+        assert_eq!(times(&process, workers[0]), (75, 75));
+        assert_eq!(times(&process, workers[1]), (115, 75));
+    }
+
+    #[test]
+    fn waits_at_barriers_and_for_the_ends_of_threads_are_left_out() {
+        let mut script = Script::new();
+        let barrier = script.barrier("barrier", 2);
+        let site = script.site("work", 7);
+        let first = script.thread("work", vec![Op::Work(10), Op::Meet(barrier, site), Op::Work(60)]);
+        let second = script.thread("work", vec![Op::Work(50), Op::Meet(barrier, site), Op::Work(20)]);
+        script.main_runs(&[first, second]);
+        let process = script.play();
+        assert_eq!(times(&process, first), (110, 70));
+        assert_eq!(times(&process, second), (70, 70));
+        // Main only joins.
+        assert_eq!(times(&process, ThreadId::new(0)), (110, 0));
+    }
+
+    #[test]
+    fn waits_on_conditions_are_left_out_and_input_is_not() {
+        let mut script = Script::new();
+        let queue = script.queue("jobs", 1);
+        let site = script.site("work", 7);
+        let maker = script.thread("make", vec![Op::Work(40), Op::Put(queue, site)]);
+        let taker = script.thread("take", vec![Op::Get(queue, site), Op::Read(15, site), Op::Work(5)]);
+        script.main_runs(&[maker, taker]);
+        let process = script.play();
+        assert_eq!(times(&process, taker), (60, 20));
+    }
+}

@@ -1,0 +1,212 @@
+//! The parallel phases of one run: OpenMP regions, or the time from the creation of threads to their join.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use holdup_model::openmp::Instance;
+use holdup_model::{MarkerKind, Process, Site, SiteId, ThreadId, Timeline};
+
+use super::PhaseKind;
+use super::course::{Courses, Spent};
+use crate::scaling::{Main, Place, joins, outermost, time_of, together};
+use crate::working::{Working, thread_times};
+
+/// What a phase is known by in all runs.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Key {
+    pub(super) kind: PhaseKind,
+    pub(super) place: Option<Place>,
+}
+
+/// What one run spent in one phase, all its executions together. Times in ns.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PhaseRun {
+    pub(super) site: Option<Site>,
+    pub(super) instances: u64,
+    pub(super) time: u64,
+    /// When it was executed, by time; they do not overlap.
+    pub(super) spans: Vec<(u64, u64)>,
+    /// Threads that were at work in it.
+    pub(super) threads: BTreeMap<ThreadId, Spent>,
+    /// The longest t − t_wait of all threads, as a sum over executions (paper 1, section 6.3).
+    pub(super) longest: u64,
+    /// Executions of a region that were recorded whole.
+    whole: BTreeSet<Instance>,
+}
+
+/// One run, cut into phases and what is between them.
+pub(super) struct Phased<'a> {
+    pub(super) main: Main<'a>,
+    pub(super) phases: BTreeMap<Key, PhaseRun>,
+    /// Time between phases.
+    pub(super) between: u64,
+    /// What the thread that meets the phases does between them.
+    pub(super) serial: Spent,
+}
+
+impl<'a> Phased<'a> {
+    /// `teams` are the places of regions that are executed by several threads, in any of the runs.
+    pub(super) fn of(main: Main<'a>, teams: &BTreeSet<Option<Place>>) -> Phased<'a> {
+        let process = main.process;
+        let timeline = Timeline::build(process);
+        let courses = Courses::of(process, &timeline);
+        let mut phased = Phased { main, phases: BTreeMap::new(), between: 0, serial: Spent::default() };
+        let (first, inside) = if process.openmp.regions.is_empty() {
+            phased.add_fork_joins(&timeline, &courses)
+        } else {
+            phased.add_regions(&courses, teams)
+        };
+        let all = courses.between(first, process.start.nanos(), process.end.nanos());
+        phased.serial = all.without(&inside);
+        let in_phases: u64 = phased.phases.values().map(|phase| phase.time).sum();
+        phased.between = main.wall().get().saturating_sub(in_phases);
+        phased
+    }
+
+    /// The thread that starts the others, and what it spent in phases.
+    fn add_fork_joins(&mut self, timeline: &Timeline, courses: &Courses) -> (ThreadId, Spent) {
+        let process = self.main.process;
+        let cores = self.main.run.cores_of(process);
+        let working = Working::of(process, timeline, &thread_times(timeline), cores);
+        let first = ThreadId::new(0);
+        let mut inside = Spent::default();
+        let mut after = 0;
+        for threads in together(timeline, &working) {
+            let starts = threads.iter().map(|&thread| timeline.row(thread).start.nanos());
+            let ends = threads.iter().map(|&thread| timeline.row(thread).end.nanos());
+            let begin = starts.min().unwrap_or(0).max(after);
+            let end = ends.max().unwrap_or(begin).max(begin);
+            after = end;
+            let join = joins(process, &threads, begin, end);
+            let place = join.iter().max_by_key(|wait| (wait.end, wait.site)).and_then(|wait| wait.site);
+            let place = place.or_else(|| process.thread(threads[0]).created_at);
+            let key = Key { kind: PhaseKind::ForkJoin, place: place_of(process, place) };
+            let phase = self.phases.entry(key).or_insert_with(|| PhaseRun::at(process, place));
+            phase.add(courses, (begin, end), 1, end - begin, first);
+            inside.add(&courses.between(first, begin, end));
+        }
+        (first, inside)
+    }
+
+    /// The thread that meets the regions, and what it spent in them.
+    fn add_regions(&mut self, courses: &Courses, teams: &BTreeSet<Option<Place>>) -> (ThreadId, Spent) {
+        let process = self.main.process;
+        let (master, regions) = outermost(process, teams);
+        let mut inside = Spent::default();
+        for region in regions {
+            let key = Key { kind: PhaseKind::Region, place: place_of(process, region.place) };
+            let phase = self.phases.entry(key).or_insert_with(|| PhaseRun::at(process, region.place));
+            let span = (region.begin.nanos(), region.end.nanos());
+            let time = time_of(region);
+            phase.add(courses, span, region.count.max(1), time, master);
+            if region.whole {
+                phase.whole.insert(region.instance);
+            }
+            let of_master = courses.between(master, span.0, span.1);
+            let is_one = region.count <= 1;
+            inside.add(&if is_one {
+                of_master
+            } else {
+                of_master.share(time, span.1.saturating_sub(span.0))
+            });
+        }
+        for (key, phase) in &mut self.phases {
+            phase.add_omp_locks(process, key);
+        }
+        (master, inside)
+    }
+}
+
+fn place_of(process: &Process, site: Option<SiteId>) -> Option<Place> {
+    Place::of(process.sites.get(site?.index())?)
+}
+
+impl PhaseRun {
+    fn at(process: &Process, site: Option<SiteId>) -> Self {
+        let site = site.and_then(|site| process.sites.get(site.index())).cloned();
+        Self { site, ..Self::default() }
+    }
+
+    /// Adds executions in a span. Where it stands for many, the thread that met them works between them too: as much of
+    /// the span is theirs as they take.
+    fn add(&mut self, courses: &Courses, span: (u64, u64), executions: u64, time: u64, met_by: ThreadId) {
+        let mut longest = 0;
+        for thread in courses.threads() {
+            let mut spent = courses.between(thread, span.0, span.1);
+            if thread == met_by && executions > 1 {
+                spent = spent.share(time, span.1 - span.0);
+            }
+            if spent.active() > 0 {
+                longest = longest.max(spent.active());
+                self.threads.entry(thread).or_default().add(&spent);
+            }
+        }
+        self.instances += executions;
+        self.time += time;
+        self.longest += longest.min(time);
+        self.spans.push(span);
+    }
+
+    /// Waits for locks of OpenMP that were not told one by one. In which execution they were is not known, so that the
+    /// longest thread's are taken to be as long as the mean.
+    fn add_omp_locks(&mut self, process: &Process, key: &Key) {
+        let rows = process.openmp.acquires.iter().filter(|row| row.region.is_some() && row.waiting.get() > 0);
+        let mut waiting: BTreeMap<ThreadId, u64> = BTreeMap::new();
+        for row in rows.filter(|row| place_of(process, row.region) == key.place) {
+            *waiting.entry(row.thread).or_default() += row.waiting.get();
+        }
+        let before = self.sum().active();
+        for (thread, waiting) in waiting {
+            if let Some(spent) = self.threads.get_mut(&thread) {
+                spent.wait_for_omp_locks(waiting);
+            }
+        }
+        let untold = before - self.sum().active();
+        self.longest = self.longest.saturating_sub(untold / self.threads.len().max(1) as u64);
+    }
+
+    /// What all threads spent.
+    pub(super) fn sum(&self) -> Spent {
+        let mut sum = Spent::default();
+        self.threads.values().for_each(|spent| sum.add(spent));
+        sum
+    }
+
+    /// How long a stretch of time is in executions of the phase (ns).
+    pub(super) fn overlap(&self, from: u64, to: u64) -> u64 {
+        let first = self.spans.partition_point(|span| span.1 <= from);
+        let inside = self.spans[first..].iter().take_while(|span| span.0 < to);
+        inside.map(|span| span.1.min(to).saturating_sub(span.0.max(from))).sum()
+    }
+
+    /// How many units of work a thread did, where that is known of all executions: units that the program marks, else
+    /// iterations that were dealt out one by one, and tasks.
+    pub(super) fn units(&self, process: &Process, thread: ThreadId) -> Option<u64> {
+        let marked = process.markers.iter().filter(|marker| {
+            marker.thread == thread
+                && marker.kind == MarkerKind::WorkBegin
+                && self.overlap(marker.time.nanos(), marker.time.nanos() + 1) > 0
+        });
+        let marked = marked.count() as u64;
+        if marked > 0 {
+            return Some(marked);
+        }
+        if self.whole.is_empty() || self.whole.len() as u64 != self.instances {
+            return None;
+        }
+        let openmp = &process.openmp;
+        let mine = |of: ThreadId, instance: Instance| of == thread && self.whole.contains(&instance);
+        let works =
+            openmp.works.iter().filter(|work| work.kind.is_dealt_out() && mine(work.thread, work.instance));
+        let mut units = Some(0);
+        for work in works {
+            units = units.zip(work.done).map(|(sum, done)| sum + done);
+        }
+        let runs = openmp.task_runs.iter().filter(|run| {
+            run.complete
+                && run.task.is_some()
+                && run.instance.is_some_and(|instance| mine(run.thread, instance))
+        });
+        let tasks = runs.count() as u64;
+        units.map(|units| units + tasks).filter(|&units| units > 0)
+    }
+}

@@ -1,0 +1,251 @@
+//! Doing the runs, and noting what each gave.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::IsTerminal;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use holdup_collect::{AloneOptions, Options, Output, PlainRun, Setting, Window, record, run_plain};
+use holdup_model::Nanos;
+
+use super::kept::{Done, Kept};
+use super::plan::{Kind, Step};
+use super::robber::Robber;
+use crate::failure::Failure;
+use crate::run::{Input, PRELOAD, status_of};
+use crate::scale::{Control, Interrupt, finish};
+
+/// How often a measurement is tried again in which the pirate did not hold its share.
+const TRIES: u32 = 3;
+/// A run in which one thread is alone may take so many times as long as the program with one thread, and is let go then.
+const PATIENCE: u32 = 6;
+/// The least that it may take.
+const LEAST_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How runs are done.
+pub(super) struct Way<'a> {
+    /// How the program is told its number of threads.
+    pub control: &'a Control,
+    /// Where its output goes.
+    pub output: Output,
+    /// Statuses other than 0 are no failures.
+    pub ignore_status: bool,
+    /// Ask the kernel too.
+    pub kernel: bool,
+    /// The largest size of a recording in bytes.
+    pub size_limit: Option<u64>,
+    /// All runs together may take so long; then no measurement is repeated, and no further thread profiled.
+    pub time_limit: Duration,
+    /// Who takes cache and bandwidth; `None` where nothing can be taken.
+    pub robber: Option<&'a Robber>,
+}
+
+/// How the runs ended.
+pub(super) enum Finish {
+    /// All were done.
+    Done,
+    /// By this signal.
+    Interrupted(u8),
+    /// A run ended with this status, and no other was started.
+    Failed(u8),
+}
+
+/// Does all `steps`, and notes each in `kept`, which is written to `directory`.
+pub(super) fn run(way: &Way<'_>, steps: &[Step], kept: &mut Kept, directory: &Path) -> Result<Finish, Failure> {
+    let mut runs =
+        Runs { way, kept, directory, input: Input::now(), interrupt: Interrupt::listen(), started: 0, slowest: None };
+    runs.kept.write(directory)?;
+    for (at, &step) in steps.iter().enumerate() {
+        if step.kind.which().is_some_and(|which| which > 0) && runs.is_late() {
+            runs.say_late(steps.len() - at)?;
+            break;
+        }
+        if let Some(end) = runs.step(step)? {
+            return Ok(end);
+        }
+    }
+    Ok(Finish::Done)
+}
+
+struct Runs<'a, 'b> {
+    way: &'a Way<'b>,
+    kept: &'a mut Kept,
+    directory: &'a Path,
+    input: Input,
+    interrupt: Interrupt,
+    started: u32,
+    /// The longest run so far in which no thread was held.
+    slowest: Option<Duration>,
+}
+
+impl Runs<'_, '_> {
+    fn is_late(&self) -> bool {
+        let spent: u64 = self.kept.runs.iter().map(|done| done.wall_ns).sum();
+        Duration::from_nanos(spent) > self.way.time_limit
+    }
+
+    fn say_late(&mut self, left: usize) -> Result<(), Failure> {
+        let limit = self.way.time_limit.as_secs_f64();
+        let runs = if left == 1 { "run was" } else { "runs were" };
+        self.kept.notes.push(format!(
+            "The time for measuring ({limit} s) was used up: {left} {runs} left out; more of it is given by --time-limit."
+        ));
+        self.kept.write(self.directory)
+    }
+
+    fn note_missing(&mut self, step: Step, why: &str) -> Result<(), Failure> {
+        let note = format!("With {} threads a measurement is missing: {why}.", step.threads);
+        if !self.kept.notes.contains(&note) {
+            self.kept.notes.push(note);
+        }
+        self.kept.write(self.directory)
+    }
+
+    /// A run; again where it does not count. `Some` if no further one is to be started.
+    fn step(&mut self, step: Step) -> Result<Option<Finish>, Failure> {
+        for attempt in 1..=TRIES {
+            if let Some(signal) = self.interrupt.came() {
+                return Ok(Some(Finish::Interrupted(signal)));
+            }
+            self.started += 1;
+            if self.started > 1 {
+                self.input.back(self.started == 2);
+            }
+            let (done, status) = match step.kind {
+                Kind::Plain => self.plain(step)?,
+                _ => match self.recorded(step)? {
+                    Ok(ended) => ended,
+                    Err(why) => {
+                        self.note_missing(step, &why)?;
+                        return Ok(None);
+                    }
+                },
+            };
+            if let Some(signal) = self.interrupt.came() {
+                return Ok(Some(Finish::Interrupted(signal)));
+            }
+            if !status.success() && !(self.way.ignore_status && status.signal().is_none()) {
+                return Ok(Some(self.failed(step, status)));
+            }
+            self.tell(&done);
+            let counts = done.discarded.is_none();
+            self.kept.runs.push(done);
+            self.kept.write(self.directory)?;
+            if counts || attempt > 1 && self.is_late() {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    fn failed(&self, step: Step, status: ExitStatus) -> Finish {
+        let code = status_of(status);
+        let word = if step.threads == 1 { "thread" } else { "threads" };
+        let how = match status.signal() {
+            Some(signal) => format!("signal {signal}"),
+            None => format!("status {code}"),
+        };
+        let help = "--show-output shows what it prints, --ignore-status uses runs with other statuses than 0";
+        let while_held = match step.kind.which() {
+            Some(_) => ", while its threads were held in turn",
+            None => "",
+        };
+        eprintln!("holdup: with {} {word} the program ended with {how}{while_held} ({help})", step.threads);
+        Finish::Failed(code)
+    }
+
+    fn setting(&self, step: Step, cpus: Vec<u32>) -> Setting {
+        Setting { variables: self.way.control.environment(step.threads), cpus, output: self.way.output }
+    }
+
+    fn plain(&mut self, step: Step) -> Result<(Done, ExitStatus), Failure> {
+        let command: Vec<OsString> = self.way.control.command(step.threads);
+        let PlainRun { status, wall, .. } = run_plain(&command, &self.setting(step, Vec::new()))?;
+        self.slowest = self.slowest.max(Some(wall));
+        let wall = Nanos::new(wall.as_nanos() as u64);
+        Ok((Done::new(step, wall, None), status))
+    }
+
+    /// A recorded run; or why it cannot be made as it should.
+    fn recorded(&mut self, step: Step) -> Result<Result<(Done, ExitStatus), String>, Failure> {
+        let name = self.kept.free_name(step);
+        let path = self.directory.join(&name);
+        let command: Vec<OsString> = self.way.control.command(step.threads);
+        let robbery = match self.way.robber.map(|robber| robber.robbery(step.kind)) {
+            Some(Err(refusal)) => return Ok(Err(refusal.to_string())),
+            Some(Ok(robbery)) => robbery,
+            None => None,
+        };
+        let cpus = match (step.kind.which(), self.way.robber) {
+            (Some(_), Some(robber)) => vec![robber.victim_cpu()],
+            _ => Vec::new(),
+        };
+        let alone = step.kind.which().map(|which| AloneOptions {
+            which,
+            give_up_after: self.patience(),
+            pirate: robbery.as_ref().map(|robbery| robbery.companion()),
+        });
+        let is_alone = alone.is_some();
+        let options = Options {
+            output: path.clone(),
+            all_holds: false,
+            kernel: self.way.kernel,
+            every_switch: false,
+            preload: true,
+            arguments: true,
+            window: Window::default(),
+            size_limit: self.way.size_limit,
+            setting: self.setting(step, cpus),
+            emulation: None,
+            instrumented: false,
+            alone,
+        };
+        let ended = record(&command, &options, PRELOAD)?;
+        if let Some(trouble) = ended.trouble {
+            return Err(Failure::input(trouble));
+        }
+        let wall = finish(&path)?;
+        if !is_alone {
+            self.slowest = self.slowest.max(Some(Duration::from_nanos(wall.get())));
+        }
+        let mut done = Done::new(step, wall, Some(name));
+        if let Some(robbery) = robbery {
+            done.cache = Some(robbery.left());
+            done.taken = robbery.taken();
+            done.discarded = robbery.verdict();
+        }
+        if !ended.status.success() && !self.way.ignore_status {
+            let _ = fs::remove_file(&path);
+        }
+        Ok(Ok((done, ended.status)))
+    }
+
+    /// How long a run may take in which threads are held.
+    fn patience(&self) -> Duration {
+        self.slowest.map_or(LEAST_PATIENCE * PATIENCE, |slowest| slowest * PATIENCE).max(LEAST_PATIENCE)
+    }
+
+    /// A sign of life after each run, on a terminal.
+    fn tell(&self, done: &Done) {
+        if std::io::stderr().is_terminal() {
+            let word = if done.step.threads == 1 { "thread" } else { "threads" };
+            let what = match done.step.kind {
+                Kind::Plain => "not recorded".to_owned(),
+                Kind::Together => "recorded".to_owned(),
+                Kind::Whole { which } => format!("thread {which} alone"),
+                Kind::Part { which, of } => format!("thread {which} alone, with one of {of} parts of the cache"),
+                Kind::Thief { which, percent } => {
+                    format!("thread {which} alone, with {percent} % of the bandwidth taken")
+                }
+            };
+            let again = match &done.discarded {
+                Some(why) => format!("; it does not count: {why}"),
+                None => String::new(),
+            };
+            eprintln!("holdup: {} {word}, {what}: {}{again}", done.step.threads, Nanos::new(done.wall_ns));
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Stretches in which one thread of a process ran by itself while the others were held (paper 1, section 6.1).
+
+use crate::{Nanos, ThreadId, Time};
+
+/// Why the others were not held for the whole of a stretch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum NotAlone {
+    /// They did not become quiet in the time that was waited for that.
+    Bound,
+    /// The thread slept where no wait of it is known, and they were let go until it ran again.
+    Asleep,
+    /// Nothing happened for so long that they were let go for a while: it may be waiting for them in a loop.
+    Watchdog,
+    /// One of them woke by itself: its time was up, or a signal came.
+    Woken,
+    /// Running alone was given up.
+    GivenUp,
+    /// What was to work beside it was not ready in the time that was waited for that.
+    Unready,
+}
+
+impl NotAlone {
+    /// The words for it, as the end of a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            NotAlone::Bound => "the others did not become quiet in time",
+            NotAlone::Asleep => "the thread slept outside of any known wait",
+            NotAlone::Watchdog => "nothing happened for too long, so that the others were let go",
+            NotAlone::Woken => "another thread woke by itself",
+            NotAlone::GivenUp => "running alone was given up",
+            NotAlone::Unready => "the cache pirate was not ready in time",
+        }
+    }
+}
+
+/// A stretch in which the profiled thread was to run by itself: from one wait of it to the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AloneSpan {
+    /// The profiled thread.
+    pub thread: ThreadId,
+    /// When it began to run.
+    pub begin: Time,
+    /// When it had to wait, or ended.
+    pub end: Time,
+    /// Its CPU time in between (ns).
+    pub cpu: Nanos,
+    /// True if all others were held for the whole of it, but for moments.
+    pub alone: bool,
+    /// Why they were not; `None` where they were, and where that is not known.
+    pub reason: Option<NotAlone>,
+}

@@ -1,0 +1,209 @@
+//! A process that undoes what another has changed on the machine, when that one is gone: also after `kill -9`.
+//!
+//! Owner and guardian are joined by a pipe of which only the owner has the end to write. Before a change the owner writes
+//! what undoes it (`+NUMBER UNDO`), when it has undone it itself `-NUMBER`. When the last writer is gone the guardian reads
+//! the end of the file, undoes what is left, the latest first, and ends. What was written before a kill is in the pipe.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::undo::Undo;
+
+/// Longer lines could be torn by a kill in the middle of the write (`PIPE_BUF` of Linux).
+const LONGEST: usize = 4096;
+
+/// The owner's side.
+#[derive(Debug)]
+pub struct Guardian {
+    child: Child,
+    lines: Arc<Mutex<Lines>>,
+}
+
+#[derive(Debug)]
+struct Lines {
+    /// `None` after the end.
+    pipe: Option<ChildStdin>,
+    next: u64,
+}
+
+/// A change that is undone when this is dropped, or by the guardian if there is nobody left to drop it.
+#[derive(Debug)]
+pub struct Change {
+    number: u64,
+    undo: Undo,
+    lines: Arc<Mutex<Lines>>,
+}
+
+impl Guardian {
+    /// Starts one. `command` is to call [`serve`] with its standard input: holdup itself with an argument that no help
+    /// shows.
+    ///
+    /// It is a process group of its own, so that Ctrl-C does not end it together with the owner; it keeps none of the
+    /// owner's files and no directory.
+    ///
+    /// # Errors
+    /// Those of starting a process. Without a guardian nothing should be changed.
+    pub fn start(mut command: Command) -> io::Result<Guardian> {
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.current_dir("/").process_group(0).spawn()?;
+        let pipe = child.stdin.take();
+        Ok(Guardian { child, lines: Arc::new(Mutex::new(Lines { pipe, next: 0 })) })
+    }
+
+    /// To be called before a change: from now on it will be undone, whatever happens.
+    ///
+    /// # Errors
+    /// If the guardian is gone: the change should not be made then.
+    pub fn before(&self, undo: Undo) -> io::Result<Change> {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = lines.next;
+        lines.next += 1;
+        lines.write(&format!("+{number} {}\n", undo.line()))?;
+        drop(lines);
+        Ok(Change { number, undo, lines: Arc::clone(&self.lines) })
+    }
+}
+
+impl Drop for Guardian {
+    /// Waits until the guardian has undone what is left.
+    fn drop(&mut self) {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).pipe = None;
+        // It reads to the end of a file that has just ended, and performs a few calls that do not block.
+        let _ = self.child.wait();
+    }
+}
+
+impl Lines {
+    fn write(&mut self, line: &str) -> io::Result<()> {
+        if line.len() > LONGEST {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "too long for one line to the guardian"));
+        }
+        self.pipe.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.write_all(line.as_bytes())
+    }
+}
+
+impl Change {
+    /// Undoes it now, and says what went wrong.
+    ///
+    /// # Errors
+    /// Those of undoing; the guardian tries again at the end.
+    pub fn undo(self) -> io::Result<()> {
+        self.perform()
+    }
+
+    fn perform(&self) -> io::Result<()> {
+        self.undo.perform()?;
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        // If nobody is there to be told, nobody is there to undo it again.
+        let _ = lines.write(&format!("-{}\n", self.number));
+        Ok(())
+    }
+}
+
+impl Drop for Change {
+    fn drop(&mut self) {
+        // Where this fails the guardian tries again, and nobody is left to be told.
+        let _ = self.perform();
+    }
+}
+
+/// The guardian's side: reads what is to be undone until the owner is gone, and undoes it. What could not be undone.
+pub fn serve(input: impl BufRead) -> Vec<(Undo, io::Error)> {
+    let left = remaining(input);
+    let undone = left.into_values().rev().map(|undo| (undo.perform(), undo));
+    undone.filter_map(|(done, undo)| done.err().map(|error| (undo, error))).collect()
+}
+
+/// What has been told and not taken back, by its number. A line without an end was not written whole.
+fn remaining(mut input: impl BufRead) -> BTreeMap<u64, Undo> {
+    let mut left = BTreeMap::new();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        // An error is an end as well: the owner cannot tell any more.
+        if !matches!(input.read_until(b'\n', &mut line), Ok(1..)) || line.pop() != Some(b'\n') {
+            return left;
+        }
+        let Ok(text) = std::str::from_utf8(&line) else { continue };
+        if let Some((number, undo)) = text.strip_prefix('+').and_then(|rest| rest.split_once(' ')) {
+            if let (Ok(number), Some(undo)) = (number.parse(), Undo::parse(undo)) {
+                left.insert(number, undo);
+            }
+        } else if let Some(number) = text.strip_prefix('-').and_then(|number| number.parse::<u64>().ok()) {
+            left.remove(&number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::path::PathBuf;
+
+    fn removal(number: u64) -> Undo {
+        Undo::Remove { path: PathBuf::from(format!("/group/{number}")) }
+    }
+
+    #[test]
+    fn what_was_taken_back_and_what_was_not_written_whole_is_not_undone() {
+        let text = "+0 remove /a\n+1 remove /b\n-0\n?\n+2 nonsense\n+3 remove /c\n+4 remove /d";
+        let left: Vec<(u64, Undo)> = remaining(text.as_bytes()).into_iter().collect();
+        let of = |path: &str| Undo::Remove { path: PathBuf::from(path) };
+        assert_eq!(left, [(1, of("/b")), (3, of("/c"))]);
+    }
+
+    #[test]
+    fn the_latest_change_is_undone_first() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("setting");
+        std::fs::write(&file, "second change").unwrap();
+        let back = |content: &str| Undo::Write { path: file.clone(), content: content.to_owned() }.line();
+        let text = format!("+0 {}\n+1 {}\n", back("as it was"), back("first change"));
+        assert!(serve(text.as_bytes()).is_empty());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "as it was");
+    }
+
+    #[test]
+    fn what_cannot_be_undone_is_told_and_the_rest_is_undone() {
+        let directory = tempfile::tempdir().unwrap();
+        let (full, empty) = (directory.path().join("full"), directory.path().join("empty"));
+        std::fs::create_dir_all(full.join("inside")).unwrap();
+        std::fs::create_dir(&empty).unwrap();
+        let text = format!(
+            "+0 {}\n+1 {}\n",
+            Undo::Remove { path: empty.clone() }.line(),
+            Undo::Remove { path: full.clone() }.line()
+        );
+        let failed = serve(text.as_bytes());
+        assert_eq!(failed.len(), 1);
+        assert_eq!(failed[0].0, Undo::Remove { path: full });
+        assert!(!empty.exists());
+    }
+
+    proptest! {
+        #[test]
+        fn wherever_the_owner_was_killed_each_whole_line_counts(
+            told in proptest::collection::vec(any::<bool>(), 1..20), cut in 0usize..2000
+        ) {
+            let mut text = String::new();
+            for (number, back) in told.iter().enumerate() {
+                text.push_str(&format!("+{number} {}\n", removal(number as u64).line()));
+                if *back {
+                    text.push_str(&format!("-{number}\n"));
+                }
+            }
+            let cut = cut.min(text.len());
+            let left = remaining(&text.as_bytes()[..cut]);
+            let whole: Vec<&str> = text[..cut].split_inclusive('\n').filter(|line| line.ends_with('\n')).collect();
+            for number in 0..told.len() as u64 {
+                let added = whole.iter().any(|line| line.starts_with(&format!("+{number} ")));
+                let taken = whole.contains(&format!("-{number}\n").as_str());
+                prop_assert_eq!(left.contains_key(&number), added && !taken);
+            }
+        }
+    }
+}

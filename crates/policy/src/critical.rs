@@ -1,0 +1,120 @@
+//! The paper's Algorithm 1: the most critical thread of a slice is fast in the next.
+
+use crate::policy::{Moment, Policy, Slice};
+use crate::ratio::Ratio;
+
+/// What happens to the core of a fast thread that no longer runs (section 7, the first reactive rule).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScheduledOut {
+    /// Nothing: it stays fast.
+    Ignored,
+    /// It is slow until the thread comes back.
+    #[default]
+    Pauses,
+    /// It is slow, and the thread is no longer the accelerated one until a slice says so again.
+    Ends,
+}
+
+/// The parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// α: a thread is accelerated when its criticality is more than so many times the smallest.
+    pub alpha: Ratio,
+    /// β: one that is accelerated is slowed down when its criticality is less than this share of the largest.
+    pub beta: Ratio,
+    /// So many threads are fast at once, at most.
+    pub most: usize,
+    /// The first reactive rule.
+    pub scheduled_out: ScheduledOut,
+    /// The second: who runs alone is fast.
+    pub alone: bool,
+}
+
+impl Default for Rules {
+    /// Those of the paper: α = 1.2, β = 0.8, one thread, both reactive rules.
+    fn default() -> Self {
+        Self {
+            alpha: Ratio::thousandths(1200),
+            beta: Ratio::thousandths(800),
+            most: 1,
+            scheduled_out: ScheduledOut::default(),
+            alone: true,
+        }
+    }
+}
+
+/// Algorithm 1.
+///
+/// With one thread at most it is the paper's. With more, every thread that is above α is accelerated, the most critical first,
+/// and those that were and are not below β stay so while there is room.
+#[derive(Clone, Debug)]
+pub struct Critical {
+    rules: Rules,
+    /// The paper's f: the accelerated threads, the most critical first.
+    accelerated: Vec<u32>,
+    /// Those of them that are out.
+    out: Vec<u32>,
+}
+
+impl Critical {
+    /// Nobody is accelerated yet.
+    pub fn new(rules: Rules) -> Self {
+        Self { rules, accelerated: Vec::new(), out: Vec::new() }
+    }
+
+    /// The accelerated threads, also those that are out for now.
+    pub fn accelerated(&self) -> &[u32] {
+        &self.accelerated
+    }
+}
+
+impl Policy for Critical {
+    fn name(&self) -> &'static str {
+        "dynamic"
+    }
+
+    fn decide(&mut self, slice: &Slice<'_>) {
+        let mut ranked: Vec<(u32, u128)> = (0..)
+            .zip(slice.threads)
+            .filter(|(_, thread)| thread.counts)
+            .map(|(index, thread)| (index, thread.criticality))
+            .collect();
+        // `maxindex` is the first of equals.
+        ranked.sort_by_key(|&(index, criticality)| (std::cmp::Reverse(criticality), index));
+        let largest = ranked.first().map_or(0, |found| found.1);
+        // That a fast thread has little criticality is what made it fast; so the smallest is that of the others.
+        let others = ranked.iter().filter(|(index, _)| !self.accelerated.contains(index));
+        let smallest = others.map(|found| found.1).min();
+        let is_critical = |criticality| smallest.is_some_and(|least| self.rules.alpha.is_exceeded(criticality, least));
+        let mut next: Vec<u32> =
+            ranked.iter().filter(|found| is_critical(found.1)).map(|found| found.0).take(self.rules.most).collect();
+        for &(index, criticality) in &ranked {
+            let stays = self.accelerated.contains(&index) && !self.rules.beta.is_missed(criticality, largest);
+            if stays && next.len() < self.rules.most && !next.contains(&index) {
+                next.push(index);
+            }
+        }
+        self.accelerated = next;
+    }
+
+    fn react(&mut self, moment: &Moment<'_>) {
+        let rules = &self.rules;
+        match rules.scheduled_out {
+            ScheduledOut::Ignored => {}
+            ScheduledOut::Pauses => {
+                self.out = self.accelerated.iter().copied().filter(|&thread| !moment.is_active(thread)).collect();
+            }
+            ScheduledOut::Ends => self.accelerated.retain(|&thread| moment.is_active(thread)),
+        }
+        let alone = moment.alone().filter(|_| rules.alone && rules.most > 0);
+        if let Some(alone) = alone.filter(|alone| !self.accelerated.contains(alone)) {
+            // All the others are out; the least critical of them makes room.
+            self.accelerated.truncate(rules.most - 1);
+            self.accelerated.insert(0, alone);
+        }
+    }
+
+    fn is_fast(&self, thread: u32) -> bool {
+        self.accelerated.contains(&thread) && !self.out.contains(&thread)
+    }
+}

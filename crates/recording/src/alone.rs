@@ -1,0 +1,147 @@
+//! Runs in which one thread was to run by itself: what is stored of them beside the stretches, and the stretches as the
+//! model has them.
+
+use holdup_model::{AloneSpan, Nanos, NotAlone, ThreadId};
+use holdup_trace::alone::{AloneCode, Stretch};
+use holdup_trace::wire::UNKNOWN;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Clock;
+
+/// How running alone went.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Alone {
+    /// Which thread of each group was to run by itself, from 0 in the order of creation; after the last one that was
+    /// created comes the one that created them.
+    pub which: u32,
+    /// The core that it was confined to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub core: Option<u32>,
+    /// How often a thread was chosen.
+    pub chosen: u32,
+    /// Stretches that began.
+    pub stretches: u32,
+    /// Stretches that began although the others were not quiet, or the pirate was not ready.
+    pub bounds: u32,
+    /// How often the others were let go since the thread slept outside of any hook.
+    pub sleeps: u32,
+    /// How often they were let go since it came to no hook for too long.
+    pub silences: u32,
+    /// How often it went on at once then: it had waited for them in a loop of the program's own.
+    pub spins: u32,
+    /// How often they were let go since it had not waited for too long.
+    pub turns: u32,
+    /// How often other threads were taken for quiet since they slept outside of any hook.
+    pub sleepers: u32,
+    /// Why it was given up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gave_up: Option<String>,
+    /// What else the reader must know, a sentence each.
+    pub notes: Vec<String>,
+    /// What worked beside it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pirate: Option<PirateFacts>,
+}
+
+/// What a pirate did beside a thread that ran alone.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PirateFacts {
+    /// What it is: [`PirateFacts::CACHE`], [`PirateFacts::CONTROL`] or [`PirateFacts::BANDWIDTH`].
+    pub kind: String,
+    /// Bytes of the cache that it was to take, or bytes per second that it was to read from memory.
+    pub asked: u64,
+    /// When it was at work.
+    pub stretches: Vec<PirateStretch>,
+}
+
+impl PirateFacts {
+    /// It takes a part of the shared cache.
+    pub const CACHE: &str = "cache";
+    /// It works as one that takes cache, and takes none.
+    pub const CONTROL: &str = "control";
+    /// It takes a part of the bandwidth of memory.
+    pub const BANDWIDTH: &str = "bandwidth";
+}
+
+/// A stretch in which a pirate was at work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PirateStretch {
+    /// When it was ready (ns, CLOCK_MONOTONIC).
+    pub begin_ns: u64,
+    /// When it stopped (ns, CLOCK_MONOTONIC).
+    pub end_ns: u64,
+    /// Its CPU time in between (ns).
+    pub cpu_ns: u64,
+    /// Single lines of its own that it looked at.
+    pub probes: u32,
+    /// How many of them were not in the cache.
+    pub missed: u32,
+    /// True if what it was to keep in the cache was there when it began.
+    pub warmed: bool,
+    /// Bytes that it read from memory, where that was its task.
+    pub bytes: u64,
+    /// Misses per access by the hardware's counters, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fetch_ratio: Option<f64>,
+}
+
+/// Others may have run for this share of a stretch, in percent, and it still counts as alone: threads that get a lock pass
+/// it on before they are held.
+const MOMENTS_PERCENT: u64 = 3;
+
+/// A stretch as the model has it; `None` where its CPU time is not known.
+pub(crate) fn span(thread: ThreadId, stretch: &Stretch, clock: &Clock) -> Option<AloneSpan> {
+    if stretch.cpu_begin == UNKNOWN || stretch.cpu_end == UNKNOWN {
+        return None;
+    }
+    let length = stretch.end.saturating_sub(stretch.begin);
+    let quiet = stretch.disturbed.saturating_mul(100) <= length.saturating_mul(MOMENTS_PERCENT);
+    let alone = quiet && !matches!(stretch.why, AloneCode::Unready);
+    let why = match stretch.why {
+        AloneCode::Held => NotAlone::Woken,
+        AloneCode::Bound => NotAlone::Bound,
+        AloneCode::Asleep => NotAlone::Asleep,
+        AloneCode::Watchdog => NotAlone::Watchdog,
+        AloneCode::GivenUp => NotAlone::GivenUp,
+        AloneCode::Unready => NotAlone::Unready,
+    };
+    let begin = clock.time(stretch.begin);
+    Some(AloneSpan {
+        thread,
+        begin,
+        end: clock.time(stretch.end).max(begin),
+        cpu: Nanos::new(stretch.cpu_end.saturating_sub(stretch.cpu_begin)),
+        alone,
+        reason: (!alone).then_some(why),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::Session;
+
+    fn span_of(disturbed: u64, why: AloneCode) -> AloneSpan {
+        let session = Session { clock: "monotonic".into(), ticks_per_second: 1e9, ..Session::default() };
+        let stretch = Stretch { begin: 1000, end: 2000, cpu_begin: 10, cpu_end: 910, disturbed, why };
+        span(ThreadId::new(1), &stretch, &Clock::new(&session, &[])).expect("its CPU time is known")
+    }
+
+    #[test]
+    fn others_that_ran_for_moments_do_not_spoil_a_stretch() {
+        let span = span_of(30, AloneCode::Held);
+        assert!(span.alone && span.reason.is_none());
+        assert_eq!(span.cpu, Nanos::new(900));
+        assert_eq!(span_of(31, AloneCode::Held).reason, Some(NotAlone::Woken));
+        assert!(span_of(0, AloneCode::Bound).alone, "the last of them became quiet at once");
+        assert_eq!(span_of(500, AloneCode::Bound).reason, Some(NotAlone::Bound));
+    }
+
+    #[test]
+    fn a_stretch_without_its_pirate_is_never_alone() {
+        assert_eq!(span_of(0, AloneCode::Unready).reason, Some(NotAlone::Unready));
+    }
+}

@@ -1,0 +1,260 @@
+//! The answer in sentences: what costs most, what mending it would give, and how far the numbers go.
+
+use holdup_analysis::speedup::{
+    Beside, Component, Discarded, Effort, GroupCurve, PhaseKind, PhasePoint, PhaseStack, PointStack,
+    SpeedupProfile,
+};
+use holdup_model::Nanos;
+
+use super::pieces::{Part, largest};
+use super::words;
+use crate::numbers::{counted, percent, time};
+use crate::{Look, escape};
+
+/// From this share of the perfect speedup on, a program scales as well as one can tell.
+const PERFECT: f64 = 0.97;
+
+/// The file name of the program, without its directory.
+pub(crate) fn program(profile: &SpeedupProfile, look: Look) -> String {
+    match profile.command.first().map(|path| path.rsplit('/').next().unwrap_or(path)) {
+        Some(file) if !file.is_empty() => escape::name(file, look),
+        _ => "the program".to_owned(),
+    }
+}
+
+/// The whole program.
+pub(crate) fn whole(profile: &SpeedupProfile) -> Option<&PhaseStack> {
+    profile.phases.iter().find(|phase| phase.kind == PhaseKind::Whole)
+}
+
+/// The phases, without the whole program.
+pub(crate) fn phases(profile: &SpeedupProfile) -> impl Iterator<Item = &PhaseStack> {
+    profile.phases.iter().filter(|phase| phase.kind != PhaseKind::Whole)
+}
+
+/// The point with the most threads, and its stack.
+pub(crate) fn last(phase: &PhaseStack) -> Option<(&PhasePoint, &PointStack)> {
+    let point = phase.points.last()?;
+    Some((point, point.stack.as_ref()?))
+}
+
+fn threads(count: u32) -> String {
+    counted(u64::from(count), "thread", "threads")
+}
+
+/// What costs most, and what mending it would give.
+pub(crate) fn heading(profile: &SpeedupProfile, look: Look) -> String {
+    let program = program(profile, look);
+    let Some((point, stack)) = whole(profile).and_then(last) else {
+        return match profile.instances.first() {
+            Some(_) => copies(profile, look).unwrap_or_default(),
+            None => format!("No run of {program} was measured, so nothing can be said about how it scales."),
+        };
+    };
+    if point.threads == profile.base {
+        return format!(
+            "{program} ran {} with {}; what its speedup is lost to shows with more threads.",
+            time(point.time, look),
+            threads(point.threads)
+        );
+    }
+    let measured = words::speedup(stack.curves.measured, look);
+    let text = format!("{program} is {measured} times as fast with {}", threads(point.threads));
+    match largest(stack).first() {
+        Some((part, amount)) if stack.curves.measured.value() < PERFECT * f64::from(point.threads) => {
+            let what = match part {
+                Part::Together(_) => part.words(),
+                other => other.words(),
+            };
+            format!(
+                "{text}: {what} costs most ({}). {}",
+                words::speedup(*amount, look),
+                without(point, stack, part, look)
+            )
+        }
+        _ => format!("{text}: that is as good as perfect scaling."),
+    }
+}
+
+/// What the whole program would be without what a part stands for.
+fn without(point: &PhasePoint, stack: &PointStack, part: &Part, look: Look) -> String {
+    let amount = largest(stack).into_iter().find(|(known, _)| known == part).map(|(_, amount)| amount);
+    let Some(amount) = amount else { return String::new() };
+    let (now, then) = (stack.curves.measured.value(), (stack.curves.measured + amount).value());
+    if now <= 0.0 {
+        return String::new();
+    }
+    let left = Nanos::new((point.time.get() as f64 * now / then) as u64);
+    format!(
+        "Without it: {} times as fast, {} in the place of {} ({} times faster).",
+        words::factor(then),
+        time(left, look),
+        time(point.time, look),
+        words::factor(then / now)
+    )
+}
+
+/// How much faster a phase would be without a part: `1.34`.
+pub(crate) fn gain(stack: &PointStack, amount: holdup_analysis::speedup::Speedup) -> Option<String> {
+    let now = stack.curves.measured.value();
+    let then = (stack.curves.measured + amount).value();
+    (now > 0.0 && then > now).then(|| words::factor(then / now))
+}
+
+/// What to do about the largest component, where it is one.
+pub(crate) fn advice(phase: &PhaseStack) -> Option<&'static str> {
+    let (_, stack) = last(phase)?;
+    largest(stack).iter().find_map(|(part, _)| match part {
+        Part::Lost(component) => Some(words::advice(*component)),
+        _ => None,
+    })
+}
+
+/// Of synchronization, what is uneven work.
+pub(crate) fn imbalance(stack: &PointStack, look: Look) -> Option<String> {
+    let all = stack.get(Component::Synchronization)?;
+    (all.millionths() >= 5_000 && stack.imbalance.millionths() >= 5_000).then(|| {
+        format!(
+            "Of synchronization, {} is work that is unevenly spread, and {} waiting besides that.",
+            words::speedup(stack.imbalance, look),
+            words::speedup(all - stack.imbalance, look)
+        )
+    })
+}
+
+/// What more cache would give a group of threads, in a sentence.
+pub(crate) fn sensitivity(group: &GroupCurve, alone: bool, look: Look) -> Option<String> {
+    let told = group.sensitivity?;
+    let who = match alone {
+        true => "each thread".to_owned(),
+        false => format!("each thread of {}", escape::name(&group.name, look)),
+    };
+    Some(format!(
+        "With its {} of the cache {who} loses {} of its time; with {} more it would lose {}.",
+        words::bytes(told.now),
+        percent(told.lost),
+        words::bytes(told.more),
+        percent(told.lost_with_more.max(0.0))
+    ))
+}
+
+/// Why there is nothing to be said of a phase at the most threads, or of a part of it: each reason once, with what it is
+/// the reason for.
+pub(crate) fn missing(point: &PhasePoint, look: Look) -> Vec<(String, String)> {
+    let mut told: Vec<(Vec<Component>, &str)> = Vec::new();
+    for missing in &point.missing {
+        let own = missing.component;
+        match told.iter_mut().find(|(_, reason)| *reason == missing.reason) {
+            Some((components, _)) => components.extend(own),
+            None => told.push((own.into_iter().collect(), &missing.reason)),
+        }
+    }
+    told.into_iter()
+        .map(|(components, reason)| {
+            let what =
+                if components.is_empty() { "the stack".to_owned() } else { words::several(&components) };
+            (what, crate::scaling::words::sentences(reason, look))
+        })
+        .collect()
+}
+
+/// A measurement that does not count, in a sentence.
+pub(crate) fn discarded(discarded: &Discarded, look: Look) -> String {
+    let beside = match discarded.beside {
+        Beside::Nothing => "with nothing beside it".to_owned(),
+        Beside::Control => "beside a pirate that takes nothing".to_owned(),
+        Beside::Pirate => format!("with {} of the cache", words::bytes(discarded.cache)),
+        Beside::Thief(taken) => format!("beside a thief of {}", words::bandwidth(taken as f64)),
+    };
+    let phase = discarded
+        .phase
+        .as_ref()
+        .map_or_else(String::new, |phase| format!(" in {}", escape::name(phase, look)));
+    let reason = escape::sentence(discarded.reason.trim_end_matches('.'), look);
+    format!(
+        "With {}, number {} alone {beside}{phase}: {reason}.",
+        threads(discarded.threads),
+        discarded.which
+    )
+}
+
+/// What measuring took, and what it did to the program.
+pub(crate) fn effort(effort: &Effort, base: u32, look: Look) -> Option<String> {
+    if effort.runs == 0 {
+        return None;
+    }
+    let mut text =
+        format!("{} in {}", counted(u64::from(effort.runs), "run", "runs"), time(effort.time, look));
+    if let Some(runs) = effort.in_runs {
+        text.push_str(&format!(", as long as {} runs with {}", crate::numbers::figure(runs), threads(base)));
+    }
+    let mut added = Vec::new();
+    if let Some(recording) = effort.recording {
+        added.push(format!("recording adds {}", percent(recording.max(0.0))));
+    }
+    if let Some(control) = effort.control {
+        added.push(format!("a pirate that takes nothing adds {} of CPU time", percent(control.max(0.0))));
+    }
+    if let Some(alone) = effort.alone {
+        added.push(format!("a run with a thread alone takes {} times as long", words::factor(alone)));
+    }
+    if !added.is_empty() {
+        text.push_str(&format!("; {}", added.join(", ")));
+    }
+    Some(format!("{text}."))
+}
+
+/// The shared cache, in a sentence.
+pub(crate) fn cache(profile: &SpeedupProfile) -> Option<String> {
+    let cache = profile.cache?;
+    let level = format!("L{}", cache.level);
+    Some(if cache.nominal > cache.bytes {
+        format!(
+            "{} of the {level}'s {} were really to be had.",
+            words::bytes(cache.bytes),
+            words::bytes(cache.nominal)
+        )
+    } else {
+        format!("The {level} has {}.", words::bytes(cache.bytes))
+    })
+}
+
+/// What copies of a program with one thread lose, in a sentence.
+pub(crate) fn copies(profile: &SpeedupProfile, look: Look) -> Option<String> {
+    let of = profile.instances.first()?;
+    let last = of.points.last()?;
+    let name = escape::name(&of.name, look);
+    let measured = last.measured.map(|measured| words::speedup(measured, look));
+    let costs: Vec<String> = last
+        .components
+        .iter()
+        .map(|(component, amount)| format!("{} {}", component.words(), words::speedup(*amount, look)))
+        .collect();
+    let costs = if costs.is_empty() { "what is lost is not known".to_owned() } else { costs.join(", ") };
+    Some(match measured {
+        Some(measured) => {
+            format!("{} copies of {name} get {measured} times the throughput of one: {costs}.", last.copies)
+        }
+        None => format!("{} copies of {name} were not measured at once: {costs}.", last.copies),
+    })
+}
+
+/// What copies would fetch from memory against what it gives, in a sentence.
+pub(crate) fn demand(point: &holdup_analysis::speedup::instances::InstancesPoint) -> Option<String> {
+    let demand = point.demand?;
+    Some(match point.demand_of_bandwidth {
+        Some(share) if share > 1.0 => format!(
+            "{} copies want {} from memory, {} of what it gives: that cannot be met.",
+            point.copies,
+            words::bandwidth(demand),
+            percent(share)
+        ),
+        Some(share) => format!(
+            "{} copies want {} from memory, {} of what it gives.",
+            point.copies,
+            words::bandwidth(demand),
+            percent(share)
+        ),
+        None => format!("{} copies want {} from memory.", point.copies, words::bandwidth(demand)),
+    })
+}

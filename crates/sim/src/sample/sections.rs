@@ -1,0 +1,185 @@
+//! What the sections of a program execute and which memory they use: one pass over each thread's stream.
+
+use super::touched::{LINE_BITS, Touch, Touched};
+use crate::program::{Act, Bookmark, Code, Feed, Item, Program};
+
+/// Counts of blocks are summed in so many cells, by a hash of the block.
+const CELLS: usize = 64;
+/// A line that was used is not noted again as long as it is in a table of so many.
+const FILTER: usize = 1024;
+/// The table is emptied after so many uses that were noted, so that what is used all the time is noted as recent.
+const EPOCH: usize = 2048;
+/// At least so many of the last uses of a section are kept: all lines of caches of 64 MiB.
+pub(super) const MOST_TOUCHES: usize = 1 << 20;
+
+/// What one thread does in a section.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Part {
+    /// Instructions by cell.
+    pub counts: Vec<u64>,
+    pub instructions: u64,
+    /// It creates threads or waits for their end, which must not be left out.
+    pub manages_threads: bool,
+    /// Where the thread is at its end.
+    pub end: Bookmark,
+    /// Lines that were used, the last ones last; some more than once. Not of the first section.
+    pub touched: Touched,
+}
+
+/// The sections of one thread. A section ends where a barrier for so many `parties` is reached.
+pub(super) fn sections_of<F: Feed>(program: &Program, feed: &mut F, thread: usize, parties: u32) -> Vec<Part> {
+    let mut collector = Collector::new(&program.code);
+    let mut sections = Vec::new();
+    loop {
+        match feed.next(thread) {
+            Item::Block(block, addresses) => collector.block(block, addresses),
+            Item::Partial(block, count, accesses) => {
+                collector.partial(block, count);
+                if collector.notes_lines {
+                    accesses.iter().for_each(|(access, address)| {
+                        collector.used(*address, access.size, access.stores);
+                    });
+                }
+            }
+            Item::Act(Act::Arrive(barrier)) if program.barriers[barrier as usize] == parties => {
+                let end = feed.bookmark(thread, &collector.met);
+                sections.push(collector.end(end));
+            }
+            Item::Act(Act::Create(_) | Act::Join(_)) => collector.manages_threads = true,
+            Item::Act(_) | Item::UnitEnd | Item::Skipped(_) => {}
+            Item::End => {
+                sections.push(collector.end(Bookmark::default()));
+                return sections;
+            }
+        }
+    }
+}
+
+/// The present section of a thread.
+struct Collector<'a> {
+    code: &'a Code,
+    /// By block, how often it was executed whole.
+    counts: Vec<u32>,
+    /// By block, whether it is in `met`.
+    is_met: Vec<bool>,
+    /// Blocks that were executed.
+    met: Vec<u32>,
+    /// Instructions of blocks that were executed in part.
+    in_parts: u64,
+    manages_threads: bool,
+    notes_lines: bool,
+    /// Uses as `line << 1 | writes`, plus 1.
+    filter: Vec<u64>,
+    /// In the same form, less 1.
+    touches: Vec<u64>,
+    left_of_epoch: usize,
+}
+
+impl<'a> Collector<'a> {
+    fn new(code: &'a Code) -> Self {
+        Collector {
+            code,
+            counts: vec![0; code.blocks.len()],
+            is_met: vec![false; code.blocks.len()],
+            met: Vec::new(),
+            in_parts: 0,
+            manages_threads: false,
+            notes_lines: false,
+            filter: vec![0; FILTER],
+            touches: Vec::new(),
+            left_of_epoch: EPOCH,
+        }
+    }
+
+    #[inline]
+    fn meet(&mut self, block: u32) {
+        if !std::mem::replace(&mut self.is_met[block as usize], true) {
+            self.met.push(block);
+        }
+    }
+
+    #[inline]
+    fn block(&mut self, block: u32, addresses: &[u64]) {
+        self.meet(block);
+        let count = &mut self.counts[block as usize];
+        *count = count.saturating_add(1);
+        if self.notes_lines && !addresses.is_empty() {
+            let code = self.code;
+            let range = &code.blocks[block as usize].accesses;
+            let table = &code.accesses[range.start as usize..range.end as usize];
+            for (access, &address) in table.iter().zip(addresses) {
+                self.used(address, access.size, access.stores);
+            }
+        }
+    }
+
+    fn partial(&mut self, block: u32, count: u32) {
+        self.meet(block);
+        let all = &self.code.blocks[block as usize].instructions;
+        self.in_parts += u64::from(count.min(all.end - all.start));
+    }
+
+    #[inline]
+    fn used(&mut self, address: u64, size: u32, writes: bool) {
+        let first = address >> LINE_BITS;
+        self.line(first, writes);
+        let last = address.saturating_add(u64::from(size.max(1)) - 1) >> LINE_BITS;
+        if last != first {
+            self.line(last, writes);
+        }
+    }
+
+    #[inline]
+    fn line(&mut self, line: u64, writes: bool) {
+        let touch = line << 1 | u64::from(writes);
+        let known = &mut self.filter[line as usize % FILTER];
+        // A line that was written stands for one that was read too.
+        if *known == touch + 1 || (!writes && *known == touch + 2) {
+            return;
+        }
+        *known = touch + 1;
+        self.note(touch);
+    }
+
+    #[inline(never)]
+    fn note(&mut self, touch: u64) {
+        self.touches.push(touch);
+        if self.touches.len() >= 2 * MOST_TOUCHES {
+            self.touches.drain(..MOST_TOUCHES);
+        }
+        self.left_of_epoch -= 1;
+        if self.left_of_epoch == 0 {
+            self.begin_epoch();
+        }
+    }
+
+    fn begin_epoch(&mut self) {
+        self.filter.fill(0);
+        self.left_of_epoch = EPOCH;
+    }
+
+    /// The section ends, and the next begins.
+    fn end(&mut self, end: Bookmark) -> Part {
+        let mut counts = vec![0; CELLS];
+        let mut instructions = self.in_parts;
+        for &block in &self.met {
+            self.is_met[block as usize] = false;
+            let all = &self.code.blocks[block as usize].instructions;
+            let count = std::mem::take(&mut self.counts[block as usize]);
+            let executed = u64::from(count) * u64::from(all.end - all.start);
+            counts[(block.wrapping_mul(0x9E37_79B9) >> 26) as usize % CELLS] += executed;
+            instructions += executed;
+        }
+        self.met.clear();
+        self.in_parts = 0;
+        self.notes_lines = true;
+        self.begin_epoch();
+        let touches = self.touches.drain(..);
+        let touched = Touched::new(touches.map(|touch| Touch {
+            line: touch >> 1,
+            writes: touch & 1 == 1,
+            is_recent: false,
+        }));
+        Part { counts, instructions, manages_threads: std::mem::take(&mut self.manages_threads), end, touched }
+    }
+}
