@@ -14,6 +14,7 @@ use crate::export::ExportOptions;
 use crate::man::ManOptions;
 use crate::scale::ScaleOptions;
 use crate::sim::SimOptions;
+use crate::stack::StackOptions;
 use crate::whatif::WhatIfOptions;
 use crate::why::{InstructionPart, ModeName, WhyOptions};
 
@@ -31,6 +32,7 @@ pub(crate) enum Command {
     Export(ExportOptions),
     Scale(Box<ScaleOptions>),
     Sim(Box<SimOptions>),
+    Stack(Box<StackOptions>),
     WhatIf(WhatIfOptions),
     Why(Box<WhyOptions>),
     Completions(CompletionsOptions),
@@ -82,6 +84,8 @@ enum Named {
     WhatIf(WhatIfOptions),
     /// Say where the cycles of each thread go on a machine of your choice, by simulating what it executes
     Sim(Box<SimOptions>),
+    /// Run a program with several numbers of threads, and say how much of its speedup is lost to cache, memory and waiting
+    Stack(Box<StackOptions>),
     /// Say which line makes threads unequal, by counting what each of them executes
     Why(Box<WhyOptions>),
     /// Write a script that makes a shell complete the command line
@@ -249,6 +253,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
         Some(Named::Export(options)) => Command::Export(options),
         Some(Named::Scale(options)) => Command::Scale(options),
         Some(Named::Sim(options)) => Command::Sim(options),
+        Some(Named::Stack(options)) => Command::Stack(options),
         Some(Named::WhatIf(options)) => Command::WhatIf(options),
         Some(Named::Why(options)) => Command::Why(options),
         Some(Named::Completions(options)) => Command::Completions(options),

@@ -22,6 +22,7 @@ mod scale;
 mod several;
 mod sim;
 mod sources;
+mod stack;
 mod whatif;
 mod why;
 
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Export(options) => export::export(&options),
         Command::Scale(options) => scale::scale(&options),
         Command::Sim(options) => sim::sim(&options),
+        Command::Stack(options) => stack::stack(&options),
         Command::WhatIf(options) => whatif::what_if(&options),
         Command::Why(options) => why::why(&options),
         Command::Completions(options) => completions::completions(&options),

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use holdup_analysis::speedup::{Component, Order, SpeedupProfile};
 use holdup_collect::{Output, allowed_cores, find_program};
-use holdup_report::{render_stack, stack_json_text, stack_page};
+use holdup_report::{render_stack, stack_json_text};
 
 use crate::answer;
 use crate::arguments::{Collector, Color, seconds};
@@ -29,7 +29,6 @@ use crate::scale::{Control, Counts, OPENMP, Variable};
 use instances::{Copies, Measured};
 use kept::Kept;
 use plan::Wanted;
-use robber::Robber;
 use runs::{Finish, Way};
 
 const AFTER: &str = "\
@@ -159,7 +158,8 @@ pub(crate) fn stack(options: &StackOptions) -> Result<ExitCode, Failure> {
     let mut kept = Kept::new(command, allowed_cores());
     let robber = match options.no_pirate {
         true => {
-            kept.notes.push("No cache was taken (--no-pirate): cache and memory are not told apart.".to_owned());
+            kept.notes
+                .push("No cache was taken (--no-pirate): cache and memory are not told apart.".to_owned());
             None
         }
         false => robber::prepare(&mut kept),
@@ -177,7 +177,9 @@ pub(crate) fn stack(options: &StackOptions) -> Result<ExitCode, Failure> {
         };
         return match instances::measure(&copies, &mut kept)? {
             Measured::Ended(code) => Ok(code),
-            Measured::Done(profile) => show_instances(&profile, &kept, options).map(|()| ExitCode::SUCCESS),
+            Measured::Done(copies) => {
+                show(&points::of_copies(&kept, copies, order), options).map(|()| ExitCode::SUCCESS)
+            }
         };
     }
     let counts = options.threads.clone().unwrap_or_else(|| Counts::up_to(allowed_cores()));
@@ -261,7 +263,11 @@ impl Place {
 fn show(profile: &SpeedupProfile, options: &StackOptions) -> Result<(), Failure> {
     if let Some(out) = &options.html {
         let to_stdout = out.as_os_str() == "-";
-        answer::write(&stack_page(profile), Some(out.as_path()).filter(|_| !to_stdout), std::io::stdout())?;
+        answer::write(
+            &stack_json_text(profile),
+            Some(out.as_path()).filter(|_| !to_stdout),
+            std::io::stdout(),
+        )?;
         if !options.json && options.output.is_none() {
             return Ok(());
         }

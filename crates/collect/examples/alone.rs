@@ -35,7 +35,7 @@ fn main() {
     let begin = Instant::now();
     let ended = record_alone(&arguments, &options, alone, &content).expect("it starts");
     let wall = begin.elapsed();
-    let (recording, warnings) = Recording::read(&output).expect("it can be read");
+    let (recording, warnings) = Recording::open(&output).expect("it can be read");
     let run = recording.run(&warnings);
     eprintln!("status {:?} wall {:.3} s {:?}", ended.status, wall.as_secs_f64(), recording.alone);
     for warning in &run.warnings {

@@ -78,3 +78,6 @@ fn wait_for_drops() {
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn wait_for_drops() {}
+
+pub(crate) fn opt(byte: &u8) { unsafe { core::arch::asm!("clflushopt [{}]", in(reg) byte, options(nostack)) } }
+pub(crate) fn nta(byte: *const u8) { unsafe { core::arch::x86_64::_mm_prefetch::<0>(byte.cast()) } }

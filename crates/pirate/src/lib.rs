@@ -91,6 +91,6 @@ pub use probes::Limit;
 pub use refusal::Refusal;
 pub use resctrl::{Allotment, Mounted, Resctrl, ResctrlError, Tree};
 pub use stretch::{LEAST_CPU, MOST_MISSED, Stretch, Verdict};
-pub use thief::{Theft, Thief};
+pub use thief::{explore, Theft, Thief};
 pub use undo::Undo;
 pub use walk::Walk;

@@ -116,6 +116,45 @@ impl Thief {
     }
 }
 
+
+pub fn explore(root: &Path, place: &Place) {
+    let _c = Confined::to(place.pirate);
+    let set = Memory::new(root, 60<<20).unwrap();
+    let mem = Memory::new(root, 512<<20).unwrap();
+    let timer = crate::timer::Timer::new().unwrap();
+    let mut walk = crate::Walk::new(3);
+    let limit = crate::Limit{hit_ns:35.0,miss_ns:132.0,limit_ns:86.0,false_misses:0.0,false_hits:0.0};
+    for variant in 0..8 {
+      for bytes in [64usize<<20, 512<<20] {
+        let m = &mem.bytes()[..bytes];
+        // pass through all once
+        let mut at=0;
+        let mut step = |at: &mut usize| {
+            let l = &m[*at..*at+BURST];
+            match variant {
+              0 => { let s: u64 = l.iter().step_by(LINE).map(|b| u64::from(*b)).sum(); black_box(s); }
+              1 => { let s: u64 = l.iter().step_by(LINE).map(|b| u64::from(*b)).sum(); black_box(s); l.iter().step_by(LINE).for_each(drop_line); }
+              2 => { let s: u64 = l.iter().step_by(LINE).map(|b| u64::from(*b)).sum(); black_box(s); l.iter().step_by(LINE).for_each(crate::instructions::opt); }
+              3 => { for i in (0..BURST).step_by(LINE) { crate::instructions::nta(m[(*at+i+BURST)%m.len()..].as_ptr()); black_box(l[i]); } }
+              4 => { for i in (0..BURST).step_by(LINE) { crate::instructions::nta(m[(*at+i+2048)%m.len()..].as_ptr()); black_box(l[i]); } }
+              5 => { let s: u64 = l.iter().step_by(LINE).map(|b| u64::from(*b)).sum(); black_box(s); let p=(*at+m.len()-4*BURST)%m.len(); m[p..p+BURST].iter().step_by(LINE).for_each(crate::instructions::opt); }
+              6 => { for i in (0..BURST).step_by(LINE) { crate::instructions::nta(m[(*at+i+2048)%m.len()..].as_ptr()); black_box(l[i]); crate::instructions::opt(&m[(*at+i+m.len()-8192)%m.len()]); } }
+              _ => { for i in (0..BURST).step_by(LINE) { black_box(l[i]); crate::instructions::opt(&m[(*at+i+m.len()-8192)%m.len()]); } }
+            }
+            *at=(*at+BURST)%m.len();
+        };
+        let begin=clock::now_ns(); let mut b=0u64;
+        while clock::now_ns()-begin < 60_000_000 { step(&mut at); b+=BURST as u64; }
+        let rate = b as f64/(clock::now_ns()-begin) as f64;
+        for _ in 0..4 { crate::sweep::Sweep::whole(set.bytes()); }
+        let before = limit.missed(&timer, set.bytes(), 480, &mut walk);
+        let mut b=0; while b < 64<<20 { step(&mut at); b+=BURST; }
+        let after = limit.missed(&timer, set.bytes(), 480, &mut walk);
+        let ahead: usize = { let mut c=0; for k in 0..200 { let p=(at+BURST*16+k*4096*3+64*17)%m.len(); black_box(m[p^1024]); if timer.load_ns(&m[p])>86.0 {c+=1} } c };
+        println!("variant {variant} over {} MB: {rate:.2} GB/s; of 60 MB missed {before} then {after} of 480 after 64 MB; ahead missing {ahead}/200", bytes>>20);
+      }
+    }
+}
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -70,17 +70,17 @@ fn tree() -> tempfile::TempDir {
     directory
 }
 
-/// An owner that has made its changes, and the process that it confined.
-fn owner(directory: &Path) -> (Child, u32) {
+/// An owner that has made its changes, what it prints, and the process that it confined.
+fn owner(directory: &Path) -> (Child, impl Iterator<Item = String>, u32) {
     let mut owner = again("as_owner")
         .env("DIRECTORY", directory)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let lines = BufReader::new(owner.stdout.take().unwrap()).lines();
-    let confined = lines.map_while(Result::ok).find_map(|line| line.strip_prefix("changed ")?.parse().ok());
-    (owner, confined.expect("the owner says when it has changed everything"))
+    let mut lines = BufReader::new(owner.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let confined = lines.find_map(|line| line.strip_prefix("changed ")?.parse().ok());
+    (owner, lines, confined.expect("the owner says when it has changed everything"))
 }
 
 fn is_as_before(directory: &Path, confined: u32) -> bool {
@@ -99,7 +99,7 @@ fn cpus_of(process: u32) -> Option<u32> {
 #[test]
 fn everything_is_as_before_after_a_kill() {
     let directory = tree();
-    let (mut owner, confined) = owner(directory.path());
+    let (mut owner, _lines, confined) = owner(directory.path());
     assert!(!is_as_before(directory.path(), confined));
     assert_eq!(cpus_of(confined), Some(1));
     owner.kill().unwrap();
@@ -120,9 +120,10 @@ fn everything_is_as_before_after_a_kill() {
 #[test]
 fn everything_is_as_before_when_the_owner_ends_by_itself() {
     let directory = tree();
-    let (mut owner, _) = owner(directory.path());
+    let (mut owner, lines, _) = owner(directory.path());
     drop(owner.stdin.take());
-    assert!(owner.wait().unwrap().success());
+    let printed: Vec<String> = lines.collect();
+    assert!(owner.wait().unwrap().success(), "{printed:?}");
     let content = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
     assert_eq!((content("sys/enabled"), content("sys/restored")), ("madvise\n".into(), "before\n".into()));
     assert!(!directory.path().join("resctrl/holdup").exists());

@@ -36,7 +36,8 @@ impl Policy for Bottlenecks {
                 break;
             }
             // Who is fast already stays so: each change costs time.
-            let mut able: Vec<u32> = executors.into_iter().filter(|&thread| moment.is_active(thread)).collect();
+            let mut able: Vec<u32> =
+                executors.into_iter().filter(|&thread| moment.is_active(thread)).collect();
             able.sort_by_key(|thread| (!before.contains(thread), *thread));
             for thread in able {
                 if self.fast.len() < self.most && !self.fast.contains(&thread) {

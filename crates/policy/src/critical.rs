@@ -85,9 +85,14 @@ impl Policy for Critical {
         // That a fast thread has little criticality is what made it fast; so the smallest is that of the others.
         let others = ranked.iter().filter(|(index, _)| !self.accelerated.contains(index));
         let smallest = others.map(|found| found.1).min();
-        let is_critical = |criticality| smallest.is_some_and(|least| self.rules.alpha.is_exceeded(criticality, least));
-        let mut next: Vec<u32> =
-            ranked.iter().filter(|found| is_critical(found.1)).map(|found| found.0).take(self.rules.most).collect();
+        let is_critical =
+            |criticality| smallest.is_some_and(|least| self.rules.alpha.is_exceeded(criticality, least));
+        let mut next: Vec<u32> = ranked
+            .iter()
+            .filter(|found| is_critical(found.1))
+            .map(|found| found.0)
+            .take(self.rules.most)
+            .collect();
         for &(index, criticality) in &ranked {
             let stays = self.accelerated.contains(&index) && !self.rules.beta.is_missed(criticality, largest);
             if stays && next.len() < self.rules.most && !next.contains(&index) {
@@ -102,7 +107,8 @@ impl Policy for Critical {
         match rules.scheduled_out {
             ScheduledOut::Ignored => {}
             ScheduledOut::Pauses => {
-                self.out = self.accelerated.iter().copied().filter(|&thread| !moment.is_active(thread)).collect();
+                self.out =
+                    self.accelerated.iter().copied().filter(|&thread| !moment.is_active(thread)).collect();
             }
             ScheduledOut::Ends => self.accelerated.retain(|&thread| moment.is_active(thread)),
         }
@@ -118,3 +124,7 @@ impl Policy for Critical {
         self.accelerated.contains(&thread) && !self.out.contains(&thread)
     }
 }
+
+#[cfg(test)]
+#[path = "critical_tests.rs"]
+mod tests;

@@ -182,7 +182,9 @@ mod tests {
         let counters = unit.take(16, 4);
         let ticks: Vec<f64> = counters.threads.iter().map(|&sum| to_ticks(sum)).collect();
         let third = 4.0 / 3.0;
-        for (found, expected) in ticks.iter().zip([1.0 + third + 2.0 + 4.0, 1.0 + third + 2.0, 1.0 + third, 1.0]) {
+        for (found, expected) in
+            ticks.iter().zip([1.0 + third + 2.0 + 4.0, 1.0 + third + 2.0, 1.0 + third, 1.0])
+        {
             assert!((found - expected).abs() < 1e-9, "{found} {expected}");
         }
         assert_eq!(unit.alone(), Some(0));

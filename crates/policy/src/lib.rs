@@ -29,5 +29,5 @@ pub use criticality::{Counters, CriticalityUnit, Fixed, UnitWork, to_ticks};
 pub use governor::{Change, Governor, Record, SliceRecord, Span};
 pub use policy::{Moment, Policy, Slice, ThreadSlice};
 pub use ratio::Ratio;
-pub use simple::{All, CacheMisses, Fixed as FixedThreads, Weights, best_single, most};
+pub use simple::{All, CacheMisses, Chosen, Weights, best_single, most};
 pub use waiting::{Bottleneck, WaitTable};

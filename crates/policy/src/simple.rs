@@ -19,12 +19,12 @@ impl Policy for All {
 /// The same threads are fast for the whole run: none; the one that a profile says ("offline", section 7.1); or each in turn,
 /// to find the best single one ([`best_single`], section 5.2).
 #[derive(Clone, Debug, Default)]
-pub struct Fixed {
+pub struct Chosen {
     name: &'static str,
     threads: Vec<u32>,
 }
 
-impl Fixed {
+impl Chosen {
     /// Nobody.
     pub fn nobody() -> Self {
         Self { name: "none", threads: Vec::new() }
@@ -41,7 +41,7 @@ impl Fixed {
     }
 }
 
-impl Policy for Fixed {
+impl Policy for Chosen {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -120,14 +120,14 @@ impl Policy for CacheMisses {
 
 #[cfg(test)]
 mod tests {
-    use super::{All, CacheMisses, Fixed, Weights, best_single, most};
+    use super::{All, CacheMisses, Chosen, Weights, best_single, most};
     use crate::{Policy, Slice, ThreadSlice, WaitTable};
 
     #[test]
     fn fixed_policies_are_what_they_are_called() {
-        assert!((0..9).all(|thread| All.is_fast(thread) && !Fixed::nobody().is_fast(thread)));
-        assert!(Fixed::single(3).is_fast(3) && !Fixed::single(3).is_fast(2));
-        assert!(Fixed::offline(vec![1, 2]).is_fast(2));
+        assert!((0..9).all(|thread| All.is_fast(thread) && !Chosen::nobody().is_fast(thread)));
+        assert!(Chosen::single(3).is_fast(3) && !Chosen::single(3).is_fast(2));
+        assert!(Chosen::offline(vec![1, 2]).is_fast(2));
     }
 
     #[test]

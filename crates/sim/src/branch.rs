@@ -118,7 +118,7 @@ impl Predictor {
             }
             Direction::Tage(predictor) => {
                 let hashes = predictor.paths().map(|hash| hash ^ (address >> 4) as u32);
-                predictor.history.push(address ^ target.rotate_left(32));
+                predictor.history.push(address.rotate_left(32) ^ target);
                 self.indirect.predict_and_train(&hashes, address, target)
             }
         }
@@ -133,6 +133,14 @@ impl Predictor {
         }
     }
 
+    /// A direct jump to a place that is always the same, from just before `behind`.
+    #[inline]
+    pub(crate) fn jump(&mut self, behind: u64) {
+        if let Direction::Tage(predictor) = &mut self.direction {
+            predictor.history.push(behind);
+        }
+    }
+
     /// Where the next return is predicted to go to.
     pub(crate) fn top(&self) -> u64 {
         self.returns[self.top]
@@ -141,6 +149,9 @@ impl Predictor {
     /// A return: true if its target was predicted. Calls that are nested deeper than the stack overwrite the oldest, and
     /// their returns then take what is left in the ring, which is right where a function calls itself from one place.
     pub(crate) fn returns(&mut self, target: u64) -> bool {
+        if let Direction::Tage(predictor) = &mut self.direction {
+            predictor.history.push(target);
+        }
         let predicted = self.returns[self.top];
         self.top = if self.top == 0 { self.returns.len() - 1 } else { self.top - 1 };
         self.perfect || predicted == target

@@ -9,6 +9,11 @@ use crate::machine::PrefetchFacts;
 /// A stride that repeated once is believed; one that repeated more often survives a single jump.
 const STEADY: u8 = 2;
 
+/// The longest stride that is followed, in lines: 2 KiB (Intel 64 and IA-32 Architectures Optimization Reference Manual, "Data
+/// prefetching": the prefetcher of strides by instruction follows up to that). Orders of nodes in memory have longer ones now and
+/// then, by which no hardware finds the next one.
+const LONGEST: u64 = 2048 / 64;
+
 /// A stream: the lines that one instruction asks for.
 #[derive(Clone, Copy)]
 struct Stream {
@@ -57,7 +62,8 @@ impl StridePrefetcher {
         if stride != stream.stride {
             // One jump, as at the end of a row of a matrix, and the stride goes on behind it.
             let is_jump = stream.repeats == STEADY;
-            stream.stride = if is_jump { stream.stride } else { stride };
+            let keeps = is_jump || stride.unsigned_abs() > LONGEST;
+            stream.stride = if keeps { stream.stride } else { stride };
             stream.repeats = u8::from(is_jump);
             stream.ahead = 0;
             return;

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use holdup_analysis::speedup::{CacheCurve, CachePoint, Instances, InstancesProfile, instances};
+use holdup_analysis::speedup::instances::Instances;
+use holdup_analysis::speedup::{CacheCurve, CachePoint};
 use holdup_collect::{CollectError, Output, PlainRun, Setting, run_plain};
 use holdup_pirate::Gate;
 
@@ -37,7 +38,7 @@ pub(super) struct Copies<'a> {
 /// How the measurements ended.
 pub(super) enum Measured {
     /// All were done.
-    Done(InstancesProfile),
+    Done(Instances),
     /// No further one was begun: with this status.
     Ended(ExitCode),
 }
@@ -46,7 +47,7 @@ pub(super) enum Measured {
 pub(super) fn measure(copies: &Copies<'_>, kept: &mut Kept) -> Result<Measured, Failure> {
     let mut runs = Runs { copies, interrupt: Interrupt::listen(), input: Input::now(), started: 0 };
     match runs.all(kept) {
-        Ok(profile) => Ok(Measured::Done(profile)),
+        Ok(copies) => Ok(Measured::Done(copies)),
         Err(Early::Ended(code)) => Ok(Measured::Ended(code)),
         Err(Early::Failure(failure)) => Err(failure),
     }
@@ -72,7 +73,7 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    fn all(&mut self, kept: &mut Kept) -> Result<InstancesProfile, Early> {
+    fn all(&mut self, kept: &mut Kept) -> Result<Instances, Early> {
         let counts = self.copies.counts;
         let mut walls: Vec<Vec<f64>> = vec![Vec::new(); counts.len()];
         let mut shares: Vec<(u64, Vec<f64>)> = Vec::new();
@@ -107,13 +108,13 @@ impl Runs<'_> {
             bandwidth: None,
         });
         let name = self.copies.command.first().map(|name| name.to_string_lossy().into_owned());
-        Ok(instances(&Instances {
+        Ok(Instances {
             name: name.unwrap_or_default(),
             cache: self.copies.robber.map_or(0, Robber::cache),
             curve: CacheCurve::of(points.collect()),
             measured: measured.collect(),
             bandwidth: kept.cache.and_then(|cache| cache.bandwidth).map(|bytes| bytes as f64),
-        }))
+        })
     }
 
     fn check_interrupt(&self) -> Result<(), Early> {
@@ -167,9 +168,9 @@ impl Runs<'_> {
                     break;
                 }
             };
-            let run = self.beside(&robbery, robber.victim_cpu())?;
+            let (run, discarded) = self.beside(&robbery, robber.victim_cpu())?;
             self.check(&run, 1)?;
-            match robbery.verdict() {
+            match discarded {
                 None => return Ok(run.cpu.map(|cpu| cpu.as_nanos() as f64)),
                 Some(reason) => why = reason,
             }
@@ -185,19 +186,18 @@ impl Runs<'_> {
         Ok(None)
     }
 
-    fn beside(&self, robbery: &Robbery, cpu: u32) -> Result<PlainRun, Early> {
+    /// A run while something is taken from it, and why it does not count, if so.
+    fn beside(&self, robbery: &Robbery, cpu: u32) -> Result<(PlainRun, Option<String>), Early> {
         let gate = Whole::default();
-        let companion = robbery.companion();
-        let ended = std::thread::scope(|scope| {
-            let pirate = scope.spawn(|| companion(&gate));
+        let (ended, discarded) = std::thread::scope(|scope| {
+            let pirate = scope.spawn(|| robbery.run(&gate));
             gate.wait_ready(&pirate);
             let ended = run_plain(self.copies.command, &self.setting(vec![cpu]));
             gate.ended.store(true, Ordering::Release);
-            let _ = pirate.join();
-            ended
+            (ended, pirate.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
         self.check_interrupt()?;
-        Ok(ended?)
+        Ok((ended?, discarded))
     }
 
     fn check(&self, run: &PlainRun, count: u32) -> Result<(), Early> {
@@ -231,7 +231,7 @@ struct Whole {
 
 impl Whole {
     /// Until who takes the cache is ready, or has ended before.
-    fn wait_ready(&self, pirate: &std::thread::ScopedJoinHandle<'_, Vec<holdup_pirate::Stretch>>) {
+    fn wait_ready(&self, pirate: &std::thread::ScopedJoinHandle<'_, Option<String>>) {
         let mut ready = self.is_ready.lock().unwrap_or_else(PoisonError::into_inner);
         while !*ready && !pirate.is_finished() {
             let waited = self.became_ready.wait_timeout(ready, Duration::from_millis(10));

@@ -109,7 +109,9 @@ impl Kept {
         })?;
         match kept.version {
             VERSION => Ok(kept),
-            other => Err(wrong(format!("it is of version {other}, and this holdup reads {VERSION}; use a newer one"))),
+            other => Err(wrong(format!(
+                "it is of version {other}, and this holdup reads {VERSION}; use a newer one"
+            ))),
         }
     }
 
@@ -117,9 +119,11 @@ impl Kept {
     pub(super) fn write(&self, directory: &Path) -> Result<(), Failure> {
         let path = directory.join(NAME);
         let new = directory.join(NEW);
-        let failed =
-            |error: std::io::Error| Failure::input(format!("{}: it cannot be written ({error})", path.display()));
-        let text = toml::to_string(self).map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
+        let failed = |error: std::io::Error| {
+            Failure::input(format!("{}: it cannot be written ({error})", path.display()))
+        };
+        let text =
+            toml::to_string(self).map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
         fs::write(&new, text).and_then(|()| fs::rename(&new, &path)).map_err(failed)
     }
 
@@ -149,13 +153,23 @@ mod tests {
     fn example() -> Kept {
         let step = Step { threads: 2, kind: Kind::Part { which: 1, of: 2 } };
         Kept {
-            cache: Some(Cache { bytes: 1 << 24, nominal: 1 << 25, level: 3, refill_ns: Some(5), bandwidth: None }),
+            cache: Some(Cache {
+                bytes: 1 << 24,
+                nominal: 1 << 25,
+                level: 3,
+                refill_ns: Some(5),
+                bandwidth: None,
+            }),
             runs: vec![
                 Done::new(Step { threads: 1, kind: Kind::Plain }, Nanos::new(17), None),
                 Done {
                     cache: Some(1 << 23),
                     discarded: Some("the pirate lost 9 % of its lines".to_owned()),
-                    ..Done::new(step, Nanos::new(18), Some("threads-2.thread-1.part-2.run-1.holdup".to_owned()))
+                    ..Done::new(
+                        step,
+                        Nanos::new(18),
+                        Some("threads-2.thread-1.part-2.run-1.holdup".to_owned()),
+                    )
                 },
             ],
             ..Kept::new(vec!["app".to_owned(), "{threads}".to_owned()], 2)

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use holdup_analysis::speedup::instances::Instances;
 use holdup_analysis::speedup::{
-    AloneRun, Beside, CacheFacts, Measurements, Order, SpeedupProfile, ThreadPoint, Verdict, profile as analyse,
+    AloneRun, Beside, CacheFacts, Measurements, Order, SpeedupProfile, ThreadPoint, Verdict,
+    profile as analyse,
 };
 use holdup_model::{Nanos, Run};
 
@@ -38,20 +40,29 @@ pub(super) fn profile(kept: &Kept, directory: &Path, order: Order) -> Result<Spe
             directory.display()
         )));
     }
-    Ok(analyse(&Measurements {
-        command: kept.command.clone(),
-        cores: kept.cores,
-        cache: kept.cache_facts(),
-        points,
-        order,
-        notes: kept.notes.clone(),
-        simulated: Vec::new(),
-    }))
+    Ok(analyse(&Measurements { points, ..kept.measurements(order) }))
+}
+
+/// What several copies of a program with one thread say.
+pub(super) fn of_copies(kept: &Kept, copies: Instances, order: Order) -> SpeedupProfile {
+    analyse(&Measurements { instances: vec![copies], ..kept.measurements(order) })
 }
 
 impl Kept {
+    /// What is known besides what the runs say.
+    fn measurements<'a>(&self, order: Order) -> Measurements<'a> {
+        Measurements {
+            command: self.command.clone(),
+            cores: self.cores,
+            cache: self.cache_facts(),
+            order,
+            notes: self.notes.clone(),
+            ..Measurements::default()
+        }
+    }
+
     /// The shared cache, as the analysis takes it.
-    pub(super) fn cache_facts(&self) -> Option<CacheFacts> {
+    fn cache_facts(&self) -> Option<CacheFacts> {
         self.cache.map(|cache| CacheFacts {
             bytes: cache.bytes,
             nominal: cache.nominal,

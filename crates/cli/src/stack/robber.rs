@@ -1,11 +1,12 @@
 //! Who takes cache and bandwidth from the thread that runs by itself.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
 
+use holdup_collect::Beside;
 use holdup_pirate::{
-    Calibration, Gate, Pirate, Place, Plan, Refusal, Stretch, Theft, Thief, Verdict, allowed_cpus, calibrate, steady,
+    Calibration, Gate, Pirate, Place, Plan, Refusal, Stretch, Thief, Verdict, allowed_cpus, calibrate, steady,
 };
+use holdup_recording::facts::{PirateFacts, PirateStretch};
 
 use super::kept::{Cache, Kept};
 use super::plan::Kind;
@@ -19,8 +20,7 @@ pub(super) struct Robber {
     calibration: Calibration,
     /// How much of the cache can be had (bytes).
     cache: u64,
-    thief: Option<Arc<Thief>>,
-    /// What the thief takes at most (bytes per second).
+    /// What a thief takes at most (bytes per second).
     bandwidth: Option<f64>,
 }
 
@@ -48,9 +48,8 @@ impl Robber {
         let calibration = calibrate(root, &place)?;
         let cache = steady(&[&calibration])?.middle;
         // What cannot be had of the thief is missing where it is asked for.
-        let thief = Thief::new(root, &place).ok().map(Arc::new);
-        let bandwidth = thief.as_ref().and_then(|thief| thief.strongest(STRONGEST_NS).ok());
-        Ok(Robber { place, calibration, cache, thief, bandwidth })
+        let bandwidth = Thief::new(root, &place).and_then(|thief| thief.strongest(STRONGEST_NS)).ok();
+        Ok(Robber { place, calibration, cache, bandwidth })
     }
 
     /// The cache that can be had (bytes).
@@ -79,129 +78,176 @@ impl Robber {
     /// What is to be taken in such a run; nothing where all threads run together.
     pub(super) fn robbery(&self, kind: Kind) -> Result<Option<Robbery>, Refusal> {
         let root = Path::new("/");
-        let of = |plan, left, is_control| {
-            let pirate = Arc::new(Pirate::new(root, plan)?);
-            Ok(Some(Robbery { with: With::Pirate(pirate), left, is_control, ..Robbery::default() }))
-        };
-        match kind {
-            Kind::Plain | Kind::Together => Ok(None),
-            Kind::Whole { .. } => of(Plan::control(&self.place, &self.calibration), self.cache, true),
+        let robbery = match kind {
+            Kind::Plain | Kind::Together => return Ok(None),
+            Kind::Whole { .. } => {
+                let pirate = Pirate::new(root, Plan::control(&self.place, &self.calibration))?;
+                Robbery { with: With::Control(pirate), left: self.cache }
+            }
             Kind::Part { of: parts, .. } => {
                 let left = self.cache / u64::from(parts.max(1));
-                of(Plan::steal(&self.place, &self.calibration, self.cache - left)?, left, false)
+                let plan = Plan::steal(&self.place, &self.calibration, self.cache - left)?;
+                let bytes = plan.bytes();
+                Robbery { with: With::Pirate(Pirate::new(root, plan)?, bytes), left }
             }
             Kind::Thief { percent, .. } => {
-                let (Some(thief), Some(most)) = (&self.thief, self.bandwidth) else { return Ok(None) };
-                let rate = most * f64::from(percent) / 100.0;
-                let with = With::Thief(Arc::clone(thief), rate as u64);
-                Ok(Some(Robbery { with, left: self.cache, is_control: false, ..Robbery::default() }))
+                let thief = Thief::new(root, &self.place)?;
+                let most = self.bandwidth.map_or_else(|| thief.strongest(STRONGEST_NS), Ok)?;
+                let rate = (most * f64::from(percent) / 100.0) as u64;
+                Robbery { with: With::Thief(thief, rate), left: self.cache }
             }
-        }
+        };
+        Ok(Some(robbery))
     }
 }
 
-/// Something taken during one run.
-#[derive(Default)]
+/// Something that is taken during one run.
 pub(super) struct Robbery {
     with: With,
     left: u64,
-    is_control: bool,
-    done: Arc<Mutex<Log>>,
 }
 
 /// Who takes it.
-#[derive(Default)]
 enum With {
-    #[default]
-    Nobody,
-    Pirate(Arc<Pirate>),
-    Thief(Arc<Thief>, u64),
-}
-
-/// What was taken.
-#[derive(Default)]
-struct Log {
-    stretches: Vec<Stretch>,
-    thefts: Vec<Theft>,
-    trouble: Option<String>,
+    /// One that is as busy as a pirate, and takes nothing.
+    Control(Pirate),
+    /// One that takes so many bytes of the cache.
+    Pirate(Pirate, u64),
+    /// One that takes so many bytes per second of the bandwidth.
+    Thief(Thief, u64),
 }
 
 impl Robbery {
-    /// What works while the gate is open; the stretches of a pirate, which belong into the recording.
-    pub(super) fn companion(&self) -> Box<dyn FnOnce(&dyn Gate) -> Vec<Stretch> + Send> {
-        let done = Arc::clone(&self.done);
-        let note = move |log: Log| *done.lock().unwrap_or_else(PoisonError::into_inner) = log;
-        match &self.with {
-            With::Nobody => Box::new(|_| Vec::new()),
-            With::Pirate(pirate) => {
-                let pirate = Arc::clone(pirate);
-                Box::new(move |gate| {
-                    let (stretches, trouble) = told(pirate.run(&gate));
-                    note(Log { stretches: stretches.clone(), trouble, ..Log::default() });
-                    stretches
-                })
-            }
-            With::Thief(thief, rate) => {
-                let (thief, rate) = (Arc::clone(thief), *rate);
-                Box::new(move |gate| {
-                    let (thefts, trouble) = told(thief.run(&gate, rate));
-                    note(Log { thefts, trouble, ..Log::default() });
-                    Vec::new()
-                })
-            }
-        }
-    }
-
-    /// Bytes that a pirate is to keep.
-    pub(super) fn asked(&self) -> u64 {
-        match &self.with {
-            With::Pirate(pirate) if !self.is_control => pirate.bytes(),
-            _ => 0,
-        }
-    }
-
-    /// The cache that was left (bytes).
+    /// The cache that is left (bytes).
     pub(super) fn left(&self) -> u64 {
         self.left
     }
 
-    /// The bandwidth that was taken (bytes per second).
-    pub(super) fn taken(&self) -> Option<u64> {
-        let log = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        let ns: u64 = log.thefts.iter().map(|theft| theft.end_ns.saturating_sub(theft.begin_ns)).sum();
-        let bytes: u64 = log.thefts.iter().map(|theft| theft.bytes).sum();
-        (ns > 0).then(|| (bytes as f64 * 1e9 / ns as f64) as u64)
+    /// As what works beside a thread that runs by itself.
+    pub(super) fn beside(self) -> Beside {
+        match self.with {
+            With::Control(pirate) => Beside::pirate(pirate, 0, true),
+            With::Pirate(pirate, bytes) => Beside::pirate(pirate, bytes, false),
+            With::Thief(thief, rate) => Beside::thief(thief, rate),
+        }
     }
 
-    /// Why the run does not count; `None` if it does.
-    pub(super) fn verdict(&self) -> Option<String> {
-        let log = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(trouble) = &log.trouble {
-            return Some(trouble.clone());
-        }
+    /// Works until the gate says that the run is over; why what was measured meanwhile does not count, or nothing.
+    pub(super) fn run(&self, gate: &impl Gate) -> Option<String> {
         match &self.with {
-            With::Nobody => None,
-            With::Thief(..) => log.thefts.is_empty().then(|| "the thief never ran".to_owned()),
-            With::Pirate(_) => match Verdict::of(&log.stretches) {
-                Verdict::Held => None,
-                // What stays in the core's own cache cannot be missed by what it takes from others: it takes nothing.
-                Verdict::Missed(_) if self.is_control => None,
-                Verdict::Missed(share) => Some(format!(
-                    "{:.0} % of what the pirate was to keep was not in the cache",
-                    share * 100.0
-                )),
-                Verdict::Interrupted(share) => {
-                    Some(format!("the pirate had only {:.0} % of its core", share * 100.0))
-                }
-                Verdict::Unknown => Some("the pirate never ran".to_owned()),
-            },
+            With::Control(pirate) => distrust(&ran(pirate.run(gate)), true),
+            With::Pirate(pirate, _) => distrust(&ran(pirate.run(gate)), false),
+            With::Thief(thief, rate) => thief.run(gate, *rate).err().map(|refusal| refusal.to_string()),
         }
     }
 }
 
-fn told<T>(result: Result<Vec<T>, Refusal>) -> (Vec<T>, Option<String>) {
-    match result {
-        Ok(all) => (all, None),
-        Err(refusal) => (Vec::new(), Some(refusal.to_string())),
+/// What was taken beside a thread that ran by itself, as its recording has it.
+pub(super) struct Taken {
+    /// Bytes per second of the bandwidth, by a thief.
+    pub bandwidth: Option<u64>,
+    /// Why the run does not count; `None` if it does.
+    pub discarded: Option<String>,
+}
+
+impl Taken {
+    /// From what is stored of a run.
+    pub(super) fn of(facts: Option<&PirateFacts>) -> Taken {
+        let never = || Taken { bandwidth: None, discarded: Some("nothing was taken in it".to_owned()) };
+        let Some(facts) = facts else { return never() };
+        if facts.kind == PirateFacts::BANDWIDTH {
+            let sum = |of: fn(&PirateStretch) -> u64| facts.stretches.iter().map(of).sum::<u64>();
+            let ns = sum(|stretch| stretch.end_ns.saturating_sub(stretch.begin_ns));
+            return match ns {
+                0 => never(),
+                ns => Taken {
+                    bandwidth: Some((sum(|stretch| stretch.bytes) as f64 * 1e9 / ns as f64) as u64),
+                    discarded: None,
+                },
+            };
+        }
+        let stretches: Vec<Stretch> = facts.stretches.iter().map(stretch).collect();
+        let discarded = distrust(&Ok(stretches), facts.kind == PirateFacts::CONTROL);
+        Taken { bandwidth: None, discarded }
+    }
+}
+
+fn stretch(stored: &PirateStretch) -> Stretch {
+    Stretch {
+        begin_ns: stored.begin_ns,
+        end_ns: stored.end_ns,
+        cpu_ns: stored.cpu_ns,
+        probes: stored.probes,
+        missed: stored.missed,
+        // How it came to hold what it held says nothing of whether it did.
+        sweeps: 0,
+        warming: 0,
+        warmed: stored.warmed,
+        fetch_ratio: stored.fetch_ratio,
+    }
+}
+
+fn ran(result: Result<Vec<Stretch>, Refusal>) -> Result<Vec<Stretch>, String> {
+    result.map_err(|refusal| refusal.to_string())
+}
+
+/// Why a run beside a pirate does not count; `None` if it does.
+fn distrust(stretches: &Result<Vec<Stretch>, String>, is_control: bool) -> Option<String> {
+    let stretches = match stretches {
+        Ok(stretches) => stretches,
+        Err(why) => return Some(why.clone()),
+    };
+    match Verdict::of(stretches) {
+        Verdict::Held => None,
+        // What it has lies in caches of its core alone: wherever else it is, it takes nothing from anybody.
+        Verdict::Missed(_) if is_control => None,
+        Verdict::Missed(share) => {
+            Some(format!("{:.0} % of what the pirate was to keep was not in the cache", share * 100.0))
+        }
+        Verdict::Interrupted(share) => {
+            Some(format!("the pirate had only {:.0} % of its core", share * 100.0))
+        }
+        Verdict::Unknown => Some("the pirate never ran".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(kind: &str, missed: u32, cpu_ns: u64) -> PirateFacts {
+        let stretch = PirateStretch {
+            begin_ns: 0,
+            end_ns: 1_000_000,
+            cpu_ns,
+            probes: 480,
+            missed,
+            warmed: true,
+            bytes: 5_000_000,
+            fetch_ratio: None,
+        };
+        PirateFacts { kind: kind.to_owned(), asked: 1 << 20, stretches: vec![stretch] }
+    }
+
+    #[test]
+    fn a_pirate_that_lost_its_lines_or_its_core_took_nothing() {
+        assert_eq!(Taken::of(Some(&facts(PirateFacts::CACHE, 3, 1_000_000))).discarded, None);
+        let lost = Taken::of(Some(&facts(PirateFacts::CACHE, 48, 1_000_000))).discarded;
+        assert!(lost.unwrap().starts_with("10 % of what the pirate was to keep"));
+        let slow = Taken::of(Some(&facts(PirateFacts::CACHE, 0, 500_000))).discarded;
+        assert!(slow.unwrap().contains("only 50 % of its core"));
+        assert!(Taken::of(None).discarded.is_some());
+    }
+
+    #[test]
+    fn a_control_pirate_has_nothing_to_lose_but_its_core() {
+        assert_eq!(Taken::of(Some(&facts(PirateFacts::CONTROL, 480, 1_000_000))).discarded, None);
+        assert!(Taken::of(Some(&facts(PirateFacts::CONTROL, 0, 100_000))).discarded.is_some());
+    }
+
+    #[test]
+    fn a_thief_is_as_strong_as_what_it_read() {
+        let taken = Taken::of(Some(&facts(PirateFacts::BANDWIDTH, 0, 1)));
+        assert_eq!((taken.bandwidth, taken.discarded), (Some(5_000_000_000), None));
     }
 }

@@ -8,12 +8,15 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use holdup_collect::{AloneOptions, Options, Output, PlainRun, Setting, Window, record, run_plain};
+use holdup_collect::{
+    AloneOptions, Options, Output, PlainRun, Setting, Window, record, record_alone, run_plain,
+};
 use holdup_model::Nanos;
+use holdup_recording::Recording;
 
 use super::kept::{Done, Kept};
 use super::plan::{Kind, Step};
-use super::robber::Robber;
+use super::robber::{Robber, Robbery, Taken};
 use crate::failure::Failure;
 use crate::run::{Input, PRELOAD, status_of};
 use crate::scale::{Control, Interrupt, finish};
@@ -54,9 +57,21 @@ pub(super) enum Finish {
 }
 
 /// Does all `steps`, and notes each in `kept`, which is written to `directory`.
-pub(super) fn run(way: &Way<'_>, steps: &[Step], kept: &mut Kept, directory: &Path) -> Result<Finish, Failure> {
-    let mut runs =
-        Runs { way, kept, directory, input: Input::now(), interrupt: Interrupt::listen(), started: 0, slowest: None };
+pub(super) fn run(
+    way: &Way<'_>,
+    steps: &[Step],
+    kept: &mut Kept,
+    directory: &Path,
+) -> Result<Finish, Failure> {
+    let mut runs = Runs {
+        way,
+        kept,
+        directory,
+        input: Input::now(),
+        interrupt: Interrupt::listen(),
+        started: 0,
+        slowest: None,
+    };
     runs.kept.write(directory)?;
     for (at, &step) in steps.iter().enumerate() {
         if step.kind.which().is_some_and(|which| which > 0) && runs.is_late() {
@@ -157,13 +172,14 @@ impl Runs<'_, '_> {
         Finish::Failed(code)
     }
 
-    fn setting(&self, step: Step, cpus: Vec<u32>) -> Setting {
-        Setting { variables: self.way.control.environment(step.threads), cpus, output: self.way.output }
+    fn setting(&self, step: Step) -> Setting {
+        let variables = self.way.control.environment(step.threads);
+        Setting { variables, cpus: Vec::new(), output: self.way.output }
     }
 
     fn plain(&mut self, step: Step) -> Result<(Done, ExitStatus), Failure> {
         let command: Vec<OsString> = self.way.control.command(step.threads);
-        let PlainRun { status, wall, .. } = run_plain(&command, &self.setting(step, Vec::new()))?;
+        let PlainRun { status, wall, .. } = run_plain(&command, &self.setting(step))?;
         self.slowest = self.slowest.max(Some(wall));
         let wall = Nanos::new(wall.as_nanos() as u64);
         Ok((Done::new(step, wall, None), status))
@@ -179,16 +195,6 @@ impl Runs<'_, '_> {
             Some(Ok(robbery)) => robbery,
             None => None,
         };
-        let cpus = match (step.kind.which(), self.way.robber) {
-            (Some(_), Some(robber)) => vec![robber.victim_cpu()],
-            _ => Vec::new(),
-        };
-        let alone = step.kind.which().map(|which| AloneOptions {
-            which,
-            give_up_after: self.patience(),
-            pirate: robbery.as_ref().map(|robbery| robbery.companion()),
-        });
-        let is_alone = alone.is_some();
         let options = Options {
             output: path.clone(),
             all_holds: false,
@@ -198,24 +204,38 @@ impl Runs<'_, '_> {
             arguments: true,
             window: Window::default(),
             size_limit: self.way.size_limit,
-            setting: self.setting(step, cpus),
+            setting: self.setting(step),
             emulation: None,
             instrumented: false,
-            alone,
         };
-        let ended = record(&command, &options, PRELOAD)?;
+        let left = robbery.as_ref().map(Robbery::left);
+        let ended = match step.kind.which() {
+            None => record(&command, &options, PRELOAD)?,
+            Some(which) => {
+                let alone = AloneOptions {
+                    which,
+                    give_up_after: self.patience(),
+                    core: self.way.robber.map(Robber::victim_cpu),
+                    beside: robbery.map(Robbery::beside),
+                    ..AloneOptions::default()
+                };
+                record_alone(&command, &options, alone, PRELOAD)?
+            }
+        };
         if let Some(trouble) = ended.trouble {
             return Err(Failure::input(trouble));
         }
         let wall = finish(&path)?;
-        if !is_alone {
+        if step.kind.which().is_none() {
             self.slowest = self.slowest.max(Some(Duration::from_nanos(wall.get())));
         }
         let mut done = Done::new(step, wall, Some(name));
-        if let Some(robbery) = robbery {
-            done.cache = Some(robbery.left());
-            done.taken = robbery.taken();
-            done.discarded = robbery.verdict();
+        if left.is_some() {
+            let (recording, _) = Recording::open(&path)?;
+            let taken = Taken::of(recording.alone.and_then(|alone| alone.pirate).as_ref());
+            done.cache = left;
+            done.taken = taken.bandwidth;
+            done.discarded = taken.discarded;
         }
         if !ended.status.success() && !self.way.ignore_status {
             let _ = fs::remove_file(&path);
@@ -236,7 +256,9 @@ impl Runs<'_, '_> {
                 Kind::Plain => "not recorded".to_owned(),
                 Kind::Together => "recorded".to_owned(),
                 Kind::Whole { which } => format!("thread {which} alone"),
-                Kind::Part { which, of } => format!("thread {which} alone, with one of {of} parts of the cache"),
+                Kind::Part { which, of } => {
+                    format!("thread {which} alone, with one of {of} parts of the cache")
+                }
                 Kind::Thief { which, percent } => {
                     format!("thread {which} alone, with {percent} % of the bandwidth taken")
                 }

@@ -116,6 +116,7 @@ impl World<'_> {
                 // What dealt it is still wanted.
                 return true;
             }
+            Item::Skipped(_) => panic!("a recording leaves nothing out"),
             Item::End => {
                 self.states[thread] = State::Ended;
                 return true;
@@ -206,7 +207,7 @@ impl World<'_> {
                     assert!(self.does(thread, act, feed), "a unit that waits: {act:?}");
                     continue;
                 }
-                Item::End => panic!("a thread that ends in a unit"),
+                Item::Skipped(_) | Item::End => panic!("a thread that ends in a unit"),
             };
             self.walked.instructions[thread] += instructions;
             self.walked.accesses.0 += accesses.len() as u64;

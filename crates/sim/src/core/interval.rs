@@ -365,7 +365,8 @@ impl Interval {
         let Some(op) = code.op_of_access(block, access) else { return };
         let bytes = &mut self.string_bytes[usize::from(access.stores)];
         *bytes += access.size;
-        if *bytes < STRING_BYTES && served.by == Level::L1 && served.tlb == 0 {
+        // Those that follow in a line that is on its way are served from where the line comes, too.
+        if *bytes < STRING_BYTES {
             return;
         }
         *bytes = 0;

@@ -57,6 +57,11 @@ impl Misses {
     /// An access that misses is ready to begin at `begin` and then takes `latency`: when the line is there, which is later if no
     /// fill buffer is free.
     pub(super) fn fetch(&mut self, line: u64, begin: u64, latency: u64, by: Level) -> u64 {
+        let arrival = &self.arrivals[line as usize % LINES];
+        if arrival.line == line && arrival.at > begin {
+            // One buffer is for the whole line.
+            return arrival.at;
+        }
         let at = match self.buffers.iter_mut().min() {
             Some(free) => {
                 *free = begin.max(*free) + latency;

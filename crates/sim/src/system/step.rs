@@ -118,8 +118,7 @@ impl Cores {
         let one = &mut self.all[core as usize];
         let to = &code.blocks[block as usize];
         if let Some(last) = last {
-            let from = &code.blocks[last as usize];
-            if from.exit != Exit::Falls && !predicted(one, code, last, to.address) {
+            if !predicted(one, code, last, to.address) {
                 one.core.mispredicted(last);
                 tally.branch_miss(code, last, thread);
             }
@@ -241,7 +240,12 @@ fn predicted(one: &mut OneCore, code: &Code, last: u32, target: u64) -> bool {
     let branch = code.instructions[from.instructions.end as usize - 1].address;
     let behind = from.end();
     match from.exit {
-        Exit::Falls => true,
+        Exit::Falls => {
+            if target != behind {
+                one.predictor.jump(behind);
+            }
+            true
+        }
         Exit::Branch => one.predictor.conditional(branch, target != behind),
         // What is called is left out of recordings where it belongs to a runtime: then the next block is that behind the call.
         Exit::Call | Exit::IndirectCall if target == behind => true,
