@@ -13,10 +13,9 @@
 
 use core::cell::Cell;
 use core::ptr;
-use core::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 
-pub use holdup_trace::alone::TEAM;
-use holdup_trace::alone::{AloneCode, Block, CALL, Conduct, Phase, Stretch, Turn};
+use holdup_trace::alone::{AloneCode, Block, CALL, Conduct, EndCode, Phase, Stretch, TEAM, Turn};
 use holdup_trace::shared::{ProcessFile, Slot};
 use holdup_trace::wire::{self, CallCode, ObjectCode, OutcomeCode};
 
@@ -33,6 +32,8 @@ pub struct Standing {
     open: Cell<u32>,
     /// In what way that was disturbed when it began.
     why: Cell<u32>,
+    /// 1 while it waits in a runtime for its team or for tasks: what hooks the runtime calls there is no act of the program's.
+    in_runtime: Cell<u32>,
     /// 1 while it starts a parallel region: threads that it creates then belong to the runtime.
     starts_team: Cell<u32>,
     /// When the stretch began, in ticks.
@@ -50,6 +51,7 @@ impl Standing {
         self.held.set(0);
         self.open.set(0);
         self.starts_team.set(0);
+        self.in_runtime.set(0);
         self.beneath.set(0);
     }
 }
@@ -62,6 +64,8 @@ const EXPECTED_NANOS: u64 = 2_000_000;
 const PAUSE_MICROS: u64 = 8_000;
 /// See [`PAUSE_MICROS`].
 const MOST_MISSES: u32 = 6;
+/// Who comes to a hook so soon (µs) after the others were let go had waited for them.
+const AT_ONCE_MICROS: u64 = 10_000;
 /// So many looks in a row at which the recorder gave no sign: it is gone.
 const SILENT_LOOKS: u32 = 30;
 /// The profiled thread waits at most so long for the others (µs)...
@@ -75,9 +79,15 @@ struct Here {
     file: ProcessFile,
 }
 
-/// The calling thread, if it can take part.
+/// The calling thread, if it can take part and does what the program says.
 #[inline]
 fn here() -> Option<Here> {
+    here_or_in_runtime().filter(|here| here.thread.alone.in_runtime.get() == 0)
+}
+
+/// The calling thread, if it can take part.
+#[inline]
+fn here_or_in_runtime() -> Option<Here> {
     if !life::alone() {
         return None;
     }
@@ -197,9 +207,9 @@ impl Here {
         }
     }
 
-    /// Everybody goes for good: the recorder is gone, or we may make no system calls any more.
-    fn gives_up(&self) {
-        self.block().give_up();
+    /// Everybody goes for good.
+    fn gives_up(&self, why: EndCode) {
+        self.block().give_up(why);
         wake_everybody(self.block());
     }
 
@@ -243,7 +253,11 @@ impl Here {
             // The recorder has let the others go.
             code = AloneCode::from_code(block.released_why.load(SeqCst) as u8).unwrap_or(AloneCode::Watchdog);
             let released = block.released_at.load(SeqCst).max(begin);
-            disturbed = disturbed.max(now.saturating_sub(released));
+            let since = now.saturating_sub(released);
+            disturbed = disturbed.max(since);
+            if code == AloneCode::Spun && since > life::ticks_of_micros(AT_ONCE_MICROS) {
+                code = AloneCode::Watchdog;
+            }
         }
         let Some(recorder) = enter() else { return };
         recorder.write(&wire::alone(&Stretch {
@@ -311,11 +325,11 @@ impl Here {
         why
     }
 
-    /// True if the thread is to be held; where new threads are gathered, those that begin are.
-    fn is_to_be_held(&self, turn: Turn, begins: bool) -> bool {
+    /// True if the thread is to be held; where new threads are gathered, those are that begin in this generation.
+    fn is_to_be_held(&self, turn: Turn, begins: Option<u32>) -> bool {
         let holds = match turn.phase() {
             Phase::Free => false,
-            Phase::Gather => begins,
+            Phase::Gather => begins == Some(turn.generation()),
             Phase::Wanted | Phase::Alone => true,
         };
         holds && !self.is_profiled() && !self.block().is_given_up() && life::alone()
@@ -324,6 +338,7 @@ impl Here {
     /// Holds the thread while it is to be held.
     fn is_held(&self, begins: bool) {
         let block = self.block();
+        let begins = begins.then(|| block.turn().generation());
         if !self.is_to_be_held(block.turn(), begins) {
             return;
         }
@@ -366,7 +381,7 @@ impl Here {
                 beat = now;
             }
             if silent > SILENT_LOOKS {
-                self.gives_up();
+                self.gives_up(EndCode::Silent);
             }
         }
         self.thread.alone.held.set(0);
@@ -383,7 +398,7 @@ impl Here {
     /// The profiled thread is at a hook.
     fn progresses(&self) {
         let (standing, block) = (&self.thread.alone, self.block());
-        block.progress.store(block.progress.load(SeqCst).wrapping_add(1), SeqCst);
+        block.progress.store(block.progress.load(Relaxed).wrapping_add(1), Relaxed);
         if let Some(generation) = standing.open.get().checked_sub(1)
             && block.turn().generation() != generation
         {
@@ -418,6 +433,11 @@ impl Here {
                 self.calls();
             }
         }
+    }
+
+    /// True if the thread was in a wait of a runtime, which ends now.
+    fn leaves_runtime(&self) -> bool {
+        self.thread.alone.in_runtime.replace(0) != 0
     }
 
     fn progresses_into_wait(&self) {
@@ -496,10 +516,11 @@ pub fn acquired(kind: ObjectCode) {
         && let Some(here) = here()
     {
         let depth = &here.slot.alone_depth;
-        depth.store(depth.load(SeqCst).wrapping_add(1), SeqCst);
+        // Nobody else decides by these two: an ordinary store is a tenth of a sequentially consistent one.
+        depth.store(depth.load(Relaxed).wrapping_add(1), Relaxed);
         if here.is_profiled() {
             let progress = &here.block().progress;
-            progress.store(progress.load(SeqCst).wrapping_add(1), SeqCst);
+            progress.store(progress.load(Relaxed).wrapping_add(1), Relaxed);
         }
     }
 }
@@ -509,7 +530,7 @@ pub fn acquired(kind: ObjectCode) {
 pub fn releasing() {
     if let Some(here) = here() {
         let depth = &here.slot.alone_depth;
-        depth.store(depth.load(SeqCst).saturating_sub(1), SeqCst);
+        depth.store(depth.load(Relaxed).saturating_sub(1), Relaxed);
     }
 }
 
@@ -526,6 +547,15 @@ pub fn point() {
 pub fn wakes(object: u64) {
     if let Some(here) = here() {
         here.wakes(object);
+    }
+}
+
+/// The calling thread is about to wait in a runtime for its team, or for tasks.
+#[inline]
+pub(crate) fn team_wait_begins() {
+    if let Some(here) = here() {
+        here.wait_begins(TEAM);
+        here.thread.alone.in_runtime.set(1);
     }
 }
 
@@ -548,7 +578,9 @@ pub(crate) fn has_slot(file: ProcessFile, slot: &Slot) {
     slot.alone_state.store(Conduct::Runs as u32, SeqCst);
     slot.alone_depth.store(0, SeqCst);
     slot.alone_since.store(life::ticks(), SeqCst);
-    file.header().alone.slots.fetch_max(file.slot_index(slot) + 1, SeqCst);
+    let block = &file.header().alone;
+    block.slots.fetch_max(file.slot_index(slot) + 1, SeqCst);
+    block.begun.fetch_add(1, SeqCst);
 }
 
 /// The calling thread, which was created through our hook, begins.
@@ -557,6 +589,7 @@ pub(crate) fn begins() {
     if here.slot.alone_object.load(SeqCst) == TEAM {
         // The runtime waits for it before it lets the region begin; it is held where its share begins.
         here.is_quiet(Conduct::Waits);
+        here.thread.alone.in_runtime.set(1);
     } else {
         here.point(true);
     }
@@ -564,9 +597,9 @@ pub(crate) fn begins() {
 
 /// The calling thread ends: it is the profiled one no more.
 pub(crate) fn ends() {
-    let Some(here) = here() else { return };
+    let Some(here) = here_or_in_runtime() else { return };
     if here.is_profiled() {
-        here.ends_stretch(None);
+        here.progresses_into_wait();
         let block = here.block();
         block.profiled.store(0, SeqCst);
         here.frees();
@@ -582,10 +615,10 @@ pub(crate) fn ends() {
 }
 
 /// The calling thread is about to end the process, or may make no system calls any more.
-pub(crate) fn stops() {
+pub(crate) fn stops(why: EndCode) {
     if let Some(here) = here() {
         here.ends_stretch(None);
-        here.gives_up();
+        here.gives_up(why);
     }
 }
 
@@ -604,18 +637,18 @@ pub(crate) fn region_begins() {
 /// The calling thread begins its share of a region: until then it has waited for that, if it has not met the region itself.
 #[inline]
 pub(crate) fn share_begins() {
-    if let Some(here) = here() {
+    if let Some(here) = here_or_in_runtime() {
         here.thread.alone.starts_team.set(0);
-        if here.slot.conduct() == Conduct::Waits { here.wait_ends(false, true) } else { here.point(true) }
+        if here.leaves_runtime() { here.wait_ends(false, true) } else { here.point(true) }
     }
 }
 
 /// The region that the calling thread met has ended.
 #[inline]
 pub(crate) fn region_ends() {
-    if let Some(here) = here() {
+    if let Some(here) = here_or_in_runtime() {
         here.thread.alone.starts_team.set(0);
-        if here.slot.conduct() == Conduct::Waits {
+        if here.leaves_runtime() {
             here.wait_ends(false, false);
         }
     }
@@ -624,19 +657,29 @@ pub(crate) fn region_ends() {
 /// The calling thread goes on after a wait for its team, or for tasks.
 #[inline]
 pub(crate) fn team_wait_ends() {
-    if let Some(here) = here()
-        && here.slot.conduct() == Conduct::Waits
+    if let Some(here) = here_or_in_runtime()
+        && here.leaves_runtime()
     {
         here.wakes(TEAM);
         here.wait_ends(false, false);
     }
 }
 
+/// The calling thread has its turn at an `ordered`, which is as good as a lock.
+#[inline]
+pub(crate) fn turn_ends() {
+    if let Some(here) = here_or_in_runtime()
+        && here.leaves_runtime()
+    {
+        here.wait_ends(true, false);
+    }
+}
+
 /// The calling thread begins to run a task, perhaps in a wait.
 #[inline]
 pub(crate) fn task_begins() {
-    let Some(here) = here() else { return };
-    let waits = here.slot.conduct() == Conduct::Waits;
+    let Some(here) = here_or_in_runtime() else { return };
+    let waits = here.leaves_runtime();
     let beneath = &here.thread.alone.beneath;
     beneath.set(beneath.get() << 1 | u64::from(waits));
     if waits { here.wait_ends(false, false) } else { here.point(false) }
@@ -651,6 +694,7 @@ pub(crate) fn task_ends() {
     beneath.set(beneath.get() >> 1);
     if waited {
         here.wait_begins(TEAM);
+        here.thread.alone.in_runtime.set(1);
     }
 }
 

@@ -14,7 +14,7 @@ use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use holdup_trace::alone::Phase;
+use holdup_trace::alone::{EndCode, Phase};
 use holdup_trace::instructions::MarkCode;
 use holdup_trace::shared::{
     ALONE, CHUNK_SIZE, CHUNKS, CHUNKS_OFFSET, HOLDS_ALL, MARKS, MONOTONIC_CLOCK, NO_ARGUMENTS, PROCESS_MAGIC,
@@ -163,7 +163,7 @@ pub fn ticks_of_micros(micros: u64) -> u64 {
 
 /// The program confines its system calls from now on: we make none any more.
 pub fn confine() {
-    alone::stops();
+    alone::stops(EndCode::Confined);
     CONFINED.store(1, Ordering::Relaxed);
     if recording() {
         file().header().confined.store(1, Ordering::Relaxed);
@@ -173,7 +173,7 @@ pub fn confine() {
 /// The program is about to lose the right to read the processor's counter, or nearly all system calls: nothing is
 /// recorded any more, and no clock is read.
 pub fn stop() {
-    alone::stops();
+    alone::stops(EndCode::Confined);
     MEMBERSHIP.store(GIVEN_UP, Ordering::Relaxed);
     MODE.mode.store(0, Ordering::Relaxed);
     MONOTONIC.store(0, Ordering::Relaxed);
@@ -425,7 +425,7 @@ pub fn end() {
     }
     // A child of `vfork` that gives up is in its parent's memory.
     if recording() && file().header().pid.load(Ordering::Relaxed) == own {
-        alone::stops();
+        alone::stops(EndCode::Exits);
         if let Some(recorder) = crate::enter() {
             openmp::close(&recorder);
             marks::tell(MarkCode::ThreadEnd, []);

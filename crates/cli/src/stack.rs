@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use holdup_analysis::speedup::{Component, Order, SpeedupProfile};
 use holdup_collect::{Output, allowed_cores, find_program};
-use holdup_report::{render_stack, stack_json_text};
+use holdup_report::{render_stack, stack_json_text, stack_page};
 
 use crate::answer;
 use crate::arguments::{Collector, Color, seconds};
@@ -264,7 +264,7 @@ fn show(profile: &SpeedupProfile, options: &StackOptions) -> Result<(), Failure>
     if let Some(out) = &options.html {
         let to_stdout = out.as_os_str() == "-";
         answer::write(
-            &stack_json_text(profile),
+            &stack_page(profile),
             Some(out.as_path()).filter(|_| !to_stdout),
             std::io::stdout(),
         )?;

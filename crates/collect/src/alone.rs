@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use holdup_recording::facts::{Alone, PirateFacts};
-use holdup_trace::alone::{AloneCode, Block, Conduct, Phase, Profiled};
+use holdup_trace::alone::{AloneCode, Block, Conduct, EndCode, Phase, Profiled};
 use holdup_trace::shared::{ProcessFile, ProcessState};
 use holdup_trace::wire::NO_THREAD;
 use rustix::process::Pid;
@@ -188,7 +188,7 @@ impl Looker {
         }
         for program in self.programs.iter().chain(self.active.iter().map(|(program, _)| program)) {
             let block = &program.memory.parts().header().alone;
-            block.give_up();
+            block.give_up(EndCode::Decided);
             wake_everybody(block);
         }
         self.leave();
@@ -225,7 +225,7 @@ impl Looker {
                 "process {} had threads too at the same time: these were not held, so no stretch of the other was quiet",
                 program.pid
             ));
-            block.give_up();
+            block.give_up(EndCode::Decided);
             wake_everybody(block);
             return;
         }
@@ -257,9 +257,13 @@ impl Looker {
         facts.spins += counts.spins;
         facts.turns += counts.turns;
         facts.sleepers += counts.sleepers;
-        if facts.gave_up.is_none() && block.is_given_up() {
-            facts.gave_up = Some("the program's threads had no sign of life from holdup for too long".to_owned());
-        }
+        let why = EndCode::from_code(block.given_up.load(Ordering::SeqCst) as u8);
+        let why = match why {
+            Some(EndCode::Silent) => "the program's threads had no sign of life from holdup for too long",
+            Some(EndCode::Confined) => "the program has confined its system calls (seccomp)",
+            _ => return,
+        };
+        facts.gave_up.get_or_insert_with(|| why.to_owned());
     }
 
     fn look_after(&mut self, program: Program, mut policy: Policy) {
@@ -341,7 +345,7 @@ impl Looker {
                 let limit = self.options.give_up_after.as_secs_f64();
                 self.facts.gave_up = Some(format!("the program had run for {limit:.0} s"));
                 block.released_why.store(AloneCode::GivenUp as u32, Ordering::SeqCst);
-                block.give_up();
+                block.give_up(EndCode::Decided);
                 wake_everybody(block);
                 self.free_of_its_core();
             }
@@ -412,5 +416,7 @@ fn view(parts: ProcessFile, now: Duration) -> View {
     let threads = threads.collect();
     let profiled = parts.profiled_slot().map(|slot| slot.thread.load(Ordering::SeqCst));
     let progress = block.progress.load(Ordering::SeqCst);
-    View { now, phase: turn.phase(), generation: turn.generation(), profiled, progress, threads }
+    let created = parts.header().next_thread.load(Ordering::SeqCst);
+    let unborn = created.saturating_sub(block.begun.load(Ordering::SeqCst));
+    View { now, phase: turn.phase(), generation: turn.generation(), profiled, progress, threads, unborn }
 }

@@ -2,8 +2,8 @@
 //!
 //! A recording says when a call began and when it returned, not why. What is outside of the process takes as long in a
 //! simulation as it took when it was recorded; what threads do does not, since emulation slows them. A call is taken to be ended
-//! from within if it is one that can be (`read`, `recv`, `accept`, `poll` and their relatives), another thread wrote to a
-//! descriptor that can be its other end, and other threads worked meanwhile. The other end of an event's descriptor is itself; those of
+//! from within if it is one that can be (`read`, `write`, `poll` and their relatives), another thread wrote to a descriptor
+//! that can be its other end (of a `write`: read from it), and other threads worked meanwhile. The other end of an event's descriptor is itself; those of
 //! pipes and socket pairs, which are made together, have numbers beside each other. For `poll` any descriptor will do but those
 //! of standard output and errors: which ones it waited for is not recorded.
 
@@ -94,10 +94,11 @@ pub(crate) fn within(process: &Process, tellings: &[Telling]) -> Within {
             // Short ones have no times; where one with times is missing, those behind it have none either.
             let Some(block) = timed.next_if(is_same) else { continue };
             let others = || (0..).zip(&courses).filter(|(other, _)| *other != index);
-            let is_written = |descriptors: RangeInclusive<u32>| {
-                writers.range(descriptors).any(|(_, threads)| threads.iter().any(|thread| *thread != index))
+            let is_used = |users: &Users, descriptors: RangeInclusive<u32>| {
+                users.range(descriptors).any(|(_, threads)| threads.iter().any(|thread| *thread != index))
             };
-            if !can_be_ended(called, is_written) {
+            let Some((descriptors, is_written)) = other_ends(called) else { continue };
+            if !is_used(if is_written { &writers } else { &readers }, descriptors) {
                 continue;
             }
             let executed = |course: &Course| course.worked(block.begin, block.end) as f64 * course.speed;
@@ -114,18 +115,30 @@ pub(crate) fn within(process: &Process, tellings: &[Telling]) -> Within {
     found
 }
 
-/// True if one who writes to descriptors can end the call; `is_written` says whether somebody wrote to one of these.
-fn can_be_ended(called: &Called, is_written: impl Fn(RangeInclusive<u32>) -> bool) -> bool {
-    const FIRST: u32 = STANDARD_ERROR + 1;
-    match called.call {
-        Some(CallCode::Poll) => is_written(FIRST..=u32::MAX),
-        Some(CallCode::Read | CallCode::Receive | CallCode::Accept) => {
-            let own = called.descriptor;
-            let (first, last) = (own.saturating_sub(1).max(FIRST), own.saturating_add(1));
-            first <= last && is_written(first..=last)
-        }
-        _ => false,
+/// Threads (indices) that use descriptors.
+type Users = BTreeMap<u32, BTreeSet<usize>>;
+
+fn users(tellings: &[Telling], used: impl Fn(&Telling) -> &BTreeSet<u32>) -> Users {
+    let mut users = Users::new();
+    for (index, telling) in tellings.iter().enumerate() {
+        used(telling).iter().for_each(|descriptor| _ = users.entry(*descriptor).or_default().insert(index));
     }
+    users
+}
+
+/// The descriptors that can be the other end of what a call waits for, and whether who writes there ends it, or who reads.
+/// `None` for calls that other threads do not end.
+fn other_ends(called: &Called) -> Option<(RangeInclusive<u32>, bool)> {
+    const FIRST: u32 = STANDARD_ERROR + 1;
+    let own = called.descriptor;
+    let beside = own.saturating_sub(1).max(FIRST)..=own.saturating_add(1);
+    let (descriptors, is_written) = match called.call? {
+        CallCode::Poll => (FIRST..=u32::MAX, true),
+        CallCode::Read | CallCode::Receive => (beside, true),
+        CallCode::Write | CallCode::Send => (beside, false),
+        _ => return None,
+    };
+    (!descriptors.is_empty()).then_some((descriptors, is_written))
 }
 
 /// By index; `None` for those of which no times are known.

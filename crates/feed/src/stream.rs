@@ -34,8 +34,9 @@ pub(crate) struct Telling {
     pub wakes: Vec<Woke>,
     /// Calls that blocked.
     pub calls: Vec<Called>,
-    /// Descriptors that it wrote to.
+    /// Descriptors that it wrote to, and read from.
     pub writes: BTreeSet<u32>,
+    pub reads: BTreeSet<u32>,
     /// What it initialized: barriers with their parties, semaphores with their value.
     pub barriers: Vec<(u64, u64)>,
     pub semaphores: Vec<(u64, u64)>,
@@ -266,9 +267,12 @@ impl Teller<'_> {
             MarkCode::CallBegin => {
                 let call = u8::try_from(first).ok().and_then(CallCode::from_code);
                 self.calling = (call, second as u32);
-                if matches!(self.calling.0, Some(CallCode::Write | CallCode::Send)) {
-                    self.telling.writes.insert(second as u32);
-                }
+                let used = match call {
+                    Some(CallCode::Write | CallCode::Send) => Some(&mut self.telling.writes),
+                    Some(CallCode::Read | CallCode::Receive) => Some(&mut self.telling.reads),
+                    _ => None,
+                };
+                used.map(|used| used.insert(second as u32));
             }
             MarkCode::CallEnd if self.telling.lost.is_none() => {
                 self.tell(Told::Call(self.telling.calls.len() as u32));

@@ -284,6 +284,11 @@ fn a_call_that_another_thread_can_have_ended_takes_what_that_one_needs() {
     assert_eq!(found, [CallWithin { nanos: 900_000, instructions: all * 7 / 8, alone: 200_000 }]);
     assert_eq!(of(Call::Read, CallCode::Read, 5, 5), found, "an event's descriptor");
     assert_eq!(of(Call::Poll, CallCode::Poll, u64::from(u32::MAX), 9), found, "any descriptor");
+    let reads = calls(Stream::thread(0).works(160), CallCode::Read, 5, 0);
+    let reads = calls(reads, CallCode::Sleep, u64::from(u32::MAX), 200).end();
+    let recording = recorded(&[reads, own(CallCode::Write, 6)]);
+    let writes = prepared(&recording, &called(Call::Write, (800, 1000)));
+    assert_eq!(writes.program().calls, found, "who waits for room in a pipe");
     for (call, code, read, written, why) in [
         (Call::Read, CallCode::Read, 5, 9, "nobody writes to what belongs to it"),
         (Call::Read, CallCode::Read, 0, 1, "standard input"),

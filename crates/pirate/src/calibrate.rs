@@ -40,6 +40,9 @@ pub struct Calibration {
     /// Where a random chase begins to miss: the size at which it takes a quarter of the way from hits to misses, of the
     /// rounds. Beyond `available` by a third where what stays is left to chance.
     pub knee: Option<Range>,
+    /// After how many ns half of what nobody touches is gone: others fill the cache too. `None` if it is there longer than
+    /// was waited, a third of a second.
+    pub lifetime_ns: Option<u64>,
     /// What was measured, round by round.
     pub rounds: Vec<Vec<Point>>,
     /// The share of the memory that was in huge pages.
@@ -107,8 +110,12 @@ pub fn calibrate(root: &Path, place: &Place) -> Result<Calibration, Refusal> {
         });
     }
     let knees: Vec<u64> = rounds.iter().filter_map(|round| knee_of(round)).collect();
+    let holdable = curve::holdable(&rounds, MOST_MISSED);
+    let lifetime_ns =
+        lifetime(&timer, &limit, &memory.bytes()[..page_multiple(holdable / 2) as usize], &mut walk);
     Ok(Calibration {
-        holdable: curve::holdable(&rounds, MOST_MISSED),
+        holdable,
+        lifetime_ns,
         knee: Range::of(&knees).filter(|_| knees.len() == rounds.len()),
         huge_share: memory.huge_share(),
         limit,
@@ -116,6 +123,36 @@ pub fn calibrate(root: &Path, place: &Place) -> Result<Calibration, Refusal> {
         rounds,
         took_ns: clock::now_ns() - begin,
     })
+}
+
+/// After how many ns half of `bytes`, which the cache holds, is gone if nobody touches it.
+fn lifetime(timer: &Timer, limit: &Limit, bytes: &[u8], walk: &mut Walk) -> Option<u64> {
+    const SHORTEST_NS: u64 = 5_000_000;
+    const LONGEST_NS: u64 = 320_000_000;
+    let waits = std::iter::successors(Some(SHORTEST_NS), |wait| (*wait < LONGEST_NS).then_some(2 * wait));
+    let missed = waits.map(|wait| {
+        (0..3).for_each(|_| Sweep::whole(bytes));
+        let begin = clock::now_ns();
+        while clock::now_ns() - begin < wait {
+            std::hint::spin_loop();
+        }
+        (wait, limit.missed(timer, bytes, PROBES, walk) as f64 / PROBES as f64)
+    });
+    half_gone(missed)
+}
+
+/// When the share that is missed passes a half, on a line between the waits around it; the first wait where that is too
+/// long already. No more waits are asked for than needed.
+fn half_gone(missed: impl Iterator<Item = (u64, f64)>) -> Option<u64> {
+    let mut before: Option<(u64, f64)> = None;
+    for (wait, share) in missed {
+        if share > 0.5 {
+            let Some((earlier, less)) = before else { return Some(wait) };
+            return Some(earlier + ((wait - earlier) as f64 * (0.5 - less) / (share - less)) as u64);
+        }
+        before = Some((wait, share));
+    }
+    None
 }
 
 /// The knee of a round's chase, between its own fastest and slowest.
@@ -160,6 +197,7 @@ mod tests {
             available: Range::of(available).unwrap(),
             holdable: available[0],
             knee: None,
+            lifetime_ns: None,
             rounds: available.iter().map(round).collect(),
             huge_share: None,
             took_ns: 0,
@@ -176,6 +214,14 @@ mod tests {
         assert!(matches!(refusal, Refusal::NoisyNeighbour { low_mib: 12.0, high_mib: 21.0, rounds: 6 }));
         assert!(refusal.to_string().contains("12.0 to 21.0 MiB in 6 measurements"), "{refusal}");
         assert!(steady(&[]).is_err());
+    }
+
+    #[test]
+    fn half_is_gone_between_the_waits_around_it() {
+        assert_eq!(half_gone([(10, 0.0), (20, 0.25), (40, 0.75)].into_iter()), Some(30));
+        assert_eq!(half_gone([(10, 0.9)].into_iter()), Some(10));
+        assert_eq!(half_gone([(10, 0.1), (20, 0.5)].into_iter()), None);
+        assert_eq!(half_gone(std::iter::empty()), None);
     }
 
     #[test]

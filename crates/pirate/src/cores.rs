@@ -183,13 +183,16 @@ fn read(path: &PathBuf) -> Option<String> {
 
 /// While it lives, the thread that made it runs on one CPU.
 #[derive(Debug)]
-pub(crate) struct Confined {
+pub struct Confined {
     before: CpuSet,
 }
 
 impl Confined {
     /// Moves the calling thread to `cpu`.
-    pub(crate) fn to(cpu: u32) -> Result<Confined, Refusal> {
+    ///
+    /// # Errors
+    /// Where it may not run there.
+    pub fn to(cpu: u32) -> Result<Confined, Refusal> {
         let refused = |what| move |error: rustix::io::Errno| Refusal::System { what, error: error.into() };
         let before = sched_getaffinity(None).map_err(refused("asking for the allowed CPUs"))?;
         let mut set = CpuSet::new();

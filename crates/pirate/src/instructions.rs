@@ -38,29 +38,61 @@ pub(crate) fn ticks() -> u64 {
 /// Takes the line of `byte` out of all caches, and waits until that is done.
 #[inline(always)]
 pub(crate) fn flush(byte: &u8) {
-    drop_line(byte);
+    drop_line_in_order(byte);
     wait_for_drops();
 }
 
-/// Begins to take the line of `byte` out of all caches.
+/// True where [`drop_line`] may be called: the processor drops lines while it goes on with other loads. (On x86-64
+/// `CLFLUSHOPT`, bit 23 of EBX of CPUID leaf 7; its elder `CLFLUSH` waits for each line: 1 GB/s instead of 11.)
+pub(crate) fn drops_lines() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use core::arch::x86_64::{__cpuid, __cpuid_count};
+        __cpuid(0).eax >= 7 && __cpuid_count(7, 0).ebx & 1 << 23 != 0
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        KNOWN
+    }
+}
+
+/// Begins to take the line of `byte` out of all caches. Only where [`drops_lines`] says so.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn drop_line(byte: &u8) {
-    // SAFETY: the address is that of a live byte, and the instruction does not change what is there.
-    unsafe { core::arch::x86_64::_mm_clflush(byte) };
+    // SAFETY: the address is that of a live byte, and the instruction does not change what is there. Who calls has asked
+    // whether the processor has it.
+    unsafe { core::arch::asm!("clflushopt [{}]", in(reg) byte, options(nostack, preserves_flags)) };
 }
 
 /// Begins to take the line of `byte` out of all caches.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 pub(crate) fn drop_line(byte: &u8) {
-    // SAFETY: Linux lets programs clean and invalidate lines of their own: what is there is written back, not changed.
-    unsafe { core::arch::asm!("dc civac, {}", in(reg) byte, options(nostack)) };
+    drop_line_in_order(byte);
 }
 
 /// Never used: see [`KNOWN`].
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn drop_line(_byte: &u8) {}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn drop_line_in_order(byte: &u8) {
+    // SAFETY: the address is that of a live byte, and the instruction, which all processors of 64 bits have, does not
+    // change what is there.
+    unsafe { core::arch::x86_64::_mm_clflush(byte) };
+}
+
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn drop_line_in_order(byte: &u8) {
+    // SAFETY: Linux lets programs clean and invalidate lines of their own: what is there is written back, not changed.
+    unsafe { core::arch::asm!("dc civac, {}", in(reg) byte, options(nostack)) };
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn drop_line_in_order(_byte: &u8) {}
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
@@ -78,6 +110,3 @@ fn wait_for_drops() {
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn wait_for_drops() {}
-
-pub(crate) fn opt(byte: &u8) { unsafe { core::arch::asm!("clflushopt [{}]", in(reg) byte, options(nostack)) } }
-pub(crate) fn nta(byte: *const u8) { unsafe { core::arch::x86_64::_mm_prefetch::<0>(byte.cast()) } }

@@ -8,7 +8,10 @@
 //! 1. [`Place::choose`] finds two cores that share the last level of cache.
 //! 2. [`calibrate`] measures, right before use, how long hits and misses take and how much of the level is to be had:
 //!    other guests of the host may use most of it. [`steady`] says whether that stays so.
-//! 3. [`Plan::steal`] or [`Plan::control`], [`Pirate::new`], [`Pirate::run`]; then [`Verdict::of`] the stretches.
+//! 3. [`survey`] measures, with a [`Victim`] of known size, what pirates of growing size leave to a thread, and
+//!    [`Survey::pirate_for`] says which leaves so much: what a pirate holds is taken from all who use the cache, not only
+//!    from the thread beside it.
+//! 4. [`Plan::steal`] or [`Plan::control`], [`Pirate::new`], [`Pirate::run`]; then [`Verdict::of`] the stretches.
 //!
 //! Where the machine can allot cache by itself, [`Resctrl`] does that. Whatever is changed on the machine is told to a
 //! [`Guardian`] before, a process that changes it back when this one is killed.
@@ -17,7 +20,7 @@
 //!
 //! ```no_run
 //! use std::path::Path;
-//! use holdup_pirate::{Gate, Pirate, Place, Plan, Refusal, Verdict, allowed_cpus, calibrate, steady};
+//! use holdup_pirate::{Gate, Pirate, Place, Plan, Refusal, Verdict, allowed_cpus, calibrate, steady, survey};
 //!
 //! # fn main() -> Result<(), Refusal> {
 //! # struct Never;
@@ -30,8 +33,10 @@
 //! let root = Path::new("/");
 //! let place = Place::choose(root, &allowed_cpus())?;
 //! let calibration = calibrate(root, &place)?;
-//! let cache = steady(&[&calibration])?.middle;
-//! let pirate = Pirate::new(root, Plan::steal(&place, &calibration, cache / 2)?)?;
+//! steady(&[&calibration])?;
+//! let survey = survey(root, &place, &calibration)?;
+//! let bytes = survey.pirate_for(survey.whole() / 2)?;
+//! let pirate = Pirate::new(root, Plan::steal(&place, &calibration, bytes)?)?;
 //! let stretches = pirate.run(&gate)?;
 //! if Verdict::of(&stretches) != Verdict::Held {
 //!     println!("to be repeated");
@@ -74,6 +79,10 @@ mod pace;
 
 mod thief;
 
+mod victim;
+
+mod survey;
+
 mod undo;
 
 mod guardian;
@@ -81,16 +90,17 @@ mod guardian;
 mod resctrl;
 
 pub use calibrate::{Calibration, calibrate, steady};
-pub use cores::{Level, Pages, Place, allowed_cpus};
+pub use cores::{Confined, Level, Pages, Place, allowed_cpus};
 pub use curve::{Point, Range, available, holdable, knee};
 pub use fetches::{FetchCounters, Fetches, Hardware};
-pub use gate::Gate;
+pub use gate::{Gate, Switch};
 pub use guardian::{Change, Guardian, serve};
 pub use pirate::{Pirate, Plan};
 pub use probes::Limit;
 pub use refusal::Refusal;
 pub use resctrl::{Allotment, Mounted, Resctrl, ResctrlError, Tree};
 pub use stretch::{LEAST_CPU, MOST_MISSED, Stretch, Verdict};
-pub use thief::{explore, Theft, Thief};
+pub use survey::{Row, Survey, survey};
+pub use thief::{Theft, Thief};
 pub use undo::Undo;
-pub use walk::Walk;
+pub use victim::{Chased, Victim};

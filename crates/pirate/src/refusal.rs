@@ -113,6 +113,34 @@ pub enum Refusal {
         /// What stays resident.
         holdable_mib: f64,
     },
+    /// Even the largest pirate leaves more.
+    #[error(
+        "a thread is to be left {asked_mib:.1} MiB, and beside the largest pirate ({pirate_mib:.1} MiB) it still has \
+         {least_mib:.1}: what is taken comes from other programs or other guests of the host"
+    )]
+    CannotLeave {
+        /// What was asked for.
+        asked_mib: f64,
+        /// What the largest pirate leaves.
+        least_mib: f64,
+        /// Its size.
+        pirate_mib: f64,
+    },
+    /// It could not be measured what a pirate leaves.
+    #[error(
+        "beside a pirate of {pirate_mib:.1} MiB no measurement succeeded: it missed {missed:.1} % of its lines and had \
+         {cpu:.1} % of its core, the thread beside it {own:.1} %; repeat when the machine is quiet"
+    )]
+    NotHeld {
+        /// The pirate's size.
+        pirate_mib: f64,
+        /// Probes that missed, in percent, at best.
+        missed: f64,
+        /// The pirate's share of its core in percent, at best.
+        cpu: f64,
+        /// That of the thread beside it.
+        own: f64,
+    },
     /// There is too little memory.
     #[error("{needed_mib:.0} MiB of memory are needed, and {available_mib:.0} MiB are available")]
     TooLittleMemory {

@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::clock;
 use crate::cores::{Confined, Place};
 use crate::gate::Gate;
-use crate::instructions::{KNOWN, drop_line};
+use crate::instructions::{drop_line, drops_lines};
 use crate::memory::Memory;
 use crate::pace::Pace;
 use crate::refusal::Refusal;
@@ -18,8 +18,11 @@ use crate::walk::LINE;
 
 /// Bytes that are read between two looks at the gate.
 const BURST: usize = 16 << 10;
-/// Bytes that are gone through in turn: more than a memory channel's open pages, and few enough to be had everywhere.
+/// Bytes that are gone through in turn: more than the open rows of all memory channels.
 const BYTES: u64 = 64 << 20;
+/// So far behind the loads lines are dropped: a load and a drop of the same line would wait for each other, and what
+/// prefetchers bring is ahead.
+const BEHIND: usize = 8 << 10;
 
 /// What was stolen while the profiled thread ran.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,7 +57,7 @@ impl Thief {
     /// # Errors
     /// Those of the system; [`Refusal::UnknownProcessor`] where lines cannot be taken out of the caches.
     pub fn new(root: &Path, place: &Place) -> Result<Thief, Refusal> {
-        if !KNOWN {
+        if !drops_lines() {
             return Err(Refusal::UnknownProcessor);
         }
         let _confined = Confined::to(place.pirate)?;
@@ -104,57 +107,19 @@ impl Thief {
         Ok(thefts)
     }
 
-    /// Reads the next lines and drops those of the burst before: loads and drops of one line would wait for each other.
+    /// Reads the next lines and drops those that were read a little before.
     fn burst(&self, at: &mut usize) -> u64 {
         let all = self.memory.bytes();
-        let lines = &all[*at..*at + BURST];
-        let sum: u64 = lines.iter().step_by(LINE).map(|byte| u64::from(*byte)).sum();
-        black_box(sum);
-        lines.iter().step_by(LINE).for_each(drop_line);
+        let behind = (*at + all.len() - BEHIND) % all.len();
+        for line in (0..BURST).step_by(LINE) {
+            black_box(all[*at + line]);
+            drop_line(&all[(behind + line) % all.len()]);
+        }
         *at = (*at + BURST) % all.len();
         BURST as u64
     }
 }
 
-
-pub fn explore(root: &Path, place: &Place) {
-    let _c = Confined::to(place.pirate);
-    let set = Memory::new(root, 60<<20).unwrap();
-    let mem = Memory::new(root, 512<<20).unwrap();
-    let timer = crate::timer::Timer::new().unwrap();
-    let mut walk = crate::Walk::new(3);
-    let limit = crate::Limit{hit_ns:35.0,miss_ns:132.0,limit_ns:86.0,false_misses:0.0,false_hits:0.0};
-    for variant in 0..8 {
-      for bytes in [64usize<<20, 512<<20] {
-        let m = &mem.bytes()[..bytes];
-        // pass through all once
-        let mut at=0;
-        let mut step = |at: &mut usize| {
-            let l = &m[*at..*at+BURST];
-            match variant {
-              0 => { let s: u64 = l.iter().step_by(LINE).map(|b| u64::from(*b)).sum(); black_box(s); }
-              1 => { let s: u64 = l.iter().step_by(LINE).map(|b| u64::from(*b)).sum(); black_box(s); l.iter().step_by(LINE).for_each(drop_line); }
-              2 => { let s: u64 = l.iter().step_by(LINE).map(|b| u64::from(*b)).sum(); black_box(s); l.iter().step_by(LINE).for_each(crate::instructions::opt); }
-              3 => { for i in (0..BURST).step_by(LINE) { crate::instructions::nta(m[(*at+i+BURST)%m.len()..].as_ptr()); black_box(l[i]); } }
-              4 => { for i in (0..BURST).step_by(LINE) { crate::instructions::nta(m[(*at+i+2048)%m.len()..].as_ptr()); black_box(l[i]); } }
-              5 => { let s: u64 = l.iter().step_by(LINE).map(|b| u64::from(*b)).sum(); black_box(s); let p=(*at+m.len()-4*BURST)%m.len(); m[p..p+BURST].iter().step_by(LINE).for_each(crate::instructions::opt); }
-              6 => { for i in (0..BURST).step_by(LINE) { crate::instructions::nta(m[(*at+i+2048)%m.len()..].as_ptr()); black_box(l[i]); crate::instructions::opt(&m[(*at+i+m.len()-8192)%m.len()]); } }
-              _ => { for i in (0..BURST).step_by(LINE) { black_box(l[i]); crate::instructions::opt(&m[(*at+i+m.len()-8192)%m.len()]); } }
-            }
-            *at=(*at+BURST)%m.len();
-        };
-        let begin=clock::now_ns(); let mut b=0u64;
-        while clock::now_ns()-begin < 60_000_000 { step(&mut at); b+=BURST as u64; }
-        let rate = b as f64/(clock::now_ns()-begin) as f64;
-        for _ in 0..4 { crate::sweep::Sweep::whole(set.bytes()); }
-        let before = limit.missed(&timer, set.bytes(), 480, &mut walk);
-        let mut b=0; while b < 64<<20 { step(&mut at); b+=BURST; }
-        let after = limit.missed(&timer, set.bytes(), 480, &mut walk);
-        let ahead: usize = { let mut c=0; for k in 0..200 { let p=(at+BURST*16+k*4096*3+64*17)%m.len(); black_box(m[p^1024]); if timer.load_ns(&m[p])>86.0 {c+=1} } c };
-        println!("variant {variant} over {} MB: {rate:.2} GB/s; of 60 MB missed {before} then {after} of 480 after 64 MB; ahead missing {ahead}/200", bytes>>20);
-      }
-    }
-}
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,13 +13,13 @@ const IN_WINDOW: u64 = 512;
 
 /// Where a walk is.
 #[derive(Clone, Copy, Debug)]
-pub struct Walk {
+pub(crate) struct Walk {
     state: u64,
 }
 
 impl Walk {
     /// The same `seed`, the same way.
-    pub fn new(seed: u64) -> Walk {
+    pub(crate) fn new(seed: u64) -> Walk {
         Walk { state: seed }
     }
 
@@ -33,7 +33,7 @@ impl Walk {
 
     /// Walks through zeros, at least `steps` steps, in windows that are chosen at random; each step waits for the one before.
     /// How many it were.
-    pub fn steps(&mut self, zeros: &[u8], steps: u64) -> u64 {
+    pub(crate) fn steps(&mut self, zeros: &[u8], steps: u64) -> u64 {
         let windows = zeros.len().div_ceil(WINDOW);
         let turns = if windows == 0 { 0 } else { steps.div_ceil(IN_WINDOW) };
         for _ in 0..turns {

@@ -76,14 +76,16 @@ impl Policy for Critical {
     fn decide(&mut self, slice: &Slice<'_>) {
         let mut ranked: Vec<(u32, u128)> = (0..)
             .zip(slice.threads)
-            .filter(|(_, thread)| thread.counts)
+            .filter(|(_, thread)| thread.lives)
             .map(|(index, thread)| (index, thread.criticality))
             .collect();
         // `maxindex` is the first of equals.
         ranked.sort_by_key(|&(index, criticality)| (std::cmp::Reverse(criticality), index));
         let largest = ranked.first().map_or(0, |found| found.1);
         // That a fast thread has little criticality is what made it fast; so the smallest is that of the others.
-        let others = ranked.iter().filter(|(index, _)| !self.accelerated.contains(index));
+        let is_other =
+            |index: &u32| !slice.threads[*index as usize].joins && !self.accelerated.contains(index);
+        let others = ranked.iter().filter(|(index, _)| is_other(index));
         let smallest = others.map(|found| found.1).min();
         let is_critical =
             |criticality| smallest.is_some_and(|least| self.rules.alpha.is_exceeded(criticality, least));

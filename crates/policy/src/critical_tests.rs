@@ -6,7 +6,7 @@ use super::{Critical, Rules, ScheduledOut};
 use crate::{Moment, Policy, Ratio, Slice, ThreadSlice, WaitTable};
 
 fn slice(policy: &mut Critical, criticality: &[u128]) -> Vec<u32> {
-    let thread = |&criticality: &u128| ThreadSlice { criticality, counts: true, misses: [0; 3] };
+    let thread = |&criticality: &u128| ThreadSlice { criticality, lives: true, joins: false, misses: [0; 3] };
     let threads: Vec<ThreadSlice> = criticality.iter().map(thread).collect();
     policy.decide(&Slice { length: 1000, threads: &threads, bottlenecks: &WaitTable::new(0) });
     policy.accelerated().to_vec()
@@ -79,13 +79,27 @@ fn a_thread_without_criticality_makes_the_ratio_infinite() {
     assert_eq!(slice(&mut paper(), &[0, 0]), NOBODY);
 }
 
-#[test]
-fn threads_that_do_not_count_are_neither_smallest_nor_chosen() {
-    let thread = |criticality, counts| ThreadSlice { criticality, counts, misses: [0; 3] };
+/// Threads with their criticality, of which some live, and some of those wait for the end of others.
+fn with_others(threads: [(u128, bool, bool); 4]) -> Vec<u32> {
+    let thread = |(criticality, lives, joins)| ThreadSlice { criticality, lives, joins, misses: [0; 3] };
     let mut policy = paper();
-    let threads = [thread(0, false), thread(100, true), thread(110, true), thread(900, false)];
+    let threads = threads.map(thread);
     policy.decide(&Slice { length: 1000, threads: &threads, bottlenecks: &WaitTable::new(0) });
-    assert_eq!(policy.accelerated(), NOBODY);
+    policy.accelerated().to_vec()
+}
+
+#[test]
+fn threads_that_have_ended_are_neither_smallest_nor_chosen() {
+    let threads = [(0, false, false), (100, true, false), (110, true, false), (900, false, false)];
+    assert_eq!(with_others(threads), NOBODY);
+}
+
+#[test]
+fn who_waits_for_the_end_of_others_is_not_the_smallest_but_can_be_chosen() {
+    let with =
+        |criticality| [(criticality, true, true), (100, true, false), (110, true, false), (100, true, false)];
+    assert_eq!(with_others(with(0)), NOBODY);
+    assert_eq!(with_others(with(130)), [0]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub enum Change {
     Inactive,
     /// It begins to wait for others at a bottleneck.
     Waits(Bottleneck),
-    /// It waits for the end of another thread: in a slice in which it does nothing else it does not count.
+    /// It waits for the end of another thread.
     Joins,
     /// It has the lock, or is on its way to the barrier.
     Enters(Bottleneck),
@@ -80,8 +80,6 @@ struct Thread {
     has_begun: bool,
     has_ended: bool,
     joins: bool,
-    /// It did something else than to join in this slice.
-    did_more: bool,
     misses: [u64; 3],
     fast_since: Option<u64>,
 }
@@ -182,7 +180,7 @@ impl Governor {
 
     /// The run ends; gives what happened.
     pub fn finish(mut self, end: u64) -> Record {
-        self.advance(end.saturating_add(1));
+        self.advance(end);
         if end > self.slice_end - self.slice {
             self.end_slice(end);
         }
@@ -210,7 +208,6 @@ impl Governor {
             Change::Active | Change::Inactive => {
                 let is_active = change == Change::Active;
                 thread.has_begun |= is_active;
-                thread.did_more |= is_active;
                 thread.joins &= !is_active;
                 if self.active[index as usize] != is_active {
                     self.active[index as usize] = is_active;
@@ -239,14 +236,12 @@ impl Governor {
             .zip(&counters.threads)
             .map(|(thread, &criticality)| ThreadSlice {
                 criticality,
-                counts: thread.has_begun && !thread.has_ended && (thread.did_more || !thread.joins),
+                lives: thread.has_begun && !thread.has_ended,
+                joins: thread.joins,
                 misses: thread.misses,
             })
             .collect();
-        for (thread, is_active) in self.threads.iter_mut().zip(&self.active) {
-            thread.misses = [0; 3];
-            thread.did_more = *is_active;
-        }
+        self.threads.iter_mut().for_each(|thread| thread.misses = [0; 3]);
         self.policy.decide(&Slice { length: counters.length, threads: &shown, bottlenecks: &self.table });
         self.policy.react(&Moment { now: at, active: &self.active, bottlenecks: &self.table });
         self.note_fast(at);

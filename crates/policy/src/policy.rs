@@ -8,10 +8,12 @@ use crate::waiting::WaitTable;
 pub struct ThreadSlice {
     /// Its criticality in the slice.
     pub criticality: Fixed,
-    /// Whether it counts among the program's threads: it lived at the end of the slice, and did something else in it than to
-    /// wait for the end of others. (A first thread that only joins the workers is no worker with no criticality, which would
-    /// make every ratio infinite. In the paper all threads work.)
-    pub counts: bool,
+    /// Whether it lives: it has begun, and has not ended yet.
+    pub lives: bool,
+    /// Whether it waits for the end of others when the slice ends. Such a thread is not among those of which one has the
+    /// smallest criticality: a first thread that only joins the workers is no worker that is far behind, and would make every
+    /// ratio infinite. (In the paper all threads work.)
+    pub joins: bool,
     /// Misses of caches by who gave the data: the second level, the third, memory or what is as far.
     pub misses: [u64; 3],
 }

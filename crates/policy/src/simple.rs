@@ -108,7 +108,7 @@ impl Policy for CacheMisses {
     }
 
     fn decide(&mut self, slice: &Slice<'_>) {
-        let weigh = |thread: &ThreadSlice| if thread.counts { self.weights.weigh(&thread.misses) } else { 0 };
+        let weigh = |thread: &ThreadSlice| if thread.lives { self.weights.weigh(&thread.misses) } else { 0 };
         let weighed: Vec<u128> = slice.threads.iter().map(weigh).collect();
         self.fast = most(&weighed, self.most);
     }
@@ -148,7 +148,7 @@ mod tests {
         let weights = Weights::of([10.0, 20.0, 200.0]);
         assert_eq!(weights.weigh(&[5, 2, 1]), 5000 + 4000 + 20_000);
         let mut policy = CacheMisses::new(weights, 1);
-        let thread = |misses, counts| ThreadSlice { criticality: 0, counts, misses };
+        let thread = |misses, lives| ThreadSlice { lives, misses, ..ThreadSlice::default() };
         let threads = [thread([100, 0, 0], true), thread([0, 0, 6], true), thread([0, 0, 99], false)];
         policy.decide(&Slice { length: 10, threads: &threads, bottlenecks: &WaitTable::new(0) });
         assert_eq!((0..3).filter(|&thread| policy.is_fast(thread)).collect::<Vec<_>>(), [1]);

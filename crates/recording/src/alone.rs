@@ -99,7 +99,7 @@ pub(crate) fn span(thread: ThreadId, stretch: &Stretch, clock: &Clock) -> Option
     }
     let length = stretch.end.saturating_sub(stretch.begin);
     let quiet = stretch.disturbed.saturating_mul(100) <= length.saturating_mul(MOMENTS_PERCENT);
-    let alone = quiet && !matches!(stretch.why, AloneCode::Unready);
+    let alone = quiet && !matches!(stretch.why, AloneCode::Unready | AloneCode::Spun);
     let why = match stretch.why {
         AloneCode::Held => NotAlone::Woken,
         AloneCode::Bound => NotAlone::Bound,
@@ -107,6 +107,7 @@ pub(crate) fn span(thread: ThreadId, stretch: &Stretch, clock: &Clock) -> Option
         AloneCode::Watchdog => NotAlone::Watchdog,
         AloneCode::GivenUp => NotAlone::GivenUp,
         AloneCode::Unready => NotAlone::Unready,
+        AloneCode::Spun => NotAlone::Spun,
     };
     let begin = clock.time(stretch.begin);
     Some(AloneSpan {

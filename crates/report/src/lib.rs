@@ -11,7 +11,7 @@
 //! - [`render_scale`], [`scale_json`] and [`scale_page`] are the same three faces of how a program scales.
 //! - [`render_why`], [`why_json`] and [`why_page`] are those of what makes threads unequal.
 //! - [`render_sim`], [`sim_json`], [`sim_csv`] and [`sim_page`] are those of where the cycles of a simulated run go.
-//! - [`render_stack`] and [`stack_json`] are those of a measured speedup stack.
+//! - [`render_stack`], [`stack_json`] and [`stack_page`] are those of a measured speedup stack.
 //! - [`Explanation`] is the page about a kind of finding: what it is, how it is known, how to mend it.
 //!
 //! ```
@@ -60,7 +60,9 @@ pub use escape::escaped;
 pub use explain::{Explanation, explanations};
 pub use json::{SCHEMA, json, json_text};
 pub use look::Look;
-pub use page::{PageOptions, SourceFile, page, scale_page, shell_words, sim_page, source_files, why_page};
+pub use page::{
+    PageOptions, SourceFile, page, scale_page, shell_words, sim_page, source_files, stack_page, why_page,
+};
 pub use scaling::{SCALE_SCHEMA, render_scale, scale_json, scale_json_text};
 pub use sim::{
     PaddedRun, SIM_SCHEMA, SimRun, SimTold, render_sim, sim_csv, sim_json, sim_json_text, sim_source_files,

@@ -14,6 +14,7 @@ mod policy;
 mod processes;
 mod scaling;
 mod sim;
+mod stack;
 mod surroundings;
 mod text;
 mod threads;
@@ -32,6 +33,7 @@ pub use header::command as shell_words;
 pub use lines::source_files;
 pub use scaling::scale_page;
 pub use sim::sim_page;
+pub use stack::stack_page;
 pub use why::why_page;
 
 use crate::{names, page::text::Told};

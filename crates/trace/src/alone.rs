@@ -42,7 +42,7 @@ pub struct Block {
     pub listens: AtomicU32,
     /// Raised by the recorder all the time: where it is not, it is gone, and everybody goes.
     pub beat: AtomicU32,
-    /// 1 once everybody runs to the end.
+    /// Why everybody runs to the end: an [`EndCode`]; 0 while threads are held.
     pub given_up: AtomicU32,
     /// 1 if the profiled thread shall run only while a cache pirate is at work.
     pub pirated: AtomicU32,
@@ -64,6 +64,8 @@ pub struct Block {
     pub disturbed: AtomicU64,
     /// Slots from this one on have never been used.
     pub slots: AtomicU32,
+    /// Threads that have begun, of those that have a number.
+    pub begun: AtomicU32,
     /// How often in a row the turn was wanted for the profiled thread, and it did not come.
     pub misses: AtomicU32,
     /// For that reason it is not wanted for it before this tick.
@@ -89,6 +91,23 @@ coded! {
         GivenUp = 4,
         /// The cache pirate was not ready in the time that was waited for that.
         Unready = 5,
+        /// The others were let go since nothing was seen to happen, and the thread went on at once: it had waited for them in a
+        /// loop of the program's own.
+        Spun = 6,
+    }
+}
+
+coded! {
+    /// Why nobody is held any more.
+    EndCode {
+        /// The recorder has decided so.
+        Decided = 1,
+        /// The recorder gave no sign of life.
+        Silent = 2,
+        /// The process ends.
+        Exits = 3,
+        /// The process has confined itself: the library may make no system calls.
+        Confined = 4,
     }
 }
 
@@ -207,8 +226,8 @@ impl Block {
     }
 
     /// Everybody runs to the end from now on. Who waits for `turn`, `go` or the bell must be woken after it.
-    pub fn give_up(&self) {
-        self.given_up.store(1, SeqCst);
+    pub fn give_up(&self, why: EndCode) {
+        let _ = self.given_up.compare_exchange(0, why as u32, SeqCst, SeqCst);
         loop {
             let turn = self.turn();
             if self.change(turn, turn.next(Phase::Free)) {

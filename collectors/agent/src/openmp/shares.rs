@@ -85,7 +85,7 @@ pub fn share_arrives() {
         if level.whole.get() {
             tell();
         }
-        alone::wait_begins(alone::TEAM);
+        alone::team_wait_begins();
     }
 }
 

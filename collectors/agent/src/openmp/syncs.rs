@@ -24,7 +24,7 @@ pub fn sync_begins(kind: SyncCode, caller: u64) {
     let standing = &thread::this().openmp;
     if let Some((tables, level)) = standing.whole_level() {
         begin(standing, tables, level, kind, caller);
-        alone::wait_begins(alone::TEAM);
+        alone::team_wait_begins();
     }
 }
 

@@ -5,7 +5,7 @@
 
 use core::mem::MaybeUninit;
 
-use holdup_trace::wire::{ObjectCode, OutcomeCode};
+use holdup_trace::wire::ObjectCode;
 
 use super::locks::{lock_acquired, lock_waited, lock_waits, lock_wanted, turn_came};
 use super::{Waiting, is_whole};
@@ -37,7 +37,7 @@ pub fn lock_seen_taken(object: u64, kind: ObjectCode) {
 /// The calling thread wants its turn, and nobody knows whether it must wait: timed in whole instances.
 #[inline]
 pub fn turn_wanted() {
-    alone::wait_begins(alone::TEAM);
+    alone::team_wait_begins();
     let now = if is_whole() && life::recording() { life::ticks() } else { 0 };
     thread::this().openmp.wanted_at.set(now);
 }
@@ -48,7 +48,7 @@ pub fn lock_obtained(object: u64, kind: ObjectCode, caller: u64) {
     let standing = &thread::this().openmp;
     let wanted = standing.wanted_at.get();
     if kind == ObjectCode::Ordered {
-        alone::wait_ends(kind, OutcomeCode::Granted);
+        alone::turn_ends();
     }
     if wanted != 0 {
         return obtained(object, kind, caller, wanted);

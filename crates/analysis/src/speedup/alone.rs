@@ -19,6 +19,10 @@ const TAKES_OVER: (f64, f64) = (1.25, 0.05);
 /// Less than this share of a thread's CPU time really alone is no measurement.
 const LEAST_ALONE: f64 = 0.8;
 
+/// A thread that was alone for less than this share of its CPU time is not the one that was chosen in the phase: when that
+/// one has ended, another gets its turn for what is left.
+const LEAST_CHOSEN: f64 = 0.1;
+
 /// More than this share of the CPU time of a phase not known is too much to tell who did how much.
 const MOST_UNKNOWN: f64 = 0.2;
 
@@ -74,21 +78,24 @@ pub(super) fn lones(run: &AloneRun<'_>, phased: &Phased<'_>) -> BTreeMap<Key, Ve
         }
         let sum = phase.sum();
         let is_known = sum.unknown as f64 <= MOST_UNKNOWN * sum.cpu as f64;
-        let lones =
-            threads.into_iter().filter(|(_, sums)| sums.0 > 0.0).map(|(thread, (cpu, alone, stretches))| {
-                Lone {
-                    which: run.which,
-                    cache: run.cache,
-                    beside: run.beside,
-                    thread,
-                    cpu,
-                    alone_share: alone / cpu,
-                    stretches,
-                    total: is_known.then_some(sum.cpu as f64),
-                    units: phase.units(process, thread),
-                    counters: run.counters,
-                }
-            });
+        let lones = threads.into_iter().filter_map(|(thread, (cpu, alone, stretches))| {
+            // What it did before it was chosen is not among its stretches.
+            let spent = phase.threads.get(&thread);
+            let spent = spent.filter(|spent| spent.unknown as f64 <= MOST_UNKNOWN * spent.cpu as f64);
+            let whole = spent.map_or(cpu, |spent| cpu.max(spent.cpu as f64));
+            (cpu > 0.0 && cpu >= LEAST_CHOSEN * whole).then(|| Lone {
+                which: run.which,
+                cache: run.cache,
+                beside: run.beside,
+                thread,
+                cpu,
+                alone_share: alone / whole,
+                stretches,
+                total: is_known.then_some(sum.cpu as f64),
+                units: phase.units(process, thread),
+                counters: run.counters,
+            })
+        });
         found.insert(key.clone(), lones.collect());
     }
     found

@@ -21,10 +21,14 @@ use crate::failure::Failure;
 use crate::run::{Input, PRELOAD, status_of};
 use crate::scale::{Control, Interrupt, finish};
 
-/// How often a measurement is tried again in which the pirate did not hold its share.
+/// How often a measurement is tried in which the pirate does not hold its share.
 const TRIES: u32 = 3;
+/// Of so many planned runs one may be such a repetition.
+const RUNS_FOR_A_REPETITION: usize = 5;
 /// A run in which one thread is alone may take so many times as long as the program with one thread, and is let go then.
 const PATIENCE: u32 = 6;
+/// A thread that comes to no sync operation for less than this does not wait in a loop of the program's own.
+const LEAST_SILENCE: Duration = Duration::from_secs(1);
 /// The least that it may take.
 const LEAST_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -70,6 +74,7 @@ pub(super) fn run(
         input: Input::now(),
         interrupt: Interrupt::listen(),
         started: 0,
+        repetitions: steps.len() / RUNS_FOR_A_REPETITION,
         slowest: None,
     };
     runs.kept.write(directory)?;
@@ -92,6 +97,8 @@ struct Runs<'a, 'b> {
     input: Input,
     interrupt: Interrupt,
     started: u32,
+    /// How many measurements that did not count may be repeated.
+    repetitions: usize,
     /// The longest run so far in which no thread was held.
     slowest: Option<Duration>,
 }
@@ -149,9 +156,10 @@ impl Runs<'_, '_> {
             let counts = done.discarded.is_none();
             self.kept.runs.push(done);
             self.kept.write(self.directory)?;
-            if counts || attempt > 1 && self.is_late() {
+            if counts || self.repetitions == 0 || attempt == TRIES {
                 break;
             }
+            self.repetitions -= 1;
         }
         Ok(None)
     }
@@ -198,7 +206,8 @@ impl Runs<'_, '_> {
         let options = Options {
             output: path.clone(),
             all_holds: false,
-            kernel: self.way.kernel,
+            // Beside a thread that runs by itself nobody else is to run, who records neither.
+            kernel: self.way.kernel && step.kind.which().is_none(),
             every_switch: false,
             preload: true,
             arguments: true,
@@ -215,6 +224,7 @@ impl Runs<'_, '_> {
                 let alone = AloneOptions {
                     which,
                     give_up_after: self.patience(),
+                    silence: self.silence(),
                     core: self.way.robber.map(Robber::victim_cpu),
                     beside: robbery.map(Robbery::beside),
                     ..AloneOptions::default()
@@ -246,6 +256,11 @@ impl Runs<'_, '_> {
     /// How long a run may take in which threads are held.
     fn patience(&self) -> Duration {
         self.slowest.map_or(LEAST_PATIENCE * PATIENCE, |slowest| slowest * PATIENCE).max(LEAST_PATIENCE)
+    }
+
+    /// How long a thread may compute without any sync operation: longer than it can have to.
+    fn silence(&self) -> Duration {
+        self.slowest.map_or(LEAST_SILENCE, |slowest| slowest * 3 / 2).max(LEAST_SILENCE)
     }
 
     /// A sign of life after each run, on a terminal.

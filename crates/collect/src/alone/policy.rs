@@ -74,6 +74,8 @@ pub(super) struct View {
     pub progress: u32,
     /// The live threads.
     pub threads: Vec<Seen>,
+    /// Threads that have been created and have not begun.
+    pub unborn: u32,
 }
 
 /// What is to be done.
@@ -190,7 +192,7 @@ impl Policy {
             self.newest = Some((newest, view.now));
         }
         let since = self.newest.map_or(view.now, |(_, since)| since);
-        let quiet = view.threads.iter().all(|seen| seen.conduct != Conduct::Runs);
+        let quiet = view.unborn == 0 && view.threads.iter().all(|seen| seen.conduct != Conduct::Runs);
         if !quiet && view.now.saturating_sub(since) < GATHERING {
             return Vec::new();
         }
@@ -251,7 +253,7 @@ impl Policy {
         if view.now.saturating_sub(silent.since) >= self.silence {
             self.counts.silences += 1;
             self.tried = Some((view.progress, view.now));
-            return vec![Act::Release(AloneCode::Watchdog, WINDOW)];
+            return vec![Act::Release(AloneCode::Spun, WINDOW)];
         }
         let lasts = self.turn.map_or(Duration::ZERO, |(_, since)| view.now.saturating_sub(since));
         if lasts >= LONG_TURN && silent.since + LONG_TURN / 2 > view.now {

@@ -71,7 +71,7 @@ pub fn scale_page(scaling: &Scaling) -> String {
 }
 
 /// A sentence in which each unit stays on the line of its number.
-fn unbroken(text: &str) -> String {
+pub(super) fn unbroken(text: &str) -> String {
     const UNITS: [&str; 5] = ["s", "ms", "µs", "ns", "%"];
     let is_unit = |word: &str| UNITS.contains(&word.trim_end_matches(|c: char| ",;.:)".contains(c)));
     let mut out = String::with_capacity(text.len());

@@ -3,7 +3,7 @@
 
 mod places;
 mod shared;
-mod speedups;
+pub(super) mod speedups;
 mod stacks;
 
 use askama::Template;

@@ -253,7 +253,7 @@ fn instances(profile: &SpeedupProfile, look: Look) -> Vec<Line> {
             ],
             look,
         ));
-        for text in of.points.last().and_then(told::demand) {
+        if let Some(text) = of.points.last().and_then(told::demand) {
             lines.extend(wrapped(&text, 2, Ink::Text, look));
         }
         for missing in of.points.iter().flat_map(|point| &point.missing).take(2) {

@@ -9,26 +9,76 @@ const STUDENT: [f64; 30] = [
 ];
 
 impl Plan {
-    /// Half the width of the 95 % interval of the estimated cycles, from how those differ that stand for others: ratio
-    /// estimators of strata (Cochran, Sampling Techniques, 3rd edition, sections 6.4 and 6.10), for samples without
-    /// replacement. The degrees of freedom of all strata together are Satterthwaite's (the same book, section 5.4).
+    /// Half the width of the 95 % interval of the estimated cycles. It has two parts, whose squares are added.
+    ///
+    /// How those differ that stand for others: ratio estimators of groups (Cochran, Sampling Techniques, 3rd edition,
+    /// sections 6.4 and 6.10), for samples without replacement. Sections that were simulated in a row are one observation
+    /// (section 9A.2): what one of them takes longer because of what came before, the next is often shorter. The
+    /// degrees of freedom of all groups together are Satterthwaite's (section 5.4), and fewer than there are such rows.
+    ///
+    /// How those with a gap right before them differ from those without, where there are both: what is replayed for a gap is
+    /// not all that it did. What such a difference would be by chance is taken off.
     pub(super) fn error(&self, cycles: &[u64]) -> f64 {
-        let (mut variance, mut squares) = (0.0, 0.0);
+        // By section, what its difference from its group's mean does to the estimate.
+        let mut differences = vec![None; self.sections.len()];
+        let (mut independent, mut squares) = (0.0, 0.0);
+        let (mut bias, mut by_chance) = (0.0, 0.0);
         for (group, chosen) in self.samples.iter().enumerate().filter(|(_, chosen)| chosen.len() > 1) {
             let of = |index: &usize| (cycles[*index] as f64, self.sections[*index].instructions as f64);
-            let (time, work) =
-                chosen.iter().map(of).fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
-            let ratio = time / work.max(1.0);
-            let residuals: f64 =
-                chosen.iter().map(of).map(|(time, work)| (time - ratio * work).powi(2)).sum();
-            let samples = chosen.len() as f64;
+            let all = Ratio::of(chosen.iter().map(of));
             // What is left out, in sections that execute as much as those of the sample.
-            let left = self.left_out(group) as f64 / (work / samples).max(1.0);
-            let of_group = residuals / (samples - 1.0) * (left.powi(2) / samples + left);
-            variance += of_group;
-            squares += of_group.powi(2) / (samples - 1.0);
+            let left = self.left_out(group) as f64 / (all.work / all.count).max(1.0);
+            // Their own spread comes on top of that of the mean.
+            let weight = ((left.powi(2) / all.count + left) / (all.count - 1.0)).sqrt();
+            let mut of_group = 0.0;
+            for index in chosen {
+                let (time, work) = of(index);
+                let difference = weight * (time - all.ratio() * work);
+                differences[*index] = Some(difference);
+                of_group += difference.powi(2);
+            }
+            independent += of_group;
+            squares += of_group.powi(2) / (all.count - 1.0);
+            let (behind, alone): (Vec<usize>, Vec<usize>) =
+                chosen.iter().partition(|&&index| index > 0 && self.sections[index - 1].is_simulated);
+            if !behind.is_empty() && !alone.is_empty() {
+                let (behind, alone) = (Ratio::of(behind.iter().map(of)), Ratio::of(alone.iter().map(of)));
+                let share = alone.count / all.count;
+                bias += (alone.ratio() - behind.ratio()) * share * self.left_out(group) as f64;
+                let of_one = of_group / weight.powi(2).max(f64::MIN_POSITIVE) / (all.count - 1.0);
+                by_chance += of_one * (left * share).powi(2) * (1.0 / behind.count + 1.0 / alone.count);
+            }
         }
-        let freedom = if squares > 0.0 { variance.powi(2) / squares } else { 1.0 };
-        STUDENT[(freedom as usize).clamp(1, STUDENT.len()) - 1] * variance.sqrt()
+        let rows: Vec<f64> = differences
+            .split(Option::is_none)
+            .filter(|row| !row.is_empty())
+            .map(|row| row.iter().flatten().sum())
+            .collect();
+        let variance: f64 = rows.iter().map(|row: &f64| row.powi(2)).sum();
+        let freedom = if squares > 0.0 { independent.powi(2) / squares } else { 1.0 };
+        let freedom = (freedom as usize).min(rows.len().saturating_sub(1)).clamp(1, STUDENT.len());
+        (STUDENT[freedom - 1].powi(2) * variance + (bias.powi(2) - by_chance).max(0.0)).sqrt()
+    }
+}
+
+/// Cycles of some sections to their instructions.
+#[derive(Default)]
+struct Ratio {
+    time: f64,
+    work: f64,
+    count: f64,
+}
+
+impl Ratio {
+    fn of(sections: impl Iterator<Item = (f64, f64)>) -> Ratio {
+        sections.fold(Ratio::default(), |all, (time, work)| Ratio {
+            time: all.time + time,
+            work: all.work + work,
+            count: all.count + 1.0,
+        })
+    }
+
+    fn ratio(&self) -> f64 {
+        self.time / self.work.max(1.0)
     }
 }

@@ -7,11 +7,14 @@ use crate::program::{Feed, Program};
 /// Sections are alike whose distance is below this: the sum of the differences of their shares.
 const ALIKE: f64 = 0.15;
 /// Of the sections of a group one in so many stands for the others, but at least and at most these.
-const ONE_IN: usize = 24;
-const FEWEST: usize = 5;
+const ONE_IN: usize = 32;
+const FEWEST: usize = 6;
 const MOST: usize = 16;
 /// Sections at the beginning of each group that stand for themselves: they meet what was not used before.
 const COLD: usize = 2;
+/// The section before a sample is simulated too if threads execute fewer instructions in it: how late each of them comes to
+/// a barrier and is woken there depends on the section before. That is some thousand cycles, and nothing to longer ones.
+const SHORT: u64 = 500_000;
 /// A line that is used for the first time counts as so many instructions when sections are compared: about the time of an
 /// access to memory. The second is of lines that another thread has used.
 const NEW_LINE: u64 = 100;
@@ -72,7 +75,7 @@ impl Plan {
         let new = new_of(&found, count);
         let sections: Vec<Section> =
             new.iter().enumerate().map(|(index, new)| joined(&found, index, new)).collect();
-        let (planned, samples) = chosen(&sections);
+        let (planned, samples) = chosen(&sections, parties);
         let mut plan = Plan { parties, sections: planned, samples, skipped: Vec::new() };
         if plan.share() > WORTH {
             return None;
@@ -147,37 +150,44 @@ impl Plan {
 }
 
 /// The sections with their groups, and the samples by group.
-fn chosen(sections: &[Section]) -> (Vec<Planned>, Vec<Vec<usize>>) {
-    let var = |n: &str, d: usize| std::env::var(n).ok().and_then(|v| v.parse().ok()).unwrap_or(d);
-    let (one_in, fewest, most, warm) = (var("ONEIN", ONE_IN), var("FEWEST", FEWEST), var("MOST", MOST), var("WARM", 1));
+fn chosen(sections: &[Section], parties: u32) -> (Vec<Planned>, Vec<Vec<usize>>) {
     let groups = grouped(sections);
     let last = sections.len() - 1;
     let mut is_simulated: Vec<bool> = sections.iter().map(|section| section.is_needed).collect();
     // What comes before the first meeting and after the last one is no section of its kind.
     (is_simulated[0], is_simulated[last]) = (true, true);
     let count = groups.iter().max().map_or(0, |most| most + 1);
-    let mut samples = vec![Vec::new(); count];
-    for (group, chosen) in samples.iter_mut().enumerate() {
+    let mut strata: Vec<Strata> = Vec::with_capacity(count);
+    for group in 0..count {
         let members: Vec<usize> = (1..last).filter(|&index| groups[index] == group).collect();
         let (cold, rest) = members.split_at(members.len().min(COLD));
         cold.iter().for_each(|&index| is_simulated[index] = true);
-        let wanted = (rest.len() / one_in).clamp(fewest, most);
+        let wanted = (rest.len() / ONE_IN).clamp(FEWEST, MOST);
         if rest.len() <= 2 * wanted {
             rest.iter().for_each(|&index| is_simulated[index] = true);
-            continue;
-        }
-        // One of each of equal parts of the group's course, so that what drifts is seen whole; anywhere in it, so that what
-        // comes again and again is not always met in the same place.
-        *chosen = (0..wanted)
-            .map(|part| {
-                let (begin, end) = (part * rest.len() / wanted, (part + 1) * rest.len() / wanted);
-                rest[begin + scattered((group * MOST + part) as u64) as usize % (end - begin)]
-            })
-            .collect();
-        for &index in chosen.iter() {
-            (is_simulated[index - warm], is_simulated[index]) = (true, true);
+            strata.push(Strata::default());
+        } else {
+            strata.push(Strata { members: rest.to_vec(), chosen: vec![None; wanted] });
         }
     }
+    let of = |index: usize| groups.get(index).copied().unwrap_or(0);
+    let short = SHORT * u64::from(parties);
+    for part in 0..MOST {
+        for group in 0..count {
+            let Some(first) = strata[group].choose(part, group) else { continue };
+            if sections[first - 1].instructions < short {
+                is_simulated[first - 1] = true;
+            }
+            // Those behind it are samples too where their groups still need some there: they need nothing before them.
+            let mut next = first + 1;
+            while strata[of(next)].take(next) {
+                next += 1;
+            }
+        }
+    }
+    let samples: Vec<Vec<usize>> =
+        strata.into_iter().map(|strata| strata.chosen.into_iter().flatten().collect()).collect();
+    samples.iter().flatten().for_each(|&index| is_simulated[index] = true);
     let planned = sections.iter().zip(is_simulated).zip(groups);
     let planned = planned.map(|((section, is_simulated), group)| Planned {
         instructions: section.instructions,
@@ -185,6 +195,40 @@ fn chosen(sections: &[Section]) -> (Vec<Planned>, Vec<Vec<usize>>) {
         is_simulated,
     });
     (planned.collect(), samples)
+}
+
+/// The sections of a group in equal parts of its course, so that what drifts is seen whole.
+#[derive(Default)]
+struct Strata {
+    members: Vec<usize>,
+    /// By part, its sample.
+    chosen: Vec<Option<usize>>,
+}
+
+impl Strata {
+    /// Chooses one of a part that has none: any, so that what comes again and again is not always met in the same place.
+    fn choose(&mut self, part: usize, group: usize) -> Option<usize> {
+        if self.chosen.get(part)?.is_some() {
+            return None;
+        }
+        let (count, parts) = (self.members.len(), self.chosen.len());
+        let (begin, end) = (part * count / parts, (part + 1) * count / parts);
+        let index = self.members[begin + scattered((group * MOST + part) as u64) as usize % (end - begin)];
+        self.chosen[part] = Some(index);
+        Some(index)
+    }
+
+    /// Takes this one as the sample of its part, if that has none.
+    fn take(&mut self, section: usize) -> bool {
+        let Ok(at) = self.members.binary_search(&section) else { return false };
+        let (count, parts) = (self.members.len(), self.chosen.len());
+        let Some(part) = (0..parts).find(|part| at < (part + 1) * count / parts) else { return false };
+        let is_free = self.chosen[part].is_none();
+        if is_free {
+            self.chosen[part] = Some(section);
+        }
+        is_free
+    }
 }
 
 /// A number that looks random (the finalizer of SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number

@@ -27,7 +27,12 @@ pub(super) struct Part {
 }
 
 /// The sections of one thread. A section ends where a barrier for so many `parties` is reached.
-pub(super) fn sections_of<F: Feed>(program: &Program, feed: &mut F, thread: usize, parties: u32) -> Vec<Part> {
+pub(super) fn sections_of<F: Feed>(
+    program: &Program,
+    feed: &mut F,
+    thread: usize,
+    parties: u32,
+) -> Vec<Part> {
     let mut collector = Collector::new(&program.code);
     let mut sections = Vec::new();
     loop {
@@ -58,10 +63,8 @@ pub(super) fn sections_of<F: Feed>(program: &Program, feed: &mut F, thread: usiz
 /// The present section of a thread.
 struct Collector<'a> {
     code: &'a Code,
-    /// By block, how often it was executed whole.
+    /// By block, how often it was executed whole, plus 1 if it is in `met`.
     counts: Vec<u32>,
-    /// By block, whether it is in `met`.
-    is_met: Vec<bool>,
     /// Blocks that were executed.
     met: Vec<u32>,
     /// Instructions of blocks that were executed in part.
@@ -69,7 +72,7 @@ struct Collector<'a> {
     manages_threads: bool,
     notes_lines: bool,
     /// Uses as `line << 1 | writes`, plus 1.
-    filter: Vec<u64>,
+    filter: Box<[u64; FILTER]>,
     /// In the same form, less 1.
     touches: Vec<u64>,
     left_of_epoch: usize,
@@ -80,28 +83,30 @@ impl<'a> Collector<'a> {
         Collector {
             code,
             counts: vec![0; code.blocks.len()],
-            is_met: vec![false; code.blocks.len()],
             met: Vec::new(),
             in_parts: 0,
             manages_threads: false,
             notes_lines: false,
-            filter: vec![0; FILTER],
+            filter: Box::new([0; FILTER]),
             touches: Vec::new(),
             left_of_epoch: EPOCH,
         }
     }
 
+    /// How often a block was executed, plus 1.
     #[inline]
-    fn meet(&mut self, block: u32) {
-        if !std::mem::replace(&mut self.is_met[block as usize], true) {
+    fn count(&mut self, block: u32) -> &mut u32 {
+        let count = &mut self.counts[block as usize];
+        if *count == 0 {
             self.met.push(block);
+            *count = 1;
         }
+        count
     }
 
     #[inline]
     fn block(&mut self, block: u32, addresses: &[u64]) {
-        self.meet(block);
-        let count = &mut self.counts[block as usize];
+        let count = self.count(block);
         *count = count.saturating_add(1);
         if self.notes_lines && !addresses.is_empty() {
             let code = self.code;
@@ -114,7 +119,7 @@ impl<'a> Collector<'a> {
     }
 
     fn partial(&mut self, block: u32, count: u32) {
-        self.meet(block);
+        self.count(block);
         let all = &self.code.blocks[block as usize].instructions;
         self.in_parts += u64::from(count.min(all.end - all.start));
     }
@@ -123,9 +128,9 @@ impl<'a> Collector<'a> {
     fn used(&mut self, address: u64, size: u32, writes: bool) {
         let first = address >> LINE_BITS;
         self.line(first, writes);
-        let last = address.saturating_add(u64::from(size.max(1)) - 1) >> LINE_BITS;
-        if last != first {
-            self.line(last, writes);
+        let offset = address & ((1 << LINE_BITS) - 1);
+        if offset + u64::from(size) > 1 << LINE_BITS {
+            self.line(first + (offset + u64::from(size) - 1 >> LINE_BITS), writes);
         }
     }
 
@@ -163,9 +168,8 @@ impl<'a> Collector<'a> {
         let mut counts = vec![0; CELLS];
         let mut instructions = self.in_parts;
         for &block in &self.met {
-            self.is_met[block as usize] = false;
             let all = &self.code.blocks[block as usize].instructions;
-            let count = std::mem::take(&mut self.counts[block as usize]);
+            let count = std::mem::take(&mut self.counts[block as usize]) - 1;
             let executed = u64::from(count) * u64::from(all.end - all.start);
             counts[(block.wrapping_mul(0x9E37_79B9) >> 26) as usize % CELLS] += executed;
             instructions += executed;
@@ -180,6 +184,12 @@ impl<'a> Collector<'a> {
             writes: touch & 1 == 1,
             is_recent: false,
         }));
-        Part { counts, instructions, manages_threads: std::mem::take(&mut self.manages_threads), end, touched }
+        Part {
+            counts,
+            instructions,
+            manages_threads: std::mem::take(&mut self.manages_threads),
+            end,
+            touched,
+        }
     }
 }

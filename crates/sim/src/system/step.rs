@@ -149,7 +149,8 @@ impl Cores {
         let mut served = std::mem::take(&mut self.all[core as usize].served);
         served.clear();
         if !addresses.is_empty() {
-            let now = self.all[core as usize].now();
+            let one = &self.all[core as usize];
+            let now = one.now() + one.core.full_for();
             for (index, (access, &address)) in
                 accesses.clone().zip(code.accesses[accesses].iter().zip(addresses))
             {

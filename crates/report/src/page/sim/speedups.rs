@@ -15,7 +15,7 @@ const LEAST_WITH_GAP: f64 = 0.006;
 /// The section of the page.
 #[derive(Template)]
 #[template(path = "sim_speedups.html")]
-pub(super) struct Speedups {
+pub(in crate::page) struct Speedups {
     stacks: Vec<Stack>,
 }
 
@@ -48,7 +48,7 @@ struct SpeedupBar {
 
 impl Speedups {
     /// `None` without a stack.
-    pub(super) fn new(stacks: &[SpeedupStack]) -> Option<Self> {
+    pub(in crate::page) fn new(stacks: &[SpeedupStack]) -> Option<Self> {
         let stacks: Vec<Stack> = stacks.iter().map(stack).collect();
         (!stacks.is_empty()).then_some(Self { stacks })
     }

@@ -1,0 +1,249 @@
+//! What do pirates leave to a thread? Measured with a chase, since it is not simply the rest.
+//!
+//! A pirate's lines stay because it reads them again and again. Of what it does not hold, the thread beside it has to keep
+//! its own lines against everybody else: other programs, and on a virtual machine other guests of the host. Where those
+//! fill the cache faster than the thread comes back to its lines, it has less than the rest, and loses less to a pirate,
+//! which takes from all of them.
+
+use std::path::Path;
+use std::thread;
+
+use crate::calibrate::{Calibration, page_multiple};
+use crate::cores::{Confined, Place};
+use crate::curve::{self, Range};
+use crate::gate::Switch;
+use crate::pirate::{Pirate, Plan};
+use crate::refusal::{Refusal, mib};
+use crate::stretch::{LEAST_CPU, Stretch, Verdict};
+use crate::victim::Victim;
+
+/// Pirates, in parts of the largest that can be held.
+const PIRATES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+/// The victim grows by this.
+const GROWTH: f64 = 1.3;
+/// Where it is so far up from hits to misses, larger ones are not needed.
+const BEYOND: f64 = 0.5;
+/// How often everything is measured, and each size tried until the pirate held.
+const ROUNDS: usize = 3;
+const TRIES: usize = 8;
+
+/// What a thread has beside one pirate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The pirate's size; 0 for a control pirate, which takes nothing.
+    pub pirate: u64,
+    /// The knee of a chase beside it, of the rounds: what the thread has of the cache, its core's own included.
+    pub left: Range,
+    /// The share of the pirate's probes that missed.
+    pub missed: f64,
+    /// The least share of its core that it had in what counts.
+    pub cpu_share: f64,
+}
+
+/// What a thread has beside pirates of growing size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Survey {
+    /// From none to the largest.
+    pub rows: Vec<Row>,
+}
+
+impl Survey {
+    /// What a thread has beside the control pirate.
+    pub fn whole(&self) -> u64 {
+        self.rows.first().map_or(0, |row| row.left.middle)
+    }
+
+    /// The size of the pirate that leaves `left` bytes: on a line between the measured ones. 0 where a thread has no more
+    /// anyway.
+    ///
+    /// # Errors
+    /// [`Refusal::CannotLeave`] where even the largest leaves more.
+    pub fn pirate_for(&self, left: u64) -> Result<u64, Refusal> {
+        let mut before: Option<(u64, u64)> = None;
+        for row in &self.rows {
+            // A larger pirate does not leave more: where it was measured so, that is noise.
+            let has = row.left.middle.min(before.map_or(u64::MAX, |(_, had)| had));
+            if has <= left {
+                let Some((pirate, had)) = before else { return Ok(row.pirate) };
+                let part = (had - left) as f64 / (had - has).max(1) as f64;
+                return Ok(pirate + ((row.pirate - pirate) as f64 * part) as u64);
+            }
+            before = Some((row.pirate, has));
+        }
+        let (pirate, least) = before.unwrap_or((0, 0));
+        Err(Refusal::CannotLeave { asked_mib: mib(left), least_mib: mib(least), pirate_mib: mib(pirate) })
+    }
+}
+
+/// Measures it, with the calling thread as the victim; takes some seconds. `root` is `/` outside of tests.
+///
+/// # Errors
+/// Where a pirate could not hold its working set, or one of both threads did not have its core.
+pub fn survey(root: &Path, place: &Place, calibration: &Calibration) -> Result<Survey, Refusal> {
+    let _confined = Confined::to(place.program)?;
+    let largest = page_multiple(2 * calibration.available.middle);
+    let victim = Victim::new(root, place, largest)?;
+    let smallest = page_multiple((2 * place.private_bytes).max(1 << 20)).min(largest);
+    let mut rows: Vec<(u64, Vec<u64>, Vec<Stretch>)> = Vec::new();
+    for round in 0..ROUNDS {
+        for (at, part) in PIRATES.iter().enumerate() {
+            let bytes = page_multiple((calibration.holdable as f64 * part) as u64);
+            let (pirate, plan) = if *part == 0.0 {
+                (0, Plan::control(place, calibration))
+            } else {
+                (bytes, Plan::steal(place, calibration, bytes)?)
+            };
+            if round == 0 {
+                rows.push((pirate, Vec::new(), Vec::new()));
+            }
+            let (curve, stretches) =
+                curve_beside(&Pirate::new(root, plan)?, pirate, &victim, calibration, smallest..=largest)?;
+            let hit = calibration.limit.hit_ns;
+            // A chase that is never slow enough has all that it asked for; one that is slow at once has less than it could.
+            let knee = curve::knee(&curve, hit, calibration.limit.miss_ns).unwrap_or_else(|| {
+                let fast = curve.first().is_some_and(|(_, ns)| *ns < (hit + calibration.limit.miss_ns) / 2.0);
+                if fast { largest } else { smallest }
+            });
+            rows[at].1.push(knee);
+            rows[at].2.extend(stretches);
+        }
+    }
+    let rows = rows.into_iter().filter_map(|(pirate, knees, stretches)| {
+        let probes: u32 = stretches.iter().map(|stretch| stretch.probes).sum();
+        let missed: u32 = stretches.iter().map(|stretch| stretch.missed).sum();
+        Some(Row {
+            pirate,
+            left: Range::of(&knees)?,
+            missed: f64::from(missed) / f64::from(probes.max(1)),
+            cpu_share: stretches.iter().map(Stretch::cpu_share).fold(1.0, f64::min),
+        })
+    });
+    Ok(Survey { rows: rows.collect() })
+}
+
+/// A victim's sizes with its times, and the pirate's stretches that count.
+type Beside = (Vec<(u64, f64)>, Vec<Stretch>);
+
+/// A chase of growing size beside a pirate.
+fn curve_beside(
+    pirate: &Pirate,
+    pirate_bytes: u64,
+    victim: &Victim,
+    calibration: &Calibration,
+    sizes: std::ops::RangeInclusive<u64>,
+) -> Result<Beside, Refusal> {
+    let (hit, miss) = (calibration.limit.hit_ns, calibration.limit.miss_ns);
+    let (mut curve, mut counted): Beside = Default::default();
+    let mut bytes = *sizes.start();
+    while bytes <= *sizes.end() {
+        let mut best: Option<(f64, Stretch)> = None;
+        let mut failed = Vec::new();
+        for _ in 0..TRIES {
+            let (chased, stretch) = once(pirate, || victim.chase(bytes))?;
+            if stretch.verdict() == Verdict::Held && chased.cpu_share >= LEAST_CPU {
+                best = Some((chased.ns_per_step, stretch));
+                break;
+            }
+            failed.push((stretch, chased.cpu_share));
+        }
+        let Some((ns, stretch)) = best else {
+            let best = |of: fn(&(Stretch, f64)) -> f64| failed.iter().map(of).fold(0.0, f64::max) * 100.0;
+            let missed = failed.iter().filter_map(|(stretch, _)| stretch.missed_share()).fold(1.0, f64::min);
+            return Err(Refusal::NotHeld {
+                pirate_mib: mib(pirate_bytes),
+                missed: missed * 100.0,
+                cpu: best(|(stretch, _)| stretch.cpu_share()),
+                own: best(|(_, own)| *own),
+            });
+        };
+        counted.push(stretch);
+        curve.push((bytes, ns));
+        if ns > hit + BEYOND * (miss - hit) {
+            break;
+        }
+        bytes = page_multiple((bytes as f64 * GROWTH) as u64);
+    }
+    Ok((curve, counted))
+}
+
+/// Does `work` on this thread beside the pirate: one stretch.
+fn once<T>(pirate: &Pirate, work: impl FnOnce() -> T) -> Result<(T, Stretch), Refusal> {
+    let gate = Switch::default();
+    thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            let stretches = pirate.run(&gate);
+            // Also where it could not begin: nobody is to wait for it.
+            gate.end();
+            stretches
+        });
+        gate.turn_on();
+        let done = work();
+        gate.end();
+        let stretches = worker.join().expect("a pirate does not panic")?;
+        let none = Stretch {
+            begin_ns: 0,
+            end_ns: 0,
+            cpu_ns: 0,
+            probes: 0,
+            missed: 0,
+            sweeps: 0,
+            warming: 0,
+            warmed: false,
+            fetch_ratio: None,
+        };
+        Ok((done, stretches.first().copied().unwrap_or(none)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn of(rows: &[(u64, u64)]) -> Survey {
+        let row = |(pirate, left): &(u64, u64)| Row {
+            pirate: pirate * MIB,
+            left: Range::of(&[left * MIB]).unwrap(),
+            missed: 0.0,
+            cpu_share: 1.0,
+        };
+        Survey { rows: rows.iter().map(row).collect() }
+    }
+
+    #[test]
+    fn on_a_machine_of_its_own_the_pirate_takes_what_the_thread_loses() {
+        let survey = of(&[(0, 32), (8, 24), (16, 16), (24, 8)]);
+        assert_eq!(survey.whole(), 32 * MIB);
+        assert_eq!(survey.pirate_for(16 * MIB).unwrap(), 16 * MIB);
+        assert_eq!(survey.pirate_for(20 * MIB).unwrap(), 12 * MIB);
+        assert_eq!(survey.pirate_for(32 * MIB).unwrap(), 0);
+        assert_eq!(survey.pirate_for(40 * MIB).unwrap(), 0);
+    }
+
+    #[test]
+    fn where_others_use_the_cache_a_larger_pirate_is_needed_or_none_is_enough() {
+        let survey = of(&[(0, 24), (20, 22), (40, 23), (60, 14)]);
+        assert_eq!(survey.pirate_for(18 * MIB).unwrap(), 50 * MIB);
+        let refusal = survey.pirate_for(12 * MIB).unwrap_err();
+        assert!(matches!(
+            refusal,
+            Refusal::CannotLeave { asked_mib: 12.0, least_mib: 14.0, pirate_mib: 60.0 }
+        ));
+        assert!(of(&[]).pirate_for(1).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn the_less_is_left_the_larger_the_pirate(
+            lefts in proptest::collection::vec(1u64..100, 2..8), one in 0u64..100, other in 0u64..100
+        ) {
+            let survey = of(&lefts.iter().enumerate().map(|(at, left)| (at as u64 * 10, *left)).collect::<Vec<_>>());
+            let (less, more) = (one.min(other) * MIB, one.max(other) * MIB);
+            if let (Ok(larger), Ok(smaller)) = (survey.pirate_for(less), survey.pirate_for(more)) {
+                prop_assert!(larger >= smaller);
+            }
+        }
+    }
+}

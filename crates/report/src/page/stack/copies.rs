@@ -1,0 +1,72 @@
+//! Copies of programs with one thread (paper 1, Figs. 5 and 6).
+
+use askama::Template;
+use holdup_analysis::speedup::instances::{InstancesPoint, InstancesProfile};
+use holdup_analysis::speedup::{Speedup, SpeedupProfile};
+
+use super::super::scaling::unbroken;
+use super::super::text::LOOK;
+use super::bar::{Reach, StackBar};
+use crate::escape;
+use crate::stack::pieces::Part;
+use crate::stack::{told, words};
+
+/// The section.
+#[derive(Template)]
+#[template(path = "stack_copies.html")]
+pub(super) struct Copies {
+    programs: Vec<Program>,
+}
+
+struct Program {
+    name: String,
+    rows: Vec<Row>,
+    sentences: Vec<String>,
+}
+
+struct Row {
+    copies: String,
+    bar: StackBar,
+    cache: String,
+    throughput: String,
+}
+
+impl Copies {
+    /// `None` where no copies were measured.
+    pub(super) fn new(profile: &SpeedupProfile) -> Option<Self> {
+        let programs: Vec<Program> =
+            profile.instances.iter().filter(|of| !of.points.is_empty()).map(program).collect();
+        (!programs.is_empty()).then_some(Self { programs })
+    }
+}
+
+fn pieces(point: &InstancesPoint) -> Vec<(Part, Speedup)> {
+    let reached = point.measured.map(|measured| (Part::Reached, measured));
+    let lost = point.components.iter().rev().map(|(component, amount)| (Part::Lost(*component), *amount));
+    reached.into_iter().chain(lost).collect()
+}
+
+fn program(of: &InstancesProfile) -> Program {
+    let told_of: Vec<Vec<(Part, Speedup)>> = of.points.iter().map(pieces).collect();
+    let reach = Reach::of(told_of.iter().map(Vec::as_slice));
+    let rows = of.points.iter().zip(&told_of).map(|(point, pieces)| Row {
+        copies: point.copies.to_string(),
+        bar: StackBar::new(&format!("{} copies", point.copies), pieces, reach),
+        cache: words::bytes(point.cache),
+        throughput: point
+            .measured
+            .map_or_else(|| "not known".to_owned(), |measured| words::speedup(measured, LOOK)),
+    });
+    let missing = of.points.iter().flat_map(|point| &point.missing).map(|missing| missing.reason.clone());
+    Program {
+        name: escape::name(&of.name, LOOK),
+        rows: rows.collect(),
+        sentences: of
+            .points
+            .iter()
+            .filter_map(told::demand)
+            .chain(missing)
+            .map(|text| unbroken(&crate::scaling::words::sentences(&text, LOOK)))
+            .collect(),
+    }
+}
