@@ -463,7 +463,8 @@ impl Here {
     fn wakes(&self, object: u64) {
         let block = self.block();
         let Some(slot) = self.file.profiled_slot() else { return };
-        if slot.conduct() != Conduct::Waits || slot.alone_object.load(SeqCst) != object || self.is_profiled() {
+        if slot.conduct() != Conduct::Waits || slot.alone_object.load(SeqCst) != object || self.is_profiled()
+        {
             return;
         }
         let (turn, now) = (block.turn(), life::ticks());

@@ -199,6 +199,8 @@ pub enum CauseKind {
     Library,
     /// Caches miss differently often.
     CacheMiss,
+    /// Translation buffers miss differently often.
+    TlbMiss,
     /// Branches are mispredicted differently often.
     BranchMiss,
     /// They queue differently long at a shared resource.

@@ -42,7 +42,7 @@ use padded::Second;
 use plan::{Role, Simulation};
 use what_if::WhatIf;
 
-pub(crate) use inputs::{Input, working_threads};
+pub(crate) use inputs::{Input, check_machine, working_threads};
 pub(crate) use machines::{USUAL, chosen};
 pub(crate) use side_by_side::{INTERRUPTED, Watch, all};
 

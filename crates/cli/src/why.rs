@@ -252,6 +252,7 @@ struct Told {
 fn read(path: &Path, native: Option<&Path>, options: &WhyOptions) -> Result<Told, Failure> {
     let _progress = Progress::start("looking for what makes threads unequal");
     let (mut recording, warnings) = Recording::open(path)?;
+    crate::sim::check_machine(path, &recording)?;
     holdup_collect::name_all(&mut recording, None);
     let run = recording.run(&warnings);
     let mut found = match counts(&recording, &run) {

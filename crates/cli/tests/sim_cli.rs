@@ -7,6 +7,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use holdup_recording::Writer;
+use holdup_recording::facts::Session;
+use holdup_recording::format::FrameKind;
 use serde_json::Value;
 use stage::{Ended, HOLDUP, Stage, assert_refused, is_installed, run, skip, text};
 
@@ -166,6 +169,29 @@ fn recordings_that_cannot_be_simulated_name_the_command_that_makes_one() {
     }
     stage.write("other.holdup", "hello\n");
     assert_refused(&run(&mut sim(&stage, &["other.holdup"])), 2, &["other.holdup"]);
+}
+
+#[test]
+fn instructions_of_other_processors_are_refused() {
+    let stage = Stage::new();
+    for (machine, said) in
+        [("aarch64", &["of another architecture (aarch64)"][..]), ("x86_64", &[]), ("", &[])]
+    {
+        let mut writer = Writer::create(&stage.path("other.holdup")).expect("a recording");
+        let session = Session {
+            machine: machine.to_owned(),
+            instructions: Some("stream".to_owned()),
+            ..Session::default()
+        };
+        writer.facts(FrameKind::Session, 0, &session).expect("a frame");
+        drop(writer);
+        for command in ["sim", "why"] {
+            let refused =
+                run(Command::new(HOLDUP).current_dir(stage.directory()).args([command, "other.holdup"]));
+            assert_refused(&refused, 2, &[&["other.holdup"][..], said].concat());
+            assert_eq!(text(&refused.stderr).contains("architecture"), !said.is_empty(), "{refused:?}");
+        }
+    }
 }
 
 #[test]

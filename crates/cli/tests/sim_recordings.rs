@@ -6,12 +6,18 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use stage::sim::{cycles, of_stack, on_cores, record, record_program, sim, whole};
+use stage::sim::{cycles, of_stack, on_cores, record_program, sim, whole};
 use stage::{Ended, HOLDUP, Stage, is_installed, run, text};
 
 fn sim_of(recording: &Path) -> Ended {
     let options = ["--json", "--machine", "dunnington", "--cores", "4"];
     run(Command::new(HOLDUP).arg("sim").args(options).arg(recording))
+}
+
+/// A recording that is simulated quickly: of four threads with a lock, barriers and joins.
+fn small(stage: &Stage) -> Vec<u8> {
+    let program = stage.program("sim_small", &[]);
+    fs::read(record_program(stage, &program, &[])).expect("the recording")
 }
 
 /// Either an answer, or one line that says what is wrong.
@@ -39,7 +45,7 @@ fn a_recording_that_is_cut_off_is_told_of_or_refused_in_one_line() {
         return;
     }
     let stage = Stage::new();
-    let whole = fs::read(record(&stage, "sim_lock", &[], &["4", "1"])).expect("the recording");
+    let whole = small(&stage);
     for part in 0..12 {
         let length = whole.len() * part / 12;
         let cut = stage.write("cut.holdup", &whole[..length]);
@@ -53,7 +59,7 @@ fn a_damaged_recording_is_told_of_or_refused_in_one_line() {
         return;
     }
     let stage = Stage::new();
-    let whole = fs::read(record(&stage, "sim_lock", &[], &["4", "1"])).expect("the recording");
+    let whole = small(&stage);
     for step in 0..24 {
         let at = (step * 7919 + 64) * 31 % whole.len();
         let mut damaged = whole.clone();

@@ -10,7 +10,8 @@ use holdup_recording::Recording;
 fn main() {
     let mut arguments: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
     let content = std::fs::read(arguments.remove(0)).expect("the library");
-    let number = |text: std::ffi::OsString| text.to_str().and_then(|text| text.parse::<u64>().ok()).expect("a number");
+    let number =
+        |text: std::ffi::OsString| text.to_str().and_then(|text| text.parse::<u64>().ok()).expect("a number");
     let which = number(arguments.remove(0)) as u32;
     let seconds = number(arguments.remove(0));
     let core = arguments[0].to_str().and_then(|text| text.strip_prefix("core=")?.parse().ok());
@@ -31,7 +32,8 @@ fn main() {
         emulation: None,
         instrumented: false,
     };
-    let alone = AloneOptions { which, give_up_after: Duration::from_secs(seconds), core, ..AloneOptions::default() };
+    let alone =
+        AloneOptions { which, give_up_after: Duration::from_secs(seconds), core, ..AloneOptions::default() };
     let begin = Instant::now();
     let ended = record_alone(&arguments, &options, alone, &content).expect("it starts");
     let wall = begin.elapsed();
@@ -44,7 +46,8 @@ fn main() {
     for process in run.processes.iter().filter(|process| process.threads.len() > 1) {
         for index in 0..process.threads.len() {
             let of = |alone: bool| {
-                let spans = process.alone.iter().filter(|span| span.thread.index() == index && span.alone == alone);
+                let spans =
+                    process.alone.iter().filter(|span| span.thread.index() == index && span.alone == alone);
                 spans.fold((0, 0), |(count, cpu), span| (count + 1, cpu + span.cpu.get()))
             };
             let ((alone, alone_cpu), (other, other_cpu)) = (of(true), of(false));

@@ -330,12 +330,8 @@ impl Looker {
             Act::Sleeps(slot) => {
                 if let Some(slot) = parts.slot(*slot) {
                     let (runs, sleeps) = (Conduct::Runs as u32, Conduct::Sleeps as u32);
-                    let _ = slot.alone_state.compare_exchange(
-                        runs,
-                        sleeps,
-                        Ordering::SeqCst,
-                        Ordering::SeqCst,
-                    );
+                    let _ =
+                        slot.alone_state.compare_exchange(runs, sleeps, Ordering::SeqCst, Ordering::SeqCst);
                 }
                 if parts.lets_go() {
                     wake(&block.go);

@@ -70,6 +70,7 @@ pub fn attach(pid: u32, options: &Options) -> Result<Option<String>, CollectErro
         collectors: vec!["kernel".to_owned()],
         all_holds: false,
         instructions: None,
+        machine: std::env::consts::ARCH.to_owned(),
     };
     log.keep(|writer| writer.facts(FrameKind::Session, 0, &session));
     let mut surroundings = Watch::begin(Path::new("/"));

@@ -174,6 +174,7 @@ fn record_with(
         collectors: Vec::new(),
         all_holds: options.all_holds,
         instructions: options.instructions(),
+        machine: std::env::consts::ARCH.to_owned(),
     };
     let mut recorder = Recorder {
         files,

@@ -75,13 +75,8 @@ pub(crate) fn within(process: &Process, tellings: &[Telling]) -> Within {
             blocks.entry(index).or_default().push(block);
         }
     }
-    let mut writers: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
-    for (index, telling) in tellings.iter().enumerate() {
-        telling
-            .writes
-            .iter()
-            .for_each(|descriptor| _ = writers.entry(*descriptor).or_default().insert(index));
-    }
+    let writers = users(tellings, |telling| &telling.writes);
+    let readers = users(tellings, |telling| &telling.reads);
     for (index, telling) in tellings.iter().enumerate() {
         let mut timed = blocks.remove(&index).unwrap_or_default();
         timed.sort_unstable_by_key(|block| block.begin);

@@ -78,6 +78,8 @@ pub(crate) fn tell(
         works: Vec::new(),
         in_unit: false,
         meetings: Vec::new(),
+        in_pool: false,
+        begins_regions: false,
         arrives: None,
         tasks: vec![Vec::new()],
     };
@@ -141,6 +143,9 @@ struct Teller<'a> {
     in_unit: bool,
     /// Meetings of the team and waits for tasks that have begun: instance, sequence number, [`SyncCode`].
     meetings: Vec<(u64, u64, u64)>,
+    /// It has ended its last share of a region, and began none itself: it is kept for the next.
+    in_pool: bool,
+    begins_regions: bool,
     /// A share has ended: its instance. The thread arrives at the join when it has no tasks to do any more.
     arrives: Option<u64>,
     /// Tasks that the thread is in, the implicit one first: those that each has created and not waited for.
@@ -156,7 +161,8 @@ impl Teller<'_> {
         self.end_unit();
         self.mark = AT_END;
         // A thread of a team that has done its part waits for the next region.
-        self.telling.is_at_work = !self.has_ended && self.is_open && self.arrives.is_none();
+        let is_kept = self.arrives.is_some() || self.in_pool && !self.begins_regions;
+        self.telling.is_at_work = !self.has_ended && self.is_open && !is_kept;
         self.arrive();
         for lock in std::mem::take(&mut self.held).into_keys() {
             self.tell(Told::Release(lock));
@@ -432,15 +438,18 @@ impl Teller<'_> {
         let [first, second, third, ..] = fields;
         match code {
             MarkCode::RegionBegin => {
+                self.begins_regions = true;
                 self.pass();
                 self.tell(Told::RegionBegin(first));
             }
             MarkCode::RegionEnd => self.pass(),
             MarkCode::ShareBegin => {
+                self.in_pool = false;
                 self.pass();
                 self.tell(Told::ShareBegin(first));
             }
             MarkCode::ShareEnd => {
+                self.in_pool = true;
                 self.pass();
                 self.arrives = Some(first);
             }

@@ -1,7 +1,7 @@
 //! Where the cycles of a simulated run went: the paper's components by name (paper 3, section 4.1), and what a simulation
 //! gives.
 
-use crate::Nanos;
+use crate::{Nanos, Steered};
 
 macro_rules! components {
     ($($(#[$text:meta])* $component:ident = $name:literal,)*) => {
@@ -210,6 +210,8 @@ pub struct Simulated {
     pub warnings: Vec<String>,
     /// The estimated error of `cycles`, as a share, where only a sample was simulated.
     pub sampled: Option<SampledError>,
+    /// What a policy did that made threads fast, if there was one.
+    pub steered: Option<Steered>,
 }
 
 impl Simulated {

@@ -1,18 +1,13 @@
-//! Does the knee of a pointer chase move by what the pirate takes? Measures that here, as `docs/pirate.md` tells it:
-//! `cargo run --release -p holdup-pirate --example knee` (about half a minute; nothing else should run).
+//! Does the knee of a pointer chase move by what a pirate takes? Measures that here, as `docs/pirate.md` tells it:
+//! `cargo run --release -p holdup-pirate --example knee` (some twenty seconds; nothing else should run).
 
 use std::path::Path;
 use std::thread;
 
 use holdup_pirate::{
-    Calibration, Chased, Confined, LEAST_CPU, Pages, Pirate, Place, Plan, Refusal, Stretch, Switch, Thief,
-    Verdict, Victim, allowed_cpus, calibrate, knee, steady, survey,
+    Calibration, Confined, Pages, Place, Refusal, Survey, Switch, Thief, Victim, allowed_cpus, calibrate,
+    steady, survey,
 };
-
-/// Sizes of the victim, and of the pirate, in sixteenths of the cache that can be had.
-const VICTIMS: [u64; 8] = [2, 4, 6, 8, 10, 12, 16, 32];
-const PIRATES: [u64; 5] = [0, 2, 4, 8, 12];
-const ROUNDS: usize = 3;
 
 fn main() -> Result<(), Refusal> {
     let root = Path::new("/");
@@ -25,44 +20,17 @@ fn main() -> Result<(), Refusal> {
         mib(*private_bytes),
         Pages::of(root)
     );
-    let calibration = calibrate(root, &place)?;
-    tell(&calibration);
-    let available = match steady(&[&calibration]) {
-        Ok(range) => range.middle,
-        Err(refusal) => {
-            println!("{refusal}");
-            calibration.available.middle
-        }
-    };
+    let before = calibrate(root, &place)?;
+    tell(&before);
     let _confined = Confined::to(place.program)?;
-    match survey(root, &place, &calibration) {
-        Ok(survey) => {
-            println!("\nwhat pirates leave to a chase:");
-            for row in &survey.rows {
-                println!(
-                    "  {:6.1} MiB leave {:5.1} ({:5.1} to {:5.1}) MiB; missed {:.2} %, CPU {:.1} %",
-                    mib(row.pirate),
-                    mib(row.left.middle),
-                    mib(row.left.low),
-                    mib(row.left.high),
-                    row.missed * 100.0,
-                    row.cpu_share * 100.0
-                );
-            }
-            for threads in [2, 4, 8] {
-                match survey.pirate_for(survey.whole() / threads) {
-                    Ok(bytes) => println!("  1/{threads} is left by {:.1} MiB", mib(bytes)),
-                    Err(refusal) => println!("  1/{threads}: {refusal}"),
-                }
-            }
-        }
+    match survey(root, &place, &before) {
+        Ok(survey) => tell_survey(&survey),
         Err(refusal) => println!("{refusal}"),
     }
-    chases(root, &place, &calibration, available)?;
-    thefts(root, &place, available)?;
+    thefts(root, &place, &before)?;
     let after = calibrate(root, &place)?;
     tell(&after);
-    match steady(&[&calibration, &after]) {
+    match steady(&[&before, &after]) {
         Ok(_) => println!("before and after agree"),
         Err(refusal) => println!("{refusal}"),
     }
@@ -72,28 +40,28 @@ fn main() -> Result<(), Refusal> {
 fn tell(calibration: &Calibration) {
     let Calibration { limit, available, knee, .. } = calibration;
     println!(
-        "hit {:.0} ns, miss {:.0} ns, limit {:.0} ns ({:.2} % and {:.2} % on the wrong side)",
+        "\nhit {:.0} ns, miss {:.0} ns, limit {:.0} ns ({:.2} % and {:.2} % on the wrong side); huge pages {:.0} %",
         limit.hit_ns,
         limit.miss_ns,
         limit.limit_ns,
         limit.false_misses * 100.0,
-        limit.false_hits * 100.0
+        limit.false_hits * 100.0,
+        calibration.huge_share.unwrap_or(0.0) * 100.0
     );
+    let range = |range: &holdup_pirate::Range| {
+        format!("{:.1} MiB ({:.1} to {:.1})", mib(range.middle), mib(range.low), mib(range.high))
+    };
     println!(
-        "can be had: {:.1} MiB ({:.1} to {:.1}); can be held: {:.1} MiB; knee of a chase: {}; half of what is not touched is gone after {}; {:.2} s",
-        mib(available.middle),
-        mib(available.low),
-        mib(available.high),
+        "can be had: {}; can be held: {:.1} MiB; knee of a swept chase: {}; {:.1} s",
+        range(available),
         mib(calibration.holdable),
-        knee.map_or_else(
-            || "none".to_owned(),
-            |knee| format!("{:.1} MiB ({:.1} to {:.1})", mib(knee.middle), mib(knee.low), mib(knee.high))
-        ),
-        calibration
-            .lifetime_ns
-            .map_or_else(|| "more than 0.3 s".to_owned(), |ns| format!("{} ms", ns / 1_000_000)),
+        knee.as_ref().map_or_else(|| "none".to_owned(), range),
         calibration.took_ns as f64 / 1e9
     );
+    let life = calibration.lifetime_ns;
+    let life =
+        life.map_or_else(|| "longer than was waited".to_owned(), |ns| format!("{} ms", ns / 1_000_000));
+    println!("half of what nobody touches is gone after: {life}");
     for (at, point) in calibration.rounds[0].iter().enumerate() {
         let each = calibration
             .rounds
@@ -103,119 +71,73 @@ fn tell(calibration: &Calibration) {
     }
 }
 
-/// Chases of growing size beside growing pirates.
-fn chases(root: &Path, place: &Place, calibration: &Calibration, available: u64) -> Result<(), Refusal> {
-    let victims = VICTIMS.map(|part| part * available / 16);
+fn tell_survey(survey: &Survey) {
     println!(
-        "\nns per access of a chase, least..most of {ROUNDS} in which the pirate held, by both sizes in MiB"
+        "\nns per access of a chase (least of the rounds) by its size in MiB, beside pirates; {} stretches discarded; {:.1} s",
+        survey.discarded,
+        survey.took_ns as f64 / 1e9
     );
-    print!("{:>8}", "pirate");
-    victims.iter().for_each(|bytes| print!("{:>10.1}", mib(*bytes)));
-    println!("    knee  + pirate   missed  discarded");
-    let (mut made, mut discarded) = (0, 0);
-    for part in PIRATES {
-        let bytes = part * available / 16;
-        let plan = if part == 0 {
-            Plan::control(place, calibration)
-        } else {
-            Plan::steal(place, calibration, bytes)?
-        };
-        let pirate = Pirate::new(root, plan)?;
-        let (mut curve, mut probes, mut missed, mut of_row) = (Vec::new(), 0, 0, 0);
-        print!("{:>8}", if part == 0 { "control".to_owned() } else { format!("{:.1}", mib(bytes)) });
-        for size in victims {
-            let pairs = beside(&pirate, &Victim::new(root, place, size)?, size)?;
-            made += pairs.len();
-            let held: Vec<&(Chased, Stretch)> = pairs
-                .iter()
-                .filter(|(chased, stretch)| {
-                    stretch.verdict() == Verdict::Held && chased.cpu_share >= LEAST_CPU
-                })
-                .collect();
-            of_row += pairs.len() - held.len();
-            probes += held.iter().map(|(_, stretch)| stretch.probes).sum::<u32>();
-            missed += held.iter().map(|(_, stretch)| stretch.missed).sum::<u32>();
-            let times = || held.iter().map(|(chased, _)| chased.ns_per_step);
-            let (least, most) = (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max));
-            if held.is_empty() {
-                print!("{:>10}", "-");
-            } else {
-                print!("{:>10}", format!("{least:.0}..{most:.0}"));
-                curve.push((size, least));
-            }
-        }
-        discarded += of_row;
-        let knee = knee(&curve, calibration.limit.hit_ns, calibration.limit.miss_ns);
-        let told = |more: u64| knee.map_or_else(|| "-".to_owned(), |knee| format!("{:.1}", mib(knee + more)));
-        let share = f64::from(missed) / f64::from(probes.max(1)) * 100.0;
-        println!("{:>8} {:>9} {share:>6.1} % {of_row:>10}", told(0), told(bytes));
+    for row in &survey.rows {
+        let longest = row.curves.iter().max_by_key(|curve| curve.len()).map_or(&[][..], Vec::as_slice);
+        let times = longest.iter().map(|(bytes, _)| {
+            let at_size = row.curves.iter().flatten().filter(|(size, _)| size == bytes).map(|(_, ns)| *ns);
+            format!("{:.1}: {:.0}", mib(*bytes), at_size.fold(f64::INFINITY, f64::min))
+        });
+        println!(
+            "pirate {:5.1}: leaves {:5.1} ({:5.1} to {:5.1}); missed {:.2} %, CPU from {:.1} %; {}",
+            mib(row.pirate),
+            mib(row.left.middle),
+            mib(row.left.low),
+            mib(row.left.high),
+            row.missed * 100.0,
+            row.cpu_share * 100.0,
+            times.collect::<Vec<_>>().join(", ")
+        );
     }
-    println!("{discarded} of {made} stretches were discarded");
-    Ok(())
-}
-
-/// Chases, each in a stretch of the pirate's own, until enough of them count.
-fn beside(pirate: &Pirate, victim: &Victim, size: u64) -> Result<Vec<(Chased, Stretch)>, Refusal> {
-    let mut pairs = Vec::new();
-    for _ in 0..3 * ROUNDS {
-        let gate = Switch::default();
-        pairs.push(thread::scope(|scope| {
-            let worker = scope.spawn(|| {
-                let stretches = pirate.run(&gate);
-                gate.end();
-                stretches
-            });
-            gate.turn_on();
-            let chased = victim.chase(size);
-            gate.end();
-            let stretches = worker.join().expect("a pirate does not panic")?;
-            Ok::<_, Refusal>((chased, stretches[0]))
-        })?);
-        let count = |(chased, stretch): &&(Chased, Stretch)| {
-            stretch.verdict() == Verdict::Held && chased.cpu_share >= LEAST_CPU
-        };
-        if pairs.iter().filter(count).count() == ROUNDS {
-            break;
+    for threads in [2, 4, 8] {
+        match survey.pirate_for(survey.whole() / threads) {
+            Ok(bytes) => println!("1/{threads} of the whole is left by {:.1} MiB", mib(bytes)),
+            Err(refusal) => println!("1/{threads}: {refusal}"),
         }
     }
-    Ok(pairs)
 }
 
-/// A chase in the cache and one in memory, beside thieves of growing strength.
-fn thefts(root: &Path, place: &Place, available: u64) -> Result<(), Refusal> {
+/// A chase in the cache and a stream through memory, beside thieves of growing strength.
+fn thefts(root: &Path, place: &Place, calibration: &Calibration) -> Result<(), Refusal> {
+    let available = calibration.available.middle;
     let thief = Thief::new(root, place)?;
     let strongest = thief.strongest(50_000_000)?;
-    println!("\nbandwidth thief: at most {:.1} GB/s", strongest / 1e9);
-    for size in [available / 8, 4 * available] {
-        let victim = Victim::new(root, place, size)?;
-        for part in [0.0, 0.25, 0.5, 0.75] {
-            let gate = Switch::default();
-            let asked = (strongest * part) as u64;
-            let (chased, thefts) = thread::scope(|scope| {
-                let worker = scope.spawn(|| {
-                    let thefts = thief.run(&gate, asked);
-                    gate.end();
-                    thefts
-                });
-                let mut chased = Vec::new();
-                for _ in 0..ROUNDS {
-                    if gate.turn_on() {
-                        chased.push(victim.chase(size));
-                        gate.turn_off();
-                    }
-                }
+    println!(
+        "\nbandwidth thief: at most {:.1} GB/s; {:.1} % of its lines are in no cache when it comes back",
+        strongest / 1e9,
+        thief.absent(&calibration.limit)? * 100.0
+    );
+    let (small, large) = (Victim::new(root, place, available / 8)?, Victim::new(root, place, 4 * available)?);
+    for part in [0.0, 0.25, 0.5, 0.75, 1.0] {
+        let asked = (strongest * part) as u64;
+        let gate = Switch::default();
+        let (chased, streamed, thefts) = thread::scope(|scope| {
+            let worker = scope.spawn(|| {
+                let thefts = thief.run(&gate, asked);
                 gate.end();
-                Ok::<_, Refusal>((chased, worker.join().expect("a thief does not panic")?))
-            })?;
-            let least = chased.iter().map(|chased| chased.ns_per_step).fold(f64::INFINITY, f64::min);
-            let rate = thefts.iter().map(|theft| theft.rate()).fold(0.0, f64::max);
-            println!(
-                "  chase in {:6.1} MiB beside {:4.1} GB/s ({:4.1} asked): {least:.0} ns",
-                mib(size),
-                rate / 1e9,
-                asked as f64 / 1e9
-            );
-        }
+                thefts
+            });
+            gate.turn_on();
+            let chased = small.chase(available / 8).ns_per_step;
+            gate.turn_off();
+            gate.turn_on();
+            let streamed = large.stream();
+            gate.end();
+            Ok::<_, Refusal>((chased, streamed, worker.join().expect("a thief does not panic")?))
+        })?;
+        let rates: Vec<String> = thefts.iter().map(|theft| format!("{:.1}", theft.rate() / 1e9)).collect();
+        println!(
+            "  {:4.1} GB/s asked, {} stolen: a chase in {:.1} MiB {chased:.0} ns, a stream {:.1} GB/s",
+            asked as f64 / 1e9,
+            rates.join(" and "),
+            mib(available / 8),
+            streamed / 1e9
+        );
     }
     Ok(())
 }

@@ -158,3 +158,92 @@ impl Pirate {
         self.plan.limit.missed(&self.timer, self.memory.bytes(), PER_SWEEP, walk)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// Wants some stretches, each over so many looks.
+    struct Script {
+        stretches: Cell<u32>,
+        looks: Cell<u32>,
+        each: u32,
+        told: Cell<u32>,
+    }
+
+    impl Gate for Script {
+        fn wait_wanted(&self) -> bool {
+            self.looks.set(self.each);
+            let left = self.stretches.get();
+            self.stretches.set(left.saturating_sub(1));
+            left > 0
+        }
+
+        fn ready(&self) {
+            self.told.set(self.told.get() + 1);
+        }
+
+        fn still(&self) -> bool {
+            let left = self.looks.get();
+            self.looks.set(left.saturating_sub(1));
+            left > 0
+        }
+    }
+
+    /// A twentieth of the references between two readings misses; or there are none.
+    #[derive(Debug)]
+    struct Fake(Option<Fetches>);
+
+    impl FetchCounters for Fake {
+        fn read(&mut self) -> Option<Fetches> {
+            let now = self.0.as_mut()?;
+            *now = Fetches { references: now.references + 2000, misses: now.misses + 100 };
+            Some(*now)
+        }
+    }
+
+    fn pirate() -> Pirate {
+        let limit =
+            Limit { hit_ns: 30.0, miss_ns: 130.0, limit_ns: 80.0, false_misses: 0.0, false_hits: 0.0 };
+        let cpu = crate::allowed_cpus()[0];
+        Pirate::new(Path::new("/"), Plan { cpu, bytes: 4 * BURST as u64 * 64, limit }).unwrap()
+    }
+
+    fn script(stretches: u32, each: u32) -> Script {
+        Script { stretches: Cell::new(stretches), looks: Cell::new(0), each, told: Cell::new(0) }
+    }
+
+    #[test]
+    fn each_sweep_and_each_end_has_its_probes() {
+        let gate = script(2, 9);
+        let own = pirate().work(&gate, None);
+        assert_eq!((own.len(), gate.told.get()), (2, 2));
+        // Nine bursts of a quarter each; the second stretch goes on where the first ended.
+        assert_eq!(own.iter().map(|stretch| stretch.sweeps).collect::<Vec<_>>(), [2, 2]);
+        assert!(own.iter().all(|stretch| stretch.probes == 3 * PER_SWEEP as u32));
+        assert!(own.iter().all(|stretch| stretch.fetch_ratio.is_none()));
+    }
+
+    #[test]
+    fn a_stretch_that_is_over_at_once_has_probes_too() {
+        let own = pirate().work(&script(1, 0), None);
+        assert_eq!((own[0].sweeps, own[0].probes), (0, PER_SWEEP as u32));
+    }
+
+    #[test]
+    fn the_fetch_ratio_is_that_of_the_stretch() {
+        let gate = script(3, 1);
+        let own = pirate().work(&gate, Some(&mut Fake(Some(Fetches::default()))));
+        assert!(own.iter().all(|stretch| stretch.fetch_ratio == Some(0.05)));
+        let none = pirate().work(&script(1, 1), Some(&mut Fake(None)));
+        assert_eq!(none[0].fetch_ratio, None);
+    }
+
+    #[test]
+    fn nothing_is_done_for_a_run_that_is_over() {
+        let gate = script(0, 1);
+        assert!(pirate().work(&gate, None).is_empty());
+        assert_eq!(gate.told.get(), 0);
+    }
+}

@@ -6,7 +6,7 @@ pub const MOST_MISSED: f64 = 0.03;
 pub const LEAST_CPU: f64 = 0.98;
 
 /// A stretch in which the profiled thread ran alone beside a pirate.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stretch {
     /// Begin, in ns of `CLOCK_MONOTONIC`: when the working set was warm.
     pub begin_ns: u64,

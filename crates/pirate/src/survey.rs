@@ -5,10 +5,12 @@
 //! fill the cache faster than the thread comes back to its lines, it has less than the rest, and loses less to a pirate,
 //! which takes from all of them.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::thread;
 
 use crate::calibrate::{Calibration, page_multiple};
+use crate::clock;
 use crate::cores::{Confined, Place};
 use crate::curve::{self, Range};
 use crate::gate::Switch;
@@ -23,8 +25,10 @@ const PIRATES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 const GROWTH: f64 = 1.3;
 /// Where it is so far up from hits to misses, larger ones are not needed.
 const BEYOND: f64 = 0.5;
-/// How often everything is measured, and each size tried until the pirate held.
+/// How often everything is measured, unless that takes longer than this.
 const ROUNDS: usize = 3;
+const LONGEST_NS: u64 = 5_000_000_000;
+/// How often each size is tried until the pirate held.
 const TRIES: usize = 8;
 
 /// What a thread has beside one pirate.
@@ -34,6 +38,8 @@ pub struct Row {
     pub pirate: u64,
     /// The knee of a chase beside it, of the rounds: what the thread has of the cache, its core's own included.
     pub left: Range,
+    /// Sizes of the chase with ns per access, of each round.
+    pub curves: Vec<Vec<(u64, f64)>>,
     /// The share of the pirate's probes that missed.
     pub missed: f64,
     /// The least share of its core that it had in what counts.
@@ -45,6 +51,10 @@ pub struct Row {
 pub struct Survey {
     /// From none to the largest.
     pub rows: Vec<Row>,
+    /// Stretches that had to be repeated.
+    pub discarded: usize,
+    /// How long all this took, in ns.
+    pub took_ns: u64,
 }
 
 impl Survey {
@@ -84,86 +94,106 @@ pub fn survey(root: &Path, place: &Place, calibration: &Calibration) -> Result<S
     let largest = page_multiple(2 * calibration.available.middle);
     let victim = Victim::new(root, place, largest)?;
     let smallest = page_multiple((2 * place.private_bytes).max(1 << 20)).min(largest);
-    let mut rows: Vec<(u64, Vec<u64>, Vec<Stretch>)> = Vec::new();
+    let mut rows: Vec<(u64, Vec<Curve>, Vec<Stretch>)> = Vec::new();
+    let mut discarded = 0;
+    let begin = clock::now_ns();
     for round in 0..ROUNDS {
+        if round > 0 && clock::now_ns() - begin > LONGEST_NS {
+            break;
+        }
         for (at, part) in PIRATES.iter().enumerate() {
             let bytes = page_multiple((calibration.holdable as f64 * part) as u64);
-            let (pirate, plan) = if *part == 0.0 {
+            let (taken, plan) = if *part == 0.0 {
                 (0, Plan::control(place, calibration))
             } else {
                 (bytes, Plan::steal(place, calibration, bytes)?)
             };
+            let mut beside =
+                Beside { pirate: Pirate::new(root, plan)?, taken, victim: &victim, discarded: 0 };
+            let (curve, stretches) = beside.curve(calibration, smallest..=largest)?;
+            discarded += beside.discarded;
             if round == 0 {
-                rows.push((pirate, Vec::new(), Vec::new()));
+                rows.push((taken, Vec::new(), Vec::new()));
             }
-            let (curve, stretches) =
-                curve_beside(&Pirate::new(root, plan)?, pirate, &victim, calibration, smallest..=largest)?;
-            let hit = calibration.limit.hit_ns;
-            // A chase that is never slow enough has all that it asked for; one that is slow at once has less than it could.
-            let knee = curve::knee(&curve, hit, calibration.limit.miss_ns).unwrap_or_else(|| {
-                let fast = curve.first().is_some_and(|(_, ns)| *ns < (hit + calibration.limit.miss_ns) / 2.0);
-                if fast { largest } else { smallest }
-            });
-            rows[at].1.push(knee);
+            rows[at].1.push(curve);
             rows[at].2.extend(stretches);
         }
     }
-    let rows = rows.into_iter().filter_map(|(pirate, knees, stretches)| {
+    let rows = rows.into_iter().filter_map(|(pirate, curves, stretches)| {
+        let knees: Vec<u64> = curves.iter().map(|curve| left(curve, calibration)).collect();
         let probes: u32 = stretches.iter().map(|stretch| stretch.probes).sum();
         let missed: u32 = stretches.iter().map(|stretch| stretch.missed).sum();
         Some(Row {
             pirate,
             left: Range::of(&knees)?,
+            curves,
             missed: f64::from(missed) / f64::from(probes.max(1)),
             cpu_share: stretches.iter().map(Stretch::cpu_share).fold(1.0, f64::min),
         })
     });
-    Ok(Survey { rows: rows.collect() })
+    Ok(Survey { rows: rows.collect(), discarded, took_ns: clock::now_ns() - begin })
 }
 
-/// A victim's sizes with its times, and the pirate's stretches that count.
-type Beside = (Vec<(u64, f64)>, Vec<Stretch>);
+/// Sizes of a chase with ns per access.
+type Curve = Vec<(u64, f64)>;
 
-/// A chase of growing size beside a pirate.
-fn curve_beside(
-    pirate: &Pirate,
-    pirate_bytes: u64,
-    victim: &Victim,
-    calibration: &Calibration,
-    sizes: std::ops::RangeInclusive<u64>,
-) -> Result<Beside, Refusal> {
+/// The knee; where a chase is slow from the first size on, that size, and where it never is, the last.
+fn left(curve: &[(u64, f64)], calibration: &Calibration) -> u64 {
     let (hit, miss) = (calibration.limit.hit_ns, calibration.limit.miss_ns);
-    let (mut curve, mut counted): Beside = Default::default();
-    let mut bytes = *sizes.start();
-    while bytes <= *sizes.end() {
-        let mut best: Option<(f64, Stretch)> = None;
-        let mut failed = Vec::new();
-        for _ in 0..TRIES {
-            let (chased, stretch) = once(pirate, || victim.chase(bytes))?;
-            if stretch.verdict() == Verdict::Held && chased.cpu_share >= LEAST_CPU {
-                best = Some((chased.ns_per_step, stretch));
+    let fast = |(_, ns): &(u64, f64)| *ns < (hit + miss) / 2.0;
+    let end = if curve.last().is_some_and(fast) { curve.last() } else { curve.first() };
+    curve::knee(curve, hit, miss).unwrap_or_else(|| end.map_or(0, |(bytes, _)| *bytes))
+}
+
+/// A chase beside a pirate.
+struct Beside<'a> {
+    pirate: Pirate,
+    /// What it takes.
+    taken: u64,
+    victim: &'a Victim,
+    discarded: usize,
+}
+
+impl Beside<'_> {
+    /// Chases of growing size, each until the pirate held; and the stretches in which it did.
+    fn curve(
+        &mut self,
+        calibration: &Calibration,
+        sizes: RangeInclusive<u64>,
+    ) -> Result<(Curve, Vec<Stretch>), Refusal> {
+        let (hit, miss) = (calibration.limit.hit_ns, calibration.limit.miss_ns);
+        let (mut curve, mut stretches) = (Vec::new(), Vec::new());
+        let mut bytes = *sizes.start();
+        while bytes <= *sizes.end() {
+            let (ns, stretch) = self.until_held(bytes)?;
+            stretches.push(stretch);
+            curve.push((bytes, ns));
+            if ns > hit + BEYOND * (miss - hit) {
                 break;
             }
-            failed.push((stretch, chased.cpu_share));
+            bytes = page_multiple((bytes as f64 * GROWTH) as u64);
         }
-        let Some((ns, stretch)) = best else {
-            let best = |of: fn(&(Stretch, f64)) -> f64| failed.iter().map(of).fold(0.0, f64::max) * 100.0;
-            let missed = failed.iter().filter_map(|(stretch, _)| stretch.missed_share()).fold(1.0, f64::min);
-            return Err(Refusal::NotHeld {
-                pirate_mib: mib(pirate_bytes),
-                missed: missed * 100.0,
-                cpu: best(|(stretch, _)| stretch.cpu_share()),
-                own: best(|(_, own)| *own),
-            });
-        };
-        counted.push(stretch);
-        curve.push((bytes, ns));
-        if ns > hit + BEYOND * (miss - hit) {
-            break;
-        }
-        bytes = page_multiple((bytes as f64 * GROWTH) as u64);
+        Ok((curve, stretches))
     }
-    Ok((curve, counted))
+
+    fn until_held(&mut self, bytes: u64) -> Result<(f64, Stretch), Refusal> {
+        let (mut missed, mut cpu, mut own) = (1.0f64, 0.0f64, 0.0f64);
+        for _ in 0..TRIES {
+            let (chased, stretch) = once(&self.pirate, || self.victim.chase(bytes))?;
+            if stretch.verdict() == Verdict::Held && chased.cpu_share >= LEAST_CPU {
+                return Ok((chased.ns_per_step, stretch));
+            }
+            self.discarded += 1;
+            missed = missed.min(stretch.missed_share().unwrap_or(1.0));
+            (cpu, own) = (cpu.max(stretch.cpu_share()), own.max(chased.cpu_share));
+        }
+        Err(Refusal::NotHeld {
+            pirate_mib: mib(self.taken),
+            missed: missed * 100.0,
+            cpu: cpu * 100.0,
+            own: own * 100.0,
+        })
+    }
 }
 
 /// Does `work` on this thread beside the pirate: one stretch.
@@ -180,18 +210,8 @@ fn once<T>(pirate: &Pirate, work: impl FnOnce() -> T) -> Result<(T, Stretch), Re
         let done = work();
         gate.end();
         let stretches = worker.join().expect("a pirate does not panic")?;
-        let none = Stretch {
-            begin_ns: 0,
-            end_ns: 0,
-            cpu_ns: 0,
-            probes: 0,
-            missed: 0,
-            sweeps: 0,
-            warming: 0,
-            warmed: false,
-            fetch_ratio: None,
-        };
-        Ok((done, stretches.first().copied().unwrap_or(none)))
+        // It began, so there is one; nothing at all is not held either.
+        Ok((done, stretches.first().copied().unwrap_or_default()))
     })
 }
 
@@ -206,10 +226,11 @@ mod tests {
         let row = |(pirate, left): &(u64, u64)| Row {
             pirate: pirate * MIB,
             left: Range::of(&[left * MIB]).unwrap(),
+            curves: Vec::new(),
             missed: 0.0,
             cpu_share: 1.0,
         };
-        Survey { rows: rows.iter().map(row).collect() }
+        Survey { rows: rows.iter().map(row).collect(), discarded: 0, took_ns: 0 }
     }
 
     #[test]

@@ -13,8 +13,10 @@ use crate::gate::Gate;
 use crate::instructions::{drop_line, drops_lines};
 use crate::memory::Memory;
 use crate::pace::Pace;
+use crate::probes::Limit;
 use crate::refusal::Refusal;
-use crate::walk::LINE;
+use crate::timer::Timer;
+use crate::walk::{LINE, Walk};
 
 /// Bytes that are read between two looks at the gate.
 const BURST: usize = 16 << 10;
@@ -76,6 +78,21 @@ impl Thief {
             bytes += self.burst(&mut at);
         }
         Ok(Theft { begin_ns, end_ns: clock::now_ns(), cpu_ns: 0, bytes }.rate())
+    }
+
+    /// The share of the thief's lines that no cache has when it comes back to them, by timed loads against the limit of a
+    /// calibration: near 1, or else it takes less of the memory's bandwidth than it says.
+    ///
+    /// # Errors
+    /// Where the thread may not run on its core, or single loads cannot be timed.
+    pub fn absent(&self, limit: &Limit) -> Result<f64, Refusal> {
+        const PROBES: usize = 480;
+        let _confined = Confined::to(self.cpu)?;
+        let timer = Timer::new()?;
+        let mut at = 0;
+        while self.burst(&mut at) > 0 && at != 0 {}
+        let missed = limit.missed(&timer, self.memory.bytes(), PROBES, &mut Walk::new(BYTES));
+        Ok(missed as f64 / PROBES as f64)
     }
 
     /// Reads `bytes_per_second` on the calling thread until the run is over: one [`Theft`] for each time that the profiled

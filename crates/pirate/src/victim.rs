@@ -7,6 +7,7 @@ use crate::clock;
 use crate::cores::{Confined, Place};
 use crate::memory::Memory;
 use crate::refusal::Refusal;
+use crate::sweep::Sweep;
 use crate::walk::{LINE, Walk};
 
 /// Memory to chase through.
@@ -51,5 +52,19 @@ impl Victim {
             ns_per_step: cpu_ns as f64 / steps.max(1) as f64,
             cpu_share: cpu_ns as f64 / ns.max(1) as f64,
         }
+    }
+
+    /// Reads all of it, line by line and as fast as it goes, on the calling thread: bytes per second of CPU time.
+    pub fn stream(&self) -> f64 {
+        /// Bytes, at least.
+        const LEAST: u64 = 1 << 30;
+        let zeros = self.memory.bytes();
+        let begin = clock::thread_cpu_ns();
+        let mut read = 0;
+        while read < LEAST {
+            Sweep::whole(zeros);
+            read += zeros.len().max(1) as u64;
+        }
+        read as f64 * 1e9 / (clock::thread_cpu_ns() - begin).max(1) as f64
     }
 }

@@ -55,7 +55,8 @@ fn as_owner() {
     println!("\nchanged {}", child.id());
     // Until the kill; or, when the test that asked for this is gone, until its end of the pipe is.
     let _ = std::io::stdin().lock().read_line(&mut String::new());
-    let _ = child.kill();
+    child.kill().unwrap();
+    child.wait().unwrap();
     drop((kept, made, confined));
 }
 

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod bottlenecks;
+mod choice;
 mod critical;
 mod criticality;
 pub mod energy;
@@ -24,6 +25,7 @@ mod simple;
 mod waiting;
 
 pub use bottlenecks::Bottlenecks;
+pub use choice::Choice;
 pub use critical::{Critical, Rules, ScheduledOut};
 pub use criticality::{Counters, CriticalityUnit, Fixed, UnitWork, to_ticks};
 pub use governor::{Change, Governor, Record, SliceRecord, Span};

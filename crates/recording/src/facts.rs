@@ -31,9 +31,17 @@ pub struct Session {
     /// emulation, and times are those; or [`Session::INSTRUMENTED`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
+    /// The processor's architecture, as Rust calls it: `x86_64`. Empty in recordings from before it was written down.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub machine: String,
 }
 
 impl Session {
+    /// The architecture, if it is not the one whose instructions are understood: x86-64.
+    pub fn other_machine(&self) -> Option<&str> {
+        Some(self.machine.as_str()).filter(|machine| !matches!(*machine, "" | "x86_64"))
+    }
+
     /// In `instructions`: the program ran natively, and counted by itself what it executed.
     pub const INSTRUMENTED: &str = "instrumented";
 }

@@ -23,6 +23,8 @@ enum Subject {
     Hint(HintKind),
     /// What only `holdup sim` finds, by its word.
     Simulated(&'static str),
+    /// A component of `holdup stack` that is nothing else, by its word.
+    Component(&'static str),
 }
 
 /// The table, and a function that does not compile where a kind is not in it.
@@ -93,6 +95,13 @@ pages! { HintKind, HINTS:
 const SIMULATED: &[(&str, &str)] =
     &[("false-sharing", include_str!("../../../docs/explain/false-sharing.md"))];
 
+/// Components of a measured speedup stack that no finding tells of.
+const COMPONENTS: &[(&str, &str)] = &[
+    ("shared-cache", include_str!("../../../docs/explain/shared-cache.md")),
+    ("shared-memory", include_str!("../../../docs/explain/shared-memory.md")),
+    ("extra-work", include_str!("../../../docs/explain/extra-work.md")),
+];
+
 /// Words that are offered in place of one that is no kind.
 const MOST_OFFERED: usize = 3;
 
@@ -110,8 +119,8 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Every page: findings first, then what is told beside them, then the hints of `holdup scale`, then what `holdup sim` finds. Kinds
-    /// that are both have one page.
+    /// Every page: findings first, then what is told beside them, then the hints of `holdup scale`, then what `holdup sim` and
+    /// `holdup stack` find. Kinds that are both have one page.
     pub fn all() -> impl Iterator<Item = Explanation> {
         let findings =
             FINDINGS.iter().map(|&(kind, text)| Explanation { subject: Subject::Finding(kind), text });
@@ -121,7 +130,9 @@ impl Explanation {
         let hints = HINTS.iter().map(|&(kind, text)| Explanation { subject: Subject::Hint(kind), text });
         let simulated =
             SIMULATED.iter().map(|&(word, text)| Explanation { subject: Subject::Simulated(word), text });
-        findings.chain(notes).chain(hints).chain(simulated)
+        let components =
+            COMPONENTS.iter().map(|&(word, text)| Explanation { subject: Subject::Component(word), text });
+        findings.chain(notes).chain(hints).chain(simulated).chain(components)
     }
 
     /// The page about the kind of this word, as `--json` has it; case does not matter.
@@ -155,7 +166,7 @@ impl Explanation {
             Subject::Finding(kind) => kind.word(),
             Subject::Note(kind) => kind.word(),
             Subject::Hint(kind) => words::hint_kind(kind),
-            Subject::Simulated(word) => word,
+            Subject::Simulated(word) | Subject::Component(word) => word,
         }
     }
 
@@ -178,7 +189,9 @@ impl Explanation {
     fn ink(&self) -> Ink {
         match self.subject {
             Subject::Finding(kind) => Ink::Kind(kind),
-            Subject::Note(_) | Subject::Hint(_) | Subject::Simulated(_) => Ink::Strong,
+            Subject::Note(_) | Subject::Hint(_) | Subject::Simulated(_) | Subject::Component(_) => {
+                Ink::Strong
+            }
         }
     }
 
@@ -217,6 +230,8 @@ pub fn explanations(look: Look) -> String {
     lines.extend(group("hints of holdup scale", |subject| matches!(subject, Subject::Hint(_))));
     lines.push(Line::default());
     lines.extend(group("findings of holdup sim", |subject| matches!(subject, Subject::Simulated(_))));
+    lines.push(Line::default());
+    lines.extend(group("components of holdup stack", |subject| matches!(subject, Subject::Component(_))));
     lines.push(Line::default());
     lines.extend(wrapped("holdup explain KIND shows a page.", 0, Ink::Faint, look));
     painted(&lines, look)

@@ -33,4 +33,4 @@ pub use program::{
 };
 pub use sample::{Plan, Skipped, simulate_sampled};
 pub use served::Served;
-pub use system::{Options, Progress, simulate};
+pub use system::{Options, Progress, Steering, simulate};

@@ -61,6 +61,8 @@ pub struct Machine {
     pub prefetch: Option<PrefetchFacts>,
     /// What the operating system and the C library cost.
     pub system: SystemFacts,
+    /// What it takes in energy, if that is known.
+    pub energy: Option<holdup_policy::energy::EnergyFacts>,
 }
 
 /// A core.

@@ -7,6 +7,7 @@
 mod acts;
 mod calls;
 mod cores;
+mod steering;
 mod step;
 mod tally;
 #[cfg(test)]
@@ -24,7 +25,10 @@ use crate::padding::PaddedFeed;
 use crate::program::{Act, Feed, Program};
 use calls::{Deadline, PendingCall};
 use cores::Cores;
+use steering::Steer;
 use tally::Tally;
+
+pub use steering::Steering;
 
 /// Cycles for which one core is simulated before the next.
 const QUANTUM: u64 = 100;
@@ -42,6 +46,8 @@ pub struct Options {
     pub changes: Changes,
     /// Whether [`CyclePiece::misses`] are wanted.
     pub misses: bool,
+    /// Who is made fast while it runs, if anybody is.
+    pub steering: Option<Steering>,
 }
 
 /// How far a simulation is.
@@ -151,6 +157,7 @@ struct System<'a, F> {
     let_through: u64,
     ended: u32,
     costs: Costs,
+    steer: Option<Box<Steer>>,
 }
 
 /// Of [`crate::machine::SystemFacts`], in cycles.
@@ -230,6 +237,10 @@ impl<'a, F: Feed> System<'a, F> {
             let_through: 0,
             ended: 0,
             costs: Costs::of(machine),
+            steer: options
+                .steering
+                .as_ref()
+                .map(|steering| Box::new(Steer::new(steering, machine, cores, threads.len()))),
             threads,
         }
     }
@@ -239,6 +250,7 @@ impl<'a, F: Feed> System<'a, F> {
         let mut quanta = 0u64;
         while let Some(time) = self.next_time() {
             let limit = time + QUANTUM;
+            self.steer(time);
             self.end_calls(time);
             self.wake_timed(limit);
             self.fill_cores();
@@ -364,7 +376,12 @@ impl<'a, F: Feed> System<'a, F> {
         thread.on_core_since = starts;
         thread.state = State::Running(core);
         self.on[core as usize] = Some(index);
-        self.cores.begin(core, starts, speed);
+        let (ratio, stands) =
+            self.steer.as_mut().map_or((1.0, 0), |steer| steer.attached(index, core, starts));
+        self.cores.begin(core, starts, speed, ratio);
+        if stands > 0 {
+            self.cores.spend(core, stands, CycleComponent::Io);
+        }
     }
 
     /// The thread leaves its core; gives the time.
@@ -377,6 +394,9 @@ impl<'a, F: Feed> System<'a, F> {
         if let State::Running(core) = thread.state {
             self.on[core as usize] = None;
             thread.since = self.cores.now(core);
+            if let Some(steer) = &mut self.steer {
+                steer.detached(index, core, thread.since);
+            }
         }
         thread.since
     }
@@ -434,6 +454,8 @@ impl<'a, F: Feed> System<'a, F> {
                 }
             })
             .collect();
+        let resources = self.cores.resources(cycles);
+        let steered = self.steer.map(|steer| steer.finish(self.machine, cycles, &resources));
         Simulated {
             machine: self.machine.name.clone(),
             cores: self.on.len() as u32,
@@ -444,9 +466,10 @@ impl<'a, F: Feed> System<'a, F> {
             threads,
             places,
             shared_lines,
-            resources: self.cores.resources(cycles),
+            resources,
             warnings,
             sampled: None,
+            steered,
         }
     }
 }

@@ -214,10 +214,7 @@ impl Block {
     /// The profiled thread.
     pub fn profiled(&self) -> Option<Profiled> {
         let word = self.profiled.load(SeqCst);
-        Some(Profiled {
-            slot: ((word >> 32) as u32).checked_sub(1)?,
-            number: (word as u32).checked_sub(1)?,
-        })
+        Some(Profiled { slot: ((word >> 32) as u32).checked_sub(1)?, number: (word as u32).checked_sub(1)? })
     }
 
     /// True once everybody runs to the end.
@@ -264,8 +261,9 @@ impl ProcessFile {
     /// True if all threads but the profiled one are quiet.
     pub fn others_are_quiet(self) -> bool {
         let profiled = self.header().alone.profiled().map(|profiled| profiled.slot);
-        self.used_slots()
-            .all(|(index, slot)| Some(index) == profiled || slot.live.load(SeqCst) == 0 || slot.conduct() != Conduct::Runs)
+        self.used_slots().all(|(index, slot)| {
+            Some(index) == profiled || slot.live.load(SeqCst) == 0 || slot.conduct() != Conduct::Runs
+        })
     }
 
     /// Lets the profiled thread go if it wants to, all others are quiet and the pirate is ready; then true: whoever

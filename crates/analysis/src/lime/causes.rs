@@ -413,6 +413,7 @@ fn of_hardware(program: &Program<'_>, column: Column, found: &Found) -> Cause {
     let kind = match event.map(|event| event.kind) {
         Some(HardwareKind::BranchMiss) => CauseKind::BranchMiss,
         Some(HardwareKind::Queueing) => CauseKind::Queueing,
+        Some(HardwareKind::TlbMiss) => CauseKind::TlbMiss,
         _ => CauseKind::CacheMiss,
     };
     Cause {

@@ -342,7 +342,10 @@ fn of_phase(measurements: &Measurements<'_>, point: &Point<'_>, base: &Point<'_>
     told.stretch = measured().filter_map(|group| group.stretch).min();
     told.refill = told.stretch.zip(measurements.cache).and_then(|(stretch, cache)| {
         let fill = cache.refill?.get() as f64 / f64::from(point.threads);
-        (stretch > Nanos::ZERO).then(|| (fill / stretch.get() as f64).min(1.0))
+        // It shows as extra work: there cannot be more of it than of that.
+        let extra = full.map_or(1.0, |full| 1.0 - lone.base / (full * point.factor).max(1.0)).max(0.0);
+        let extra = if lone.base > 0.0 { extra } else { 1.0 };
+        (stretch > Nanos::ZERO).then(|| (fill / stretch.get() as f64).min(extra))
     });
     let all: f64 = of.groups.iter().map(|(group, _)| group.cpu as f64).sum::<f64>() + of.rest;
     told.groups = of

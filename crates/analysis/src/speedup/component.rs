@@ -60,7 +60,7 @@ impl Component {
             Component::ExtraWork => "extra work",
             Component::Cache => "cache",
             Component::Memory => "memory",
-            Component::Oversubscription => "more threads than cores",
+            Component::Oversubscription => "oversubscription",
             Component::Environment => "environment",
             Component::Other => "other",
             Component::Synchronization => "synchronization",

@@ -116,13 +116,13 @@ fn of_running_alone(phases: &[PhaseStack], notes: &mut Vec<String>) {
     let shortest = points().filter_map(|point| point.stretch).min();
     match (refill, shortest) {
         (Some(refill), Some(stretch)) if refill > LARGEST_REFILL => notes.push(format!(
-            "Threads wait often (each {stretch}): what the others evict from the cache while they catch up is up to {} of a \
-             lone thread's time, and makes extra work and cache look larger than they are.",
+            "A lone thread goes on for {stretch} until it has to wait: what the others evict from the cache while they catch \
+             up is up to {} of its time, and makes extra work and cache look larger than they are.",
             percent(refill)
         )),
         (None, Some(stretch)) if stretch < SHORT => notes.push(format!(
-            "Threads wait often (each {stretch}): the others evict from the cache while they catch up, which makes extra \
-             work and cache look larger than they are."
+            "A lone thread goes on for {stretch} until it has to wait: the others evict from the cache while they catch up, \
+             which makes extra work and cache look larger than they are."
         )),
         _ => {}
     }

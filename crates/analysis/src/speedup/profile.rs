@@ -82,7 +82,7 @@ pub struct PhasePoint {
     /// How long a profiled thread ran from one wait to the next (ns), on average; `None` where that was not measured.
     pub stretch: Option<Nanos>,
     /// The most that filling the cache anew after each wait can be of a profiled thread's CPU time, from 0 to 1: held
-    /// threads evict its data while they catch up. `None` where it cannot be estimated.
+    /// threads evict its data while they catch up. No more than it has of extra work, where that shows. `None` where it cannot be estimated.
     pub refill: Option<f64>,
 }
 

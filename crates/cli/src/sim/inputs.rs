@@ -11,7 +11,7 @@ use holdup_feed::Prepared;
 use holdup_model::{Frame, Run};
 use holdup_recording::Recording;
 use holdup_recording::format::MAGIC;
-use holdup_report::shell_words;
+use holdup_report::{escaped, shell_words};
 
 use crate::failure::Failure;
 
@@ -28,6 +28,7 @@ impl Input {
     /// Reads a recording.
     pub(crate) fn read(path: &Path) -> Result<Input, Failure> {
         let (mut recording, warnings) = Recording::open(path)?;
+        check_machine(path, &recording)?;
         match recording.session.instructions.as_deref() {
             Some("stream") => {}
             found => return Err(no_streams(path, &recording.session.command, found.is_some())),
@@ -50,6 +51,21 @@ impl Input {
         });
         let is_meant = |frames: &Vec<Frame>| frames.iter().any(|frame| is_at(frame, text));
         places.iter().filter(|(_, frames)| is_meant(frames)).map(|(address, _)| *address).collect()
+    }
+}
+
+/// Refuses instructions of processors that are not understood.
+///
+/// # Errors
+/// What it is, in a line.
+pub(crate) fn check_machine(path: &Path, recording: &Recording) -> Result<(), Failure> {
+    match recording.session.other_machine() {
+        None => Ok(()),
+        Some(machine) => Err(Failure::input(format!(
+            "{}: it was recorded on a processor of another architecture ({}); only instructions of x86-64 are understood",
+            path.display(),
+            escaped(machine)
+        ))),
     }
 }
 

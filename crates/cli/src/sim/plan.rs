@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use holdup_analysis::cycles::SpeedupStep;
 use holdup_sim::{Changes, Machine, Program};
 
+use super::policies::{Asked, PolicyOptions};
 use super::what_if::{Changed, Nameable, WhatIf};
 
 /// One simulation.
@@ -19,6 +20,8 @@ pub(crate) struct Simulation {
     pub(crate) words: Vec<String>,
     /// What is falsely shared in the unchanged simulation before is padded.
     pub(crate) pads: bool,
+    /// The policy that makes threads fast, if there is one.
+    pub(crate) policy: Option<Asked>,
     pub(crate) role: Role,
 }
 
@@ -50,6 +53,7 @@ pub(super) struct Wanted<'a> {
     pub(super) cores: &'a [u32],
     pub(super) what_ifs: &'a [WhatIf],
     pub(super) speedup_stack: bool,
+    pub(super) policies: &'a PolicyOptions,
 }
 
 /// All simulations of a recording. `stacks` is how many speedup stacks there are before.
@@ -74,6 +78,7 @@ pub(super) fn simulations(
                 changes: Changes::default(),
                 words: Vec::new(),
                 pads: false,
+                policy: None,
                 role: Role::Told,
             };
             all.push(plain.clone());
@@ -83,6 +88,12 @@ pub(super) fn simulations(
                 let Changed { machine, changes, words, pads } = what_if.of(&named)?;
                 let machine = machine.with_cores(cores);
                 all.push(Simulation { machine, changes, words, pads, ..plain.clone() });
+            }
+            for policy in wanted.policies.asked(machine) {
+                if let Some(missing) = policy.missing(subject.program) {
+                    return Err(missing);
+                }
+                all.push(Simulation { words: policy.words(), policy: Some(policy), ..plain.clone() });
             }
             if wanted.speedup_stack {
                 all.extend(stacked(&plain, stack));

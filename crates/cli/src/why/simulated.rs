@@ -66,7 +66,8 @@ impl Simulation<'_> {
         let executed = self.prepared.instructions();
         let watch = Watch::new(&vec![executed; changes.len()]);
         let found = sim::all(&watch, holdup_collect::allowed_cores() as usize, |index| {
-            let how = Options { cores: self.cores, changes: changes[index].clone(), misses: true };
+            let changes = changes[index].clone();
+            let how = Options { cores: self.cores, changes, misses: true, steering: None };
             let feed = RecordedFeed::new(self.prepared, false);
             simulate(self.prepared.program(), feed, self.machine, &how, &mut |progress| {
                 watch.at(index, progress.instructions)
@@ -91,7 +92,7 @@ impl Simulation<'_> {
 
 /// What to take away, and the changes that do.
 fn without(why: &Why, counts: &Counts, options: &WhyOptions) -> Vec<(Without, Changes)> {
-    let is_miss = |cause: &&Cause| cause.kind == CauseKind::CacheMiss;
+    let is_miss = |cause: &&Cause| matches!(cause.kind, CauseKind::CacheMiss | CauseKind::TlbMiss);
     let erased = |causes: &mut dyn Iterator<Item = &Cause>| -> BTreeSet<u64> {
         let causes: Vec<&Cause> = causes.collect();
         missing_at(counts, &causes)

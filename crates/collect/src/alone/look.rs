@@ -2,7 +2,8 @@
 
 /// True if the thread is asleep and waits for something that can take any time.
 pub(super) fn is_asleep(pid: u32, tid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).is_ok_and(|text| state(&text) == Some('S'))
+    std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat"))
+        .is_ok_and(|text| state(&text) == Some('S'))
 }
 
 /// The state in a thread's `stat`: the third field, behind the name in brackets, which may contain anything.

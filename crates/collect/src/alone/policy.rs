@@ -155,7 +155,8 @@ impl Policy {
             return vec![Act::GiveUp];
         }
         self.see_whether_it_spun(view);
-        let profiled = view.profiled.and_then(|number| view.threads.iter().find(|seen| seen.number == number));
+        let profiled =
+            view.profiled.and_then(|number| view.threads.iter().find(|seen| seen.number == number));
         match (profiled, view.phase) {
             (None, Phase::Gather) => self.gather(view),
             (None, _) => vec![Act::Gather],
@@ -217,7 +218,8 @@ impl Policy {
         let mut group: Vec<Seen> = view.threads.iter().filter(|seen| seen.number >= first).copied().collect();
         group.sort_by_key(|seen| seen.number);
         let creator = group.iter().find_map(|seen| seen.parent);
-        let creator = creator.and_then(|parent| view.threads.iter().find(|seen| seen.number == parent)).copied();
+        let creator =
+            creator.and_then(|parent| view.threads.iter().find(|seen| seen.number == parent)).copied();
         group.get(self.wanted.which as usize).copied().or(creator).or(group.last().copied())
     }
 
@@ -234,7 +236,9 @@ impl Policy {
     fn watch(&mut self, view: &View, profiled: &Seen, is_asleep: &mut dyn FnMut(u32) -> bool) -> Vec<Act> {
         let present = Silent { generation: view.generation, progress: view.progress, since: view.now };
         let silent = match self.silent {
-            Some(before) if (before.generation, before.progress) == (present.generation, present.progress) => {
+            Some(before)
+                if (before.generation, before.progress) == (present.generation, present.progress) =>
+            {
                 before
             }
             _ => present,
@@ -246,7 +250,8 @@ impl Policy {
                 self.cuts = (0, 0);
             }
         }
-        if profiled.conduct == Conduct::Runs && self.sleeps_still(view, &[profiled.tid], is_asleep).is_some() {
+        if profiled.conduct == Conduct::Runs && self.sleeps_still(view, &[profiled.tid], is_asleep).is_some()
+        {
             self.counts.sleeps += 1;
             return vec![Act::Release(AloneCode::Asleep, Duration::ZERO)];
         }

@@ -68,7 +68,7 @@ pub fn stack_page(profile: &SpeedupProfile) -> String {
     add("phases", "Phases", phases::Phases::of_phases(profile).map(rendered));
     add("cache", "Cache", cache::Cache::new(profile).map(rendered));
     add("copies", "Copies", copies::Copies::new(profile).map(rendered));
-    add("speedup", "Simulated", Speedups::new(&profile.simulated).map(rendered));
+    add("speedup", "Simulated", Speedups::beside_measured(&profile.simulated).map(rendered));
 
     let last = told::whole(profile).and_then(|whole| whole.points.last());
     let missing = last.map(|point| told::missing(point, LOOK)).unwrap_or_default();

@@ -128,6 +128,7 @@ fn simulation_of(run: &SimRun, aggregate: &Aggregate, speedup: Option<Value>, to
             "queueing_cycles": resource.queueing,
             "utilisation": number(resource.busy as f64 / simulated.cycles.max(1) as f64),
         })).collect::<Vec<_>>(),
+        "policy": super::policies::policy(run, &told.runs),
         "warnings": simulated.warnings,
         "speed": {"mips": run.mips.map(number)},
     })

@@ -6,7 +6,7 @@ use holdup_model::cycles::{CycleComponent, CycleStack};
 
 use super::bars::{Bar, bars};
 use super::rows::rows;
-use super::view::{View, cpi, share};
+use super::view::{View, share, told_cpi};
 use super::words::Family;
 use super::{SimTold, told, words};
 use crate::lines::{Line, labelled, painted, wrapped, wrapped_short, wrapped_whole};
@@ -45,6 +45,7 @@ pub fn render_sim(told: &SimTold, look: Look) -> String {
         sections(&view, look),
         sharing(&view, look),
         resources(&view, look),
+        super::policies::policies(&view, look),
         speedups(told, look),
         foot(&view, look),
     ];
@@ -94,7 +95,7 @@ fn runs(view: &View, look: Look) -> Vec<Line> {
                 figures: vec![
                     numbers::time(run.simulated.time(), look),
                     speedup,
-                    told_cpi(&view.aggregates[index].stack, view.aggregates[index].instructions),
+                    told_cpi(view.aggregates[index].stack.total(), view.aggregates[index].instructions),
                     why::count(run.simulated.cycles),
                 ],
             }
@@ -103,10 +104,6 @@ fn runs(view: &View, look: Look) -> Vec<Line> {
     let mut lines = bars(told::run_title(view), &["time", "speedup", "CPI", "cycles"], &rows, look);
     lines.extend(more(view.told.runs.len() - told, "simulations", look));
     lines
-}
-
-fn told_cpi(stack: &CycleStack, instructions: u64) -> String {
-    cpi(stack.total(), instructions).map_or_else(String::new, words::factor)
 }
 
 /// A bar for each group of threads, where there are several, and for each thread.
@@ -126,7 +123,7 @@ fn threads(view: &View, look: Look) -> Vec<Line> {
                 many => format!("{} ({many})", words::group(group, look)),
             },
             stack: group.stack,
-            figures: vec![told_cpi(&group.stack, group.instructions), why::count(group.instructions)],
+            figures: vec![told_cpi(group.stack.total(), group.instructions), why::count(group.instructions)],
         })
         .collect();
     let mut lines = match groups.len() {
@@ -151,7 +148,7 @@ fn threads(view: &View, look: Look) -> Vec<Line> {
                     _ => format!("{} to {}", number(first), number(last)),
                 },
                 stack: row.stack,
-                figures: vec![told_cpi(&row.stack, row.instructions), why::count(row.instructions)],
+                figures: vec![told_cpi(row.stack.total(), row.instructions), why::count(row.instructions)],
             }
         })
         .collect();

@@ -5,6 +5,7 @@ use holdup_analysis::cycles::{
 };
 use holdup_model::cycles::{CycleComponent, CycleStack, Simulated};
 
+use super::words::factor;
 use super::{SimRun, SimTold};
 
 /// A face's view of what it tells.
@@ -95,6 +96,16 @@ pub(crate) fn share(stack: &CycleStack, component: CycleComponent) -> f64 {
 /// Cycles for each instruction; `None` without one.
 pub(crate) fn cpi(cycles: u64, instructions: u64) -> Option<f64> {
     (instructions > 0).then(|| cycles as f64 / instructions as f64)
+}
+
+/// The same in words. A dash where it says nothing: of threads that do hardly anything but wait.
+pub(crate) fn told_cpi(cycles: u64, instructions: u64) -> String {
+    const MOST: f64 = 1000.0;
+    match cpi(cycles, instructions) {
+        Some(cpi) if cpi < MOST => factor(cpi),
+        Some(_) => "-".to_owned(),
+        None => String::new(),
+    }
 }
 
 /// Simulated seconds.

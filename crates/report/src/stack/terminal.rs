@@ -71,6 +71,11 @@ fn bars(profile: &SpeedupProfile, look: Look) -> Vec<Line> {
         ends[column] = ends[column - 1] + 2 + width(column);
     }
     let begin = ends[2] + 2;
+    if begin + SHORTEST > look.columns() {
+        let column =
+            |index: usize| Column::numbers(titles[index], figures.iter().map(|row| row[index].clone()));
+        return table(vec![column(0), column(1), column(2)], look);
+    }
     let length = look.columns().saturating_sub(begin).clamp(SHORTEST, LONGEST);
     let titled = |line: Line, cells: [&str; 3], ink| {
         cells.iter().zip(ends).fold(line, |line, (cell, end)| line.right_aligned(cell, end, ink))
@@ -183,7 +188,7 @@ fn phases(profile: &SpeedupProfile, look: Look) -> Vec<Line> {
     if told.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![Line::indented(2).with("phases, by what perfect scaling would save", Ink::Faint)];
+    let mut lines = wrapped("phases, by what perfect scaling would save", 2, Ink::Faint, look);
     for (index, phase) in told.iter().enumerate() {
         let rank = format!("{} ", index + 1);
         let mut heading =

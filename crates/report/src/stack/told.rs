@@ -63,11 +63,11 @@ pub(crate) fn heading(profile: &SpeedupProfile, look: Look) -> String {
     match largest(stack).first() {
         Some((part, amount)) if stack.curves.measured.value() < PERFECT * f64::from(point.threads) => {
             let what = match part {
-                Part::Together(_) => part.words(),
-                other => other.words(),
+                Part::Lost(component) => format!("{} costs", words::cause(*component)),
+                several => format!("{} cost", several.words()),
             };
             format!(
-                "{text}: {what} costs most ({}). {}",
+                "{text}: {what} most ({}). {}",
                 words::speedup(*amount, look),
                 without(point, stack, part, look)
             )

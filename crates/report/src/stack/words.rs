@@ -31,19 +31,35 @@ pub(crate) fn meaning(component: Component) -> &'static str {
     }
 }
 
+/// What it is lost by, as the subject of a sentence.
+pub(crate) fn cause(component: Component) -> &'static str {
+    match component {
+        Component::Serial => "the serial part",
+        Component::ExtraWork => "extra work",
+        Component::Cache => "sharing the cache",
+        Component::Memory => "sharing memory",
+        Component::Oversubscription => "having more threads than cores",
+        Component::Environment => "the environment",
+        Component::Other => "waiting for input, output or time",
+        Component::Synchronization => "synchronization",
+    }
+}
+
 /// What to do about it, as a sentence.
 pub(crate) fn advice(component: Component) -> &'static str {
     match component {
         Component::Serial => "Parallelize what one thread does alone: holdup scale says what that is.",
         Component::ExtraWork => {
-            "Look for what each thread does again, copies or merges: holdup diff of two recordings shows it."
+            "Look for what each thread does again, copies or merges: holdup diff of two recordings shows it (holdup explain \
+             extra-work)."
         }
         Component::Cache => {
-            "Make what a thread uses at a time smaller (blocking, smaller types), or share what is only read."
+            "Make what a thread uses at a time smaller (blocks, smaller types), or share what is only read (holdup explain \
+             shared-cache)."
         }
         Component::Memory => {
             "Fetch less: use what is in the cache before it goes, pack data that is used together; look for lines that several \
-             threads write (holdup sim shows false sharing)."
+             threads write (holdup explain shared-memory)."
         }
         Component::Oversubscription => "Use no more threads than there are cores.",
         Component::Environment => "Raise the CPU limit, or measure when nothing else runs.",
@@ -75,7 +91,7 @@ pub(crate) fn color(component: Component) -> &'static str {
         Component::Memory => "mem",
         Component::Oversubscription => "des",
         Component::Environment => "wake",
-        Component::Other => "io",
+        Component::Other => "idle",
         Component::Synchronization => "lock",
     }
 }

@@ -132,6 +132,9 @@ pub(crate) fn cause_clause(cause: &Cause, scene: &WhyScene, look: Look) -> Strin
             format!("The call of a library at {at} takes some threads longer than others, for each call")
         }
         CauseKind::CacheMiss => format!("Threads miss the cache differently often at {at}"),
+        CauseKind::TlbMiss => {
+            format!("Threads miss the translation buffer (TLB) differently often at {at}")
+        }
         CauseKind::BranchMiss => {
             format!("The branch at {at} is mispredicted for some threads more often than for others")
         }

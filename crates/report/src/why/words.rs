@@ -115,6 +115,7 @@ pub(crate) fn cause_class(kind: CauseKind) -> &'static str {
         CauseKind::Branch | CauseKind::Loop | CauseKind::Call | CauseKind::Recursion => "control-flow",
         CauseKind::Library => "library",
         CauseKind::CacheMiss => "cache-miss",
+        CauseKind::TlbMiss => "tlb-miss",
         CauseKind::BranchMiss => "branch-miss",
         CauseKind::Queueing => "queueing",
     }
@@ -129,6 +130,7 @@ pub(crate) fn cause_word(kind: CauseKind) -> &'static str {
         CauseKind::Recursion => "recursion",
         CauseKind::Library => "library",
         CauseKind::CacheMiss => "cache miss",
+        CauseKind::TlbMiss => "TLB miss",
         CauseKind::BranchMiss => "branch miss",
         CauseKind::Queueing => "queueing",
     }
@@ -142,7 +144,7 @@ pub(crate) fn counted(kind: CauseKind) -> &'static str {
         CauseKind::Call => "calls",
         CauseKind::Recursion => "recursions",
         CauseKind::Library => "in the library",
-        CauseKind::CacheMiss => "misses",
+        CauseKind::CacheMiss | CauseKind::TlbMiss => "misses",
         CauseKind::BranchMiss => "mispredicted",
         CauseKind::Queueing => "cycles queued",
     }

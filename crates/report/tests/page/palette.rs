@@ -13,6 +13,9 @@ const STATES: &[&str] =
 const LOSSES: &[&str] =
     &["act", "hold", "lock", "bar", "sig", "wake", "spin", "serial", "idle", "cache", "des"];
 
+/// What a measured speedup stack consists of: any two can stand side by side.
+const SPEEDUPS: &[&str] = &["act", "lock", "idle", "wake", "des", "mem", "cache", "spin", "serial"];
+
 /// Two colours closer than this are one to somebody (Oklab). Twice the distance at which neighbouring areas are
 /// told apart with certainty (about 0.02 to 0.03).
 const APART: f64 = 0.06;
@@ -103,7 +106,7 @@ fn modes_of(sheet: &'static str) -> [(&'static str, BTreeMap<String, Rgb>); 2] {
 fn states_are_told_apart_by_everybody() {
     for (mode, colors) in modes() {
         for (sight, matrix) in SIGHT {
-            for side_by_side in [STATES, LOSSES] {
+            for side_by_side in [STATES, LOSSES, SPEEDUPS] {
                 for (index, a) in side_by_side.iter().enumerate() {
                     for b in &side_by_side[index + 1..] {
                         let [seen_a, seen_b] = [a, b].map(|name| oklab(apply(matrix, colors[*name])));

@@ -67,7 +67,7 @@ impl Misses {
     /// fill buffer is free.
     pub(super) fn fetch(&mut self, line: u64, begin: u64, latency: u64, by: Level) -> u64 {
         let arrival = &self.arrivals[line as usize % LINES];
-        if arrival.line == line && arrival.at > begin {
+        if !self.buffers.is_empty() && arrival.line == line && arrival.at > begin {
             // One buffer is for the whole line.
             return arrival.at;
         }

@@ -40,6 +40,9 @@ impl Machine {
             whole("prefetch.streams", prefetch.streams, 1, 4096)?;
             whole("prefetch.depth", prefetch.depth, 1, 64)?;
         }
+        if let Some(problem) = self.energy.as_ref().and_then(|energy| energy.problem()) {
+            demand(false, "energy", || problem.into())?;
+        }
         self.check_system()
     }
 

@@ -41,16 +41,16 @@ impl Machine {
     /// # Errors
     /// A sentence that names the nearest or all.
     pub fn known(name: &str, others: &[&str]) -> Result<Machine, MachineError> {
-        Machine::named(name).ok_or_else(|| {
-            let mut all: Vec<&str> = Machine::names().collect();
-            all.extend(others);
-            MachineError::Text(match nearest(name, all.iter().copied()) {
-                Some(meant) => format!("there is no machine `{name}`; did you mean `{meant}`?"),
-                None => format!(
-                    "there is no machine `{name}`; there are {}, or give a .toml file",
-                    all.join(", ")
-                ),
-            })
-        })
+        if let Some(text) = Machine::text(name) {
+            return Machine::parse(text);
+        }
+        let mut all: Vec<&str> = Machine::names().collect();
+        all.extend(others);
+        Err(MachineError::Text(match nearest(name, all.iter().copied()) {
+            Some(meant) => format!("there is no machine `{name}`; did you mean `{meant}`?"),
+            None => {
+                format!("there is no machine `{name}`; there are {}, or give a .toml file", all.join(", "))
+            }
+        }))
     }
 }

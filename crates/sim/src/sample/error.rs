@@ -8,12 +8,18 @@ const STUDENT: [f64; 30] = [
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 
+/// What the state of the machine behind a gap may differ from the right one without any spread among samples that shows
+/// it, as a share of the cycles that were not simulated (assumption: predictors, prefetchers and instruction caches are
+/// not replayed).
+const UNSEEN: f64 = 0.01;
+
 impl Plan {
-    /// Half the width of the 95 % interval of the estimated cycles. It has two parts, whose squares are added.
+    /// Half the width of the 95 % interval of the estimated cycles. It has three parts, whose squares are added: [`UNSEEN`],
+    /// and two that are measured.
     ///
     /// How those differ that stand for others: ratio estimators of groups (Cochran, Sampling Techniques, 3rd edition,
-    /// sections 6.4 and 6.10), for samples without replacement. Sections that were simulated in a row are one observation
-    /// (section 9A.2): what one of them takes longer because of what came before, the next is often shorter. The
+    /// sections 6.4 and 6.10), for samples without replacement. Sections that were simulated in a row may
+    /// depend on each other, so that they are taken as one observation (section 9A.2) if that gives more. The
     /// degrees of freedom of all groups together are Satterthwaite's (section 5.4), and fewer than there are such rows.
     ///
     /// How those with a gap right before them differ from those without, where there are both: what is replayed for a gap is
@@ -54,10 +60,14 @@ impl Plan {
             .filter(|row| !row.is_empty())
             .map(|row| row.iter().flatten().sum())
             .collect();
-        let variance: f64 = rows.iter().map(|row: &f64| row.powi(2)).sum();
+        let variance = rows.iter().map(|row: &f64| row.powi(2)).sum::<f64>().max(independent);
         let freedom = if squares > 0.0 { independent.powi(2) / squares } else { 1.0 };
         let freedom = (freedom as usize).min(rows.len().saturating_sub(1)).clamp(1, STUDENT.len());
-        (STUDENT[freedom - 1].powi(2) * variance + (bias.powi(2) - by_chance).max(0.0)).sqrt()
+        let weights = self.weights();
+        let made_up: f64 = self.simulated().map(|index| (weights[index] - 1.0) * cycles[index] as f64).sum();
+        let unseen = UNSEEN * made_up;
+        let by_spread = STUDENT[freedom - 1].powi(2) * variance;
+        (by_spread + (bias.powi(2) - by_chance).max(0.0) + unseen.powi(2)).sqrt()
     }
 }
 

@@ -12,8 +12,10 @@ const FEWEST: usize = 6;
 const MOST: usize = 16;
 /// Sections at the beginning of each group that stand for themselves: they meet what was not used before.
 const COLD: usize = 2;
-/// The section before a sample is simulated too if threads execute fewer instructions in it: how late each of them comes to
-/// a barrier and is woken there depends on the section before. That is some thousand cycles, and nothing to longer ones.
+/// The sections before a sample are simulated too until threads have executed so many instructions: how late each of them
+/// comes to a barrier and is woken there depends on the sections before. That is some thousand cycles.
+const ENOUGH: u64 = 5_000;
+/// To sections in which threads execute so many instructions it means nothing.
 const SHORT: u64 = 500_000;
 /// A line that is used for the first time counts as so many instructions when sections are compared: about the time of an
 /// access to memory. The second is of lines that another thread has used.
@@ -171,12 +173,15 @@ fn chosen(sections: &[Section], parties: u32) -> (Vec<Planned>, Vec<Vec<usize>>)
         }
     }
     let of = |index: usize| groups.get(index).copied().unwrap_or(0);
-    let short = SHORT * u64::from(parties);
+    let (short, enough) = (SHORT * u64::from(parties), ENOUGH * u64::from(parties));
     for part in 0..MOST {
         for group in 0..count {
             let Some(first) = strata[group].choose(part, group) else { continue };
-            if sections[first - 1].instructions < short {
-                is_simulated[first - 1] = true;
+            let (mut before, mut executed) = (first - 1, 0);
+            while !is_simulated[before] && executed < enough && sections[before].instructions < short {
+                is_simulated[before] = true;
+                executed += sections[before].instructions;
+                before -= 1;
             }
             // Those behind it are samples too where their groups still need some there: they need nothing before them.
             let mut next = first + 1;

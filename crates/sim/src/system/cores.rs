@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use holdup_model::cycles::{CycleComponent, CycleStack, Resource, SharedLine};
+use holdup_model::cycles::{CycleComponent, CycleStack, Level, Resource, SharedLine};
 
 use crate::branch::Predictor;
 use crate::core::{CompiledCode, Core};
 use crate::machine::Machine;
 use crate::memory::Memory;
-use crate::{Changes, Program};
+use crate::{Changes, Program, Served};
 
 /// A core's own clock against that of the simulation, which differ while a thread or core is made faster.
 #[derive(Clone, Copy, Debug)]
@@ -19,21 +19,60 @@ struct Clock {
     speed: f64,
 }
 
+/// What of an access is the core's own.
+#[derive(Clone, Copy, Debug)]
+struct Private {
+    /// Cycles until a miss of all its own caches is known.
+    misses: u32,
+    /// Whether the second level is its own.
+    second: bool,
+}
+
+impl Private {
+    fn of(machine: &Machine) -> Self {
+        let second = machine.l2.as_ref().filter(|level| level.shared_by == 1);
+        Self { misses: machine.l1d.tags + second.map_or(0, |level| level.tags), second: second.is_some() }
+    }
+}
+
 pub(super) struct OneCore {
     pub core: Core,
     pub predictor: Predictor,
     /// The line that the last instructions came from.
     pub last_line: u64,
     clock: Clock,
+    /// Its frequency against that of the simulation.
+    ratio: f64,
+    private: Private,
     /// What was booked already: the core's stack, its instructions and the time then.
     booked: CycleStack,
     booked_instructions: u64,
     booked_at: u64,
     /// Room for what becomes of the accesses of a block.
-    pub served: Vec<crate::Served>,
+    pub served: Vec<Served>,
 }
 
 impl OneCore {
+    /// What memory said, in the core's own cycles: what is beyond its own caches takes the same time at every frequency.
+    #[inline]
+    pub(super) fn seen(&self, served: Served) -> Served {
+        if self.ratio == 1.0 { served } else { self.stretched(served) }
+    }
+
+    fn stretched(&self, served: Served) -> Served {
+        if served.by == Level::L1 || (served.by == Level::L2 && self.private.second) {
+            return served;
+        }
+        let own = self.private.misses.min(served.latency);
+        let times = |cycles: u32| (f64::from(cycles) * self.ratio).round() as u32;
+        Served {
+            latency: own + times(served.latency - own),
+            interconnect_queueing: times(served.interconnect_queueing),
+            memory_queueing: times(served.memory_queueing),
+            ..served
+        }
+    }
+
     /// The time of the simulation.
     #[inline]
     pub(super) fn now(&self) -> u64 {
@@ -57,6 +96,8 @@ impl Cores {
             predictor: Predictor::new(&predictor),
             last_line: u64::MAX,
             clock: Clock { own: 0, global: 0, speed: 1.0 },
+            ratio: 1.0,
+            private: Private::of(machine),
             booked: CycleStack::default(),
             booked_instructions: 0,
             booked_at: 0,
@@ -70,16 +111,26 @@ impl Cores {
         self.all[core as usize].now()
     }
 
-    /// A thread begins to run at this time, which is not before the core's.
-    pub(super) fn begin(&mut self, core: u32, time: u64, speed: f64) {
+    /// A thread begins to run at this time, which is not before the core's: so many times as fast as others, on a core whose
+    /// frequency is so many times that of the simulation.
+    pub(super) fn begin(&mut self, core: u32, time: u64, speed: f64, ratio: f64) {
         let one = &mut self.all[core as usize];
         one.core.settle();
         let own = one.core.now();
         one.core.idle_until(own + time.saturating_sub(one.now()), CycleComponent::Imbalance);
-        one.clock = Clock { own: one.core.now(), global: time, speed };
+        one.clock = Clock { own: one.core.now(), global: time, speed: speed * ratio };
+        one.ratio = ratio;
         one.booked = one.core.stack();
         one.booked_instructions = one.core.instructions();
         one.booked_at = time;
+    }
+
+    /// The core's frequency changes. What it did before is booked.
+    pub(super) fn set_ratio(&mut self, core: u32, ratio: f64) {
+        let one = &mut self.all[core as usize];
+        let speed = one.clock.speed / one.ratio * ratio;
+        one.clock = Clock { own: one.core.now(), global: one.now(), speed };
+        one.ratio = ratio;
     }
 
     /// The thread on the core spends cycles of the simulation on something.

@@ -22,7 +22,9 @@ impl<F: Feed> System<'_, F> {
                     return;
                 }
                 self.threads[index as usize].pending = None;
+                let now = self.cores.now(core);
                 self.act(index, core, act);
+                self.note_act(index, act, now);
                 continue;
             }
             match self.feed.next(index as usize) {
@@ -97,6 +99,9 @@ impl<F: Feed> System<'_, F> {
         thread.state = State::Ended;
         thread.end = now;
         self.ended += 1;
+        if let Some(steer) = &mut self.steer {
+            steer.ended(index, now);
+        }
         let mut released = Vec::new();
         self.ends[index as usize].open(&mut released);
         self.wake(&released, now);
@@ -129,7 +134,9 @@ impl Cores {
             one.last_line = final_line;
             let now = one.now();
             if let Some(served) = self.memory.fetch(core, to.address, to.length, now) {
-                self.all[core as usize].core.fetch_stall(block, served.latency + served.tlb);
+                let one = &mut self.all[core as usize];
+                let served = one.seen(served);
+                one.core.fetch_stall(block, served.latency + served.tlb);
             }
         }
     }
@@ -157,7 +164,7 @@ impl Cores {
                 let place = tally.place_of_access(index);
                 let found = self.access(core, access, address, place, now, tally);
                 tally.access(index, thread, &found);
-                served.push(found);
+                served.push(self.all[core as usize].seen(found));
             }
         }
         let count = facts.instructions.end - facts.instructions.start;
@@ -190,17 +197,18 @@ impl Cores {
         for &(access, address) in accesses {
             let place = tally.place_of(code, block, access.instruction);
             let found = self.access(core, &access, address, place, now, tally);
+            let seen = self.all[core as usize].seen(found);
             let matching = code.accesses[table.clone()][next..].iter().position(|known| *known == access);
             match matching.filter(|_| count > 0) {
                 Some(ahead) => {
                     next += ahead;
                     tally.access(table.start + next, thread, &found);
-                    (served[next], addresses[next]) = (found, address);
+                    (served[next], addresses[next]) = (seen, address);
                     next += 1;
                 }
                 None => {
                     tally.extra_access(place, thread, &found);
-                    extra.push((access, found));
+                    extra.push((access, seen));
                 }
             }
         }

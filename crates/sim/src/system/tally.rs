@@ -6,6 +6,7 @@ use holdup_model::cycles::{CyclePlace, Level, PieceMisses};
 
 use super::Options;
 use super::cores::Cores;
+use super::steering::miss_of;
 use crate::Served;
 use crate::program::{Code, Program};
 
@@ -27,6 +28,8 @@ pub(super) struct Tally {
     access_places: Vec<u32>,
     /// Whether a place's misses are erased; empty if none are.
     erased: Vec<bool>,
+    /// Misses by thread and who gave the data, if a policy wants them; else empty.
+    levels: Vec<[u64; 3]>,
     /// By thread, if they are wanted.
     pieces: Option<Vec<Piece>>,
 }
@@ -72,6 +75,7 @@ impl Tally {
             addresses,
             access_places,
             erased,
+            levels: vec![[0; 3]; if options.steering.is_some() { program.threads.len() } else { 0 }],
             pieces: options.misses.then(|| vec![Piece::default(); program.threads.len()]),
         }
     }
@@ -100,6 +104,7 @@ impl Tally {
         }
         if served.by != Level::L1 {
             self.served[access][served.by as usize] += 1;
+            self.miss_of_level(thread, served.by);
         }
         self.miss(self.access_places[access], thread, served);
     }
@@ -107,6 +112,7 @@ impl Tally {
     /// An access beyond a block's table.
     pub(super) fn extra_access(&mut self, place: u32, thread: u32, served: &Served) {
         self.extra.entry(place).or_default()[served.by as usize] += 1;
+        self.miss_of_level(thread, served.by);
         if self.pieces.is_some() {
             self.miss(place, thread, served);
             let piece = self.pieces.as_mut().map(|pieces| &mut pieces[thread as usize]);
@@ -114,6 +120,17 @@ impl Tally {
                 piece.misses.entry(place).or_default().accesses += 1;
             }
         }
+    }
+
+    fn miss_of_level(&mut self, thread: u32, by: Level) {
+        if let (Some(levels), Some(level)) = (self.levels.get_mut(thread as usize), miss_of(by)) {
+            levels[level] += 1;
+        }
+    }
+
+    /// What the thread missed since this was asked last.
+    pub(super) fn take_levels(&mut self, thread: u32) -> [u64; 3] {
+        self.levels.get_mut(thread as usize).map(std::mem::take).unwrap_or_default()
     }
 
     fn miss(&mut self, place: u32, thread: u32, served: &Served) {

@@ -9,6 +9,8 @@ use super::{Options, simulate};
 use crate::program::{Access, Act, Block, CallWithin, Code, Exit, Instruction, Program, Reason, SimThread};
 use crate::{Changes, ListFeed, Machine, OwnedItem, Plan, simulate_sampled};
 
+mod steering;
+
 /// Blocks of the programs here: 64 dependent additions; a load; a store.
 const ADDS: u32 = 0;
 const LOAD: u32 = 1;
@@ -77,7 +79,7 @@ fn with_main(others: Vec<Vec<OwnedItem>>) -> Vec<Vec<OwnedItem>> {
 
 fn run_with(program: &Program, lists: Vec<Vec<OwnedItem>>, cores: u32, changes: Changes) -> Simulated {
     let machine = Machine::named("dunnington").expect("a machine");
-    let options = Options { cores, changes, misses: true };
+    let options = Options { cores, changes, misses: true, ..Options::default() };
     let feed = ListFeed::new(lists, Vec::new());
     let result = simulate(program, feed, &machine, &options, &mut |_| true);
     for thread in &result.threads {

@@ -25,6 +25,7 @@ fn facts() -> HostFacts {
             itlb: (256, 8),
             dtlb: (64, 4),
             stlb: (2048, 16),
+            history: 194,
             latencies: &[("pause", 140), ("multiply", 9)],
             source: "manual",
         },

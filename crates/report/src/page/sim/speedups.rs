@@ -16,6 +16,7 @@ const LEAST_WITH_GAP: f64 = 0.006;
 #[derive(Template)]
 #[template(path = "sim_speedups.html")]
 pub(in crate::page) struct Speedups {
+    question: &'static str,
     stacks: Vec<Stack>,
 }
 
@@ -49,8 +50,17 @@ struct SpeedupBar {
 impl Speedups {
     /// `None` without a stack.
     pub(in crate::page) fn new(stacks: &[SpeedupStack]) -> Option<Self> {
+        Self::asked("What the speedup is lost to", stacks)
+    }
+
+    /// Beside a measured one.
+    pub(in crate::page) fn beside_measured(stacks: &[SpeedupStack]) -> Option<Self> {
+        Self::asked("What the simulator says", stacks)
+    }
+
+    fn asked(question: &'static str, stacks: &[SpeedupStack]) -> Option<Self> {
         let stacks: Vec<Stack> = stacks.iter().map(stack).collect();
-        (!stacks.is_empty()).then_some(Self { stacks })
+        (!stacks.is_empty()).then_some(Self { question, stacks })
     }
 }
 

@@ -6,7 +6,7 @@ use holdup_model::cycles::{CycleComponent, CycleStack};
 use super::super::chart::{Color, Piece, across};
 use super::super::text::{LOOK, grouped, percent, time};
 use crate::sim::rows::rows;
-use crate::sim::view::{View, cpi, share};
+use crate::sim::view::{View, cpi, share, told_cpi};
 use crate::sim::words::Family;
 use crate::sim::{told, words};
 use crate::why::words::count;
@@ -232,7 +232,7 @@ impl Stacks {
             figures: vec![
                 count(run.simulated.cycles),
                 if run.simulated.frequency > 0.0 { time(run.simulated.time()) } else { String::new() },
-                cpi(aggregate.stack.total(), aggregate.instructions).map_or_else(String::new, words::factor),
+                told_cpi(aggregate.stack.total(), aggregate.instructions),
                 view.speedup(index).map_or_else(String::new, |(_, speedup)| words::factor(speedup)),
             ],
         });
@@ -267,8 +267,7 @@ impl Stacks {
 }
 
 fn figures(stack: &CycleStack, instructions: u64) -> Vec<String> {
-    let cpi = cpi(stack.total(), instructions).map_or_else(String::new, words::factor);
-    vec![cpi, count(instructions)]
+    vec![told_cpi(stack.total(), instructions), count(instructions)]
 }
 
 fn table(caption: &str, title: &'static str, titles: &'static [&'static str], given: Vec<Given>) -> Table {

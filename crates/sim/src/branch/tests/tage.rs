@@ -48,6 +48,13 @@ fn a_long_row_that_comes_again_is_learned() {
     assert!(missed > 0.1, "{missed}");
 }
 
+/// As on a Golden Cove, where such a row costs no more than others up to 8,192 outcomes, and five times as much with 16,384.
+#[test]
+fn rows_are_learned_as_far_as_there_are_entries() {
+    let (fits, does_not) = (period_misses(&tage(), 8192), period_misses(&tage(), 16_384));
+    assert!(fits < 0.02 && does_not > 0.1, "{fits} {does_not}");
+}
+
 #[test]
 fn a_row_with_more_outcomes_than_entries_is_not_learned() {
     let missed = period_misses(&tage(), 100_000);

@@ -125,7 +125,10 @@ fn rounds_of_string_instructions_move_sixteen_bytes_with_a_micro_op() {
         core.extra_access(0, Access { instruction: 0, size: 1, stores: true }, HIT);
     }
     assert_eq!(core.now() - begun, 100);
-    core.extra_access(0, Access { instruction: 0, size: 1, stores: true }, from(Level::Dram, 600));
+    // Those of a line that is on its way, too.
+    for _ in 1..=16 {
+        core.extra_access(0, Access { instruction: 0, size: 1, stores: true }, from(Level::Dram, 600));
+    }
     assert_eq!(core.now() - begun, 101);
     finished(core);
 }
