@@ -64,8 +64,6 @@ const EXPECTED_NANOS: u64 = 2_000_000;
 const PAUSE_MICROS: u64 = 8_000;
 /// See [`PAUSE_MICROS`].
 const MOST_MISSES: u32 = 6;
-/// Who comes to a hook so soon (µs) after the others were let go had waited for them.
-const AT_ONCE_MICROS: u64 = 10_000;
 /// So many looks in a row at which the recorder gave no sign: it is gone.
 const SILENT_LOOKS: u32 = 30;
 /// The profiled thread waits at most so long for the others (µs)...
@@ -253,11 +251,7 @@ impl Here {
             // The recorder has let the others go.
             code = AloneCode::from_code(block.released_why.load(SeqCst) as u8).unwrap_or(AloneCode::Watchdog);
             let released = block.released_at.load(SeqCst).max(begin);
-            let since = now.saturating_sub(released);
-            disturbed = disturbed.max(since);
-            if code == AloneCode::Spun && since > life::ticks_of_micros(AT_ONCE_MICROS) {
-                code = AloneCode::Watchdog;
-            }
+            disturbed = disturbed.max(now.saturating_sub(released));
         }
         let Some(recorder) = enter() else { return };
         recorder.write(&wire::alone(&Stretch {
@@ -581,7 +575,11 @@ pub(crate) fn has_slot(file: ProcessFile, slot: &Slot) {
     slot.alone_since.store(life::ticks(), SeqCst);
     let block = &file.header().alone;
     block.slots.fetch_max(file.slot_index(slot) + 1, SeqCst);
-    block.begun.fetch_add(1, SeqCst);
+}
+
+/// The calling thread's slot shows that it lives.
+pub(crate) fn lives(file: ProcessFile) {
+    file.header().alone.begun.fetch_add(1, SeqCst);
 }
 
 /// The calling thread, which was created through our hook, begins.

@@ -232,6 +232,7 @@ fn occupy(thread: &Thread, slot: &'static Slot) {
     slot.start.store(life::ticks(), Ordering::Relaxed);
     alone::has_slot(life::file(), slot);
     slot.live.store(1, Ordering::Release);
+    alone::lives(life::file());
     thread.chunk.set(ptr::null());
     thread.used.set(0);
     thread.slot.set(slot);

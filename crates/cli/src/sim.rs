@@ -11,6 +11,7 @@ mod made;
 mod names;
 mod padded;
 mod plan;
+mod policies;
 mod sections;
 mod side_by_side;
 mod what_if;
@@ -83,6 +84,8 @@ pub(crate) struct SimOptions {
     /// (docs/sim.md), several at once with commas
     #[arg(long, value_name = "CHANGE")]
     pub what_if: Vec<WhatIf>,
+    #[command(flatten)]
+    pub policies: policies::PolicyOptions,
     /// Say what the speedup is lost to, by simulating with resources made private one by one
     #[arg(long)]
     pub speedup_stack: bool,
@@ -216,6 +219,7 @@ fn told(
         cores: &options.cores,
         what_ifs: &options.what_if,
         speedup_stack: options.speedup_stack,
+        policies: Some(&options.policies),
     };
     let mut simulations: Vec<Simulation> = Vec::new();
     let mut stacks = 0;
@@ -345,8 +349,18 @@ fn each(
         let prepared = &prepared[simulation.input];
         let how =
             Options { cores: simulation.cores, changes: simulation.changes.clone(), ..Options::default() };
-        let (program, feed) = (prepared.program(), RecordedFeed::new(prepared, true));
+        let program = prepared.program();
         let progress = &mut |progress: &holdup_sim::Progress| watch.at(index, progress.instructions);
+        let feed = || RecordedFeed::new(prepared, true);
+        let mut with_policy = |steering| {
+            let how = Options { steering: Some(steering), ..how.clone() };
+            simulate(program, feed(), &simulation.machine, &how, progress)
+        };
+        if let Some(policy) = &simulation.policy {
+            let simulated = policy.simulated(program, &mut with_policy);
+            return Simulated { changes: simulation.words.clone(), ..simulated };
+        }
+        let feed = feed();
         let mut simulated = match &samples[simulation.input] {
             Some(plan) => simulate_sampled(program, feed, &simulation.machine, &how, plan, progress),
             None => simulate(program, feed, &simulation.machine, &how, progress),

@@ -15,7 +15,8 @@ pub enum NotAlone {
     Woken,
     /// Running alone was given up.
     GivenUp,
-    /// It waited for the others in a loop of the program's own: its CPU time is not all work.
+    /// It came to no sync operation for so long that it may have waited for the others in a loop of the program's own: its
+    /// CPU time need not be work.
     Spun,
     /// What was to work beside it was not ready in the time that was waited for that.
     Unready,
@@ -30,7 +31,9 @@ impl NotAlone {
             NotAlone::Watchdog => "nothing happened for too long, so that the others were let go",
             NotAlone::Woken => "another thread woke by itself",
             NotAlone::GivenUp => "running alone was given up",
-            NotAlone::Spun => "the thread waited for the others in a loop of its own",
+            NotAlone::Spun => {
+                "it came to no sync operation for so long that it may have waited for the others in a loop"
+            }
             NotAlone::Unready => "the cache pirate was not ready in time",
         }
     }

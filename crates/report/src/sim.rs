@@ -7,6 +7,7 @@
 mod bars;
 mod csv;
 mod json;
+mod policies;
 pub(crate) mod rows;
 mod terminal;
 pub(crate) mod told;

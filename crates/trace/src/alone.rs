@@ -85,14 +85,14 @@ coded! {
         Bound = 1,
         /// The thread slept outside of any hook, and the others were let go.
         Asleep = 2,
-        /// Nothing was seen to happen for too long, and the others were let go.
+        /// The thread did not have to wait for too long, and the others were let go for a moment.
         Watchdog = 3,
         /// Running alone was given up.
         GivenUp = 4,
         /// The cache pirate was not ready in the time that was waited for that.
         Unready = 5,
-        /// The others were let go since nothing was seen to happen, and the thread went on at once: it had waited for them in a
-        /// loop of the program's own.
+        /// The thread came to no hook for too long, and the others were let go: it may have waited for them in a loop of the
+        /// program's own, and its CPU time is then no work.
         Spun = 6,
     }
 }

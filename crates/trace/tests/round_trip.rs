@@ -1,5 +1,6 @@
 //! What is written is read back, and rubbish never does harm.
 
+use holdup_trace::alone::{AloneCode, Stretch};
 use holdup_trace::shared::{pop, push, take_all};
 use holdup_trace::wire::{self, BadRecord, ObjectCode, OutcomeCode, Record, Tag, WaitRecord};
 use proptest::prelude::*;
@@ -27,6 +28,15 @@ proptest! {
         let words = wire::hold(begin, end, object, kind, shared_mode, waited_for, acquired_at, stack);
         let expected = Record::Hold { begin, end, object, kind, shared_mode, waited_for, acquired_at, stack };
         prop_assert_eq!(wire::read(&words), Ok((expected, 6)));
+    }
+
+    #[test]
+    fn a_stretch_is_read_as_it_was_written(
+        begin: u64, end: u64, cpu_begin: u64, cpu_end: u64, disturbed: u64,
+        why in prop::sample::select(AloneCode::ALL),
+    ) {
+        let stretch = Stretch { begin, end, cpu_begin, cpu_end, disturbed, why };
+        prop_assert_eq!(wire::read(&wire::alone(&stretch)), Ok((Record::Alone(stretch), 6)));
     }
 
     #[test]

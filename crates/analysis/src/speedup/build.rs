@@ -85,7 +85,7 @@ pub fn profile(measurements: &Measurements<'_>) -> SpeedupProfile {
         });
     }
     let time = |phase: &PhaseStack| phase.points.last().map(|point| point.time);
-    profile.phases.sort_by(|a, b| (b.potential_gain, time(b)).cmp(&(a.potential_gain, time(a))));
+    profile.phases.sort_by_key(|phase| std::cmp::Reverse((phase.potential_gain, time(phase))));
     profile.phases.insert(0, whole);
     profile.effort = effort::of(&points, &profile.phases);
     profile.discarded.sort();

@@ -53,7 +53,7 @@ pub(super) struct Wanted<'a> {
     pub(super) cores: &'a [u32],
     pub(super) what_ifs: &'a [WhatIf],
     pub(super) speedup_stack: bool,
-    pub(super) policies: &'a PolicyOptions,
+    pub(super) policies: Option<&'a PolicyOptions>,
 }
 
 /// All simulations of a recording. `stacks` is how many speedup stacks there are before.
@@ -89,7 +89,7 @@ pub(super) fn simulations(
                 let machine = machine.with_cores(cores);
                 all.push(Simulation { machine, changes, words, pads, ..plain.clone() });
             }
-            for policy in wanted.policies.asked(machine) {
+            for policy in wanted.policies.map(|options| options.asked(machine)).unwrap_or_default() {
                 if let Some(missing) = policy.missing(subject.program) {
                     return Err(missing);
                 }
@@ -139,7 +139,8 @@ mod tests {
         let what_ifs: Vec<WhatIf> = what_ifs.iter().map(|text| text.parse().expect("a what-if")).collect();
         let program = Program::default();
         let subject = Subject { input: 0, program: &program, at: &|_| BTreeSet::new(), threads: 3 };
-        let wanted = Wanted { machines: &[machine], cores, what_ifs: &what_ifs, speedup_stack };
+        let wanted =
+            Wanted { machines: &[machine], cores, what_ifs: &what_ifs, speedup_stack, policies: None };
         simulations(&subject, &wanted, 0).expect("a plan")
     }
 

@@ -106,7 +106,8 @@ impl PolicyOptions {
         };
         // The paper goes from 2 to 2.5 GHz (section 7).
         let fast = self.fast.unwrap_or(machine.frequency * 1.25);
-        let one = |named: &Named| Asked { named: named.clone(), fast, slice_ns: self.policy_slice * 1e6, rules };
+        let one =
+            |named: &Named| Asked { named: named.clone(), fast, slice_ns: self.policy_slice * 1e6, rules };
         self.policy.iter().map(one).collect()
     }
 }
@@ -139,12 +140,8 @@ impl Asked {
         program: &Program,
         simulate: &mut dyn FnMut(Steering) -> Simulated,
     ) -> Simulated {
-        let with = |choice| Steering {
-            choice,
-            fast: self.fast,
-            slice_ns: self.slice_ns,
-            most: self.rules.most,
-        };
+        let with =
+            |choice| Steering { choice, fast: self.fast, slice_ns: self.slice_ns, most: self.rules.most };
         let index = |number: u32| program.threads.iter().position(|thread| thread.number == number);
         let index = |number: u32| index(number).unwrap_or(0) as u32;
         match &self.named {

@@ -50,13 +50,13 @@ pub(super) fn policies(view: &View, look: Look) -> Vec<Line> {
     table(
         vec![
             Column::words("policy", told.iter().map(|(_, _, steered)| steered.policy.clone())),
-            Column::numbers(
-                "time",
-                told.iter().map(|(_, run, _)| numbers::time(run.simulated.time(), look)),
-            ),
+            Column::numbers("time", told.iter().map(|(_, run, _)| numbers::time(run.simulated.time(), look))),
             Column::numbers("speedup", told.iter().map(|(index, ..)| speedup(*index))),
             Column::numbers("threads fast", told.iter().map(|(_, run, steered)| fast(run, steered))),
-            Column::numbers("energy", told.iter().map(|(_, run, _)| factor(relative(run).map(|both| both.0)))),
+            Column::numbers(
+                "energy",
+                told.iter().map(|(_, run, _)| factor(relative(run).map(|both| both.0))),
+            ),
             Column::numbers(
                 "energy x delay",
                 told.iter().map(|(_, run, _)| factor(relative(run).map(|both| both.1))),

@@ -17,7 +17,9 @@ pub(super) fn bar(mut line: Line, stack: &PointStack, most: f64, length: usize, 
             Part::Lost(component) => {
                 (Some(words::letter(*component)), if look.unicode { '▒' } else { '~' }, Ink::Lost(*component))
             }
-            Part::Together(_) => (Some('&'), if look.unicode { '░' } else { '.' }, Ink::Nobody),
+            Part::Together(_) | Part::Untold(_) => {
+                (Some('&'), if look.unicode { '░' } else { '.' }, Ink::Nobody)
+            }
         };
         let mut text: String = letter.into_iter().collect();
         text.extend(std::iter::repeat_n(fill, cells - text.chars().count()));

@@ -11,6 +11,8 @@ pub(crate) enum Part {
     Lost(Component),
     /// Several that cannot be told apart.
     Together(Vec<Component>),
+    /// What is reached, or lost to this one: the first was not measured.
+    Untold(Component),
 }
 
 impl Part {
@@ -19,6 +21,7 @@ impl Part {
         match self {
             Part::Reached => "measured speedup".to_owned(),
             Part::Lost(component) => component.words().to_owned(),
+            Part::Untold(component) => format!("reached, or lost to {}: not measured", component.words()),
             Part::Together(components) => format!("{}, not told apart", super::words::several(components)),
         }
     }
@@ -27,7 +30,7 @@ impl Part {
         match self {
             Part::Reached => "act",
             Part::Lost(component) => super::words::color(*component),
-            Part::Together(_) => "hatch",
+            Part::Together(_) | Part::Untold(_) => "hatch",
         }
     }
 }

@@ -20,42 +20,43 @@ fn the_whole_answer() {
         &examples::swaptions(),
         WIDE,
         expect![[r#"
-        swaptions is 2.81 times as fast with 4 threads: cache costs most (0.84). Without it: 3.65 times as
-        fast, 3.4 s in the place of 4.4 s (1.30 times faster).
-        Make what a thread uses at a time smaller (blocking, smaller types), or share what is only read.
+            swaptions is 2.81 times as fast with 4 threads: sharing the cache costs most (0.84). Without it:
+            3.65 times as fast, 3.4 s in the place of 4.4 s (1.30 times faster).
+            Make what a thread uses at a time smaller (blocks, smaller types), or share what is only read
+            (holdup explain shared-cache).
 
-          threads    time  speedup
-                1  12.4 s     1.00  ███████████████
-                2   7.5 s     1.66  █████████████████████████sc▒▒x
-                4   4.4 s     2.81  ██████████████████████████████████████████s▒▒▒c▒▒▒▒▒▒▒▒▒▒▒x1
+              threads    time  speedup
+                    1  12.4 s     1.00  ███████████████
+                    2   7.5 s     1.66  █████████████████████████sc▒▒x
+                    4   4.4 s     2.81  ██████████████████████████████████████████s▒▒▒c▒▒▒▒▒▒▒▒▒▒▒x1
 
-             what             lost of 4  times faster without
-          1  serial part           0.07                  1.02
-          x  extra work            0.04                  1.01
-          c  cache                 0.84                  1.30
-          m  memory               −0.04
-          s  synchronization       0.28                  1.10
-          Of synchronization, 0.07 is work that is unevenly spread, and 0.21 waiting besides that.
+                 what             lost of 4  times faster without
+              1  serial part           0.07                  1.02
+              x  extra work            0.04                  1.01
+              c  cache                 0.84                  1.30
+              m  memory               −0.04
+              s  synchronization       0.28                  1.10
+              Of synchronization, 0.07 is work that is unevenly spread, and 0.21 waiting besides that.
 
-          more cache    In threads joined in main (swaptions.c:88): with its 2 MB of the cache each thread
-                        loses 19 % of its time; with 2 MB more it would lose 4.0 %.
+              more cache    In threads joined in main (swaptions.c:88): with its 2 MB of the cache each thread
+                            loses 19 % of its time; with 2 MB more it would lose 4.0 %.
 
-          phases, by what perfect scaling would save
-        1 threads joined in main (swaptions.c:88)
-            96 % of the time, perfect scaling would save 1.3 s; speedup 2.81 of 4; lost: cache 0.84,
-            synchronization 0.28, serial part 0.07.
-        2 parallel region merge (merge.c:12)
-            3.0 % of the time, perfect scaling would save 60.0 ms; speedup 1.70 of 4; lost: memory 1.90,
-            extra work 0.40.
+              phases, by what perfect scaling would save
+            1 threads joined in main (swaptions.c:88)
+                96 % of the time, perfect scaling would save 1.3 s; speedup 2.81 of 4; lost: cache 0.84,
+                synchronization 0.28, serial part 0.07.
+            2 parallel region merge (merge.c:12)
+                3.0 % of the time, perfect scaling would save 60.0 ms; speedup 1.70 of 4; lost: memory 1.90,
+                extra work 0.40.
 
-          discarded     With 4 threads, number 1 alone with 2 MB of the cache: the pirate missed 9 % of its
-                        probes.
-          note          Threads wait often.
-          cache         8 MB of the L3's 32 MB were really to be had.
-          measured      11 runs in 83.0 s, as long as 6.7 runs with 1 thread; recording adds 1.2 %, a pirate
-                        that takes nothing adds 0.4 % of CPU time, a run with a thread alone takes 1.90
-                        times as long.
-    "#]],
+              discarded     With 4 threads, number 1 alone with 2 MB of the cache: the pirate missed 9 % of its
+                            probes.
+              note          Threads wait often.
+              cache         8 MB of the L3's 32 MB were really to be had.
+              measured      11 runs in 83.0 s, as long as 6.7 runs with 1 thread; recording adds 1.2 %, a pirate
+                            that takes nothing adds 0.4 % of CPU time, a run with a thread alone takes 1.90
+                            times as long.
+        "#]],
     );
 }
 
@@ -65,31 +66,31 @@ fn what_is_missing_is_said() {
         &examples::missing(),
         WIDE,
         expect![[r#"
-        app is 1.50 times as fast with 4 threads: more threads than cores costs most (1.20). Without it:
-        2.70 times as fast, 1.9 s in the place of 3.3 s (1.80 times faster).
-        Use no more threads than there are cores.
+            app is 1.50 times as fast with 4 threads: having more threads than cores costs most (1.20). Without
+            it: 2.70 times as fast, 1.9 s in the place of 3.3 s (1.80 times faster).
+            Use no more threads than there are cores.
 
-          threads   time  speedup
-                1  5.0 s     1.00  ███████████████
-                4  3.3 s     1.50  ███████████████████████e▒▒▒o▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒1▒&░░░░░░░░░░░░
+              threads   time  speedup
+                    1  5.0 s     1.00  ███████████████
+                    4  3.3 s     1.50  ███████████████████████e▒▒▒o▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒1▒&░░░░░░░░░░░░
 
-             what                                          lost of 4  times faster without
-          &  extra work, cache and memory, not told apart       0.90                  1.60
-          1  serial part                                        0.10                  1.07
-          o  more threads than cores                            1.20                  1.80
-          e  environment                                        0.30                  1.20
-          missing       extra work, cache and memory: not known. With 4 threads no run with a thread alone
-                        counts: the machine has one core only.
+                 what                                          lost of 4  times faster without
+              &  extra work, cache and memory, not told apart       0.90                  1.60
+              1  serial part                                        0.10                  1.07
+              o  oversubscription                                   1.20                  1.80
+              e  environment                                        0.30                  1.20
+              missing       extra work, cache and memory: not known. With 4 threads no run with a thread alone
+                            counts: the machine has one core only.
 
-          phases, by what perfect scaling would save
-        1 threads that are never joined
-            20 % of the time; its speedup is not known. The phase was not seen with 1 thread.
+              phases, by what perfect scaling would save
+            1 threads that are never joined
+                20 % of the time; its speedup is not known. The phase was not seen with 1 thread.
 
-          simulated     Speedup 2.38 of 4 on nehalem; most is lost to extra work: 0.67 (cycles of all cores
-                        beyond those of one, even if nothing is shared).
+              simulated     Speedup 2.38 of 4 on nehalem; most is lost to extra work: 0.67 (cycles of all cores
+                            beyond those of one, even if nothing is shared).
 
-          note          One core only: no pirate can run beside a thread.
-    "#]],
+              note          One core only: no pirate can run beside a thread.
+        "#]],
     );
 }
 
@@ -132,58 +133,58 @@ fn narrow_terminals_without_unicode() {
         &examples::swaptions(),
         Look { width: 50, color: false, unicode: false },
         expect![[r#"
-        swaptions is 2.81 times as fast with 4 threads:
-        cache costs most (0.84). Without it: 3.65 times as
-        fast, 3.4 s in the place of 4.4 s (1.30 times
-        faster).
-        Make what a thread uses at a time smaller
-        (blocking, smaller types), or share what is only
-        read.
+            swaptions is 2.81 times as fast with 4 threads:
+            sharing the cache costs most (0.84). Without it:
+            3.65 times as fast, 3.4 s in the place of 4.4 s
+            (1.30 times faster).
+            Make what a thread uses at a time smaller (blocks,
+            smaller types), or share what is only read (holdup
+            explain shared-cache).
 
-          threads    time  speedup
-                1  12.4 s     1.00  #####
-                2   7.5 s     1.66  #########c~
-                4   4.4 s     2.81  ###############s~c~~~x
+              threads    time  speedup
+                    1  12.4 s     1.00  #####
+                    2   7.5 s     1.66  #########c~
+                    4   4.4 s     2.81  ###############s~c~~~x
 
-             what             lost of 4
-          1  serial part           0.07
-          x  extra work            0.04
-          c  cache                 0.84
-          m  memory               -0.04
-          s  synchronization       0.28
-          Of synchronization, 0.07 is work that is
-          unevenly spread, and 0.21 waiting besides that.
+                 what             lost of 4
+              1  serial part           0.07
+              x  extra work            0.04
+              c  cache                 0.84
+              m  memory               -0.04
+              s  synchronization       0.28
+              Of synchronization, 0.07 is work that is
+              unevenly spread, and 0.21 waiting besides that.
 
-          more cache
-            In threads joined in main (swaptions.c:88):
-            with its 2 MB of the cache each thread loses
-            19 % of its time; with 2 MB more it would lose
-            4.0 %.
+              more cache
+                In threads joined in main (swaptions.c:88):
+                with its 2 MB of the cache each thread loses
+                19 % of its time; with 2 MB more it would lose
+                4.0 %.
 
-          phases, by what perfect scaling would save
-        1 threads joined in main (swaptions.c:88)
-            96 % of the time, perfect scaling would save
-            1.3 s; speedup 2.81 of 4; lost: cache 0.84,
-            synchronization 0.28, serial part 0.07.
-        2 parallel region merge (merge.c:12)
-            3.0 % of the time, perfect scaling would save
-            60.0 ms; speedup 1.70 of 4; lost: memory 1.90,
-            extra work 0.40.
+              phases, by what perfect scaling would save
+            1 threads joined in main (swaptions.c:88)
+                96 % of the time, perfect scaling would save
+                1.3 s; speedup 2.81 of 4; lost: cache 0.84,
+                synchronization 0.28, serial part 0.07.
+            2 parallel region merge (merge.c:12)
+                3.0 % of the time, perfect scaling would save
+                60.0 ms; speedup 1.70 of 4; lost: memory 1.90,
+                extra work 0.40.
 
-          discarded
-            With 4 threads, number 1 alone with 2 MB of
-            the cache: the pirate missed 9 % of its
-            probes.
-          note
-            Threads wait often.
-          cache
-            8 MB of the L3's 32 MB were really to be had.
-          measured
-            11 runs in 83.0 s, as long as 6.7 runs with 1
-            thread; recording adds 1.2 %, a pirate that
-            takes nothing adds 0.4 % of CPU time, a run
-            with a thread alone takes 1.90 times as long.
-    "#]],
+              discarded
+                With 4 threads, number 1 alone with 2 MB of
+                the cache: the pirate missed 9 % of its
+                probes.
+              note
+                Threads wait often.
+              cache
+                8 MB of the L3's 32 MB were really to be had.
+              measured
+                11 runs in 83.0 s, as long as 6.7 runs with 1
+                thread; recording adds 1.2 %, a pirate that
+                takes nothing adds 0.4 % of CPU time, a run
+                with a thread alone takes 1.90 times as long.
+        "#]],
     );
 }
 

@@ -12,11 +12,6 @@ const FEWEST: usize = 6;
 const MOST: usize = 16;
 /// Sections at the beginning of each group that stand for themselves: they meet what was not used before.
 const COLD: usize = 2;
-/// The sections before a sample are simulated too until threads have executed so many instructions: how late each of them
-/// comes to a barrier and is woken there depends on the sections before. That is some thousand cycles.
-const ENOUGH: u64 = 5_000;
-/// To sections in which threads execute so many instructions it means nothing.
-const SHORT: u64 = 500_000;
 /// A line that is used for the first time counts as so many instructions when sections are compared: about the time of an
 /// access to memory. The second is of lines that another thread has used.
 const NEW_LINE: u64 = 100;
@@ -77,7 +72,7 @@ impl Plan {
         let new = new_of(&found, count);
         let sections: Vec<Section> =
             new.iter().enumerate().map(|(index, new)| joined(&found, index, new)).collect();
-        let (planned, samples) = chosen(&sections, parties);
+        let (planned, samples) = chosen(&sections);
         let mut plan = Plan { parties, sections: planned, samples, skipped: Vec::new() };
         if plan.share() > WORTH {
             return None;
@@ -152,7 +147,7 @@ impl Plan {
 }
 
 /// The sections with their groups, and the samples by group.
-fn chosen(sections: &[Section], parties: u32) -> (Vec<Planned>, Vec<Vec<usize>>) {
+fn chosen(sections: &[Section]) -> (Vec<Planned>, Vec<Vec<usize>>) {
     let groups = grouped(sections);
     let last = sections.len() - 1;
     let mut is_simulated: Vec<bool> = sections.iter().map(|section| section.is_needed).collect();
@@ -173,16 +168,9 @@ fn chosen(sections: &[Section], parties: u32) -> (Vec<Planned>, Vec<Vec<usize>>)
         }
     }
     let of = |index: usize| groups.get(index).copied().unwrap_or(0);
-    let (short, enough) = (SHORT * u64::from(parties), ENOUGH * u64::from(parties));
     for part in 0..MOST {
         for group in 0..count {
             let Some(first) = strata[group].choose(part, group) else { continue };
-            let (mut before, mut executed) = (first - 1, 0);
-            while !is_simulated[before] && executed < enough && sections[before].instructions < short {
-                is_simulated[before] = true;
-                executed += sections[before].instructions;
-                before -= 1;
-            }
             // Those behind it are samples too where their groups still need some there: they need nothing before them.
             let mut next = first + 1;
             while strata[of(next)].take(next) {

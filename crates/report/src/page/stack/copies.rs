@@ -2,8 +2,9 @@
 
 use askama::Template;
 use holdup_analysis::speedup::instances::{InstancesPoint, InstancesProfile};
-use holdup_analysis::speedup::{Speedup, SpeedupProfile};
+use holdup_analysis::speedup::{Component, Speedup, SpeedupProfile};
 
+use super::super::chart::Color;
 use super::super::scaling::unbroken;
 use super::super::text::LOOK;
 use super::bar::{Reach, StackBar};
@@ -21,6 +22,8 @@ pub(super) struct Copies {
 struct Program {
     name: String,
     rows: Vec<Row>,
+    /// What the colours stand for.
+    key: Vec<(Color, String)>,
     sentences: Vec<String>,
 }
 
@@ -40,8 +43,13 @@ impl Copies {
     }
 }
 
+/// They add up to the number of copies, where anything is known.
 fn pieces(point: &InstancesPoint) -> Vec<(Part, Speedup)> {
-    let reached = point.measured.map(|measured| (Part::Reached, measured));
+    let reached = match (point.measured, point.pirate) {
+        (Some(measured), _) => Some((Part::Reached, measured)),
+        (None, Some(pirate)) => Some((Part::Untold(Component::Memory), pirate)),
+        (None, None) => None,
+    };
     let lost = point.components.iter().rev().map(|(component, amount)| (Part::Lost(*component), *amount));
     reached.into_iter().chain(lost).collect()
 }
@@ -58,7 +66,14 @@ fn program(of: &InstancesProfile) -> Program {
             .map_or_else(|| "not known".to_owned(), |measured| words::speedup(measured, LOOK)),
     });
     let missing = of.points.iter().flat_map(|point| &point.missing).map(|missing| missing.reason.clone());
+    let mut key: Vec<(Color, String)> = Vec::new();
+    for (part, _) in told_of.iter().flatten() {
+        if !key.iter().any(|(color, _)| *color == part.color()) {
+            key.push((part.color(), part.words()));
+        }
+    }
     Program {
+        key,
         name: escape::name(&of.name, LOOK),
         rows: rows.collect(),
         sentences: of

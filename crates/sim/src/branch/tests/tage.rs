@@ -48,7 +48,7 @@ fn a_long_row_that_comes_again_is_learned() {
     assert!(missed > 0.1, "{missed}");
 }
 
-/// As on a Golden Cove, where such a row costs no more than others up to 8,192 outcomes, and five times as much with 16,384.
+/// As on a Golden Cove, where such a row costs no more than others up to 8,192 outcomes, and four times as much with 16,384.
 #[test]
 fn rows_are_learned_as_far_as_there_are_entries() {
     let (fits, does_not) = (period_misses(&tage(), 8192), period_misses(&tage(), 16_384));

@@ -1,0 +1,200 @@
+//! One thread of a program runs by itself while the others are held: whatever its threads wait for, the program computes
+//! what it computes otherwise, and ends.
+
+mod stage;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use holdup_collect::{AloneOptions, Options, Output, Setting, Window, record_alone};
+use holdup_model::Process;
+use holdup_recording::Recording;
+use holdup_recording::facts::Alone;
+use stage::Stage;
+
+/// The library that is injected, as it is embedded in the command.
+const LIBRARY: &[u8] = include_bytes!(env!("HOLDUP_PRELOAD"));
+/// A run that takes longer hangs.
+const HANGS: Duration = Duration::from_secs(120);
+/// After so long all threads run to the end, whatever they wait for.
+const GIVE_UP: Duration = Duration::from_secs(60);
+
+struct Ran {
+    process: Process,
+    facts: Alone,
+    /// For each thread that the program started what it says of itself: CPU time of its work (ns), and steps of others in it.
+    told: Vec<(u64, u64)>,
+    result: String,
+}
+
+impl Ran {
+    /// CPU time (ns) of the thread that the program calls by this number in stretches in which it was alone, or was not.
+    fn cpu(&self, thread: usize, alone: bool) -> u64 {
+        let spans = self.process.alone.iter().filter(|span| span.alone == alone);
+        spans.filter(|span| span.thread.index() == thread + 1).map(|span| span.cpu.get()).sum()
+    }
+}
+
+fn options(output: &Path) -> Options {
+    Options {
+        output: output.to_owned(),
+        all_holds: false,
+        kernel: false,
+        every_switch: false,
+        preload: true,
+        arguments: true,
+        window: Window::default(),
+        size_limit: None,
+        setting: Setting { output: Output::Silent, ..Setting::default() },
+        emulation: None,
+        instrumented: false,
+    }
+}
+
+fn alone_of(which: u32) -> AloneOptions {
+    AloneOptions { which, give_up_after: GIVE_UP, ..AloneOptions::default() }
+}
+
+/// Runs `command` with one thread by itself; gives what was recorded, and its exit status.
+fn record(stage: &Stage, command: &[String], alone: AloneOptions) -> (Process, Alone, i32) {
+    let output = stage.path("alone.holdup");
+    let (send, receive) = mpsc::channel();
+    let arguments = command.iter().map(Into::into).collect::<Vec<_>>();
+    let wanted = options(&output);
+    std::thread::spawn(move || send.send(record_alone(&arguments, &wanted, alone, LIBRARY)));
+    let ended = receive.recv_timeout(HANGS).unwrap_or_else(|_| panic!("{command:?} hangs"));
+    let ended = ended.unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let (recording, warnings) = Recording::open(&output).expect("the recording can be read");
+    let mut run = recording.run(&warnings);
+    let facts = recording.alone.clone().expect("how it went is stored");
+    (run.processes.swap_remove(0), facts, stage::shell_status(ended.status))
+}
+
+/// Runs a mode of the program plain and with thread `which` by itself.
+fn run_mode(mode: &str, which: u32) -> Ran {
+    let stage = Stage::new();
+    let program = stage.program("alone", &[]);
+    let [result, times] = ["result", "times"].map(|name| stage.path(name).to_string_lossy().into_owned());
+    let words = [program.to_string_lossy().into_owned(), mode.to_owned(), result.clone(), times.clone()];
+    let plain = stage::run(Command::new(&program).args(&words[1..]));
+    assert_eq!(plain.status, 0, "{mode}: {plain:?}");
+    let expected = fs::read_to_string(&result).expect("the plain result");
+    fs::remove_file(&result).expect("the plain result");
+    let (process, facts, status) = record(&stage, &words, alone_of(which));
+    assert_eq!(status, 0, "{mode}");
+    let result = fs::read_to_string(&result).expect("the result");
+    assert_eq!(result, expected, "{mode} with thread {which} by itself");
+    let told = fs::read_to_string(&times).expect("times");
+    let number = |word: Option<&str>| word.and_then(|word| word.parse().ok()).expect("a number");
+    let told = told.lines().map(|line| {
+        let mut words = line.split(' ').skip(1);
+        (number(words.next()), number(words.next()))
+    });
+    Ran { process, facts, told: told.collect(), result }
+}
+
+/// The profiled thread's CPU time alone is what it has computed, by its own account.
+fn assert_measured(ran: &Ran, thread: usize) {
+    let (alone, not, own) = (ran.cpu(thread, true), ran.cpu(thread, false), ran.told[thread].0);
+    let all = alone + not;
+    assert!(all * 10 >= own * 8 && all * 10 <= own * 13, "{all} of {own} ns: {:?}", ran.facts);
+    assert_eq!(ran.facts.gave_up, None);
+}
+
+#[test]
+fn between_barriers_a_thread_computes_while_the_others_stand_still() {
+    for which in [0, 2] {
+        let ran = run_mode("barrier", which);
+        let thread = which as usize;
+        assert_measured(&ran, thread);
+        let seen: u64 = (0..3).filter(|other| *other != thread).map(|other| ran.told[other].1).sum();
+        let steps = ran.told[thread].1;
+        assert!(
+            steps * 20 <= seen.max(20),
+            "the others made {steps} steps beside it, and {seen} beside others"
+        );
+    }
+}
+
+#[test]
+fn a_lock_is_waited_for_by_nobody_while_one_thread_runs_alone() {
+    let ran = run_mode("mutex", 1);
+    assert_eq!(ran.result, "600\n");
+    assert_measured(&ran, 1);
+    assert_measured(&run_mode("rwlock", 0), 0);
+}
+
+#[test]
+fn threads_that_pass_items_on_go_on_by_turns() {
+    for which in [0, 1] {
+        let ran = run_mode("condition", which);
+        assert_eq!(ran.result, "45150\n");
+        assert_measured(&ran, which as usize);
+    }
+    assert_measured(&run_mode("semaphore", 2), 2);
+}
+
+#[test]
+fn of_each_group_of_threads_one_is_chosen() {
+    let ran = run_mode("join", 1);
+    assert_eq!(ran.facts.chosen, 5, "{:?}", ran.facts);
+    let chosen: Vec<usize> = ran.process.alone.iter().map(|span| span.thread.index()).collect();
+    assert!(chosen.iter().all(|thread| thread % 3 == 2), "the second of each three: {chosen:?}");
+}
+
+#[test]
+fn threads_that_wait_for_each_other_in_loops_of_their_own_are_let_go() {
+    let ran = run_mode("spin", 1);
+    assert!(ran.facts.silences > 0, "{:?}", ran.facts);
+    assert!(ran.process.alone.iter().any(|span| !span.alone), "the time in its loop is no work");
+    run_mode("poll", 2);
+}
+
+#[test]
+fn calls_that_wait_for_time_or_for_others_let_them_go() {
+    for mode in ["doze", "pipe", "fork"] {
+        let ran = run_mode(mode, 1);
+        assert_eq!(ran.facts.gave_up, None, "{mode}");
+    }
+}
+
+#[test]
+fn where_the_time_is_up_everybody_runs_to_the_end() {
+    let stage = Stage::new();
+    let program = stage.program("alone", &[]);
+    let [result, times] = ["result", "times"].map(|name| stage.path(name).to_string_lossy().into_owned());
+    let words = [program.to_string_lossy().into_owned(), "barrier".to_owned(), result.clone(), times];
+    let alone = AloneOptions { give_up_after: Duration::ZERO, ..AloneOptions::default() };
+    let (_, facts, status) = record(&stage, &words, alone);
+    assert_eq!((status, fs::read_to_string(result).expect("the result")), (0, "0\n".to_owned()));
+    assert!(facts.gave_up.is_some());
+}
+
+#[test]
+fn the_threads_of_a_team_take_their_turns_in_either_runtime() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/alone_team.c");
+    let stage = Stage::new();
+    let mut programs = vec![stage.compile("gnu", &source, &["-fopenmp"])];
+    if stage::is_installed(stage::forms::CLANG) {
+        programs.push(stage.clang("llvm", &source, &[]));
+    }
+    for program in programs {
+        let [result, times] = ["result", "times"].map(|name| stage.path(name).to_string_lossy().into_owned());
+        let words = [program.to_string_lossy().into_owned(), result.clone(), times.clone()];
+        // The thread that meets the region is the last of its team.
+        for (which, member) in [(0, 1), (2, 0)] {
+            let (process, facts, status) = record(&stage, &words, alone_of(which));
+            assert_eq!((status, &facts.gave_up), (0, &None), "{program:?}");
+            assert_eq!(fs::read_to_string(&result).expect("the result"), "140 600\n", "{program:?}");
+            let told = fs::read_to_string(&times).expect("times");
+            let own: Vec<u64> = told.lines().filter_map(|line| line.parse().ok()).collect();
+            let measured: u64 = process.alone.iter().map(|span| span.cpu.get()).sum();
+            // Chunks and tasks, of which it does many by itself, come to what its static part is.
+            let own = if member == 0 { own[0] } else { own[1].min(own[2]) };
+            assert!(measured * 10 >= own * 8, "{program:?}: {measured} of {own} ns, {facts:?}");
+        }
+    }
+}
