@@ -25,6 +25,7 @@ use holdup_report::{render_stack, stack_json_text, stack_page};
 use crate::answer;
 use crate::arguments::{Collector, Color, seconds};
 use crate::failure::Failure;
+use crate::progress::Progress;
 use crate::scale::{Control, Counts, OPENMP, Variable};
 use instances::{Copies, Measured};
 use kept::Kept;
@@ -162,7 +163,10 @@ pub(crate) fn stack(options: &StackOptions) -> Result<ExitCode, Failure> {
                 .push("No cache was taken (--no-pirate): cache and memory are not told apart.".to_owned());
             None
         }
-        false => robber::prepare(&mut kept),
+        false => {
+            let _progress = Progress::start("measuring how much of the shared cache can be taken");
+            robber::prepare(&mut kept)
+        }
     };
     let output = if options.show_output { Output::Diverted } else { Output::Dropped };
     if let Some(counts) = &options.instances {
@@ -263,11 +267,7 @@ impl Place {
 fn show(profile: &SpeedupProfile, options: &StackOptions) -> Result<(), Failure> {
     if let Some(out) = &options.html {
         let to_stdout = out.as_os_str() == "-";
-        answer::write(
-            &stack_page(profile),
-            Some(out.as_path()).filter(|_| !to_stdout),
-            std::io::stdout(),
-        )?;
+        answer::write(&stack_page(profile), Some(out.as_path()).filter(|_| !to_stdout), std::io::stdout())?;
         if !options.json && options.output.is_none() {
             return Ok(());
         }

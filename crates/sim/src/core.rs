@@ -50,6 +50,30 @@ use crate::served::Served;
 use interval::Interval;
 use one_ipc::OneIpc;
 
+/// What became of the accesses of a block.
+trait Fates: Copy {
+    /// Of the access in a slot; none if there was no such access.
+    fn of(self, slot: u16) -> Option<Served>;
+}
+
+impl Fates for &[Served] {
+    #[inline]
+    fn of(self, slot: u16) -> Option<Served> {
+        self.get(usize::from(slot)).copied()
+    }
+}
+
+/// All hit, which takes so many cycles.
+#[derive(Clone, Copy)]
+struct AllHit(u32);
+
+impl Fates for AllHit {
+    #[inline]
+    fn of(self, _: u16) -> Option<Served> {
+        Some(Served { latency: self.0, ..Served::default() })
+    }
+}
+
 /// A core that executes code.
 #[derive(Debug)]
 pub(crate) struct Core {
@@ -64,20 +88,24 @@ enum Model {
     OneIpc(OneIpc),
 }
 
-/// Cycles that were not those of full dispatch, by component.
+/// Cycles that were not those of full dispatch.
 #[derive(Clone, Copy, Debug, Default)]
-struct Lost([u64; CYCLE_COMPONENTS]);
+struct Lost {
+    by_component: [u64; CYCLE_COMPONENTS],
+    all: u64,
+}
 
 impl Lost {
     #[inline]
     fn book(&mut self, component: usize, cycles: u64) {
-        self.0[component] += cycles;
+        self.by_component[component] += cycles;
+        self.all += cycles;
     }
 
     /// The whole stack, with so many cycles of full dispatch.
     fn stack(&self, full: u64) -> CycleStack {
         let mut stack = CycleStack::default();
-        for (&component, &cycles) in CycleComponent::ALL.iter().zip(&self.0) {
+        for (&component, &cycles) in CycleComponent::ALL.iter().zip(&self.by_component) {
             stack.book(component, cycles);
         }
         stack.book(CycleComponent::DispatchWidth, full);
@@ -148,6 +176,17 @@ impl Core {
         match &mut self.model {
             Model::Interval(core) => core.execute(&self.code, block, count, served, addresses),
             Model::OneIpc(core) => core.execute(&self.code, block, count, served),
+        }
+    }
+
+    /// Executes a block all of whose accesses are to these addresses and hit.
+    #[inline]
+    pub(crate) fn execute_hits(&mut self, block: u32, hit: Served, addresses: &[u64]) {
+        let count = self.code.length(block);
+        self.instructions += u64::from(count);
+        match &mut self.model {
+            Model::Interval(core) => core.execute(&self.code, block, count, AllHit(hit.latency), addresses),
+            Model::OneIpc(core) => core.execute(&self.code, block, count, &[]),
         }
     }
 

@@ -44,6 +44,7 @@ use self::sharing::SharedLines;
 use crate::change::Changes;
 use crate::machine::Machine;
 use crate::prefetch::StridePrefetcher;
+use crate::program::Access;
 use crate::served::Served;
 use crate::tlb::Tlb;
 
@@ -118,15 +119,37 @@ impl Memory {
 
     /// A core reads so many bytes at a cycle; `place` is the instruction's ([`crate::Instruction::place`]). Of an access to
     /// several lines the slowest counts.
-    #[inline]
     pub(crate) fn load(&mut self, core: u32, address: u64, size: u32, place: u32, now: u64) -> Served {
         self.access(core, (address, size), place, now, false)
     }
 
     /// A core writes them. The latency is until it has the line for itself.
-    #[inline]
     pub(crate) fn store(&mut self, core: u32, address: u64, size: u32, place: u32, now: u64) -> Served {
         self.access(core, (address, size), place, now, true)
+    }
+
+    /// How many of these accesses of a core, from the first on, are hits in the first level that change nothing but what
+    /// was used last there: each in one line, and translated at once. They are done.
+    ///
+    /// Most accesses are, and this is in the simulator's innermost loop.
+    #[inline]
+    pub(crate) fn plain_hits(&mut self, core: u32, accesses: &[Access], addresses: &[u64]) -> usize {
+        let translations = &self.translations[core as usize];
+        let cache = &mut self.levels[0].caches[core as usize];
+        let bits = self.line_bits;
+        let most = accesses.len().min(addresses.len());
+        for count in 0..most {
+            let (access, address) = (&accesses[count], addresses[count]);
+            let line = (address >> bits) & ((1 << LINE_BITS) - 1);
+            let is_one = (address & ((1 << bits) - 1)) + u64::from(access.size) <= 1 << bits;
+            if !is_one
+                || !translations.is_first(address)
+                || !(cache.is_first(line, access.stores) || cache.is_plain_use(line, access.stores))
+            {
+                return count;
+            }
+        }
+        most
     }
 
     /// An access whose miss is taken away: caches are afterwards what they would be with it, but it takes the time of a hit,
@@ -156,6 +179,13 @@ impl Memory {
         if self.perfect_fetch {
             return None;
         }
+        let is_one = (address & ((1 << self.line_bits) - 1)) + u64::from(length) <= 1 << self.line_bits;
+        if is_one
+            && self.translations[core as usize].is_first_instruction(address)
+            && self.code[core as usize].is_first(self.line(address), false)
+        {
+            return None;
+        }
         let tlb = self.translations[core as usize].instructions(address);
         let mut slowest: Option<Served> = None;
         for line in self.lines(address, length) {
@@ -183,21 +213,13 @@ impl Memory {
         self.home.resources(cycles)
     }
 
-    /// What most accesses are is decided here, the rest elsewhere: this is in the simulator's innermost loop.
-    #[inline]
     fn access(&mut self, core: u32, bytes: (u64, u32), place: u32, now: u64, writes: bool) -> Served {
-        let (address, size) = bytes;
-        let tlb = self.translations[core as usize].data(address);
-        let offset = address as u32 & ((1 << self.line_bits) - 1);
-        let is_one = u64::from(offset) + u64::from(size) <= 1 << self.line_bits;
-        if is_one && self.levels[0].caches[core as usize].is_first(self.line(address), writes) {
-            return Served { tlb, ..self.hit };
-        }
-        Served { tlb, ..self.access_further(core, bytes, place, now, writes) }
+        let tlb = self.translations[core as usize].data(bytes.0);
+        Served { tlb, ..self.translated(core, bytes, place, now, writes) }
     }
 
-    #[inline(never)]
-    fn access_further(&mut self, core: u32, bytes: (u64, u32), place: u32, now: u64, writes: bool) -> Served {
+    #[inline]
+    fn translated(&mut self, core: u32, bytes: (u64, u32), place: u32, now: u64, writes: bool) -> Served {
         let (address, size) = bytes;
         let offset = address as u32 & ((1 << self.line_bits) - 1);
         if u64::from(offset) + u64::from(size) > 1 << self.line_bits {

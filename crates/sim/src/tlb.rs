@@ -10,8 +10,8 @@ const PAGE: u32 = 12;
 
 /// The translation buffers of one core.
 pub(crate) struct Tlb {
-    data: Option<First>,
-    instructions: Option<First>,
+    data: Option<Buffer>,
+    instructions: Option<Buffer>,
     second: Option<Buffer>,
     /// Cycles of a hit in the second level.
     second_latency: u32,
@@ -25,8 +25,8 @@ impl Tlb {
     pub(crate) fn new(machine: &Machine) -> Self {
         let second_latency = machine.stlb.as_ref().map_or(0, |facts| facts.latency);
         Self {
-            data: machine.dtlb.as_ref().map(First::new),
-            instructions: machine.itlb.as_ref().map(First::new),
+            data: machine.dtlb.as_ref().map(Buffer::new),
+            instructions: machine.itlb.as_ref().map(Buffer::new),
             second: machine.stlb.as_ref().map(Buffer::new),
             second_latency,
             walk: second_latency + machine.page_walk,
@@ -51,32 +51,22 @@ impl Tlb {
         self.second(address >> PAGE)
     }
 
+    /// True if the translation of a data address is at hand, and using it changes nothing.
+    #[inline]
+    pub(crate) fn is_first(&self, address: u64) -> bool {
+        self.data.as_ref().is_none_or(|first| first.is_first(address >> PAGE))
+    }
+
+    /// The same for the address of an instruction.
+    #[inline]
+    pub(crate) fn is_first_instruction(&self, address: u64) -> bool {
+        self.instructions.as_ref().is_none_or(|first| first.is_first(address >> PAGE))
+    }
+
     #[cold]
     fn second(&mut self, page: u64) -> u32 {
         let hits = self.second.as_mut().is_some_and(|second| second.hits(page));
         if hits { self.second_latency } else { self.walk }
-    }
-}
-
-/// A first level, and the page that it was asked for last.
-struct First {
-    last: u64,
-    buffer: Buffer,
-}
-
-impl First {
-    fn new(facts: &TlbFacts) -> Self {
-        Self { last: u64::MAX, buffer: Buffer::new(facts) }
-    }
-
-    #[inline]
-    fn hits(&mut self, page: u64) -> bool {
-        // It is the first of its set already, so that nothing is to be done.
-        if page == self.last {
-            return true;
-        }
-        self.last = page;
-        self.buffer.hits(page)
     }
 }
 
@@ -103,10 +93,21 @@ impl Buffer {
         }
     }
 
+    #[inline]
+    fn set(&self, page: u64) -> usize {
+        self.mask.map_or_else(|| page % self.sets, |mask| page & mask) as usize * self.ways
+    }
+
+    /// True if the page is the one of its set that was used last.
+    #[inline]
+    fn is_first(&self, page: u64) -> bool {
+        self.pages[self.set(page)] == page + 1
+    }
+
     /// Uses a page, which is in the buffer afterwards: true if it was before.
     #[inline]
     fn hits(&mut self, page: u64) -> bool {
-        let set = self.mask.map_or_else(|| page % self.sets, |mask| page & mask) as usize * self.ways;
+        let set = self.set(page);
         let set = &mut self.pages[set..set + self.ways];
         let wanted = page + 1;
         if set[0] == wanted {

@@ -36,7 +36,8 @@ proptest! {
         why in prop::sample::select(AloneCode::ALL),
     ) {
         let stretch = Stretch { begin, end, cpu_begin, cpu_end, disturbed, why };
-        prop_assert_eq!(wire::read(&wire::alone(&stretch)), Ok((Record::Alone(stretch), 6)));
+        let words = wire::alone(&stretch);
+        prop_assert_eq!(wire::read(&words), Ok((Record::Alone(stretch), 6)));
     }
 
     #[test]

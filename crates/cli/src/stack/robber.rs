@@ -4,7 +4,8 @@ use std::path::Path;
 
 use holdup_collect::Beside;
 use holdup_pirate::{
-    Calibration, Gate, Pirate, Place, Plan, Refusal, Stretch, Thief, Verdict, allowed_cpus, calibrate, steady,
+    Calibration, Gate, Pirate, Place, Plan, Refusal, Stretch, Survey, Thief, Verdict, allowed_cpus,
+    calibrate, steady, survey,
 };
 use holdup_recording::facts::{PirateFacts, PirateStretch};
 
@@ -23,8 +24,8 @@ const STRONGEST_NS: u64 = 100_000_000;
 pub(super) struct Robber {
     place: Place,
     calibration: Calibration,
-    /// How much of the cache can be had (bytes).
-    cache: u64,
+    /// What pirates of several sizes leave.
+    survey: Survey,
     /// What a thief takes at most (bytes per second).
     bandwidth: Option<f64>,
 }
@@ -51,15 +52,16 @@ impl Robber {
         let root = Path::new("/");
         let place = Place::choose(root, &allowed_cpus())?;
         let calibration = calibrate(root, &place)?;
-        let cache = steady(&[&calibration])?.middle;
+        steady(&[&calibration])?;
+        let survey = survey(root, &place, &calibration)?;
         // What cannot be had of the thief is missing where it is asked for.
         let bandwidth = Thief::new(root, &place).and_then(|thief| thief.strongest(STRONGEST_NS)).ok();
-        Ok(Robber { place, calibration, cache, bandwidth })
+        Ok(Robber { place, calibration, survey, bandwidth })
     }
 
-    /// The cache that can be had (bytes).
+    /// The cache that a thread can have (bytes): what it gets of the shared level beside nobody else of ours.
     pub(super) fn cache(&self) -> u64 {
-        self.cache
+        self.survey.whole()
     }
 
     /// The CPU for the program while something is taken from it.
@@ -69,9 +71,9 @@ impl Robber {
 
     fn facts(&self) -> Cache {
         let missed = self.calibration.limit.miss_ns;
-        let lines = self.cache / self.place.level.line.max(1);
+        let lines = self.cache() / self.place.level.line.max(1);
         Cache {
-            bytes: self.cache,
+            bytes: self.cache(),
             nominal: self.place.level.bytes,
             level: self.place.level.number,
             // One line after the other: the longest that it can take.
@@ -87,11 +89,11 @@ impl Robber {
             Kind::Plain | Kind::Together => return Ok(None),
             Kind::Whole { .. } => {
                 let pirate = Pirate::new(root, Plan::control(&self.place, &self.calibration))?;
-                Robbery { with: With::Control(pirate), left: self.cache }
+                Robbery { with: With::Control(pirate), left: self.cache() }
             }
             Kind::Part { of: parts, .. } => {
-                let left = self.cache / u64::from(parts.max(1));
-                let plan = Plan::steal(&self.place, &self.calibration, self.cache - left)?;
+                let left = self.cache() / u64::from(parts.max(1));
+                let plan = Plan::steal(&self.place, &self.calibration, self.survey.pirate_for(left)?)?;
                 let bytes = plan.bytes();
                 Robbery { with: With::Pirate(Pirate::new(root, plan)?, bytes), left }
             }
@@ -99,7 +101,7 @@ impl Robber {
                 let thief = Thief::new(root, &self.place)?;
                 let most = self.bandwidth.map_or_else(|| thief.strongest(STRONGEST_NS), Ok)?;
                 let rate = (most * f64::from(percent) / 100.0) as u64;
-                Robbery { with: With::Thief(thief, rate), left: self.cache }
+                Robbery { with: With::Thief(thief, rate), left: self.cache() }
             }
         };
         Ok(Some(robbery))

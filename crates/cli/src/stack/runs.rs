@@ -149,7 +149,7 @@ impl Runs<'_, '_> {
             if let Some(signal) = self.interrupt.came() {
                 return Ok(Some(Finish::Interrupted(signal)));
             }
-            if !status.success() && !(self.way.ignore_status && status.signal().is_none()) {
+            if !(status.success() || self.way.ignore_status && status.signal().is_none()) {
                 return Ok(Some(self.failed(step, status)));
             }
             self.tell(&done);
@@ -227,7 +227,6 @@ impl Runs<'_, '_> {
                     silence: self.silence(),
                     core: self.way.robber.map(Robber::victim_cpu),
                     beside: robbery.map(Robbery::beside),
-                    ..AloneOptions::default()
                 };
                 record_alone(&command, &options, alone, PRELOAD)?
             }

@@ -12,6 +12,7 @@
 //! 5. *Others* that sleep where no hook sees it count as quiet.
 //! 6. *Limit.* When the time for all of it is up, everybody runs to the end.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use holdup_trace::alone::{AloneCode, Conduct, Phase};
@@ -119,6 +120,9 @@ pub(super) struct Policy {
     silence: Duration,
     /// The number of the first thread of the present group.
     group: Option<u32>,
+    /// The numbers of all its members so far, of those too that have ended, and who created them.
+    members: BTreeSet<u32>,
+    creator: Option<u32>,
     newest: Option<(u32, Duration)>,
     silent: Option<Silent>,
     /// Since when the present turn lasts, by its generation.
@@ -139,6 +143,8 @@ impl Policy {
             counts: Counts::default(),
             silence: wanted.silence,
             group: None,
+            members: BTreeSet::new(),
+            creator: None,
             newest: None,
             silent: None,
             turn: None,
@@ -201,6 +207,8 @@ impl Policy {
         let oldest = held().map(|seen| seen.number).min();
         let first = held().filter(|seen| seen.parent.is_some()).map(|seen| seen.number).min().or(oldest);
         self.group = first;
+        self.members.clear();
+        self.creator = None;
         self.target(view).map_or_else(Vec::new, |target| self.choose(target))
     }
 
@@ -212,15 +220,18 @@ impl Policy {
         vec![Act::Choose(target)]
     }
 
-    /// The thread of the group that is to be profiled.
-    fn target(&self, view: &View) -> Option<Seen> {
+    /// The thread of the group that is to be profiled; `None` if it has ended.
+    fn target(&mut self, view: &View) -> Option<Seen> {
         let first = self.group?;
-        let mut group: Vec<Seen> = view.threads.iter().filter(|seen| seen.number >= first).copied().collect();
-        group.sort_by_key(|seen| seen.number);
-        let creator = group.iter().find_map(|seen| seen.parent);
-        let creator =
-            creator.and_then(|parent| view.threads.iter().find(|seen| seen.number == parent)).copied();
-        group.get(self.wanted.which as usize).copied().or(creator).or(group.last().copied())
+        for seen in view.threads.iter().filter(|seen| seen.number >= first) {
+            self.members.insert(seen.number);
+            self.creator = self.creator.or(seen.parent);
+        }
+        let live = |number: u32| view.threads.iter().find(|seen| seen.number == number).copied();
+        match self.members.iter().nth(self.wanted.which as usize) {
+            Some(number) => live(*number),
+            None => self.creator.and_then(live).or(self.members.last().copied().and_then(live)),
+        }
     }
 
     /// While the profiled thread waits, another one may have come that is the wanted one of its group.

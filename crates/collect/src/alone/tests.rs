@@ -93,6 +93,15 @@ fn a_better_thread_is_chosen_only_while_the_profiled_one_waits() {
 }
 
 #[test]
+fn that_members_of_a_group_end_makes_no_other_one_the_wanted_one() {
+    let mut policy = Policy::new(wanted(1));
+    let first = view(0, Phase::Gather, None, &[(0, Waits), (1, Held), (2, Held), (3, Held)]);
+    assert_eq!(chosen(&policy.step(&first, &mut awake)), Some(2));
+    let later = view(1, Phase::Free, Some(2), &[(0, Waits), (2, Waits), (3, Runs)]);
+    assert_eq!(policy.step(&later, &mut awake), []);
+}
+
+#[test]
 fn when_the_profiled_thread_is_gone_new_ones_are_gathered() {
     let mut policy = Policy::new(wanted(0));
     let gone = view(0, Phase::Alone, None, &[(0, Waits), (2, Held)]);

@@ -192,7 +192,7 @@ impl Tage {
         let mut free = places.iter().filter(|(index, _)| self.entries[*index as usize].useful == 0);
         // Twice as often in a table as in the next one (the paper, section 3.2.1).
         let (one, other) = (free.next(), free.next());
-        let chosen = if self.random % 3 == 0 { other.or(one) } else { one };
+        let chosen = if self.random.is_multiple_of(3) { other.or(one) } else { one };
         match chosen {
             Some(&(index, tag)) => {
                 self.entries[index as usize] = Entry { tag, counter: if taken { 0 } else { -1 }, useful: 0 };
@@ -210,7 +210,7 @@ impl Tage {
     fn age(&mut self) {
         self.branches += 1;
         if self.branches.is_multiple_of(GRACE) {
-            let keeps = if self.branches / GRACE % 2 == 0 { 1 } else { 2 };
+            let keeps = if (self.branches / GRACE).is_multiple_of(2) { 1 } else { 2 };
             self.entries.iter_mut().for_each(|entry| entry.useful &= keeps);
             self.branches %= 2 * GRACE;
         }

@@ -13,11 +13,11 @@
 
 use holdup_model::cycles::{CycleComponent, CycleStack, Level};
 
-use super::Lost;
 use super::compiled::{CompiledCode, Op, Step};
 use super::misses::Misses;
 use super::piece::{Booked, Piece};
 use super::stores::{RecentStores, StoreBuffer};
+use super::{Fates, Lost};
 use crate::machine::CoreFacts;
 use crate::program::Access;
 use crate::served::Served;
@@ -32,10 +32,10 @@ struct Position {
     /// The cycle of dispatch, and how many more micro-ops it has room for.
     cycle: u64,
     room: u32,
-    /// Cycles so far that had no more room.
-    full: u64,
     /// The number of the next micro-op. The first has that of the window's size.
     sequence: u64,
+    /// Where its piece comes, which is where that of the window's head is.
+    slot: usize,
     /// When all micro-ops so far are done.
     end: u64,
     /// When the last one is done.
@@ -48,7 +48,7 @@ pub(super) struct Interval {
     window: u64,
     front_end: u64,
     at: Position,
-    /// The pieces of the last micro-ops: a power of two, at least the window.
+    /// The pieces of the micro-ops in the window, a ring.
     pieces: Box<[Piece]>,
     /// When each register has its value. There are 64, and room for all that a byte can name, which spares a check. The last
     /// is that of operands that there are none of, and always 0.
@@ -72,8 +72,8 @@ impl Interval {
             width: facts.width.max(1),
             window,
             front_end: u64::from(facts.front_end),
-            at: Position { cycle: 0, room: facts.width.max(1), full: 0, sequence: window, end: 0, last: 0 },
-            pieces: vec![Piece::default(); window.next_power_of_two() as usize].into_boxed_slice(),
+            at: Position { cycle: 0, room: facts.width.max(1), sequence: window, slot: 0, end: 0, last: 0 },
+            pieces: vec![Piece::default(); window as usize].into_boxed_slice(),
             ready: [0; 256],
             ordered: 0,
             dividers: [0; 2],
@@ -97,15 +97,15 @@ impl Interval {
     }
 
     pub(super) fn stack(&self) -> CycleStack {
-        self.lost.stack(self.at.full)
+        self.lost.stack(self.at.cycle - self.lost.all)
     }
 
     pub(super) fn settle(&mut self, code: &CompiledCode) {
         if self.at.end <= self.at.cycle {
             return;
         }
-        for sequence in self.at.sequence - self.window..self.at.sequence {
-            self.at = self.wait_for(code, self.at, self.pieces[sequence as usize & (self.pieces.len() - 1)]);
+        for slot in (self.at.slot..self.pieces.len()).chain(0..self.at.slot) {
+            self.at = self.wait_for(code, self.at, self.pieces[slot]);
         }
     }
 
@@ -123,38 +123,53 @@ impl Interval {
         code: &CompiledCode,
         block: u32,
         count: u32,
-        served: &[Served],
+        served: impl Fates,
         addresses: &[u64],
     ) {
-        let before = self.at.full;
+        let before = self.at.cycle - self.lost.all;
         let mut at = self.at;
         for op in code.ops_of(block, count) {
-            at = self.step(code, at, op, served, addresses);
+            at = match op.step {
+                Step::Plain | Step::Load | Step::Store => self.step(code, at, op, served, addresses),
+                Step::Join => self.join(at, op),
+                _ => {
+                    self.at = at;
+                    self.special(code, op, served, addresses);
+                    self.at
+                }
+            };
         }
         self.at = at;
-        code.book(code.blocks[block as usize].dispatch_cell(), at.full - before);
+        let full = at.cycle - self.lost.all;
+        code.book(code.blocks[block as usize].dispatch_cell(), full - before);
     }
 
+    #[inline]
+    fn operands(&self, op: &Op) -> u64 {
+        let ready = |register: u8| self.ready[usize::from(register)];
+        ready(op.sources[0]).max(ready(op.sources[1])).max(ready(op.sources[2]))
+    }
+
+    #[inline]
+    fn join(&mut self, at: Position, op: &Op) -> Position {
+        self.set(op, self.operands(op));
+        at
+    }
+
+    /// A micro-op that has only operands to wait for, loads or stores: nearly all are such.
     #[inline(always)]
     fn step(
         &mut self,
         code: &CompiledCode,
         mut at: Position,
         op: &Op,
-        served: &[Served],
+        served: impl Fates,
         addresses: &[u64],
     ) -> Position {
-        let ready = |register: u8| self.ready[usize::from(register)];
-        let operands = ready(op.sources[0]).max(ready(op.sources[1])).max(ready(op.sources[2]));
-        if op.step == Step::Join {
-            self.set(op, operands);
-            return at;
-        }
-        let mask = self.pieces.len() - 1;
-        at = self.wait_for(code, at, self.pieces[(at.sequence - self.window) as usize & mask]);
+        let operands = self.operands(op);
+        at = self.wait_for(code, at, self.pieces[at.slot]);
         let mut booked = op.booked;
         let done = match op.step {
-            Step::Plain => at.cycle.max(operands) + u64::from(op.latency),
             Step::Load => {
                 let done;
                 (done, booked) = self.load(code, at, op, at.cycle.max(operands), served, addresses);
@@ -167,25 +182,26 @@ impl Interval {
                 }
                 let slot = usize::from(op.slot);
                 let begin = at.cycle.max(operands);
-                self.store(code, at, op, begin, served.get(slot), addresses.get(slot))
+                self.store(code, at, op, begin, served.of(op.slot), addresses.get(slot))
             }
-            _ => {
-                self.at = at;
-                let done;
-                (done, booked) = self.special(code, op, operands, served, addresses);
-                at = self.at;
-                done
-            }
+            _ => at.cycle.max(operands) + u64::from(op.latency),
         };
+        self.dispatched(at, op, done, booked)
+    }
+
+    /// The micro-op was dispatched, and is done at that time.
+    #[inline(always)]
+    fn dispatched(&mut self, mut at: Position, op: &Op, done: u64, booked: Booked) -> Position {
         self.set(op, done);
         at.last = done;
         at.end = at.end.max(done);
-        self.pieces[at.sequence as usize & mask] = Piece { end: at.end, booked };
+        self.pieces[at.slot] = Piece { end: at.end, booked };
+        at.slot += 1;
+        at.slot = if at.slot == self.pieces.len() { 0 } else { at.slot };
         at.sequence += 1;
         let is_full = at.room == 1;
         at.room = if is_full { self.width } else { at.room - 1 };
         at.cycle += u64::from(is_full);
-        at.full += u64::from(is_full);
         at
     }
 
@@ -224,20 +240,20 @@ impl Interval {
         at: Position,
         op: &Op,
         begin: u64,
-        served: &[Served],
+        served: impl Fates,
         addresses: &[u64],
     ) -> (u64, Booked) {
         let slot = usize::from(op.slot);
         let begin = begin.max(self.ordered);
         let hit = op.booked;
-        let (Some(found), Some(&address)) = (served.get(slot), addresses.get(slot)) else {
+        let (Some(found), Some(&address)) = (served.of(op.slot), addresses.get(slot)) else {
             return (begin + u64::from(op.latency), hit);
         };
         let begin = begin.max(self.stores.ready(address));
         if found.by == Level::L1 && found.tlb == 0 && !self.misses.any_after(begin) {
             return (begin + u64::from(found.latency), hit);
         }
-        self.load_slowly(at.sequence, hit, begin, found, address >> code.line)
+        self.load_slowly(at.sequence, hit, begin, &found, address >> code.line)
     }
 
     /// A load that misses, or whose line is on its way, or whose address has to be translated first.
@@ -279,7 +295,7 @@ impl Interval {
         at: Position,
         op: &Op,
         begin: u64,
-        found: Option<&Served>,
+        found: Option<Served>,
         address: Option<&u64>,
     ) -> u64 {
         let done = begin + u64::from(op.latency);
@@ -290,7 +306,7 @@ impl Interval {
                 && (found.by != Level::L1 || found.tlb != 0)
             {
                 let there;
-                (there, booked) = self.store_slowly(booked, done, found, address >> code.line);
+                (there, booked) = self.store_slowly(booked, done, &found, address >> code.line);
                 end = end.max(there);
             }
         }
@@ -309,20 +325,15 @@ impl Interval {
         (there, booked.by(found.by))
     }
 
-    /// Micro-ops that do more than to wait for their operands.
+    /// A micro-op that does more than to wait for its operands.
     #[inline(never)]
-    fn special(
-        &mut self,
-        code: &CompiledCode,
-        op: &Op,
-        operands: u64,
-        served: &[Served],
-        addresses: &[u64],
-    ) -> (u64, Booked) {
+    fn special(&mut self, code: &CompiledCode, op: &Op, served: impl Fates, addresses: &[u64]) {
+        let operands = self.operands(op);
+        self.at = self.wait_for(code, self.at, self.pieces[self.at.slot]);
         let latency = u64::from(op.latency);
         let booked = op.booked;
         let begin = self.at.cycle.max(operands);
-        match op.step {
+        let (done, booked) = match op.step {
             Step::Divide => {
                 let free = &mut self.dividers[usize::from(op.unit)];
                 let begin = begin.max(*free);
@@ -358,7 +369,8 @@ impl Interval {
                 (self.at.cycle.max(operands), booked)
             }
             Step::Plain | Step::Load | Step::Store | Step::Join => (begin + latency, booked),
-        }
+        };
+        self.at = self.dispatched(self.at, op, done, booked);
     }
 
     /// What waits for stores to be written waits for their lines, if that is most of its time.
@@ -380,7 +392,7 @@ impl Interval {
         let none = [63; 3];
         let op = Op { step, slot: 0, sources: none, destinations: [62; 2], ..*op };
         // Addresses that are nowhere else, as these rounds depend on nothing.
-        self.at = self.step(code, self.at, &op, &[served], &[!(self.at.sequence << code.line)]);
+        self.at = self.step(code, self.at, &op, &[served][..], &[!(self.at.sequence << code.line)]);
     }
 
     pub(super) fn fetch_stall(&mut self, code: &CompiledCode, block: u32, cycles: u32) {

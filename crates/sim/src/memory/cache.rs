@@ -89,10 +89,20 @@ impl Cache {
     #[inline]
     fn way(&self, set: usize, line: u64) -> Option<usize> {
         let base = set * self.ways;
-        let key = line << LOW_BITS;
-        self.entries[base..base + self.ways]
-            .iter()
-            .position(|&entry| (entry ^ key) < (1 << LOW_BITS) && entry & STATE != 0)
+        // Every entry in use has a state, so that the least one of a line is this, and an empty one is below all.
+        let least = line << LOW_BITS | 1;
+        let is_it = |entry: u64| entry.wrapping_sub(least) < (1 << LOW_BITS) - 1;
+        // Where in its set a line is, is as hard to foresee for the host as for the cache, so there is a branch for each few
+        // ways only.
+        let mut first = 0;
+        for some in self.entries[base..base + self.ways].chunks(4) {
+            let found = some.iter().rev().fold(0u32, |found, &entry| found << 1 | u32::from(is_it(entry)));
+            if found != 0 {
+                return Some(first + found.trailing_zeros() as usize);
+            }
+            first += 4;
+        }
+        None
     }
 
     /// The slot of a line that is used now, if it is there.

@@ -32,6 +32,8 @@ pub(crate) struct SharedLines {
     /// The index of each line that is followed.
     known: Table<u32>,
     followed: Vec<Followed>,
+    /// The line that was used last, and its index.
+    last: Option<(u64, u32)>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -47,6 +49,10 @@ struct Followed {
     cycles: u64,
     false_cycles: u64,
     users: Vec<User>,
+    /// The user that used it last.
+    recent: usize,
+    /// Bytes that this one read and wrote, of which the others do not know yet: they are told when another one comes.
+    untold: [u64; 2],
 }
 
 struct User {
@@ -71,6 +77,7 @@ impl SharedLines {
             candidates: Vec::new(),
             known: Table::new(),
             followed: Vec::new(),
+            last: None,
         }
     }
 
@@ -114,23 +121,26 @@ impl SharedLines {
             cycles: before.cycles + cycles,
             false_cycles: 0,
             users: Vec::new(),
+            recent: 0,
+            untold: [0; 2],
         });
         true
     }
 
     /// A core uses bytes of a line that is followed: so many from this one on. False if the line is not.
     pub(crate) fn used(&mut self, line: u64, core: u32, bytes: (u32, u32), writes: bool, place: u32) -> bool {
-        let Some(index) = self.known.get(line) else { return false };
+        let index = match self.last {
+            Some((last, index)) if last == line => index,
+            _ => {
+                let Some(index) = self.known.get(line) else { return false };
+                self.last = Some((line, index));
+                index
+            }
+        };
         let mask = mask(self.line_bits, bytes);
         let followed = &mut self.followed[index as usize];
         followed.user(core).uses(mask, writes, place);
-        for user in followed.users.iter_mut().filter(|user| user.core != core) {
-            if writes {
-                user.others_wrote |= mask;
-            } else {
-                user.others_read |= mask;
-            }
-        }
+        followed.untold[usize::from(writes)] |= mask;
         true
     }
 
@@ -138,6 +148,7 @@ impl SharedLines {
     pub(crate) fn lost(&mut self, line: u64, core: u32) {
         let Some(index) = self.known.get(line) else { return };
         let followed = &mut self.followed[index as usize];
+        followed.tell();
         if let Some(user) = followed.users.iter_mut().find(|user| user.core == core) {
             followed.false_cycles += user.false_cycles();
             (user.open, user.is_true) = (0, false);
@@ -157,6 +168,7 @@ impl SharedLines {
             stays
         });
         self.known = Table::new();
+        self.last = None;
         for (index, followed) in self.followed.iter().enumerate() {
             self.known.insert(followed.line, index as u32);
         }
@@ -182,11 +194,26 @@ pub(crate) fn mask(line_bits: u32, (first, bytes): (u32, u32)) -> u64 {
 
 impl Followed {
     fn user(&mut self, core: u32) -> &mut User {
-        let index = self.users.iter().position(|user| user.core == core).unwrap_or_else(|| {
-            self.users.push(User::new(core));
-            self.users.len() - 1
-        });
-        &mut self.users[index]
+        if self.users.get(self.recent).is_none_or(|user| user.core != core) {
+            self.tell();
+            self.recent = self.users.iter().position(|user| user.core == core).unwrap_or_else(|| {
+                self.users.push(User::new(core));
+                self.users.len() - 1
+            });
+        }
+        &mut self.users[self.recent]
+    }
+
+    /// Tells the others what the last user did.
+    fn tell(&mut self) {
+        let [read, wrote] = std::mem::take(&mut self.untold);
+        if read | wrote == 0 {
+            return;
+        }
+        for (_, user) in self.users.iter_mut().enumerate().filter(|(index, _)| *index != self.recent) {
+            user.others_read |= read;
+            user.others_wrote |= wrote;
+        }
     }
 
     fn report(&self, line_bits: u32, places: &[u64]) -> SharedLine {
@@ -235,6 +262,7 @@ impl User {
         before
     }
 
+    #[inline]
     fn uses(&mut self, mask: u64, writes: bool, place: u32) {
         let others = if writes { self.others_read | self.others_wrote } else { self.others_wrote };
         self.is_true |= others & mask != 0;

@@ -130,7 +130,7 @@ impl<'a> Collector<'a> {
         self.line(first, writes);
         let offset = address & ((1 << LINE_BITS) - 1);
         if offset + u64::from(size) > 1 << LINE_BITS {
-            self.line(first + (offset + u64::from(size) - 1 >> LINE_BITS), writes);
+            self.line(first + ((offset + u64::from(size) - 1) >> LINE_BITS), writes);
         }
     }
 

@@ -8,7 +8,11 @@ use crate::branch::Predictor;
 use crate::core::{CompiledCode, Core};
 use crate::machine::Machine;
 use crate::memory::Memory;
+use crate::program::{Block, Code, Exit};
 use crate::{Changes, Program, Served};
+
+/// Bytes of a line of code: the same on all machines that are simulated.
+const CODE_LINE: u64 = 64;
 
 /// A core's own clock against that of the simulation, which differ while a thread or core is made faster.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +21,20 @@ struct Clock {
     own: u64,
     global: u64,
     speed: f64,
+    /// The speed is 1: asked for each block, for which a division takes too long.
+    is_usual: bool,
+}
+
+impl Clock {
+    fn new(own: u64, global: u64, speed: f64) -> Self {
+        Self { own, global, speed, is_usual: speed == 1.0 }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn at_speed(&self, cycles: u64) -> u64 {
+        (cycles as f64 / self.speed) as u64
+    }
 }
 
 /// What of an access is the core's own.
@@ -40,6 +58,8 @@ pub(super) struct OneCore {
     pub predictor: Predictor,
     /// The line that the last instructions came from.
     pub last_line: u64,
+    /// The first and the last line that were asked for last.
+    pub fetched: (u64, u64),
     clock: Clock,
     /// Its frequency against that of the simulation.
     ratio: f64,
@@ -77,13 +97,44 @@ impl OneCore {
     #[inline]
     pub(super) fn now(&self) -> u64 {
         let own = self.core.now() - self.clock.own;
-        self.clock.global + if self.clock.speed == 1.0 { own } else { (own as f64 / self.clock.speed) as u64 }
+        self.clock.global + if self.clock.is_usual { own } else { self.clock.at_speed(own) }
+    }
+}
+
+/// What is asked of a block whenever a thread comes to it or leaves it, in one place.
+pub(super) struct Way {
+    pub address: u64,
+    /// The address behind it.
+    pub behind: u64,
+    /// The address of its last instruction.
+    pub branch: u64,
+    /// Its first and its last line.
+    pub lines: (u64, u64),
+    pub length: u32,
+    pub exit: Exit,
+}
+
+impl Way {
+    fn new(code: &Code, block: &Block) -> Self {
+        let last =
+            code.instructions[block.instructions.start as usize..block.instructions.end as usize].last();
+        let final_byte = block.end().saturating_sub(1).max(block.address);
+        Self {
+            address: block.address,
+            behind: block.end(),
+            branch: last.map_or(block.address, |last| last.address),
+            lines: (block.address / CODE_LINE, final_byte / CODE_LINE),
+            length: block.length,
+            exit: block.exit,
+        }
     }
 }
 
 pub(super) struct Cores {
     pub all: Vec<OneCore>,
     pub memory: Memory,
+    /// By block.
+    pub ways: Vec<Way>,
 }
 
 impl Cores {
@@ -95,7 +146,8 @@ impl Cores {
             core: Core::new(&machine.core, Rc::clone(&code)),
             predictor: Predictor::new(&predictor),
             last_line: u64::MAX,
-            clock: Clock { own: 0, global: 0, speed: 1.0 },
+            fetched: (u64::MAX, 0),
+            clock: Clock::new(0, 0, 1.0),
             ratio: 1.0,
             private: Private::of(machine),
             booked: CycleStack::default(),
@@ -103,7 +155,11 @@ impl Cores {
             booked_at: 0,
             served: Vec::new(),
         };
-        Self { all: (0..cores).map(one).collect(), memory: Memory::new(machine, cores, changes) }
+        Self {
+            all: (0..cores).map(one).collect(),
+            memory: Memory::new(machine, cores, changes),
+            ways: program.code.blocks.iter().map(|block| Way::new(&program.code, block)).collect(),
+        }
     }
 
     #[inline]
@@ -118,7 +174,7 @@ impl Cores {
         one.core.settle();
         let own = one.core.now();
         one.core.idle_until(own + time.saturating_sub(one.now()), CycleComponent::Imbalance);
-        one.clock = Clock { own: one.core.now(), global: time, speed: speed * ratio };
+        one.clock = Clock::new(one.core.now(), time, speed * ratio);
         one.ratio = ratio;
         one.booked = one.core.stack();
         one.booked_instructions = one.core.instructions();
@@ -129,7 +185,7 @@ impl Cores {
     pub(super) fn set_ratio(&mut self, core: u32, ratio: f64) {
         let one = &mut self.all[core as usize];
         let speed = one.clock.speed / one.ratio * ratio;
-        one.clock = Clock { own: one.core.now(), global: one.now(), speed };
+        one.clock = Clock::new(one.core.now(), one.now(), speed);
         one.ratio = ratio;
     }
 

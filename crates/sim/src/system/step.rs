@@ -1,13 +1,10 @@
 //! What a core does with the next item of its thread.
 
-use super::cores::{Cores, OneCore};
+use super::cores::{Cores, OneCore, Way};
 use super::tally::Tally;
 use super::{State, System};
 use crate::Served;
 use crate::program::{Access, Act, Code, Exit, Feed, Item};
-
-/// Bytes of a line of code: the same on all machines that are simulated.
-const CODE_LINE: u64 = 64;
 
 impl<F: Feed> System<'_, F> {
     /// Simulates a core up to `limit`, or until its thread leaves it or has to wait for other cores.
@@ -121,17 +118,18 @@ impl Cores {
         thread: u32,
     ) {
         let one = &mut self.all[core as usize];
-        let to = &code.blocks[block as usize];
+        let to = &self.ways[block as usize];
         if let Some(last) = last {
-            if !predicted(one, code, last, to.address) {
+            let from = &self.ways[last as usize];
+            if !predicted(one, from, to.address) {
                 one.core.mispredicted(last);
                 tally.branch_miss(code, last, thread);
             }
         }
-        let first = to.address / CODE_LINE;
-        let final_line = to.end().saturating_sub(1).max(to.address) / CODE_LINE;
-        if first != one.last_line || final_line != first {
-            one.last_line = final_line;
+        // What was asked for last is at hand, and asking again would change nothing.
+        if to.lines != (one.last_line, one.last_line) && to.lines != one.fetched {
+            one.last_line = to.lines.1;
+            one.fetched = to.lines;
             let now = one.now();
             if let Some(served) = self.memory.fetch(core, to.address, to.length, now) {
                 let one = &mut self.all[core as usize];
@@ -152,24 +150,36 @@ impl Cores {
         thread: u32,
     ) {
         let facts = &code.blocks[block as usize];
-        let accesses = facts.accesses.start as usize..facts.accesses.end as usize;
-        let mut served = std::mem::take(&mut self.all[core as usize].served);
-        served.clear();
-        if !addresses.is_empty() {
-            let one = &self.all[core as usize];
+        let range = facts.accesses.start as usize..facts.accesses.end as usize;
+        let accesses = &code.accesses[range.clone()];
+        let count = facts.instructions.end - facts.instructions.start;
+        let one = &mut self.all[core as usize];
+        let mut done = if tally.erases() { 0 } else { self.memory.plain_hits(core, accesses, addresses) };
+        if done == addresses.len() && done == accesses.len() {
+            one.core.execute_hits(block, self.memory.hit(), addresses);
+        } else {
+            let mut served = std::mem::take(&mut one.served);
+            served.clear();
             let now = one.now() + one.core.full_for();
-            for (index, (access, &address)) in
-                accesses.clone().zip(code.accesses[accesses].iter().zip(addresses))
-            {
+            let hit = self.memory.hit();
+            let all = accesses.len().min(addresses.len());
+            served.resize(done, hit);
+            while done < all {
+                let index = range.start + done;
                 let place = tally.place_of_access(index);
-                let found = self.access(core, access, address, place, now, tally);
+                let found = self.access(core, &accesses[done], addresses[done], place, now, tally);
                 tally.access(index, thread, &found);
                 served.push(self.all[core as usize].seen(found));
+                done += 1;
+                if !tally.erases() {
+                    done += self.memory.plain_hits(core, &accesses[done..], &addresses[done..all]);
+                    served.resize(done, hit);
+                }
             }
+            let one = &mut self.all[core as usize];
+            one.core.execute(block, count, &served, addresses);
+            one.served = served;
         }
-        let count = facts.instructions.end - facts.instructions.start;
-        self.all[core as usize].core.execute(block, count, &served, addresses);
-        self.all[core as usize].served = served;
         tally.block(block, thread, count);
     }
 
@@ -244,10 +254,8 @@ impl Cores {
 
 /// Whether the branch at the end of a block was predicted to lead there.
 #[inline]
-fn predicted(one: &mut OneCore, code: &Code, last: u32, target: u64) -> bool {
-    let from = &code.blocks[last as usize];
-    let branch = code.instructions[from.instructions.end as usize - 1].address;
-    let behind = from.end();
+fn predicted(one: &mut OneCore, from: &Way, target: u64) -> bool {
+    let Way { branch, behind, .. } = *from;
     match from.exit {
         Exit::Falls => {
             if target != behind {

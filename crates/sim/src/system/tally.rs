@@ -91,6 +91,12 @@ impl Tally {
         code.instructions.get(index as usize).map_or(0, |found| found.place)
     }
 
+    /// True if any place's misses are erased.
+    #[inline]
+    pub(super) fn erases(&self) -> bool {
+        !self.erased.is_empty()
+    }
+
     #[inline]
     pub(super) fn is_erased(&self, place: u32) -> bool {
         self.erased.get(place as usize).copied().unwrap_or(false)

@@ -9,8 +9,8 @@ fn facts(entries: u32, ways: u32, latency: u32) -> TlbFacts {
 fn tlb(data: TlbFacts, second: Option<TlbFacts>, walk: u32) -> Tlb {
     let second_latency = second.as_ref().map_or(0, |facts| facts.latency);
     Tlb {
-        data: Some(First::new(&data)),
-        instructions: Some(First::new(&data)),
+        data: Some(Buffer::new(&data)),
+        instructions: Some(Buffer::new(&data)),
         second: second.as_ref().map(Buffer::new),
         second_latency,
         walk: second_latency + walk,
