@@ -26,14 +26,14 @@ use crate::answer;
 use crate::arguments::{Collector, Color, seconds};
 use crate::failure::Failure;
 use affinity::{Affinity, Topology};
+pub(crate) use control::{Control, OPENMP, Variable};
+pub(crate) use counts::Counts;
 use manifest::{Circumstances, Manifest, Subject};
 use points::Origin;
 pub(crate) use points::read as read_run;
-pub(crate) use control::{Control, OPENMP, Variable};
-pub(crate) use counts::Counts;
-pub(crate) use sweep::{Interrupt, finish};
 use stop::{Rule, half_width};
 use sweep::{Finish, Place, Plan, left_out};
+pub(crate) use sweep::{Interrupt, finish};
 
 /// A mean of which half of the 95 % interval is wider than this share says little.
 const UNCERTAIN: f64 = 0.1;

@@ -84,10 +84,13 @@ fn what_is_told_of_each_number_of_threads_adds_up_to_it() {
     // In another order the parts differ, and their sum does not.
     let other = json(&stack(&["--from", &place, "--json", "--order", "synchronization,serial"]));
     let points = other["phases"][0]["stacks"].as_array().expect("stacks");
-    assert!(points.iter().all(|point| (whole(point) - point["threads"].as_f64().unwrap_or(0.0)).abs() < 1e-5));
+    assert!(
+        points.iter().all(|point| (whole(point) - point["threads"].as_f64().unwrap_or(0.0)).abs() < 1e-5)
+    );
     // A recording that is cut off is told of, with what is left of it.
     let cut = fs::read_dir(&place).expect("runs").flatten().map(|entry| entry.path());
-    let cut = cut.filter(|path| path.extension().is_some_and(|kind| kind == "holdup")).max().expect("a recording");
+    let cut =
+        cut.filter(|path| path.extension().is_some_and(|kind| kind == "holdup")).max().expect("a recording");
     let bytes = fs::read(&cut).expect("a recording");
     fs::write(&cut, &bytes[..20]).expect("a recording");
     let ended = stack(&["--from", &place]);

@@ -35,8 +35,8 @@ mod shared_objects;
 mod target;
 mod window;
 
-pub use alone::{AloneGate, AloneOptions, Beside};
 pub use address_names::{AddressNames, address_names};
+pub use alone::{AloneGate, AloneOptions, Beside};
 pub use attach::attach;
 pub use emulation::{Emulation, InstructionMode, Interest};
 pub use error::CollectError;

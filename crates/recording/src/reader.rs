@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{ReadError, Warning};
 use crate::facts::{
-    Alone, BlockNames, ClockSample, Environment, ImageNames, Names, ProcessEnd, ProcessStart, Session, SessionEnd,
-    SharedObject,
+    Alone, BlockNames, ClockSample, Environment, ImageNames, Names, ProcessEnd, ProcessStart, Session,
+    SessionEnd, SharedObject,
 };
 use crate::format::{self, FRAME_HEADER, FRAME_MAGIC, FrameKind, HEADER, LONGEST_CONTENT, MAGIC, VERSION};
 use crate::openmp;

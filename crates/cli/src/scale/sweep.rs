@@ -329,7 +329,8 @@ impl Sweep<'_, '_> {
 
     fn plain(&mut self, threads: u32) -> Result<(ExitStatus, Nanos), Early> {
         self.prepare()?;
-        let PlainRun { status, wall, .. } = run_plain(&self.plan.control.command(threads), &self.setting(threads))?;
+        let PlainRun { status, wall, .. } =
+            run_plain(&self.plan.control.command(threads), &self.setting(threads))?;
         self.has_run = true;
         self.check_interrupt()?;
         Ok((status, Nanos::new(wall.as_nanos() as u64)))

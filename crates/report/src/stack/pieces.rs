@@ -22,7 +22,7 @@ impl Part {
             Part::Reached => "measured speedup".to_owned(),
             Part::Lost(component) => component.words().to_owned(),
             Part::Untold(component) => format!("reached, or lost to {}: not measured", component.words()),
-            Part::Together(components) => format!("{}, not told apart", super::words::several(components)),
+            Part::Together(components) => format!("{} together", super::words::several(components)),
         }
     }
 

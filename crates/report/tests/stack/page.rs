@@ -71,9 +71,7 @@ fn what_is_missing_is_said() {
         texts(&page, "#phases .none"),
         ["Its speedup is not known. The phase was not seen with 1 thread."]
     );
-    assert!(
-        texts(&page, "#answer .key").concat().contains("extra work, cache and memory, not told apart 0.90")
-    );
+    assert!(texts(&page, "#answer .key").concat().contains("extra work, cache and memory together 0.90"));
     assert!(select(&page, "#speedup").len() == 1);
 }
 

@@ -74,11 +74,11 @@ fn what_is_missing_is_said() {
                     1  5.0 s     1.00  ███████████████
                     4  3.3 s     1.50  ███████████████████████e▒▒▒o▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒1▒&░░░░░░░░░░░░
 
-                 what                                          lost of 4  times faster without
-              &  extra work, cache and memory, not told apart       0.90                  1.60
-              1  serial part                                        0.10                  1.07
-              o  oversubscription                                   1.20                  1.80
-              e  environment                                        0.30                  1.20
+                 what                                   lost of 4  times faster without
+              &  extra work, cache and memory together       0.90                  1.60
+              1  serial part                                 0.10                  1.07
+              o  oversubscription                            1.20                  1.80
+              e  environment                                 0.30                  1.20
               missing       extra work, cache and memory: not known. With 4 threads no run with a thread alone
                             counts: the machine has one core only.
 
