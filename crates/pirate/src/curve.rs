@@ -173,7 +173,7 @@ mod tests {
             let values: Vec<u64> = values.into_iter().map(u64::from).collect();
             let range = Range::of(&values).unwrap();
             prop_assert!(range.low <= range.middle && range.middle <= range.high);
-            prop_assert!(values.len() % 2 == 0 || values.contains(&range.middle));
+            prop_assert!(values.len().is_multiple_of(2) || values.contains(&range.middle));
         }
     }
 }

@@ -132,16 +132,6 @@ impl Core {
         }
     }
 
-    /// For how many cycles from now on no fill buffer is free: what misses asks for its line then. If it asked before, it would
-    /// wait twice where memory has a queue: in that, and for those in front of it in the buffers.
-    #[inline]
-    pub(crate) fn full_for(&self) -> u64 {
-        match &self.model {
-            Model::Interval(core) => core.fetches_at() - core.now(),
-            Model::OneIpc(_) => 0,
-        }
-    }
-
     /// Waits until all that was dispatched is done, which is booked as what it is; the window is empty then.
     pub(crate) fn settle(&mut self) {
         if let Model::Interval(core) = &mut self.model {

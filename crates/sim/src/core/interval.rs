@@ -90,12 +90,6 @@ impl Interval {
         self.at.cycle
     }
 
-    /// When what is dispatched now can ask for a line.
-    #[inline]
-    pub(super) fn fetches_at(&self) -> u64 {
-        self.at.cycle.max(self.misses.free())
-    }
-
     pub(super) fn stack(&self) -> CycleStack {
         self.lost.stack(self.at.cycle - self.lost.all)
     }

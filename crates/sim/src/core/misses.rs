@@ -31,8 +31,6 @@ pub(super) struct Misses {
     last: u64,
     /// When each fill buffer is free; empty if there is no limit.
     buffers: Vec<u64>,
-    /// When the first of them is; 0 if there is no limit.
-    free: u64,
     loads: Box<[Load; LOADS]>,
     /// How many loads missed.
     count: usize,
@@ -45,16 +43,9 @@ impl Misses {
             arrivals: Box::new([Arrival { line: u64::MAX, at: 0, by: Level::L1 }; LINES]),
             last: 0,
             buffers: vec![0; buffers as usize],
-            free: 0,
             loads: Box::new([Load::default(); LOADS]),
             count: 0,
         }
-    }
-
-    /// From when on a line can be asked for: when a fill buffer is free.
-    #[inline]
-    pub(super) fn free(&self) -> u64 {
-        self.free
     }
 
     /// Whether anything is on its way at this time.
@@ -74,9 +65,7 @@ impl Misses {
         let at = match self.buffers.iter_mut().min() {
             Some(free) => {
                 *free = begin.max(*free) + latency;
-                let at = *free;
-                self.free = self.buffers.iter().copied().min().unwrap_or(0);
-                at
+                *free
             }
             None => begin + latency,
         };

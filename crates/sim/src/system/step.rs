@@ -160,7 +160,7 @@ impl Cores {
         } else {
             let mut served = std::mem::take(&mut one.served);
             served.clear();
-            let now = one.now() + one.core.full_for();
+            let now = one.now();
             let hit = self.memory.hit();
             let all = accesses.len().min(addresses.len());
             served.resize(done, hit);

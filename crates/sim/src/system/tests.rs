@@ -206,7 +206,7 @@ fn a_wait_with_a_limit_ends_with_what_comes_first() {
         shared.gates = vec![1];
         let opener = work(3_000).into_iter().chain([act(Act::Open(0))]).chain(work(1_000)).collect();
         let waiter =
-            vec![act(Act::PassWithin(0, Reason::Condition, nanos)), act(Act::Pass(0, Reason::Condition))];
+            [act(Act::PassWithin(0, Reason::Condition, nanos)), act(Act::Pass(0, Reason::Condition))];
         let waiter = [waiter[0].clone()].into_iter().chain(work(100)).chain([waiter[1].clone()]).collect();
         let result = run(&shared, with_main(vec![opener, waiter]), 3);
         assert_eq!(result.warnings, Vec::<String>::new());
