@@ -162,9 +162,10 @@ fn the_terminals_interrupt_ends_both() {
     {
         let recording = stage.path("interrupted.holdup");
         // As `holdup ./app`, which has an answer to give after the program's end.
-        let mut command = Command::new(HOLDUP);
-        command.arg("-o").arg(&recording).arg(&program).arg(how).current_dir(stage.directory());
-        let mut running = start(&mut command);
+        // Whoever runs the tests in the background of a script ignores these signals, and that is inherited.
+        let mut command = Command::new("env");
+        command.args(["--default-signal=INT,QUIT", HOLDUP, "-o"]).arg(&recording).arg(&program).arg(how);
+        let mut running = start(command.current_dir(stage.directory()));
         running.first_line();
         until_asleep(child_of(running.pid()), 2);
         kill_process_group(running.pid(), signal).expect("the group of the test");
