@@ -306,16 +306,17 @@ fn of_phase(measurements: &Measurements<'_>, point: &Point<'_>, base: &Point<'_>
             missing.insert(Missing { component: Some(component), reason: reason.clone() });
         }
     }
-    let mut lone = LoneTimes {
-        base: 0.0,
-        full: full.map(|full| full * point.factor),
-        cache: cache.map(|cache| cache * point.factor),
-    };
+    let mut lone = LoneTimes::default();
     match base.recorded.phases.get(key) {
         Some(then) => {
             let times_then = times(base, then);
             let of_base = OfGroups::of(base, key, measurements.cache).full();
-            lone.base = of_base.map_or(times_then.parallel.cpu, |cpu| cpu * base.factor);
+            let scale = scale_of_lone(base, times_then.parallel.cpu, of_base);
+            lone = LoneTimes {
+                base: of_base.map_or(times_then.parallel.cpu, |cpu| cpu * scale),
+                full: full.map(|full| full * scale),
+                cache: cache.map(|cache| cache * scale),
+            };
             if point.threads == base.threads {
                 // Where the speedup is perfect by definition nothing is missing.
                 lone = LoneTimes { base: lone.base, full: Some(lone.base), cache: Some(0.0) };
@@ -343,7 +344,7 @@ fn of_phase(measurements: &Measurements<'_>, point: &Point<'_>, base: &Point<'_>
     told.refill = told.stretch.zip(measurements.cache).and_then(|(stretch, cache)| {
         let fill = cache.refill?.get() as f64 / f64::from(point.threads);
         // It shows as extra work: there cannot be more of it than of that.
-        let extra = full.map_or(1.0, |full| 1.0 - lone.base / (full * point.factor).max(1.0)).max(0.0);
+        let extra = lone.full.map_or(1.0, |full| 1.0 - lone.base / full.max(1.0)).max(0.0);
         let extra = if lone.base > 0.0 { extra } else { 1.0 };
         (stretch > Nanos::ZERO).then(|| (fill / stretch.get() as f64).min(extra))
     });
@@ -366,6 +367,16 @@ fn of_phase(measurements: &Measurements<'_>, point: &Point<'_>, base: &Point<'_>
         })
         .collect();
     Told { point: told, times: times_here, lone }
+}
+
+/// By how much CPU times of lone threads are to be multiplied so that they compare with those of plain runs. Running alone
+/// costs something at each sync operation, other than recording threads together does: what one thread alone needs is what
+/// it needs by itself, so that the two runs with one thread tell how much that is.
+fn scale_of_lone(base: &Point<'_>, together: f64, alone: Option<f64>) -> f64 {
+    match alone {
+        Some(alone) if base.threads == 1 && alone > 0.0 => together / alone,
+        _ => base.factor,
+    }
 }
 
 /// The cache that a thread of each group has: C / N where all do the same (paper 1, section 6.2).
