@@ -4,14 +4,12 @@
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use holdup_analysis::speedup::instances::Instances;
 use holdup_analysis::speedup::{CacheCurve, CachePoint};
 use holdup_collect::{CollectError, Output, PlainRun, Setting, run_plain};
-use holdup_pirate::Gate;
+use holdup_pirate::Switch;
 
 use super::kept::Kept;
 use super::plan::Kind;
@@ -188,12 +186,17 @@ impl Runs<'_> {
 
     /// A run while something is taken from it, and why it does not count, if so.
     fn beside(&self, robbery: &Robbery, cpu: u32) -> Result<(PlainRun, Option<String>), Early> {
-        let gate = Whole::default();
+        let gate = Switch::default();
         let (ended, discarded) = std::thread::scope(|scope| {
-            let pirate = scope.spawn(|| robbery.run(&gate));
-            gate.wait_ready(&pirate);
+            let pirate = scope.spawn(|| {
+                let discarded = robbery.run(&gate);
+                // Where it could not begin, nobody is to wait for it.
+                gate.end();
+                discarded
+            });
+            gate.turn_on();
             let ended = run_plain(self.copies.command, &self.setting(vec![cpu]));
-            gate.ended.store(true, Ordering::Release);
+            gate.end();
             (ended, pirate.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
         self.check_interrupt()?;
@@ -220,41 +223,6 @@ impl Runs<'_> {
     }
 }
 
-/// A gate that is open from the first moment to the end of a run.
-#[derive(Default)]
-struct Whole {
-    begun: AtomicBool,
-    ended: AtomicBool,
-    is_ready: Mutex<bool>,
-    became_ready: Condvar,
-}
-
-impl Whole {
-    /// Until who takes the cache is ready, or has ended before.
-    fn wait_ready(&self, pirate: &std::thread::ScopedJoinHandle<'_, Option<String>>) {
-        let mut ready = self.is_ready.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*ready && !pirate.is_finished() {
-            let waited = self.became_ready.wait_timeout(ready, Duration::from_millis(10));
-            ready = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-}
-
-impl Gate for Whole {
-    fn wait_wanted(&self) -> bool {
-        !self.begun.swap(true, Ordering::AcqRel)
-    }
-
-    fn ready(&self) {
-        *self.is_ready.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.became_ready.notify_all();
-    }
-
-    fn still(&self) -> bool {
-        !self.ended.load(Ordering::Acquire)
-    }
-}
-
 /// The middle of some numbers; 0 of none.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
@@ -276,14 +244,5 @@ mod tests {
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(&[4.0, 1.0]), 2.5);
         assert_eq!(median(&[]), 0.0);
-    }
-
-    #[test]
-    fn a_gate_for_a_whole_run_opens_once() {
-        let gate = Whole::default();
-        assert!(gate.wait_wanted() && gate.still());
-        gate.ready();
-        gate.ended.store(true, Ordering::Release);
-        assert!(!gate.still() && !gate.wait_wanted());
     }
 }
