@@ -6,24 +6,16 @@ use holdup_report::{scale_json, scale_json_text};
 use serde_json::Value;
 
 use crate::examples;
-use crate::shared_schema::undescribed;
+use crate::shared_schema::{all_follow, schema_of, undescribed};
 
 fn schema() -> Value {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json-schema/scale.schema.json");
-    serde_json::from_str(&std::fs::read_to_string(path).expect("a schema")).expect("JSON")
+    schema_of("scale")
 }
 
 #[test]
 fn every_analysis_follows_the_schema() {
-    let validator = jsonschema::draft202012::new(&schema()).expect("a schema");
-    for (name, scaling) in examples::all() {
-        let value = scale_json(&scaling);
-        let errors: Vec<String> = validator
-            .iter_errors(&value)
-            .map(|error| format!("{}: {error}", error.instance_path()))
-            .collect();
-        assert!(errors.is_empty(), "{name}: {errors:#?}");
-    }
+    let answers = examples::all().into_iter().map(|(name, scaling)| (name.to_owned(), scale_json(&scaling)));
+    all_follow(&schema(), answers);
 }
 
 #[test]

@@ -1,8 +1,26 @@
-//! Schemas of answers: that they describe every member.
+//! Schemas of answers: that answers follow them, and that they describe every member.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde_json::Value;
+
+/// The schema of the answers of `holdup NAME`.
+pub(crate) fn schema_of(name: &str) -> Value {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json-schema");
+    let path = folder.join(format!("{name}.schema.json"));
+    serde_json::from_str(&std::fs::read_to_string(path).expect("a schema")).expect("JSON")
+}
+
+/// Panics where one of these answers, by name, does not follow the schema.
+pub(crate) fn all_follow(schema: &Value, answers: impl IntoIterator<Item = (String, Value)>) {
+    let validator = jsonschema::draft202012::new(schema).expect("a schema");
+    for (name, value) in answers {
+        let errors = validator.iter_errors(&value);
+        let errors: Vec<String> = errors.map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(errors.is_empty(), "{name}: {errors:#?}");
+    }
+}
 
 /// Notes each member that the schema does not describe.
 pub(crate) fn undescribed(

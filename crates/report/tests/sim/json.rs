@@ -6,24 +6,16 @@ use holdup_report::{SimTold, sim_json, sim_json_text};
 use serde_json::Value;
 
 use crate::examples;
-use crate::shared_schema::undescribed;
+use crate::shared_schema::{all_follow, schema_of, undescribed};
 
 fn schema() -> Value {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json-schema/sim.schema.json");
-    serde_json::from_str(&std::fs::read_to_string(path).expect("a schema")).expect("JSON")
+    schema_of("sim")
 }
 
 #[test]
 fn every_simulation_follows_the_schema() {
-    let validator = jsonschema::draft202012::new(&schema()).expect("a schema");
-    for (name, told) in examples::all() {
-        let value = sim_json(&told);
-        let errors: Vec<String> = validator
-            .iter_errors(&value)
-            .map(|error| format!("{}: {error}", error.instance_path()))
-            .collect();
-        assert!(errors.is_empty(), "{name}: {errors:#?}");
-    }
+    let answers = examples::all().into_iter().map(|(name, told)| (name.to_owned(), sim_json(&told)));
+    all_follow(&schema(), answers);
 }
 
 #[test]

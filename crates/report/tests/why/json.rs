@@ -6,24 +6,17 @@ use holdup_report::{why_json, why_json_text};
 use serde_json::Value;
 
 use crate::examples;
-use crate::shared_schema::undescribed;
+use crate::shared_schema::{all_follow, schema_of, undescribed};
 
 fn schema() -> Value {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json-schema/why.schema.json");
-    serde_json::from_str(&std::fs::read_to_string(path).expect("a schema")).expect("JSON")
+    schema_of("why")
 }
 
 #[test]
 fn every_analysis_follows_the_schema() {
-    let validator = jsonschema::draft202012::new(&schema()).expect("a schema");
-    for (name, why, scene) in examples::all() {
-        let value = why_json(&why, &scene);
-        let errors: Vec<String> = validator
-            .iter_errors(&value)
-            .map(|error| format!("{}: {error}", error.instance_path()))
-            .collect();
-        assert!(errors.is_empty(), "{name}: {errors:#?}");
-    }
+    let answers =
+        examples::all().into_iter().map(|(name, why, scene)| (name.to_owned(), why_json(&why, &scene)));
+    all_follow(&schema(), answers);
 }
 
 #[test]
