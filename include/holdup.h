@@ -26,6 +26,16 @@
  * void holdup_spin_end(void)                    what it waited for. In between it is not counted as active; without
  *                                               these two, such a loop looks like work.
  *
+ * int holdup_criticality(struct holdup_thread_criticality *out, int room)
+ *                                               What each thread of this process has had of its time so far, under
+ *                                               holdup top and holdup steer: written for up to room threads. The
+ *                                               number of threads, which may be more; -1 where it is not there.
+ * int holdup_own_criticality(struct holdup_thread_criticality *out)
+ *                                               The same of the calling thread: 1, or -1 where it is not there.
+ *
+ * Criticality: while n threads are active (not waiting for each other, for time or for a channel), each of them gets
+ * 1/n of the time. Who works while others wait has most.
+ *
  * Nothing has to be linked. These are macros around weak references: under holdup its preloaded library defines
  * the functions, and without it each call is a test of a null pointer, and the label is not evaluated. A program
  * that is linked statically is never entered by holdup, so there they stay null.
@@ -38,6 +48,15 @@
 #ifndef HOLDUP_H
 #define HOLDUP_H
 
+/* What a thread has had so far. */
+struct holdup_thread_criticality {
+    int tid;                      /* its kernel id, as gettid() gives it */
+    int is_active;                /* 1 while it works, or could; 0 while it waits */
+    unsigned long criticality_ns; /* its criticality, in ns */
+    unsigned long active_ns;      /* for how long it was active, in ns */
+    unsigned long changes;        /* how often it became active or ceased to be */
+};
+
 #if defined(__GNUC__) && defined(__ELF__)
 
 #ifdef __cplusplus
@@ -45,6 +64,8 @@ extern "C" {
 #endif
 
 typedef int holdup_question(void);
+typedef int holdup_threads_question(struct holdup_thread_criticality *out, int room);
+typedef int holdup_thread_question(struct holdup_thread_criticality *out);
 typedef void holdup_sign(void);
 typedef void holdup_labelled_sign(const char *label);
 
@@ -79,6 +100,8 @@ HOLDUP_FUNCTION(holdup_work_begin, holdup_labelled_sign)
 HOLDUP_FUNCTION(holdup_work_end, holdup_sign)
 HOLDUP_FUNCTION(holdup_spin_begin, holdup_sign)
 HOLDUP_FUNCTION(holdup_spin_end, holdup_sign)
+HOLDUP_FUNCTION(holdup_criticality, holdup_threads_question)
+HOLDUP_FUNCTION(holdup_own_criticality, holdup_thread_question)
 
 #undef HOLDUP_FUNCTION
 
@@ -94,6 +117,8 @@ HOLDUP_FUNCTION(holdup_spin_end, holdup_sign)
 #define holdup_work_end() (holdup_work_end_here() ? holdup_work_end_here()() : (void)0)
 #define holdup_spin_begin() (holdup_spin_begin_here() ? holdup_spin_begin_here()() : (void)0)
 #define holdup_spin_end() (holdup_spin_end_here() ? holdup_spin_end_here()() : (void)0)
+#define holdup_criticality(out, room) (holdup_criticality_here() ? holdup_criticality_here()(out, room) : -1)
+#define holdup_own_criticality(out) (holdup_own_criticality_here() ? holdup_own_criticality_here()(out) : -1)
 
 #else
 
@@ -105,6 +130,8 @@ HOLDUP_FUNCTION(holdup_spin_end, holdup_sign)
 #define holdup_work_end() ((void)0)
 #define holdup_spin_begin() ((void)0)
 #define holdup_spin_end() ((void)0)
+#define holdup_criticality(out, room) (-1)
+#define holdup_own_criticality(out) (-1)
 
 #endif
 

@@ -11,6 +11,8 @@ mod measure;
 mod openmp;
 mod programs;
 mod sim;
+mod stack;
+mod steer;
 mod table;
 mod ways;
 mod whatif;
@@ -40,7 +42,8 @@ pub(crate) struct Options {
     holdup: Option<PathBuf>,
     /// Only cases whose name contains this, such as "pigz" or "lock pair"; or another benchmark: whatif (predictions
     /// against programs that were really changed), coz (the same questions to coz), openmp (OpenMP programs), why
-    /// (counting executed instructions, and looking for causes), sim (how fast programs are simulated)
+    /// (counting executed instructions, and looking for causes), sim (how fast programs are simulated), stack
+    /// (speedup stacks against programs without synchronization), steer (what helping the critical thread gains and costs)
     filter: Option<String>,
     /// Only cases of that other benchmark whose name contains this
     part: Option<String>,
@@ -55,7 +58,9 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
         Some("whatif") => return whatif::run(workspace, options, options.part.as_deref()),
         Some("coz") => return coz::run(workspace, options, options.part.as_deref()),
         Some("openmp") => return openmp::run(workspace, options, options.part.as_deref()),
+        Some("stack") => return stack::run(workspace, options, options.part.as_deref()),
         Some("sim") => return sim::run(workspace, options, options.part.as_deref()),
+        Some("steer") => return steer::run(workspace, options, options.part.as_deref()),
         Some("why") => return why::run(workspace, options, options.part.as_deref()),
         _ => {}
     }

@@ -11,6 +11,8 @@
 //! Outside of such sessions none of this costs anything: as for marks, all locks count as ones that were waited for, and
 //! all calls as long, which leads from the hooks' fast paths to where it is asked whether [`life::alone`].
 
+mod calls;
+
 use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
@@ -21,7 +23,9 @@ use holdup_trace::wire::{self, CallCode, ObjectCode, OutcomeCode};
 
 use crate::arch::{number, system_call};
 use crate::thread::{self, Thread};
-use crate::{enter, life};
+use crate::{enter, life, live};
+pub(crate) use calls::is_a_channel;
+use calls::waits_for_others;
 
 /// What a thread knows of itself. All zero is its first state.
 #[repr(C)]
@@ -36,6 +40,8 @@ pub struct Standing {
     in_runtime: Cell<u32>,
     /// 1 while it starts a parallel region: threads that it creates then belong to the runtime.
     starts_team: Cell<u32>,
+    /// How often it has looked in vain for something that others do since it last waited.
+    polls: Cell<u32>,
     /// When the stretch began, in ticks.
     begin: Cell<u64>,
     /// CPU time then.
@@ -53,6 +59,7 @@ impl Standing {
         self.starts_team.set(0);
         self.in_runtime.set(0);
         self.beneath.set(0);
+        self.polls.set(0);
     }
 }
 
@@ -66,6 +73,12 @@ const PAUSE_MICROS: u64 = 8_000;
 const MOST_MISSES: u32 = 6;
 /// So many looks in a row at which the recorder gave no sign: it is gone.
 const SILENT_LOOKS: u32 = 30;
+/// A profiled thread that looks in vain for something that others do lets them go for so long (µs)...
+const POLL_MICROS: u64 = 100;
+/// ...and for twice as long after so many such looks...
+const POLLS_BEFORE_LONGER: u32 = 4;
+/// ...at most so often.
+const MOST_LONGER: u32 = 5;
 /// The profiled thread waits at most so long for the others (µs)...
 const LONGEST_PATIENCE: u32 = 1_000_000;
 /// ...and, where that was of no use, at least so long.
@@ -336,6 +349,7 @@ impl Here {
         if !self.is_to_be_held(block.turn(), begins) {
             return;
         }
+        self.slot.alone_began.store(begins.map_or(0, |generation| generation.wrapping_add(1)), SeqCst);
         self.thread.alone.held.set(1);
         let (mut beat, mut silent) = (block.beat.load(SeqCst), 0);
         self.is_quiet(Conduct::Held);
@@ -398,9 +412,38 @@ impl Here {
         {
             self.ends_stretch(None);
         }
+        let open = standing.open.get();
+        if open != 0 && block.cut.load(Relaxed) == open {
+            return self.lets_others_on(u64::from(block.cut_micros.load(Relaxed)));
+        }
         if self.slot.alone_depth.load(SeqCst) == 0 {
             self.takes_turn();
         }
+    }
+
+    /// The profiled thread waits for so long (µs), so that the others go on, and wants its turn again.
+    fn lets_others_on(&self, micros: u64) {
+        self.wait_begins(CALL);
+        self.thread.alone.held.set(1);
+        // Nobody wakes it; that a signal may is no harm.
+        let never = AtomicU32::new(0);
+        sleep(&never, 0, micros * 1000);
+        self.thread.alone.held.set(0);
+        self.wait_ends(true, false);
+    }
+
+    /// The thread has looked in vain for something that others do.
+    fn polls(&self) {
+        if self.slot.conduct() != Conduct::Runs {
+            return;
+        }
+        if !self.is_profiled() {
+            return self.point(false);
+        }
+        let polls = &self.thread.alone.polls;
+        let times = polls.get();
+        polls.set(times.saturating_add(1));
+        self.lets_others_on(POLL_MICROS << (times / POLLS_BEFORE_LONGER).min(MOST_LONGER));
     }
 
     fn point(&self, begins: bool) {
@@ -478,6 +521,7 @@ fn ran(slot: &Slot, begin: u64, now: u64) -> u64 {
 #[inline]
 pub fn wait_begins(object: u64) {
     if let Some(here) = here() {
+        here.thread.alone.polls.set(0);
         here.wait_begins(object);
     }
 }
@@ -537,6 +581,29 @@ pub fn point() {
     }
 }
 
+/// The calling thread waits for others by looking again and again, and gives its core away in between.
+#[cold]
+#[inline(never)]
+pub fn yields() {
+    if let Some(here) = here() {
+        here.polls();
+    }
+}
+
+/// The calling thread did not get a lock that it has tried to get. One does so once and goes on with something else, or
+/// again and again.
+#[inline]
+pub fn try_failed() {
+    if let Some(here) = here() {
+        let polls = &here.thread.alone.polls;
+        if polls.get() % 2 == 1 {
+            return here.polls();
+        }
+        polls.set(polls.get() + 1);
+        here.point(false);
+    }
+}
+
 /// The calling thread is about to end waits for `object`, for others.
 #[inline]
 pub fn wakes(object: u64) {
@@ -548,6 +615,7 @@ pub fn wakes(object: u64) {
 /// The calling thread is about to wait in a runtime for its team, or for tasks.
 #[inline]
 pub(crate) fn team_wait_begins() {
+    live::team_wait_begins();
     if let Some(here) = here() {
         here.wait_begins(TEAM);
         here.thread.alone.in_runtime.set(1);
@@ -636,6 +704,7 @@ pub(crate) fn region_begins() {
 /// The calling thread begins its share of a region: until then it has waited for that, if it has not met the region itself.
 #[inline]
 pub(crate) fn share_begins() {
+    live::team_wait_ends();
     if let Some(here) = here_or_in_runtime() {
         here.thread.alone.starts_team.set(0);
         if here.leaves_runtime() { here.wait_ends(false, true) } else { here.point(true) }
@@ -645,6 +714,7 @@ pub(crate) fn share_begins() {
 /// The region that the calling thread met has ended.
 #[inline]
 pub(crate) fn region_ends() {
+    live::team_wait_ends();
     if let Some(here) = here_or_in_runtime() {
         here.thread.alone.starts_team.set(0);
         if here.leaves_runtime() {
@@ -656,6 +726,7 @@ pub(crate) fn region_ends() {
 /// The calling thread goes on after a wait for its team, or for tasks.
 #[inline]
 pub(crate) fn team_wait_ends() {
+    live::team_wait_ends();
     if let Some(here) = here_or_in_runtime()
         && here.leaves_runtime()
     {
@@ -667,6 +738,7 @@ pub(crate) fn team_wait_ends() {
 /// The calling thread has its turn at an `ordered`, which is as good as a lock.
 #[inline]
 pub(crate) fn turn_ends() {
+    live::team_wait_ends();
     if let Some(here) = here_or_in_runtime()
         && here.leaves_runtime()
     {
@@ -677,6 +749,7 @@ pub(crate) fn turn_ends() {
 /// The calling thread begins to run a task, perhaps in a wait.
 #[inline]
 pub(crate) fn task_begins() {
+    live::task_begins();
     let Some(here) = here_or_in_runtime() else { return };
     let waits = here.leaves_runtime();
     let beneath = &here.thread.alone.beneath;
@@ -687,6 +760,7 @@ pub(crate) fn task_begins() {
 /// The task that the calling thread ran ends.
 #[inline]
 pub(crate) fn task_ends() {
+    live::task_ends();
     let Some(here) = here() else { return };
     let beneath = &here.thread.alone.beneath;
     let waited = beneath.get() & 1 != 0;
@@ -713,29 +787,4 @@ pub(crate) fn call_ends() {
     {
         here.wait_ends(false, false);
     }
-}
-
-/// True if a call waits for what another thread, another process or time does: not for a disk.
-fn waits_for_others(call: CallCode, descriptor: u32) -> bool {
-    match call {
-        CallCode::Sync => false,
-        CallCode::Read | CallCode::Write | CallCode::Send | CallCode::Receive => is_a_channel(descriptor),
-        _ => true,
-    }
-}
-
-/// True for pipes, sockets and terminals.
-fn is_a_channel(descriptor: u32) -> bool {
-    // Words of the kernel's `struct stat`, which begins with device, inode and, in the low half of the fourth word on
-    // x86-64, the mode (`asm/stat.h`).
-    let mut status = [0u64; 18];
-    // SAFETY: a buffer of the size of the kernel's structure.
-    let result = unsafe {
-        system_call(number::FSTAT, [descriptor as usize, status.as_mut_ptr() as usize, 0, 0, 0, 0])
-    };
-    const KIND: u64 = 0o170000;
-    const CHARACTERS: u64 = 0o020000;
-    const PIPE: u64 = 0o010000;
-    const SOCKET: u64 = 0o140000;
-    result == 0 && matches!(status[3] & KIND, CHARACTERS | PIPE | SOCKET)
 }

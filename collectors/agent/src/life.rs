@@ -17,8 +17,9 @@ use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
 use holdup_trace::alone::{EndCode, Phase};
 use holdup_trace::instructions::MarkCode;
 use holdup_trace::shared::{
-    ALONE, CHUNK_SIZE, CHUNKS, CHUNKS_OFFSET, HOLDS_ALL, MARKS, MONOTONIC_CLOCK, NO_ARGUMENTS, PROCESS_MAGIC,
-    ProcessFile, ProcessState, Refusal, SESSION_MAGIC, SLOT_SIZE, SLOTS, SLOTS_OFFSET, Session, VERSION,
+    ALONE, CHUNK_SIZE, CHUNKS, CHUNKS_OFFSET, HOLDS_ALL, LIVE, MARKS, MONOTONIC_CLOCK, NO_ARGUMENTS,
+    PROCESS_MAGIC, ProcessFile, ProcessState, Refusal, SESSION_MAGIC, SLOT_SIZE, SLOTS, SLOTS_OFFSET,
+    Session, UNRECORDED, VERSION,
 };
 
 use crate::arch::{self, number, system_call};
@@ -67,15 +68,37 @@ pub fn recording() -> bool {
     MODE.mode.load(Ordering::Relaxed) != 0
 }
 
-/// What the mode byte says while events are recorded.
+/// In the mode byte while events are told.
 const RECORDING: u8 = 1;
-/// The same where one thread is to run by itself.
-const RECORDING_ALONE: u8 = 2;
+/// Beside it: one thread is to run by itself.
+const RUNS_ALONE: u8 = 2;
+/// Beside it: criticality is kept up to date.
+const LIVES: u8 = 4;
+/// Beside it: nothing is written. The highest bit in use, so that one comparison tells such a mode.
+const WRITES_NOTHING: u8 = 8;
 
 /// True while events are recorded and one thread is to run by itself.
 #[inline(always)]
 pub fn alone() -> bool {
-    MODE.mode.load(Ordering::Relaxed) == RECORDING_ALONE
+    MODE.mode.load(Ordering::Relaxed) & RUNS_ALONE != 0
+}
+
+/// True while criticality is kept up to date.
+#[inline(always)]
+pub fn lives() -> bool {
+    MODE.mode.load(Ordering::Relaxed) & LIVES != 0
+}
+
+/// True while events are told, but nothing of them is written.
+#[inline(always)]
+pub fn writes_nothing() -> bool {
+    MODE.mode.load(Ordering::Relaxed) >= WRITES_NOTHING
+}
+
+/// True while events are told, and written.
+#[inline(always)]
+pub fn writes() -> bool {
+    MODE.mode.load(Ordering::Relaxed).wrapping_sub(1) < WRITES_NOTHING - 1
 }
 
 /// Events are recorded from now on.
@@ -85,15 +108,23 @@ fn begin_recording() {
         // Leads every use of every lock, and every call, to where it is asked who may run.
         hot::mark_all();
         SHORT_CALL.store(0, Ordering::Relaxed);
-        mode = RECORDING_ALONE;
+        mode |= RUNS_ALONE;
+    }
+    if flags() & LIVE != 0 {
+        // Every call counts, not only long ones.
+        SHORT_CALL.store(0, Ordering::Relaxed);
+        mode |= LIVES;
+    }
+    if flags() & UNRECORDED != 0 {
+        mode |= WRITES_NOTHING;
     }
     MODE.mode.store(mode, Ordering::Relaxed);
 }
 
-/// True where hooks have more to do than to record: to tell marks, or to hold threads.
+/// True where hooks have more to do than to record: to tell marks, to hold threads, or to keep criticality up to date.
 #[inline(always)]
 pub fn is_followed() -> bool {
-    flags() & (MARKS | ALONE) != 0
+    flags() & (MARKS | ALONE | LIVE) != 0
 }
 
 /// The session's flags.
@@ -140,7 +171,7 @@ fn monotonic() -> u64 {
 /// As [`ticks`], at the start of a call that can block; `None` if something is to be done at once.
 #[inline(always)]
 pub(crate) fn ticks_before_call() -> Option<u64> {
-    (FLAGS.load(Ordering::Relaxed) & (MONOTONIC_CLOCK | MARKS | ALONE) == 0).then(arch::counter)
+    (FLAGS.load(Ordering::Relaxed) & (MONOTONIC_CLOCK | MARKS | ALONE | LIVE) == 0).then(arch::counter)
 }
 
 /// How many ticks a blocking call must take to be recorded.
@@ -336,11 +367,15 @@ pub fn join(directory: &CStr, arguments: Arguments, stack_top: u64) {
     }
     thread::watch_ends();
     begin_recording();
-    if let Some(recorder) = crate::enter() {
+    if let Some(recorder) = crate::enter()
+        && writes()
+    {
         record_command(&recorder, arguments);
         modules::refresh(&recorder);
     }
-    uses::measure_costs();
+    if writes() {
+        uses::measure_costs();
+    }
 }
 
 /// Marks are told from here on, if they are wanted, and a plugin of ours listens.
@@ -386,6 +421,10 @@ pub fn rejoin() -> bool {
         MAPPED_CHUNKS.load(Ordering::Relaxed) as usize * CHUNK_SIZE,
     );
     thread::forget();
+    notice_closing();
+    if MEMBERSHIP.load(Ordering::Relaxed) == GIVEN_UP {
+        return false;
+    }
     if confined() || !take_file(true) {
         // Tried again at the next event: a file may be ready by then.
         MEMBERSHIP.store(JOINED, Ordering::Relaxed);
@@ -402,7 +441,9 @@ pub fn rejoin() -> bool {
     look_for_plugin();
     MEMBERSHIP.store(JOINED, Ordering::Relaxed);
     begin_recording();
-    if let Some(recorder) = crate::enter() {
+    if let Some(recorder) = crate::enter()
+        && writes()
+    {
         modules::refresh(&recorder);
         openmp::tell_again(&recorder);
     }
@@ -508,7 +549,11 @@ fn map_session() -> bool {
         return false;
     }
     SESSION.store(address.cast(), Ordering::Relaxed);
-    FLAGS.store(session.flags & !MARKS, Ordering::Relaxed);
+    let mut flags = session.flags & !MARKS;
+    if !holdup_trace::live::is_possible() {
+        flags &= !LIVE;
+    }
+    FLAGS.store(flags, Ordering::Relaxed);
     SHORT_CALL.store(session.short_call_ticks.load(Ordering::Relaxed), Ordering::Relaxed);
     TICKS_PER_US.store(session.ticks_per_us.load(Ordering::Relaxed).max(1), Ordering::Relaxed);
     session.closed.load(Ordering::Relaxed) == 0
@@ -577,6 +622,9 @@ fn take_file(forked: bool) -> bool {
     MAPPED_CHUNKS.store(chunks, Ordering::Relaxed);
     if flags() & ALONE != 0 {
         header.alone.turn.store(Phase::Gather as u32, Ordering::SeqCst);
+    }
+    if flags() & LIVE != 0 {
+        header.live.clock.starts(ticks());
     }
     header.state.store(ProcessState::Live as u32, Ordering::Release);
     ring();

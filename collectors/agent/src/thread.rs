@@ -11,7 +11,7 @@ use holdup_trace::wire::{self, NO_STACK, NO_THREAD, UNKNOWN};
 
 use crate::arch::{self, number, system_call};
 use crate::openmp::{self, Standing};
-use crate::{alone, cpu, enter, life, link, marks, uses, waits};
+use crate::{alone, cpu, enter, life, link, live, marks, uses, waits};
 
 /// A hold that is being timed.
 #[derive(Clone, Copy)]
@@ -61,6 +61,8 @@ pub struct Thread {
     pub openmp: Standing,
     /// Where one thread is to run by itself: where this one stands.
     pub alone: alone::Standing,
+    /// Where its criticality is kept up to date: where it stands.
+    pub live: live::Standing,
 }
 
 const _: () = assert!(size_of::<Thread>() <= arch::THREAD_BLOCK);
@@ -84,6 +86,7 @@ pub fn forget() {
     thread.cpu.forget();
     thread.openmp.forget();
     thread.alone.forget();
+    thread.live.forget();
 }
 
 static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
@@ -186,6 +189,8 @@ pub fn prepare_child(
 
 /// Gives back a prepared slot whose thread could not be created.
 pub fn abandon_child(slot: &Slot) {
+    // Nobody is to wait for it.
+    alone::lives(life::file());
     give_back(slot);
 }
 
@@ -236,6 +241,7 @@ fn occupy(thread: &Thread, slot: &'static Slot) {
     thread.chunk.set(ptr::null());
     thread.used.set(0);
     thread.slot.set(slot);
+    live::begins(thread, slot);
     tell_begin(thread, slot);
     set_key(ptr::from_ref(thread).cast());
     let busy = thread.busy.replace(1);
@@ -273,6 +279,7 @@ pub fn end() {
         return;
     }
     alone::ends();
+    live::ends();
     if let Some(recorder) = enter() {
         waits::close_stale(&recorder);
         uses::flush(&recorder);

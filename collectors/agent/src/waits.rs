@@ -7,7 +7,7 @@ use holdup_trace::shared::HOLDS_ALL;
 use holdup_trace::wire::{self, CallCode, NO_STACK, ObjectCode, OutcomeCode, WaitRecord};
 
 use crate::thread::{TIMED_HOLDS, TimedHold};
-use crate::{Recorder, alone, enter, hot, life, marks, stack, thread, uses};
+use crate::{Recorder, alone, enter, hot, life, live, marks, stack, thread, uses};
 
 /// One in this many acquisitions of a lock that nobody waits for is timed.
 const SAMPLE_MASK: u64 = 1023;
@@ -50,6 +50,12 @@ pub struct Pending {
 /// A wait begins. `None` if it is not recorded.
 pub fn begin(wanted: Wanted) -> Option<Pending> {
     alone::wait_begins(wanted.object);
+    if life::lives() {
+        live::wait_begins(wanted.kind);
+        if life::writes_nothing() {
+            return Some(Pending { wanted, begin: 0, stack: NO_STACK, cpu: 0 });
+        }
+    }
     let recorder = enter()?;
     close_stale(&recorder);
     let stack = stack::capture(&recorder);
@@ -74,12 +80,16 @@ pub fn begin(wanted: Wanted) -> Option<Pending> {
 /// The wait has ended: its thread goes on.
 pub fn end(pending: Option<Pending>, outcome: OutcomeCode) {
     if let Some(pending) = pending {
+        live::wait_ends();
         tell(pending, outcome);
         alone::wait_ends(pending.wanted.kind, outcome);
     }
 }
 
 fn tell(pending: Pending, outcome: OutcomeCode) {
+    if life::writes_nothing() {
+        return;
+    }
     let end = life::ticks();
     let Some(recorder) = enter() else { return };
     let cpu_end = recorder.thread().cpu.read(end);
@@ -119,7 +129,8 @@ pub fn cancel(pending: Option<Pending>) {
 
 /// The thread does not wait: it has turned out that it is the one to do the work.
 pub fn works_instead() {
-    if let Some(recorder) = life::recording().then(enter).flatten() {
+    live::wait_ends();
+    if let Some(recorder) = life::writes().then(enter).flatten() {
         close(&recorder, OutcomeCode::Failed);
     }
     alone::works_instead();
@@ -144,7 +155,7 @@ pub fn acquired(object: u64, kind: ObjectCode, caller: u64) {
 /// As [`acquired`], perhaps (`shared`) together with other readers.
 #[inline(always)]
 pub fn acquired_with_others(object: u64, kind: ObjectCode, caller: u64, shared: bool) {
-    if !life::recording() {
+    if !life::writes() {
         return;
     }
     let thread = thread::this();
@@ -205,7 +216,7 @@ pub fn release_matters(waited_for: bool) -> bool {
 
 /// A lock is about to be released.
 pub fn releasing(object: u64, kind: ObjectCode, shared_mode: bool, waited_for: bool) -> Option<Ending> {
-    if !life::recording() {
+    if !life::writes() {
         return None;
     }
     marks::tell(MarkCode::Released, [object, kind as u64, 0, u64::from(shared_mode)]);
@@ -285,7 +296,9 @@ pub fn waking(object: u64, kind: ObjectCode, count: u32) -> u64 {
 
 /// Up to `count` waiters were woken at `time`.
 pub fn woke(time: u64, object: u64, kind: ObjectCode, count: u32) {
-    if let Some(recorder) = enter() {
+    if !life::writes_nothing()
+        && let Some(recorder) = enter()
+    {
         let stack = stack::capture(&recorder);
         recorder.write(&wire::wake(time, object, kind, count, stack));
     }
@@ -300,7 +313,7 @@ static INITIALIZED: AtomicU32 = AtomicU32::new(0);
 /// An object was initialized: a barrier for so many parties, a semaphore with this value.
 pub fn initialized(object: u64, kind: ObjectCode, parties: u32, caller: u64) {
     marks::tell(MarkCode::Initialized, [object, kind as u64, u64::from(parties), caller]);
-    if !life::recording() || kind != ObjectCode::Barrier && too_many_initialized() {
+    if !life::writes() || kind != ObjectCode::Barrier && too_many_initialized() {
         return;
     }
     if let Some(recorder) = enter() {
@@ -316,9 +329,10 @@ fn too_many_initialized() -> bool {
 
 /// A `try` failed.
 pub fn try_failed(object: u64, kind: ObjectCode) {
-    if let Some(recorder) = life::recording().then(enter).flatten() {
+    if let Some(recorder) = life::writes().then(enter).flatten() {
         uses::count_failed(recorder.slot(), object, kind);
     }
+    alone::try_failed();
 }
 
 /// A system call that can block is about to be made; gives the time of it.
@@ -335,6 +349,7 @@ pub fn calling(call: CallCode, descriptor: u32) -> u64 {
 fn calling_followed(call: CallCode, descriptor: u32) -> u64 {
     marks::tell(MarkCode::CallBegin, [call as u64, u64::from(descriptor)]);
     alone::call_begins(call, descriptor);
+    live::call_begins(call, descriptor);
     life::ticks()
 }
 
@@ -351,8 +366,9 @@ pub fn called(begin: u64, call: CallCode, descriptor: u32) {
 #[inline(never)]
 fn blocked(begin: u64, end: u64, call: CallCode, descriptor: u32) {
     let length = end.saturating_sub(begin);
+    live::call_ends();
     marks::tell(MarkCode::CallEnd, [life::nanos(length)]);
-    if length >= life::short_call_of_session() {
+    if !life::writes_nothing() && length >= life::short_call_of_session() {
         tell_block(begin, end, call, descriptor);
     }
     alone::call_ends();

@@ -82,7 +82,7 @@ pub use abilities::Abilities;
 pub use attributes::{Attributes, Kind, Sampling, Start, Target};
 pub use blocked::{Blocked, Call, Lookout, Sight};
 pub use completeness::{Completeness, Counts};
-pub use counter::{Counted, Counter};
+pub use counter::{Counted, Counter, Reading};
 pub use error::KernelError;
 pub use event::{Event, Registers, Sample, Switch, Waker, What};
 pub use ids::{Cpu, Pid, Tid};

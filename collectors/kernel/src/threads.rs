@@ -130,7 +130,7 @@ impl Processes {
     }
 
     /// A file of a thread.
-    pub(crate) fn thread_file(&self, pid: Pid, tid: Tid, name: &str) -> PathBuf {
+    pub fn thread_file(&self, pid: Pid, tid: Tid, name: &str) -> PathBuf {
         self.root.join(format!("{pid}/task/{tid}/{name}"))
     }
 }

@@ -3,7 +3,7 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 
-use holdup_agent::waits;
+use holdup_agent::{alone, life, waits};
 use holdup_trace::wire::CallCode;
 
 use crate::real::{self, Timespec};
@@ -66,11 +66,11 @@ calls! {
     epoll_wait(descriptor: c_int, events: *mut c_void, count: c_int, millis: c_int) -> c_int, Poll, descriptor as u32;
     epoll_pwait(descriptor: c_int, events: *mut c_void, count: c_int, millis: c_int, signals: *const c_void) -> c_int,
         Poll, descriptor as u32;
-    sigwait(signals: *const c_void, signal: *mut c_int) -> c_int, Poll, NO_DESCRIPTOR;
-    sigwaitinfo(signals: *const c_void, information: *mut c_void) -> c_int, Poll, NO_DESCRIPTOR;
-    sigtimedwait(signals: *const c_void, information: *mut c_void, length: Timespec) -> c_int, Poll, NO_DESCRIPTOR;
-    sigsuspend(signals: *const c_void) -> c_int, Poll, NO_DESCRIPTOR;
-    pause() -> c_int, Poll, NO_DESCRIPTOR;
+    sigwait(signals: *const c_void, signal: *mut c_int) -> c_int, Signal, NO_DESCRIPTOR;
+    sigwaitinfo(signals: *const c_void, information: *mut c_void) -> c_int, Signal, NO_DESCRIPTOR;
+    sigtimedwait(signals: *const c_void, information: *mut c_void, length: Timespec) -> c_int, Signal, NO_DESCRIPTOR;
+    sigsuspend(signals: *const c_void) -> c_int, Signal, NO_DESCRIPTOR;
+    pause() -> c_int, Signal, NO_DESCRIPTOR;
     nanosleep(length: Timespec, left: *mut c_void) -> c_int, Sleep, NO_DESCRIPTOR;
     clock_nanosleep(clock: c_int, flags: c_int, length: Timespec, left: *mut c_void) -> c_int, Sleep, NO_DESCRIPTOR;
     usleep(micros: c_uint) -> c_int, Sleep, NO_DESCRIPTOR;
@@ -85,4 +85,13 @@ calls! {
     flock(descriptor: c_int, operation: c_int) -> c_int, FileLock, descriptor as u32;
     lockf(descriptor: c_int, command: c_int, length: i64) -> c_int, FileLock, descriptor as u32;
     lockf64(descriptor: c_int, command: c_int, length: i64) -> c_int, FileLock, descriptor as u32;
+}
+
+/// Interposes `sched_yield`, of which nothing is recorded: a thread that runs by itself waits for the others by it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_yield() -> c_int {
+    if life::alone() {
+        alone::yields();
+    }
+    real::sched_yield()
 }

@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char, c_void};
 
 use holdup_agent::marks::Listener;
-use holdup_agent::{enter, life, marks};
+use holdup_agent::{enter, life, live, marks};
 use holdup_trace::instructions::MarkCode;
 use holdup_trace::wire::{self, MarkerCode, NO_STACK, ObjectCode, OutcomeCode};
 
@@ -70,12 +70,62 @@ pub unsafe extern "C" fn holdup_work_end() {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdup_spin_begin() {
     mark(MarkerCode::SpinBegin, core::ptr::null());
+    live::spin_begins();
 }
 
 /// The thread goes on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdup_spin_end() {
+    live::spin_ends();
     mark(MarkerCode::SpinEnd, core::ptr::null());
+}
+
+/// A thread's criticality, as `holdup.h` declares it.
+#[repr(C)]
+pub struct ThreadCriticality {
+    tid: i32,
+    is_active: i32,
+    criticality_ns: u64,
+    active_ns: u64,
+    changes: u64,
+}
+
+impl From<live::Figures> for ThreadCriticality {
+    fn from(figures: live::Figures) -> ThreadCriticality {
+        ThreadCriticality {
+            tid: figures.tid as i32,
+            is_active: i32::from(figures.is_active),
+            criticality_ns: figures.criticality_ns,
+            active_ns: figures.active_ns,
+            changes: figures.changes,
+        }
+    }
+}
+
+/// Writes what up to `room` threads have had to `out`; gives how many threads there are, or -1 if that is not kept.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdup_criticality(out: *mut ThreadCriticality, room: i32) -> i32 {
+    let room = if out.is_null() { 0 } else { room };
+    let mut count: i32 = 0;
+    let is_kept = live::all(|figures| {
+        if count < room {
+            out.add(count as usize).write(figures.into());
+        }
+        count += 1;
+    });
+    if is_kept { count } else { -1 }
+}
+
+/// Writes what the calling thread has had to `out`; gives 1, or -1 if that is not kept.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdup_own_criticality(out: *mut ThreadCriticality) -> i32 {
+    match live::own() {
+        Some(figures) if !out.is_null() => {
+            out.write(figures.into());
+            1
+        }
+        _ => -1,
+    }
 }
 
 /// A program that its compiler made count by itself says that it is ready (`holdup_counts.c`): gives 1 if marks are told to

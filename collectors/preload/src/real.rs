@@ -240,6 +240,7 @@ originals! {
     flock(descriptor: c_int, operation: c_int) -> c_int;
     lockf(descriptor: c_int, command: c_int, length: i64) -> c_int;
     lockf64(descriptor: c_int, command: c_int, length: i64) -> c_int;
+    sched_yield() -> c_int;
 }
 
 /// The address of the C library's `syscall`, for a stub that jumps to it; 0 if it is not known yet.

@@ -51,6 +51,7 @@ mod outside;
 mod over_time;
 mod path;
 mod places;
+pub mod policies;
 mod repeats;
 mod role;
 mod samples;

@@ -40,7 +40,7 @@ pub(crate) fn is_server(process: &Process) -> bool {
 /// True for a call that ends when something outside of the program wants it.
 pub(crate) fn is_outside(block: &Block, is_server: bool) -> bool {
     match block.call {
-        Call::Accept | Call::Poll => true,
+        Call::Accept | Call::Poll | Call::Signal => true,
         Call::Receive => is_server,
         _ => false,
     }

@@ -27,6 +27,7 @@ mod measurements;
 mod notes;
 mod phases;
 mod profile;
+mod rotation;
 mod sensitivity;
 mod sharing;
 mod steps;
@@ -40,3 +41,4 @@ pub use profile::{
     Curves, Discarded, Effort, GroupCurve, Missing, PhaseKind, PhasePoint, PhaseStack, PointStack,
     Sensitivity, SpeedupProfile, ThiefPoint, Together,
 };
+pub use rotation::worth_profiling;

@@ -2,11 +2,12 @@
 
 use holdup_analysis::speedup::{
     AloneRun, Beside, CacheFacts, Component, Measurements, PhaseKind, PhaseStack, PointStack, Speedup,
-    SpeedupProfile, ThreadPoint, Verdict, profile,
+    SpeedupProfile, ThreadPoint, Verdict, profile, worth_profiling,
 };
 use holdup_model::openmp::{Instance, Region, Vendor};
 use holdup_model::{
-    AloneSpan, Marker, MarkerKind, Nanos, NotAlone, ObjectKind, Outcome, Process, Run, ThreadId, Time, Wait,
+    AloneCount, AloneSpan, Marker, MarkerKind, Nanos, NotAlone, ObjectKind, Outcome, Process, Run, ThreadId,
+    Time, Wait,
 };
 use holdup_testkit::{Op, Script, any_process};
 use proptest::prelude::*;
@@ -41,6 +42,23 @@ fn works(times: &[u64]) -> Run {
     program(&times.iter().map(|&time| vec![Op::Work(time)]).collect::<Vec<_>>())
 }
 
+#[test]
+fn threads_that_do_the_work_are_profiled_one_of_each_group_first() {
+    let mut script = Script::new();
+    let mut add = |entry: &str, time| script.thread(entry, vec![Op::Work(time)]);
+    let ids = vec![
+        add("log", 10),
+        add("read", 200_000),
+        add("crunch", 1_000_000),
+        add("crunch", 1_100_000),
+        add("read", 210_000),
+    ];
+    script.main_runs(&ids);
+    let run = run(script.play());
+    assert_eq!(worth_profiling(&run), [3, 2, 4, 5], "crunch, read, the others of each; log does nothing");
+    assert_eq!(worth_profiling(&Run::default()), []);
+}
+
 /// The same with one thread alone all the time.
 fn lone(mut run: Run, thread: u32, cpu: u64) -> Run {
     let process = &mut run.processes[0];
@@ -57,7 +75,7 @@ fn lone(mut run: Run, thread: u32, cpu: u64) -> Run {
 }
 
 fn alone(run: &Run, beside: Beside, cache: u64) -> AloneRun<'_> {
-    AloneRun { run, which: 0, cache, beside, verdict: Verdict::Held, counters: None }
+    AloneRun { run, which: 0, cache, beside, verdict: Verdict::Held }
 }
 
 fn point<'a>(threads: u32, recorded: &'a Run, alone: Vec<AloneRun<'a>>) -> ThreadPoint<'a> {
@@ -126,6 +144,33 @@ fn cache_and_memory_come_from_what_a_lone_thread_needs() {
     assert_eq!(group.control, Some(1.0));
     // With the fewest threads nothing is lost by definition.
     check(told.phases[0].points[0].stack.as_ref().expect("a stack"), &[]);
+}
+
+/// The same with what counters said while the thread was alone.
+fn counted(mut run: Run, cycles: u64, instructions: u64, misses: u64) -> Run {
+    let process = &mut run.processes[0];
+    let (begin, end) = (process.start, process.end);
+    let time = Nanos::new(1000);
+    process.alone_counts.push(AloneCount { begin, end, cycles, instructions, misses: Some(misses), time });
+    run
+}
+
+#[test]
+fn counters_give_cycles_per_instruction_and_bandwidth_over_the_size_of_the_cache() {
+    let (one, two) = (works(&[1000]), works(&[600, 600]));
+    // 403.gcc of paper 1, Fig. 4: a CPI of 1.18 with all of the cache, 1.32 with a quarter.
+    let whole = counted(lone(works(&[520, 520]), 1, 520), 1180, 1000, 10);
+    let part = counted(lone(works(&[560, 520]), 1, 560), 1320, 1000, 20);
+    let alone = vec![alone(&whole, Beside::Nothing, CACHE), alone(&part, Beside::Pirate, CACHE / 2)];
+    let told = measured(vec![point(1, &one, Vec::new()), point(2, &two, alone)]);
+    let phase = told.phases.iter().find(|phase| phase.kind == PhaseKind::ForkJoin).expect("a phase");
+    let points = phase.points[1].groups[0].curve.points();
+    let cpis: Vec<f64> = points.iter().filter_map(|point| point.cpi).collect();
+    assert_eq!(cpis, [1.32, 1.18]);
+    // 20 lines of 64 bytes in 1000 ns, in bytes a second.
+    let bandwidths: Vec<f64> = points.iter().filter_map(|point| point.bandwidth).collect();
+    assert_eq!(bandwidths.len(), 2);
+    assert!((bandwidths[0] / 1.28e9 - 1.0).abs() < 1e-9, "{bandwidths:?}");
 }
 
 #[test]

@@ -257,7 +257,7 @@ fn server(call: Call) -> Process {
 
 #[test]
 fn a_server_that_waits_for_requests_has_nothing_to_mend() {
-    for call in [Call::Accept, Call::Poll] {
+    for call in [Call::Accept, Call::Poll, Call::Signal] {
         let diagnosis = of(server(call));
         assert_eq!(kinds(&diagnosis), [FindingKind::Idle], "{:#?}", diagnosis.findings);
         let finding = first(&diagnosis);

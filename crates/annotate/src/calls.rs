@@ -120,6 +120,38 @@ pub fn is_recording() -> bool {
     })
 }
 
+/// A thread's criticality, as include/holdup.h declares it.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub(crate) struct RawCriticality {
+    pub(crate) tid: c_int,
+    pub(crate) is_active: c_int,
+    pub(crate) criticality_ns: u64,
+    pub(crate) active_ns: u64,
+    pub(crate) changes: u64,
+}
+
+/// Fills in what threads have had; how many threads there are, `None` where it is not kept.
+pub(crate) fn criticality_of_all(out: &mut [RawCriticality]) -> Option<usize> {
+    static ALL: Function = Function::new(c"holdup_criticality");
+    let room = c_int::try_from(out.len()).unwrap_or(c_int::MAX);
+    // SAFETY: that is the function's type, as include/holdup.h declares it.
+    let function: unsafe extern "C" fn(*mut RawCriticality, c_int) -> c_int =
+        unsafe { transmute(ALL.address()?) };
+    // SAFETY: there is room for so many.
+    usize::try_from(unsafe { function(out.as_mut_ptr(), room) }).ok()
+}
+
+/// What the calling thread has had; `None` where it is not kept.
+pub(crate) fn criticality_of_this() -> Option<RawCriticality> {
+    static OWN: Function = Function::new(c"holdup_own_criticality");
+    let mut out = RawCriticality::default();
+    // SAFETY: that is the function's type, as include/holdup.h declares it.
+    let function: unsafe extern "C" fn(*mut RawCriticality) -> c_int = unsafe { transmute(OWN.address()?) };
+    // SAFETY: there is room for one.
+    (unsafe { function(&raw mut out) } == 1).then_some(out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,6 +4,8 @@
 //! - [`phase`] says that the process enters a phase, which lasts until the next one.
 //! - [`work_unit`] marks a unit of work of this thread: a request, a tile, a document.
 //! - [`spin`] marks a loop that waits. Without it such a loop looks like work.
+//! - [`criticality`] and [`own_criticality`] say what threads have had of the process's time so far, under `holdup top` and
+//!   `holdup steer`.
 //! - [`is_recording`] is true while holdup records this process.
 //!
 //! Nothing has to be linked or enabled: holdup's preloaded library defines the functions behind these calls, and
@@ -23,7 +25,9 @@
 //! ```
 
 mod calls;
+mod criticality;
 mod guards;
 
 pub use calls::{is_recording, phase};
+pub use criticality::{ThreadCriticality, criticality, own_criticality};
 pub use guards::{Region, Spin, WorkUnit, region, spin, work_unit};

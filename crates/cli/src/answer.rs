@@ -3,7 +3,7 @@
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::{DirBuilderExt, fchown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use holdup_analysis::{Depth, Diagnosis, diagnose, predict_gains};
@@ -12,7 +12,7 @@ use holdup_model::{Nanos, Run, Thread};
 use holdup_recording::{Recording, Sources};
 use holdup_report::Look;
 
-use crate::arguments::Color;
+use crate::arguments::{Color, Faces};
 use crate::failure::Failure;
 use crate::progress::Progress;
 
@@ -152,6 +152,32 @@ pub(crate) fn check_writable(out: &Path) -> Result<(), Failure> {
     rustix::fs::access(place, rustix::fs::Access::WRITE_OK).map_err(|error| {
         Failure::input(format!("{}: the answer cannot be written here ({error})", out.display()))
     })
+}
+
+impl Faces {
+    /// Refuses what could not be written in the end.
+    pub(crate) fn check_writable(&self) -> Result<(), Failure> {
+        let files = [&self.output, &self.html].into_iter().flatten().filter(|out| out.as_os_str() != "-");
+        files.map(PathBuf::as_path).try_for_each(check_writable)
+    }
+
+    /// Writes the page where one is wanted, and the text, or JSON (`is_json`), unless the page is all that is wanted.
+    pub(crate) fn show(
+        &self,
+        is_json: bool,
+        page: impl FnOnce() -> String,
+        text: impl FnOnce(Look) -> String,
+    ) -> Result<(), Failure> {
+        if let Some(out) = &self.html {
+            let file = Some(out.as_path()).filter(|out| out.as_os_str() != "-");
+            write(&page(), file, io::stdout())?;
+            if !is_json && self.output.is_none() {
+                return Ok(());
+            }
+        }
+        let look = look(self.color, &io::stdout(), self.output.is_some());
+        write(&text(look), self.output.as_deref(), io::stdout())
+    }
 }
 
 /// Makes a directory for recordings where there is none, and opens it. Recordings hold copies of stacks: it is the user's own.

@@ -5,16 +5,22 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use holdup_collect::Output;
 
+use crate::characterize::CharacterizeOptions;
 use crate::check::CheckOptions;
 use crate::completions::CompletionsOptions;
 use crate::diff::DiffOptions;
 use crate::explain::ExplainOptions;
 use crate::export::ExportOptions;
 use crate::man::ManOptions;
+use crate::policies::PoliciesOptions;
 use crate::scale::ScaleOptions;
 use crate::sim::SimOptions;
-use crate::stack::StackOptions;
+use crate::stack::{StackOptions, UNDO_CHANGES};
+use crate::steer::SteerOptions;
+use crate::sweep::SweepOptions;
+use crate::top::TopOptions;
 use crate::whatif::WhatIfOptions;
 use crate::why::{InstructionPart, ModeName, WhyOptions};
 
@@ -27,12 +33,18 @@ pub(crate) enum Command {
     Demo(DemoOptions),
     Doctor,
     Diff(DiffOptions),
+    Characterize(Box<CharacterizeOptions>),
     Check(CheckOptions),
     Explain(ExplainOptions),
     Export(ExportOptions),
     Scale(Box<ScaleOptions>),
     Sim(Box<SimOptions>),
     Stack(Box<StackOptions>),
+    UndoChanges,
+    Steer(SteerOptions),
+    Sweep(SweepOptions),
+    Policies(Box<PoliciesOptions>),
+    Top(Box<TopOptions>),
     WhatIf(WhatIfOptions),
     Why(Box<WhyOptions>),
     Completions(CompletionsOptions),
@@ -71,6 +83,8 @@ enum Named {
     Doctor,
     /// Say what changed between recordings
     Diff(DiffOptions),
+    /// Say which programs behave alike, and how each moves with threads and input
+    Characterize(Box<CharacterizeOptions>),
     /// Say whether recordings keep to budgets
     Check(CheckOptions),
     /// Run a program with several numbers of threads, and say how it scales and what keeps it from scaling better
@@ -84,8 +98,19 @@ enum Named {
     WhatIf(WhatIfOptions),
     /// Say where the cycles of each thread go on a machine of your choice, by simulating what it executes
     Sim(Box<SimOptions>),
+    /// Say what making threads fast while a program runs would give, under every policy, on a machine of your choice
+    Policies(Box<PoliciesOptions>),
     /// Run a program with several numbers of threads, and say how much of its speedup is lost to cache, memory and waiting
     Stack(Box<StackOptions>),
+    /// Undo what a process that is gone had changed on the machine: holdup starts it by itself
+    #[command(name = UNDO_CHANGES, hide = true)]
+    UndoChanges,
+    /// Help the thread that the others wait for while the program runs, as far as that is of use
+    Steer(SteerOptions),
+    /// Record and simulate many programs with many inputs, numbers of threads and machines, as a plan says
+    Sweep(SweepOptions),
+    /// Show how critical each thread is while the program runs, or of a process that runs already
+    Top(Box<TopOptions>),
     /// Say which line makes threads unequal, by counting what each of them executes
     Why(Box<WhyOptions>),
     /// Write a script that makes a shell complete the command line
@@ -97,7 +122,8 @@ enum Named {
 /// Options of commands that run a program.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RunOptions {
-    /// Where to write the recording [default: PROGRAM.holdup here; an earlier one is kept as PROGRAM.old.holdup]
+    /// Where to write the recording [default: PROGRAM.holdup here; an earlier one is kept as PROGRAM.old.holdup];
+    /// %r in it stands for the rank of an MPI process
     #[arg(short = 'o', long, value_name = "FILE")]
     pub recording: Option<PathBuf>,
     /// Run the program so many times: FILE.holdup, FILE.2.holdup…; tells of the run in the middle, and how the others differ
@@ -190,6 +216,49 @@ pub(crate) enum Color {
     Never,
 }
 
+/// How each of several runs of a program is done.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct EachRun {
+    /// Use runs that end with a status other than 0 too
+    #[arg(long)]
+    pub ignore_status: bool,
+    /// Let what the program prints through, to standard error [default: its standard output is dropped]
+    #[arg(long)]
+    pub show_output: bool,
+    /// Which collectors to use: the library inside of the program (preload), the kernel's records, or both
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Collector::Preload, Collector::Kernel])]
+    pub collectors: Vec<Collector>,
+    /// Stop adding events when a recording has this size
+    #[arg(long, value_name = "MIB")]
+    pub size_limit: Option<u64>,
+}
+
+impl EachRun {
+    /// Where a program's standard output goes.
+    pub(crate) fn output(&self) -> Output {
+        if self.show_output { Output::Diverted } else { Output::Dropped }
+    }
+
+    /// The largest size of a recording in bytes.
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        self.size_limit.map(|mib| mib << 20)
+    }
+}
+
+/// Where an answer goes, besides JSON.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Faces {
+    /// Write a page to look at, one file that needs nothing else (- for standard output)
+    #[arg(long, value_name = "OUT")]
+    pub html: Option<PathBuf>,
+    /// Where to write the answer [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+}
+
 /// Options of `holdup report`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ReportOptions {
@@ -248,12 +317,18 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
         Some(Named::Demo(options)) => Command::Demo(options),
         Some(Named::Doctor) => Command::Doctor,
         Some(Named::Diff(options)) => Command::Diff(options),
+        Some(Named::Characterize(options)) => Command::Characterize(options),
         Some(Named::Check(options)) => Command::Check(options),
         Some(Named::Explain(options)) => Command::Explain(options),
         Some(Named::Export(options)) => Command::Export(options),
         Some(Named::Scale(options)) => Command::Scale(options),
         Some(Named::Sim(options)) => Command::Sim(options),
+        Some(Named::Policies(options)) => Command::Policies(options),
         Some(Named::Stack(options)) => Command::Stack(options),
+        Some(Named::UndoChanges) => Command::UndoChanges,
+        Some(Named::Steer(options)) => Command::Steer(options),
+        Some(Named::Sweep(options)) => Command::Sweep(options),
+        Some(Named::Top(options)) => Command::Top(options),
         Some(Named::WhatIf(options)) => Command::WhatIf(options),
         Some(Named::Why(options)) => Command::Why(options),
         Some(Named::Completions(options)) => Command::Completions(options),

@@ -11,6 +11,9 @@ use crate::answer;
 use crate::failure::Failure;
 use crate::run::PLUGIN;
 
+/// How long each of two cores is tried.
+const MOMENT_NS: u64 = 100_000_000;
+
 /// Says what this machine allows.
 pub(crate) fn doctor() -> Result<ExitCode, Failure> {
     let holdup = std::env::current_exe().unwrap_or_else(|_| "holdup".into());
@@ -22,9 +25,11 @@ pub(crate) fn doctor() -> Result<ExitCode, Failure> {
             let found = Emulation::find(PLUGIN)?;
             Ok((found.version().to_owned(), found.path().to_owned()))
         },
+        try_core: &|cpu| holdup_pirate::core_share(cpu, MOMENT_NS).ok(),
         room: &|path| room(path).ok().map(|(free, size)| Room { size, free }),
     };
-    let text: String = examine(&machine).iter().map(|check| format!("{check}\n")).collect();
+    let mut text: String = examine(&machine).iter().map(|check| format!("{check}\n")).collect();
+    text.push_str(&crate::steer::doctor_lines());
     answer::write(&text, None, io::stdout())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -29,6 +29,11 @@ impl Failure {
         Failure { status: MACHINE, what: what.to_string() }
     }
 
+    /// What is wrong.
+    pub(crate) fn words(&self) -> &str {
+        &self.what
+    }
+
     /// Prints the line and gives the status.
     pub(crate) fn tell(&self) -> ExitCode {
         eprintln!("holdup: {}", holdup_report::escaped(&self.what));

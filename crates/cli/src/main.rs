@@ -6,6 +6,7 @@
 
 mod answer;
 mod arguments;
+mod characterize;
 mod check;
 mod completions;
 mod demo;
@@ -15,7 +16,9 @@ mod explain;
 mod export;
 mod failure;
 mod man;
+mod policies;
 mod progress;
+mod rank;
 mod report;
 mod run;
 mod scale;
@@ -23,6 +26,9 @@ mod several;
 mod sim;
 mod sources;
 mod stack;
+mod steer;
+mod sweep;
+mod top;
 mod whatif;
 mod why;
 
@@ -37,17 +43,23 @@ fn main() -> ExitCode {
         Command::Report(options) => report::report(&options),
         Command::Demo(options) => demo::demo(&options),
         Command::Diff(options) => diff::diff(&options),
+        Command::Characterize(options) => characterize::characterize(&options),
         Command::Check(options) => check::check(&options),
         Command::Doctor => doctor::doctor(),
         Command::Explain(options) => explain::explain(&options),
         Command::Export(options) => export::export(&options),
         Command::Scale(options) => scale::scale(&options),
         Command::Sim(options) => sim::sim(&options),
+        Command::UndoChanges => stack::undo_changes(),
         Command::Stack(options) => stack::stack(&options),
+        Command::Steer(options) => steer::steer(&options),
+        Command::Sweep(options) => sweep::sweep(&options),
+        Command::Top(options) => top::top(&options),
         Command::WhatIf(options) => whatif::what_if(&options),
         Command::Why(options) => why::why(&options),
         Command::Completions(options) => completions::completions(&options),
         Command::Man(options) => man::man(&options),
+        Command::Policies(options) => policies::policies(&options),
     };
     result.unwrap_or_else(|failure| failure.tell())
 }

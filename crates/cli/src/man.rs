@@ -44,7 +44,8 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
 fn pages() -> Vec<(String, String)> {
     let mut command = arguments::command().disable_help_subcommand(true);
     command.build();
-    let commands: Vec<Command> = command.get_subcommands().cloned().collect();
+    let commands: Vec<Command> =
+        command.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();
     let names: Vec<String> = commands.iter().map(name).collect();
     let others: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut pages = vec![("holdup".to_owned(), main_page(command, &others))];
@@ -150,6 +151,7 @@ const STATUSES: &[(&str, &str)] = &[
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("LD_PRELOAD, HOLDUP_SESSION", "are set for the program that is recorded."),
     ("HOLDUP_QEMU", "names the qemu-x86_64 under which instructions are recorded."),
+    ("HOLDUP_RESCTRL", "is where the kernel's cache allocation is mounted, if not at /sys/fs/resctrl."),
     ("NO_COLOR", "switches colour off, where --color does not say otherwise."),
     ("COLUMNS", "is the width of the answer; without it that of the terminal, else 100."),
     ("LC_ALL, LC_CTYPE, LANG", "say whether characters outside of ASCII may be shown."),

@@ -14,6 +14,7 @@ use crate::answer::{self, Keep, Part};
 use crate::arguments::{Collector, Holds, RecordOptions, RunOptions};
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::rank;
 use crate::several;
 
 /// The library that is injected into measured programs.
@@ -179,7 +180,7 @@ impl Place {
     /// directory for temporary files.
     fn of(options: &RunOptions) -> Result<Place, Failure> {
         if let Some(path) = &options.recording {
-            return Ok(Place { paths: vec![path.clone()], chosen: true });
+            return Ok(Place { paths: vec![rank::named(path)?], chosen: true });
         }
         let name = match options.pid {
             Some(pid) => {

@@ -1,12 +1,11 @@
 //! `holdup scale`: the same work with several numbers of threads.
 //!
-//! The runs are planned ([`counts`], [`control`], [`affinity`], [`stop`]), done one after another and kept in a
+//! The runs are planned ([`Counts`], [`control`], [`affinity`], [`stop`]), done one after another and kept in a
 //! directory that says which are done ([`sweep`], [`manifest`]), and read again for the analysis ([`points`],
 //! [`evidence`]).
 
 mod affinity;
 mod control;
-mod counts;
 mod evidence;
 mod manifest;
 mod points;
@@ -19,15 +18,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use holdup_analysis::scaling::Scaling;
-use holdup_collect::{Output, allowed_cores, find_program};
+use holdup_collect::{allowed_cores, find_program};
 use holdup_report::{render_scale, scale_json_text, scale_page};
 
-use crate::answer;
-use crate::arguments::{Collector, Color, seconds};
+use crate::arguments::{Collector, EachRun, Faces, seconds};
 use crate::failure::Failure;
 use affinity::{Affinity, Topology};
 pub(crate) use control::{Control, OPENMP, Variable};
-pub(crate) use counts::Counts;
+pub(crate) use holdup_sweep::Counts;
 use manifest::{Circumstances, Manifest, Subject};
 use points::Origin;
 pub(crate) use points::read as read_run;
@@ -80,30 +78,13 @@ pub(crate) struct ScaleOptions {
     /// Run nothing: show the runs in a directory of -o, or recordings with the number of threads of each
     #[arg(long, value_name = "DIR|N=FILE", conflicts_with_all = ["command", "directory", "variable", "repeat"])]
     pub from: Vec<Origin>,
-    /// Use runs that end with a status other than 0 too
-    #[arg(long)]
-    pub ignore_status: bool,
-    /// Let what the program prints through, to standard error [default: its standard output is dropped]
-    #[arg(long)]
-    pub show_output: bool,
-    /// Which collectors to use: the library inside of the program (preload), the kernel's records, or both
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Collector::Preload, Collector::Kernel])]
-    pub collectors: Vec<Collector>,
-    /// Stop adding events when a recording has this size
-    #[arg(long, value_name = "MIB")]
-    pub size_limit: Option<u64>,
+    #[command(flatten)]
+    pub each: EachRun,
     /// Print JSON, as docs/json-schema/scale.schema.json says
     #[arg(long)]
     pub json: bool,
-    /// Write a page to look at, one file that needs nothing else (- for standard output)
-    #[arg(long, value_name = "OUT")]
-    pub html: Option<PathBuf>,
-    /// Where to write the answer [default: standard output]
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
-    pub color: Color,
+    #[command(flatten)]
+    pub faces: Faces,
     /// The program and its arguments; {threads} in them stands for the number
     #[arg(
         trailing_var_arg = true,
@@ -120,9 +101,7 @@ pub(crate) fn scale(options: &ScaleOptions) -> Result<ExitCode, Failure> {
         show(&read(options)?, options)?;
         return Ok(ExitCode::SUCCESS);
     }
-    for out in [&options.output, &options.html].into_iter().flatten().filter(|out| out.as_os_str() != "-") {
-        answer::check_writable(out)?;
-    }
+    options.faces.check_writable()?;
     let control = Control::new(&options.command, &options.variable, std::env::var_os(OPENMP).as_deref());
     let subject = subject(options, &control)?;
     let place = Place::of(options.directory.as_deref())?;
@@ -146,12 +125,12 @@ pub(crate) fn scale(options: &ScaleOptions) -> Result<ExitCode, Failure> {
         affinity: options.affinity,
         topology: Topology::read(Path::new("/")),
         collectors: (
-            options.collectors.contains(&Collector::Preload),
-            options.collectors.contains(&Collector::Kernel),
+            options.each.collectors.contains(&Collector::Preload),
+            options.each.collectors.contains(&Collector::Kernel),
         ),
-        size_limit: options.size_limit.map(|mib| mib << 20),
-        output: if options.show_output { Output::Diverted } else { Output::Dropped },
-        ignore_status: options.ignore_status,
+        size_limit: options.each.bytes(),
+        output: options.each.output(),
+        ignore_status: options.each.ignore_status,
     };
     match sweep::run(&plan, &mut manifest, &place.path)? {
         Finish::Done => {}
@@ -173,7 +152,7 @@ fn subject(options: &ScaleOptions, control: &Control) -> Result<Subject, Failure
     let first = control.command(1).into_iter().next().unwrap_or_default();
     let program = find_program(&first)?;
     let word = |collector: &Collector| format!("{collector:?}").to_lowercase();
-    let mut collectors: Vec<String> = options.collectors.iter().map(word).collect();
+    let mut collectors: Vec<String> = options.each.collectors.iter().map(word).collect();
     collectors.sort_unstable();
     Ok(Subject::now(&Circumstances {
         command: &options.command,
@@ -302,14 +281,6 @@ fn stopped(manifest: &Manifest, place: &Place) -> String {
 
 /// Writes the answer as it was asked for.
 fn show(scaling: &Scaling, options: &ScaleOptions) -> Result<(), Failure> {
-    if let Some(out) = &options.html {
-        let to_stdout = out.as_os_str() == "-";
-        answer::write(&scale_page(scaling), Some(out.as_path()).filter(|_| !to_stdout), std::io::stdout())?;
-        if !options.json && options.output.is_none() {
-            return Ok(());
-        }
-    }
-    let look = answer::look(options.color, &std::io::stdout(), options.output.is_some());
-    let text = if options.json { scale_json_text(scaling) } else { render_scale(scaling, look) };
-    answer::write(&text, options.output.as_deref(), std::io::stdout())
+    let told = |look| if options.json { scale_json_text(scaling) } else { render_scale(scaling, look) };
+    options.faces.show(options.json, || scale_page(scaling), told)
 }

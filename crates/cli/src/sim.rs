@@ -43,8 +43,10 @@ use padded::Second;
 use plan::{Role, Simulation};
 use what_if::WhatIf;
 
+pub(crate) use host::kept_as;
 pub(crate) use inputs::{Input, check_machine, working_threads};
 pub(crate) use machines::{USUAL, chosen};
+pub(crate) use policies::parsers;
 pub(crate) use side_by_side::{INTERRUPTED, Watch, all};
 
 const AFTER: &str = "\
@@ -140,6 +142,11 @@ pub(crate) struct SimOptions {
     /// The program and its arguments, behind --
     #[arg(last = true, value_name = "PROGRAM")]
     pub command: Vec<OsString>,
+}
+
+/// Whether this is a change that `--what-if` takes.
+pub(crate) fn check_what_if(text: &str) -> Result<(), String> {
+    text.parse::<WhatIf>().map(|_| ())
 }
 
 /// Simulates.
@@ -305,19 +312,20 @@ fn simulated(
     samples: &[Option<Plan>],
     options: &SimOptions,
 ) -> Option<AllDone> {
+    let jobs = options.jobs.map_or(holdup_collect::allowed_cores(), u32::from) as usize;
     let (mut indices, mut first) = (Vec::new(), Vec::new());
     for (index, simulation) in planned.iter().enumerate().filter(|(_, simulation)| !simulation.pads) {
         indices.push(index);
         first.push(simulation);
     }
     let mut done: Vec<Option<(Simulated, Duration)>> = planned.iter().map(|_| None).collect();
-    for (index, one) in indices.into_iter().zip(each(&first, prepared, samples, options)?) {
+    for (index, one) in indices.into_iter().zip(each(&first, prepared, samples, jobs)?) {
         done[index] = Some(one);
     }
     let second = Second::of(planned, &done);
     let asked = second.asked.iter().map(|(_, simulation)| simulation);
     let both: Vec<&Simulation> = asked.chain(second.gains.iter().map(|(_, simulation)| simulation)).collect();
-    let mut of_both = each(&both, prepared, samples, options)?.into_iter();
+    let mut of_both = each(&both, prepared, samples, jobs)?.into_iter();
     for ((index, _), one) in second.asked.iter().zip(of_both.by_ref()) {
         done[*index] = Some(one);
     }
@@ -326,12 +334,37 @@ fn simulated(
     Some((done.into_iter().collect::<Option<_>>()?, (second.in_detail, gains.collect())))
 }
 
-/// Does simulations beside each other.
+/// The speedup stacks of a recording with instruction streams on so many cores, one for each machine; `None` if the user did
+/// not want to wait.
+pub(crate) fn stacks_of(
+    recording: &Path,
+    machines: &[holdup_sim::Machine],
+    cores: u32,
+) -> Result<Option<Vec<SpeedupStack>>, Failure> {
+    let reading = Progress::start("reading the recording");
+    let input = Input::read(recording)?;
+    let prepared = [input.prepared(&recording.display().to_string())?];
+    let wanted =
+        plan::Wanted { machines, cores: &[cores], what_ifs: &[], speedup_stack: true, policies: None };
+    let subject = plan::Subject {
+        input: 0,
+        program: prepared[0].program(),
+        at: &|text| input.instructions_at(&prepared[0], text),
+        threads: working_threads(prepared[0].executed()),
+    };
+    let planned = plan::simulations(&subject, &wanted, 0).map_err(Failure::input)?;
+    drop(reading);
+    let all: Vec<&Simulation> = planned.iter().collect();
+    let done = each(&all, &prepared, &[None], holdup_collect::allowed_cores() as usize);
+    Ok(done.map(|done| speedup_stacks(&planned, &done)))
+}
+
+/// Does simulations beside each other, so many at once.
 fn each(
     simulations: &[&Simulation],
     prepared: &[Prepared<'_>],
     samples: &[Option<Plan>],
-    options: &SimOptions,
+    jobs: usize,
 ) -> Option<Vec<(Simulated, Duration)>> {
     if simulations.is_empty() {
         return Some(Vec::new());
@@ -343,7 +376,6 @@ fn each(
     let executed: Vec<u64> = prepared.iter().zip(samples).map(part).collect();
     let amounts: Vec<u64> = simulations.iter().map(|simulation| executed[simulation.input]).collect();
     let watch = Watch::new(&amounts);
-    let jobs = options.jobs.map_or(holdup_collect::allowed_cores(), u32::from) as usize;
     all(&watch, jobs, |index| {
         let simulation = simulations[index];
         let prepared = &prepared[simulation.input];

@@ -9,8 +9,11 @@ mod instances;
 mod kept;
 mod plan;
 mod points;
+mod proof;
 mod robber;
 mod runs;
+mod simulated;
+mod surveyed;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,18 +22,21 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use holdup_analysis::speedup::{Component, Order, SpeedupProfile};
-use holdup_collect::{Output, allowed_cores, find_program};
+use holdup_collect::{allowed_cores, find_program};
 use holdup_report::{render_stack, stack_json_text, stack_page};
 
 use crate::answer;
-use crate::arguments::{Collector, Color, seconds};
+use crate::arguments::{Collector, EachRun, Faces, seconds};
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::run::Input;
 use crate::scale::{Control, Counts, OPENMP, Variable};
 use instances::{Copies, Measured};
 use kept::Kept;
 use plan::Wanted;
+pub(crate) use robber::UNDO_CHANGES;
 use runs::{Finish, Way};
+use simulated::SimulateOptions;
 
 const AFTER: &str = "\
 holdup stack -t 1,2,4 -- ./app {threads}              the program takes the number as an argument
@@ -73,42 +79,27 @@ pub(crate) struct StackOptions {
     /// Measure with so much of the memory's bandwidth taken too: 50 for a half
     #[arg(long, value_name = "PERCENT", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=95))]
     pub thief: Vec<u32>,
-    /// Take no cache: tell cache and memory together
+    /// Start no pirate: where the processor cannot allot its cache either, cache and memory are told together
     #[arg(long, conflicts_with_all = ["parts", "thief"])]
     pub no_pirate: bool,
     /// Begin no further measurement of the kind that can be left out once all runs together took so long
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
     pub time_limit: Duration,
+    #[command(flatten)]
+    pub simulate: SimulateOptions,
     /// Keep the runs in this directory, which must be new or empty [default: a directory that is removed]
     #[arg(short = 'o', long = "directory", value_name = "DIR")]
     pub directory: Option<PathBuf>,
     /// Run nothing: show the runs in a directory of -o
     #[arg(long, value_name = "DIR", conflicts_with_all = ["command", "directory", "threads", "instances"])]
     pub from: Option<PathBuf>,
-    /// Use runs that end with a status other than 0 too
-    #[arg(long)]
-    pub ignore_status: bool,
-    /// Let what the program prints through, to standard error [default: its standard output is dropped]
-    #[arg(long)]
-    pub show_output: bool,
-    /// Which collectors to use: the library inside of the program (preload), the kernel's records, or both
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Collector::Preload, Collector::Kernel])]
-    pub collectors: Vec<Collector>,
-    /// Stop adding events when a recording has this size
-    #[arg(long, value_name = "MIB")]
-    pub size_limit: Option<u64>,
+    #[command(flatten)]
+    pub each: EachRun,
     /// Print JSON, as docs/json-schema/stack.schema.json says
     #[arg(long)]
     pub json: bool,
-    /// Write a page to look at, one file that needs nothing else (- for standard output)
-    #[arg(long, value_name = "OUT")]
-    pub html: Option<PathBuf>,
-    /// Where to write the answer [default: standard output]
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
-    pub color: Color,
+    #[command(flatten)]
+    pub faces: Faces,
     /// The program and its arguments; {threads} in them stands for the number
     #[arg(
         trailing_var_arg = true,
@@ -140,35 +131,28 @@ impl FromStr for Parts {
 pub(crate) fn stack(options: &StackOptions) -> Result<ExitCode, Failure> {
     let order = options.order.as_ref().map_or_else(Order::default, |parts| parts.0);
     if let Some(from) = &options.from {
-        let kept = Kept::read(from)?;
-        show(&points::profile(&kept, from, order)?, options)?;
+        let mut kept = Kept::read(from)?;
+        let simulated = options.simulate.stacks(from, &mut kept)?;
+        show(&points::profile(&kept, from, order, simulated)?, options)?;
         return Ok(ExitCode::SUCCESS);
     }
-    for out in [&options.output, &options.html].into_iter().flatten().filter(|out| out.as_os_str() != "-") {
-        answer::check_writable(out)?;
-    }
-    if !options.collectors.contains(&Collector::Preload) {
+    options.faces.check_writable()?;
+    if !options.each.collectors.contains(&Collector::Preload) {
         return Err(Failure::input(
             "--collectors kernel: threads are held by the library inside of the program; add preload",
         ));
     }
     let control = Control::new(&options.command, &options.variable, std::env::var_os(OPENMP).as_deref());
+    options.simulate.check()?;
     find_program(&control.command(1).into_iter().next().unwrap_or_default())?;
     let place = Place::of(options.directory.as_deref())?;
     let command = options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut kept = Kept::new(command, allowed_cores());
-    let robber = match options.no_pirate {
-        true => {
-            kept.notes
-                .push("No cache was taken (--no-pirate): cache and memory are not told apart.".to_owned());
-            None
-        }
-        false => {
-            let _progress = Progress::start("measuring how much of the shared cache can be taken");
-            robber::prepare(&mut kept)
-        }
+    let robber = {
+        let _progress = Progress::start("measuring how much of the shared cache can be taken");
+        robber::prepare(&mut kept, !options.no_pirate)
     };
-    let output = if options.show_output { Output::Diverted } else { Output::Dropped };
+    let output = options.each.output();
     if let Some(counts) = &options.instances {
         let counts: Vec<u32> = counts.iter().collect();
         let copies = Copies {
@@ -176,7 +160,7 @@ pub(crate) fn stack(options: &StackOptions) -> Result<ExitCode, Failure> {
             counts: &counts,
             repeat: u32::from(options.repeat),
             output,
-            ignore_status: options.ignore_status,
+            ignore_status: options.each.ignore_status,
             robber: robber.as_ref(),
         };
         return match instances::measure(&copies, &mut kept)? {
@@ -198,13 +182,16 @@ pub(crate) fn stack(options: &StackOptions) -> Result<ExitCode, Failure> {
     let way = Way {
         control: &control,
         output,
-        ignore_status: options.ignore_status,
-        kernel: options.collectors.contains(&Collector::Kernel),
-        size_limit: options.size_limit.map(|mib| mib << 20),
+        ignore_status: options.each.ignore_status,
+        kernel: options.each.collectors.contains(&Collector::Kernel),
+        size_limit: options.each.bytes(),
         time_limit: options.time_limit,
         robber: robber.as_ref(),
     };
-    let code = match runs::run(&way, &plan::steps(&wanted), &mut kept, place.path())? {
+    let input = Input::now();
+    let finish = runs::run(&way, &plan::steps(&wanted), &mut kept, place.path())?;
+    let is_done = matches!(finish, Finish::Done);
+    let code = match finish {
         Finish::Done => ExitCode::SUCCESS,
         Finish::Failed(status) => ExitCode::from(status),
         Finish::Interrupted(signal) => {
@@ -218,9 +205,31 @@ pub(crate) fn stack(options: &StackOptions) -> Result<ExitCode, Failure> {
         }
     };
     // The programs' status stands, whatever becomes of the answer.
-    let told = points::profile(&kept, place.path(), order).and_then(|profile| show(&profile, options));
+    let most = wanted.threads.last().copied().unwrap_or(1);
+    let simulated = if options.simulate.simulate && is_done {
+        let recorded = options.simulate.record(&control, most, output, &input, place.path(), &mut kept);
+        recorded.and_then(|()| options.simulate.stacks(place.path(), &mut kept))
+    } else {
+        Ok(Vec::new())
+    };
+    // What the simulator cannot say does not take away what was measured.
+    let simulated = simulated.unwrap_or_else(|failure| {
+        kept.notes.push(format!("The simulator says nothing: {}.", failure.words()));
+        Vec::new()
+    });
+    let told =
+        points::profile(&kept, place.path(), order, simulated).and_then(|profile| show(&profile, options));
     _ = told.map_err(|failure| failure.tell());
     Ok(code)
+}
+
+/// Undoes what another process has changed on the machine, once that is gone.
+pub(crate) fn undo_changes() -> Result<ExitCode, Failure> {
+    match holdup_pirate::serve(std::io::stdin().lock()).is_empty() {
+        true => Ok(ExitCode::SUCCESS),
+        // Nobody is left to be told.
+        false => Ok(ExitCode::FAILURE),
+    }
 }
 
 /// Where the runs are kept.
@@ -265,16 +274,8 @@ impl Place {
 
 /// Writes the answer as it was asked for.
 fn show(profile: &SpeedupProfile, options: &StackOptions) -> Result<(), Failure> {
-    if let Some(out) = &options.html {
-        let to_stdout = out.as_os_str() == "-";
-        answer::write(&stack_page(profile), Some(out.as_path()).filter(|_| !to_stdout), std::io::stdout())?;
-        if !options.json && options.output.is_none() {
-            return Ok(());
-        }
-    }
-    let look = answer::look(options.color, &std::io::stdout(), options.output.is_some());
-    let text = if options.json { stack_json_text(profile) } else { render_stack(profile, look) };
-    answer::write(&text, options.output.as_deref(), std::io::stdout())
+    let told = |look| if options.json { stack_json_text(profile) } else { render_stack(profile, look) };
+    options.faces.show(options.json, || stack_page(profile), told)
 }
 
 #[cfg(test)]

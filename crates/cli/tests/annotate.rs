@@ -118,9 +118,8 @@ fn under_holdup_a_c_program_is_heard_however_it_is_linked() {
     }
 }
 
-#[test]
-fn a_rust_program_is_heard_under_holdup_only() {
-    let directory = tempfile::tempdir().unwrap();
+/// Builds a Rust program with our crate.
+fn rust_program(name: &str, directory: &TempDir) -> PathBuf {
     let library = directory.path().join("libholdup_annotate.rlib");
     let rustc = || {
         let mut rustc = Command::new("rustc");
@@ -137,11 +136,48 @@ fn a_rust_program_is_heard_under_holdup_only() {
     let program = directory.path().join("program");
     let mut found = std::ffi::OsString::from("holdup_annotate=");
     found.push(&library);
-    done(rustc().arg("--extern").arg(found).arg("-o").arg(&program).arg(source("markers.rs")));
+    done(rustc().arg("--extern").arg(found).arg("-o").arg(&program).arg(source(name)));
+    program
+}
+
+#[test]
+fn a_rust_program_is_heard_under_holdup_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = rust_program("markers.rs", &directory);
     assert_eq!(plain(&program), "recording 0\n");
     let (printed, run) = recorded(&program);
     assert_eq!(printed, "recording 1\n");
     assert_eq!(markers(&run), expected("from Rust"));
+}
+
+/// What a program prints, and its status, under `holdup top`.
+fn followed(program: &Path) -> (String, Option<i32>) {
+    let lines = program.with_extension("lines");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdup"));
+    command.args(["top", "--interval", "0.05", "--output"]).arg(lines).arg("--").arg(program);
+    let output = command.output().unwrap();
+    (String::from_utf8(output.stdout).unwrap(), output.status.code())
+}
+
+#[test]
+fn a_critical_thread_of_a_c_program_names_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    for standard in ["-std=c89", "-std=gnu17"] {
+        let arguments = [STRICT, &[standard, "-O1"]].concat();
+        let program = compile("gcc", &arguments, &source("critical.c"), &directory);
+        let output = Command::new(&program).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "kept -1 -1\n");
+        let (printed, status) = followed(&program);
+        assert_eq!((printed.as_str(), status), ("kept 1 1\ncritical: 2\n", Some(3)));
+    }
+}
+
+#[test]
+fn a_critical_thread_of_a_rust_program_names_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = rust_program("critical.rs", &directory);
+    assert_eq!(plain(&program), "kept false\n");
+    assert_eq!(followed(&program), ("kept true\ncritical: 2\n".to_owned(), Some(0)));
 }
 
 #[test]

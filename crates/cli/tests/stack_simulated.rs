@@ -130,3 +130,32 @@ fn one_lock_for_all_cells_costs_more_than_one_for_each() {
     assert!(one.to(LOCKS) > 1.5, "{}", one.0);
     assert!(many.to(LOCKS) < 0.2, "{}", many.0);
 }
+
+#[test]
+fn the_simulators_stack_stands_beside_the_measured_one_under_its_own_name() {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    let source = workspace().join("workloads/stack_tiny/main.c");
+    let program = stage.compile("stack_tiny", source, &["-lm"]).to_string_lossy().into_owned();
+    let place = stage.path("runs").to_string_lossy().into_owned();
+    let machine = machine(&stage, 3).to_string_lossy().into_owned();
+    let stack = |arguments: &[&str]| run(Command::new(HOLDUP).arg("stack").args(arguments));
+    let measured =
+        ["-t", "1,2", "-r", "1", "--profiled", "1", "--no-pirate", "--simulate", "--machine", &machine];
+    let ended =
+        stack(&[&measured[..], &["-o", &place, "--json", "--", &program, "{threads}", "3", "100"]].concat());
+    assert_eq!(ended.status, 0, "{ended:?}");
+    let told: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
+    assert_eq!(told["simulated"][0]["cores"], 2, "{told}");
+    assert!(told["phases"][0]["stacks"][1]["speedup"].is_number(), "{told}");
+    // Shown again it is simulated again, on any machine.
+    let ended = stack(&["--from", &place, "--simulate", "--machine", "dunnington"]);
+    assert!(
+        text(&ended.stdout).contains("simulated") && text(&ended.stdout).contains("dunnington"),
+        "{ended:?}"
+    );
+    let ended = stack(&["--machine", "nonsense", "--simulate", "--", "true"]);
+    assert_eq!(ended.status, 2, "{ended:?}");
+}

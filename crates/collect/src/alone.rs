@@ -5,6 +5,8 @@
 //! cache pirate or a bandwidth thief, runs in another thread and follows the turn by its gate ([`AloneGate`]).
 
 mod beside;
+mod count;
+mod keep;
 mod look;
 mod policy;
 
@@ -14,23 +16,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use holdup_recording::facts::{Alone, PirateFacts};
+use holdup_pirate::{CacheShare, Guardian};
+use holdup_recording::facts::{Alone, AloneCounted, PirateFacts};
 use holdup_trace::alone::{AloneCode, Block, Conduct, EndCode, Phase, Profiled};
-use holdup_trace::shared::{ProcessFile, ProcessState};
+use holdup_trace::shared::{ProcessFile, ProcessState, Slot};
 use holdup_trace::wire::NO_THREAD;
-use rustix::process::Pid;
-use rustix::thread::{CpuSet, futex, sched_getaffinity, sched_setaffinity};
+use rustix::thread::futex;
 
 use crate::machine::ClockSource;
 use crate::session::SharedMemory;
 pub use beside::{AloneGate, Beside};
+pub use count::{CounterSource, Counting};
+use keep::Keeper;
 use policy::{Act, Policy, Seen, View, Wanted};
 
 /// How one thread of each parallel phase is to run by itself.
 #[derive(Clone, Debug)]
 pub struct AloneOptions {
-    /// Which one, from 0 in the order of creation; after the last created one comes the one that created them.
+    /// Which one, from 0 in the given order; without one in that of creation, in which the one that created the others comes
+    /// last.
     pub which: u32,
+    /// Numbers of threads in the order in which those of a phase are counted, where it is known: threads that do next to
+    /// nothing are not among them.
+    pub order: Vec<u32>,
     /// When the program has run for so long, all its threads run to the end.
     pub give_up_after: Duration,
     /// A thread that comes to no sync operation for so long may wait for the others in a loop of the program's own: then they
@@ -40,16 +48,26 @@ pub struct AloneOptions {
     pub core: Option<u32>,
     /// What works beside it.
     pub beside: Option<Beside>,
+    /// The only part of the shared cache that it may fill.
+    pub share: Option<Arc<CacheShare>>,
+    /// Takes its core from it again if the recorder is killed.
+    pub guardian: Option<Arc<Guardian>>,
+    /// Counters of it.
+    pub counters: Option<CounterSource>,
 }
 
 impl Default for AloneOptions {
     fn default() -> AloneOptions {
         AloneOptions {
             which: 0,
+            order: Vec::new(),
             give_up_after: Duration::from_secs(600),
             silence: Duration::from_secs(1),
             core: None,
             beside: None,
+            share: None,
+            guardian: None,
+            counters: None,
         }
     }
 }
@@ -150,8 +168,10 @@ struct Looker {
     programs: Vec<Program>,
     /// The process that has a profiled thread, and the decisions on it.
     active: Option<(Program, Policy)>,
-    /// The kernel id of the thread that is confined to a core, and what it was confined to before.
-    confined: Option<(u32, CpuSet)>,
+    /// What is done to the profiled thread.
+    keeper: Keeper,
+    /// The process of the thread to which it is done.
+    kept_in: u32,
     /// Threads of the active process by number that have been looked at.
     known: BTreeMap<u32, ()>,
     facts: Alone,
@@ -159,6 +179,7 @@ struct Looker {
 
 impl Looker {
     fn new(shared: Arc<Shared>, options: AloneOptions, clock: ClockSource, ticks_per_second: f64) -> Looker {
+        let keeper = Keeper::new(&options);
         let facts = Alone { which: options.which, core: options.core, ..Alone::default() };
         Looker {
             shared,
@@ -168,7 +189,8 @@ impl Looker {
             started: Instant::now(),
             programs: Vec::new(),
             active: None,
-            confined: None,
+            keeper,
+            kept_in: 0,
             known: BTreeMap::new(),
             facts,
         }
@@ -232,14 +254,15 @@ impl Looker {
         block.pirated.store(u32::from(!self.shared.is_without.load(Ordering::SeqCst)), Ordering::SeqCst);
         *locked(&self.shared.active) = Some(program.memory.clone());
         let limit = self.options.give_up_after;
-        let wanted = Wanted { which: self.options.which, silence: self.options.silence, limit };
+        let order = self.options.order.iter().enumerate().map(|(place, number)| (*number, place)).collect();
+        let wanted = Wanted { which: self.options.which, order, silence: self.options.silence, limit };
         self.active = Some((program, Policy::new(wanted)));
     }
 
     /// There is no active process any more.
     fn leave(&mut self) {
         *locked(&self.shared.active) = None;
-        self.free_of_its_core();
+        self.let_go();
         self.known.clear();
         if let Some((program, policy)) = self.active.take() {
             self.add_up(&program, &policy);
@@ -279,7 +302,8 @@ impl Looker {
         let view = view(parts, self.started.elapsed());
         self.see_new_threads(&view);
         let pid = program.pid;
-        let acts = policy.step(&view, &mut |tid| look::is_asleep(pid, tid));
+        self.kept_in = pid;
+        let acts = policy.step(&view, &mut look::Looks(pid));
         for act in &acts {
             self.act(act, parts, &view);
         }
@@ -297,7 +321,7 @@ impl Looker {
         let block = &parts.header().alone;
         match act {
             Act::Choose(target) => {
-                self.confine(target.tid);
+                self.keep(target.tid);
                 let profiled = Profiled { slot: target.slot, number: target.number };
                 block.profiled.store(profiled.word(), Ordering::SeqCst);
                 let turn = block.turn();
@@ -309,10 +333,15 @@ impl Looker {
                 wake_everybody(block);
             }
             Act::Gather => {
-                self.free_of_its_core();
+                self.let_go();
                 block.profiled.store(0, Ordering::SeqCst);
                 let turn = block.turn();
-                block.change(turn, turn.next(Phase::Gather));
+                let next = match turn.phase() {
+                    // Threads that are held where they began stay so.
+                    Phase::Gather | Phase::Wanted => turn.with(Phase::Gather),
+                    Phase::Free | Phase::Alone => turn.next(Phase::Gather),
+                };
+                block.change(turn, next);
                 wake_everybody(block);
             }
             Act::Release(why, window) => {
@@ -326,6 +355,10 @@ impl Looker {
                     block.change(turn, turn.next(Phase::Free));
                     wake_everybody(block);
                 }
+            }
+            Act::Cut(length) => {
+                block.cut_micros.store(length.as_micros() as u32, Ordering::SeqCst);
+                block.cut.store(view.generation.wrapping_add(1), Ordering::SeqCst);
             }
             Act::Sleeps(slot) => {
                 if let Some(slot) = parts.slot(*slot) {
@@ -343,45 +376,32 @@ impl Looker {
                 block.released_why.store(AloneCode::GivenUp as u32, Ordering::SeqCst);
                 block.give_up(EndCode::Decided);
                 wake_everybody(block);
-                self.free_of_its_core();
+                self.let_go();
             }
         }
     }
 
-    fn confine(&mut self, tid: u32) {
-        if self.confined.as_ref().is_some_and(|(confined, _)| *confined == tid) {
+    fn keep(&mut self, tid: u32) {
+        if self.keeper.keeps(tid) {
             return;
         }
-        self.free_of_its_core();
-        let (Some(core), Some(thread)) = (self.options.core, Pid::from_raw(tid as i32)) else { return };
-        let Ok(before) = sched_getaffinity(Some(thread)) else { return };
-        let mut set = CpuSet::new();
-        set.set(core as usize);
-        match sched_setaffinity(Some(thread), &set) {
-            Ok(()) => self.confined = Some((tid, before)),
-            Err(error) => {
-                let note = format!("the thread could not be confined to core {core} ({error})");
-                if !self.facts.notes.contains(&note) {
-                    self.facts.notes.push(note);
-                }
-            }
+        self.let_go();
+        if let Some(note) = self.keeper.keep(tid, self.clock.ticks())
+            && !self.facts.notes.contains(&note)
+        {
+            self.facts.notes.push(note);
         }
     }
 
-    fn free_of_its_core(&mut self) {
-        if let Some((tid, before)) = self.confined.take() {
-            let _ = sched_setaffinity(Pid::from_raw(tid as i32), &before);
-        }
+    fn let_go(&mut self) {
+        let counted = self.keeper.let_go(self.clock.ticks());
+        self.facts.counted.extend(counted.map(|counted| AloneCounted { pid: self.kept_in, ..counted }));
     }
 
-    /// Threads that the confined one creates inherit its core.
     fn see_new_threads(&mut self, view: &View) {
         for seen in &view.threads {
-            if self.known.insert(seen.number, ()).is_none()
-                && let Some((tid, before)) = &self.confined
-                && *tid != seen.tid
-            {
-                let _ = sched_setaffinity(Pid::from_raw(seen.tid as i32), before);
+            if self.known.insert(seen.number, ()).is_none() {
+                self.keeper.free_new(seen.tid);
             }
         }
     }
@@ -402,12 +422,20 @@ fn view(parts: ProcessFile, now: Duration) -> View {
     let block = &parts.header().alone;
     let turn = block.turn();
     let live = parts.used_slots().filter(|(_, slot)| slot.live.load(Ordering::SeqCst) != 0);
+    let is_stale = |slot: &Slot| {
+        let began = slot.alone_began.load(Ordering::SeqCst);
+        turn.phase() == Phase::Gather && began != turn.generation().wrapping_add(1)
+    };
     let threads = live.map(|(index, slot)| Seen {
         slot: index,
         number: slot.thread.load(Ordering::SeqCst),
         parent: Some(slot.parent.load(Ordering::SeqCst)).filter(|parent| *parent != NO_THREAD),
         tid: slot.tid.load(Ordering::SeqCst),
-        conduct: slot.conduct(),
+        conduct: match slot.conduct() {
+            // It has been let go, and has not got a core since.
+            Conduct::Held if is_stale(slot) => Conduct::Runs,
+            conduct => conduct,
+        },
     });
     let threads = threads.collect();
     let profiled = parts.profiled_slot().map(|slot| slot.thread.load(Ordering::SeqCst));

@@ -12,6 +12,7 @@ mod isolation;
 mod load;
 mod memory;
 mod processors;
+mod stack;
 
 use std::fmt;
 use std::io;
@@ -59,6 +60,8 @@ pub struct Machine<'a> {
     pub try_event: &'a dyn Fn(Event) -> io::Result<()>,
     /// Looks for an emulator that records instructions, and tries it; gives its version and where it is.
     pub try_emulator: &'a dyn Fn() -> Result<(String, PathBuf), CollectError>,
+    /// The share of a CPU that a thread gets which wants all of it, for a moment; `None` where that cannot be tried.
+    pub try_core: &'a dyn Fn(u32) -> Option<f64>,
     /// The room in the file system of a folder (`statvfs`); `None` where there is no such folder.
     pub room: &'a dyn Fn(&Path) -> Option<Room>,
 }
@@ -108,6 +111,10 @@ pub fn examine(machine: &Machine<'_>) -> Vec<Check> {
         Some(processors::frequency(&setting)),
         Some(processors::shared_cores(&setting)),
         Some(processors::memory_nodes(&setting)),
+        Some(stack::shared_cache(&setting)),
+        Some(stack::cache_allocation(&setting)),
+        Some(stack::huge_pages(&setting)),
+        stack::quiet(&setting),
         memory::limit(&setting),
     ]
     .into_iter()

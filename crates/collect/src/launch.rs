@@ -1,6 +1,8 @@
 //! Starting the program.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::OpenOptions;
+use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -58,6 +60,9 @@ pub(crate) fn start(
         Output::Dropped => _ = child.stdout(Stdio::null()),
         Output::Silent => _ = child.stdout(Stdio::null()).stderr(Stdio::null()),
     }
+    if let Some(path) = &setting.held {
+        hold(&mut child, path).map_err(failed)?;
+    }
     if let Some(injection) = injection {
         child.env(SESSION_VARIABLE, injection.session);
         child.envs(injection.counts.map(|counts| (COUNTS_VARIABLE, counts)));
@@ -93,6 +98,21 @@ pub(crate) fn start(
         unsafe { child.pre_exec(confine) };
     }
     child.spawn().map_err(failed)
+}
+
+/// Gives a program a file in place of the terminal.
+fn hold(child: &mut Command, path: &Path) -> io::Result<()> {
+    let file = || OpenOptions::new().append(true).open(path);
+    if io::stdin().is_terminal() {
+        child.stdin(Stdio::null());
+    }
+    if io::stdout().is_terminal() {
+        child.stdout(file()?);
+    }
+    if io::stderr().is_terminal() {
+        child.stderr(file()?);
+    }
+    Ok(())
 }
 
 fn native(path: &Path, command: &[OsString], setting: &Setting, preloaded: Option<OsString>) -> Command {

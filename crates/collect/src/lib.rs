@@ -4,7 +4,8 @@
 //! its processes write ([`drain`]) into a recording until it ends. [`name_all`] then finds the names of what was seen while
 //! the files are at hand. With an [`Emulation`] the program runs under QEMU, and its instructions are recorded too.
 //! Meanwhile [`environment`] looks at what surrounds the program. Programs that must not be entered are recognised first
-//! ([`target`]) and run as they are. [`run_plain`] runs one without recording it, for comparison. [`doctor`] says what a
+//! ([`target`]) and run as they are. [`run_plain`] runs one without recording it, for comparison;
+//! [`start_live`] runs one whose threads' criticality can be read meanwhile. [`doctor`] says what a
 //! machine allows.
 
 mod address_names;
@@ -24,6 +25,7 @@ mod instrumented;
 mod kernel;
 mod launch;
 mod library;
+mod live;
 mod log;
 mod machine;
 mod names;
@@ -36,7 +38,7 @@ mod target;
 mod window;
 
 pub use address_names::{AddressNames, address_names};
-pub use alone::{AloneGate, AloneOptions, Beside};
+pub use alone::{AloneGate, AloneOptions, Beside, CounterSource, Counting};
 pub use attach::attach;
 pub use emulation::{Emulation, InstructionMode, Interest};
 pub use error::CollectError;
@@ -45,6 +47,7 @@ pub use holdup_symbols::DataSymbol;
 pub use host::{CacheKind, Family, Figure, HostCache, HostFacts, Topology, measure_host};
 pub use instrumented::counts_itself;
 pub use launch::caller_of_sudo;
+pub use live::{LiveRun, start_live};
 pub use machine::{allowed_cores, room};
 pub use names::name_all;
 pub use plain::{PlainRun, run_plain};

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use holdup_trace::shared::{
     CHUNK_SIZE, CHUNKS, CHUNKS_OFFSET, Header, PROCESS_FILE_SIZE, PROCESS_MAGIC, ProcessFile, SESSION_MAGIC,
@@ -81,6 +81,7 @@ impl SessionFiles {
             (*session).flags = flags | clock_flag;
             (*session).ticks_per_us = AtomicU32::new((ticks_per_us.round() as u32).max(1));
             (*session).short_call_ticks = AtomicU32::new((ticks_per_us * SHORT_CALL_MICROS) as u32);
+            (*session).ticks_per_second = AtomicU64::new(ticks_per_second.round() as u64);
             (*session).magic = SESSION_MAGIC;
         }
         if let Some((user, group)) = owner {

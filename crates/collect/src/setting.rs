@@ -1,6 +1,7 @@
 //! What a program finds when it starts.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use rustix::thread::CpuSet as KernelSet;
 
@@ -13,6 +14,9 @@ pub struct Setting {
     pub cpus: Vec<u32>,
     /// Where its standard output goes.
     pub output: Output,
+    /// A file that stands in for the terminal, while holdup has it for itself: there is nothing to be read from it, and what the
+    /// program would write to the terminal, by standard output or standard error, is added to the file.
+    pub held: Option<PathBuf>,
 }
 
 /// Where a program's standard output goes.

@@ -7,7 +7,7 @@
 //! - [`perfetto`] gives a trace for Perfetto: slices, wake-ups as flows, counters.
 //! - [`speedscope`] and [`folded`] give time by call stack, for flame graphs; [`Weight`] says which time.
 //! - [`tables`] writes everything as tables into a folder, as CSV or Parquet ([`TableFormat`]). [`TABLES`] says what is in
-//!   them.
+//!   them. [`parquet_table`] writes one table of other columns.
 //!
 //! ```
 //! use holdup_export::{Weight, folded};
@@ -47,5 +47,5 @@ pub use firefox::firefox;
 pub use folded::folded;
 pub use perfetto::perfetto;
 pub use speedscope::speedscope;
-pub use tables::{Column, ColumnKind, TABLES, Table, TableFormat, tables};
+pub use tables::{Cell, Column, ColumnKind, TABLES, Table, TableFormat, parquet_table, tables};
 pub use weights::Weight;

@@ -44,12 +44,16 @@ impl TableFormat {
 
 /// A value in a table.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Cell<'a> {
+pub enum Cell<'a> {
     /// Not known, or without meaning here.
     Null,
+    /// Of a column of whole numbers or addresses.
     Whole(u64),
+    /// Of a column of numbers with a fraction.
     Real(f64),
+    /// Of a column of flags.
     Flag(bool),
+    /// Of a column of text.
     Text(&'a str),
 }
 
@@ -79,7 +83,9 @@ pub fn tables(
         let path = folder.join(format!("{}.{}", table.name, format.ending()));
         files.push(match format {
             TableFormat::Csv => Box::new(CsvFile::create(path, table)?),
-            TableFormat::Parquet => Box::new(ParquetFile::create(path, table)?),
+            TableFormat::Parquet => {
+                Box::new(ParquetFile::create(path, table.name, table.about, table.columns)?)
+            }
         });
     }
     for subject in Subject::all(run) {
@@ -89,6 +95,23 @@ pub fn tables(
         }
     }
     files.into_iter().try_for_each(TableFile::finish)
+}
+
+/// Writes one table of any columns as Parquet into a new file, for results that are not of one run. Each row has a cell for each
+/// column.
+///
+/// # Errors
+/// If the file exists already or cannot be written.
+pub fn parquet_table<'a>(
+    path: &Path,
+    name: &str,
+    about: &str,
+    columns: &[Column<'_>],
+    rows: impl IntoIterator<Item = Vec<Cell<'a>>>,
+) -> Result<(), ExportError> {
+    let mut file = ParquetFile::create(path.to_owned(), name, about, columns)?;
+    rows.into_iter().try_for_each(|row| file.row(&row))?;
+    file.close()
 }
 
 /// A folder that is new or empty.

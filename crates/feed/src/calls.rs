@@ -5,7 +5,7 @@
 //! from within if it is one that can be (`read`, `write`, `poll` and their relatives), another thread wrote to a descriptor
 //! that can be its other end (of a `write`: read from it), and other threads worked meanwhile. The other end of an event's descriptor is itself; those of
 //! pipes and socket pairs, which are made together, have numbers beside each other. For `poll` any descriptor will do but those
-//! of standard output and errors: which ones it waited for is not recorded.
+//! of standard output and errors: which ones it waited for is not recorded. A wait for a signal any thread can end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -92,8 +92,11 @@ pub(crate) fn within(process: &Process, tellings: &[Telling]) -> Within {
             let is_used = |users: &Users, descriptors: RangeInclusive<u32>| {
                 users.range(descriptors).any(|(_, threads)| threads.iter().any(|thread| *thread != index))
             };
-            let Some((descriptors, is_written)) = other_ends(called) else { continue };
-            if !is_used(if is_written { &writers } else { &readers }, descriptors) {
+            let can_end = called.call == Some(CallCode::Signal)
+                || other_ends(called).is_some_and(|(descriptors, is_written)| {
+                    is_used(if is_written { &writers } else { &readers }, descriptors)
+                });
+            if !can_end {
                 continue;
             }
             let executed = |course: &Course| course.worked(block.begin, block.end) as f64 * course.speed;

@@ -284,6 +284,7 @@ fn a_call_that_another_thread_can_have_ended_takes_what_that_one_needs() {
     assert_eq!(found, [CallWithin { nanos: 900_000, instructions: all * 7 / 8, alone: 200_000 }]);
     assert_eq!(of(Call::Read, CallCode::Read, 5, 5), found, "an event's descriptor");
     assert_eq!(of(Call::Poll, CallCode::Poll, u64::from(u32::MAX), 9), found, "any descriptor");
+    assert_eq!(of(Call::Signal, CallCode::Signal, u64::from(u32::MAX), 2), found, "any thread sends signals");
     let reads = calls(Stream::thread(0).works(160), CallCode::Read, 5, 0);
     let reads = calls(reads, CallCode::Sleep, u64::from(u32::MAX), 200).end();
     let recording = recorded(&[reads, own(CallCode::Write, 6)]);

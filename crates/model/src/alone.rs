@@ -55,3 +55,20 @@ pub struct AloneSpan {
     /// Why they were not; `None` where they were, and where that is not known.
     pub reason: Option<NotAlone>,
 }
+
+/// What the processor's counters said of a profiled thread from when it was chosen to when another one was, in user space.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AloneCount {
+    /// When counting began.
+    pub begin: Time,
+    /// When it ended.
+    pub end: Time,
+    /// Cycles.
+    pub cycles: u64,
+    /// Instructions.
+    pub instructions: u64,
+    /// Accesses that the last level of cache did not have, where that is counted.
+    pub misses: Option<u64>,
+    /// How long the thread ran meanwhile (ns).
+    pub time: Nanos,
+}

@@ -26,6 +26,7 @@ mod cpus;
 pub mod cycles;
 mod environment;
 mod ids;
+mod median;
 mod on_core;
 pub mod openmp;
 mod process;
@@ -40,12 +41,13 @@ mod timeline;
 mod wakes;
 mod window;
 
-pub use alone::{AloneSpan, NotAlone};
+pub use alone::{AloneCount, AloneSpan, NotAlone};
 pub use cpus::CpuSet;
 pub use environment::{
     CoreKind, Environment, FrequencyRange, Load, MemoryNode, Pin, Placement, Quota, Swapped, Throttling,
 };
 pub use ids::{ObjectId, SiteId, ThreadId};
+pub use median::median;
 pub use process::{
     Block, Call, Hold, LostEvents, Marker, MarkerKind, Mode, ObjectKind, ObjectUse, Outcome, Process,
     SyncObject, Thread, Wait, Wake, WakeCount,
@@ -55,7 +57,7 @@ pub use run::{ExitStatus, Run};
 pub use scheduling::{CpuReading, Doing, Left, OnCore, Sample, SeenBy};
 pub use site::{Frame, Site};
 pub use stack::{Component, Stack, Unit};
-pub use steered::{FastSpan, RunEnergy, Steered};
+pub use steered::{FastSpan, RunEnergy, Steered, ThreadProspect};
 pub use time::{Nanos, Time};
 pub use timeline::{Edge, EdgeKind, Row, Segment, State, Timeline};
 pub use wakes::{Ending, endings, rounds};

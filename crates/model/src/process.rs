@@ -1,7 +1,9 @@
 //! What a front-end observed of one process, in columns.
 
 use crate::openmp::{OpenMp, SyncKind};
-use crate::{AloneSpan, CpuReading, Nanos, ObjectId, OnCore, Sample, SeenBy, Site, SiteId, ThreadId, Time};
+use crate::{
+    AloneCount, AloneSpan, CpuReading, Nanos, ObjectId, OnCore, Sample, SeenBy, Site, SiteId, ThreadId, Time,
+};
 
 /// One process of a recording: facts as they were observed, nothing derived.
 ///
@@ -50,6 +52,8 @@ pub struct Process {
     pub openmp: OpenMp,
     /// Stretches in which one thread was to run by itself.
     pub alone: Vec<AloneSpan>,
+    /// What counters said of these threads, where there are any.
+    pub alone_counts: Vec<AloneCount>,
     /// Which collectors saw it.
     pub seen_by: SeenBy,
     /// What could not be kept.
@@ -298,6 +302,8 @@ pub enum Call {
     WaitChild,
     /// `flock`, `lockf`, `fcntl` with a lock.
     FileLock,
+    /// `sigwait`, `sigsuspend`, `pause` and their relatives.
+    Signal,
     /// No call of the program's: a page that it touched was not there.
     PageFault,
     /// Another system call.
@@ -321,6 +327,7 @@ impl Call {
             Call::PageFault => "page fault",
             Call::Other => "system call",
             Call::FileLock => "file lock",
+            Call::Signal => "wait for a signal",
         }
     }
 }

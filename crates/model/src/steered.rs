@@ -31,6 +31,22 @@ impl RunEnergy {
     }
 }
 
+/// What was foreseen in a run of making a thread faster. Cycles, as [`Steered`]'s.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ThreadProspect {
+    /// For how long it was active.
+    pub active: u64,
+    /// For how long no other thread was.
+    pub alone: u64,
+    /// What of its active time takes as long at each frequency: waiting for what lies beyond its own caches, and for the
+    /// system.
+    pub stalled: u64,
+    /// Its criticality without that of such stalls.
+    pub scaling: f64,
+    /// By how much the run would be shorter with its core fast all the time.
+    pub saved: f64,
+}
+
 /// What a policy did in a run. Cycles are those of the machine's frequency.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Steered {
@@ -48,6 +64,8 @@ pub struct Steered {
     pub transitions: u64,
     /// The criticality of each thread, in cycles, computed while the program ran.
     pub criticality: Vec<f64>,
+    /// What making each thread faster would give.
+    pub prospects: Vec<ThreadProspect>,
     /// Cycles in which no thread was active.
     pub nobody: u64,
     /// How often that was updated, and what it took in nanojoules.

@@ -82,6 +82,12 @@ impl Process {
                 .filter(|span| span.begin >= window.start && span.end <= window.end)
                 .copied()
                 .collect(),
+            alone_counts: self
+                .alone_counts
+                .iter()
+                .filter(|count| count.begin >= window.start && count.end <= window.end)
+                .copied()
+                .collect(),
             seen_by: self.seen_by,
             lost: self.lost,
         }

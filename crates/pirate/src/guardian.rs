@@ -9,11 +9,16 @@ use std::io::{self, BufRead, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::undo::Undo;
 
 /// Longer lines could be torn by a kill in the middle of the write (`PIPE_BUF` of Linux).
 const LONGEST: usize = 4096;
+
+/// How often a change is tried to be undone, and how long is waited in between.
+const TRIES: u32 = 20;
+const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 /// The owner's side.
 #[derive(Debug)]
@@ -113,8 +118,19 @@ impl Drop for Change {
 /// The guardian's side: reads what is to be undone until the owner is gone, and undoes it. What could not be undone.
 pub fn serve(input: impl BufRead) -> Vec<(Undo, io::Error)> {
     let left = remaining(input);
-    let undone = left.into_values().rev().map(|undo| (undo.perform(), undo));
+    let undone = left.into_values().rev().map(|undo| (patiently(&undo), undo));
     undone.filter_map(|(done, undo)| done.err().map(|error| (undo, error))).collect()
+}
+
+/// Tries again for a moment: what the owner was at when it was killed may still be under way in the kernel.
+fn patiently(undo: &Undo) -> io::Result<()> {
+    for _ in 1..TRIES {
+        if undo.perform().is_ok() {
+            return Ok(());
+        }
+        std::thread::sleep(BETWEEN_TRIES);
+    }
+    undo.perform()
 }
 
 /// What has been told and not taken back, by its number. A line without an end was not written whole.

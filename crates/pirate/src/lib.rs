@@ -13,7 +13,7 @@
 //!    from the thread beside it.
 //! 4. [`Plan::steal`] or [`Plan::control`], [`Pirate::new`], [`Pirate::run`]; then [`Verdict::of`] the stretches.
 //!
-//! Where the machine can allot cache by itself, [`Resctrl`] does that. Whatever is changed on the machine is told to a
+//! Where the machine can allot cache by itself, a [`CacheShare`] does that ([`Resctrl`]). Whatever is changed on the machine is told to a
 //! [`Guardian`] before, a process that changes it back when this one is killed.
 //!
 //! Where something cannot be had, a [`Refusal`] says why. `docs/pirate.md` has what was measured.
@@ -89,18 +89,27 @@ mod guardian;
 
 mod resctrl;
 
+mod share;
+
+mod huge;
+
+mod quiet;
+
 pub use calibrate::{Calibration, calibrate, steady};
 pub use cores::{Confined, Level, Pages, Place, allowed_cpus};
 pub use curve::{Point, Range, available, holdable, knee};
 pub use fetches::{FetchCounters, Fetches, Hardware};
 pub use gate::{Gate, Switch};
 pub use guardian::{Change, Guardian, serve};
+pub use huge::allow_huge_pages;
 pub use pirate::{Pirate, Plan};
 pub use probes::Limit;
+pub use quiet::core_share;
 pub use refusal::Refusal;
 pub use resctrl::{Allotment, Mounted, Resctrl, ResctrlError, Tree};
+pub use share::{CacheShare, ways_of_part};
 pub use stretch::{LEAST_CPU, MOST_MISSED, Stretch, Verdict};
-pub use survey::{Row, Survey, survey};
+pub use survey::{Row, Survey, left_beside, survey};
 pub use thief::{Theft, Thief};
 pub use undo::Undo;
 pub use victim::{Chased, Victim};

@@ -2,6 +2,8 @@
 
 use std::hint::black_box;
 
+use holdup_model::median;
+
 use crate::instructions::flush;
 use crate::refusal::Refusal;
 use crate::sweep::Sweep;
@@ -38,7 +40,8 @@ impl Limit {
     /// [`Refusal::Indistinct`] where more than 1.5 % of either are on the wrong side.
     pub fn between(hits: &[f64], misses: &[f64]) -> Result<Limit, Refusal> {
         let (hits, misses) = (sorted(hits), sorted(misses));
-        let (hit_ns, miss_ns) = (median(&hits), median(&misses));
+        let middle = |times| median(times).unwrap_or(f64::NAN);
+        let (hit_ns, miss_ns) = (middle(&hits), middle(&misses));
         let above = |limit: f64| {
             (hits.len() - hits.partition_point(|time| *time <= limit)) as f64 / hits.len() as f64
         };
@@ -123,11 +126,6 @@ fn sorted(times: &[f64]) -> Vec<f64> {
     times
 }
 
-/// Of sorted times; not a number where there are none.
-fn median(times: &[f64]) -> f64 {
-    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,7 +136,7 @@ mod tests {
         let hits: Vec<f64> = (0..1000).map(|at| 15.0 + f64::from(at % 10)).collect();
         let misses: Vec<f64> = (0..1000).map(|at| 150.0 + f64::from(at % 20)).collect();
         let limit = Limit::between(&hits, &misses).unwrap();
-        assert_eq!((limit.hit_ns, limit.miss_ns), (20.0, 160.0));
+        assert_eq!((limit.hit_ns, limit.miss_ns), (19.5, 159.5));
         assert!(limit.limit_ns > 24.0 && limit.limit_ns < 150.0, "{limit:?}");
         assert_eq!((limit.false_misses, limit.false_hits), (0.0, 0.0));
     }
@@ -158,7 +156,7 @@ mod tests {
         let Err(Refusal::Indistinct { hit_ns, miss_ns, confused }) = Limit::between(&hits, &misses) else {
             panic!("overlapping times have no limit")
         };
-        assert_eq!((hit_ns, miss_ns), (50.0, 100.0));
+        assert_eq!((hit_ns, miss_ns), (49.95, 99.95));
         assert!(confused > 20.0);
         assert!(Limit::between(&[], &[]).is_err());
         assert!(Limit::between(&[100.0; 10], &[20.0; 10]).is_err());

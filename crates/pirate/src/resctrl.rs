@@ -56,7 +56,8 @@ impl Tree for Mounted {
 
     fn write(&self, path: &str, line: &str) -> io::Result<()> {
         // One call for the line: the kernel takes each as a whole.
-        fs::OpenOptions::new().write(true).open(self.0.join(path))?.write_all(line.as_bytes())
+        // The kernel's directories have their files already; in any other they are made.
+        fs::OpenOptions::new().create(true).append(true).open(self.0.join(path))?.write_all(line.as_bytes())
     }
 
     fn make(&self, group: &str) -> io::Result<()> {
@@ -132,14 +133,14 @@ pub struct Resctrl<T> {
 
 /// Ways for a group of threads, until this is dropped.
 #[derive(Debug)]
-pub struct Allotment<'a, T: Tree> {
-    resctrl: &'a Resctrl<T>,
+pub struct Allotment<T: Tree> {
+    tree: T,
     group: String,
     /// The ways, a bit for each.
     pub mask: u64,
 }
 
-impl<T: Tree> Resctrl<T> {
+impl<T: Tree + Clone> Resctrl<T> {
     /// Looks what there is.
     ///
     /// # Errors
@@ -167,6 +168,11 @@ impl<T: Tree> Resctrl<T> {
         self.whole.count_ones()
     }
 
+    /// The fewest ways that a group can have.
+    pub fn least(&self) -> u32 {
+        self.least
+    }
+
     /// How many groups there can be at once, the one of all other threads among them.
     pub fn groups(&self) -> u32 {
         self.closids
@@ -188,16 +194,9 @@ impl<T: Tree> Resctrl<T> {
         cache: u32,
         ways: u32,
         threads: &[u32],
-    ) -> Result<Allotment<'_, T>, ResctrlError> {
+    ) -> Result<Allotment<T>, ResctrlError> {
         let mask = self.mask(ways)?;
-        let refused = |what: &'static str| {
-            move |error: io::Error| {
-                let said = self.tree.read("info/last_cmd_status").unwrap_or_default();
-                let said = said.trim();
-                let said = if said.is_empty() || said == "ok" { String::new() } else { format!(" ({said})") };
-                ResctrlError::Refused { what, error, said }
-            }
-        };
+        let refused = |what: &'static str| move |error: io::Error| refused(&self.tree, what, error);
         let present = self.tree.read("schemata").map_err(refused("reading schemata"))?;
         if !caches(&present).contains(&cache) {
             return Err(ResctrlError::NoCache { id: cache });
@@ -205,19 +204,11 @@ impl<T: Tree> Resctrl<T> {
         let _ = self.tree.remove(group);
         self.tree.make(group).map_err(refused("making a group"))?;
         // From here on dropping it takes the group away again.
-        let allotment = Allotment { resctrl: self, group: group.to_owned(), mask };
+        let allotment = Allotment { tree: self.tree.clone(), group: group.to_owned(), mask };
         self.tree
             .write(&format!("{group}/schemata"), &format!("{LEVEL}:{cache}={mask:x}\n"))
             .map_err(refused("writing schemata"))?;
-        for thread in threads {
-            let added = self.tree.write(&format!("{group}/tasks"), &format!("{thread}\n"));
-            // A thread that has ended needs no cache.
-            if let Err(error) = added
-                && error.raw_os_error() != Some(rustix::io::Errno::SRCH.raw_os_error())
-            {
-                return Err(refused("writing tasks")(error));
-            }
-        }
+        threads.iter().try_for_each(|thread| allotment.add(*thread))?;
         Ok(allotment)
     }
 
@@ -230,10 +221,45 @@ impl<T: Tree> Resctrl<T> {
     }
 }
 
-impl<T: Tree> Drop for Allotment<'_, T> {
+impl<T: Tree> Allotment<T> {
+    /// Lets a thread fill only these ways from now on.
+    ///
+    /// # Errors
+    /// The kernel's reason. That the thread has ended is none: it needs no cache.
+    pub fn add(&self, thread: u32) -> Result<(), ResctrlError> {
+        self.assign(&format!("{}/tasks", self.group), thread)
+    }
+
+    /// Lets it fill all ways again that the group of all threads may.
+    ///
+    /// # Errors
+    /// Those of [`Allotment::add`].
+    pub fn give_back(&self, thread: u32) -> Result<(), ResctrlError> {
+        self.assign("tasks", thread)
+    }
+
+    fn assign(&self, tasks: &str, thread: u32) -> Result<(), ResctrlError> {
+        match self.tree.write(tasks, &format!("{thread}\n")) {
+            Err(error) if error.raw_os_error() != Some(rustix::io::Errno::SRCH.raw_os_error()) => {
+                Err(refused(&self.tree, "writing tasks", error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// With what the kernel says besides.
+fn refused(tree: &impl Tree, what: &'static str, error: io::Error) -> ResctrlError {
+    let said = tree.read("info/last_cmd_status").unwrap_or_default();
+    let said = said.trim();
+    let said = if said.is_empty() || said == "ok" { String::new() } else { format!(" ({said})") };
+    ResctrlError::Refused { what, error, said }
+}
+
+impl<T: Tree> Drop for Allotment<T> {
     fn drop(&mut self) {
         // The kernel gives the threads back to the group of all. Where this fails the guardian tries again.
-        let _ = self.resctrl.tree.remove(&self.group);
+        let _ = self.tree.remove(&self.group);
     }
 }
 
@@ -267,6 +293,7 @@ mod tests {
                 ("info/L3/min_cbm_bits", "2\n".to_owned()),
                 ("info/L3/num_closids", "16\n".to_owned()),
                 ("info/last_cmd_status", "ok\n".to_owned()),
+                ("tasks", String::new()),
                 ("schemata", format!("    MB:0=100;1=100\n    L3:0={mask};1={mask}\n")),
             ] {
                 kernel.files.borrow_mut().insert(name.to_owned(), content);
@@ -335,6 +362,10 @@ mod tests {
         assert_eq!(allotment.mask, 0b11111);
         assert_eq!(kernel.content("holdup/schemata").unwrap(), "L3:1=1f\n");
         assert_eq!(kernel.content("holdup/tasks").unwrap(), "10\n11\n");
+        allotment.add(12).unwrap();
+        allotment.give_back(10).unwrap();
+        assert_eq!(kernel.content("holdup/tasks").unwrap(), "10\n11\n12\n");
+        assert_eq!(kernel.content("tasks").unwrap(), "10\n");
         drop(allotment);
         assert!(kernel.groups.borrow().is_empty());
         assert_eq!(resctrl.undo("holdup"), Undo::Remove { path: "/sys/fs/resctrl/holdup".into() });

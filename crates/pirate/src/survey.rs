@@ -16,6 +16,7 @@ use crate::curve::{self, Range};
 use crate::gate::Switch;
 use crate::pirate::{Pirate, Plan};
 use crate::refusal::{Refusal, mib};
+use crate::share::CacheShare;
 use crate::stretch::{LEAST_CPU, Stretch, Verdict};
 use crate::victim::Victim;
 
@@ -91,9 +92,8 @@ impl Survey {
 /// Where a pirate could not hold its working set, or one of both threads did not have its core.
 pub fn survey(root: &Path, place: &Place, calibration: &Calibration) -> Result<Survey, Refusal> {
     let _confined = Confined::to(place.program)?;
-    let largest = page_multiple(2 * calibration.available.middle);
-    let victim = Victim::new(root, place, largest)?;
-    let smallest = page_multiple((2 * place.private_bytes).max(1 << 20)).min(largest);
+    let sizes = sizes(place, calibration);
+    let victim = Victim::new(root, place, *sizes.end())?;
     let mut rows: Vec<(u64, Vec<Curve>, Vec<Stretch>)> = Vec::new();
     let mut discarded = 0;
     let begin = clock::now_ns();
@@ -110,7 +110,7 @@ pub fn survey(root: &Path, place: &Place, calibration: &Calibration) -> Result<S
             };
             let mut beside =
                 Beside { pirate: Pirate::new(root, plan)?, taken, victim: &victim, discarded: 0 };
-            let (curve, stretches) = beside.curve(calibration, smallest..=largest)?;
+            let (curve, stretches) = beside.curve(calibration, sizes.clone())?;
             discarded += beside.discarded;
             if round == 0 {
                 rows.push((taken, Vec::new(), Vec::new()));
@@ -132,6 +132,39 @@ pub fn survey(root: &Path, place: &Place, calibration: &Calibration) -> Result<S
         })
     });
     Ok(Survey { rows: rows.collect(), discarded, took_ns: clock::now_ns() - begin })
+}
+
+/// What a chase on the calling thread has beside a pirate of `bytes`, or beside one that takes nothing (0) while the thread
+/// has only `share`: the knee, in bytes. Half a second to a second. `root` is `/` outside of tests.
+///
+/// # Errors
+/// Those of [`survey`].
+pub fn left_beside(
+    root: &Path,
+    place: &Place,
+    calibration: &Calibration,
+    bytes: u64,
+    share: Option<&CacheShare>,
+) -> Result<u64, Refusal> {
+    let _confined = Confined::to(place.program)?;
+    let sizes = sizes(place, calibration);
+    let victim = Victim::new(root, place, *sizes.end())?;
+    let plan = match bytes {
+        0 => Plan::control(place, calibration),
+        bytes => Plan::steal(place, calibration, bytes)?,
+    };
+    let mut beside = Beside { pirate: Pirate::new(root, plan)?, taken: bytes, victim: &victim, discarded: 0 };
+    let thread = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+    share.inspect(|share| share.take_in(thread));
+    let curve = beside.curve(calibration, sizes);
+    share.inspect(|share| share.let_go(thread));
+    Ok(left(&curve?.0, calibration))
+}
+
+/// Sizes of the chase.
+fn sizes(place: &Place, calibration: &Calibration) -> RangeInclusive<u64> {
+    let largest = page_multiple(2 * calibration.available.middle);
+    page_multiple((2 * place.private_bytes).max(1 << 20)).min(largest)..=largest
 }
 
 /// Sizes of a chase with ns per access.

@@ -4,8 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::process::Pid;
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::io::Errno;
+use rustix::process::{Pid, getpriority_process, setpriority_process};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// One change, told by what undoes it. Each can be done twice, and after what it is about has gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +19,29 @@ pub enum Undo {
         began: u64,
         /// The CPUs that it had.
         cpus: Vec<u32>,
+    },
+    /// Lets all threads of a process, and of those that it has started, that may use just these CPUs use others again: so
+    /// that also those get them back that have inherited.
+    Cpus {
+        /// The process.
+        process: u32,
+        /// When it began, in clock ticks since boot.
+        began: u64,
+        /// The CPUs that they were given.
+        from: Vec<u32>,
+        /// Those that they had.
+        to: Vec<u32>,
+    },
+    /// The same with their nice value.
+    Nice {
+        /// The process.
+        process: u32,
+        /// When it began, in clock ticks since boot.
+        began: u64,
+        /// The value that they were given.
+        from: i32,
+        /// The one that they had.
+        to: i32,
     },
     /// Writes what was in a file of the kernel.
     Write {
@@ -36,10 +60,19 @@ pub enum Undo {
 impl Undo {
     /// What undoes a change of a thread's CPUs that is about to be made; `None` if there is no such thread.
     pub fn of_affinity(thread: u32) -> Option<Undo> {
-        let set =
-            rustix::thread::sched_getaffinity(Some(Pid::from_raw(i32::try_from(thread).ok()?)?)).ok()?;
+        let set = sched_getaffinity(Some(Pid::from_raw(i32::try_from(thread).ok()?)?)).ok()?;
         let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).map(|cpu| cpu as u32).collect();
         Some(Undo::Affinity { thread, began: began(thread)?, cpus })
+    }
+
+    /// What undoes that threads of a process were given the CPUs `from`; `None` if there is no such process.
+    pub fn of_cpus(process: u32, from: &[u32], to: &[u32]) -> Option<Undo> {
+        Some(Undo::Cpus { process, began: began(process)?, from: from.to_vec(), to: to.to_vec() })
+    }
+
+    /// What undoes that threads of a process were given the nice value `from`; `None` if there is no such process.
+    pub fn of_nice(process: u32, from: i32, to: i32) -> Option<Undo> {
+        Some(Undo::Nice { process, began: began(process)?, from, to })
     }
 
     /// What undoes writing to `path`.
@@ -60,10 +93,7 @@ impl Undo {
                 if began(*thread) != Some(*then) {
                     return Ok(());
                 }
-                let mut set = CpuSet::new();
-                cpus.iter()
-                    .filter(|cpu| (**cpu as usize) < CpuSet::MAX_CPU)
-                    .for_each(|cpu| set.set(*cpu as usize));
+                let set = set_of(cpus);
                 let thread = i32::try_from(*thread).ok().and_then(Pid::from_raw);
                 // No thread means the calling one to the kernel.
                 if thread.is_none() {
@@ -72,6 +102,22 @@ impl Undo {
                     sched_setaffinity(thread, &set).map_err(io::Error::from)
                 }
             }
+            Undo::Cpus { process, began, from, to } => {
+                let (from, to) = (set_of(from), set_of(to));
+                on_threads(*process, *began, |thread| {
+                    if sched_getaffinity(Some(thread))? == from {
+                        sched_setaffinity(Some(thread), &to)?;
+                    }
+                    Ok(())
+                })
+            }
+            Undo::Nice { process, began, from, to } => on_threads(*process, *began, |thread| {
+                // The calls are about processes by their names, and about single threads in Linux.
+                if getpriority_process(Some(thread))? == *from {
+                    setpriority_process(Some(thread), *to)?;
+                }
+                Ok(())
+            }),
             Undo::Write { path, content } => fs::OpenOptions::new()
                 .write(true)
                 .truncate(true)
@@ -89,9 +135,12 @@ impl Undo {
     pub fn line(&self) -> String {
         match self {
             Undo::Affinity { thread, began, cpus } => {
-                let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
-                format!("affinity {thread} {began} {}", cpus.join(","))
+                format!("affinity {thread} {began} {}", joined(cpus))
             }
+            Undo::Cpus { process, began, from, to } => {
+                format!("cpus {process} {began} {} {}", joined(from), joined(to))
+            }
+            Undo::Nice { process, began, from, to } => format!("nice {process} {began} {from} {to}"),
             Undo::Write { path, content } => format!("write {} {}", word(path), escaped(content.as_bytes())),
             Undo::Remove { path } => format!("remove {}", word(path)),
         }
@@ -104,7 +153,19 @@ impl Undo {
             "affinity" => Undo::Affinity {
                 thread: words.next()?.parse().ok()?,
                 began: words.next()?.parse().ok()?,
-                cpus: words.next()?.split(',').map(|cpu| cpu.parse().ok()).collect::<Option<_>>()?,
+                cpus: numbers(words.next()?)?,
+            },
+            "cpus" => Undo::Cpus {
+                process: words.next()?.parse().ok()?,
+                began: words.next()?.parse().ok()?,
+                from: numbers(words.next()?)?,
+                to: numbers(words.next()?)?,
+            },
+            "nice" => Undo::Nice {
+                process: words.next()?.parse().ok()?,
+                began: words.next()?.parse().ok()?,
+                from: words.next()?.parse().ok()?,
+                to: words.next()?.parse().ok()?,
             },
             "write" => Undo::Write {
                 path: path(words.next()?)?,
@@ -115,6 +176,47 @@ impl Undo {
         };
         words.next().is_none().then_some(undo)
     }
+}
+
+fn joined(cpus: &[u32]) -> String {
+    let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
+    cpus.join(",")
+}
+
+fn numbers(word: &str) -> Option<Vec<u32>> {
+    word.split(',').map(|cpu| cpu.parse().ok()).collect()
+}
+
+fn set_of(cpus: &[u32]) -> CpuSet {
+    let mut set = CpuSet::new();
+    cpus.iter().filter(|cpu| (**cpu as usize) < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu as usize));
+    set
+}
+
+/// Does something to all threads of a process, if it is still the one that began then, and of the processes that it has
+/// started, as far as they have not lost their parents. Twice, because a thread may start another meanwhile. Gives the first
+/// error but that a thread is gone.
+fn on_threads(process: u32, then: u64, act: impl Fn(Pid) -> rustix::io::Result<()>) -> io::Result<()> {
+    if began(process) != Some(then) {
+        return Ok(());
+    }
+    let mut result = Ok(());
+    for _ in 0..2 {
+        let mut left = vec![process];
+        while let Some(process) = left.pop() {
+            let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { continue };
+            for task in tasks.flatten() {
+                let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+                left.extend(children.split_whitespace().filter_map(|child| child.parse::<u32>().ok()));
+                let thread = task.file_name().to_str().and_then(|name| name.parse().ok());
+                match thread.and_then(Pid::from_raw).map(&act) {
+                    Some(Err(error)) if error != Errno::SRCH => result = result.and(Err(error.into())),
+                    _ => {}
+                }
+            }
+        }
+    }
+    result
 }
 
 /// When a thread began: field 22 of its `stat`, in clock ticks since boot.
@@ -178,6 +280,10 @@ mod tests {
         prop_oneof![
             (any::<u32>(), any::<u64>(), proptest::collection::vec(any::<u32>(), 1..9))
                 .prop_map(|(thread, began, cpus)| Undo::Affinity { thread, began, cpus }),
+            (any::<u32>(), any::<u64>(), proptest::collection::vec(any::<u32>(), 1..9), any::<u32>())
+                .prop_map(|(process, began, from, to)| Undo::Cpus { process, began, from, to: vec![to] }),
+            (any::<u32>(), any::<u64>(), any::<i32>(), any::<i32>())
+                .prop_map(|(process, began, from, to)| Undo::Nice { process, began, from, to }),
             (path.clone(), any::<String>()).prop_map(|(path, content)| Undo::Write { path, content }),
             path.prop_map(|path| Undo::Remove { path }),
         ]
@@ -208,6 +314,8 @@ mod tests {
             "affinity 1 2",
             "affinity 1 2 x",
             "remove /a b",
+            "cpus 1 2 3",
+            "nice 1 2 x 0",
             "write /a %2",
         ] {
             assert_eq!(Undo::parse(line), None, "{line}");

@@ -15,6 +15,20 @@ pub enum ScheduledOut {
     Ends,
 }
 
+/// What happens when only one thread runs, and that one is not accelerated (section 7, the second reactive rule). The paper says
+/// that it is, not what becomes of the one that was before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Alone {
+    /// Nothing.
+    Ignored,
+    /// It is fast as long as it is alone. If the accelerated threads pause meanwhile, they are fast again when they are back;
+    /// else, or if there is room, it is accelerated itself.
+    #[default]
+    Guest,
+    /// It takes the place of the least critical accelerated thread until a slice says something else.
+    TakesOver,
+}
+
 /// The parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
@@ -26,8 +40,8 @@ pub struct Rules {
     pub most: usize,
     /// The first reactive rule.
     pub scheduled_out: ScheduledOut,
-    /// The second: who runs alone is fast.
-    pub alone: bool,
+    /// The second.
+    pub alone: Alone,
 }
 
 impl Default for Rules {
@@ -38,7 +52,7 @@ impl Default for Rules {
             beta: Ratio::thousandths(800),
             most: 1,
             scheduled_out: ScheduledOut::default(),
-            alone: true,
+            alone: Alone::default(),
         }
     }
 }
@@ -54,12 +68,14 @@ pub struct Critical {
     accelerated: Vec<u32>,
     /// Those of them that are out.
     out: Vec<u32>,
+    /// Who is fast as long as it is alone.
+    guest: Option<u32>,
 }
 
 impl Critical {
     /// Nobody is accelerated yet.
     pub fn new(rules: Rules) -> Self {
-        Self { rules, accelerated: Vec::new(), out: Vec::new() }
+        Self { rules, accelerated: Vec::new(), out: Vec::new(), guest: None }
     }
 
     /// The accelerated threads, also those that are out for now.
@@ -114,16 +130,21 @@ impl Policy for Critical {
             }
             ScheduledOut::Ends => self.accelerated.retain(|&thread| moment.is_active(thread)),
         }
-        let alone = moment.alone().filter(|_| rules.alone && rules.most > 0);
-        if let Some(alone) = alone.filter(|alone| !self.accelerated.contains(alone)) {
-            // All the others are out; the least critical of them makes room.
-            self.accelerated.truncate(rules.most - 1);
-            self.accelerated.insert(0, alone);
+        self.guest = None;
+        let alone = moment.alone().filter(|alone| rules.most > 0 && !self.accelerated.contains(alone));
+        let Some(alone) = alone.filter(|_| rules.alone != Alone::Ignored) else { return };
+        let pauses = rules.scheduled_out == ScheduledOut::Pauses && self.accelerated.len() >= rules.most;
+        if rules.alone == Alone::Guest && pauses {
+            self.guest = Some(alone);
+            return;
         }
+        // All the others are out; the least critical of them makes room.
+        self.accelerated.truncate(rules.most - 1);
+        self.accelerated.insert(0, alone);
     }
 
     fn is_fast(&self, thread: u32) -> bool {
-        self.accelerated.contains(&thread) && !self.out.contains(&thread)
+        self.guest == Some(thread) || self.accelerated.contains(&thread) && !self.out.contains(&thread)
     }
 }
 

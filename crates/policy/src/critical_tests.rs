@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Critical, Rules, ScheduledOut};
+use super::{Alone, Critical, Rules, ScheduledOut};
 use crate::{Moment, Policy, Ratio, Slice, ThreadSlice, WaitTable};
 
 fn slice(policy: &mut Critical, criticality: &[u128]) -> Vec<u32> {
@@ -132,16 +132,30 @@ fn who_runs_alone_is_fast_and_stays_so_up_to_the_end_of_the_slice() {
 }
 
 #[test]
-fn who_runs_alone_takes_the_place_of_the_accelerated_thread() {
+fn who_runs_alone_is_fast_while_the_accelerated_thread_is_out() {
     let mut policy = paper();
     slice(&mut policy, &[100, 300, 100]);
     assert_eq!(react(&mut policy, &[0]), [0]);
-    assert_eq!(react(&mut policy, &[0, 1]), [0]);
+    assert_eq!(react(&mut policy, &[0, 1]), [1]);
+    assert_eq!(policy.accelerated(), [1]);
+}
+
+#[test]
+fn who_runs_alone_can_be_told_to_take_the_place_of_the_accelerated_thread() {
+    for rules in [
+        Rules { alone: Alone::TakesOver, ..Rules::default() },
+        Rules { scheduled_out: ScheduledOut::Ends, ..Rules::default() },
+    ] {
+        let mut policy = Critical::new(rules);
+        slice(&mut policy, &[100, 300, 100]);
+        assert_eq!(react(&mut policy, &[0]), [0]);
+        assert_eq!(react(&mut policy, &[0, 1]), [0]);
+    }
 }
 
 #[test]
 fn without_the_second_rule_who_runs_alone_is_not_fast() {
-    let mut policy = Critical::new(Rules { alone: false, ..Rules::default() });
+    let mut policy = Critical::new(Rules { alone: Alone::Ignored, ..Rules::default() });
     assert_eq!(react(&mut policy, &[2]), NOBODY);
 }
 

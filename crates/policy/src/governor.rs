@@ -5,13 +5,18 @@ use std::collections::BinaryHeap;
 
 use crate::criticality::{CriticalityUnit, Fixed, UnitWork};
 use crate::policy::{Moment, Policy, Slice, ThreadSlice};
+use crate::prospects::{Prospect, Prospects};
 use crate::waiting::{Bottleneck, WaitTable};
 
 /// What a thread does that policies are told of. The order is that of changes at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
+    /// So many ticks since it became active were stalls that no faster clock makes shorter.
+    Stalled(u64),
     /// It is no longer on a core, or no longer does useful work.
     Inactive,
+    /// What it waited for is there: it will go on once it is awake, which is not yet useful work.
+    Released,
     /// It begins to wait for others at a bottleneck.
     Waits(Bottleneck),
     /// It waits for the end of another thread.
@@ -53,12 +58,14 @@ pub struct SliceRecord {
 }
 
 /// What happened in a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
     /// All slices; the last may be shorter.
     pub slices: Vec<SliceRecord>,
     /// When which active threads were fast, by their begin.
     pub spans: Vec<Span>,
+    /// What making each thread faster would give; empty unless that was asked for.
+    pub prospects: Vec<Prospect>,
 }
 
 impl Record {
@@ -93,6 +100,7 @@ pub struct Governor {
     slice: u64,
     slice_end: u64,
     unit: CriticalityUnit,
+    prospects: Option<Prospects>,
     table: WaitTable,
     threads: Vec<Thread>,
     active: Vec<bool>,
@@ -121,6 +129,7 @@ impl Governor {
             slice,
             slice_end: slice,
             unit: CriticalityUnit::new(0),
+            prospects: None,
             table,
             threads: vec![Thread::default(); threads],
             active: vec![false; threads],
@@ -129,6 +138,12 @@ impl Governor {
             now: 0,
             record: Record::default(),
         }
+    }
+
+    /// Foresees too what a clock that is so many times as fast would give each thread.
+    #[must_use]
+    pub fn foreseeing(self, ratio: f64) -> Self {
+        Self { prospects: Some(Prospects::new(ratio)), ..self }
     }
 
     /// The policy's name.
@@ -187,6 +202,9 @@ impl Governor {
         for index in 0..self.threads.len() {
             self.set_fast(index, false, end);
         }
+        let threads = self.threads.len();
+        self.record.prospects =
+            self.prospects.take().map(|prospects| prospects.finish(end, threads)).unwrap_or_default();
         self.record.spans.sort_by_key(|span| (span.begin, span.thread, span.end));
         self.record
     }
@@ -209,9 +227,22 @@ impl Governor {
                 let is_active = change == Change::Active;
                 thread.has_begun |= is_active;
                 thread.joins &= !is_active;
+                if let Some(prospects) = &mut self.prospects {
+                    prospects.set_active(index, at, is_active);
+                }
                 if self.active[index as usize] != is_active {
                     self.active[index as usize] = is_active;
                     self.unit.set_active(index, at, is_active);
+                }
+            }
+            Change::Released => {
+                if let Some(prospects) = &mut self.prospects {
+                    prospects.set_active(index, at, true);
+                }
+            }
+            Change::Stalled(ticks) => {
+                if let Some(prospects) = &mut self.prospects {
+                    prospects.stalled(index, ticks);
                 }
             }
             Change::Waits(bottleneck) => self.table.waits(bottleneck, at),

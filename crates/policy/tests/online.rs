@@ -1,6 +1,8 @@
 //! The governor on random interleavings: criticality online against Eq. 1 over the whole run.
 
-use holdup_policy::{All, Change, Chosen, Critical, Fixed, Governor, Record, Rules, WaitTable, to_ticks};
+use holdup_policy::{
+    All, Alone, Change, Chosen, Critical, Fixed, Governor, Record, Rules, WaitTable, to_ticks,
+};
 use proptest::prelude::*;
 
 /// A thread's times of activity: pairs of pause and length.
@@ -141,7 +143,8 @@ fn the_critical_thread_of_a_slice_is_fast_in_the_next() {
 #[test]
 fn who_only_joins_does_not_make_the_others_critical() {
     let slices = |waits: Change| {
-        let mut governor = governor(Box::new(Critical::new(Rules { alone: false, ..Rules::default() })), 3);
+        let mut governor =
+            governor(Box::new(Critical::new(Rules { alone: Alone::Ignored, ..Rules::default() })), 3);
         governor.tell(0, 0, Change::Active);
         governor.tell(1, 0, Change::Inactive);
         governor.tell(1, 0, waits);

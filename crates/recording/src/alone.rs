@@ -1,7 +1,7 @@
 //! Runs in which one thread was to run by itself: what is stored of them beside the stretches, and the stretches as the
 //! model has them.
 
-use holdup_model::{AloneSpan, Nanos, NotAlone, ThreadId};
+use holdup_model::{AloneCount, AloneSpan, Nanos, NotAlone, ThreadId};
 use holdup_trace::alone::{AloneCode, Stretch};
 use holdup_trace::wire::UNKNOWN;
 use serde::{Deserialize, Serialize};
@@ -39,9 +39,48 @@ pub struct Alone {
     pub gave_up: Option<String>,
     /// What else the reader must know, a sentence each.
     pub notes: Vec<String>,
+    /// What the processor's counters said of the threads that were chosen, where there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub counted: Vec<AloneCounted>,
     /// What worked beside it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pirate: Option<PirateFacts>,
+}
+
+/// What the processor's counters said of a thread while it was the chosen one, in user space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AloneCounted {
+    /// Its process.
+    pub pid: u32,
+    /// When counting began (ticks).
+    pub begin: u64,
+    /// When it ended (ticks).
+    pub end: u64,
+    /// Cycles.
+    pub cycles: u64,
+    /// Instructions.
+    pub instructions: u64,
+    /// Accesses that the last level of cache did not have, where that is counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub misses: Option<u64>,
+    /// How long the thread ran meanwhile (ns).
+    pub time_ns: u64,
+}
+
+impl AloneCounted {
+    /// As the model has it.
+    pub(crate) fn count(&self, clock: &Clock) -> AloneCount {
+        let begin = clock.time(self.begin);
+        AloneCount {
+            begin,
+            end: clock.time(self.end).max(begin),
+            cycles: self.cycles,
+            instructions: self.instructions,
+            misses: self.misses,
+            time: Nanos::new(self.time_ns),
+        }
+    }
 }
 
 /// What a pirate did beside a thread that ran alone.

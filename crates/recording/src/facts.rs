@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::alone::{Alone, PirateFacts, PirateStretch};
+pub use crate::alone::{Alone, AloneCounted, PirateFacts, PirateStretch};
 pub use crate::environment::{Environment, FrequencyRange, Load, Placement, Quota};
 
 /// How the run began.

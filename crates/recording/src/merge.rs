@@ -507,6 +507,8 @@ fn call_of(number: u32) -> Call {
         26 | 74 | 75 | 162 | 277 => Call::Sync,
         61 | 247 => Call::WaitChild,
         73 => Call::FileLock,
+        // pause, rt_sigtimedwait, rt_sigsuspend.
+        34 | 128 | 130 => Call::Signal,
         _ => Call::Other,
     }
 }

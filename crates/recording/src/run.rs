@@ -57,6 +57,13 @@ pub(crate) fn run(recording: &Recording, warnings: &[Warning], sources: Sources)
         let uses: u64 = process.uses.iter().map(|entry| entry.acquisitions).sum();
         let keys = raw.shared.iter().map(|shared| (shared.address, shared.key.clone())).collect();
         process.seen_by.preload = true;
+        let counted = recording.alone.iter().flat_map(|alone| &alone.counted);
+        let of_process =
+            counted.filter(|counted| counted.pid == raw.start.pid).map(|counted| counted.count(&clock));
+        // Another program that the process executed before or after has its own times.
+        let (start, end) = (process.start, process.end);
+        process.alone_counts =
+            of_process.filter(|count| count.begin >= start && count.begin <= end).collect();
         if let Some(image) = merge.image_at(raw.start.pid, clock.monotonic(raw.start.start)) {
             merge.add(&mut process, image);
             seen_images[image] = true;
@@ -412,6 +419,7 @@ fn call_of(code: CallCode) -> Call {
         CallCode::Sync => Call::Sync,
         CallCode::WaitChild => Call::WaitChild,
         CallCode::FileLock => Call::FileLock,
+        CallCode::Signal => Call::Signal,
     }
 }
 

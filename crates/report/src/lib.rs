@@ -12,6 +12,8 @@
 //! - [`render_why`], [`why_json`] and [`why_page`] are those of what makes threads unequal.
 //! - [`render_sim`], [`sim_json`], [`sim_csv`] and [`sim_page`] are those of where the cycles of a simulated run go.
 //! - [`render_stack`], [`stack_json`] and [`stack_page`] are those of a measured speedup stack.
+//! - [`render_policies`], [`policies_json`] and [`policies_page`] are those of what policies that make threads fast give.
+//! - [`render_characterize`] and [`characterize_json`], [`characterize_page`] and [`characterize_pictures`] are those of which programs behave alike.
 //! - [`Explanation`] is the page about a kind of finding: what it is, how it is known, how to mend it.
 //!
 //! ```
@@ -29,6 +31,7 @@
 #![forbid(unsafe_code)]
 
 mod bar;
+mod characterize;
 mod check;
 mod course;
 mod diff;
@@ -42,6 +45,7 @@ mod look;
 mod names;
 mod numbers;
 mod page;
+mod policies;
 mod repeated;
 mod scaling;
 mod schema;
@@ -54,6 +58,10 @@ mod warnings;
 mod what_if;
 mod why;
 
+pub use characterize::{
+    CHARACTERIZE_SCHEMA, CharacterizeTold, PictureFile, characterize_json, characterize_json_text,
+    characterize_pictures, picture_png, render_characterize,
+};
 pub use check::{CHECK_SCHEMA, check_github, check_json, check_json_text, check_junit, render_check};
 pub use diff::{DIFF_SCHEMA, diff_json, diff_json_text, render_diff};
 pub use escape::escaped;
@@ -61,8 +69,10 @@ pub use explain::{Explanation, explanations};
 pub use json::{SCHEMA, json, json_text};
 pub use look::Look;
 pub use page::{
-    PageOptions, SourceFile, page, scale_page, shell_words, sim_page, source_files, stack_page, why_page,
+    PageOptions, SourceFile, characterize_page, page, policies_page, scale_page, shell_words, sim_page,
+    source_files, stack_page, why_page,
 };
+pub use policies::{POLICIES_SCHEMA, PoliciesTold, policies_json, policies_json_text, render_policies};
 pub use scaling::{SCALE_SCHEMA, render_scale, scale_json, scale_json_text};
 pub use sim::{
     PaddedRun, SIM_SCHEMA, SimRun, SimTold, render_sim, sim_csv, sim_json, sim_json_text, sim_source_files,

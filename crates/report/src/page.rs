@@ -4,12 +4,14 @@
 //! scripts only sort tables, show what a mark stands for, and draw the timeline.
 
 mod chains;
+mod characterize;
 mod chart;
 mod findings;
 mod header;
 mod lines;
 mod locks;
 mod path;
+mod policies;
 mod policy;
 mod processes;
 mod scaling;
@@ -29,8 +31,10 @@ use askama::Template;
 use holdup_analysis::Diagnosis;
 use holdup_model::Run;
 
+pub use characterize::characterize_page;
 pub use header::command as shell_words;
 pub use lines::source_files;
+pub use policies::policies_page;
 pub use scaling::scale_page;
 pub use sim::sim_page;
 pub use stack::stack_page;

@@ -377,7 +377,7 @@ impl<'a, F: Feed> System<'a, F> {
         thread.state = State::Running(core);
         self.on[core as usize] = Some(index);
         let (ratio, stands) =
-            self.steer.as_mut().map_or((1.0, 0), |steer| steer.attached(index, core, starts));
+            self.steer.as_mut().map_or((1.0, 0), |steer| steer.attached(index, core, starts, &thread.stack));
         self.cores.begin(core, starts, speed, ratio);
         if stands > 0 {
             self.cores.spend(core, stands, CycleComponent::Io);
@@ -395,7 +395,7 @@ impl<'a, F: Feed> System<'a, F> {
             self.on[core as usize] = None;
             thread.since = self.cores.now(core);
             if let Some(steer) = &mut self.steer {
-                steer.detached(index, core, thread.since);
+                steer.detached(index, core, thread.since, &thread.stack);
             }
         }
         thread.since

@@ -74,6 +74,10 @@ pub struct Block {
     pub stretches: AtomicU32,
     /// How many of them began although not all others were quiet.
     pub bounds: AtomicU32,
+    /// The generation + 1 of a turn that the profiled thread is to end at its next hook, so that the others can go on.
+    pub cut: AtomicU32,
+    /// For how long it then lets them, in µs.
+    pub cut_micros: AtomicU32,
 }
 
 coded! {
@@ -85,7 +89,7 @@ coded! {
         Bound = 1,
         /// The thread slept outside of any hook, and the others were let go.
         Asleep = 2,
-        /// The thread did not have to wait for too long, and the others were let go for a moment.
+        /// Nothing was heard of the thread for too long, and the others were let go for a moment.
         Watchdog = 3,
         /// Running alone was given up.
         GivenUp = 4,

@@ -6,6 +6,8 @@
 //!
 //! [`openmp`] has those of OpenMP's constructs. What is seen from outside of the program, by the kernel collector, are [`kernel`] records, in the same shape.
 //!
+//! [`live`] has what is not told but kept up to date: each thread's criticality.
+//!
 //! This crate is linked into measured programs: no heap, no lock, no dependency.
 
 #![no_std]
@@ -16,6 +18,7 @@ extern crate std;
 pub mod alone;
 pub mod instructions;
 pub mod kernel;
+pub mod live;
 pub mod openmp;
 pub mod shared;
 pub mod wire;

@@ -23,6 +23,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::alone;
+use crate::live;
 use crate::openmp;
 use crate::wire::{self, ObjectCode, OutcomeCode, UNKNOWN, WaitRecord};
 
@@ -31,7 +32,7 @@ pub const SESSION_MAGIC: u64 = u64::from_le_bytes(*b"hldpsess");
 /// The first word of a process file.
 pub const PROCESS_MAGIC: u64 = u64::from_le_bytes(*b"hldpproc");
 /// The version of this layout and of the wire format.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The environment variable that names the session's directory.
 pub const SESSION_VARIABLE: &str = "HOLDUP_SESSION";
@@ -69,6 +70,10 @@ pub const MONOTONIC_CLOCK: u32 = 4;
 pub const MARKS: u32 = 8;
 /// Set in [`Session::flags`]: one thread of the program is to run by itself ([`crate::alone`]).
 pub const ALONE: u32 = 16;
+/// Set in [`Session::flags`]: criticality is kept up to date while the program runs ([`crate::live`]).
+pub const LIVE: u32 = 32;
+/// Set in [`Session::flags`], beside [`LIVE`]: nothing is recorded.
+pub const UNRECORDED: u32 = 64;
 
 /// Why a process was not recorded: indices into [`Session::refused`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,6 +125,8 @@ pub struct Session {
     pub refused: [AtomicU32; REFUSALS],
     /// The processor time in ns and the ticks that correspond, for conversion inside the program: ticks per µs.
     pub ticks_per_us: AtomicU32,
+    /// Ticks of the clock in a second.
+    pub ticks_per_second: AtomicU64,
 }
 
 /// The state of a process file.
@@ -185,6 +192,8 @@ pub struct Header {
     pub confined: AtomicU32,
     /// Who runs by itself, where one thread is to.
     pub alone: alone::Block,
+    /// Criticality while the program runs, where that is wanted.
+    pub live: live::Block,
 }
 
 /// How often a thread used one lock.
@@ -274,6 +283,10 @@ pub struct Slot {
     pub alone_object: AtomicU64,
     /// Since when it runs, in ticks, if it does.
     pub alone_since: AtomicU64,
+    /// If it is held since it began: the generation of the turn then, + 1; else 0.
+    pub alone_began: AtomicU32,
+    /// The thread's criticality while it runs, where that is wanted.
+    pub live_cell: live::ThreadCell,
 }
 
 /// How often a thread acquired OpenMP locks at one place in one region: see [`openmp::Acquire`].

@@ -158,6 +158,8 @@ coded! {
         WaitChild = 9,
         /// `flock`, `lockf`.
         FileLock = 10,
+        /// `sigwait`, `sigsuspend`, `pause` and their relatives.
+        Signal = 11,
     }
 }
 

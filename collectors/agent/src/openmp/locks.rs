@@ -12,7 +12,7 @@ use holdup_trace::wire::{ObjectCode, OutcomeCode};
 
 use super::standing::Standing;
 use crate::waits::{self, Ending, Pending, Wanted};
-use crate::{Recorder, alone, enter, hot, life, marks, thread};
+use crate::{Recorder, alone, enter, hot, life, live, marks, thread};
 
 /// One in this many acquisitions of a thread is timed.
 const TIMED: u32 = 64;
@@ -191,6 +191,7 @@ pub fn lock_waits(object: u64, kind: ObjectCode, owner_tid: u32) -> Waiting {
     hot::heat(object);
     hot::arrive(object);
     alone::wait_begins(object);
+    live::wait_begins(kind);
     let told = begin != 0 && (marks::heard() || may_tell(&thread::this().openmp.waits_told, begin));
     let pending = if told { waits::begin(Wanted { owner_tid, ..Wanted::new(object, kind) }) } else { None };
     Waiting { object, kind, begin, pending }
@@ -200,6 +201,7 @@ pub fn lock_waits(object: u64, kind: ObjectCode, owner_tid: u32) -> Waiting {
 #[inline(never)]
 pub fn lock_waited(waiting: Waiting, caller: u64) {
     tell_waited(waiting, caller);
+    live::wait_ends();
     alone::wait_ends(waiting.kind, OutcomeCode::Granted);
 }
 
@@ -250,6 +252,7 @@ impl Waiting {
     /// The lock was the thread's own all the while: it did not wait.
     pub(super) fn cancel(self) {
         hot::leave(self.object);
+        live::wait_ends();
         alone::works_instead();
         waits::cancel(self.pending);
     }

@@ -17,7 +17,7 @@ mod term;
 
 use std::collections::BTreeMap;
 
-use holdup_model::Nanos;
+use holdup_model::{Nanos, median};
 
 use super::{FittedLaw, LawPrediction};
 use choice::Choice;
@@ -65,7 +65,7 @@ pub fn fit(samples: &[Sample], cores: u32) -> Option<FittedLaw> {
     let times = by_threads(samples, cores);
     let points: Vec<Point> = times
         .iter()
-        .map(|(&threads, times)| Point { threads: f64::from(threads), time: median(times) })
+        .map(|(&threads, times)| Point { threads: f64::from(threads), time: median(times).unwrap_or(0.0) })
         .collect();
     let noise = noise_of(times.values());
     let choice = Choice::of(&points, noise)?;
@@ -119,16 +119,6 @@ fn by_threads(samples: &[Sample], cores: u32) -> BTreeMap<u32, Vec<f64>> {
         times.sort_by(f64::total_cmp);
     }
     times
-}
-
-/// The median of numbers that are sorted.
-fn median(sorted: &[f64]) -> f64 {
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => 0.0,
-        count if count % 2 == 1 => sorted[middle],
-        _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
-    }
 }
 
 /// Without repeated runs: as if three measurements had shown that medians vary by 2 %, which is between a quiet machine's

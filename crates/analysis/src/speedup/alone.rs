@@ -26,6 +26,9 @@ const LEAST_CHOSEN: f64 = 0.1;
 /// More than this share of the CPU time of a phase not known is too much to tell who did how much.
 const MOST_UNKNOWN: f64 = 0.2;
 
+/// Bytes of a cache line of x86-64: each miss fetches one.
+const LINE: u64 = 64;
+
 /// One profiled thread in one phase of one run.
 #[derive(Clone, Debug)]
 pub(super) struct Lone {
@@ -83,6 +86,7 @@ pub(super) fn lones(run: &AloneRun<'_>, phased: &Phased<'_>) -> BTreeMap<Key, Ve
             let spent = phase.threads.get(&thread);
             let spent = spent.filter(|spent| spent.unknown as f64 <= MOST_UNKNOWN * spent.cpu as f64);
             let whole = spent.map_or(cpu, |spent| cpu.max(spent.cpu as f64));
+            let counters = counted(process, phase, thread);
             (cpu > 0.0 && cpu >= LEAST_CHOSEN * whole).then(|| Lone {
                 which: run.which,
                 cache: run.cache,
@@ -93,12 +97,41 @@ pub(super) fn lones(run: &AloneRun<'_>, phased: &Phased<'_>) -> BTreeMap<Key, Ve
                 stretches,
                 total: is_known.then_some(sum.cpu as f64),
                 units: phase.units(process, thread),
-                counters: run.counters,
+                counters,
             })
         });
         found.insert(key.clone(), lones.collect());
     }
     found
+}
+
+/// What counters said of a thread in a phase: of each time that it was the chosen one the part that is as large as the
+/// part of its CPU time that it spent in the phase.
+fn counted(process: &Process, phase: &PhaseRun, thread: ThreadId) -> Option<Counters> {
+    let mut sum = Counters::default();
+    for count in &process.alone_counts {
+        let (from, to) = (count.begin.nanos(), count.end.nanos());
+        let (mut all, mut here) = (0.0, 0.0);
+        for span in process.alone.iter().filter(|span| span.thread == thread) {
+            let (begin, end) = (span.begin.nanos().max(from), span.end.nanos().min(to));
+            let length = span.end.nanos().saturating_sub(span.begin.nanos()).max(1) as f64;
+            if begin < end {
+                all += span.cpu.get() as f64 * (end - begin) as f64 / length;
+                here += span.cpu.get() as f64 * phase.overlap(begin, end) as f64 / length;
+            }
+        }
+        if here > 0.0 {
+            let part = |count: u64| (count as f64 * (here / all)).round() as u64;
+            // What is not counted once is not known of the whole.
+            let first = sum.instructions == 0;
+            let bytes = count.misses.map(|misses| part(misses * LINE));
+            sum.bytes = if first { bytes } else { sum.bytes.zip(bytes).map(|(sum, more)| sum + more) };
+            sum.cycles += part(count.cycles);
+            sum.instructions += part(count.instructions);
+            sum.time = Nanos::new(sum.time.get() + part(count.time.get()));
+        }
+    }
+    (sum.instructions > 0).then_some(sum)
 }
 
 /// What is known of a group of threads when they run alone.

@@ -57,7 +57,7 @@ pub struct ThreadPoint<'a> {
 }
 
 /// A recorded run in which one thread of each parallel phase ran by itself while the others were held, with something
-/// beside it or not.
+/// beside it or not. What counters said of it is in [`holdup_model::Process::alone_counts`].
 #[derive(Clone, Debug)]
 pub struct AloneRun<'a> {
     /// The recording, whose processes have [`holdup_model::Process::alone`].
@@ -70,8 +70,6 @@ pub struct AloneRun<'a> {
     pub beside: Beside,
     /// Whether the measurement counts.
     pub verdict: Verdict,
-    /// What hardware counters said of the profiled thread while it was alone, where there are any.
-    pub counters: Option<Counters>,
 }
 
 /// What ran beside a profiled thread.

@@ -16,9 +16,9 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+use super::Counts;
 use super::affinity::{Affinity, Topology};
 use super::control::Control;
-use super::counts::Counts;
 use super::manifest::{Done, Failed, Manifest, NAME, Subject};
 use super::stop::Verdict;
 use crate::answer;
@@ -246,6 +246,7 @@ impl Sweep<'_, '_> {
             variables: self.plan.control.environment(threads),
             cpus: self.plan.topology.choose(self.plan.affinity, threads),
             output: self.plan.output,
+            held: None,
         }
     }
 

@@ -66,8 +66,14 @@ pub(super) fn machine() -> Result<(Machine, Vec<String>), Failure> {
     Ok((machine, notes))
 }
 
-/// Where this processor's machine is kept: a file named after what the processor calls itself and how many cores may be used.
+/// Where this processor's machine is kept.
 fn kept_at(root: &Path) -> Option<PathBuf> {
+    kept_as(&format!("host-{VERSION}"), root)
+}
+
+/// Where something that was measured of this machine is kept: a file named after what it is, what the processor calls itself,
+/// and how many cores may be used. `None` where there is no place for it.
+pub(crate) fn kept_as(what: &str, root: &Path) -> Option<PathBuf> {
     let own = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
     let cache = own("XDG_CACHE_HOME").or_else(|| Some(own("HOME")?.join(".cache")))?;
     let text = fs::read_to_string(root.join("proc/cpuinfo")).unwrap_or_default();
@@ -80,7 +86,7 @@ fn kept_at(root: &Path) -> Option<PathBuf> {
     let key: String = words.join("-").chars().map(plain).take(100).collect();
     let key = key.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
     let cores = holdup_collect::allowed_cores();
-    Some(cache.join("holdup").join(format!("host-{VERSION}-{key}-{cores}.toml")))
+    Some(cache.join("holdup").join(format!("{what}-{key}-{cores}.toml")))
 }
 
 fn read(path: &Path) -> Option<(Machine, Vec<String>)> {

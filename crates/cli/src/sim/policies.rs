@@ -52,38 +52,46 @@ pub(crate) struct PolicyOptions {
     #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with_all = ["sample", "speedup_stack"])]
     pub policy: Vec<Named>,
     /// The frequency of a fast core in GHz [default: a quarter more than the machine's]
-    #[arg(long, value_name = "GHZ", value_parser = fast, requires = "policy")]
+    #[arg(long, value_name = "GHZ", value_parser = parsers::fast, requires = "policy")]
     pub fast: Option<f64>,
     /// Milliseconds of simulated time from one decision to the next
-    #[arg(long, value_name = "MS", default_value = "10", value_parser = slice, requires = "policy")]
+    #[arg(long, value_name = "MS", default_value = "10", value_parser = parsers::slice, requires = "policy")]
     pub policy_slice: f64,
     /// How many times the smallest criticality a thread must have to be made fast (α)
-    #[arg(long, value_name = "RATIO", default_value = "1.2", value_parser = ratio, requires = "policy")]
+    #[arg(long, value_name = "RATIO", default_value = "1.2", value_parser = parsers::ratio, requires = "policy")]
     pub alpha: Ratio,
     /// Below which share of the largest criticality a fast thread is made slow again (β)
-    #[arg(long, value_name = "RATIO", default_value = "0.8", value_parser = ratio, requires = "policy")]
+    #[arg(long, value_name = "RATIO", default_value = "0.8", value_parser = parsers::ratio, requires = "policy")]
     pub beta: Ratio,
     /// How many threads are fast at once, at most
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..), requires = "policy")]
     pub fast_threads: u16,
 }
 
-fn fast(text: &str) -> Result<f64, String> {
-    within(text, 0.01, 100.0)
-}
+/// What options about policies may be.
+pub(crate) mod parsers {
+    use holdup_policy::Ratio;
 
-fn slice(text: &str) -> Result<f64, String> {
-    within(text, 1e-4, 1e6)
-}
+    /// GHz of a fast core.
+    pub(crate) fn fast(text: &str) -> Result<f64, String> {
+        within(text, 0.01, 100.0)
+    }
 
-fn within(text: &str, least: f64, largest: f64) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|number| (least..=largest).contains(number));
-    number.ok_or_else(|| format!("not a number from {least} to {largest}"))
-}
+    /// Milliseconds of a slice.
+    pub(crate) fn slice(text: &str) -> Result<f64, String> {
+        within(text, 1e-4, 1e6)
+    }
 
-fn ratio(text: &str) -> Result<Ratio, String> {
-    let number = text.parse::<f64>().ok().filter(|number| (0.0..=1000.0).contains(number));
-    number.and_then(Ratio::of).ok_or_else(|| "not a number from 0 to 1000".to_owned())
+    /// A threshold.
+    pub(crate) fn ratio(text: &str) -> Result<Ratio, String> {
+        let number = text.parse::<f64>().ok().filter(|number| (0.0..=1000.0).contains(number));
+        number.and_then(Ratio::of).ok_or_else(|| "not a number from 0 to 1000".to_owned())
+    }
+
+    fn within(text: &str, least: f64, largest: f64) -> Result<f64, String> {
+        let number = text.parse::<f64>().ok().filter(|number| (least..=largest).contains(number));
+        number.ok_or_else(|| format!("not a number from {least} to {largest}"))
+    }
 }
 
 /// A policy with its parameters.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use holdup_analysis::speedup::instances::Instances;
 use holdup_analysis::speedup::{CacheCurve, CachePoint};
 use holdup_collect::{CollectError, Output, PlainRun, Setting, run_plain};
+use holdup_model::median;
 use holdup_pirate::Switch;
 
 use super::kept::Kept;
@@ -83,8 +84,7 @@ impl Runs<'_> {
                     1 => Kind::Whole { which: 0 },
                     of => Kind::Part { which: 0, of },
                 };
-                let left = robber.cache() / u64::from(count);
-                if let Some(cpu) = self.robbed(robber, kind, kept)? {
+                if let Some((left, cpu)) = self.robbed(robber, kind, kept)? {
                     match shares.iter_mut().find(|(bytes, _)| *bytes == left) {
                         Some((_, all)) => all.push(cpu),
                         None => shares.push((left, vec![cpu])),
@@ -92,14 +92,15 @@ impl Runs<'_> {
                 }
             }
         }
-        let one = counts.iter().zip(&walls).find(|(count, _)| **count == 1).map(|(_, walls)| median(walls));
+        let one =
+            counts.iter().zip(&walls).find(|(count, _)| **count == 1).and_then(|(_, walls)| median(walls));
         let measured = counts.iter().zip(&walls).map(|(&count, walls)| {
             // All copies do the same work: the throughput is their number over the time of each.
-            (count, one.map(|one| f64::from(count) * one / median(walls)))
+            (count, one.zip(median(walls)).map(|(one, all)| f64::from(count) * one / all))
         });
         let points = shares.iter().map(|(bytes, times)| CachePoint {
             bytes: *bytes,
-            time: median(times),
+            time: median(times).unwrap_or(0.0),
             high: times.iter().copied().fold(0.0, f64::max),
             runs: times.len() as u32,
             cpi: None,
@@ -132,7 +133,7 @@ impl Runs<'_> {
     }
 
     fn setting(&self, cpus: Vec<u32>) -> Setting {
-        Setting { variables: Vec::new(), cpus, output: self.copies.output }
+        Setting { variables: Vec::new(), cpus, output: self.copies.output, held: None }
     }
 
     /// So many copies at once: the mean wall time of one (ns).
@@ -153,8 +154,8 @@ impl Runs<'_> {
         Ok(total.as_nanos() as f64 / f64::from(count.max(1)))
     }
 
-    /// One copy while cache is taken from it: its CPU time (ns); `None` where that cannot be measured, which is noted.
-    fn robbed(&mut self, robber: &Robber, kind: Kind, kept: &mut Kept) -> Result<Option<f64>, Early> {
+    /// One copy while cache is taken from it: what it has of it, and its CPU time (ns); `None` where that cannot be measured, which is noted.
+    fn robbed(&mut self, robber: &Robber, kind: Kind, kept: &mut Kept) -> Result<Option<(u64, f64)>, Early> {
         let mut why = String::new();
         for _ in 0..TRIES {
             self.prepare()?;
@@ -162,14 +163,17 @@ impl Runs<'_> {
                 Ok(Some(robbery)) => robbery,
                 Ok(None) => return Ok(None),
                 Err(refusal) => {
-                    why = refusal.to_string();
+                    why = refusal;
                     break;
                 }
             };
             let (run, discarded) = self.beside(&robbery, robber.victim_cpu())?;
             self.check(&run, 1)?;
             match discarded {
-                None => return Ok(run.cpu.map(|cpu| cpu.as_nanos() as f64)),
+                None => {
+                    let left = robbery.left().unwrap_or(robber.cache());
+                    return Ok(run.cpu.map(|cpu| (left, cpu.as_nanos() as f64)));
+                }
                 Some(reason) => why = reason,
             }
         }
@@ -195,7 +199,11 @@ impl Runs<'_> {
                 discarded
             });
             gate.turn_on();
+            // What this thread starts has the part of the cache that it has.
+            let share = robbery.share();
+            share.iter().for_each(|share| share.take_in(own_id()));
             let ended = run_plain(self.copies.command, &self.setting(vec![cpu]));
+            share.iter().for_each(|share| share.let_go(own_id()));
             gate.end();
             (ended, pirate.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
@@ -223,26 +231,7 @@ impl Runs<'_> {
     }
 }
 
-/// The middle of some numbers; 0 of none.
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => 0.0,
-        length if length % 2 == 1 => sorted[middle],
-        _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_middle_of_times() {
-        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(&[4.0, 1.0]), 2.5);
-        assert_eq!(median(&[]), 0.0);
-    }
+/// The kernel's number of the calling thread.
+fn own_id() -> u32 {
+    rustix::thread::gettid().as_raw_pid().unsigned_abs()
 }

@@ -34,6 +34,9 @@ pub(super) struct Kept {
     /// What the reader must know, as sentences.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// With how many threads it was run under emulation, where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulated: Option<u32>,
     /// The runs, in their order.
     #[serde(default, rename = "run")]
     pub runs: Vec<Done>,
@@ -89,7 +92,15 @@ impl Done {
 impl Kept {
     /// Nothing yet.
     pub(super) fn new(command: Vec<String>, cores: u32) -> Kept {
-        Kept { version: VERSION, command, cores, cache: None, notes: Vec::new(), runs: Vec::new() }
+        Kept {
+            version: VERSION,
+            command,
+            cores,
+            cache: None,
+            notes: Vec::new(),
+            emulated: None,
+            runs: Vec::new(),
+        }
     }
 
     /// What is kept in `directory`.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use holdup_analysis::cycles::SpeedupStack;
 use holdup_analysis::speedup::instances::Instances;
 use holdup_analysis::speedup::{
     AloneRun, Beside, CacheFacts, Measurements, Order, SpeedupProfile, ThreadPoint, Verdict,
@@ -22,7 +23,12 @@ struct Read<'a> {
 }
 
 /// What the runs in `directory` say.
-pub(super) fn profile(kept: &Kept, directory: &Path, order: Order) -> Result<SpeedupProfile, Failure> {
+pub(super) fn profile(
+    kept: &Kept,
+    directory: &Path,
+    order: Order,
+    simulated: Vec<SpeedupStack>,
+) -> Result<SpeedupProfile, Failure> {
     let progress = Progress::start("reading the recordings");
     let runs: Vec<Read<'_>> = kept
         .recordings(directory)
@@ -40,7 +46,7 @@ pub(super) fn profile(kept: &Kept, directory: &Path, order: Order) -> Result<Spe
             directory.display()
         )));
     }
-    Ok(analyse(&Measurements { points, ..kept.measurements(order) }))
+    Ok(analyse(&Measurements { points, simulated, ..kept.measurements(order) }))
 }
 
 /// What several copies of a program with one thread say.
@@ -101,6 +107,5 @@ fn alone<'a>(read: &'a Read<'_>, whole: u64) -> Option<AloneRun<'a>> {
             _ => Beside::Nothing,
         },
         verdict: discarded.clone().map_or(Verdict::Held, Verdict::Discarded),
-        counters: None,
     })
 }

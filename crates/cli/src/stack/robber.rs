@@ -1,46 +1,67 @@
-//! Who takes cache and bandwidth from the thread that runs by itself.
+//! Who takes cache and bandwidth from the thread that runs by itself: the processor, where it can allot its cache, else a
+//! pirate; and a thief.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
 
 use holdup_collect::Beside;
 use holdup_pirate::{
-    Calibration, Gate, Pirate, Place, Plan, Refusal, Stretch, Survey, Thief, Verdict, allowed_cpus,
-    calibrate, steady, survey,
+    CacheShare, Calibration, Change, Gate, Guardian, Mounted, Pirate, Place, Plan, Resctrl, Survey, Thief,
+    allow_huge_pages, allowed_cpus, calibrate, left_beside, steady, ways_of_part,
 };
-use holdup_recording::facts::{PirateFacts, PirateStretch};
 
 use super::kept::{Cache, Kept};
 use super::plan::Kind;
+use super::proof::{distrust, ran};
+use super::surveyed;
 
-/// The least share of its core that a pirate must have had that kept its lines: the recorder needs some of the same core
-/// where there are only two.
-const BUSY: f64 = 0.9;
-/// The same of one that takes nothing.
-const HALF_BUSY: f64 = 0.5;
 /// How long the strongest thief is measured.
 const STRONGEST_NS: u64 = 100_000_000;
+/// What a pirate leaves and what an allotment leaves may differ by so much, beside the latter.
+const AGREE: f64 = 0.25;
+/// The hidden command that undoes changes.
+pub(crate) const UNDO_CHANGES: &str = "undo-changes";
+/// Where the kernel's cache allocation is, where not at its usual place.
+const RESCTRL: &str = "HOLDUP_RESCTRL";
 
 /// What there is to take, and from where.
 pub(super) struct Robber {
     place: Place,
-    calibration: Calibration,
-    /// What pirates of several sizes leave.
-    survey: Survey,
+    guardian: Arc<Guardian>,
+    pirate: Option<Holds>,
+    allotted: Option<Allots>,
     /// What a thief takes at most (bytes per second).
     bandwidth: Option<f64>,
 }
 
-/// Measures what there is to take, and notes it; or notes why nothing can be taken here.
-pub(super) fn prepare(kept: &mut Kept) -> Option<Robber> {
-    match Robber::new() {
+/// What a pirate can hold.
+struct Holds {
+    calibration: Calibration,
+    /// What pirates of several sizes leave.
+    survey: Survey,
+}
+
+/// What the processor can allot.
+struct Allots {
+    resctrl: Resctrl<Mounted>,
+    /// The number of the cache.
+    cache: u32,
+}
+
+/// Measures what there is to take, and notes it; or notes why nothing can be taken here. Without `pirates` none is started,
+/// and cache can be taken by the processor's own allocation only.
+pub(super) fn prepare(kept: &mut Kept, pirates: bool) -> Option<Robber> {
+    match Robber::new(&mut kept.notes, pirates) {
         Ok(robber) => {
             kept.cache = Some(robber.facts());
             Some(robber)
         }
         Err(why) => {
             kept.notes.push(format!(
-                "No cache was taken, so cache and memory are not told apart: {why}. holdup sim --speedup-stack tells them \
-                 apart on a simulated machine."
+                "No cache was taken, so cache and memory are not told apart: {why}. --simulate tells them apart on a simulated \
+                 machine."
             ));
             None
         }
@@ -48,20 +69,103 @@ pub(super) fn prepare(kept: &mut Kept) -> Option<Robber> {
 }
 
 impl Robber {
-    fn new() -> Result<Robber, Refusal> {
+    fn new(notes: &mut Vec<String>, pirates: bool) -> Result<Robber, String> {
         let root = Path::new("/");
-        let place = Place::choose(root, &allowed_cpus())?;
-        let calibration = calibrate(root, &place)?;
-        steady(&[&calibration])?;
-        let survey = survey(root, &place, &calibration)?;
+        let words = |refusal: holdup_pirate::Refusal| refusal.to_string();
+        let allocation = resctrl();
+        if !pirates && allocation.is_none() {
+            return Err(
+                "no pirate was wanted (--no-pirate), and the processor's cache allocation is not to be had"
+                    .into(),
+            );
+        }
+        let place = Place::choose(root, &allowed_cpus()).map_err(words)?;
+        let guardian = guardian().map_err(|error| format!("nothing undoes what is changed ({error})"))?;
+        let allotted = allocation.zip(place.level.id).and_then(|(resctrl, cache)| {
+            // What may be read need not be there to be written to.
+            match CacheShare::new(&resctrl, &guardian, cache, resctrl.ways()) {
+                Ok(_) => Some(Allots { resctrl, cache }),
+                Err(why) => {
+                    notes.push(format!("The processor's cache allocation was not used: {why}."));
+                    None
+                }
+            }
+        });
+        let mut robber = Robber { place, guardian, pirate: None, allotted, bandwidth: None };
+        if !pirates {
+            return match robber.allotted {
+                Some(_) => Ok(robber),
+                None => Err("no pirate was wanted (--no-pirate)".to_owned()),
+            };
+        }
+        match robber.holds() {
+            Ok(holds) => {
+                robber.check(&holds, notes);
+                robber.pirate = Some(holds);
+            }
+            Err(why) if robber.allotted.is_some() => notes.push(format!(
+                "The processor's allocation of cache was not checked against a pirate: {why}."
+            )),
+            Err(why) => return Err(why.to_string()),
+        }
         // What cannot be had of the thief is missing where it is asked for.
-        let bandwidth = Thief::new(root, &place).and_then(|thief| thief.strongest(STRONGEST_NS)).ok();
-        Ok(Robber { place, calibration, survey, bandwidth })
+        let thief = Thief::new(root, &robber.place);
+        robber.bandwidth = thief.and_then(|thief| thief.strongest(STRONGEST_NS)).ok();
+        Ok(robber)
+    }
+
+    fn holds(&self) -> Result<Holds, holdup_pirate::Refusal> {
+        let root = Path::new("/");
+        let _huge = self.huge_pages();
+        let calibration = calibrate(root, &self.place)?;
+        steady(&[&calibration])?;
+        let survey = surveyed::survey(root, &self.place, &calibration)?;
+        Ok(Holds { calibration, survey })
+    }
+
+    /// Holds a pirate against the processor's allocation: what leaves as much should leave as much.
+    fn check(&self, holds: &Holds, notes: &mut Vec<String>) {
+        let root = Path::new("/");
+        let Some(allots) = &self.allotted else { return };
+        let ways = (allots.resctrl.ways() / 2).max(allots.resctrl.least());
+        let told = CacheShare::new(&allots.resctrl, &self.guardian, allots.cache, ways).and_then(|share| {
+            let left = |bytes, share: Option<&CacheShare>| {
+                left_beside(root, &self.place, &holds.calibration, bytes, share)
+                    .map_err(|why| why.to_string())
+            };
+            let allotted = left(0, Some(&share))?;
+            drop(share);
+            let pirate = holds.survey.pirate_for(allotted).map_err(|why| why.to_string())?;
+            Ok((allotted, pirate, left(pirate, None)?))
+        });
+        let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+        notes.push(match told {
+            Ok((allotted, pirate, beside)) => {
+                let apart = (beside as f64 / allotted.max(1) as f64 - 1.0).abs();
+                let verdict = if apart <= AGREE { "they agree" } else { "they do not agree" };
+                format!(
+                    "With {ways} of {} ways of the cache a chase keeps {:.1} MiB, and beside a pirate of {:.1} MiB {:.1} MiB: \
+                     {verdict}. The ways are what the figures rest on.",
+                    allots.resctrl.ways(),
+                    mib(allotted),
+                    mib(pirate),
+                    mib(beside)
+                )
+            }
+            Err(why) => format!("The processor's allocation of cache was not checked against a pirate: {why}."),
+        });
+    }
+
+    fn huge_pages(&self) -> Option<Change> {
+        allow_huge_pages(Path::new("/"), &self.guardian)
     }
 
     /// The cache that a thread can have (bytes): what it gets of the shared level beside nobody else of ours.
     pub(super) fn cache(&self) -> u64 {
-        self.survey.whole()
+        match (&self.allotted, &self.pirate) {
+            (None, Some(holds)) => holds.survey.whole(),
+            _ => self.place.level.bytes,
+        }
     }
 
     /// The CPU for the program while something is taken from it.
@@ -69,53 +173,100 @@ impl Robber {
         self.place.program
     }
 
+    /// Who undoes what is changed meanwhile.
+    pub(super) fn guardian(&self) -> Arc<Guardian> {
+        Arc::clone(&self.guardian)
+    }
+
     fn facts(&self) -> Cache {
-        let missed = self.calibration.limit.miss_ns;
         let lines = self.cache() / self.place.level.line.max(1);
+        // One line after the other: the longest that it can take.
+        let refill = self.pirate.as_ref().map(|holds| lines as f64 * holds.calibration.limit.miss_ns);
         Cache {
             bytes: self.cache(),
             nominal: self.place.level.bytes,
             level: self.place.level.number,
-            // One line after the other: the longest that it can take.
-            refill_ns: Some((lines as f64 * missed) as u64),
+            refill_ns: refill.map(|ns| ns as u64),
             bandwidth: self.bandwidth.map(|bandwidth| bandwidth as u64),
         }
     }
 
     /// What is to be taken in such a run; nothing where all threads run together.
-    pub(super) fn robbery(&self, kind: Kind) -> Result<Option<Robbery>, Refusal> {
+    ///
+    /// # Errors
+    /// Why it cannot be, as the end of a sentence.
+    pub(super) fn robbery(&self, kind: Kind) -> Result<Option<Robbery>, String> {
         let root = Path::new("/");
-        let robbery = match kind {
-            Kind::Plain | Kind::Together => return Ok(None),
-            Kind::Whole { .. } => {
-                let pirate = Pirate::new(root, Plan::control(&self.place, &self.calibration))?;
-                Robbery { with: With::Control(pirate), left: self.cache() }
+        let words = |refusal: holdup_pirate::Refusal| refusal.to_string();
+        let _huge = self.pirate.as_ref().and_then(|_| self.huge_pages());
+        let robbery = match (kind, &self.allotted, &self.pirate) {
+            (Kind::Plain | Kind::Together, ..) => return Ok(None),
+            (Kind::Whole { .. }, None, Some(holds)) => {
+                let pirate =
+                    Pirate::new(root, Plan::control(&self.place, &holds.calibration)).map_err(words)?;
+                Robbery { with: With::Control(pirate), left: Some(self.cache()) }
             }
-            Kind::Part { of: parts, .. } => {
+            (Kind::Whole { .. }, ..) => Robbery { with: With::Nothing, left: None },
+            (Kind::Part { which, of }, Some(allots), _) => {
+                let all = allots.resctrl.ways();
+                let Some((below, above)) = ways_of_part(all, allots.resctrl.least(), of) else {
+                    return Err(format!(
+                        "one of {of} parts of the cache's {all} ways is less than can be allotted"
+                    ));
+                };
+                // Between both lies the part that is wanted: the threads that are profiled take turns.
+                let ways = if which % 2 == 0 { below } else { above };
+                let share = CacheShare::new(&allots.resctrl, &self.guardian, allots.cache, ways)?;
+                let left = self.cache() / u64::from(all) * u64::from(ways);
+                Robbery { with: With::Share(Arc::new(share)), left: Some(left) }
+            }
+            (Kind::Part { of: parts, .. }, None, Some(holds)) => {
                 let left = self.cache() / u64::from(parts.max(1));
-                let plan = Plan::steal(&self.place, &self.calibration, self.survey.pirate_for(left)?)?;
+                let bytes = holds.survey.pirate_for(left).map_err(words)?;
+                let plan = Plan::steal(&self.place, &holds.calibration, bytes).map_err(words)?;
                 let bytes = plan.bytes();
-                Robbery { with: With::Pirate(Pirate::new(root, plan)?, bytes), left }
+                Robbery {
+                    with: With::Pirate(Pirate::new(root, plan).map_err(words)?, bytes),
+                    left: Some(left),
+                }
             }
-            Kind::Thief { percent, .. } => {
-                let thief = Thief::new(root, &self.place)?;
-                let most = self.bandwidth.map_or_else(|| thief.strongest(STRONGEST_NS), Ok)?;
+            (Kind::Part { .. }, None, None) => return Err("nothing can take a part of the cache".to_owned()),
+            (Kind::Thief { percent, .. }, ..) => {
+                let thief = Thief::new(root, &self.place).map_err(words)?;
+                let most = self.bandwidth.map_or_else(|| thief.strongest(STRONGEST_NS), Ok).map_err(words)?;
                 let rate = (most * f64::from(percent) / 100.0) as u64;
-                Robbery { with: With::Thief(thief, rate), left: self.cache() }
+                Robbery { with: With::Thief(thief, rate), left: Some(self.cache()) }
             }
         };
         Ok(Some(robbery))
     }
 }
 
+/// The processor's cache allocation, where the kernel offers it.
+fn resctrl() -> Option<Resctrl<Mounted>> {
+    let directory = std::env::var_os(RESCTRL).map_or_else(|| PathBuf::from("/sys/fs/resctrl"), PathBuf::from);
+    Resctrl::open(Mounted::at(&directory)).ok()
+}
+
+/// Starts who undoes changes when this process is gone.
+fn guardian() -> io::Result<Arc<Guardian>> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg(UNDO_CHANGES);
+    Guardian::start(command).map(Arc::new)
+}
+
 /// Something that is taken during one run.
 pub(super) struct Robbery {
     with: With,
-    left: u64,
+    left: Option<u64>,
 }
 
 /// Who takes it.
 enum With {
+    /// Nobody takes anything.
+    Nothing,
+    /// The processor leaves only some ways.
+    Share(Arc<CacheShare>),
     /// One that is as busy as a pirate, and takes nothing.
     Control(Pirate),
     /// One that takes so many bytes of the cache.
@@ -125,23 +276,34 @@ enum With {
 }
 
 impl Robbery {
-    /// The cache that is left (bytes).
-    pub(super) fn left(&self) -> u64 {
+    /// The cache that is left (bytes); `None` where nobody works beside the thread.
+    pub(super) fn left(&self) -> Option<u64> {
         self.left
     }
 
+    /// The part of the cache that the processor leaves.
+    pub(super) fn share(&self) -> Option<Arc<CacheShare>> {
+        match &self.with {
+            With::Share(share) => Some(Arc::clone(share)),
+            _ => None,
+        }
+    }
+
     /// As what works beside a thread that runs by itself.
-    pub(super) fn beside(self) -> Beside {
+    pub(super) fn beside(self) -> Option<Beside> {
         match self.with {
-            With::Control(pirate) => Beside::pirate(pirate, 0, true),
-            With::Pirate(pirate, bytes) => Beside::pirate(pirate, bytes, false),
-            With::Thief(thief, rate) => Beside::thief(thief, rate),
+            With::Nothing | With::Share(_) => None,
+            With::Control(pirate) => Some(Beside::pirate(pirate, 0, true)),
+            With::Pirate(pirate, bytes) => Some(Beside::pirate(pirate, bytes, false)),
+            With::Thief(thief, rate) => Some(Beside::thief(thief, rate)),
         }
     }
 
     /// Works until the gate says that the run is over; why what was measured meanwhile does not count, or nothing.
     pub(super) fn run(&self, gate: &impl Gate) -> Option<String> {
         match &self.with {
+            With::Nothing => idle(gate),
+            With::Share(share) => idle(gate).or_else(|| share.trouble()),
             With::Control(pirate) => distrust(&ran(pirate.run(gate)), true),
             With::Pirate(pirate, _) => distrust(&ran(pirate.run(gate)), false),
             With::Thief(thief, rate) => thief.run(gate, *rate).err().map(|refusal| refusal.to_string()),
@@ -149,115 +311,10 @@ impl Robbery {
     }
 }
 
-/// What was taken beside a thread that ran by itself, as its recording has it.
-pub(super) struct Taken {
-    /// Bytes per second of the bandwidth, by a thief.
-    pub bandwidth: Option<u64>,
-    /// Why the run does not count; `None` if it does.
-    pub discarded: Option<String>,
-}
-
-impl Taken {
-    /// From what is stored of a run.
-    pub(super) fn of(facts: Option<&PirateFacts>) -> Taken {
-        let never = || Taken { bandwidth: None, discarded: Some("nothing was taken in it".to_owned()) };
-        let Some(facts) = facts else { return never() };
-        if facts.kind == PirateFacts::BANDWIDTH {
-            let sum = |of: fn(&PirateStretch) -> u64| facts.stretches.iter().map(of).sum::<u64>();
-            let ns = sum(|stretch| stretch.end_ns.saturating_sub(stretch.begin_ns));
-            return match ns {
-                0 => never(),
-                ns => Taken {
-                    bandwidth: Some((sum(|stretch| stretch.bytes) as f64 * 1e9 / ns as f64) as u64),
-                    discarded: None,
-                },
-            };
-        }
-        let stretches: Vec<Stretch> = facts.stretches.iter().map(stretch).collect();
-        let discarded = distrust(&Ok(stretches), facts.kind == PirateFacts::CONTROL);
-        Taken { bandwidth: None, discarded }
+/// Takes nothing.
+fn idle(gate: &impl Gate) -> Option<String> {
+    while gate.wait_wanted() {
+        gate.ready();
     }
-}
-
-fn stretch(stored: &PirateStretch) -> Stretch {
-    Stretch {
-        begin_ns: stored.begin_ns,
-        end_ns: stored.end_ns,
-        cpu_ns: stored.cpu_ns,
-        probes: stored.probes,
-        missed: stored.missed,
-        // How it came to hold what it held says nothing of whether it did.
-        sweeps: 0,
-        warming: 0,
-        warmed: stored.warmed,
-        fetch_ratio: stored.fetch_ratio,
-    }
-}
-
-fn ran(result: Result<Vec<Stretch>, Refusal>) -> Result<Vec<Stretch>, String> {
-    result.map_err(|refusal| refusal.to_string())
-}
-
-/// Why a run beside a pirate does not count; `None` if it does.
-fn distrust(stretches: &Result<Vec<Stretch>, String>, is_control: bool) -> Option<String> {
-    let stretches = match stretches {
-        Ok(stretches) => stretches,
-        Err(why) => return Some(why.clone()),
-    };
-    match Verdict::of(stretches) {
-        Verdict::Held => None,
-        // What it has lies in caches of its core alone: wherever else it is, it takes nothing from anybody.
-        Verdict::Missed(_) if is_control => None,
-        Verdict::Missed(share) => {
-            Some(format!("{:.0} % of what the pirate was to keep was not in the cache", share * 100.0))
-        }
-        // Whoever had its lines at each look has not been away for long; and one that takes nothing need only be busy.
-        Verdict::Interrupted(share) if share >= if is_control { HALF_BUSY } else { BUSY } => None,
-        Verdict::Interrupted(share) => {
-            Some(format!("the pirate had only {:.0} % of its core", share * 100.0))
-        }
-        Verdict::Unknown => Some("the pirate never ran".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn facts(kind: &str, missed: u32, cpu_ns: u64) -> PirateFacts {
-        let stretch = PirateStretch {
-            begin_ns: 0,
-            end_ns: 1_000_000,
-            cpu_ns,
-            probes: 480,
-            missed,
-            warmed: true,
-            bytes: 5_000_000,
-            fetch_ratio: None,
-        };
-        PirateFacts { kind: kind.to_owned(), asked: 1 << 20, stretches: vec![stretch] }
-    }
-
-    #[test]
-    fn a_pirate_that_lost_its_lines_or_its_core_took_nothing() {
-        assert_eq!(Taken::of(Some(&facts(PirateFacts::CACHE, 3, 1_000_000))).discarded, None);
-        let lost = Taken::of(Some(&facts(PirateFacts::CACHE, 48, 1_000_000))).discarded;
-        assert!(lost.unwrap().starts_with("10 % of what the pirate was to keep"));
-        assert_eq!(Taken::of(Some(&facts(PirateFacts::CACHE, 3, 950_000))).discarded, None);
-        let slow = Taken::of(Some(&facts(PirateFacts::CACHE, 0, 500_000))).discarded;
-        assert!(slow.unwrap().contains("only 50 % of its core"));
-        assert!(Taken::of(None).discarded.is_some());
-    }
-
-    #[test]
-    fn a_control_pirate_has_nothing_to_lose_but_its_core() {
-        assert_eq!(Taken::of(Some(&facts(PirateFacts::CONTROL, 480, 1_000_000))).discarded, None);
-        assert!(Taken::of(Some(&facts(PirateFacts::CONTROL, 0, 100_000))).discarded.is_some());
-    }
-
-    #[test]
-    fn a_thief_is_as_strong_as_what_it_read() {
-        let taken = Taken::of(Some(&facts(PirateFacts::BANDWIDTH, 0, 1)));
-        assert_eq!((taken.bandwidth, taken.discarded), (Some(5_000_000_000), None));
-    }
+    None
 }

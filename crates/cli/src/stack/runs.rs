@@ -1,5 +1,6 @@
 //! Doing the runs, and noting what each gave.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io::IsTerminal;
@@ -8,15 +9,17 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use holdup_analysis::speedup::worth_profiling;
 use holdup_collect::{
-    AloneOptions, Options, Output, PlainRun, Setting, Window, record, record_alone, run_plain,
+    AloneOptions, CounterSource, Options, Output, PlainRun, Setting, Window, record, record_alone, run_plain,
 };
 use holdup_model::Nanos;
 use holdup_recording::Recording;
 
 use super::kept::{Done, Kept};
 use super::plan::{Kind, Step};
-use super::robber::{Robber, Robbery, Taken};
+use super::proof::Taken;
+use super::robber::{Robber, Robbery};
 use crate::failure::Failure;
 use crate::run::{Input, PRELOAD, status_of};
 use crate::scale::{Control, Interrupt, finish};
@@ -76,6 +79,7 @@ pub(super) fn run(
         started: 0,
         repetitions: steps.len() / RUNS_FOR_A_REPETITION,
         slowest: None,
+        orders: BTreeMap::new(),
     };
     runs.kept.write(directory)?;
     for (at, &step) in steps.iter().enumerate() {
@@ -101,6 +105,8 @@ struct Runs<'a, 'b> {
     repetitions: usize,
     /// The longest run so far in which no thread was held.
     slowest: Option<Duration>,
+    /// By number of threads: those that do the work, as they are profiled.
+    orders: BTreeMap<u32, Vec<u32>>,
 }
 
 impl Runs<'_, '_> {
@@ -182,7 +188,7 @@ impl Runs<'_, '_> {
 
     fn setting(&self, step: Step) -> Setting {
         let variables = self.way.control.environment(step.threads);
-        Setting { variables, cpus: Vec::new(), output: self.way.output }
+        Setting { variables, cpus: Vec::new(), output: self.way.output, held: None }
     }
 
     fn plain(&mut self, step: Step) -> Result<(Done, ExitStatus), Failure> {
@@ -199,7 +205,7 @@ impl Runs<'_, '_> {
         let path = self.directory.join(&name);
         let command: Vec<OsString> = self.way.control.command(step.threads);
         let robbery = match self.way.robber.map(|robber| robber.robbery(step.kind)) {
-            Some(Err(refusal)) => return Ok(Err(refusal.to_string())),
+            Some(Err(why)) => return Ok(Err(why)),
             Some(Ok(robbery)) => robbery,
             None => None,
         };
@@ -217,16 +223,21 @@ impl Runs<'_, '_> {
             emulation: None,
             instrumented: false,
         };
-        let left = robbery.as_ref().map(Robbery::left);
+        let left = robbery.as_ref().and_then(Robbery::left);
+        let share = robbery.as_ref().and_then(Robbery::share);
         let ended = match step.kind.which() {
             None => record(&command, &options, PRELOAD)?,
             Some(which) => {
                 let alone = AloneOptions {
                     which,
+                    order: self.orders.get(&step.threads).cloned().unwrap_or_default(),
                     give_up_after: self.patience(),
                     silence: self.silence(),
                     core: self.way.robber.map(Robber::victim_cpu),
-                    beside: robbery.map(Robbery::beside),
+                    beside: robbery.and_then(Robbery::beside),
+                    share: share.clone(),
+                    guardian: self.way.robber.map(Robber::guardian),
+                    counters: Some(CounterSource::hardware()),
                 };
                 record_alone(&command, &options, alone, PRELOAD)?
             }
@@ -237,9 +248,13 @@ impl Runs<'_, '_> {
         let wall = finish(&path)?;
         if step.kind.which().is_none() {
             self.slowest = self.slowest.max(Some(Duration::from_nanos(wall.get())));
+            let (recording, warnings) = Recording::open(&path)?;
+            self.orders.insert(step.threads, worth_profiling(&recording.run(&warnings)));
         }
         let mut done = Done::new(step, wall, Some(name));
-        if left.is_some() {
+        if let Some(share) = share {
+            (done.cache, done.discarded) = (left, share.trouble());
+        } else if left.is_some() {
             let (recording, _) = Recording::open(&path)?;
             let taken = Taken::of(recording.alone.and_then(|alone| alone.pirate).as_ref());
             done.cache = left;

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -173,6 +174,34 @@ static void *poll(void *argument)
 	return NULL;
 }
 
+/* Who waits gives its core away. */
+static void *yield(void *argument)
+{
+	int own = (int)(long)argument;
+	for (int round = 0; round < 20; round++) {
+		while (atomic_load(&turn) != own)
+			sched_yield();
+		work(own, WORK / 100);
+		result = result * 31 % 1000003 + own;
+		atomic_store(&turn, (own + 1) % THREADS);
+	}
+	return NULL;
+}
+
+/* Who waits tries to get a lock again and again. */
+static void *try_again(void *argument)
+{
+	int own = (int)(long)argument;
+	for (int round = 0; round < 50; round++) {
+		while (pthread_mutex_trylock(&mutex) != 0)
+			;
+		work(own, WORK / 100);
+		result++;
+		pthread_mutex_unlock(&mutex);
+	}
+	return NULL;
+}
+
 static void *doze(void *argument)
 {
 	int own = (int)(long)argument;
@@ -239,8 +268,9 @@ int main(int argc, char **argv)
 		int times;
 	} modes[] = {
 		{"barrier", meet, 1}, {"mutex", lock, 1}, {"rwlock", read_and_write, 1}, {"condition", pass, 1},
-		{"semaphore", post, 1}, {"spin", spin, 1}, {"poll", poll, 1}, {"doze", doze, 1}, {"pipe", pipe_on, 1},
-		{"fork", fork_off, 1}, {"join", twice, 5},
+		{"semaphore", post, 1}, {"spin", spin, 1}, {"poll", poll, 1}, {"yield", yield, 1}, {"try", try_again, 1},
+		{"doze", doze, 1}, {"pipe", pipe_on, 1}, {"fork", fork_off, 1}, {"join", twice, 5},
+		{"long", lock, 40},
 	};
 	if (argc < 4)
 		return 2;

@@ -187,6 +187,18 @@ impl Running {
         text(&said)
     }
 
+    /// As [`Running::first_line`], of the standard error.
+    pub(crate) fn first_error_line(&mut self) -> String {
+        let mut said = Vec::new();
+        while !said.contains(&b'\n') {
+            match self.stderr.recv_timeout(HANGS) {
+                Ok(more) => said.extend(more),
+                Err(error) => panic!("no line came ({error}), only {:?}", text(&said)),
+            }
+        }
+        text(&said)
+    }
+
     fn kill_group(&self) {
         let _ = kill_process_group(self.pid(), Signal::KILL);
     }

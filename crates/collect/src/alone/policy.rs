@@ -1,24 +1,29 @@
 //! Who is to run by itself, and when the others must be let go: decisions from what was seen, without a clock or a look of
 //! its own.
 //!
-//! 1. *Choice.* Threads that begin while nobody is profiled are held and form a group. Once everybody is quiet, or no new one
-//!    has come for [`GATHERING`], the one with the wanted number is chosen; the thread that created them counts as the last.
-//!    It stays so until it ends; while it waits, a better one that has come since is chosen.
+//! 1. *Choice.* Threads that begin while nobody is profiled are held and form a group. Once everybody else is quiet, or has
+//!    executed for [`GATHERING`] without a new one, the wanted one is chosen: by the order that was asked for, else by that of
+//!    creation, in which the thread that created them counts as the last. It stays so until it ends; while it waits, a better
+//!    one that has come since is chosen.
 //! 2. *Sleep.* A profiled thread that is asleep on two looks while it has the turn waits where no hook sees it.
 //! 3. *Silence.* One that comes to no hook for long may compute, or wait in a loop of the program's own. The others are let
 //!    go; if it comes to a hook at once it waited for them, and the next silence will be short. Otherwise it will be
 //!    twice as long.
-//! 4. *Turns.* One that comes to hooks but does not wait may look again and again for something that others do.
+//! 4. *Turns.* One that comes to hooks but does not wait may look again and again for something that others do. It is asked to
+//!    let them go on for a moment, and does so at its next hook, where its stretch ends.
 //! 5. *Others* that sleep where no hook sees it count as quiet.
 //! 6. *Limit.* When the time for all of it is up, everybody runs to the end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use holdup_trace::alone::{AloneCode, Conduct, Phase};
 
-/// No new thread for so long: the group is complete.
+/// Who has executed for so long since the newest thread came creates no other one soon: the group is complete. It is CPU
+/// time, since threads that have lost their core have not ended what they do.
 const GATHERING: Duration = Duration::from_millis(20);
+/// However little they got to execute, the group is complete after so long.
+const LONGEST_GATHERING: Duration = Duration::from_secs(2);
 /// Looks whether a thread sleeps are at least so far apart.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 /// The shortest silence that lets the others go, once the program is known to wait in loops of its own.
@@ -35,10 +40,13 @@ const SHORT_WINDOWS: u32 = 5;
 const LONGEST_WINDOW: Duration = Duration::from_millis(64);
 
 /// What is wanted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Wanted {
     /// Which thread of a group.
     pub which: u32,
+    /// Places of threads, by their numbers, in the order in which `which` counts those of a group; who is not among them is
+    /// not to be chosen, if another one is.
+    pub order: BTreeMap<u32, usize>,
     /// The first silence that lets the others go.
     pub silence: Duration,
     /// When all of it is given up.
@@ -58,6 +66,14 @@ pub(super) struct Seen {
     pub tid: u32,
     /// What it does.
     pub conduct: Conduct,
+}
+
+/// What can be asked about a thread, by its kernel id.
+pub(super) trait Look {
+    /// True if it is asleep.
+    fn is_asleep(&mut self, tid: u32) -> bool;
+    /// For how long it has executed since it began; `None` where that cannot be known.
+    fn executed(&mut self, tid: u32) -> Option<Duration>;
 }
 
 /// The program at one moment.
@@ -88,6 +104,8 @@ pub(super) enum Act {
     Gather,
     /// The others are let go; the profiled thread does not want its turn for so long.
     Release(AloneCode, Duration),
+    /// The profiled thread is asked to let the others go on for so long.
+    Cut(Duration),
     /// The thread in this slot counts as quiet: it sleeps.
     Sleeps(u32),
     /// Everybody runs to the end.
@@ -124,6 +142,8 @@ pub(super) struct Policy {
     members: BTreeSet<u32>,
     creator: Option<u32>,
     newest: Option<(u32, Duration)>,
+    /// For how long threads had executed when the newest one came, by number.
+    executed: BTreeMap<u32, Duration>,
     silent: Option<Silent>,
     /// Since when the present turn lasts, by its generation.
     turn: Option<(u32, Duration)>,
@@ -139,13 +159,14 @@ pub(super) struct Policy {
 impl Policy {
     pub(super) fn new(wanted: Wanted) -> Policy {
         Policy {
+            silence: wanted.silence,
             wanted,
             counts: Counts::default(),
-            silence: wanted.silence,
             group: None,
             members: BTreeSet::new(),
             creator: None,
             newest: None,
+            executed: BTreeMap::new(),
             silent: None,
             turn: None,
             tried: None,
@@ -155,8 +176,8 @@ impl Policy {
         }
     }
 
-    /// Decides; `is_asleep` looks whether the thread with this kernel id sleeps.
-    pub(super) fn step(&mut self, view: &View, is_asleep: &mut dyn FnMut(u32) -> bool) -> Vec<Act> {
+    /// Decides; `look` is asked where words in memory do not say enough.
+    pub(super) fn step(&mut self, view: &View, look: &mut dyn Look) -> Vec<Act> {
         if view.now >= self.wanted.limit {
             return vec![Act::GiveUp];
         }
@@ -164,10 +185,10 @@ impl Policy {
         let profiled =
             view.profiled.and_then(|number| view.threads.iter().find(|seen| seen.number == number));
         match (profiled, view.phase) {
-            (None, Phase::Gather) => self.gather(view),
+            (None, Phase::Gather) => self.gather(view, look),
             (None, _) => vec![Act::Gather],
-            (Some(profiled), Phase::Alone) => self.watch(view, profiled, is_asleep),
-            (Some(profiled), Phase::Wanted) => self.look_at_others(view, profiled, is_asleep),
+            (Some(profiled), Phase::Alone) => self.watch(view, profiled, look),
+            (Some(profiled), Phase::Wanted) => self.look_at_others(view, profiled, look),
             (Some(profiled), _) => self.choose_better(view, profiled),
         }
     }
@@ -191,16 +212,17 @@ impl Policy {
         }
     }
 
-    fn gather(&mut self, view: &View) -> Vec<Act> {
+    fn gather(&mut self, view: &View, look: &mut dyn Look) -> Vec<Act> {
         self.group = None;
         let held = || view.threads.iter().filter(|seen| seen.conduct == Conduct::Held);
         let Some(newest) = held().map(|seen| seen.number).max() else { return Vec::new() };
         if self.newest.is_none_or(|(number, _)| number != newest) {
             self.newest = Some((newest, view.now));
+            self.executed.clear();
         }
         let since = self.newest.map_or(view.now, |(_, since)| since);
-        let quiet = view.unborn == 0 && view.threads.iter().all(|seen| seen.conduct != Conduct::Runs);
-        if !quiet && view.now.saturating_sub(since) < GATHERING {
+        let waited = view.now.saturating_sub(since);
+        if waited < LONGEST_GATHERING && (view.unborn > 0 || self.may_create(view, waited, look)) {
             return Vec::new();
         }
         // The thread that created the others is no member of the group, though it may be held with them.
@@ -210,6 +232,25 @@ impl Policy {
         self.members.clear();
         self.creator = None;
         self.target(view).map_or_else(Vec::new, |target| self.choose(target))
+    }
+
+    /// True if a thread that runs may be about to create another one.
+    fn may_create(&mut self, view: &View, waited: Duration, look: &mut dyn Look) -> bool {
+        let mut restless = Vec::new();
+        for seen in view.threads.iter().filter(|seen| seen.conduct == Conduct::Runs) {
+            let lasted = match look.executed(seen.tid) {
+                Some(now) => now.saturating_sub(*self.executed.entry(seen.number).or_insert(now)),
+                None => waited,
+            };
+            if lasted < GATHERING {
+                restless.push(seen.tid);
+            }
+        }
+        if restless.is_empty() {
+            return false;
+        }
+        let sleepers = self.sleeps_still(view, &restless, look).unwrap_or_default();
+        restless.iter().any(|tid| !sleepers.contains(tid))
     }
 
     fn choose(&mut self, target: Seen) -> Vec<Act> {
@@ -228,8 +269,25 @@ impl Policy {
             self.creator = self.creator.or(seen.parent);
         }
         let live = |number: u32| view.threads.iter().find(|seen| seen.number == number).copied();
-        match self.members.iter().nth(self.wanted.which as usize) {
-            Some(number) => live(*number),
+        let which = self.wanted.which as usize;
+        let place = |number: &u32| Some((*self.wanted.order.get(number)?, *number));
+        let mut ordered: Vec<_> = self.members.iter().chain(&self.creator).filter_map(place).collect();
+        ordered.sort_unstable();
+        let wanted = match ordered.last() {
+            Some((_, last)) => {
+                let comes = self
+                    .wanted
+                    .order
+                    .last_key_value()
+                    .is_some_and(|(most, _)| Some(most) > self.members.last());
+                let found = ordered.get(which).map(|(_, number)| *number);
+                // Until it comes the creator is the one that has to go on.
+                found.or(if comes { self.creator } else { Some(*last) })
+            }
+            None => self.members.iter().nth(which).copied(),
+        };
+        match wanted {
+            Some(number) => live(number),
             None => self.creator.and_then(live).or(self.members.last().copied().and_then(live)),
         }
     }
@@ -244,7 +302,7 @@ impl Policy {
         }
     }
 
-    fn watch(&mut self, view: &View, profiled: &Seen, is_asleep: &mut dyn FnMut(u32) -> bool) -> Vec<Act> {
+    fn watch(&mut self, view: &View, profiled: &Seen, look: &mut dyn Look) -> Vec<Act> {
         let present = Silent { generation: view.generation, progress: view.progress, since: view.now };
         let silent = match self.silent {
             Some(before)
@@ -261,8 +319,7 @@ impl Policy {
                 self.cuts = (0, 0);
             }
         }
-        if profiled.conduct == Conduct::Runs && self.sleeps_still(view, &[profiled.tid], is_asleep).is_some()
-        {
+        if profiled.conduct == Conduct::Runs && self.sleeps_still(view, &[profiled.tid], look).is_some() {
             self.counts.sleeps += 1;
             return vec![Act::Release(AloneCode::Asleep, Duration::ZERO)];
         }
@@ -272,25 +329,21 @@ impl Policy {
             return vec![Act::Release(AloneCode::Spun, WINDOW)];
         }
         let lasts = self.turn.map_or(Duration::ZERO, |(_, since)| view.now.saturating_sub(since));
-        if lasts >= LONG_TURN && silent.since + LONG_TURN / 2 > view.now {
+        let comes = self.turn.is_some_and(|(_, since)| silent.since > since);
+        if comes && lasts >= LONG_TURN && self.cuts.1 != view.generation.wrapping_add(1) {
             self.counts.turns += 1;
             let row = self.cuts.0 + 1;
             self.cuts = (row, view.generation.wrapping_add(1));
             let doublings = row.saturating_sub(SHORT_WINDOWS).min(8);
-            return vec![Act::Release(AloneCode::Watchdog, (WINDOW * (1 << doublings)).min(LONGEST_WINDOW))];
+            return vec![Act::Cut((WINDOW * (1 << doublings)).min(LONGEST_WINDOW))];
         }
         Vec::new()
     }
 
-    fn look_at_others(
-        &mut self,
-        view: &View,
-        profiled: &Seen,
-        is_asleep: &mut dyn FnMut(u32) -> bool,
-    ) -> Vec<Act> {
+    fn look_at_others(&mut self, view: &View, profiled: &Seen, look: &mut dyn Look) -> Vec<Act> {
         let running = |seen: &&Seen| seen.number != profiled.number && seen.conduct == Conduct::Runs;
         let tids: Vec<u32> = view.threads.iter().filter(running).map(|seen| seen.tid).collect();
-        let Some(sleepers) = self.sleeps_still(view, &tids, is_asleep) else { return Vec::new() };
+        let Some(sleepers) = self.sleeps_still(view, &tids, look) else { return Vec::new() };
         let found = view.threads.iter().filter(running).filter(|seen| sleepers.contains(&seen.tid));
         let acts: Vec<Act> = found.map(|seen| Act::Sleeps(seen.slot)).collect();
         self.counts.sleepers += acts.len() as u32;
@@ -299,17 +352,12 @@ impl Policy {
 
     /// Those of `tids` that were asleep at the last look and are asleep now; `None` if there are none, or it is too early
     /// for a look.
-    fn sleeps_still(
-        &mut self,
-        view: &View,
-        tids: &[u32],
-        is_asleep: &mut dyn FnMut(u32) -> bool,
-    ) -> Option<Vec<u32>> {
+    fn sleeps_still(&mut self, view: &View, tids: &[u32], look: &mut dyn Look) -> Option<Vec<u32>> {
         if self.looked.is_some_and(|looked| view.now < looked + BETWEEN_LOOKS) {
             return None;
         }
         self.looked = Some(view.now);
-        let asleep: Vec<u32> = tids.iter().copied().filter(|tid| is_asleep(*tid)).collect();
+        let asleep: Vec<u32> = tids.iter().copied().filter(|tid| look.is_asleep(*tid)).collect();
         let before = std::mem::replace(&mut self.asleep, asleep);
         let still: Vec<u32> = self.asleep.iter().copied().filter(|tid| before.contains(tid)).collect();
         (!still.is_empty()).then_some(still)

@@ -3,7 +3,8 @@ use super::*;
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 fn wanted(which: u32) -> Wanted {
-    Wanted { which, silence: Duration::from_secs(1), limit: Duration::from_secs(60) }
+    let (silence, limit) = (Duration::from_secs(1), Duration::from_secs(60));
+    Wanted { which, order: BTreeMap::new(), silence, limit }
 }
 
 fn thread(number: u32, conduct: Conduct) -> Seen {
@@ -19,6 +20,30 @@ fn view(millis: u64, phase: Phase, profiled: Option<u32>, threads: &[(u32, Condu
         progress: 0,
         threads: threads.iter().map(|(number, conduct)| thread(*number, *conduct)).collect(),
         unborn: 0,
+    }
+}
+
+/// Where only wall time is known.
+impl<F: FnMut(u32) -> bool> Look for F {
+    fn is_asleep(&mut self, tid: u32) -> bool {
+        self(tid)
+    }
+
+    fn executed(&mut self, _: u32) -> Option<Duration> {
+        None
+    }
+}
+
+/// Threads that are awake, and have executed for so long.
+struct Executed(Duration);
+
+impl Look for Executed {
+    fn is_asleep(&mut self, _: u32) -> bool {
+        false
+    }
+
+    fn executed(&mut self, _: u32) -> Option<Duration> {
+        Some(self.0)
     }
 }
 
@@ -63,6 +88,51 @@ fn who_creates_threads_and_goes_on_is_not_waited_for() {
     assert_eq!(policy.step(&view(0, Phase::Gather, None, &threads), &mut awake), []);
     assert_eq!(policy.step(&view(19, Phase::Gather, None, &threads), &mut awake), []);
     assert_eq!(chosen(&policy.step(&view(20, Phase::Gather, None, &threads), &mut awake)), Some(1));
+}
+
+#[test]
+fn who_creates_threads_and_has_lost_its_core_is_waited_for() {
+    let mut policy = Policy::new(wanted(1));
+    let threads = [(0, Runs), (1, Held)];
+    let mut executed = Executed(Duration::from_millis(50));
+    assert_eq!(policy.step(&view(0, Phase::Gather, None, &threads), &mut executed), []);
+    assert_eq!(policy.step(&view(500, Phase::Gather, None, &threads), &mut executed), []);
+    let more = [(0, Runs), (1, Held), (2, Held)];
+    assert_eq!(policy.step(&view(510, Phase::Gather, None, &more), &mut executed), []);
+    executed.0 += GATHERING;
+    assert_eq!(chosen(&policy.step(&view(520, Phase::Gather, None, &more), &mut executed)), Some(2));
+}
+
+#[test]
+fn a_creator_asleep_where_no_hook_sees_it_creates_nothing_and_nobody_is_waited_for_forever() {
+    let threads = [(0, Runs), (1, Held)];
+    let mut asleep = |tid: u32| tid == 100;
+    let mut policy = Policy::new(wanted(0));
+    assert_eq!(policy.step(&view(0, Phase::Gather, None, &threads), &mut asleep), []);
+    assert_eq!(chosen(&policy.step(&view(2, Phase::Gather, None, &threads), &mut asleep)), Some(1));
+    let mut stands = Executed(Duration::ZERO);
+    let mut policy = Policy::new(wanted(0));
+    assert_eq!(policy.step(&view(0, Phase::Gather, None, &threads), &mut stands), []);
+    assert_eq!(policy.step(&view(1999, Phase::Gather, None, &threads), &mut stands), []);
+    assert_eq!(chosen(&policy.step(&view(2000, Phase::Gather, None, &threads), &mut stands)), Some(1));
+}
+
+/// Of four threads the first creates the others; these numbers are counted, in this order.
+fn chosen_by(order: &[u32], which: u32, threads: u32) -> Option<u32> {
+    let order = order.iter().enumerate().map(|(place, number)| (*number, place)).collect();
+    let mut policy = Policy::new(Wanted { order, ..wanted(which) });
+    let mut all = vec![(0, Waits)];
+    all.extend((1..threads).map(|number| (number, Held)));
+    chosen(&policy.step(&view(0, Phase::Gather, None, &all), &mut awake))
+}
+
+#[test]
+fn threads_that_do_next_to_nothing_are_not_counted() {
+    assert_eq!([0, 1].map(|which| chosen_by(&[3, 2], which, 4)), [Some(3), Some(2)]);
+    assert_eq!(chosen_by(&[3, 2], 2, 4), Some(2), "the last of them again");
+    assert_eq!(chosen_by(&[0, 1], 0, 4), Some(0), "the one that creates the others is the one at work");
+    assert_eq!(chosen_by(&[2, 3], 1, 3), Some(0), "until the wanted one comes its creator has to go on");
+    assert_eq!(chosen_by(&[7, 8], 1, 4), Some(2), "nothing is known of these");
 }
 
 #[test]
@@ -175,13 +245,13 @@ fn a_thread_that_comes_to_hooks_and_never_waits_lets_the_others_go_for_ever_long
         let begin = u64::from(cut) * 1000;
         let (acts, at) = until_act(&mut policy, begin, |millis| alone(millis, cut, millis as u32));
         assert_eq!(at - begin, 200);
-        let [Act::Release(AloneCode::Watchdog, window)] = acts[..] else { panic!("{acts:?}") };
+        let [Act::Cut(window)] = acts[..] else { panic!("{acts:?}") };
         windows.push(window.as_millis());
     }
     assert_eq!(windows, [2, 2, 2, 2, 2, 4, 8, 16, 32, 64, 64, 64]);
     // It has waited in between: from the beginning.
     let (acts, _) = until_act(&mut policy, 50_000, |millis| alone(millis, 100, millis as u32));
-    assert_eq!(acts, [Act::Release(AloneCode::Watchdog, WINDOW)]);
+    assert_eq!(acts, [Act::Cut(WINDOW)]);
 }
 
 #[test]

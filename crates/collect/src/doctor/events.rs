@@ -42,7 +42,7 @@ pub(super) fn switches(setting: &Setting<'_>) -> Check {
 }
 
 pub(super) fn hardware(setting: &Setting<'_>) -> Check {
-    let lost = "cycles, instructions and cache misses; no answer of this version needs them";
+    let lost = "holdup stack: cycles per instruction and bandwidth over the size of the cache; it tells times in their place";
     trial(setting, "hardware counters", Event::Cycles, lost)
 }
 

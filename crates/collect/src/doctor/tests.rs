@@ -13,6 +13,8 @@ struct Fake {
     events: fn(Event) -> io::Result<()>,
     emulator: Option<&'static str>,
     room: Option<Room>,
+    /// What a thread gets of each of two CPUs.
+    cores: [f64; 2],
 }
 
 const ROOMY: Room = Room { size: 1 << 30, free: 1 << 30 };
@@ -25,6 +27,7 @@ impl Fake {
             events: |_| Ok(()),
             emulator: Some("7.2.22"),
             room: Some(ROOMY),
+            cores: [1.0; 2],
         };
         fake.file("proc/self/status", "Name:\tholdup\nCapEff:\t0000000000000000\nCpus_allowed_list:\t0-1\n")
             .file("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu tsc constant_tsc nonstop_tsc\n")
@@ -39,6 +42,19 @@ impl Fake {
             .file("sys/fs/cgroup/job/memory.max", "max\n")
             .file("sys/devices/system/cpu/online", "0-1\n")
             .file("sys/devices/system/node/online", "0\n")
+            .file("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
+            .file("sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n")
+            .with_cache(0, 3, "0-1")
+            .with_cache(1, 3, "0-1")
+    }
+
+    /// A CPU whose last level of cache these CPUs share.
+    fn with_cache(self, cpu: u32, level: u32, shared: &str) -> Fake {
+        let file = |name: &str| format!("sys/devices/system/cpu/cpu{cpu}/cache/index0/{name}");
+        self.file(&file("level"), &format!("{level}\n"))
+            .file(&file("type"), "Unified\n")
+            .file(&file("size"), "32768K\n")
+            .file(&file("shared_cpu_list"), &format!("{shared}\n"))
     }
 
     fn file(self, path: &str, text: &str) -> Fake {
@@ -65,6 +81,7 @@ impl Fake {
                     advice: "apt install qemu-user".to_owned(),
                 }),
             },
+            try_core: &|cpu| Some(self.cores[cpu as usize % 2]),
             room: &|_| self.room,
         })
     }
@@ -106,6 +123,7 @@ fn an_empty_machine_is_no_reason_to_fail() {
         events: |_| Err(io::ErrorKind::NotFound.into()),
         emulator: None,
         room: None,
+        cores: [1.0; 2],
     };
     let checks = fake.checks();
     let missing: Vec<&str> =
@@ -117,6 +135,7 @@ fn an_empty_machine_is_no_reason_to_fail() {
         "switch records",
         "hardware counters",
         "instructions",
+        "shared cache",
     ];
     assert_eq!(missing, expected);
 }
@@ -128,6 +147,7 @@ fn whatever_is_wrong_says_what_is_lost_and_commands_have_consequences() {
         events: |_| Err(io::ErrorKind::PermissionDenied.into()),
         emulator: None,
         room: Some(Room { size: 1 << 20, free: 0 }),
+        cores: [0.5; 2],
     };
     for check in fake.checks() {
         assert_eq!(check.state == State::Available, check.lost.is_empty(), "{check}");
@@ -218,11 +238,37 @@ fn ptrace_scope_above_one_limits() {
 #[test]
 fn affinity_is_compared_with_the_cpus_that_are_there() {
     let status = |list: &str| format!("CapEff:\t0\nCpus_allowed_list:\t{list}\n");
-    let pinned = Fake::sound().file("proc/self/status", &status("1")).only_trouble();
+    let alone = Fake::sound().file("proc/self/status", &status("1"));
+    let pinned = alone.check("CPUs");
+    says(&alone.check("shared cache").found, &["CPU 1"]);
     says(&pinned.found, &["1 of 2"]);
     says(&pinned.remedy.unwrap(), &["taskset -c 0-1 '/opt/hold up/holdup'"]);
     let wide = Fake::sound().file("proc/self/status", &status("0-127"));
     says(&wide.check("CPUs").found, &["2, all"]);
+}
+
+#[test]
+fn what_a_measured_speedup_stack_lacks_is_told_with_what_it_costs() {
+    let private = Fake::sound().with_cache(0, 2, "0").with_cache(1, 2, "1").only_trouble();
+    assert_eq!((private.name, private.state), ("shared cache", State::Missing));
+    says(&private.lost, &["holdup stack", "--simulate"]);
+    let small = Fake::sound().file("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
+    says(&small.only_trouble().remedy.unwrap(), &["madvise"]);
+    let busy = Fake { cores: [0.99, 0.7], ..Fake::sound() }.only_trouble();
+    assert_eq!(busy.name, "cores for a pirate");
+    says(&busy.found, &["CPU 1", "70 %"]);
+}
+
+#[test]
+fn cache_allocation_is_offered_where_the_kernel_knows_it() {
+    assert_eq!(Fake::sound().check("cache allocation").state, State::Available);
+    let known = Fake::sound().file("proc/filesystems", "nodev\tresctrl\n");
+    says(&known.only_trouble().remedy.unwrap(), &["mount -t resctrl"]);
+    let mounted = known
+        .file("sys/fs/resctrl/info/L3/cbm_mask", "fff\n")
+        .file("sys/fs/resctrl/info/L3/min_cbm_bits", "1\n")
+        .file("sys/fs/resctrl/info/L3/num_closids", "16\n");
+    says(&mounted.check("cache allocation").found, &["12 ways"]);
 }
 
 #[test]
@@ -288,7 +334,8 @@ fn siblings_on_one_core_are_counted() {
     let fake = Fake::sound()
         .file("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0-1\n")
         .file("sys/devices/system/cpu/cpu1/topology/thread_siblings_list", "0-1\n");
-    let check = fake.only_trouble();
+    assert_eq!(fake.check("shared cache").state, State::Missing, "a thief would take the core's units too");
+    let check = fake.check("SMT");
     says(&check.found, &["2 CPUs, physical cores: 1"]);
     says(&check.remedy.unwrap(), &["taskset -c 0 "]);
 }

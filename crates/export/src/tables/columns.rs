@@ -26,13 +26,13 @@ pub enum ColumnKind {
 
 /// A column of a [`Table`].
 #[derive(Clone, Copy, Debug)]
-pub struct Column {
+pub struct Column<'a> {
     /// Its name; those of times end with their unit, `_ns`.
-    pub name: &'static str,
+    pub name: &'a str,
     /// What its values are.
     pub kind: ColumnKind,
     /// What they mean.
-    pub about: &'static str,
+    pub about: &'a str,
 }
 
 type Rows = fn(&Subject<'_>, Option<&Diagnosis>, &mut Sink<'_>) -> Result<(), ExportError>;
@@ -44,7 +44,7 @@ pub struct Table {
     /// What a row is.
     pub about: &'static str,
     /// Its columns.
-    pub columns: &'static [Column],
+    pub columns: &'static [Column<'static>],
     pub(super) rows: Rows,
 }
 
@@ -57,35 +57,36 @@ impl fmt::Debug for Table {
     }
 }
 
-const fn whole(name: &'static str, about: &'static str) -> Column {
+const fn whole(name: &'static str, about: &'static str) -> Column<'static> {
     Column { name, kind: ColumnKind::Whole, about }
 }
 
-const fn address(name: &'static str, about: &'static str) -> Column {
+const fn address(name: &'static str, about: &'static str) -> Column<'static> {
     Column { name, kind: ColumnKind::Address, about }
 }
 
-const fn real(name: &'static str, about: &'static str) -> Column {
+const fn real(name: &'static str, about: &'static str) -> Column<'static> {
     Column { name, kind: ColumnKind::Real, about }
 }
 
-const fn flag(name: &'static str, about: &'static str) -> Column {
+const fn flag(name: &'static str, about: &'static str) -> Column<'static> {
     Column { name, kind: ColumnKind::Flag, about }
 }
 
-const fn text(name: &'static str, about: &'static str) -> Column {
+const fn text(name: &'static str, about: &'static str) -> Column<'static> {
     Column { name, kind: ColumnKind::Text, about }
 }
 
-const PROCESS: Column = whole("process", "The process: `process` in `processes`");
-const THREAD: Column = whole("thread", "The thread: `thread` in `threads`, of the same process");
-const OBJECT: Column = whole("object", "The object: `object` in `objects`, of the same process");
-const STACK: Column = whole("stack", "The call stack: `stack` in `frames`, of the same process");
-const PLACE: Column = text("place", "The frame of the stack to look at first: function, file and line");
-const START: Column = whole("start_ns", "When it begins, since the start of the run");
-const END: Column = whole("end_ns", "When it ends");
-const LENGTH: Column = whole("length_ns", "How long it is");
-const MODE: Column = text("mode", "`exclusive` or `shared` (readers of a read-write lock)");
+const PROCESS: Column<'static> = whole("process", "The process: `process` in `processes`");
+const THREAD: Column<'static> = whole("thread", "The thread: `thread` in `threads`, of the same process");
+const OBJECT: Column<'static> = whole("object", "The object: `object` in `objects`, of the same process");
+const STACK: Column<'static> = whole("stack", "The call stack: `stack` in `frames`, of the same process");
+const PLACE: Column<'static> =
+    text("place", "The frame of the stack to look at first: function, file and line");
+const START: Column<'static> = whole("start_ns", "When it begins, since the start of the run");
+const END: Column<'static> = whole("end_ns", "When it ends");
+const LENGTH: Column<'static> = whole("length_ns", "How long it is");
+const MODE: Column<'static> = text("mode", "`exclusive` or `shared` (readers of a read-write lock)");
 
 /// Every table.
 pub const TABLES: &[Table] = &[

@@ -12,7 +12,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-use super::{Cell, Column, ColumnKind, Table, TableFile};
+use super::{Cell, Column, ColumnKind, TableFile};
 use crate::ExportError;
 
 /// Rows that are written together: as many as are kept in memory.
@@ -33,27 +33,33 @@ pub(super) struct ParquetFile {
 }
 
 impl ParquetFile {
-    pub(super) fn create(path: PathBuf, table: &Table) -> Result<ParquetFile, ExportError> {
+    /// Begins a table of this name in a new file; `table_about` says what a row is.
+    pub(super) fn create(
+        path: PathBuf,
+        name: &str,
+        table_about: &str,
+        table_columns: &[Column<'_>],
+    ) -> Result<ParquetFile, ExportError> {
         let file =
             File::create_new(&path).map_err(|error| ExportError::File { path: path.clone(), error })?;
         let begin = || {
             let about = |name: String, text: &str| KeyValue { key: name, value: Some(text.to_owned()) };
-            let mut notes = vec![about("holdup.table".to_owned(), table.about)];
+            let mut notes = vec![about("holdup.table".to_owned(), table_about)];
             notes.extend(
-                table.columns.iter().map(|column| about(format!("holdup.{}", column.name), column.about)),
+                table_columns.iter().map(|column| about(format!("holdup.{}", column.name), column.about)),
             );
             let properties = WriterProperties::builder()
                 .set_created_by(concat!("holdup version ", env!("CARGO_PKG_VERSION")).to_owned())
                 .set_compression(Compression::ZSTD(ZstdLevel::default()))
                 .set_key_value_metadata(Some(notes))
                 .build();
-            let fields = table.columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
-            let schema = Type::group_type_builder(table.name).with_fields(fields).build()?;
+            let fields = table_columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+            let schema = Type::group_type_builder(name).with_fields(fields).build()?;
             SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
         };
         match begin() {
             Ok(writer) => {
-                let columns = table.columns.iter().map(|column| Buffer::new(column.kind)).collect();
+                let columns = table_columns.iter().map(|column| Buffer::new(column.kind)).collect();
                 Ok(ParquetFile { path, writer, columns, rows: 0, text: 0 })
             }
             Err(error) => Err(ExportError::Parquet { path, error }),
@@ -86,15 +92,22 @@ impl TableFile for ParquetFile {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>) -> Result<(), ExportError> {
+    fn finish(self: Box<Self>) -> Result<(), ExportError> {
+        self.close()
+    }
+}
+
+impl ParquetFile {
+    /// Writes what is left and ends the file.
+    pub(super) fn close(mut self) -> Result<(), ExportError> {
         let result = self.write_group();
-        let ParquetFile { path, writer, .. } = *self;
+        let ParquetFile { path, writer, .. } = self;
         result.and_then(|()| writer.close()).map_err(|error| ExportError::Parquet { path, error })?;
         Ok(())
     }
 }
 
-fn field(column: &Column) -> Result<Arc<Type>, ParquetError> {
+fn field(column: &Column<'_>) -> Result<Arc<Type>, ParquetError> {
     let (physical, logical) = match column.kind {
         // Signed, so that differences of two columns come out right in readers that compute with the columns' types.
         ColumnKind::Whole => (Physical::INT64, None),

@@ -162,6 +162,14 @@ fn cache(profile: &SpeedupProfile, look: Look) -> Vec<Line> {
                     look,
                 ));
             }
+            if let Some(text) = told::counted_with(group) {
+                lines.extend(labelled(
+                    "counters",
+                    Ink::Faint,
+                    vec![Line::default().with(&text, Ink::Text)],
+                    look,
+                ));
+            }
         }
     }
     lines
@@ -276,7 +284,7 @@ fn instances(profile: &SpeedupProfile, look: Look) -> Vec<Line> {
 /// What the simulator says of the same program.
 fn simulated(profile: &SpeedupProfile, look: Look) -> Vec<Line> {
     let told = profile.simulated.iter().flat_map(|stack| {
-        let text = crate::sim::told::speedup(stack, look);
+        let text = told::simulated(profile, stack, look);
         labelled("simulated", Ink::Faint, vec![Line::default().with(&text, Ink::Text)], look)
     });
     told.collect()

@@ -32,6 +32,14 @@ pub(crate) fn phases(profile: &SpeedupProfile) -> impl Iterator<Item = &PhaseSta
     profile.phases.iter().filter(|phase| phase.kind != PhaseKind::Whole)
 }
 
+/// From this share of the wall time on, a phase is the whole program as far as one can see: its stack would be the same.
+const NEARLY_ALL: f64 = 0.95;
+
+/// The phase that is nearly all of the program, if there is one.
+pub(crate) fn nearly_all(profile: &SpeedupProfile) -> Option<&PhaseStack> {
+    phases(profile).find(|phase| phase.share >= NEARLY_ALL)
+}
+
 /// The point with the most threads, and its stack.
 pub(crate) fn last(phase: &PhaseStack) -> Option<(&PhasePoint, &PointStack)> {
     let point = phase.points.last()?;
@@ -138,6 +146,24 @@ pub(crate) fn sensitivity(group: &GroupCurve, alone: bool, look: Look) -> Option
     ))
 }
 
+/// What counters say with the least and with the most cache, in a sentence.
+pub(crate) fn counted_with(group: &GroupCurve) -> Option<String> {
+    let points = group.curve.points();
+    let (least, most) = (points.first()?, points.last()?);
+    let cpi = |at: &holdup_analysis::speedup::CachePoint| {
+        let memory = at
+            .bandwidth
+            .map_or_else(String::new, |bytes| format!(" and {} from memory", words::bandwidth(bytes)));
+        Some(format!(
+            "{} cycles per instruction{memory} with {}",
+            words::factor(at.cpi?),
+            words::bytes(at.bytes)
+        ))
+    };
+    (least.bytes < most.bytes).then_some(())?;
+    Some(format!("{}, {}.", cpi(most)?, cpi(least)?))
+}
+
 /// Why there is nothing to be said of a phase at the most threads, or of a part of it: each reason once, with what it is
 /// the reason for.
 pub(crate) fn missing(point: &PhasePoint, look: Look) -> Vec<(String, String)> {
@@ -175,6 +201,34 @@ pub(crate) fn discarded(discarded: &Discarded, look: Look) -> String {
         "With {}, number {} alone {beside}{phase}: {reason}.",
         threads(discarded.threads),
         discarded.which
+    )
+}
+
+/// What the simulator says, with all that is lost there, and what was measured beside it.
+pub(crate) fn simulated(
+    profile: &SpeedupProfile,
+    stack: &holdup_analysis::cycles::SpeedupStack,
+    look: Look,
+) -> String {
+    let losses = stack.losses.iter().filter(|(_, amount)| amount.abs() >= 0.005);
+    let losses: Vec<String> = losses
+        .map(|(loss, amount)| format!("{} {}", crate::sim::words::loss(*loss), words::factor(*amount)))
+        .collect();
+    let losses = if losses.is_empty() {
+        "next to nothing is lost".to_owned()
+    } else {
+        format!("lost to {}", losses.join(", "))
+    };
+    let measured = whole(profile).and_then(|whole| {
+        let at = whole.points.iter().find(|point| point.threads == stack.cores)?.stack.as_ref()?;
+        Some(format!("; measured here it is {}", words::speedup(at.curves.measured, look)))
+    });
+    format!(
+        "Speedup {} of {} on {}: {losses}{}.",
+        words::factor(stack.speedup),
+        stack.cores,
+        escape::name(&stack.machine, look),
+        measured.unwrap_or_default()
     )
 }
 

@@ -88,7 +88,10 @@ fn weight(section: &SectionWhy, cause: &Cause) -> String {
         }
         format!(": {} of the imbalance", words::score(cause.score))
     } else {
-        format!(": {} of the difference goes through it", percent(cause.charge))
+        match cause.charge > 1.005 {
+            true => ": more than all of the difference goes through it".to_owned(),
+            false => format!(": {} of the difference goes through it", percent(cause.charge)),
+        }
     }
 }
 
@@ -153,6 +156,9 @@ pub(crate) fn cause_title(cause: &Cause, look: Look) -> String {
 pub(crate) fn certainty(why: &Why, section: &SectionWhy, cause: &Cause) -> Vec<String> {
     let mut told = vec![match cause.charge < 0.0 {
         true => format!("works against the differences, by {} of them", percent(-cause.charge)),
+        false if cause.charge > 1.005 => {
+            "more than all of the differences go through it; other places make up for a part".to_owned()
+        }
         false => format!("{} of the differences go through it", percent(cause.charge)),
     }];
     if let Some((low, high)) = cause.stable {

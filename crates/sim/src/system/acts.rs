@@ -162,6 +162,9 @@ impl<F: Feed> System<'_, F> {
                 thread.deadline = None;
                 thread.ready_at = now.max(asleep) + self.costs.wake_up;
                 self.timed.push(Reverse((thread.ready_at, index)));
+                if let Some(steer) = &mut self.steer {
+                    steer.released(index, now.max(asleep));
+                }
             }
         }
     }

@@ -7,8 +7,8 @@
 //! A policy is asked when all cores are past a time, so one or two quanta late. A core that changes its frequency while it has a
 //! thread stands still for the machine's transition time, booked as `io`; one without a thread changes for nothing.
 
-use holdup_model::cycles::{CycleComponent, Level, Resource};
-use holdup_model::{FastSpan, RunEnergy, Steered};
+use holdup_model::cycles::{CycleComponent, CycleStack, Level, Resource};
+use holdup_model::{FastSpan, RunEnergy, Steered, ThreadProspect};
 use holdup_policy::energy::{Activity, CoreTime};
 use holdup_policy::{Change, Choice, Governor, WaitTable, Weights, to_ticks};
 
@@ -71,6 +71,10 @@ pub(super) struct Steer {
     slice: u64,
     transition: u64,
     cores: Vec<CoreState>,
+    /// By thread, its cycles up to when it got its core that take as long at each frequency.
+    stalled: Vec<u64>,
+    /// By thread, when what it waited for was there.
+    released: Vec<Option<u64>>,
     /// By thread, the bottleneck that it waits for.
     waits: Vec<Option<u64>>,
     /// No core is before this time.
@@ -91,20 +95,30 @@ impl Steer {
         let transition = machine.energy.as_ref().map_or(TRANSITION_NS, |energy| energy.transition_ns);
         let is_fast = policy.is_fast(u32::MAX);
         Self {
-            governor: Governor::new(policy, slice, table, threads),
+            governor: Governor::new(policy, slice, table, threads)
+                .foreseeing(steering.fast / machine.frequency),
             fast: steering.fast,
             ratio: steering.fast / machine.frequency,
             slice,
             transition: machine.cycles(transition),
             cores: vec![CoreState { is_fast, last: u32::MAX, ..CoreState::default() }; cores as usize],
+            stalled: vec![0; threads],
+            released: vec![None; threads],
             waits: vec![None; threads],
             passed: 0,
             transitions: 0,
         }
     }
 
-    /// The thread gets a core: how many times as fast that is, and for how long it stands still first.
-    pub(super) fn attached(&mut self, thread: u32, core: u32, start: u64) -> (f64, u64) {
+    /// What the thread waited for is there; it is being woken.
+    pub(super) fn released(&mut self, thread: u32, now: u64) {
+        self.released[thread as usize] = Some(now);
+        self.governor.tell(now, thread, Change::Released);
+    }
+
+    /// The thread gets a core; its cycles so far went to these components. Gives how many times as fast that is, and for how
+    /// long it stands still first.
+    pub(super) fn attached(&mut self, thread: u32, core: u32, start: u64, stack: &CycleStack) -> (f64, u64) {
         let state = &mut self.cores[core as usize];
         state.note(start);
         let is_fast = self.governor.is_fast(thread);
@@ -117,12 +131,18 @@ impl Steer {
                 self.governor.tell(start, thread, Change::Enters(bottleneck));
             }
         }
+        self.stalled[thread as usize] = stalled(stack);
         self.governor.tell(start, thread, Change::Active);
+        if let Some(released) = self.released[thread as usize].take() {
+            self.governor.tell(start, thread, Change::Stalled(start.saturating_sub(released)));
+        }
         (if is_fast { self.ratio } else { 1.0 }, stands)
     }
 
-    /// The thread leaves its core.
-    pub(super) fn detached(&mut self, thread: u32, core: u32, now: u64) {
+    /// The thread leaves its core; its cycles so far went to these components.
+    pub(super) fn detached(&mut self, thread: u32, core: u32, now: u64, stack: &CycleStack) {
+        let stalled = stalled(stack).saturating_sub(self.stalled[thread as usize]);
+        self.governor.tell(now, thread, Change::Stalled(stalled));
         let state = &mut self.cores[core as usize];
         state.note(now);
         state.is_busy = false;
@@ -193,6 +213,17 @@ impl Steer {
             slice: self.slice,
             slices: record.slices.len() as u64,
             criticality: record.criticality().into_iter().map(to_ticks).collect(),
+            prospects: record
+                .prospects
+                .iter()
+                .map(|found| ThreadProspect {
+                    active: found.active,
+                    alone: found.alone,
+                    stalled: found.stalled,
+                    scaling: found.scaling,
+                    saved: found.saved,
+                })
+                .collect(),
             nobody: record.slices.iter().map(|slice| slice.nobody).sum(),
             updates: (work.updates, work.nanojoules()),
             spans: record
@@ -209,6 +240,23 @@ impl Steer {
             }),
         }
     }
+}
+
+/// Cycles that are times and not those of a core: what lies beyond its own caches, and the system, waking others too.
+fn stalled(stack: &CycleStack) -> u64 {
+    let is_time = |component: &CycleComponent| {
+        component.is_sync()
+            || matches!(
+                component,
+                CycleComponent::MemL1Neighbor
+                    | CycleComponent::MemL2Neighbor
+                    | CycleComponent::MemL3
+                    | CycleComponent::MemOffSocket
+                    | CycleComponent::MemDram
+                    | CycleComponent::Io
+            )
+    };
+    stack.parts().filter(|(component, _)| is_time(component)).map(|(_, cycles)| cycles).sum()
 }
 
 /// Which count of misses data from there is: as from the second level, the third, or memory.

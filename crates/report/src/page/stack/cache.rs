@@ -63,6 +63,7 @@ impl Cache {
                     let name = name(phase, point, group);
                     if group.curve.points().len() > 1 {
                         charts.push(cache_chart(&name, point, group));
+                        charts.extend(counted_charts(&name, group));
                         numbers.extend(group.curve.points().iter().map(|at| row(&name, at)));
                     }
                     if !group.bandwidth.is_empty() {
@@ -134,6 +135,13 @@ impl Scale {
 
     fn y(&self, time: f64) -> String {
         coordinate(self.high - time, self.high - self.low, HEIGHT)
+    }
+
+    /// From 0 on: for values that are not relative to anything.
+    fn from_zero(points: &[(f64, f64, f64)]) -> Self {
+        let most = points.iter().map(|point| point.0).fold(f64::MIN_POSITIVE, f64::max);
+        let high = points.iter().map(|point| point.1).fold(f64::MIN_POSITIVE, f64::max);
+        Self { most, low: 0.0, high: high * 1.1 }
     }
 
     fn grid(&self) -> Vec<(String, String)> {
@@ -220,6 +228,62 @@ fn cache_chart(name: &str, point: &PhasePoint, group: &GroupCurve) -> Chart {
         axis: "cache left to the thread",
         told: told::sensitivity(group, point.groups.len() == 1, LOOK).map(|text| unbroken(&text)),
     }
+}
+
+/// A value that counters give.
+struct Counted {
+    title: &'static str,
+    note: &'static str,
+    value: fn(&CachePoint) -> Option<f64>,
+    told: fn(f64) -> String,
+}
+
+/// What counters say over the size of the cache (paper 1, Figs. 4 and 8): cycles per instruction, and what is fetched from
+/// memory.
+fn counted_charts(name: &str, group: &GroupCurve) -> Vec<Chart> {
+    let kinds = [
+        Counted {
+            title: "cycles per instruction",
+            note: "cycles per instruction, by counters",
+            value: |at| at.cpi,
+            told: words::factor,
+        },
+        Counted {
+            title: "fetched from memory",
+            note: "bytes a second that are fetched from memory, by counters",
+            value: |at| at.bandwidth,
+            told: words::bandwidth,
+        },
+    ];
+    let charts = kinds.into_iter().filter_map(|Counted { title, note, value, told }| {
+        let measured = group.curve.points().iter().filter_map(|at| Some((at.bytes as f64, value(at)?)));
+        let points: Vec<(f64, f64, f64)> = measured.map(|(bytes, value)| (bytes, value, value)).collect();
+        if points.len() < 2 {
+            return None;
+        }
+        let scale = Scale::from_zero(&points);
+        let said = |(bytes, value, _): &(f64, f64, f64)| {
+            format!("{} of the cache\n{}", words::bytes(*bytes as u64), told(*value))
+        };
+        let label: Vec<String> = points.iter().map(|at| said(at).replace('\n', ", ")).collect();
+        let sizes: Vec<f64> = points.iter().map(|point| point.0).collect();
+        let grid = [0.0, 0.5, 1.0].map(|part| (scale.y(part * scale.high), told(part * scale.high)));
+        Some(Chart {
+            title: format!("{name}: {title}"),
+            note: note.to_owned(),
+            label: format!("{name}, {title}. {}", label.join("; ")),
+            height: HEIGHT,
+            grid: grid.to_vec(),
+            path: scale.path(&points),
+            whiskers: Vec::new(),
+            dots: points.iter().map(|at| (scale.at(at.0), scale.y(at.1), said(at))).collect(),
+            here: None,
+            names: scale.names(&sizes, |size| words::bytes(size as u64)),
+            axis: "cache left to the thread",
+            told: None,
+        })
+    });
+    charts.collect()
 }
 
 fn bandwidth_chart(name: &str, group: &GroupCurve) -> Chart {

@@ -53,9 +53,15 @@ impl Phases {
     /// The whole program; `None` where nothing was recorded.
     pub(super) fn of_whole(profile: &SpeedupProfile) -> Option<Self> {
         let whole = told::whole(profile)?;
+        let nearly_all = told::nearly_all(profile);
+        let only = nearly_all.map(|phase| {
+            let name = words::phase(phase, LOOK);
+            format!("Nearly all of it ({} of the time) is one phase: {name}.", percent(phase.share))
+        });
         let order: Vec<&str> = profile.order.components().iter().map(|component| component.words()).collect();
         let sentences = [
             told::advice(whole).map(str::to_owned),
+            only.map(|text| unbroken(&text)),
             Some(format!(
                 "The speedup that is reached and all that is lost add up to the number of threads. Bottlenecks are introduced \
                  one after the other: {}. A component is what its introduction costs.",
@@ -74,7 +80,7 @@ impl Phases {
             question: "What the speedup is lost to",
             method: "speedup stack · threads run alone, with a part of the cache",
             sentences: sentences.into_iter().flatten().collect(),
-            phases: vec![phase(whole)],
+            phases: vec![with_missing(phase(whole), nearly_all)],
             meanings: Component::ALL
                 .into_iter()
                 .filter(known)
@@ -83,14 +89,19 @@ impl Phases {
         })
     }
 
-    /// The phases; `None` where there is none, or one that is the whole program.
+    /// The phases; `None` where there is none besides the one that is told of as the whole program.
     pub(super) fn of_phases(profile: &SpeedupProfile) -> Option<Self> {
-        let all: Vec<&PhaseStack> = told::phases(profile).collect();
+        let told_above = told::nearly_all(profile).map(std::ptr::from_ref);
+        let all: Vec<&PhaseStack> =
+            told::phases(profile).filter(|phase| Some(std::ptr::from_ref(*phase)) != told_above).collect();
         if all.is_empty() {
             return None;
         }
         let more = all.len().saturating_sub(MOST_PHASES);
         let mut sentences = vec!["By what perfect scaling of each would save of the wall time.".to_owned()];
+        if told_above.is_some() {
+            sentences.push("The largest is told of above.".to_owned());
+        }
         if more > 0 {
             sentences.push(format!("And {more} more: holdup stack --json has them."));
         }
@@ -103,6 +114,18 @@ impl Phases {
             meanings: Vec::new(),
         })
     }
+}
+
+/// What is missing of a phase with the most threads, a sentence each.
+fn missing(phase: &PhaseStack) -> Vec<String> {
+    let missing = phase.points.last().map(|point| told::missing(point, LOOK)).unwrap_or_default();
+    missing.into_iter().map(|(what, why)| unbroken(&format!("Missing: {what}. {why}"))).collect()
+}
+
+/// The whole program, with what is missing of the only phase, which is not told of by itself.
+fn with_missing(mut whole: Phase, only: Option<&PhaseStack>) -> Phase {
+    whole.sentences.extend(only.map(missing).unwrap_or_default());
+    whole
 }
 
 fn phase(phase: &PhaseStack) -> Phase {
@@ -147,9 +170,8 @@ fn phase(phase: &PhaseStack) -> Phase {
     if let Some((_, stack)) = stacks.last() {
         sentences.extend(told::imbalance(stack, LOOK));
     }
-    if let Some(point) = phase.points.last().filter(|_| phase.kind != PhaseKind::Whole) {
-        let missing = told::missing(point, LOOK);
-        sentences.extend(missing.into_iter().map(|(what, why)| unbroken(&format!("Missing: {what}. {why}"))));
+    if phase.kind != PhaseKind::Whole {
+        sentences.extend(missing(phase));
     }
     let gain = match phase.potential_gain {
         Some(gain) if gain.get() > 0 => format!("; perfect scaling would save {}", time(gain)),

@@ -10,29 +10,29 @@ const MOST_COUNTS: usize = 64;
 
 /// Numbers of threads, ascending; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Counts(BTreeSet<u32>);
+pub struct Counts(BTreeSet<u32>);
 
 impl Counts {
     /// What is tried where nothing was asked for: the powers of two below the number of cores, and that itself.
-    pub(crate) fn up_to(cores: u32) -> Counts {
+    pub fn up_to(cores: u32) -> Counts {
         let cores = cores.clamp(1, MOST_THREADS);
         let powers = std::iter::successors(Some(1), |count: &u32| count.checked_mul(2));
         Counts(powers.take_while(|count| *count < cores).chain([cores]).collect())
     }
 
     /// These numbers; `None` where there are none.
-    pub(crate) fn of(numbers: impl IntoIterator<Item = u32>) -> Option<Counts> {
+    pub fn of(numbers: impl IntoIterator<Item = u32>) -> Option<Counts> {
         let numbers: BTreeSet<u32> = numbers.into_iter().collect();
         (!numbers.is_empty()).then_some(Counts(numbers))
     }
 
     /// From few to many.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().copied()
     }
 
     /// The most threads.
-    pub(crate) fn most(&self) -> u32 {
+    pub fn most(&self) -> u32 {
         self.0.last().copied().unwrap_or(1)
     }
 }

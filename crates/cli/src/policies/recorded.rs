@@ -1,0 +1,116 @@
+//! A program under emulation, once for each number of threads.
+
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use holdup_collect::{Emulation, InstructionMode, Options, Output, Setting, Window, find_program, record};
+use rustix::process::Signal;
+
+use super::{PoliciesOptions, counts, directory};
+use crate::answer;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::run::{Input, PLUGIN, PRELOAD, exit_code};
+use crate::scale::{Control, OPENMP};
+
+/// What running a program gave.
+pub(super) struct Recorded {
+    /// The status to end with.
+    pub(super) status: ExitCode,
+    /// The recordings, from few threads to many.
+    pub(super) paths: Vec<PathBuf>,
+    /// What the reader of the answer must know.
+    pub(super) notes: Vec<String>,
+    _temporary: Option<tempfile::TempDir>,
+}
+
+impl Recorded {
+    /// Records the program with as many threads as the options say, one run after the other.
+    pub(super) fn of_program(command: &[OsString], options: &PoliciesOptions) -> Result<Recorded, Failure> {
+        let control = Control::new(command, &options.variable, std::env::var_os(OPENMP).as_deref());
+        let program = find_program(&control.command(1).into_iter().next().unwrap_or_default())?;
+        let (folder, temporary) = directory(options.directory.as_deref())?;
+        let stem = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut recorded = Recorded {
+            status: ExitCode::SUCCESS,
+            paths: Vec::new(),
+            notes: Vec::new(),
+            _temporary: temporary,
+        };
+        let input = Input::now();
+        for (index, threads) in counts(options).into_iter().enumerate() {
+            input.back(index > 0);
+            let path = folder.join(format!("{stem}-{threads}.holdup"));
+            if !recorded.one(&control, threads, &path, options)? {
+                break;
+            }
+        }
+        Ok(recorded)
+    }
+
+    /// One run. False if no other is to follow.
+    fn one(
+        &mut self,
+        control: &Control,
+        threads: u32,
+        path: &Path,
+        options: &PoliciesOptions,
+    ) -> Result<bool, Failure> {
+        let mut emulation = Emulation::find(PLUGIN)?;
+        emulation.mode = InstructionMode::Stream;
+        options.part.set(&mut emulation);
+        let progress = Progress::counting("under emulation", Arc::clone(&emulation.executed));
+        let output = if options.show_output { Output::Diverted } else { Output::Dropped };
+        let how = Options {
+            output: path.to_owned(),
+            all_holds: false,
+            kernel: false,
+            every_switch: false,
+            preload: true,
+            arguments: true,
+            window: Window::default(),
+            size_limit: options.size_limit.map(|mib| mib << 20),
+            setting: Setting { output, variables: control.environment(threads), ..Setting::default() },
+            emulation: Some(emulation),
+            instrumented: false,
+        };
+        let ended = match record(&control.command(threads), &how, PRELOAD) {
+            Ok(ended) => ended,
+            // Once the program has run, its status is what counts.
+            Err(error) if !self.paths.is_empty() => {
+                Failure::from(error).tell();
+                return Ok(false);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        drop(progress);
+        if !ended.status.success() {
+            self.status = exit_code(ended.status);
+            if ended.status.signal() == Some(Signal::INT.as_raw()) {
+                self.paths.clear();
+                return Ok(false);
+            }
+            if !options.ignore_status {
+                let how = match ended.status.signal() {
+                    Some(signal) => format!("signal {signal}"),
+                    None => format!("status {}", ended.status.code().unwrap_or_default()),
+                };
+                eprintln!(
+                    "holdup: with {threads} threads the program ended with {how}; --show-output shows what it prints, \
+                     --ignore-status uses such runs"
+                );
+                return Ok(false);
+            }
+        }
+        let notes = ended.emulation.iter().chain(&ended.trouble);
+        self.notes.extend(notes.map(|note| format!("With {threads} threads: {note}")));
+        match answer::name(path) {
+            Ok(()) => self.paths.push(path.to_owned()),
+            Err(failure) => _ = failure.tell(),
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,335 @@
+//! Following: a screen, or lines, until it is over.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use holdup_report::{Look, escaped};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use rustix::process::{Signal, kill_current_process_group};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::TopOptions;
+use super::held::Held;
+use super::lines;
+use super::metrics::Metrics;
+use super::screen::{Scene, draw};
+use super::source::Source;
+use super::ui::{Action, Ui};
+use super::view::{History, View};
+use crate::answer;
+use crate::failure::Failure;
+
+/// How soon the end of the program is noticed.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Where what is found goes.
+#[derive(Debug)]
+pub(crate) enum Outlet {
+    /// A screen, on standard output or standard error.
+    Screen { stdout: bool },
+    /// Lines.
+    Lines(Lines),
+}
+
+/// Where lines go.
+#[derive(Debug)]
+pub(crate) enum Lines {
+    Stdout,
+    Stderr,
+    File(File),
+}
+
+impl Lines {
+    /// False if nobody reads any more.
+    fn write(&mut self, text: &str) -> bool {
+        let written = match self {
+            Lines::Stdout => io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()),
+            Lines::Stderr => io::stderr().write_all(text.as_bytes()),
+            Lines::File(file) => file.write_all(text.as_bytes()),
+        };
+        written.is_ok()
+    }
+}
+
+impl Outlet {
+    /// A screen where there is a terminal; `stdout` if standard output is holdup's own, and not the program's.
+    pub(crate) fn choose(options: &TopOptions, stdout: bool) -> Result<Outlet, Failure> {
+        if let Some(path) = &options.output {
+            let file = File::create(path).map_err(|error| {
+                Failure::input(format!(
+                    "{}: cannot be written ({error}); choose another place",
+                    path.display()
+                ))
+            })?;
+            return Ok(Outlet::Lines(Lines::File(file)));
+        }
+        let is_terminal = if stdout { io::stdout().is_terminal() } else { io::stderr().is_terminal() };
+        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        Ok(match (is_terminal && !is_dumb && !options.batch && !options.json, stdout) {
+            (true, stdout) => Outlet::Screen { stdout },
+            (false, true) => Outlet::Lines(Lines::Stdout),
+            (false, false) => Outlet::Lines(Lines::Stderr),
+        })
+    }
+}
+
+/// Follows a source until it ends, or the user has seen enough.
+pub(crate) fn watch(
+    options: &TopOptions,
+    outlet: Outlet,
+    source: Source,
+    held: Option<&mut Held>,
+) -> Result<(), Failure> {
+    let metrics = options.metrics.map(|port| Metrics::serve(port, source.ask())).transpose()?;
+    let stop = Arc::new(AtomicBool::new(false));
+    // A program that holdup started gets them, and ends or not.
+    if options.pid.is_some() {
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let _ = signal_hook::flag::register(signal, Arc::clone(&stop));
+        }
+    }
+    let watcher = Watcher { options, source, stop, begin: Instant::now(), history: History::default() };
+    match outlet {
+        Outlet::Lines(lines) => {
+            if let Some(metrics) = &metrics {
+                eprintln!("metrics: {}", metrics.url());
+            }
+            watcher.print(lines);
+            Ok(())
+        }
+        Outlet::Screen { stdout } => watcher.show(stdout, metrics.as_ref(), held),
+    }
+}
+
+struct Watcher<'a> {
+    options: &'a TopOptions,
+    source: Source,
+    stop: Arc<AtomicBool>,
+    begin: Instant,
+    history: History,
+}
+
+impl Watcher<'_> {
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.source.has_ended()
+    }
+
+    fn age_ns(&self) -> u64 {
+        self.begin.elapsed().as_nanos() as u64
+    }
+
+    /// Prints each interval.
+    fn print(mut self, mut out: Lines) {
+        self.history.take(self.source.survey());
+        let mut next = self.begin + self.options.interval;
+        for number in 1.. {
+            while Instant::now() < next && !self.is_over() {
+                std::thread::sleep(TICK.min(next.saturating_duration_since(Instant::now())));
+            }
+            next += self.options.interval;
+            let is_over = self.is_over();
+            let view = self.history.take(self.source.survey());
+            let text = self.text(&view, is_over);
+            if !out.write(&text) || is_over || self.options.count.is_some_and(|count| number >= count) {
+                return;
+            }
+        }
+    }
+
+    fn text(&self, view: &View, is_over: bool) -> String {
+        let order = self.options.sort;
+        if self.options.json {
+            return lines::json_line(view, order, self.age_ns(), &self.source.word(), is_over);
+        }
+        lines::lines(view, order, self.age_ns(), self.source.sentences().0) + "\n"
+    }
+
+    /// Shows a screen.
+    fn show(
+        mut self,
+        stdout: bool,
+        metrics: Option<&Metrics>,
+        mut held: Option<&mut Held>,
+    ) -> Result<(), Failure> {
+        let look = if stdout {
+            answer::look(self.options.color, &io::stdout(), false)
+        } else {
+            answer::look(self.options.color, &io::stderr(), false)
+        };
+        let failed = |error: io::Error| {
+            Failure::machine(format!("the terminal cannot be used ({error}); print lines with --batch"))
+        };
+        let shown = Screen::open(stdout)
+            .and_then(|mut screen| self.run(&mut screen, &look, metrics, held.as_deref_mut()));
+        if let Some(held) = held {
+            let _ = held.show();
+        }
+        let last = shown.map_err(failed)?;
+        let age_ns = self.age_ns();
+        let text = lines::lines(&last, self.options.sort, age_ns, self.source.sentences().0);
+        let mut out = if stdout { Lines::Stdout } else { Lines::Stderr };
+        out.write(&text);
+        Ok(())
+    }
+
+    /// Draws and hears until it is over; gives what was found of the whole time.
+    fn run(
+        &mut self,
+        screen: &mut Screen,
+        look: &Look,
+        metrics: Option<&Metrics>,
+        mut held: Option<&mut Held>,
+    ) -> io::Result<View> {
+        let mut ui = Ui::new(self.options.sort);
+        let interval = self.options.interval;
+        let mut latest = self.source.survey();
+        self.history.take(latest.clone());
+        let mut view = self.history.recently();
+        let mut next = self.begin + interval;
+        let mut looks = 0;
+        loop {
+            let mut rows = view.rows.clone();
+            ui.order.sort(&mut rows, ui.reversed);
+            let chosen = ui.position(&rows).and_then(|at| rows.get(at));
+            let source = self.sentence(metrics);
+            let scene = Scene {
+                view: &view,
+                rows: &rows,
+                ui: &ui,
+                course: chosen.map(|row| self.history.course(row)),
+                source: &source,
+                age_ns: self.age_ns(),
+                interval_ns: interval.as_nanos() as u64,
+                output: held.as_deref_mut().map(Held::unseen),
+                colored: look.color,
+                unicode: look.unicode,
+            };
+            screen.terminal.draw(|frame| draw(frame, &scene))?;
+            loop {
+                let left = next.saturating_duration_since(Instant::now());
+                if event::poll(left.min(TICK))? {
+                    match event::read()? {
+                        Event::Key(key) => match ui.press(key, &rows) {
+                            Action::Stay => {}
+                            Action::Interrupt if self.options.pid.is_none() => signal_all(Signal::INT),
+                            Action::Abort if self.options.pid.is_none() => signal_all(Signal::QUIT),
+                            Action::Quit | Action::Interrupt | Action::Abort => {
+                                return Ok(View::between(None, &latest));
+                            }
+                            Action::Suspend => screen.suspend()?,
+                            Action::ShowProgram => {
+                                if let Some(held) = held.as_deref_mut() {
+                                    self.show_program(screen, held)?;
+                                }
+                            }
+                        },
+                        Event::Resize(..) => {}
+                        _ => continue,
+                    }
+                    break;
+                }
+                if self.is_over() || Instant::now() >= next {
+                    latest = self.source.survey();
+                    self.history.take(latest.clone());
+                    if !ui.paused {
+                        view = self.history.recently();
+                    }
+                    while next <= Instant::now() {
+                        next += interval;
+                    }
+                    looks += 1;
+                    break;
+                }
+            }
+            if self.is_over() || self.options.count.is_some_and(|count| looks >= count) {
+                return Ok(View::between(None, &latest));
+            }
+        }
+    }
+
+    /// Shows what the program writes, until enter is pressed or it ends.
+    fn show_program(&self, screen: &mut Screen, held: &mut Held) -> io::Result<()> {
+        restore(screen.stdout);
+        while !self.is_over() {
+            held.show()?;
+            if event::poll(TICK)?
+                && matches!(event::read()?, Event::Key(KeyEvent { code: KeyCode::Enter, .. }))
+            {
+                break;
+            }
+        }
+        screen.again()
+    }
+
+    fn sentence(&self, metrics: Option<&Metrics>) -> String {
+        let source = escaped(&self.source.sentences().1);
+        match metrics {
+            Some(metrics) => format!("{}  {source}", metrics.url()),
+            None => source,
+        }
+    }
+}
+
+/// The terminal while it is holdup's: as it was, when this is dropped.
+struct Screen {
+    terminal: Terminal<CrosstermBackend<Box<dyn Write>>>,
+    stdout: bool,
+}
+
+impl Screen {
+    fn open(stdout: bool) -> io::Result<Screen> {
+        let mut out = writer(stdout);
+        enable_raw_mode()?;
+        if let Err(error) = execute!(out, EnterAlternateScreen) {
+            let _ = disable_raw_mode();
+            return Err(error);
+        }
+        let terminal = Terminal::new(CrosstermBackend::new(out)).inspect_err(|_| restore(stdout))?;
+        Ok(Screen { terminal, stdout })
+    }
+
+    /// Ctrl-Z: stops holdup as the terminal would have, and goes on when it is continued.
+    fn suspend(&mut self) -> io::Result<()> {
+        restore(self.stdout);
+        signal_all(Signal::TSTP);
+        self.again()
+    }
+
+    /// Takes the terminal back.
+    fn again(&mut self) -> io::Result<()> {
+        enable_raw_mode()?;
+        execute!(writer(self.stdout), EnterAlternateScreen)?;
+        self.terminal.clear()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        restore(self.stdout);
+    }
+}
+
+/// What the terminal does when it is not in our hands: the program is in our process group, and so are those that it pipes to.
+fn signal_all(signal: Signal) {
+    let _ = kill_current_process_group(signal);
+}
+
+fn writer(stdout: bool) -> Box<dyn Write> {
+    if stdout { Box::new(io::stdout()) } else { Box::new(io::stderr()) }
+}
+
+/// The screen of before, the cursor, and keys as they were. Nothing is to be done where that fails: the terminal is gone.
+fn restore(stdout: bool) {
+    let _ = execute!(writer(stdout), LeaveAlternateScreen, Show);
+    let _ = disable_raw_mode();
+}

@@ -1,0 +1,143 @@
+//! Every number of it, as JSON: `docs/json-schema/policies.schema.json` says what each member means.
+
+use holdup_analysis::policies::{
+    Better, Kind, PAPER_SLICE_NS, PolicyRun, PolicyThread, ProgramPolicies, Sweep, mean_energy, mean_gain,
+    paper_means,
+};
+use serde_json::{Value, json};
+
+use super::PoliciesTold;
+use crate::json::printed;
+
+/// The version of the JSON that [`policies_json`] gives. It grows only where a member changes its meaning; members may be
+/// added at any time.
+pub const POLICIES_SCHEMA: u32 = 1;
+
+/// Policies of which means are told.
+const MEANT: [&str; 6] = ["all", "offline", "single", "tcp", "bis", "dynamic"];
+
+/// All of it as a value of the schema in `docs/json-schema/policies.schema.json`. Names are as the program gave them.
+pub fn policies_json(told: &PoliciesTold) -> Value {
+    let mut numbers: Vec<u32> = told.programs.iter().map(|program| program.working).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    json!({
+        "schema": POLICIES_SCHEMA,
+        "holdup": env!("CARGO_PKG_VERSION"),
+        "machine": told.machine,
+        "frequency_ghz": told.frequency,
+        "fast_ghz": told.fast,
+        "alpha": told.alpha,
+        "beta": told.beta,
+        "fast_threads": told.fast_threads,
+        "programs": told.programs.iter().map(program).collect::<Vec<_>>(),
+        "means": numbers.into_iter().map(|number| means(told, number)).collect::<Vec<_>>(),
+        "notes": told.warnings,
+    })
+}
+
+/// [`policies_json`] as text, indented, safe to print, with a line break at its end.
+pub fn policies_json_text(told: &PoliciesTold) -> String {
+    printed(&policies_json(told))
+}
+
+fn program(of: &ProgramPolicies) -> Value {
+    let number = |thread: Option<&PolicyThread>| thread.map(|thread| thread.number);
+    json!({
+        "name": of.name,
+        "command": of.command,
+        "threads_that_work": of.working,
+        "cores": of.cores,
+        "slice_ns": of.slice_ns,
+        "slice_is_the_papers": of.slice_ns == PAPER_SLICE_NS,
+        "policies": of.runs.iter().map(|run| policy(of, run)).collect::<Vec<_>>(),
+        "threads": of.threads.iter().map(|thread| json!({
+            "thread": thread.number,
+            "name": thread.name,
+            "criticality": thread.criticality,
+            "criticality_without_memory": thread.scaling,
+            "alone": thread.alone,
+            "divided_speedup": of.divided(thread),
+            "predicted_speedup": thread.predicted,
+            "simulated_speedup": thread.simulated,
+        })).collect::<Vec<_>>(),
+        "most_critical": number(of.most_critical()),
+        "predicted_best": number(of.predicted_best()),
+        "simulated_best": number(of.simulated_best()),
+        "better_because": of.better().map(|why| match why {
+            Better::Memory => "memory",
+            Better::Hidden => "hidden",
+        }),
+        "validation": of.validation.iter().map(|run| json!({
+            "thread": run.thread,
+            "ghz": run.frequency,
+            "speedup": run.speedup,
+        })).collect::<Vec<_>>(),
+        "sweep": of.sweep.as_ref().map(sweep),
+        "notes": of.warnings,
+    })
+}
+
+fn policy(of: &ProgramPolicies, run: &PolicyRun) -> Value {
+    let none = of.run("none");
+    let all = of.run("all");
+    json!({
+        "policy": run.policy,
+        "chosen": run.chosen,
+        "seconds": run.seconds,
+        "speedup": none.map(|none| run.speedup_over(none)),
+        "fast_share": run.fast_share,
+        "transitions": run.transitions,
+        "slices": run.slices,
+        "updates": run.updates.0,
+        "update_energy_nj": run.updates.1,
+        "energy": run.energy.map(|energy| json!({
+            "joules": energy.joules(),
+            "dynamic": energy.dynamic,
+            "leaked": energy.leaked,
+            "uncore": energy.uncore,
+            "memory": energy.memory,
+            "relative": none.and_then(|none| run.energy_over(none)),
+            "delay_relative": none.and_then(|none| run.delay_product_over(none)),
+            "delay_relative_to_all": all.and_then(|all| run.delay_product_over(all)),
+        })),
+    })
+}
+
+fn sweep(of: &Sweep) -> Value {
+    let (kind, knee) = match of.kind() {
+        Kind::None => ("none", None),
+        Kind::InterThread(knee) => ("inter_thread", Some(knee)),
+        Kind::Sequential => ("sequential", None),
+        Kind::Mixed(knee) => ("mixed", Some(knee)),
+    };
+    json!({
+        "thread": of.thread,
+        "kind": kind,
+        "knee_ghz": knee,
+        "points": of.points.iter().map(|point| json!({
+            "ghz": point.frequency,
+            "speedup": point.speedup,
+            "criticality": point.criticality,
+        })).collect::<Vec<_>>(),
+    })
+}
+
+fn means(told: &PoliciesTold, number: u32) -> Value {
+    let programs = || told.programs.iter().filter(|program| program.working == number);
+    json!({
+        "threads": number,
+        "programs": programs().count(),
+        "policies": MEANT.iter().map(|policy| json!({
+            "policy": policy,
+            "gain": mean_gain(programs(), policy),
+            "relative_energy": mean_energy(programs(), policy),
+        })).collect::<Vec<_>>(),
+        "paper": paper_means(number).map(|paper| json!({
+            "dynamic_gain": paper.dynamic,
+            "bis_gain": paper.bis,
+            "dynamic_relative_energy": paper.dynamic_energy,
+            "all_relative_energy": paper.all_energy,
+        })),
+    })
+}
