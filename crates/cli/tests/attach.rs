@@ -10,7 +10,7 @@ mod stage;
 use stage::{HOLDUP, Stage, assert_refused, eventually, report_json, run, skip, start, text, workspace};
 
 /// How often the server is attached to.
-const TIMES: usize = 100;
+const TIMES: usize = 40;
 
 /// Why events of other processes cannot be opened here, or `None` if they can.
 fn refused() -> Option<String> {
