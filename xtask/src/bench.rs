@@ -4,11 +4,13 @@
 //! The targets are those that holdup set itself. A missed target is printed and never
 //! fails the command: timing belongs to the reader, not to a gate.
 
+mod characterize;
 mod coz;
 mod hot_lock;
 mod input;
 mod measure;
 mod openmp;
+mod process;
 mod programs;
 mod sim;
 mod stack;
@@ -43,7 +45,8 @@ pub(crate) struct Options {
     /// Only cases whose name contains this, such as "pigz" or "lock pair"; or another benchmark: whatif (predictions
     /// against programs that were really changed), coz (the same questions to coz), openmp (OpenMP programs), why
     /// (counting executed instructions, and looking for causes), sim (how fast programs are simulated), stack
-    /// (speedup stacks against programs without synchronization), steer (what helping the critical thread gains and costs)
+    /// (speedup stacks against programs without synchronization), steer (what helping the critical thread gains and costs),
+    /// characterize (comparing many recordings, and many rows)
     filter: Option<String>,
     /// Only cases of that other benchmark whose name contains this
     part: Option<String>,
@@ -59,6 +62,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
         Some("coz") => return coz::run(workspace, options, options.part.as_deref()),
         Some("openmp") => return openmp::run(workspace, options, options.part.as_deref()),
         Some("stack") => return stack::run(workspace, options, options.part.as_deref()),
+        Some("characterize") => return characterize::run(workspace, options, options.part.as_deref()),
         Some("sim") => return sim::run(workspace, options, options.part.as_deref()),
         Some("steer") => return steer::run(workspace, options, options.part.as_deref()),
         Some("why") => return why::run(workspace, options, options.part.as_deref()),

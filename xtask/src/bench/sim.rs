@@ -4,7 +4,6 @@
 //! All steps of a case take turns with the others', so that a machine that slows down slows all of them.
 
 mod kernels;
-mod process;
 mod table;
 
 use std::fs;
@@ -14,10 +13,10 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, bail};
 
 use super::measure::{Spread, printed};
+use super::process::{Ran, run_to_end};
 use super::{Options, input, the_holdup, warn_of_load};
 use crate::workspace::Workspace;
 use kernels::Case;
-use process::{Ran, run_to_end};
 use table::{Row, Table};
 
 /// The machine that is simulated: sockets are added where it has fewer cores.

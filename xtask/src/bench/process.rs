@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::super::ways::last_line;
+use super::ways::last_line;
 
 /// From one look at a program's memory to the next.
 const LOOK: Duration = Duration::from_millis(5);
