@@ -4,6 +4,7 @@
 //! The targets are those that holdup set itself. A missed target is printed and never
 //! fails the command: timing belongs to the reader, not to a gate.
 
+mod alone;
 mod characterize;
 mod coz;
 mod hot_lock;
@@ -45,8 +46,9 @@ pub(crate) struct Options {
     /// Only cases whose name contains this, such as "pigz" or "lock pair"; or another benchmark: whatif (predictions
     /// against programs that were really changed), coz (the same questions to coz), openmp (OpenMP programs), why
     /// (counting executed instructions, and looking for causes), sim (how fast programs are simulated), stack
-    /// (speedup stacks against programs without synchronization), steer (what helping the critical thread gains and costs),
-    /// characterize (comparing many recordings, and many rows)
+    /// (speedup stacks against programs without synchronization), alone (whether programs do the same while their threads
+    /// are held in turn), steer (what helping the critical thread gains and costs), characterize (comparing many
+    /// recordings, and many rows)
     filter: Option<String>,
     /// Only cases of that other benchmark whose name contains this
     part: Option<String>,
@@ -58,6 +60,7 @@ pub(crate) struct Options {
 /// The order in which cases are shown; each knows its targets.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
     match options.filter.as_deref() {
+        Some("alone") => return alone::run(workspace, options, options.part.as_deref()),
         Some("whatif") => return whatif::run(workspace, options, options.part.as_deref()),
         Some("coz") => return coz::run(workspace, options, options.part.as_deref()),
         Some("openmp") => return openmp::run(workspace, options, options.part.as_deref()),

@@ -10,7 +10,7 @@
 //! In reading order: where each thread's time went (`course`), which phases there are (`phases`), what a lone thread needs
 //! for its work (`alone`), threads that do the same (`groups`) and how they share the cache (`sharing`), the time for the
 //! same work over the size of the cache (`curve`), from times to components (`steps`), what more cache would give
-//! (`sensitivity`), and all of it for each phase (`build`). [`instances`] does the same for several copies of a program
+//! (`sensitivity`), all of it for each phase (`build`), and how running alone went (`watched`). [`instances`] does the same for several copies of a program
 //! with one thread (paper 1, section 5).
 //!
 //! All that is told of a machine that one can simulate is in [`crate::cycles::speedup_stack`].
@@ -31,6 +31,7 @@ mod rotation;
 mod sensitivity;
 mod sharing;
 mod steps;
+mod watched;
 
 pub use crate::wording::frame as place_name;
 pub use build::profile;
@@ -39,6 +40,6 @@ pub use curve::{CacheCurve, CachePoint};
 pub use measurements::{AloneRun, Beside, CacheFacts, Counters, Measurements, ThreadPoint, Verdict};
 pub use profile::{
     Curves, Discarded, Effort, GroupCurve, Missing, PhaseKind, PhasePoint, PhaseStack, PointStack,
-    Sensitivity, SpeedupProfile, ThiefPoint, Together,
+    Sensitivity, SpeedupProfile, ThiefPoint, Together, Watched,
 };
 pub use rotation::worth_profiling;

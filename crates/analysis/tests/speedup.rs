@@ -302,7 +302,30 @@ fn a_thread_that_was_not_really_alone_is_no_measurement() {
     let told =
         measured(vec![point(1, &one, Vec::new()), point(2, &two, vec![alone(&run, Beside::Nothing, CACHE)])]);
     assert_eq!(last(&told.phases[0]).get(Component::ExtraWork), None);
-    assert!(told.discarded[0].reason.contains("alone for 19 %"), "{:?}", told.discarded);
+    let reason = &told.discarded[0].reason;
+    assert!(reason.contains("alone for 19 %") && reason.contains("the others were let go"), "{reason}");
+    assert_eq!(told.watched.len(), 1);
+    let rest = told.watched[0].of(NotAlone::Watchdog).expect("a reason");
+    assert!((rest - 420.0 / 520.0).abs() < 1e-9, "{:?}", told.watched);
+}
+
+#[test]
+fn loops_that_wait_and_giving_up_are_noted() {
+    let (one, two) = (works(&[1000]), works(&[600, 600]));
+    for (reason, expected) in [(NotAlone::Spun, "in a loop"), (NotAlone::GivenUp, "given up")] {
+        let mut run = lone(works(&[520, 520]), 1, 500);
+        let span = AloneSpan {
+            cpu: Nanos::new(100),
+            alone: false,
+            reason: Some(reason),
+            ..run.processes[0].alone[0]
+        };
+        run.processes[0].alone.push(span);
+        let of = vec![alone(&run, Beside::Nothing, CACHE)];
+        let told = measured(vec![point(1, &one, Vec::new()), point(2, &two, of)]);
+        let noted = told.notes.iter().filter(|note| note.contains(expected)).count();
+        assert_eq!((noted, told.discarded.len()), (1, 0), "{:?}", told.notes);
+    }
 }
 
 #[test]

@@ -23,6 +23,19 @@ pub enum NotAlone {
 }
 
 impl NotAlone {
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            NotAlone::Bound => "bound",
+            NotAlone::Asleep => "asleep",
+            NotAlone::Watchdog => "watchdog",
+            NotAlone::Woken => "woken",
+            NotAlone::GivenUp => "given_up",
+            NotAlone::Spun => "spun",
+            NotAlone::Unready => "unready",
+        }
+    }
+
     /// The words for it, as the end of a sentence.
     pub fn words(self) -> &'static str {
         match self {

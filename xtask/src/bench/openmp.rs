@@ -18,7 +18,8 @@ use super::measure::{Spread, printed};
 use super::ways::last_line;
 use super::{Options, the_holdup, warn_of_load};
 use crate::workspace::Workspace;
-use codes::{Code, Compiler};
+use codes::Code;
+pub(super) use codes::Compiler;
 use table::{Row, Table};
 use ways::{Way, ways_of};
 

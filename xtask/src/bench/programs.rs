@@ -19,17 +19,21 @@ pub(super) const REAL: &[Real] = &[
 ];
 
 impl Real {
+    /// What comes behind its name.
+    pub(super) fn arguments(&self, threads: &str, input: &Path) -> Vec<String> {
+        let words = self.arguments.iter().map(|word| word.replace("{threads}", threads));
+        words.chain([input.to_string_lossy().into_owned()]).collect()
+    }
+
     pub(super) fn cases(&self, input: &Path, quick: bool) -> Vec<Case> {
         let threads: &[u32] = if quick { &[2] } else { &[1, 2, 4] };
         threads
             .iter()
             .map(|threads| {
-                let arguments =
-                    self.arguments.iter().map(|word| word.replace("{threads}", &threads.to_string()));
-                let command = [self.name.to_owned()].into_iter().chain(arguments);
+                let command = [vec![self.name.to_owned()], self.arguments(&threads.to_string(), input)];
                 Case {
                     name: format!("{}, threads: {threads}", self.name),
-                    command: command.chain([input.to_string_lossy().into_owned()]).collect(),
+                    command: command.concat(),
                     figure: None,
                     comparison: Comparison::Ratio { at_most: 1.03 },
                 }

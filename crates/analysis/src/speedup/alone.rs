@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Nanos, Process, ThreadId};
+use holdup_model::{AloneSpan, Nanos, NotAlone, Process, ThreadId};
 
 use super::groups::Group;
 use super::phases::{Key, PhaseRun, Phased};
+use super::watched::main_reason;
 use super::{AloneRun, Beside, CacheCurve, CachePoint, Counters, ThiefPoint};
 
 /// A profiled thread takes over work of others if its share of the CPU time is so much more than in the run in which all
@@ -40,6 +41,8 @@ pub(super) struct Lone {
     pub(super) cpu: f64,
     /// The share of that in which the others were held.
     pub(super) alone_share: f64,
+    /// Why they mostly were not for the rest.
+    disturbed: Option<NotAlone>,
     /// Stretches from one wait to the next.
     pub(super) stretches: u64,
     /// CPU time of all threads in the phase (ns), where it is known.
@@ -52,10 +55,9 @@ impl Lone {
     /// Why it does not count, as the end of a sentence.
     pub(super) fn fault(&self) -> Option<String> {
         (self.alone_share < LEAST_ALONE).then(|| {
-            format!(
-                "the thread was alone for {} of its CPU time only",
-                crate::wording::percent(self.alone_share)
-            )
+            let share = crate::wording::percent(self.alone_share);
+            let why = self.disturbed.map_or_else(String::new, |reason| format!(" ({})", reason.words()));
+            format!("the thread was alone for {share} of its CPU time only{why}")
         })
     }
 }
@@ -65,8 +67,8 @@ pub(super) fn lones(run: &AloneRun<'_>, phased: &Phased<'_>) -> BTreeMap<Key, Ve
     let process = phased.main.process;
     let mut found = BTreeMap::new();
     for (key, phase) in &phased.phases {
-        // CPU time, CPU time alone, stretches.
-        let mut threads: BTreeMap<ThreadId, (f64, f64, u64)> = BTreeMap::new();
+        // The stretches of each, with their CPU time in the phase.
+        let mut threads: BTreeMap<ThreadId, Vec<(&AloneSpan, f64)>> = BTreeMap::new();
         for span in &process.alone {
             let (begin, end) = (span.begin.nanos(), span.end.nanos());
             let inside = phase.overlap(begin, end);
@@ -74,14 +76,13 @@ pub(super) fn lones(run: &AloneRun<'_>, phased: &Phased<'_>) -> BTreeMap<Key, Ve
                 continue;
             }
             let cpu = span.cpu.get() as f64 * inside as f64 / (end - begin) as f64;
-            let sums = threads.entry(span.thread).or_default();
-            sums.0 += cpu;
-            sums.1 += if span.alone { cpu } else { 0.0 };
-            sums.2 += 1;
+            threads.entry(span.thread).or_default().push((span, cpu));
         }
         let sum = phase.sum();
         let is_known = sum.unknown as f64 <= MOST_UNKNOWN * sum.cpu as f64;
-        let lones = threads.into_iter().filter_map(|(thread, (cpu, alone, stretches))| {
+        let lones = threads.into_iter().filter_map(|(thread, stretches)| {
+            let cpu: f64 = stretches.iter().map(|(_, cpu)| cpu).sum();
+            let alone: f64 = stretches.iter().filter(|(span, _)| span.alone).map(|(_, cpu)| cpu).sum();
             // What it did before it was chosen is not among its stretches.
             let spent = phase.threads.get(&thread);
             let spent = spent.filter(|spent| spent.unknown as f64 <= MOST_UNKNOWN * spent.cpu as f64);
@@ -94,7 +95,8 @@ pub(super) fn lones(run: &AloneRun<'_>, phased: &Phased<'_>) -> BTreeMap<Key, Ve
                 thread,
                 cpu,
                 alone_share: alone / whole,
-                stretches,
+                disturbed: main_reason(stretches.iter().copied()),
+                stretches: stretches.len() as u64,
                 total: is_known.then_some(sum.cpu as f64),
                 units: phase.units(process, thread),
                 counters,

@@ -13,7 +13,7 @@ use super::sharing::{Sharer, shares};
 use super::steps::{LoneTimes, Sums, Times, stack};
 use super::{
     Beside, CacheFacts, Component, Discarded, GroupCurve, Measurements, Missing, PhaseKind, PhasePoint,
-    PhaseStack, SpeedupProfile, ThreadPoint, Verdict, effort, notes,
+    PhaseStack, SpeedupProfile, ThreadPoint, Verdict, effort, notes, watched,
 };
 use crate::scaling::{Place, main_of, real_teams};
 
@@ -89,7 +89,9 @@ pub fn profile(measurements: &Measurements<'_>) -> SpeedupProfile {
     profile.phases.insert(0, whole);
     profile.effort = effort::of(&points, &profile.phases);
     profile.discarded.sort();
+    profile.watched = watched::watched(&points);
     profile.notes.extend(notes::of(measurements, &points, &profile.phases));
+    profile.notes.extend(watched::notes(&profile.watched));
     profile
 }
 

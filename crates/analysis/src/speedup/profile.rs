@@ -1,6 +1,6 @@
 //! What comes out: the speedup stack of each phase at each number of threads.
 
-use holdup_model::{Nanos, Site};
+use holdup_model::{Nanos, NotAlone, Site};
 
 use super::instances::InstancesProfile;
 use super::{Beside, CacheCurve, CacheFacts, Component, Order, Speedup};
@@ -25,6 +25,8 @@ pub struct SpeedupProfile {
     pub effort: Effort,
     /// Measurements that do not count.
     pub discarded: Vec<Discarded>,
+    /// How running alone went, run by run.
+    pub watched: Vec<Watched>,
     /// What a reader must know to trust the numbers, as sentences.
     pub notes: Vec<String>,
     /// Programs with one thread of which several copies ran at once.
@@ -211,6 +213,30 @@ pub struct Discarded {
     pub phase: Option<String>,
     /// Why, as the end of a sentence.
     pub reason: String,
+}
+
+/// How a run went in which a thread of each phase was to be alone.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Watched {
+    /// At how many threads.
+    pub threads: u32,
+    /// Which thread was to be alone: the k-th.
+    pub which: u32,
+    /// What ran beside it.
+    pub beside: Beside,
+    /// CPU time of the profiled threads (ns).
+    pub cpu: Nanos,
+    /// The share of that, from 0 to 1, in which all others were held; `None` where no thread had its turn.
+    pub alone: Option<f64>,
+    /// Why they were not, with the share of the CPU time that it concerns, from 0 to 1.
+    pub rest: Vec<(NotAlone, f64)>,
+}
+
+impl Watched {
+    /// The share of the CPU time in which the others were not held for this reason; `None` where that never was.
+    pub fn of(&self, reason: NotAlone) -> Option<f64> {
+        self.rest.iter().find(|(known, _)| *known == reason).map(|(_, share)| *share)
+    }
 }
 
 /// What measuring took.

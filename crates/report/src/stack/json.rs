@@ -3,7 +3,7 @@
 use holdup_analysis::speedup::instances::{InstancesPoint, InstancesProfile};
 use holdup_analysis::speedup::{
     Beside, Component, Discarded, GroupCurve, Missing, PhaseKind, PhasePoint, PhaseStack, PointStack,
-    Speedup, SpeedupProfile,
+    Speedup, SpeedupProfile, Watched,
 };
 use serde_json::{Map, Value, json};
 
@@ -34,6 +34,7 @@ pub fn stack_json(profile: &SpeedupProfile) -> Value {
         "phases": profile.phases.iter().map(|of| phase(of, profile)).collect::<Vec<_>>(),
         "instances": profile.instances.iter().map(instances).collect::<Vec<_>>(),
         "simulated": profile.simulated.iter().map(crate::sim::speedup_stack_json).collect::<Vec<_>>(),
+        "alone_runs": profile.watched.iter().map(watched).collect::<Vec<_>>(),
         "effort": {
             "runs": profile.effort.runs,
             "time_ns": profile.effort.time.get(),
@@ -164,6 +165,20 @@ fn discarded(discarded: &Discarded) -> Value {
         },
         "phase": discarded.phase,
         "reason": discarded.reason,
+    })
+}
+
+fn watched(run: &Watched) -> Value {
+    json!({
+        "threads": run.threads,
+        "which": run.which,
+        "beside": words::beside(run.beside),
+        "cpu_ns": run.cpu.get(),
+        "alone": run.alone.map(number),
+        "rest": run.rest.iter().map(|(reason, share)| json!({
+            "reason": reason.name(),
+            "share": number(*share),
+        })).collect::<Vec<_>>(),
     })
 }
 

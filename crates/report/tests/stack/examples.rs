@@ -5,9 +5,9 @@ use holdup_analysis::speedup::instances::{Instances, instances};
 use holdup_analysis::speedup::{
     Beside, CacheCurve, CacheFacts, CachePoint, Component, Curves, Discarded, Effort, GroupCurve, Missing,
     PhaseKind, PhasePoint, PhaseStack, PointStack, Sensitivity, Speedup, SpeedupProfile, ThiefPoint,
-    Together,
+    Together, Watched,
 };
-use holdup_model::{Frame, Nanos, Site};
+use holdup_model::{Frame, Nanos, NotAlone, Site};
 
 use Component::{Cache, Environment, ExtraWork, Memory, Oversubscription, Serial, Synchronization};
 
@@ -174,6 +174,14 @@ pub(crate) fn swaptions() -> SpeedupProfile {
             reason: "the pirate missed 9 % of its probes".to_owned(),
         }],
         notes: vec!["Threads wait often.".to_owned()],
+        watched: vec![Watched {
+            threads: 4,
+            which: 0,
+            beside: Beside::Pirate,
+            cpu: Nanos::new(930_000_000),
+            alone: Some(0.995),
+            rest: vec![(NotAlone::Woken, 0.003), (NotAlone::Bound, 0.002)],
+        }],
         ..SpeedupProfile::default()
     }
 }

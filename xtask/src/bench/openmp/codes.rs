@@ -73,22 +73,22 @@ pub(super) const ALL: &[Code] = &[
 
 /// Whose OpenMP it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Compiler {
+pub(in crate::bench) enum Compiler {
     Gcc,
     Clang,
 }
 
 impl Compiler {
-    pub(super) const ALL: [Compiler; 2] = [Compiler::Gcc, Compiler::Clang];
+    pub(in crate::bench) const ALL: [Compiler; 2] = [Compiler::Gcc, Compiler::Clang];
 
-    pub(super) fn name(self) -> &'static str {
+    pub(in crate::bench) fn name(self) -> &'static str {
         match self {
             Compiler::Gcc => "gcc",
             Compiler::Clang => "clang",
         }
     }
 
-    pub(super) fn command(self) -> &'static str {
+    pub(in crate::bench) fn command(self) -> &'static str {
         match self {
             Compiler::Gcc => "gcc",
             Compiler::Clang => "clang-19",
