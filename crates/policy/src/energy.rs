@@ -112,9 +112,9 @@ impl EnergyFacts {
 pub struct CoreTime {
     /// GHz.
     pub frequency: f64,
-    /// Seconds with a thread, of all cores.
+    /// Seconds with a thread, or with the system's code that puts one to sleep or wakes it, of all cores.
     pub busy_seconds: f64,
-    /// Seconds without.
+    /// Seconds with neither.
     pub idle_seconds: f64,
 }
 

@@ -50,16 +50,21 @@ struct CoreState {
     is_fast: bool,
     is_busy: bool,
     since: u64,
-    /// Cycles by whether it was fast and whether it had a thread.
+    /// Cycles by whether it was fast and whether it was busy: had a thread, or ran the system's code.
     cycles: [[u64; 2]; 2],
     last: u32,
+    /// Cycles of system code that it did since then without a thread.
+    system: u64,
 }
 
 impl CoreState {
     fn note(&mut self, now: u64) {
         let now = now.max(self.since);
-        self.cycles[usize::from(self.is_fast)][usize::from(self.is_busy)] += now - self.since;
-        self.since = now;
+        let length = now - self.since;
+        let busy = if self.is_busy { length } else { self.system.min(length) };
+        let cycles = &mut self.cycles[usize::from(self.is_fast)];
+        *cycles = [cycles[0] + length - busy, cycles[1] + busy];
+        (self.since, self.system) = (now, 0);
     }
 }
 
@@ -70,6 +75,8 @@ pub(super) struct Steer {
     ratio: f64,
     slice: u64,
     transition: u64,
+    /// What putting a thread to sleep and waking it takes its core: that runs the system's code, which takes energy as the thread's.
+    sleep_and_wake: u64,
     cores: Vec<CoreState>,
     /// By thread, its cycles up to when it got its core that take as long at each frequency.
     stalled: Vec<u64>,
@@ -101,6 +108,7 @@ impl Steer {
             ratio: steering.fast / machine.frequency,
             slice,
             transition: machine.cycles(transition),
+            sleep_and_wake: machine.cycles(machine.system.sleep_ns + machine.system.wake_up_ns),
             cores: vec![CoreState { is_fast, last: u32::MAX, ..CoreState::default() }; cores as usize],
             stalled: vec![0; threads],
             released: vec![None; threads],
@@ -119,7 +127,9 @@ impl Steer {
     /// The thread gets a core; its cycles so far went to these components. Gives how many times as fast that is, and for how
     /// long it stands still first.
     pub(super) fn attached(&mut self, thread: u32, core: u32, start: u64, stack: &CycleStack) -> (f64, u64) {
+        let released = self.released[thread as usize].take();
         let state = &mut self.cores[core as usize];
+        state.system = if released.is_some() { self.sleep_and_wake } else { 0 };
         state.note(start);
         let is_fast = self.governor.is_fast(thread);
         let stands = if is_fast == state.is_fast { 0 } else { self.transition };
@@ -133,7 +143,7 @@ impl Steer {
         }
         self.stalled[thread as usize] = stalled(stack);
         self.governor.tell(start, thread, Change::Active);
-        if let Some(released) = self.released[thread as usize].take() {
+        if let Some(released) = released {
             self.governor.tell(start, thread, Change::Stalled(start.saturating_sub(released)));
         }
         (if is_fast { self.ratio } else { 1.0 }, stands)

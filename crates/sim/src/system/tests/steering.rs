@@ -1,6 +1,7 @@
 //! Threads that are made fast, against speedups computed by hand.
 
 use holdup_model::Steered;
+use holdup_policy::energy::Point;
 use holdup_policy::{Choice, Rules};
 
 use super::*;
@@ -114,6 +115,24 @@ fn criticality_while_it_runs_is_the_time_shared_by_who_works() {
     let sum: f64 = told.criticality.iter().sum::<f64>() + told.nobody as f64;
     assert!((sum - result.cycles as f64).abs() < 1e-3, "{sum} {}", result.cycles);
     assert_eq!(told.slices, result.cycles.div_ceil(20_000));
+}
+
+#[test]
+fn the_system_code_that_puts_threads_to_sleep_and_wakes_them_takes_energy_as_the_threads_do() {
+    let mut machine = Machine::named("criticality").expect("a machine");
+    let energy = machine.energy.as_mut().expect("constants");
+    energy.points = vec![Point { frequency: machine.frequency, voltage: 1.0 }];
+    // A nanojoule for each busy cycle.
+    (energy.busy_nf, energy.idle_nf) = (1.0, 0.0);
+    let (shared, lists) = unequal(20, 3000);
+    let steering = Steering { choice: Choice::All, fast: machine.frequency, slice_ns: 10_000.0, most: 1 };
+    let options = Options { cores: 3, steering: Some(steering), ..Options::default() };
+    let result = simulate(&shared, ListFeed::new(lists, Vec::new()), &machine, &options, &mut |_| true);
+    let told = policy(&result);
+    let busy = told.energy.expect("energy").dynamic * 1e9;
+    // One of the two is woken at each barrier, and main when it ends.
+    let system = 21 * machine.cycles(machine.system.sleep_ns + machine.system.wake_up_ns);
+    assert_near(busy.round() as u64 - told.fast_cycles(), system, 10);
 }
 
 /// Three workers that most of the time want the same lock.
