@@ -15,6 +15,7 @@ use holdup_trace::wire::{self, NO_STACK, NO_THREAD, ObjectCode, OutcomeCode, Wai
 const START: u64 = 1_000_000;
 const LOCK: u64 = 0x60_0000;
 const BARRIER: u64 = 0x60_0100;
+const FRAME: u64 = 0x60_0200;
 /// Where the lock is taken, and where the threads meet: numbers of stacks.
 const AT_LOCK: u64 = 1;
 const AT_BARRIER: u64 = 2;
@@ -168,9 +169,9 @@ fn run(plan: &Plan) -> (Told, u64) {
 fn round(plan: &Plan, told: &mut Told, begin: u64) -> u64 {
     let all = begin + RUNNING + plan.serial;
     for thread in 1..plan.threads {
-        told.wait(thread, (begin + RUNNING, all), BARRIER, ObjectCode::Barrier, AT_BARRIER);
+        told.wait(thread, (begin + RUNNING, all), FRAME, ObjectCode::Condition, AT_BARRIER);
     }
-    told.add(0, &wire::wake(all, BARRIER, ObjectCode::Barrier, u32::MAX, AT_BARRIER));
+    told.add(0, &wire::wake(all, FRAME, ObjectCode::Condition, u32::MAX, AT_BARRIER));
     // Threads come to the lock in their order, since each works longer than the one before.
     let asks: Vec<u64> = (0..plan.threads as u64)
         .map(|thread| all + plan.work + plan.uneven * thread / (plan.threads as u64 - 1) + thread)
