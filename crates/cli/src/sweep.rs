@@ -4,6 +4,7 @@
 //! ([`task`]), several at once on this machine ([`local`]) or as jobs of Slurm ([`slurm`]).
 
 mod counters;
+mod libraries;
 mod local;
 mod slurm;
 mod task;
@@ -102,7 +103,7 @@ pub(crate) fn sweep(options: &SweepOptions) -> Result<ExitCode, Failure> {
         Some(directory) => directory.clone(),
         None => PathBuf::from(path.with_extension("sweep").file_name().unwrap_or_default()),
     };
-    let work = work(&plan, &circumstances);
+    let work = work(&plan, &circumstances, &libraries::libraries);
     if options.dry_run {
         return answer::write(&tell::planned(&work, &directory), None, std::io::stdout())
             .map(|()| ExitCode::SUCCESS);
@@ -125,7 +126,7 @@ pub(crate) fn sweep(options: &SweepOptions) -> Result<ExitCode, Failure> {
     let rows = sweep.rows();
     write_tables(&directory, &rows)?;
     sweep.write_manifest(path)?;
-    answer::write(&tell::summary(&rows, &directory), None, std::io::stdout())?;
+    answer::write(&tell::summary(&rows, &work.notes, &directory), None, std::io::stdout())?;
     Ok(match ended {
         Ended::Interrupted(signal) => ExitCode::from(128u8.saturating_add(signal)),
         Ended::Through => tell::status(&rows),
@@ -223,6 +224,7 @@ impl Sweep<'_> {
             holdup: &'static str,
             plan: String,
             plan_sha256: String,
+            notes: &'a [String],
             cells: Vec<Entry<'a>>,
         }
         let rows = self.rows();
@@ -236,6 +238,7 @@ impl Sweep<'_> {
             holdup: env!("CARGO_PKG_VERSION"),
             plan: plan.display().to_string(),
             plan_sha256: content_hash(plan).unwrap_or_default(),
+            notes: &self.work.notes,
             cells: rows.iter().map(entry).collect(),
         };
         let text = serde_json::to_vec_pretty(&manifest).map_err(Failure::input)?;

@@ -74,6 +74,39 @@ fn what_is_done_is_not_done_again_unless_program_or_input_changed() {
 }
 
 #[test]
+fn what_used_a_changed_library_is_done_again() {
+    let stage = Stage::new();
+    let library = |value: &str| {
+        let source = stage.write("value.c", format!("int value(void) {{ return {value}; }}\n"));
+        stage.compile("libvalue.so", source, &["-shared", "-fPIC"]);
+    };
+    library("1");
+    let source = stage.write(
+        "main.c",
+        "#include <stdio.h>\nint value(void);\n\
+         int main(void) { FILE *log = fopen(\"log\", \"a\"); fprintf(log, \"%d\\n\", value()); return fclose(log); }\n",
+    );
+    let folder = stage.directory().display().to_string();
+    stage.compile("app", source, &["-L", &folder, "-lvalue", "-Wl,-rpath,$ORIGIN"]);
+    stage.write_executable("script", "#!./app\n");
+    stage.write(
+        "plan.toml",
+        "[[program]]\nname = 'app'\ncommand = './app'\n[[program]]\nname = 'script'\ncommand = './script'\n",
+    );
+    let log = || fs::read_to_string(stage.path("log")).unwrap_or_default();
+    for (value, logged) in [("1", "1\n1\n"), ("1", "1\n1\n"), ("2", "1\n1\n2\n2\n"), ("1", "1\n1\n2\n2\n")] {
+        library(value);
+        let ended = run(&mut sweep(&stage, &[]));
+        assert_eq!((ended.status, log().as_str()), (0, logged), "{ended:?}");
+    }
+    // What cannot be known is said.
+    stage.write_executable("odd", "neither a program nor a script");
+    stage.write("plan.toml", "[[program]]\nname = 'odd'\ncommand = './odd'\n");
+    let said = text(&run(&mut sweep(&stage, &["--dry-run"])).stdout);
+    assert!(said.contains("odd: a change of its shared libraries would not be noticed"), "{said}");
+}
+
+#[test]
 fn cells_that_fail_or_hang_or_lack_something_are_marked_and_the_rest_is_done() {
     let stage = Stage::new();
     stage.write(

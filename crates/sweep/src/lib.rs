@@ -3,7 +3,7 @@
 //! A [`Plan`] is read from a file ([`Plan::read`]); [`work`] makes of it *cells* and *tasks*. A [`Cell`] is one row of the
 //! results: a program with an input, a number of threads, a machine, a what-if. A [`Task`] is one thing to do for them: a
 //! recording, which several cells share, or an answer made of one. A task has a [key](Task::key), a hash of all that its result
-//! depends on: the command, the content of the program and of its input files, variables, holdup itself. What a task gave is
+//! depends on: the command, the content of the program, of its shared libraries and of its input files, variables, holdup itself. What a task gave is
 //! kept under its key, so that results of different programs or inputs are never taken for each other, and what is there need not
 //! be done again.
 //!
@@ -35,4 +35,4 @@ pub use outcome::{Host, Outcome, Status};
 pub use plan::{Input, Measure, Named, Plan, Program, Roi, SlurmOptions, Subject};
 pub use store::{Store, replace};
 pub use table::{ROWS, Row, write_tables};
-pub use work::{Cell, Circumstances, Task, TaskKind, Work, work};
+pub use work::{Cell, Circumstances, Libraries, Task, TaskKind, Work, work};

@@ -12,13 +12,16 @@ use crate::plan::{Input, Measure, Plan, Program, Roi, Subject, filled};
 use crate::store::Store;
 
 /// Part of each key: a change of what keys are made of, or of what outcomes mean, raises it.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// What every OpenMP runtime reads.
 const OPENMP: &str = "OMP_NUM_THREADS";
 
 /// Variables of the environment that change what a program does with threads or memory; those that begin like this.
 const MATTERING: &[&str] = &["OMP_", "GOMP_", "KMP_", "LIBOMP_", "LD_LIBRARY_PATH", "LD_PRELOAD", "MALLOC_"];
+
+/// Variables that the loader looks at begin like this.
+const LOADER: &str = "LD_";
 
 /// What results depend on besides the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,14 +127,26 @@ pub struct Work {
     pub cells: Vec<Cell>,
     /// Each task once, what is needed before who needs it.
     pub tasks: Vec<Task>,
+    /// What keys do not tell apart, a sentence each.
+    pub notes: Vec<String>,
 }
+
+/// Finds the shared libraries that a program loads: of its file, in a directory, with these variables. Or says why they are not
+/// known.
+pub type Libraries<'a> = &'a dyn Fn(&Path, &Path, &BTreeMap<String, String>) -> Result<Vec<PathBuf>, String>;
 
 /// Looks at all files that a plan speaks of, and says what there is to do.
 ///
 /// Programs and inputs that are missing do not end it: their tasks say why they cannot be begun.
-pub fn work(plan: &Plan, circumstances: &Circumstances) -> Work {
-    let mut maker =
-        Maker { circumstances, hashes: BTreeMap::new(), keys: BTreeSet::new(), work: Work::default() };
+pub fn work(plan: &Plan, circumstances: &Circumstances, libraries: Libraries<'_>) -> Work {
+    let mut maker = Maker {
+        circumstances,
+        libraries,
+        found: BTreeMap::new(),
+        hashes: BTreeMap::new(),
+        keys: BTreeSet::new(),
+        work: Work::default(),
+    };
     for program in &plan.programs {
         let inputs: Vec<Option<&Input>> = or_none(program.inputs.iter());
         let threads: Vec<Option<u32>> = or_none(program.threads.iter().copied());
@@ -165,8 +180,14 @@ impl Point<'_> {
     }
 }
 
+/// What decides which libraries are loaded: the program's file, the directory, and variables.
+type Loaded = (PathBuf, PathBuf, BTreeMap<String, String>);
+
 struct Maker<'a> {
     circumstances: &'a Circumstances,
+    libraries: Libraries<'a>,
+    /// The libraries of programs that were looked at.
+    found: BTreeMap<Loaded, Vec<PathBuf>>,
     /// Of files that were looked at: a large input is read once.
     hashes: BTreeMap<PathBuf, Result<String, String>>,
     keys: BTreeSet<String>,
@@ -260,7 +281,10 @@ impl Maker<'_> {
         let mut trouble = None;
         let mut required: Vec<PathBuf> = Vec::new();
         match found(&command[0], directory, &environment) {
-            Some(path) => required.push(path),
+            Some(path) => {
+                required.extend(self.libraries(&program.name.text, &path, directory, &environment));
+                required.push(path);
+            }
             None => trouble = Some(format!("{}: there is no such program", command[0])),
         }
         required.extend(files.iter().map(|file| directory.join(point.fill(file))));
@@ -346,6 +370,33 @@ impl Maker<'_> {
             trouble,
             kind,
         }
+    }
+
+    /// The shared libraries of a program. Where they are not known, a note says so.
+    fn libraries(
+        &mut self,
+        name: &str,
+        path: &Path,
+        directory: &Path,
+        environment: &BTreeMap<String, String>,
+    ) -> Vec<PathBuf> {
+        let search: BTreeMap<String, String> = environment
+            .iter()
+            .filter(|(name, _)| name.starts_with(LOADER))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let key = (path.to_owned(), directory.to_owned(), search);
+        if let Some(found) = self.found.get(&key) {
+            return found.clone();
+        }
+        let found = (self.libraries)(path, directory, &key.2).unwrap_or_else(|reason| {
+            self.work.notes.push(format!(
+                "{name}: a change of its shared libraries would not be noticed, since they are not known: {reason}"
+            ));
+            Vec::new()
+        });
+        self.found.insert(key, found.clone());
+        found
     }
 
     fn hash(&mut self, path: &Path) -> Result<String, String> {

@@ -11,7 +11,7 @@ use holdup_sweep::{Cell, Row, Status, TaskKind, Work};
 const MOST_TOLD: usize = 20;
 
 /// How many cells there are, which have no result and why, and where the results are.
-pub(super) fn summary(rows: &[Row], directory: &Path) -> String {
+pub(super) fn summary(rows: &[Row], notes: &[String], directory: &Path) -> String {
     let mut text = String::new();
     let counts: Vec<String> = [Status::Done, Status::Failed, Status::Timeout, Status::Missing]
         .into_iter()
@@ -32,6 +32,7 @@ pub(super) fn summary(rows: &[Row], directory: &Path) -> String {
             without().count() - MOST_TOLD
         );
     }
+    notes.iter().for_each(|note| _ = writeln!(text, "  {}", escaped(note)));
     let folder = escaped(&directory.display().to_string());
     let _ = writeln!(
         text,
@@ -112,6 +113,7 @@ pub(super) fn planned(work: &Work, directory: &Path) -> String {
         let trouble = trouble.map_or(String::new(), |trouble| format!(": {trouble}"));
         let _ = writeln!(text, "  {}", escaped(&format!("{}{trouble}", name(cell))));
     }
+    work.notes.iter().for_each(|note| _ = writeln!(text, "  {}", escaped(note)));
     let _ = writeln!(text, "directory: {}", escaped(&directory.display().to_string()));
     text
 }
