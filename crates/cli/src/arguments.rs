@@ -265,7 +265,10 @@ pub(crate) struct ReportOptions {
     /// The recording; of several of one program that with the median wall time is told, with what the others say
     #[arg(value_name = "FILE", required = true)]
     pub recordings: Vec<PathBuf>,
-    /// Print JSON, as docs/json-schema/report.schema.json says
+    /// The recordings are the ranks of one run of an MPI program: tell how well ranks and threads use their cores
+    #[arg(long, conflicts_with_all = ["html", "process", "from", "to"])]
+    pub ranks: bool,
+    /// Print JSON, as docs/json-schema/report.schema.json says (ranks.schema.json for --ranks)
     #[arg(long)]
     pub json: bool,
     /// Write a page to look at, one file that needs nothing else (- for standard output)

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use holdup_analysis::Depth;
+use holdup_analysis::{Depth, Rank, Ranks};
 use holdup_recording::Sources;
-use holdup_report::PageOptions;
+use holdup_report::{PageOptions, ranks_json_text, render_ranks};
 
 use crate::answer::{self, Answer, Keep, Part};
 use crate::arguments::{Collector, ReportOptions};
@@ -17,6 +17,9 @@ use crate::sources;
 
 /// Says what a recording shows.
 pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Failure> {
+    if options.ranks {
+        return ranks(options);
+    }
     let part = Part {
         process: options.process,
         sources: believed(&options.collectors),
@@ -33,6 +36,30 @@ pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Failure> {
     }
     let look = answer::look(options.color, &std::io::stdout(), options.output.is_some());
     let text = if options.json { answer.json() } else { answer.text(look) };
+    answer::write(&text, options.output.as_deref(), std::io::stdout())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says how well the ranks of an MPI program use their cores. One recording is in memory at a time.
+fn ranks(options: &ReportOptions) -> Result<ExitCode, Failure> {
+    let part = Part { sources: believed(&options.collectors), ..Part::default() };
+    let mut found = Vec::with_capacity(options.recordings.len());
+    for path in &options.recordings {
+        let answer = Answer::of(path, Keep::Nothing, &part)?;
+        let recorded =
+            answer.diagnoses.iter().find(|one| !answer.run.processes[one.process].threads.is_empty());
+        let diagnosis = recorded.ok_or_else(|| {
+            Failure::input(format!(
+                "{}: nothing was recorded in it, so it is no rank; holdup report says why",
+                path.display()
+            ))
+        })?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        found.push(Rank::of(&name, diagnosis));
+    }
+    let ranks = Ranks::of(found);
+    let look = answer::look(options.color, &std::io::stdout(), options.output.is_some());
+    let text = if options.json { ranks_json_text(&ranks) } else { render_ranks(&ranks, look) };
     answer::write(&text, options.output.as_deref(), std::io::stdout())?;
     Ok(ExitCode::SUCCESS)
 }

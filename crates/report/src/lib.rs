@@ -73,7 +73,10 @@ pub use page::{
     source_files, stack_page, why_page,
 };
 pub use policies::{POLICIES_SCHEMA, PoliciesTold, policies_json, policies_json_text, render_policies};
-pub use scaling::{SCALE_SCHEMA, render_scale, scale_json, scale_json_text};
+pub use scaling::{
+    RANKS_SCHEMA, SCALE_SCHEMA, ranks_json, ranks_json_text, render_ranks, render_scale, scale_json,
+    scale_json_text,
+};
 pub use sim::{
     PaddedRun, SIM_SCHEMA, SimRun, SimTold, render_sim, sim_csv, sim_json, sim_json_text, sim_source_files,
 };

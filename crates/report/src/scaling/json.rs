@@ -152,7 +152,7 @@ fn law(law: &FittedLaw) -> Value {
     })
 }
 
-fn efficiency(node: &Efficiency, depth: usize) -> Value {
+pub(super) fn efficiency(node: &Efficiency, depth: usize) -> Value {
     let factors = if depth < DEEPEST { node.factors.as_slice() } else { &[] };
     json!({
         "name": node.name,

@@ -3,6 +3,7 @@
 mod examples;
 mod json;
 mod page;
+mod ranks;
 #[path = "../shared/page.rs"]
 mod shared_page;
 #[path = "../shared/schema.rs"]
