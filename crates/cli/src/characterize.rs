@@ -146,6 +146,7 @@ impl Only {
 /// Reads, compares, tells.
 pub(crate) fn characterize(options: &CharacterizeOptions) -> Result<ExitCode, Failure> {
     options.faces.check_writable()?;
+    keep_inputs(options)?;
     let told = {
         let _progress = Progress::start("reading what is compared");
         told(options)?
@@ -157,6 +158,20 @@ pub(crate) fn characterize(options: &CharacterizeOptions) -> Result<ExitCode, Fa
         |look| if options.json { characterize_json_text(&told) } else { render_characterize(&told, look) };
     options.faces.show(options.json, || characterize_page(&told), text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses to write over what is read.
+fn keep_inputs(options: &CharacterizeOptions) -> Result<(), Failure> {
+    let real = |path: &PathBuf| std::fs::canonicalize(path).ok();
+    let inputs: Vec<PathBuf> = options.files.iter().filter_map(real).collect();
+    let outputs = [&options.faces.html, &options.faces.output].into_iter().flatten();
+    match outputs.into_iter().find(|out| real(out).is_some_and(|out| inputs.contains(&out))) {
+        None => Ok(()),
+        Some(out) => Err(Failure::input(format!(
+            "{}: this is what is compared, which the answer would replace; give the answer another name",
+            out.display()
+        ))),
+    }
 }
 
 /// Writes each picture as SVG and as PNG.

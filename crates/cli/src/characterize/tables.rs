@@ -45,6 +45,11 @@ pub(super) fn csv(path: &Path) -> Result<Gathered, Failure> {
         .iter()
         .map(|name| String::from_utf8_lossy(name).trim_start_matches('\u{feff}').to_owned())
         .collect();
+    let mut sorted: Vec<&String> = names.iter().filter(|name| !name.is_empty()).collect();
+    sorted.sort_unstable();
+    if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(refused(format!("it has two columns {}; name them apart", twice[0])));
+    }
     if names.iter().any(|name| name == "component") && names.iter().any(|name| name == "cycles") {
         return Err(refused(
             "it has a row for each component (holdup sim --csv); give what holdup sim --json wrote"
@@ -133,10 +138,17 @@ fn set(labels: &mut Labels, label: usize, text: &str) {
         "suite" => labels.suite = known,
         "program" => labels.program = text.to_owned(),
         "input" => labels.input = known,
-        "threads" => labels.threads = text.parse::<f64>().ok().map(|threads| threads as u32),
+        "threads" => labels.threads = threads(text),
         "machine" => labels.machine = known,
         _ => labels.what_if = known,
     }
+}
+
+/// A number of threads, also as tables with missing numbers have it: `4.0`.
+fn threads(text: &str) -> Option<u32> {
+    let number: f64 = text.parse().ok()?;
+    let is_count = number.fract() == 0.0 && (1.0..=f64::from(u32::MAX)).contains(&number);
+    is_count.then_some(number as u32)
 }
 
 fn add(gathered: &mut Gathered, mut labels: Labels, places: &[usize], numbers: &[f64]) {

@@ -252,7 +252,7 @@ fn legend(told: &CharacterizeTold) -> Vec<(String, &'static str, String, String)
     let mut x = LEFT + 6.0;
     let mut legend = Vec::new();
     for (at, name) in names.into_iter().take(KINDS).enumerate() {
-        let width = 26.0 + 6.6 * name.chars().count() as f64;
+        let width = 30.0 + 7.2 * name.chars().count() as f64;
         if x + width > WIDTH {
             break;
         }

@@ -1,5 +1,7 @@
 //! The answer of `holdup characterize` for a terminal.
 
+use std::collections::BTreeMap;
+
 use holdup_characterize::{Move, extremes};
 
 use super::dendrogram::Dendrogram;
@@ -155,14 +157,30 @@ fn clusters(told: &CharacterizeTold, look: Look) -> Vec<Line> {
     let all = found.clusters.clusters.len();
     let count = if told.in_full { all } else { all.min(MOST_CLUSTERS) };
     let members = |cluster: &holdup_characterize::Cluster| {
-        let most = if told.in_full { usize::MAX } else { MOST_MEMBERS };
         let of = |leaf: &usize| found.tree.leaves[*leaf].clone();
         let mut rows: Vec<usize> =
             cluster.leaves.iter().filter(|leaf| **leaf != cluster.representative).flat_map(of).collect();
         rows.extend(found.tree.leaves[cluster.representative].iter().skip(1));
         rows.sort_unstable();
-        let mut told: Vec<String> = rows.iter().take(most).map(|row| names[*row].clone()).collect();
-        if let Some(more @ 1..) = rows.len().checked_sub(most) {
+        if told.in_full {
+            return rows.iter().map(|row| names[*row].clone()).collect::<Vec<_>>().join(", ");
+        }
+        let labels = |row: usize| &found.table.rows[row];
+        let mut programs: Vec<(usize, usize)> = Vec::new();
+        let mut places = BTreeMap::new();
+        for row in rows {
+            let place = *places.entry((&labels(row).suite, &labels(row).program)).or_insert(programs.len());
+            match programs.get_mut(place) {
+                Some((_, runs)) => *runs += 1,
+                None => programs.push((row, 1)),
+            }
+        }
+        let of_program = |(first, runs): &(usize, usize)| match runs {
+            1 => names[*first].clone(),
+            runs => format!("{} ({runs} runs)", escape::name(&labels(*first).program, look)),
+        };
+        let mut told: Vec<String> = programs.iter().take(MOST_MEMBERS).map(of_program).collect();
+        if let Some(more @ 1..) = programs.len().checked_sub(MOST_MEMBERS) {
             told.push(format!("{more} more"));
         }
         told.join(", ")

@@ -110,6 +110,7 @@ pub(crate) fn heading(told: &CharacterizeTold) -> String {
     let covered = found.clusters.covered.last().copied().unwrap_or(1.0);
     let suffice = match clusters {
         1 => "one of them stands for all".to_owned(),
+        all if all == rows => "none of them stands for another".to_owned(),
         _ => format!("{} of {} suffice to stand for all", in_words(clusters), grouped(rows as u64)),
     };
     let differ = if found.pca.options.centred { "how they differ" } else { "what they are" };
