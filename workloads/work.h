@@ -18,8 +18,11 @@
 #define NAMED __attribute__((noipa))
 #endif
 
-// Iterations of `compute` in a microsecond, rounded, on the machine that the sizes were chosen on (AMD EPYC).
+// Iterations of `compute` in a microsecond, rounded, on the machine that the sizes were chosen on (AMD EPYC). With fewer
+// (-DITERATIONS_PER_US=2L) all that is computed gets smaller in the same proportion, for simulations.
+#ifndef ITERATIONS_PER_US
 #define ITERATIONS_PER_US 600L
+#endif
 
 // Runs the xorshift64 generator from `seed`, for about `us` microseconds, and returns where it ends.
 static inline uint64_t compute(uint64_t seed, long us)
