@@ -49,7 +49,7 @@ pub fn render_ranks(ranks: &Ranks, look: Look) -> String {
         Column::numbers("busy", of(&|rank| time(rank.busy, look))),
         Column::numbers("of the longest", of(&|rank| percent(rank.busy.share_of(ranks.wall)))).optional(),
         Column::numbers("threads", of(&|rank| rank.workers.to_string())),
-        Column::numbers("used", of(&|rank| percent(rank.thread_efficiency()))),
+        Column::numbers("efficiency", of(&|rank| percent(rank.thread_efficiency()))),
     ];
     lines.extend(table(columns, look));
     painted(&lines, look)
