@@ -26,12 +26,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use holdup_analysis::cycles::{SpeedupStack, SpeedupStep, speedup_stack};
-use holdup_feed::{Prepared, RecordedFeed};
+use holdup_feed::Prepared;
 use holdup_model::cycles::Simulated;
 use holdup_report::{
     PaddedRun, SimRun, SimTold, render_sim, sim_csv, sim_json_text, sim_page, sim_source_files,
 };
-use holdup_sim::{Options, Plan, simulate, simulate_sampled};
+use holdup_sim::{Options, Plan};
 
 use crate::answer;
 use crate::arguments::Color;
@@ -298,8 +298,7 @@ fn told(
 
 /// Which sections of each recording are simulated, where not all of them are.
 fn samples(prepared: &[Prepared<'_>], options: &SimOptions) -> Vec<Option<Plan>> {
-    let plan = |prepared| Plan::of(Prepared::program(prepared), RecordedFeed::new(prepared, false));
-    prepared.iter().map(|prepared| options.sample.then(|| plan(prepared)).flatten()).collect()
+    prepared.iter().map(|prepared| options.sample.then(|| prepared.plan()).flatten()).collect()
 }
 
 /// What all simulations gave, and with padding that of the one with this index.
@@ -381,21 +380,18 @@ fn each(
         let prepared = &prepared[simulation.input];
         let how =
             Options { cores: simulation.cores, changes: simulation.changes.clone(), ..Options::default() };
-        let program = prepared.program();
         let progress = &mut |progress: &holdup_sim::Progress| watch.at(index, progress.instructions);
-        let feed = || RecordedFeed::new(prepared, true);
         let mut with_policy = |steering| {
             let how = Options { steering: Some(steering), ..how.clone() };
-            simulate(program, feed(), &simulation.machine, &how, progress)
+            prepared.simulated(true, &simulation.machine, &how, progress)
         };
         if let Some(policy) = &simulation.policy {
-            let simulated = policy.simulated(program, &mut with_policy);
+            let simulated = policy.simulated(prepared.program(), &mut with_policy);
             return Simulated { changes: simulation.words.clone(), ..simulated };
         }
-        let feed = feed();
         let mut simulated = match &samples[simulation.input] {
-            Some(plan) => simulate_sampled(program, feed, &simulation.machine, &how, plan, progress),
-            None => simulate(program, feed, &simulation.machine, &how, progress),
+            Some(plan) => prepared.sampled(&simulation.machine, &how, plan, progress),
+            None => prepared.simulated(true, &simulation.machine, &how, progress),
         };
         simulated.changes.clone_from(&simulation.words);
         simulated

@@ -9,6 +9,8 @@
 //! [`RecordedFeed`] then goes through the streams, once for each simulation. It only decodes: all that is to be known of a
 //! mark is in the scripts.
 //!
+//! Simulations begin here too (`simulated`).
+//!
 //! What code of runtimes did, and what threads did while they waited, is not in the streams.
 
 #![forbid(unsafe_code)]
@@ -20,6 +22,7 @@ mod error;
 mod feed;
 mod prepared;
 mod script;
+mod simulated;
 mod stream;
 mod told;
 mod units;

@@ -3,11 +3,11 @@
 use holdup_analysis::policies::{
     PolicyRun, PolicyThread, ProgramPolicies, Sweep, SweepPoint, Validation, scaled_slice_ns,
 };
-use holdup_feed::{Prepared, RecordedFeed};
+use holdup_feed::Prepared;
 use holdup_model::cycles::Simulated;
 use holdup_model::{Run, Steered};
 use holdup_policy::{Choice, Rules, best_single, most};
-use holdup_sim::{Machine, Options, Program, Steering, simulate};
+use holdup_sim::{Machine, Options, Program, Steering};
 
 use crate::sim::{Watch, all, working_threads};
 
@@ -195,9 +195,8 @@ fn wave(jobs: &[Job], subjects: &[Subject<'_>], wanted: &Wanted<'_>) -> Option<V
         let cores = wanted.cores(subject);
         let how = Options { cores, steering: Some(job.steering.clone()), ..Options::default() };
         let progress = &mut |progress: &holdup_sim::Progress| watch.at(index, progress.instructions);
-        let feed = RecordedFeed::new(subject.prepared, true);
         let machine = wanted.machine.with_cores(cores);
-        Done::of(simulate(subject.prepared.program(), feed, &machine, &how, progress))
+        Done::of(subject.prepared.simulated(true, &machine, &how, progress))
     })?;
     Some(done.into_iter().map(|(done, _)| done).collect())
 }

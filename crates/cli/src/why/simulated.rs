@@ -8,12 +8,12 @@ use std::time::Duration;
 use holdup_analysis::lime::{Cause, CauseKind, Why, WhyOptions as Search, why as search};
 use holdup_collect::address_names;
 use holdup_counts::{Counts, simulated_counts};
-use holdup_feed::{Prepared, RecordedFeed};
+use holdup_feed::Prepared;
 use holdup_model::Frame;
 use holdup_model::counts::HardwareKind;
 use holdup_model::cycles::Simulated;
 use holdup_report::{Removed, WhyScene, Without};
-use holdup_sim::{Changes, Machine, Options, simulate};
+use holdup_sim::{Changes, Machine, Options};
 
 use super::{Told, WhyOptions, looked, named};
 use crate::failure::Failure;
@@ -68,10 +68,8 @@ impl Simulation<'_> {
         let found = sim::all(&watch, holdup_collect::allowed_cores() as usize, |index| {
             let changes = changes[index].clone();
             let how = Options { cores: self.cores, changes, misses: true, steering: None };
-            let feed = RecordedFeed::new(self.prepared, false);
-            simulate(self.prepared.program(), feed, self.machine, &how, &mut |progress| {
-                watch.at(index, progress.instructions)
-            })
+            let progress = &mut |progress: &holdup_sim::Progress| watch.at(index, progress.instructions);
+            self.prepared.simulated(false, self.machine, &how, progress)
         });
         found.map(|found: Vec<(Simulated, Duration)>| found.into_iter().map(|(found, _)| found).collect())
     }
