@@ -121,7 +121,9 @@ fn header(told: &PoliciesTold) -> Header {
         0 => "Nothing was simulated.".to_owned(),
         1 => first.map(told::answer).unwrap_or_default(),
         _ => told::means(told).join(" "),
-    };
+    }
+    // No number stands in a line without its unit.
+    .replace(" %", "\u{a0}%");
     let (heading, continued) = match heading.split_once(". ") {
         Some((one, other)) => (format!("{one}."), other.to_owned()),
         None => (heading, String::new()),

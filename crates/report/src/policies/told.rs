@@ -22,6 +22,15 @@ pub(crate) fn gain(share: f64) -> String {
     if rounded == 0.0 { "0.0 %".to_owned() } else { format!("{rounded:+.1} %") }
 }
 
+/// A change of an amount as a share, in words: `2.0 % less`, `as much`.
+fn more_or_less(share: f64) -> String {
+    match gain(share).split_at(1) {
+        ("+", amount) => format!("{amount} more"),
+        ("-", amount) => format!("{amount} less"),
+        _ => "as much".to_owned(),
+    }
+}
+
 /// A frequency: `2 GHz`, `2.25 GHz`.
 pub(crate) fn gigahertz(frequency: f64) -> String {
     format!("{} GHz", (frequency * 1000.0).round() / 1000.0)
@@ -116,9 +125,9 @@ pub(crate) fn answer(of: &ProgramPolicies) -> String {
     let dynamic = of.gain("dynamic").unwrap_or(0.0);
     told.push_str(&format!(" Deciding anew in each slice (dynamic) gives {}", gain(dynamic)));
     if let Some(energy) = of.energy("dynamic") {
-        told.push_str(&format!(" and takes {} energy", gain(energy - 1.0)));
+        told.push_str(&format!(" for {} energy", more_or_less(energy - 1.0)));
         if let Some(all) = of.energy("all") {
-            told.push_str(&format!("; with all fast it is {}", gain(all - 1.0)));
+            told.push_str(&format!("; with all fast it is {}", more_or_less(all - 1.0)));
         }
     }
     told.push('.');

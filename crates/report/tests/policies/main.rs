@@ -45,7 +45,7 @@ fn the_terminal_says_which_thread_is_the_better_one_and_why() {
         "Thread 2 is the most critical one (35 % of the time). But others run as long beside it: thread 4 is the better \
          one to make fast, as predicted (+4.0 % instead of +0.1 %).",
         "But it waits for memory in 90 % of that: thread 2 is the better one to make fast, as predicted",
-        "Deciding anew in each slice (dynamic) gives +2.5 % and takes -2.0 % energy; with all fast it is +4.0 %.",
+        "Deciding anew in each slice (dynamic) gives +2.5 % for 2.0 % less energy; with all fast it is 4.0 % more.",
         "2 programs with 8 threads: dynamic +2.5 %, BIS +1.0 %, offline +0.1 %; energy -2.0 %, with all fast +4.0 %.",
         "The paper, over its programs: dynamic +4.6 %, BIS +2.4 %; energy -2.8 %, with all fast +2.5 %.",
         "slices of 50.0 µs where the paper has 10.0 ms: program and slice are smaller together.",
