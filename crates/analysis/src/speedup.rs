@@ -42,4 +42,4 @@ pub use profile::{
     Curves, Discarded, Effort, GroupCurve, Missing, PhaseKind, PhasePoint, PhaseStack, PointStack,
     Sensitivity, SpeedupProfile, ThiefPoint, Together, Watched,
 };
-pub use rotation::worth_profiling;
+pub use rotation::{Rotation, worth_profiling};

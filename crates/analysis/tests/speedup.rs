@@ -55,8 +55,20 @@ fn threads_that_do_the_work_are_profiled_one_of_each_group_first() {
     ];
     script.main_runs(&ids);
     let run = run(script.play());
-    assert_eq!(worth_profiling(&run), [3, 2, 4, 5], "crunch, read, the others of each; log does nothing");
-    assert_eq!(worth_profiling(&Run::default()), []);
+    let rotation = worth_profiling(&run);
+    assert_eq!(rotation.order, [3, 2, 4, 5], "crunch, read, the others of each; log does nothing");
+    assert_eq!(rotation.rounds, 2, "one of crunch, one of read");
+    assert_eq!(worth_profiling(&Run::default()).order, []);
+}
+
+#[test]
+fn each_group_of_threads_asks_for_a_round() {
+    let mut script = Script::new();
+    let mut add = |entry: &str| script.thread(entry, vec![Op::Work(1_000_000)]);
+    let ids = vec![add("read"), add("crunch"), add("crunch"), add("write")];
+    script.main_runs(&ids);
+    assert_eq!(worth_profiling(&run(script.play())).rounds, 3);
+    assert_eq!(worth_profiling(&works(&[1000, 1000, 1000])).rounds, 1, "all do the same");
 }
 
 /// The same with one thread alone all the time.

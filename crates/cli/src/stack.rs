@@ -70,9 +70,10 @@ pub(crate) struct StackOptions {
     /// Run the program so often without recording, at each number of threads
     #[arg(short = 'r', long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub repeat: u16,
-    /// How many threads of each phase are measured by themselves, one after the other
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub profiled: u16,
+    /// How many threads of each phase are measured by themselves, one after the other [default: 2, or one of each group of
+    /// threads that do the same, up to 6]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub profiled: Option<u16>,
     /// Measure with these shares of the cache too: 8 for an eighth
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..=1024))]
     pub parts: Vec<u32>,
@@ -174,7 +175,8 @@ pub(crate) fn stack(options: &StackOptions) -> Result<ExitCode, Failure> {
     let wanted = Wanted {
         threads: counts.iter().collect(),
         plain: u32::from(options.repeat),
-        profiled: u32::from(options.profiled),
+        profiled: options.profiled.map_or(plan::ROUNDS, u32::from),
+        each_group: options.profiled.is_none(),
         parts: options.parts.clone(),
         pirate: robber.is_some(),
         thieves: options.thief.clone(),
@@ -189,7 +191,7 @@ pub(crate) fn stack(options: &StackOptions) -> Result<ExitCode, Failure> {
         robber: robber.as_ref(),
     };
     let input = Input::now();
-    let finish = runs::run(&way, &plan::steps(&wanted), &mut kept, place.path())?;
+    let finish = runs::run(&way, &wanted, &mut kept, place.path())?;
     let is_done = matches!(finish, Finish::Done);
     let code = match finish {
         Finish::Done => ExitCode::SUCCESS,

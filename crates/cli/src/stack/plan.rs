@@ -47,12 +47,33 @@ pub(super) struct Wanted {
     pub plain: u32,
     /// How many threads of each phase are run by themselves.
     pub profiled: u32,
+    /// One of each group of threads that do the same too, if that is more.
+    pub each_group: bool,
     /// Shares of the cache at the most threads, beside those that the threads have: one of so many.
     pub parts: Vec<u32>,
     /// A pirate can be had.
     pub pirate: bool,
     /// Strengths of the thief of bandwidth, in percent; none where it cannot be had.
     pub thieves: Vec<u32>,
+}
+
+/// Where it is not said how many threads of each phase are to be run by themselves: two, and one of each group of threads
+/// that do the same, up to so many.
+pub(super) const MOST_ROUNDS: u32 = 6;
+/// See [`MOST_ROUNDS`].
+pub(super) const ROUNDS: u32 = 2;
+
+/// The further runs that a program with `rounds` groups of threads in a phase needs; none where there is only one thread to
+/// run.
+pub(super) fn further(wanted: &Wanted, threads: u32, rounds: u32) -> Vec<Step> {
+    if threads == 1 {
+        return Vec::new();
+    }
+    let kinds = (wanted.profiled.min(threads)..rounds.min(MOST_ROUNDS)).flat_map(|which| {
+        let part = wanted.pirate.then_some(Kind::Part { which, of: threads });
+        [Kind::Whole { which }].into_iter().chain(part)
+    });
+    kinds.map(|kind| Step { threads, kind }).collect()
 }
 
 /// All runs, in their order: what is compared is run close together, and a machine that slows down slows all of it.
@@ -97,7 +118,8 @@ mod tests {
         Wanted {
             threads: threads.to_vec(),
             plain: 2,
-            profiled: 2,
+            profiled: ROUNDS,
+            each_group: true,
             parts: Vec::new(),
             pirate: true,
             thieves: Vec::new(),
@@ -137,6 +159,17 @@ mod tests {
         let steps = steps(&Wanted { pirate: false, parts: vec![8], thieves: vec![50], ..wanted(&[1, 2]) });
         assert!(steps.iter().all(|step| !matches!(step.kind, Kind::Part { .. } | Kind::Thief { .. })));
         assert_eq!(count(&steps, |kind| matches!(kind, Kind::Whole { .. })), 3);
+    }
+
+    #[test]
+    fn each_group_of_threads_has_a_round_and_two_groups_cost_none() {
+        let wanted = wanted(&[1, 2, 4]);
+        assert_eq!(further(&wanted, 4, 2), []);
+        assert_eq!(further(&wanted, 1, 5), []);
+        let three = further(&wanted, 4, 3);
+        let kinds: Vec<Kind> = three.iter().map(|step| step.kind).collect();
+        assert_eq!(kinds, [Kind::Whole { which: 2 }, Kind::Part { which: 2, of: 4 }]);
+        assert_eq!(further(&wanted, 4, 100).len() as u32, 2 * (MOST_ROUNDS - ROUNDS));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Doing the runs, and noting what each gave.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::fs;
 use std::io::IsTerminal;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use holdup_analysis::speedup::worth_profiling;
+use holdup_analysis::speedup::{Rotation, worth_profiling};
 use holdup_collect::{
     AloneOptions, CounterSource, Options, Output, PlainRun, Setting, Window, record, record_alone, run_plain,
 };
@@ -17,7 +17,7 @@ use holdup_model::Nanos;
 use holdup_recording::Recording;
 
 use super::kept::{Done, Kept};
-use super::plan::{Kind, Step};
+use super::plan::{self, Kind, MOST_ROUNDS, Step, Wanted};
 use super::proof::Taken;
 use super::robber::{Robber, Robbery};
 use crate::failure::Failure;
@@ -63,13 +63,14 @@ pub(super) enum Finish {
     Failed(u8),
 }
 
-/// Does all `steps`, and notes each in `kept`, which is written to `directory`.
+/// Does all runs that are wanted, and notes each in `kept`, which is written to `directory`.
 pub(super) fn run(
     way: &Way<'_>,
-    steps: &[Step],
+    wanted: &Wanted,
     kept: &mut Kept,
     directory: &Path,
 ) -> Result<Finish, Failure> {
+    let mut steps: VecDeque<Step> = plan::steps(wanted).into();
     let mut runs = Runs {
         way,
         kept,
@@ -79,16 +80,19 @@ pub(super) fn run(
         started: 0,
         repetitions: steps.len() / RUNS_FOR_A_REPETITION,
         slowest: None,
-        orders: BTreeMap::new(),
+        rotations: BTreeMap::new(),
     };
     runs.kept.write(directory)?;
-    for (at, &step) in steps.iter().enumerate() {
+    while let Some(step) = steps.pop_front() {
         if step.kind.which().is_some_and(|which| which > 0) && runs.is_late() {
-            runs.say_late(steps.len() - at)?;
+            runs.say_late(steps.len() + 1)?;
             break;
         }
         if let Some(end) = runs.step(step)? {
             return Ok(end);
+        }
+        if step.kind == Kind::Together && wanted.each_group {
+            steps.extend(runs.of_further_groups(wanted, step.threads)?);
         }
     }
     Ok(Finish::Done)
@@ -106,7 +110,7 @@ struct Runs<'a, 'b> {
     /// The longest run so far in which no thread was held.
     slowest: Option<Duration>,
     /// By number of threads: those that do the work, as they are profiled.
-    orders: BTreeMap<u32, Vec<u32>>,
+    rotations: BTreeMap<u32, Rotation>,
 }
 
 impl Runs<'_, '_> {
@@ -122,6 +126,20 @@ impl Runs<'_, '_> {
             "The time for measuring ({limit} s) was used up: {left} {runs} left out; more of it is given by --time-limit."
         ));
         self.kept.write(self.directory)
+    }
+
+    /// The runs that more groups of threads than were planned for ask for; says so where they are too many.
+    fn of_further_groups(&mut self, wanted: &Wanted, threads: u32) -> Result<Vec<Step>, Failure> {
+        let rounds = self.rotations.get(&threads).map_or(0, |rotation| rotation.rounds);
+        let steps = plan::further(wanted, threads, rounds);
+        if rounds > MOST_ROUNDS && !steps.is_empty() {
+            self.kept.notes.push(format!(
+                "With {threads} threads there are {rounds} groups that do different things: {MOST_ROUNDS} threads, those of the \
+                 groups with the most CPU time, are measured by themselves; --profiled {rounds} measures all."
+            ));
+            self.kept.write(self.directory)?;
+        }
+        Ok(steps)
     }
 
     fn note_missing(&mut self, step: Step, why: &str) -> Result<(), Failure> {
@@ -230,7 +248,11 @@ impl Runs<'_, '_> {
             Some(which) => {
                 let alone = AloneOptions {
                     which,
-                    order: self.orders.get(&step.threads).cloned().unwrap_or_default(),
+                    order: self
+                        .rotations
+                        .get(&step.threads)
+                        .map(|rotation| rotation.order.clone())
+                        .unwrap_or_default(),
                     give_up_after: self.patience(),
                     silence: self.silence(),
                     core: self.way.robber.map(Robber::victim_cpu),
@@ -249,7 +271,7 @@ impl Runs<'_, '_> {
         if step.kind.which().is_none() {
             self.slowest = self.slowest.max(Some(Duration::from_nanos(wall.get())));
             let (recording, warnings) = Recording::open(&path)?;
-            self.orders.insert(step.threads, worth_profiling(&recording.run(&warnings)));
+            self.rotations.insert(step.threads, worth_profiling(&recording.run(&warnings)));
         }
         let mut done = Done::new(step, wall, Some(name));
         if let Some(share) = share {

@@ -162,7 +162,9 @@ pub(crate) fn bytes(bytes: u64) -> String {
 
 /// Bytes in a second: `10.6 GB/s`, in powers of ten as memory is sold.
 pub(crate) fn bandwidth(bytes: f64) -> String {
-    if bytes < 1e9 {
+    if bytes == 0.0 {
+        "0".to_owned()
+    } else if bytes < 1e9 {
         format!("{} MB/s", numbers::figure(bytes / 1e6))
     } else {
         format!("{} GB/s", numbers::figure(bytes / 1e9))

@@ -277,6 +277,30 @@ pub(crate) fn alone() -> SpeedupProfile {
     profile
 }
 
+/// Three groups of threads, with what the processor's counters say of each: cycles per instruction and bandwidth over the
+/// size of the cache (paper 1, Figs. 4 and 7).
+pub(crate) fn counted() -> SpeedupProfile {
+    let mut profile = swaptions();
+    profile.notes = vec!["With 4 threads a lone thread may have waited in a loop.".to_owned()];
+    let kinds =
+        [("read_blocks", 1, 0.9, 1.9e9), ("compress_block", 2, 1.2, 0.85e9), ("write_blocks", 1, 0.7, 0.0)];
+    for point in &mut profile.phases[1].points {
+        let of = |&(name, threads, cpi, bandwidth): &(&str, u32, f64, f64)| {
+            let mut group = group(name, threads);
+            let counted = group.curve.points().iter().map(|at| CachePoint {
+                cpi: Some(cpi * at.time),
+                bandwidth: Some(bandwidth * at.time * at.time),
+                ..*at
+            });
+            group.curve = CacheCurve::of(counted.collect());
+            group.bandwidth.clear();
+            group
+        };
+        point.groups = kinds.iter().map(of).collect();
+    }
+    profile
+}
+
 /// Perfect scaling.
 pub(crate) fn perfect() -> SpeedupProfile {
     let mut profile = missing();
@@ -332,6 +356,7 @@ pub(crate) fn all() -> Vec<(&'static str, SpeedupProfile)> {
         ("missing", missing()),
         ("copies", copies()),
         ("alone", alone()),
+        ("counted", counted()),
         ("perfect", perfect()),
         ("odd", odd()),
         ("nothing", SpeedupProfile::default()),

@@ -113,3 +113,12 @@ proptest! {
         check(&stack_page(&examples::hostile(&name)));
     }
 }
+
+#[test]
+fn each_group_of_threads_has_what_counters_say_of_it() {
+    let shown = texts(&read(&examples::counted()), "#cache").concat();
+    for group in ["read_blocks", "compress_block", "write_blocks"] {
+        assert!(shown.contains(group), "{shown}");
+    }
+    assert!(shown.contains("cycles per instruction"), "{shown}");
+}
