@@ -6,8 +6,8 @@ use holdup_analysis::speedup::{
 };
 use holdup_model::openmp::{Instance, Region, Vendor};
 use holdup_model::{
-    AloneCount, AloneSpan, Marker, MarkerKind, Nanos, NotAlone, ObjectKind, Outcome, Process, Run, ThreadId,
-    Time, Wait,
+    AloneCount, AloneSpan, Frame, Marker, MarkerKind, Nanos, NotAlone, ObjectKind, Outcome, Process, Run,
+    Site, SiteId, ThreadId, Time, Wait,
 };
 use holdup_testkit::{Op, Script, any_process};
 use proptest::prelude::*;
@@ -454,7 +454,17 @@ fn a_program_that_starts_no_thread_for_one_is_told_of_as_a_whole() {
     script.main_does(&[Op::Work(100)]);
     script.main_runs(&ids);
     let two = run(script.play());
-    let told = measured(vec![point(1, &one, Vec::new()), point(2, &two, Vec::new())]);
+    // Threads that are held end in another order, and are joined elsewhere.
+    let mut held = lone(two.clone(), 1, 450);
+    let process = &mut held.processes[0];
+    let frame = Frame { function: Some("main".to_owned()), line: Some(7), ..Frame::default() };
+    process.sites.push(Site { frames: vec![frame], ..Site::default() });
+    let site = SiteId::new(process.sites.len() as u32 - 1);
+    process.waits.iter_mut().for_each(|wait| wait.site = Some(site));
+    process.threads.iter_mut().for_each(|thread| thread.created_at = Some(site));
+    let of = vec![alone(&held, Beside::Nothing, CACHE)];
+    let told = measured(vec![point(1, &one, Vec::new()), point(2, &two, of)]);
+    assert_eq!(told.phases[1].points[0].groups.len(), 1, "{told:?}");
     let stack = last(&told.phases[0]);
     assert_eq!(stack.curves.measured, Speedup::of(1000.0 / 550.0));
     assert_eq!(stack.get(Component::Serial), Some(Speedup::perfect(2) - Speedup::of(1000.0 / 550.0)));

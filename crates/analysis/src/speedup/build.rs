@@ -141,14 +141,16 @@ fn points<'a>(measurements: &'a Measurements<'a>, profile: &mut SpeedupProfile) 
     points
 }
 
-/// The key of programs that create and join threads once: they may be joined elsewhere at each number of threads.
+/// The key of programs that create and join threads once: they may be joined elsewhere in each run. With one thread they may
+/// create none.
 fn the_only(points: &[Point<'_>]) -> Option<Key> {
     let only = |point: &Point<'_>| {
         let mut keys = point.recorded.phases.keys();
         let key = keys.next().filter(|key| key.kind == PhaseKind::ForkJoin)?;
         keys.next().is_none().then(|| key.clone())
     };
-    let keys: Option<Vec<Key>> = points.iter().map(only).collect();
+    let with_phases = points.iter().filter(|point| !point.recorded.phases.is_empty());
+    let keys: Option<Vec<Key>> = with_phases.map(only).collect();
     keys?.pop()
 }
 
