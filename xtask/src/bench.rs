@@ -17,6 +17,7 @@ mod sim;
 mod stack;
 mod steer;
 mod table;
+mod top;
 mod ways;
 mod whatif;
 mod why;
@@ -48,7 +49,7 @@ pub(crate) struct Options {
     /// (counting executed instructions, and looking for causes), sim (how fast programs are simulated), stack
     /// (speedup stacks against programs without synchronization), alone (whether programs do the same while their threads
     /// are held in turn), steer (what helping the critical thread gains and costs), characterize (comparing many
-    /// recordings, and many rows)
+    /// recordings, and many rows), top (what the live view costs)
     filter: Option<String>,
     /// Only cases of that other benchmark whose name contains this
     part: Option<String>,
@@ -68,6 +69,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
         Some("characterize") => return characterize::run(workspace, options, options.part.as_deref()),
         Some("sim") => return sim::run(workspace, options, options.part.as_deref()),
         Some("steer") => return steer::run(workspace, options, options.part.as_deref()),
+        Some("top") => return top::run(workspace, options),
         Some("why") => return why::run(workspace, options, options.part.as_deref()),
         _ => {}
     }

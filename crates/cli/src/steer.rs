@@ -2,7 +2,7 @@
 
 mod told;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -13,7 +13,7 @@ use holdup_collect::{LiveRun, Setting, start_live};
 use holdup_live::Live;
 use holdup_pirate::{Change, Guardian, Undo, allowed_cpus};
 use holdup_policy::{Ratio, Rules, ScheduledOut};
-use holdup_steer::{Found, Linux, Options, Rights, Steering, Tool, examine};
+use holdup_steer::{Found, Linux, Options, Rights, Steering, Tool, examine, takes_short_turns};
 
 use crate::failure::Failure;
 use crate::run::{PRELOAD, exit_code};
@@ -51,6 +51,9 @@ pub(crate) struct SteerOptions {
     /// Say nothing at the end
     #[arg(long)]
     pub quiet: bool,
+    /// Say on standard error, as it happens, who is helped and what came of it
+    #[arg(long, conflicts_with = "quiet")]
+    pub verbose: bool,
     /// The program and its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM", required = true)]
     pub command: Vec<OsString>,
@@ -106,15 +109,18 @@ pub(crate) fn steer(options: &SteerOptions) -> Result<ExitCode, Failure> {
             "there is no means to help a thread here: see the lines of steer in holdup doctor",
         ));
     }
-    let mut command = Command::new("/proc/self/exe");
-    command.arg(UNDO_CHANGES);
-    let guardian = Guardian::start(command).map_err(|error| {
-        Failure::machine(format!("a process that takes changes back cannot be started ({error})"))
-    })?;
     let run = start_live(&options.command, &Setting::default(), PRELOAD)?;
+    // Who has nothing to take back needs nobody who does: most programs are short, or have no critical thread.
+    let guardian = OnceCell::new();
     // What the kernel still knows of changes when this function ends is taken back by these.
     let changes: RefCell<Vec<Change>> = RefCell::default();
     let guard = |undo: Undo| {
+        if guardian.get().is_none() {
+            let mut command = Command::new("/proc/self/exe");
+            command.arg(UNDO_CHANGES);
+            let _ = guardian.set(Guardian::start(command)?);
+        }
+        let guardian = guardian.get().ok_or(std::io::ErrorKind::NotConnected)?;
         changes.borrow_mut().push(guardian.before(undo)?);
         Ok(())
     };
@@ -127,7 +133,14 @@ pub(crate) fn steer(options: &SteerOptions) -> Result<ExitCode, Failure> {
     };
     let slice = Duration::from_millis(options.slice);
     let steered = Options { slice, rules, means, always: options.always };
-    let (status, sentence) = follow(&run, Steering::new(steered, &Linux, &guard));
+    let tell = |process, at, event| {
+        if options.verbose {
+            eprintln!("holdup steer: {}", holdup_report::escaped(&told::line(process, at, &event)));
+        }
+    };
+    // Where it has to wait for a turn, a thread keeps a CPU that it does not need. Without this it is only slower.
+    let _ = takes_short_turns();
+    let (status, sentence) = follow(&run, Steering::new(steered, &Linux, &guard, &tell));
     let unseen = run.unseen().map(str::to_owned);
     drop(run);
     changes.borrow_mut().clear();

@@ -28,6 +28,17 @@ fn lines(path: &Path) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
+/// Panics where a line does not follow the schema.
+fn assert_follow_the_schema(lines: &[Value]) {
+    let schema = fs::read_to_string(workspace().join("docs/json-schema/top.schema.json")).expect("a schema");
+    let schema = serde_json::from_str(&schema).expect("JSON");
+    let validator = jsonschema::draft202012::new(&schema).expect("a schema");
+    for line in lines {
+        let errors: Vec<String> = validator.iter_errors(line).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:#?} {line}");
+    }
+}
+
 #[test]
 fn the_critical_thread_comes_first_and_the_program_is_as_without() {
     let stage = Stage::new();
@@ -39,6 +50,7 @@ fn the_critical_thread_comes_first_and_the_program_is_as_without() {
     let lines = lines(&out);
     let last = lines.last().expect("a line at the end");
     assert_eq!((&last["ended"], &last["source"]), (&true.into(), &"library".into()));
+    assert_follow_the_schema(&lines);
     let seen = lines.iter().rev().find(|line| line["threads"][0]["number"] == 3);
     let seen = seen.unwrap_or_else(|| panic!("{lines:?}"));
     assert!(seen["threads"][0]["criticality_share_of_all"].as_f64() > Some(0.4), "{seen}");
@@ -100,6 +112,7 @@ fn a_running_process_is_followed_by_switches_or_looks_and_left_alone() {
         let told = text(&ended.stdout);
         let lines: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines.len(), 2);
+        assert_follow_the_schema(&lines);
         assert_eq!(lines[1]["processes"][0]["name"], "sleep");
         assert_eq!(lines[1]["threads"][0]["state"], "waits");
     }
@@ -122,6 +135,57 @@ fn what_cannot_be_is_refused_in_a_line() {
     assert_refused(&run(top().args(["--output", "/nonexistent/x", "--", "true"])), 2, &["/nonexistent/x"]);
 }
 
+/// Panics where a text is not as OpenMetrics 1.0 wants it, as far as counters go: families one after the other, their
+/// descriptions first and in any order, samples of the family alone, each set of labels once, numbers, and the end.
+fn assert_open_metrics(text: &str) {
+    let lines = text.strip_suffix("# EOF\n").unwrap_or_else(|| panic!("no end: {text}"));
+    assert!(lines.is_empty() || lines.ends_with('\n'));
+    let is_name = |name: &str| {
+        let mut letters = name.chars();
+        letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+            && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+    };
+    let mut families: Vec<String> = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
+    for line in lines.lines() {
+        if let Some(description) = line.strip_prefix("# ") {
+            let words: Vec<&str> = description.splitn(3, ' ').collect();
+            let [kind, family, value] = words[..] else { panic!("{line}") };
+            if families.last().is_none_or(|last| last != family) {
+                assert!(is_name(family) && !families.iter().any(|other| other == family), "{line}");
+                families.push(family.to_owned());
+            }
+            match kind {
+                "TYPE" => assert_eq!(value, "counter", "{line}"),
+                "UNIT" => assert!(family.ends_with(&format!("_{value}")), "{line}"),
+                _ => assert_eq!(kind, "HELP", "{line}"),
+            }
+            assert!(seen.insert(format!("{kind} {family}")), "twice: {line}");
+            continue;
+        }
+        let (name, rest) = line.split_once('{').unwrap_or_else(|| panic!("no labels: {line}"));
+        assert_eq!(name.strip_suffix("_total"), families.last().map(String::as_str), "{line}");
+        let (labels, value) = rest.rsplit_once("} ").unwrap_or_else(|| panic!("{line}"));
+        assert!(value.parse::<f64>().is_ok_and(|value| value >= 0.0), "{line}");
+        assert!(seen.insert(format!("{name} {labels}")), "twice: {line}");
+        let mut left = labels;
+        while !left.is_empty() {
+            let (label, after) = left.split_once("=\"").unwrap_or_else(|| panic!("{line}"));
+            assert!(is_name(label), "{line}");
+            let mut escaped = false;
+            let end = after.find(|letter: char| {
+                let ends = letter == '"' && !escaped;
+                escaped = letter == '\\' && !escaped;
+                ends
+            });
+            left = &after[end.unwrap_or_else(|| panic!("{line}")) + 1..];
+            assert!(left.is_empty() || left.starts_with(','), "{line}");
+            left = left.trim_start_matches(',');
+        }
+    }
+    assert!(!families.is_empty());
+}
+
 #[test]
 fn monitoring_is_answered_on_the_loopback() {
     let mut viewer = start(top().args(["--metrics", "--batch", "--", "sh", "-c", "echo go; exec sleep 60"]));
@@ -133,8 +197,10 @@ fn monitoring_is_answered_on_the_loopback() {
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.contains("holdup_thread_criticality_seconds_total{pid="), "{answer}");
-    assert!(answer.trim_end().ends_with("# EOF"), "{answer}");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a body");
+    assert!(head.contains("application/openmetrics-text; version=1.0.0"), "{head}");
+    assert!(body.contains("holdup_thread_criticality_seconds_total{pid="), "{body}");
+    assert_open_metrics(body);
     let _ = kill_process(viewer.pid(), Signal::TERM);
     viewer.wait();
 }
@@ -170,4 +236,25 @@ fn a_view_that_is_left_lets_the_program_go_on() {
     let (_, after) = told.split_once("\u{1b}[?1049l").unwrap_or_else(|| panic!("no screen: {told:?}"));
     let (first, second) = (after.find("first"), after.find("second"));
     assert!(first.is_some() && first < second && after.contains("status 5"), "{told:?}");
+}
+
+#[test]
+fn a_killed_view_leaves_the_terminal_as_it_was() {
+    if !stage::is_installed("script") {
+        return stage::skip("no script (Debian: bsdutils)");
+    }
+    let stage = Stage::new();
+    let before = stage.path("before");
+    // The program kills the view as soon as the terminal is no longer as it was.
+    let kills = "while [ \"$(stty -g </dev/tty)\" = \"$(cat \"$0\")\" ]; do sleep 0.05; done; kill -9 $PPID";
+    let waits = "n=0; while [ \"$(stty -g)\" != \"$(cat \"$2\")\" ] && [ $n -lt 200 ]; do sleep 0.05; n=$((n+1)); done";
+    let script = stage.path("script");
+    let text = format!(
+        "stty -g >\"$2\"\n\"$1\" top -i 0.1 -- sh -c '{kills}' \"$2\"\n{waits}\nstty -g >\"$2.after\"\n"
+    );
+    fs::write(&script, text).unwrap();
+    let told = in_terminal(&format!("sh {} {HOLDUP} {}", script.display(), before.display()));
+    let after = fs::read_to_string(before.with_extension("after")).unwrap_or_default();
+    assert_eq!(after, fs::read_to_string(&before).unwrap(), "{told:?}");
+    assert!(!after.is_empty() && told.contains("\u{1b}[?1049l"), "{told:?}");
 }

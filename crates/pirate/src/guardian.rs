@@ -39,6 +39,7 @@ struct Lines {
 pub struct Change {
     number: u64,
     undo: Undo,
+    is_undone: bool,
     lines: Arc<Mutex<Lines>>,
 }
 
@@ -68,7 +69,7 @@ impl Guardian {
         lines.next += 1;
         lines.write(&format!("+{number} {}\n", undo.line()))?;
         drop(lines);
-        Ok(Change { number, undo, lines: Arc::clone(&self.lines) })
+        Ok(Change { number, undo, is_undone: false, lines: Arc::clone(&self.lines) })
     }
 }
 
@@ -99,17 +100,30 @@ impl Change {
         self.perform()
     }
 
+    /// The owner has undone it in another way.
+    pub fn is_undone(mut self) {
+        self.is_undone = true;
+        self.tell();
+    }
+
     fn perform(&self) -> io::Result<()> {
         self.undo.perform()?;
+        self.tell();
+        Ok(())
+    }
+
+    fn tell(&self) {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         // If nobody is there to be told, nobody is there to undo it again.
         let _ = lines.write(&format!("-{}\n", self.number));
-        Ok(())
     }
 }
 
 impl Drop for Change {
     fn drop(&mut self) {
+        if self.is_undone {
+            return;
+        }
         // Where this fails the guardian tries again, and nobody is left to be told.
         let _ = self.perform();
     }

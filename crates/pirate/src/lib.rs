@@ -83,6 +83,8 @@ mod victim;
 
 mod survey;
 
+mod terminal;
+
 mod undo;
 
 mod guardian;

@@ -8,6 +8,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, getpriority_process, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use crate::terminal::{self, Modes};
+
 /// One change, told by what undoes it. Each can be done twice, and after what it is about has gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undo {
@@ -50,6 +52,15 @@ pub enum Undo {
         /// What was in it.
         content: String,
     },
+    /// Gives a terminal back its screen and its cursor, and its modes where they are still those that it was given.
+    Terminal {
+        /// The terminal, from the root.
+        path: PathBuf,
+        /// The modes that it was given.
+        from: Modes,
+        /// Those that it had.
+        to: Modes,
+    },
     /// Removes an empty directory: a group of resctrl or of cgroups. What was in such a group goes back to the one above.
     Remove {
         /// The directory, from the root.
@@ -81,6 +92,15 @@ impl Undo {
     /// Those of reading it.
     pub fn of_write(path: &Path) -> io::Result<Undo> {
         Ok(Undo::Write { path: path.to_owned(), content: fs::read_to_string(path)? })
+    }
+
+    /// What undoes that a terminal is made raw, and shows its other screen.
+    ///
+    /// # Errors
+    /// If it is no terminal, or cannot be opened.
+    pub fn of_terminal(path: &Path) -> io::Result<Undo> {
+        let (to, from) = terminal::modes_and_raw(path)?;
+        Ok(Undo::Terminal { path: path.to_owned(), from, to })
     }
 
     /// Does it.
@@ -123,6 +143,7 @@ impl Undo {
                 .truncate(true)
                 .open(path)
                 .and_then(|mut file| io::Write::write_all(&mut file, content.as_bytes())),
+            Undo::Terminal { path, from, to } => terminal::give_back(path, *from, *to),
             Undo::Remove { path } => fs::remove_dir(path),
         };
         match done {
@@ -142,6 +163,9 @@ impl Undo {
             }
             Undo::Nice { process, began, from, to } => format!("nice {process} {began} {from} {to}"),
             Undo::Write { path, content } => format!("write {} {}", word(path), escaped(content.as_bytes())),
+            Undo::Terminal { path, from, to } => {
+                format!("terminal {} {} {}", word(path), joined(from), joined(to))
+            }
             Undo::Remove { path } => format!("remove {}", word(path)),
         }
     }
@@ -170,6 +194,11 @@ impl Undo {
             "write" => Undo::Write {
                 path: path(words.next()?)?,
                 content: String::from_utf8(unescaped(words.next()?)?).ok()?,
+            },
+            "terminal" => Undo::Terminal {
+                path: path(words.next()?)?,
+                from: numbers(words.next()?)?.try_into().ok()?,
+                to: numbers(words.next()?)?.try_into().ok()?,
             },
             "remove" => Undo::Remove { path: path(words.next()?)? },
             _ => return None,
@@ -285,6 +314,11 @@ mod tests {
             (any::<u32>(), any::<u64>(), any::<i32>(), any::<i32>())
                 .prop_map(|(process, began, from, to)| Undo::Nice { process, began, from, to }),
             (path.clone(), any::<String>()).prop_map(|(path, content)| Undo::Write { path, content }),
+            (path.clone(), any::<Modes>(), any::<Modes>()).prop_map(|(path, from, to)| Undo::Terminal {
+                path,
+                from,
+                to
+            }),
             path.prop_map(|path| Undo::Remove { path }),
         ]
     }
@@ -316,6 +350,7 @@ mod tests {
             "remove /a b",
             "cpus 1 2 3",
             "nice 1 2 x 0",
+            "terminal /a 1,2,3 1,2,3,4",
             "write /a %2",
         ] {
             assert_eq!(Undo::parse(line), None, "{line}");

@@ -114,29 +114,32 @@ impl Effect {
         (self.with.wall > 0 && self.without.wall > 0).then(|| (self.with.rate(), self.without.rate()))
     }
 
-    /// A slice has ended: how long it was, and what CPU time the program used in it (ns).
-    pub fn slice(&mut self, wall: u64, cpu: u64) {
+    /// A slice has ended: how long it was, and what CPU time the program used in it (ns). CPUs in use with and without help,
+    /// where a pair of stretches ends with it.
+    pub fn slice(&mut self, wall: u64, cpu: u64) -> Option<(f64, f64)> {
         self.slices += 1;
         self.passed += wall;
         if self.slices > 1 {
             self.stretch.add(Used { cpu, wall });
         }
         if self.passed < self.length || self.slices < 2 {
-            return;
+            return None;
         }
         let ended = (self.helps, std::mem::take(&mut self.stretch));
         (self.slices, self.passed) = (0, 0);
         if self.verdict == Verdict::Useless {
-            return self.begin_trial(0);
+            self.begin_trial(0);
+            return None;
         }
-        match self.other.take() {
-            None => {
-                self.other = Some(ended);
-                self.helps = !self.helps;
-                self.length = self.usual();
-            }
-            Some(other) => self.pair(other, ended),
-        }
+        let Some(other) = self.other.take() else {
+            self.other = Some(ended);
+            self.helps = !self.helps;
+            self.length = self.usual();
+            return None;
+        };
+        let (with, without) = if ended.0 { (ended.1, other.1) } else { (other.1, ended.1) };
+        self.pair(with, without);
+        Some((with.rate(), without.rate()))
     }
 
     fn begin_trial(&mut self, doubled: u32) {
@@ -158,8 +161,7 @@ impl Effect {
         }
     }
 
-    fn pair(&mut self, first: (bool, Used), second: (bool, Used)) {
-        let (with, without) = if first.0 { (first.1, second.1) } else { (second.1, first.1) };
+    fn pair(&mut self, with: Used, without: Used) {
         self.with.add(with);
         self.without.add(without);
         let difference = (with.rate() - without.rate()) / self.cpus;

@@ -40,7 +40,7 @@ pub struct Wanted<'a> {
     pub thread: u32,
     /// Those of all threads of the process.
     pub all: &'a [u32],
-    /// Whether it is active at the moment, and more threads are than there are CPUs.
+    /// Whether it is active at the moment, and there are too many active threads for a CPU each.
     pub is_crowded: bool,
 }
 
@@ -103,9 +103,19 @@ impl<'a> Helper<'a> {
         self.trouble.as_deref()
     }
 
-    /// Whether the helped thread gets a CPU for itself while it is active: then it is to be looked often whether it is.
+    /// Whether a helped thread gets a CPU for itself while it is active.
+    pub fn gives_cores(&self) -> bool {
+        self.means.own_core && self.means.favoured.is_none()
+    }
+
+    /// Whether one is helped in that way: then it is to be looked often whether it is active.
     pub fn minds_a_core(&self) -> bool {
-        self.thread.is_some() && self.means.own_core && self.means.favoured.is_none()
+        self.thread.is_some() && self.gives_cores()
+    }
+
+    /// Whether it has a CPU for itself now.
+    pub fn has_a_core(&self) -> bool {
+        self.core.is_some()
     }
 
     /// Looks at threads that are new: what they have inherited from one that was helped, or kept off its CPU, is taken back,
@@ -144,7 +154,7 @@ impl<'a> Helper<'a> {
         }
         if self.means.favoured.is_some() {
             self.favours(wanted);
-        } else if self.means.own_core {
+        } else if self.gives_cores() {
             if wanted.is_crowded { self.gives_a_core(wanted) } else { self.takes_the_core_back() }
         }
         if self.core.is_none() && !self.has_best && !self.means.cores.best.is_empty() {

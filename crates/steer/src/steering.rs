@@ -1,10 +1,10 @@
 //! Who asks when: each slice's criticality goes to Algorithm 1, and what it says to the helper.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::time::{Duration, Instant};
 
-use holdup_live::{Live, LiveProcess, Snapshot};
+use holdup_live::{Live, LiveProcess, Snapshot, ThreadNow};
 use holdup_pirate::Undo;
 use holdup_policy::{Critical, Moment, Policy, Rules, Slice, ThreadSlice, WaitTable};
 
@@ -15,6 +15,10 @@ use crate::means::{Means, Tool};
 
 /// How often it is looked whether a thread that is to have a CPU for itself while it is active is active.
 const LOOK: Duration = Duration::from_millis(1);
+
+/// A CPU is given by the criticality of so long, where the slice is shorter: who moves from CPU to CPU loses time, and when
+/// one thread has its CPU, which other one ends last is a matter of chance from slice to slice.
+const CORE_WINDOW: Duration = Duration::from_millis(100);
 
 /// How a program is steered.
 #[derive(Clone, Debug)]
@@ -88,14 +92,34 @@ impl Places {
 struct Steered<'a> {
     policy: Critical,
     places: Places,
-    /// At the end of the last slice.
-    last: Snapshot,
+    /// At the ends of the last slices: as many as the policy is shown at once.
+    past: VecDeque<Snapshot>,
+    /// When it was last looked.
+    now: Snapshot,
     last_cpu: Option<u64>,
     effect: Effect,
     helper: Helper<'a>,
     table: WaitTable,
     told: Told,
+    tell: Tell<'a>,
+    /// Who is helped, as far as that has been told, and its share of the criticality of the time that decides.
+    helped: Option<u32>,
+    share: f64,
 }
+
+/// What happens to a process that is steered, for who wants to follow it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A thread, by its number and name, is helped from now on, with this share of the criticality that decided.
+    Helps(u32, String, f64),
+    /// Nobody is.
+    Rests,
+    /// CPUs in use with and without help, in the last pair of stretches, and what is thought of help now.
+    Compared(f64, f64, Verdict),
+}
+
+/// Told of events: the process, and for how long it has run.
+pub type Tell<'a> = &'a dyn Fn(u32, Duration, Event);
 
 /// What registers a change with the guardian.
 pub type Guard<'a> = &'a dyn Fn(Undo) -> io::Result<()>;
@@ -105,6 +129,7 @@ pub struct Steering<'a> {
     options: Options,
     hand: &'a dyn Hand,
     guard: Guard<'a>,
+    tell: Tell<'a>,
     steered: BTreeMap<u32, Steered<'a>>,
     ended: Vec<Told>,
     slice_end: Instant,
@@ -112,9 +137,9 @@ pub struct Steering<'a> {
 
 impl<'a> Steering<'a> {
     /// Nobody is helped yet.
-    pub fn new(options: Options, hand: &'a dyn Hand, guard: Guard<'a>) -> Steering<'a> {
+    pub fn new(options: Options, hand: &'a dyn Hand, guard: Guard<'a>, tell: Tell<'a>) -> Steering<'a> {
         let slice_end = Instant::now() + options.slice;
-        Steering { options, hand, guard, steered: BTreeMap::new(), ended: Vec::new(), slice_end }
+        Steering { options, hand, guard, tell, steered: BTreeMap::new(), ended: Vec::new(), slice_end }
     }
 
     /// Looks at the program, and does what is to be done. How long to wait until the next time.
@@ -172,12 +197,16 @@ impl<'a> Steering<'a> {
             let steered = Steered {
                 policy: Critical::new(self.options.rules),
                 places: Places::default(),
-                last: snapshot,
+                past: VecDeque::from([snapshot.clone()]),
+                now: snapshot,
                 last_cpu: self.hand.cpu_ns(process.pid()),
                 effect: Effect::new(cpus),
                 helper,
                 table: WaitTable::new(0),
                 told,
+                tell: self.tell,
+                helped: None,
+                share: 0.0,
             };
             self.steered.insert(process.pid(), steered);
         }
@@ -195,25 +224,42 @@ impl<'a> Steering<'a> {
 impl Steered<'_> {
     /// A slice ends.
     fn slice(&mut self, process: &LiveProcess, options: &Options, hand: &dyn Hand) {
-        let snapshot = process.snapshot();
-        let slice = snapshot.since(&self.last);
-        let length = Duration::from_nanos(slice.length_ns);
+        let before = self.past.back().map_or(0, |snapshot| snapshot.at_ns);
+        let was_named = self.named();
+        self.now = process.snapshot();
+        let length = self.now.at_ns.saturating_sub(before);
         let cpu = hand.cpu_ns(process.pid());
         let used = cpu.zip(self.last_cpu).map_or(0, |(now, then)| now.saturating_sub(then));
-        self.told.watched += length;
-        if let Some(thread) = self.named(&self.last) {
-            self.told.critical += length;
+        self.last_cpu = cpu;
+        self.told.watched += Duration::from_nanos(length);
+        if let Some(thread) = was_named {
+            self.told.critical += Duration::from_nanos(length);
             if self.helps(options) {
-                self.told.helped += length;
-                let entry = self.told.threads.entry(thread).or_default();
-                entry.1 += length;
+                self.told.helped += Duration::from_nanos(length);
+                self.told.threads.entry(thread).or_default().1 += Duration::from_nanos(length);
             }
-            self.effect.slice(slice.length_ns, used);
-        } else if self.effect.verdict() != Verdict::Trying {
-            // Where nobody is critical there is nothing to compare, but time passes.
-            self.effect.slice(slice.length_ns, used);
         }
-        self.places.keep(&snapshot);
+        // Where nobody is critical there is nothing to compare, but time passes.
+        if was_named.is_some() || self.effect.verdict() != Verdict::Trying {
+            let compared = self.effect.slice(length, used);
+            if let Some((with, without)) = compared {
+                self.tells(Event::Compared(with, without, self.effect.verdict()));
+            }
+        }
+        self.decide(options);
+        self.react();
+        self.act(options);
+    }
+
+    /// Shows the policy what the last slice was like, or the last few.
+    fn decide(&mut self, options: &Options) {
+        let window = if self.helper.gives_cores() { CORE_WINDOW } else { options.slice };
+        let slices = (window.as_nanos() / options.slice.as_nanos()).max(1) as usize;
+        while self.past.len() > slices {
+            self.past.pop_front();
+        }
+        let slice = self.now.since(&self.past[0]);
+        self.places.keep(&self.now);
         let mut threads = Vec::<ThreadSlice>::new();
         for part in &slice.threads {
             let place = self.places.of(part.now.number);
@@ -223,43 +269,40 @@ impl Steered<'_> {
             threads[place] = part.for_policy();
         }
         self.policy.decide(&Slice { length: slice.length_ns, threads: &threads, bottlenecks: &self.table });
-        self.react(&snapshot);
-        self.last = snapshot;
-        self.last_cpu = cpu;
-        self.act(options);
+        let all = slice.with_somebody_ns().max(1) as f64;
+        let named = self.named();
+        let part = slice.threads.iter().find(|part| Some(part.now.number) == named);
+        self.share = part.map_or(0.0, |part| part.criticality_ns as f64 / all);
+        self.past.push_back(self.now.clone());
+    }
+
+    fn tells(&self, event: Event) {
+        (self.tell)(self.told.process, Duration::from_nanos(self.now.at_ns), event);
     }
 
     /// Looks within a slice whether the helped thread is active.
     fn look(&mut self, process: &LiveProcess, options: &Options) {
-        let now = process.snapshot();
-        // The sums stay those of the slice's beginning.
-        self.last.active = now.active;
-        for thread in &mut self.last.threads {
-            let found = now.threads.binary_search_by_key(&thread.number, |thread| thread.number);
-            if let Ok(index) = found {
-                thread.state = now.threads[index].state;
-            }
-        }
+        self.now = process.snapshot();
         self.act(options);
     }
 
-    fn react(&mut self, snapshot: &Snapshot) {
+    fn react(&mut self) {
         let mut active = vec![false; self.places.threads.len()];
-        for thread in &snapshot.threads {
+        for thread in &self.now.threads {
             let place = self.places.of(thread.number);
             if active.len() <= place {
                 active.resize(place + 1, false);
             }
             active[place] = thread.state.is_active();
         }
-        self.policy.react(&Moment { now: snapshot.at_ns, active: &active, bottlenecks: &self.table });
+        self.policy.react(&Moment { now: self.now.at_ns, active: &active, bottlenecks: &self.table });
     }
 
     /// The thread that Algorithm 1 accelerates, by its number.
-    fn named(&self, snapshot: &Snapshot) -> Option<u32> {
+    fn named(&self) -> Option<u32> {
         let place = *self.policy.accelerated().first()? as usize;
         let number = (*self.places.threads.get(place)?)?;
-        snapshot.threads.iter().any(|thread| thread.number == number).then_some(number)
+        self.now.threads.iter().any(|thread| thread.number == number).then_some(number)
     }
 
     fn helps(&self, options: &Options) -> bool {
@@ -267,16 +310,24 @@ impl Steered<'_> {
     }
 
     fn act(&mut self, options: &Options) {
-        let named = self.named(&self.last).filter(|_| self.helps(options));
-        let thread = named.and_then(|number| self.last.threads.iter().find(|thread| thread.number == number));
-        let all: Vec<u32> = self.last.threads.iter().map(|thread| thread.tid).collect();
+        let named = self.named().filter(|_| self.helps(options));
+        let thread = named.and_then(|number| self.now.threads.iter().find(|thread| thread.number == number));
+        let all: Vec<u32> = self.now.threads.iter().map(|thread| thread.tid).collect();
+        let helped = thread.map(|thread| thread.number);
+        if self.helped != helped {
+            let helps = |thread: &ThreadNow| Event::Helps(thread.number, thread.name.to_string(), self.share);
+            self.tells(thread.map_or(Event::Rests, helps));
+            self.helped = helped;
+        }
         let Some(thread) = thread else {
             self.helper.meet(&all);
             return self.helper.release();
         };
         self.told.threads.entry(thread.number).or_default().0 = thread.name.to_string();
         let cpus = options.means.cores.all.len();
-        let is_crowded = thread.state.is_active() && self.last.active as usize > cpus;
+        // With others fewer than the remaining CPUs nobody loses by its having one, and taking it back costs.
+        let is_crowded =
+            thread.state.is_active() && (self.helper.has_a_core() || self.now.active as usize > cpus);
         self.helper.help(&Wanted { thread: thread.tid, all: &all, is_crowded });
     }
 

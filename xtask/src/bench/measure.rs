@@ -34,7 +34,7 @@ impl Comparison {
 }
 
 /// The middle and the ends of a series.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Spread {
     pub(super) median: f64,
     pub(super) least: f64,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use holdup_steer::{Told, Verdict};
+use holdup_steer::{Event, Told, Verdict};
 
 /// What was done, and what it gained, of the process that was looked at for longest.
 pub(crate) fn sentence(told: &[Told], cpus: usize) -> String {
@@ -32,6 +32,25 @@ pub(crate) fn sentence(told: &[Told], cpus: usize) -> String {
         ));
     }
     sentence
+}
+
+/// A line about an event.
+pub(crate) fn line(process: u32, at: Duration, event: &Event) -> String {
+    let at = format!("process {process}, {:.2} s:", at.as_secs_f64());
+    match event {
+        Event::Helps(thread, name, share) => {
+            format!("{at} helps thread {thread} ({name}), {:.0} % of the criticality", 100.0 * share)
+        }
+        Event::Rests => format!("{at} helps nobody"),
+        Event::Compared(with, without, verdict) => {
+            let verdict = match verdict {
+                Verdict::Trying => "not sure yet",
+                Verdict::Helps => "of use",
+                Verdict::Useless => "of no use",
+            };
+            format!("{at} {with:.2} CPUs in use with help, {without:.2} without: {verdict}")
+        }
+    }
 }
 
 fn seconds(length: Duration) -> String {

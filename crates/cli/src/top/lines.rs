@@ -75,14 +75,22 @@ pub(crate) fn lines(view: &View, order: Order, age_ns: u64, source: &str) -> Str
     text
 }
 
-/// One line of JSON: what [`lines`] says, of all threads.
-pub(crate) fn json_line(view: &View, order: Order, age_ns: u64, source: &Source<'_>, ended: bool) -> String {
+/// One line of JSON: what [`lines`] says, of all threads. `age_ns` and `own_cpu_ns`: the time since the start, and the CPU time
+/// of holdup itself in it.
+pub(crate) fn json_line(
+    view: &View,
+    order: Order,
+    (age_ns, own_cpu_ns): (u64, u64),
+    source: &Source<'_>,
+    ended: bool,
+) -> String {
     let mut rows = view.rows.clone();
     order.sort(&mut rows, false);
     let line = Line {
         schema: TOP_SCHEMA,
         age_ns,
         span_ns: view.span_ns,
+        own_cpu_ns,
         source: source.word,
         estimate: source.estimate,
         ended,
@@ -143,6 +151,7 @@ struct Line<'a> {
     schema: u32,
     age_ns: u64,
     span_ns: u64,
+    own_cpu_ns: u64,
     source: &'a str,
     estimate: bool,
     ended: bool,
@@ -206,7 +215,7 @@ mod tests {
     #[test]
     fn json_has_every_thread_on_one_line() {
         let source = Source { word: "library", estimate: false };
-        let text = json_line(&view(), Order::All, 2 * S, &source, true);
+        let text = json_line(&view(), Order::All, (2 * S, 7), &source, true);
         assert_eq!(text.matches('\n').count(), 1);
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(json["threads"][0]["criticality_share"], 0.75);

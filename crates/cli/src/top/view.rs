@@ -138,7 +138,8 @@ impl View {
 
     /// The average number of active threads, in all processes.
     pub(crate) fn active(&self) -> f64 {
-        self.processes.iter().map(|process| process.active).sum()
+        // The sum of nothing is -0.
+        self.processes.iter().map(|process| process.active).sum::<f64>() + 0.0
     }
 }
 

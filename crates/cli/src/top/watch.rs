@@ -2,10 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use holdup_pirate::{Change, Guardian, Undo};
 use holdup_report::{Look, escaped};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
@@ -16,6 +19,8 @@ use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use rustix::process::{Signal, kill_current_process_group};
+use rustix::termios::ttyname;
+use rustix::time::{ClockId, clock_gettime};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::TopOptions;
@@ -28,6 +33,7 @@ use super::ui::{Action, Ui};
 use super::view::{History, View};
 use crate::answer;
 use crate::failure::Failure;
+use crate::stack::UNDO_CHANGES;
 
 /// How soon the end of the program is noticed.
 const TICK: Duration = Duration::from_millis(100);
@@ -98,7 +104,8 @@ pub(crate) fn watch(
             let _ = signal_hook::flag::register(signal, Arc::clone(&stop));
         }
     }
-    let watcher = Watcher { options, source, stop, begin: Instant::now(), history: History::default() };
+    let watcher =
+        Watcher { options, source, stop, begin: Instant::now(), history: History::default(), own: own_cpu() };
     match outlet {
         Outlet::Lines(lines) => {
             if let Some(metrics) = &metrics {
@@ -117,11 +124,23 @@ struct Watcher<'a> {
     stop: Arc<AtomicBool>,
     begin: Instant,
     history: History,
+    /// CPU time that holdup had used at the beginning.
+    own: Duration,
 }
 
 impl Watcher<'_> {
     fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.source.has_ended()
+    }
+
+    /// CPU time that holdup itself has used since it follows.
+    fn own_cpu(&self) -> Duration {
+        own_cpu().saturating_sub(self.own)
+    }
+
+    fn own_share(&self) -> String {
+        let share = 100.0 * self.own_cpu().as_secs_f64() / self.begin.elapsed().as_secs_f64().max(1e-9);
+        format!("holdup uses {share:.1} % of a CPU")
     }
 
     fn age_ns(&self) -> u64 {
@@ -149,9 +168,11 @@ impl Watcher<'_> {
     fn text(&self, view: &View, is_over: bool) -> String {
         let order = self.options.sort;
         if self.options.json {
-            return lines::json_line(view, order, self.age_ns(), &self.source.word(), is_over);
+            let own_ns = self.own_cpu().as_nanos() as u64;
+            return lines::json_line(view, order, (self.age_ns(), own_ns), &self.source.word(), is_over);
         }
-        lines::lines(view, order, self.age_ns(), self.source.sentences().0) + "\n"
+        let source = format!("{}; {}", self.source.sentences().0, self.own_share());
+        lines::lines(view, order, self.age_ns(), &source) + "\n"
     }
 
     /// Shows a screen.
@@ -259,7 +280,7 @@ impl Watcher<'_> {
 
     /// Shows what the program writes, until enter is pressed or it ends.
     fn show_program(&self, screen: &mut Screen, held: &mut Held) -> io::Result<()> {
-        restore(screen.stdout);
+        screen.give_back();
         while !self.is_over() {
             held.show()?;
             if event::poll(TICK)?
@@ -272,7 +293,7 @@ impl Watcher<'_> {
     }
 
     fn sentence(&self, metrics: Option<&Metrics>) -> String {
-        let source = escaped(&self.source.sentences().1);
+        let source = format!("{}; {}", self.own_share(), escaped(&self.source.sentences().1));
         match metrics {
             Some(metrics) => format!("{}  {source}", metrics.url()),
             None => source,
@@ -280,42 +301,65 @@ impl Watcher<'_> {
     }
 }
 
-/// The terminal while it is holdup's: as it was, when this is dropped.
+fn own_cpu() -> Duration {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
+}
+
+/// The terminal while it is holdup's: as it was, when this is dropped, or when holdup is killed.
 struct Screen {
     terminal: Terminal<CrosstermBackend<Box<dyn Write>>>,
     stdout: bool,
+    /// Who gives the terminal back after a kill. Without it, it is only that nobody does.
+    guardian: Option<Guardian>,
+    change: Option<Change>,
 }
 
 impl Screen {
     fn open(stdout: bool) -> io::Result<Screen> {
-        let mut out = writer(stdout);
+        let mut command = Command::new("/proc/self/exe");
+        command.arg(UNDO_CHANGES);
+        let guardian = Guardian::start(command).ok();
+        let terminal = Terminal::new(CrosstermBackend::new(writer(stdout)))?;
+        let mut screen = Screen { terminal, stdout, guardian, change: None };
+        screen.take()?;
+        Ok(screen)
+    }
+
+    fn take(&mut self) -> io::Result<()> {
+        let undo = Undo::of_terminal(&keyboard());
+        self.change =
+            undo.ok().zip(self.guardian.as_ref()).and_then(|(undo, guardian)| guardian.before(undo).ok());
         enable_raw_mode()?;
-        if let Err(error) = execute!(out, EnterAlternateScreen) {
-            let _ = disable_raw_mode();
-            return Err(error);
+        execute!(writer(self.stdout), EnterAlternateScreen)
+    }
+
+    /// The screen of before, the cursor, and keys as they were. Nothing is to be done where that fails: the terminal is gone.
+    fn give_back(&mut self) {
+        let _ = execute!(writer(self.stdout), LeaveAlternateScreen, Show);
+        let _ = disable_raw_mode();
+        if let Some(change) = self.change.take() {
+            change.is_undone();
         }
-        let terminal = Terminal::new(CrosstermBackend::new(out)).inspect_err(|_| restore(stdout))?;
-        Ok(Screen { terminal, stdout })
     }
 
     /// Ctrl-Z: stops holdup as the terminal would have, and goes on when it is continued.
     fn suspend(&mut self) -> io::Result<()> {
-        restore(self.stdout);
+        self.give_back();
         signal_all(Signal::TSTP);
         self.again()
     }
 
     /// Takes the terminal back.
     fn again(&mut self) -> io::Result<()> {
-        enable_raw_mode()?;
-        execute!(writer(self.stdout), EnterAlternateScreen)?;
+        self.take()?;
         self.terminal.clear()
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        restore(self.stdout);
+        self.give_back();
     }
 }
 
@@ -328,8 +372,9 @@ fn writer(stdout: bool) -> Box<dyn Write> {
     if stdout { Box::new(io::stdout()) } else { Box::new(io::stderr()) }
 }
 
-/// The screen of before, the cursor, and keys as they were. Nothing is to be done where that fails: the terminal is gone.
-fn restore(stdout: bool) {
-    let _ = execute!(writer(stdout), LeaveAlternateScreen, Show);
-    let _ = disable_raw_mode();
+/// The terminal whose modes are changed: that of standard input, or the one that controls the process.
+fn keyboard() -> PathBuf {
+    let name = ttyname(io::stdin(), Vec::new()).ok();
+    let name = name.and_then(|name| name.into_string().ok());
+    name.map_or_else(|| PathBuf::from("/dev/tty"), PathBuf::from)
 }
