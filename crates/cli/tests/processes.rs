@@ -118,8 +118,10 @@ print('total', total)
 ";
 
 const MULTIPROCESSING: &str = "
-import multiprocessing
+import multiprocessing, time
 def work(n):
+    # So that each worker gets some, and waits: of a process that never waits there is nothing to tell.
+    time.sleep(0.005)
     return sum(i * i for i in range(n))
 if __name__ == '__main__':
     pool = multiprocessing.get_context('METHOD').Pool(2)

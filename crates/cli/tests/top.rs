@@ -53,7 +53,8 @@ fn the_critical_thread_comes_first_and_the_program_is_as_without() {
     assert_follow_the_schema(&lines);
     let seen = lines.iter().rev().find(|line| line["threads"][0]["number"] == 3);
     let seen = seen.unwrap_or_else(|| panic!("{lines:?}"));
-    assert!(seen["threads"][0]["criticality_share_of_all"].as_f64() > Some(0.4), "{seen}");
+    // More than each would have if all four worked alike. How much more is up to who else uses the CPUs.
+    assert!(seen["threads"][0]["criticality_share_of_all"].as_f64() > Some(0.25), "{seen}");
     let all: f64 = seen["threads"]
         .as_array()
         .unwrap()
