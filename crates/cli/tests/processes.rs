@@ -149,7 +149,10 @@ fn processes_of_python() {
         let script = stage.write(&format!("{method}.py"), MULTIPROCESSING.replace("METHOD", method));
         let (plain, json) = compare(&stage, &[&python, &script.to_string_lossy()], stage.directory());
         assert_eq!((plain.status, text(&plain.stderr)), (0, String::new()), "{method}");
-        assert!(json["run"]["processes"].as_u64() >= Some(3), "{method}: {:?}", commands(&json));
+        // Workers that have waited for the lock of their queue at the same time share it, and are told as one process with
+        // two threads: three threads of the pool and the main one, and two workers, are what is there in any case.
+        assert!(json["run"]["processes"].as_u64() >= Some(2), "{method}: {:?}", commands(&json));
+        assert!(json["run"]["threads"].as_u64() >= Some(6), "{method}: {:?}", json["run"]);
     }
 }
 
