@@ -182,20 +182,16 @@ pub(crate) fn rank(findings: &mut [Finding], wall: Nanos) {
         let is_outside = matches!(finding.kind, FindingKind::Delayed | FindingKind::Load);
         let is_first = is_first_suspect(finding, wall);
         let is_idle = finding.kind == FindingKind::Idle;
-        let is_hardly_on_path = finding.gain.is_none() && is_hardly_on_path(finding);
+        let on_path = finding.on_path.filter(|_| is_hardly_on_path(finding));
+        let is_last = finding.gain.is_none() && on_path.is_some();
         // What cannot be won is worth nothing, and a gain beyond its cost is not this finding's alone: without any sleep or
         // any barrier every program would be faster.
         let worth = finding.gain.as_ref().map_or(finding.cost, |gain| gain.time.min(finding.cost));
+        // Nor is what is hardly on the critical path, whatever the replay of a busy machine's run makes of it.
+        let worth =
+            finding.on_path.filter(|_| is_hardly_on_path(finding)).map_or(worth, |time| worth.min(time));
         let worth = (worth.share_of(wall) / STEP_OF_WORTH) as u64;
-        (
-            !is_deadlock,
-            !is_first,
-            is_idle,
-            is_hardly_on_path,
-            is_outside,
-            Reverse((worth, finding.cost)),
-            finding.kind,
-        )
+        (!is_deadlock, !is_first, is_idle, is_last, is_outside, Reverse((worth, finding.cost)), finding.kind)
     };
     findings.sort_by(|a, b| {
         rank(a).cmp(&rank(b)).then_with(|| a.what.cmp(&b.what)).then_with(|| a.object.cmp(&b.object))
@@ -296,12 +292,8 @@ fn finding(kind: FindingKind, cost: Nanos, description: Description) -> Finding 
         finding.notes.insert(
             0,
             match on_path {
-                None | Some(Nanos::ZERO) => {
-                    "It is not on the critical path: mending it alone gives nothing.".to_owned()
-                }
-                Some(time) => format!(
-                    "Only {time} of it is on the critical path: mending it alone gives no more than that."
-                ),
+                None | Some(Nanos::ZERO) => "It is not on the critical path of this run.".to_owned(),
+                Some(time) => format!("Only {time} of it is on the critical path of this run."),
             },
         );
     }

@@ -266,7 +266,7 @@ fn of_two_locks_the_one_on_the_critical_path_comes_first() {
     assert_eq!(locks.len(), 2);
     assert_eq!(locks[1].object, Some(stats));
     assert_eq!(locks[1].on_path, Some(Nanos::ZERO));
-    assert_eq!(locks[1].notes, ["It is not on the critical path: mending it alone gives nothing."]);
+    assert_eq!(locks[1].notes, ["It is not on the critical path of this run."]);
     let wait = |lock: ObjectId| {
         diagnosis.objects.iter().find(|cost| cost.object == lock).map(|cost| cost.wait).unwrap()
     };

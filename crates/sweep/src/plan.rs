@@ -83,6 +83,8 @@ pub enum Subject {
     Run {
         /// Program and arguments, with placeholders.
         command: Vec<String>,
+        /// It was one text: what stands for `{input}` as a word by itself is split at spaces too.
+        split: bool,
         /// Variables of its environment, with placeholders in the values.
         environment: BTreeMap<String, String>,
         /// Its current directory.
@@ -198,6 +200,6 @@ pub(crate) fn filled(text: &str, input: Option<&str>, threads: Option<u32>) -> S
 }
 
 /// Stands for the input's value.
-const INPUT: &str = "{input}";
+pub(crate) const INPUT: &str = "{input}";
 /// Stands for the number of threads.
 const THREADS: &str = "{threads}";

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::hash::{content_hash, hash_of};
 use crate::outcome::{Host, Outcome, Status};
-use crate::plan::{Input, Measure, Plan, Program, Roi, Subject, filled};
+use crate::plan::{INPUT, Input, Measure, Plan, Program, Roi, Subject, filled};
 use crate::store::Store;
 
 /// Part of each key: a change of what keys are made of, or of what outcomes mean, raises it.
@@ -178,6 +178,14 @@ impl Point<'_> {
     fn fill(&self, text: &str) -> String {
         filled(text, self.input.map(|input| input.value.as_str()), self.threads)
     }
+
+    /// What a word of a command stands for: an input may be several arguments, or none.
+    fn words(&self, word: &str, split: bool) -> Vec<String> {
+        match self.fill(word) {
+            text if split && word == INPUT => text.split_ascii_whitespace().map(str::to_owned).collect(),
+            text => vec![text],
+        }
+    }
 }
 
 /// What decides which libraries are loaded: the program's file, the directory, and variables.
@@ -266,11 +274,13 @@ impl Maker<'_> {
     }
 
     fn record(&mut self, program: &Program, point: &Point<'_>, emulated: Option<Roi>) -> Task {
-        let Subject::Run { command, environment, directory, files, stdin, ignore_status } = &program.subject
+        let Subject::Run { command, split, environment, directory, files, stdin, ignore_status } =
+            &program.subject
         else {
             unreachable!("only programs that are run are recorded")
         };
-        let command: Vec<String> = command.iter().map(|word| point.fill(word)).collect();
+        let words = command.iter().enumerate();
+        let command: Vec<String> = words.flat_map(|(at, word)| point.words(word, *split && at > 0)).collect();
         let mut environment: BTreeMap<String, String> =
             environment.iter().map(|(name, value)| (name.clone(), point.fill(value))).collect();
         if let Some(threads) = point.threads {

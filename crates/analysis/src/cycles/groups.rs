@@ -19,11 +19,11 @@ pub struct ThreadGroup {
     pub entry: Option<Frame>,
     /// Threads that are in the stack, by their index.
     pub threads: Vec<usize>,
-    /// Threads that spend more than half their time in synchronization, or do nothing: not in the stack.
+    /// Threads that spend more than half their time in synchronization other than locks, or do nothing: not in the stack.
     pub left_out: Vec<usize>,
     /// Instructions of the threads in the stack.
     pub instructions: u64,
-    /// Their cycles, component by component.
+    /// Their cycles, component by component: those of the run for each that is there at once.
     pub stack: CycleStack,
 }
 
@@ -51,12 +51,14 @@ pub struct Aggregate {
     pub instructions: u64,
     /// How many threads are in the stack.
     pub threads: usize,
-    /// True if all threads spend more than half their time in synchronization: then none is left out.
+    /// True if all threads spend more than half their time in synchronization other than locks: then none is left out.
     pub all_wait: bool,
 }
 
 /// Groups threads by their top-level function and adds up their stacks. Threads that spend more than half their time in
-/// synchronization are left out, as section 2.3 has it; their time is from their begin to their end.
+/// synchronization are left out, as section 2.3 has it; their time is from their begin to their end. Its examples are conditions
+/// and barriers. A thread that waits for a lock has work to do, and where all queue for one lock that is the answer: locks do
+/// not count here.
 pub fn aggregate(run: &Simulated, names: &CycleNames) -> Aggregate {
     let is_team = run.threads.iter().any(|thread| is_team_thread(names.place(thread.entry)));
     let all_wait = !run.threads.iter().any(does_work);
@@ -89,13 +91,39 @@ pub fn aggregate(run: &Simulated, names: &CycleNames) -> Aggregate {
         group.threads.push(index);
         group.instructions += thread.instructions;
         group.stack.add(&thread.stack);
-        told.threads += 1;
-        told.instructions += thread.instructions;
-        told.stack.add(&thread.stack);
     }
     told.groups = groups.into_values().collect();
+    for group in &mut told.groups {
+        take_turns(run, group);
+        told.threads += group.threads.len();
+        told.instructions += group.instructions;
+        told.stack.add(&group.stack);
+    }
     told.groups.sort_by_key(|group| std::cmp::Reverse((!group.threads.is_empty(), group.stack.total())));
     told
+}
+
+/// Threads that come one after the other are in one place: a place that is empty is so once, not once for each thread that is
+/// not there. There are as many places as threads of the group were there at once.
+fn take_turns(run: &Simulated, group: &mut ThreadGroup) {
+    let lives = group.threads.iter().map(|&index| (run.threads[index].begin, run.threads[index].end));
+    let lives: Vec<(u64, u64)> = lives.filter(|(begin, end)| begin < end).collect();
+    let mut changes: Vec<(u64, i64)> =
+        lives.iter().flat_map(|&(begin, end)| [(begin, 1), (end, -1)]).collect();
+    changes.sort_unstable();
+    let there = changes.iter().scan(0, |there, (_, change)| {
+        *there += change;
+        Some(*there)
+    });
+    let places = there.max().unwrap_or(0) as u64;
+    let absent = group.stack.get(CycleComponent::Imbalance);
+    let counted_twice = (lives.len() as u64 - places) * run.cycles;
+    let mut stack = CycleStack::default();
+    for (component, cycles) in group.stack.parts() {
+        let is_absent = component == CycleComponent::Imbalance;
+        stack.book(component, if is_absent { absent.saturating_sub(counted_twice) } else { cycles });
+    }
+    group.stack = stack;
 }
 
 /// What tells start functions apart.
@@ -111,10 +139,11 @@ fn is_team_thread(entry: Option<&Frame>) -> bool {
     module.is_some_and(|module| TEAM_MODULES.iter().any(|begin| module.starts_with(begin)))
 }
 
-/// True if a thread is in synchronization for no more than half its time, and there at all.
+/// True if a thread waits for others, but for locks, for no more than half its time, and is there at all.
 fn does_work(thread: &SimulatedThread) -> bool {
     let time = thread.stack.total() - thread.stack.get(CycleComponent::Imbalance);
-    time > 0 && thread.stack.sync() <= time / 2
+    let idle = thread.stack.sync() - thread.stack.get(CycleComponent::SyncCritSect);
+    time > 0 && idle <= time / 2
 }
 
 #[cfg(test)]
@@ -191,6 +220,28 @@ mod tests {
             aggregate(&run(vec![thread(0, 0, 10, 90, 0), thread(1, 8, 20, 80, 0)]), &CycleNames::default());
         assert!(told.all_wait);
         assert_eq!(told.stack.total(), 200);
+    }
+
+    #[test]
+    fn threads_that_queue_for_a_lock_count() {
+        let mut waiting = thread(1, 8, 10, 0, 0);
+        waiting.stack.book(CycleComponent::SyncCritSect, 90);
+        let told =
+            aggregate(&run(vec![thread(0, 0, 10, 90, 0), waiting.clone(), waiting]), &CycleNames::default());
+        assert_eq!((told.threads, told.stack.get(CycleComponent::SyncCritSect)), (2, 180));
+        assert!(!told.all_wait);
+    }
+
+    #[test]
+    fn threads_that_come_one_after_the_other_are_in_one_place() {
+        let life = |begin: u64, end: u64| {
+            let length = end - begin;
+            SimulatedThread { begin, end, ..thread(1, 8, length, 0, 100 - length) }
+        };
+        let told = aggregate(&run(vec![life(0, 20), life(20, 50), life(10, 60)]), &CycleNames::default());
+        // Two at once for 100 cycles, which were there for 100.
+        assert_eq!((told.threads, told.stack.total()), (3, 200));
+        assert_eq!(told.stack.get(CycleComponent::Imbalance), 100);
     }
 
     #[test]

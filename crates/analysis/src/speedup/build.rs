@@ -192,7 +192,7 @@ fn counted(
             rename(&mut phased.phases, key);
         }
         let found = lones(run, &phased);
-        if found.values().all(Vec::is_empty) {
+        if !found.is_empty() && found.values().all(Vec::is_empty) {
             profile.discarded.push(discarded(None, run.which, "no thread ran alone in any phase".to_owned()));
         }
         for (key, lones) in found {
@@ -329,6 +329,9 @@ fn of_phase(measurements: &Measurements<'_>, point: &Point<'_>, base: &Point<'_>
             told.stack = stack(&times_then, &times_here, &lone, measurements.cores, &measurements.order);
         }
         None => {
+            // Of the whole program it is known what one thread does in its place.
+            lone.full = full.map(|full| full * base.factor);
+            lone.cache = cache.map(|cache| cache * base.factor);
             missing.insert(Missing {
                 component: None,
                 reason: format!("The phase was not seen with {}.", notes::threads(base.threads)),

@@ -2,6 +2,8 @@
 
 use holdup_model::{ObjectKind, Process, Row, Segment, State, ThreadId, Timeline};
 
+use crate::working::Working;
+
 /// One thread's time in a span, in ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Spent {
@@ -9,7 +11,7 @@ pub(super) struct Spent {
     pub(super) cpu: u64,
     /// It could run and had no core.
     pub(super) off_core: u64,
-    /// Input and output, sleep, and what nobody knows.
+    /// Input and output, sleep, and what nobody knows, of threads that do work.
     pub(super) outside: u64,
     /// Waits for other threads, from the call to its return: locks, barriers, joins, conditions, tasks; and spinning.
     pub(super) waiting: u64,
@@ -79,8 +81,9 @@ struct Course {
 pub(super) struct Courses(Vec<Course>);
 
 impl Courses {
-    pub(super) fn of(process: &Process, timeline: &Timeline) -> Self {
-        Self(timeline.threads.iter().map(|row| Course::of(process, row)).collect())
+    pub(super) fn of(process: &Process, timeline: &Timeline, working: &Working) -> Self {
+        let rows = timeline.threads.iter().zip(&working.is);
+        Self(rows.map(|(row, &works)| Course::of(process, row, works)).collect())
     }
 
     /// Where the thread's time between two moments went.
@@ -97,11 +100,16 @@ impl Courses {
 }
 
 impl Course {
-    fn of(process: &Process, row: &Row) -> Course {
+    /// A thread that does no work, but waits for a signal, a timer or a connection, waits.
+    fn of(process: &Process, row: &Row, works: bool) -> Course {
         let mut course = Course { at: vec![row.start.nanos()], sums: vec![Spent::default()] };
         let mut sum = Spent::default();
         for segment in &row.segments {
-            sum.add(&spent(process, segment));
+            let mut spent = spent(process, segment);
+            if !works {
+                spent.waiting += std::mem::take(&mut spent.outside);
+            }
+            sum.add(&spent);
             course.at.push(segment.end.nanos());
             course.sums.push(sum);
         }
@@ -149,12 +157,15 @@ mod tests {
     use holdup_testkit::{Op, Script};
 
     use super::*;
+    use crate::working::thread_times;
 
     /// t and t − t_wait of the thread over its life.
     fn times(process: &Process, thread: ThreadId) -> (u64, u64) {
         let timeline = Timeline::build(process);
         let row = timeline.row(thread);
-        let spent = Courses::of(process, &timeline).between(thread, row.start.nanos(), row.end.nanos());
+        let working = Working::of(process, &timeline, &thread_times(&timeline), 4);
+        let courses = Courses::of(process, &timeline, &working);
+        let spent = courses.between(thread, row.start.nanos(), row.end.nanos());
         (row.end.since(row.start).get(), spent.active())
     }
 
@@ -196,5 +207,16 @@ mod tests {
         script.main_runs(&[maker, taker]);
         let process = script.play();
         assert_eq!(times(&process, taker), (60, 20));
+    }
+    #[test]
+    fn the_sleep_of_a_thread_that_does_nothing_else_is_no_work() {
+        let mut script = Script::new();
+        let site = script.site("work", 7);
+        let worker = script.thread("work", vec![Op::Work(1000), Op::Sleep(500, site), Op::Work(1000)]);
+        let clock = script.thread("clock", vec![Op::Sleep(2400, site), Op::Work(1)]);
+        script.main_runs(&[worker, clock]);
+        let process = script.play();
+        assert_eq!(times(&process, worker), (2500, 2500));
+        assert_eq!(times(&process, clock), (2401, 1));
     }
 }

@@ -48,10 +48,11 @@ impl<'a> Phased<'a> {
     pub(super) fn of(main: Main<'a>, teams: &BTreeSet<Option<Place>>) -> Phased<'a> {
         let process = main.process;
         let timeline = Timeline::build(process);
-        let courses = Courses::of(process, &timeline);
+        let working = Working::of(process, &timeline, &thread_times(&timeline), main.run.cores_of(process));
+        let courses = Courses::of(process, &timeline, &working);
         let mut phased = Phased { main, phases: BTreeMap::new(), between: 0, serial: Spent::default() };
         let (first, inside) = if process.openmp.regions.is_empty() {
-            phased.add_fork_joins(&timeline, &courses)
+            phased.add_fork_joins(&timeline, &working, &courses)
         } else {
             phased.add_regions(&courses, teams)
         };
@@ -63,14 +64,17 @@ impl<'a> Phased<'a> {
     }
 
     /// The thread that starts the others, and what it spent in phases.
-    fn add_fork_joins(&mut self, timeline: &Timeline, courses: &Courses) -> (ThreadId, Spent) {
+    fn add_fork_joins(
+        &mut self,
+        timeline: &Timeline,
+        working: &Working,
+        courses: &Courses,
+    ) -> (ThreadId, Spent) {
         let process = self.main.process;
-        let cores = self.main.run.cores_of(process);
-        let working = Working::of(process, timeline, &thread_times(timeline), cores);
         let first = ThreadId::new(0);
         let mut inside = Spent::default();
         let mut after = 0;
-        for threads in together(timeline, &working) {
+        for threads in together(timeline, working) {
             let starts = threads.iter().map(|&thread| timeline.row(thread).start.nanos());
             let ends = threads.iter().map(|&thread| timeline.row(thread).end.nanos());
             let begin = starts.min().unwrap_or(0).max(after);

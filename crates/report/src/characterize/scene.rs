@@ -1,6 +1,8 @@
 //! Pictures of a characterization: where runs lie in two components (paper 3, figs. 7 to 9), and the dendrogram (fig. 6). The page
 //! and the files of pictures show the same ones.
 
+use std::collections::BTreeSet;
+
 use askama::Template;
 use holdup_characterize::Move;
 
@@ -201,7 +203,7 @@ impl Plot {
             gaps: if shows_gaps { found.gaps.iter().map(gap).collect() } else { Vec::new() },
             arrows: moves.iter().filter_map(arrow).collect(),
             points,
-            legend: legend(told),
+            legend: legend(told, &rows),
         })
     }
 }
@@ -243,15 +245,17 @@ fn kind(told: &CharacterizeTold, row: usize) -> Option<usize> {
     at.filter(|at| *at < KINDS)
 }
 
-fn legend(told: &CharacterizeTold) -> Vec<(String, &'static str, String, String)> {
+/// The colours and shapes of the runs that are shown.
+fn legend(told: &CharacterizeTold, rows: &[usize]) -> Vec<(String, &'static str, String, String)> {
     let found = &told.found;
     let names: Vec<String> = match found.suites.is_empty() {
         true => (0..found.clusters.clusters.len()).map(|at| format!("cluster {}", at + 1)).collect(),
         false => found.suites.iter().map(|suite| escape::short_name(&suite.name, LOOK)).collect(),
     };
+    let shown: BTreeSet<usize> = rows.iter().filter_map(|row| kind(told, *row)).collect();
     let mut x = LEFT + 6.0;
     let mut legend = Vec::new();
-    for (at, name) in names.into_iter().take(KINDS).enumerate() {
+    for (at, name) in names.into_iter().enumerate().filter(|(at, _)| shown.contains(at)) {
         let width = 30.0 + 7.2 * name.chars().count() as f64;
         if x + width > WIDTH {
             break;

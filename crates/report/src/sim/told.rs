@@ -306,13 +306,13 @@ pub(crate) fn left_out(view: &View) -> Option<String> {
     let left_out: usize = aggregate.groups.iter().map(|group| group.left_out.len()).sum();
     if aggregate.all_wait {
         return Some(
-            "All threads wait for each other more than half their time, so none is left out of the shares."
+            "All threads wait at barriers, conditions or joins for more than half their time, so none is left out of the shares."
                 .to_owned(),
         );
     }
     (left_out > 0).then(|| {
         format!(
-            "{} not in the shares: more than half of their time is synchronization.",
+            "{} not in the shares: barriers, conditions and joins take more than half of their time.",
             match left_out {
                 1 => "One thread is".to_owned(),
                 many => format!("{many} threads are"),

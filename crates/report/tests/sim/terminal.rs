@@ -156,8 +156,8 @@ fn a_pipeline_on_a_plain_narrow_terminal() {
             10 threads on 4 cores of dunnington: 2.0 M cycles (750 us)
             +- 1.3 % (sampled), CPI 2.47; 51 % of the cycles are
             depend-int (integer operations that wait for each other).
-            3 threads are not in the shares: more than half of their
-            time is synchronization.
+            3 threads are not in the shares: barriers, conditions and
+            joins take more than half of their time.
 
               group                                    CPI  instructions
               Compress (6)  i##############1====C~R-  2.22         5.4 M
@@ -189,7 +189,7 @@ fn sixty_four_threads_fit_on_a_screen() {
         expect![[r#"
             64 threads on 64 cores of dunnington: 3.0 M cycles (1.1 ms), CPI 4.29; 40 % of the cycles are
             mem-off_socket (data from the caches of another socket).
-            24 threads are not in the shares: more than half of their time is synchronization.
+            24 threads are not in the shares: barriers, conditions and joins take more than half of their time.
 
               threads                                                                  CPI  instructions
               0 w0      w█████i█████1▓▓▓▓▓B▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒-░░  4.29         700 k

@@ -178,6 +178,7 @@ fn subject(file: &File, section: &Spanned<Section>, folder: &Path) -> Result<Sub
             environment.extend(own.environment.clone());
             Ok(Subject::Run {
                 command: words(command)?,
+                split: command.get_ref().is_str(),
                 environment,
                 directory: own
                     .directory

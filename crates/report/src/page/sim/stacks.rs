@@ -212,7 +212,7 @@ impl Stacks {
             )],
             tables,
             note: has_left_out
-                .then(|| "* More than half of its time is synchronization: not in the shares of groups and components.".to_owned()),
+                .then(|| "* Barriers, conditions and joins take more than half of its time: not in the shares of groups and components.".to_owned()),
             families: families(&aggregate.stack),
         }
     }
