@@ -30,14 +30,20 @@ pub struct Rank {
     pub on_core: Nanos,
 }
 
+/// A thread that is active for less than this share of what the busiest one is does no work of the program's: an MPI library has
+/// threads of its own that look after its connections, and their cores are not missing.
+const LEAST_SHARE_OF_BUSIEST: f64 = 0.05;
+
 impl Rank {
     /// What a diagnosis says of a rank.
     pub fn of(name: &str, diagnosis: &Diagnosis) -> Rank {
         let sum = |of: &dyn Fn(&crate::ThreadTimes) -> Nanos| diagnosis.threads.iter().map(of).sum::<Nanos>();
         let active = sum(&|thread| thread.active);
         let delayed = sum(&|thread| thread.delayed);
-        let workers = diagnosis.workers.max(1);
         let longest = diagnosis.threads.iter().map(|thread| thread.active).max().unwrap_or_default();
+        let works = |thread: &&crate::ThreadTimes| thread.active.share_of(longest) >= LEAST_SHARE_OF_BUSIEST;
+        let working = diagnosis.threads.iter().filter(works).count() as u32;
+        let workers = diagnosis.workers.min(working).max(1);
         // Threads that do no work, such as a main that only starts the others, are active for moments beside them.
         let busiest = longest.max(Nanos::new(active.get().div_ceil(u64::from(workers))));
         let nobody = Nanos::new(diagnosis.criticality.nobody_total().round() as u64);

@@ -407,3 +407,35 @@ fn recordings_that_were_made_otherwise_are_put_together() {
     refused(&["--from", "nowhere"], &["nowhere", "no runs of holdup scale"]);
     refused(&["--from", ".", "--from", "1=1.holdup"], &["--from", "N=FILE"]);
 }
+
+#[test]
+fn the_ranks_of_a_run_are_told_together() {
+    let stage = Stage::new();
+    let source = stage.write(
+        "rank.c",
+        "#include <stdlib.h>\n\
+         int main(void) { long more = 1 + atol(getenv(\"PMI_RANK\")); \
+         for (volatile long i = 0; i < more * 100000000; i++); return 0; }\n",
+    );
+    let program = stage.compile("rank", source, &[]);
+    for rank in ["0", "1"] {
+        let mut one = record(&stage.path("run.%r.holdup"), &program);
+        assert_eq!(run(one.env("PMI_RANK", rank)).status, 0);
+    }
+    let ranks = |words: &[&str]| {
+        let mut command = Command::new(HOLDUP);
+        command.current_dir(stage.directory()).args(["report", "--ranks"]).args(words);
+        command
+    };
+    let told = answer(&mut ranks(&["--json", "run.0.holdup", "run.1.holdup"]));
+    let names: Vec<&str> =
+        told["ranks"].as_array().expect("ranks").iter().map(|rank| rank["name"].as_str().unwrap()).collect();
+    assert_eq!((names, &told["ranks"][1]["workers"]), (vec!["run.0", "run.1"], &Value::from(1)));
+    // One works twice as long as the other: three quarters of two cores are used.
+    let of_ranks = told["efficiency"]["factors"][0]["value"].as_f64().expect("of ranks");
+    assert!((0.6..0.9).contains(&of_ranks), "{told}");
+    let ended = run(&mut ranks(&["run.0.holdup", "run.1.holdup"]));
+    assert!(text(&ended.stdout).starts_with("2 ranks in "), "{ended:?}");
+    stage.write("rubbish", "none");
+    assert_refused(&run(&mut ranks(&["run.0.holdup", "rubbish"])), 1, &["rubbish"]);
+}

@@ -1,6 +1,6 @@
 //! Rows from tables: CSV, and Parquet as a sweep writes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 
@@ -216,8 +216,8 @@ fn of_sweep(kind: StackKind) -> &'static str {
     }
 }
 
-/// Which stack of a sweep: its kind, the run's labels, and which of its repetitions.
-type StackOfSweep = (String, Labels, String);
+/// Which stack of a sweep: its kind, the run's labels, on how many cores, and which of its repetitions.
+type StackOfSweep = (String, Labels, Option<u32>, String);
 
 /// The table of a sweep with a row for each component of each stack. The first kind of stack that is there is taken, cycles
 /// before losses.
@@ -246,17 +246,9 @@ fn components(
                 }
             }
         }
-        match (labels.threads, cores) {
-            (None, cores) => labels.threads = cores,
-            // Threads on another number of cores are on another machine.
-            (Some(threads), Some(cores)) if threads != cores => {
-                let machine = labels.machine.unwrap_or_default();
-                labels.machine = Some(format!("{machine} with {cores} cores").trim_start().to_owned());
-            }
-            _ => {}
-        }
         let number = stacks.len();
-        stacks.entry((stack, labels, repeat)).or_insert((number, Vec::new())).1.push((component, share));
+        let rows = stacks.entry((stack, labels, cores, repeat)).or_insert((number, Vec::new()));
+        rows.1.push((component, share));
     }
     let kinds = [StackKind::Cycles, StackKind::Losses, StackKind::Criticality, StackKind::Speedup];
     let has = |kind: &StackKind| stacks.keys().any(|(stack, ..)| stack == of_sweep(*kind));
@@ -271,7 +263,17 @@ fn components(
     gathered.repeated = true;
     let mut found: Vec<_> = stacks.into_iter().filter(|((stack, ..), _)| stack == of_sweep(kind)).collect();
     found.sort_by_key(|(_, (number, _))| *number);
-    for ((_, labels, _), (_, parts)) in found {
+    let numbers: BTreeSet<u32> = found.iter().filter_map(|((_, _, cores, _), _)| *cores).collect();
+    for ((_, mut labels, cores, _), (_, parts)) in found {
+        match (labels.threads, cores) {
+            (None, cores) => labels.threads = cores,
+            // Threads on another number of cores are on another machine, where there are several.
+            (Some(threads), Some(cores)) if threads != cores && numbers.len() > 1 => {
+                let machine = labels.machine.unwrap_or_default();
+                labels.machine = Some(format!("{machine} with {cores} cores").trim_start().to_owned());
+            }
+            _ => {}
+        }
         gathered.push(Found { labels, parts });
     }
     Ok(gathered)

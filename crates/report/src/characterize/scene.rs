@@ -153,6 +153,7 @@ impl Plot {
             }
         };
         let points: Vec<Point> = rows.iter().map(|row| point(*row)).collect();
+        let movers = words::Movers::of(told);
         let arrow = |one: &Move| {
             let places: Vec<(f64, f64)> = one.rows.iter().map(|row| place(*row)).collect();
             let path: Vec<String> = places.iter().map(|(x, y)| format!("{} {}", px1(*x), px1(*y))).collect();
@@ -164,7 +165,7 @@ impl Plot {
                 class: kind(told, one.rows[0]).map_or("other".to_owned(), |kind| format!("t{kind}")),
                 tip: format!(
                     "{} {}\n{}",
-                    words::mover(told, one, LOOK),
+                    movers.name(one, LOOK),
                     words::ends(told, one, LOOK),
                     words::changes(told, one, 3, LOOK)
                 ),

@@ -280,7 +280,8 @@ fn inputs(told: &CharacterizeTold, look: Look) -> Vec<Line> {
         told.found.inputs.iter().partition(|one| one.stands_for());
     let mut lines = moved(told, differ, "where a small input does not stand for the large one", look);
     if !stand.is_empty() {
-        let names: Vec<String> = stand.iter().map(|one| words::mover(told, one, look)).collect();
+        let movers = words::Movers::of(told);
+        let names: Vec<String> = stand.iter().map(|one| movers.name(one, look)).collect();
         lines.extend(wrapped("where a small input stands for the large one", 2, Ink::Strong, look));
         lines.extend(wrapped_whole(&names.join(", "), 4, Ink::Text, look));
     }
@@ -294,10 +295,11 @@ fn moved(told: &CharacterizeTold, mut order: Vec<&Move>, title: &str, look: Look
     order.sort_by(|a, b| b.length.total_cmp(&a.length));
     let count = if told.in_full { order.len() } else { order.len().min(MOST_MOVES) };
     let mut lines = wrapped(title, 2, Ink::Strong, look);
+    let movers = words::Movers::of(told);
     for one in &order[..count] {
         let mut text = format!(
             "{} {}: {}",
-            words::mover(told, one, look),
+            movers.name(one, look),
             words::ends(told, one, look),
             words::changes(told, one, 3, look)
         );

@@ -1,6 +1,6 @@
 //! What a characterization means, in words and figures.
 
-use holdup_characterize::{Gap, Move, MoveKind, Pca, Reduced};
+use holdup_characterize::{Gap, Labels, Move, MoveKind, Pca, Reduced};
 
 use super::CharacterizeTold;
 use crate::numbers::{counted, figure, grouped, in_words, percent};
@@ -191,35 +191,52 @@ pub(crate) fn ends(told: &CharacterizeTold, moved: &Move, look: Look) -> String 
     }
 }
 
-/// Whose move it is: its program and the labels that stay and differ between rows.
-pub(crate) fn mover(told: &CharacterizeTold, moved: &Move, look: Look) -> String {
-    let rows = &told.found.table.rows;
-    let Some(row) = moved.rows.first().map(|row| &rows[*row]) else { return String::new() };
-    let mut name = escape::name(&row.program, look);
-    let mut add = |differs: bool, text: Option<String>| {
-        if let Some(text) = text.filter(|text| differs && !text.is_empty()) {
-            name.push(' ');
-            name.push_str(&text);
-        }
-    };
-    let safe = |text: &Option<String>| text.as_ref().map(|text| escape::short_name(text, look));
-    match moved.kind {
-        MoveKind::Threads => add(rows.iter().any(|other| other.input != row.input), safe(&row.input)),
-        MoveKind::Input => {
-            let times = if look.unicode { "×" } else { "x" };
-            let threads = row.threads.map(|threads| format!("{times}{threads}"));
-            add(rows.iter().any(|other| other.threads != row.threads), threads);
+/// Which labels differ between rows: only those are told.
+pub(crate) struct Movers<'a> {
+    told: &'a CharacterizeTold,
+    input: bool,
+    threads: bool,
+    machine: bool,
+    what_if: bool,
+}
+
+impl<'a> Movers<'a> {
+    pub(crate) fn of(told: &'a CharacterizeTold) -> Self {
+        let rows = &told.found.table.rows;
+        let differs =
+            |differ: fn(&Labels, &Labels) -> bool| rows.windows(2).any(|pair| differ(&pair[0], &pair[1]));
+        Self {
+            told,
+            input: differs(|one, other| one.input != other.input),
+            threads: differs(|one, other| one.threads != other.threads),
+            machine: differs(|one, other| one.machine != other.machine),
+            what_if: differs(|one, other| one.what_if != other.what_if),
         }
     }
-    add(
-        rows.iter().any(|other| other.machine != row.machine),
-        safe(&row.machine).map(|text| format!("on {text}")),
-    );
-    add(
-        rows.iter().any(|other| other.what_if != row.what_if),
-        safe(&row.what_if).map(|text| format!("with {text}")),
-    );
-    name
+
+    /// Whose move it is: its program and the labels that stay and differ between rows.
+    pub(crate) fn name(&self, moved: &Move, look: Look) -> String {
+        let rows = &self.told.found.table.rows;
+        let Some(row) = moved.rows.first().map(|row| &rows[*row]) else { return String::new() };
+        let mut name = escape::name(&row.program, look);
+        let mut add = |differs: bool, text: Option<String>| {
+            if let Some(text) = text.filter(|text| differs && !text.is_empty()) {
+                name.push(' ');
+                name.push_str(&text);
+            }
+        };
+        let safe = |text: &Option<String>| text.as_ref().map(|text| escape::short_name(text, look));
+        match moved.kind {
+            MoveKind::Threads => add(self.input, safe(&row.input)),
+            MoveKind::Input => {
+                let times = if look.unicode { "×" } else { "x" };
+                add(self.threads, row.threads.map(|threads| format!("{times}{threads}")));
+            }
+        }
+        add(self.machine, safe(&row.machine).map(|text| format!("on {text}")));
+        add(self.what_if, safe(&row.what_if).map(|text| format!("with {text}")));
+        name
+    }
 }
 
 /// The columns that grew and shrank most in a move: `mem-l3 +12, depend-fp −9.1 points`.

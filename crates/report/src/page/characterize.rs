@@ -185,6 +185,7 @@ fn suites(told: &CharacterizeTold, count: usize) -> Vec<(String, usize, Vec<Stri
 
 fn moves(told: &CharacterizeTold) -> Vec<(String, String, String, String, String)> {
     let all = told.found.scaling.iter().chain(&told.found.inputs);
+    let movers = words::Movers::of(told);
     let one = |moved: &holdup_characterize::Move| {
         let verdict = match moved.kind {
             MoveKind::Threads => String::new(),
@@ -194,7 +195,7 @@ fn moves(told: &CharacterizeTold) -> Vec<(String, String, String, String, String
             }
         };
         (
-            words::mover(told, moved, LOOK),
+            movers.name(moved, LOOK),
             words::ends(told, moved, LOOK),
             words::score(moved.length, LOOK),
             words::changes(told, moved, 3, LOOK),
