@@ -437,5 +437,5 @@ fn the_ranks_of_a_run_are_told_together() {
     let ended = run(&mut ranks(&["run.0.holdup", "run.1.holdup"]));
     assert!(text(&ended.stdout).starts_with("2 ranks in "), "{ended:?}");
     stage.write("rubbish", "none");
-    assert_refused(&run(&mut ranks(&["run.0.holdup", "rubbish"])), 1, &["rubbish"]);
+    assert_refused(&run(&mut ranks(&["run.0.holdup", "rubbish"])), 2, &["rubbish"]);
 }
