@@ -1,6 +1,6 @@
 //! Which objects matter: two small tables indexed by a hash of the address, read on every lock operation.
 
-use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 const BITS: u32 = 12;
 const ENTRIES: usize = 1 << BITS;
@@ -37,8 +37,19 @@ pub fn is_of_a_queue(object: u64) -> bool {
     HOT[index(object)].load(Ordering::Relaxed) & OF_A_QUEUE != 0
 }
 
+/// Set where holds are only sampled.
+static STAYS_COOL: AtomicBool = AtomicBool::new(false);
+
+/// Marks no lock as waited for from now on.
+pub fn stay_cool() {
+    STAYS_COOL.store(true, Ordering::Relaxed);
+}
+
 /// Marks a lock as waited for.
 pub fn heat(object: u64) {
+    if STAYS_COOL.load(Ordering::Relaxed) {
+        return;
+    }
     HOT[index(object)].fetch_or(WAITED_FOR, Ordering::Relaxed);
 }
 

@@ -17,9 +17,9 @@ use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
 use holdup_trace::alone::{EndCode, Phase};
 use holdup_trace::instructions::MarkCode;
 use holdup_trace::shared::{
-    ALONE, CHUNK_SIZE, CHUNKS, CHUNKS_OFFSET, HOLDS_ALL, LIVE, MARKS, MONOTONIC_CLOCK, NO_ARGUMENTS,
-    PROCESS_MAGIC, ProcessFile, ProcessState, Refusal, SESSION_MAGIC, SLOT_SIZE, SLOTS, SLOTS_OFFSET,
-    Session, UNRECORDED, VERSION,
+    ALONE, CHUNK_SIZE, CHUNKS, CHUNKS_OFFSET, HOLDS_ALL, HOLDS_SAMPLED, LIVE, MARKS, MONOTONIC_CLOCK,
+    NO_ARGUMENTS, PROCESS_MAGIC, ProcessFile, ProcessState, Refusal, SESSION_MAGIC, SLOT_SIZE, SLOTS,
+    SLOTS_OFFSET, Session, UNRECORDED, VERSION,
 };
 
 use crate::arch::{self, number, system_call};
@@ -364,6 +364,9 @@ pub fn join(directory: &CStr, arguments: Arguments, stack_top: u64) {
     look_for_plugin();
     if flags() & HOLDS_ALL != 0 {
         hot::heat_all();
+    }
+    if flags() & HOLDS_SAMPLED != 0 {
+        hot::stay_cool();
     }
     thread::watch_ends();
     begin_recording();

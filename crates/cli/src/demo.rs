@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::process::{Command, ExitCode};
 
-use holdup_collect::{Options, Setting, Window, record};
+use holdup_collect::{Holds, Options, Setting, Window, record};
 
 use crate::answer::{self, Answer, Keep, Part};
 use crate::arguments::DemoOptions;
@@ -38,7 +38,7 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
     }
     let options_of_run = Options {
         output: recording.clone(),
-        all_holds: false,
+        holds: Holds::Waited,
         kernel: true,
         every_switch: false,
         preload: true,

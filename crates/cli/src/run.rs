@@ -145,7 +145,10 @@ fn complain(ended: &[Ended], told: Result<(), Failure>) {
 fn collect_options(options: &RunOptions, output: &Path) -> Options {
     Options {
         output: output.to_owned(),
-        all_holds: options.holds == Holds::All,
+        holds: match options.holds {
+            Holds::Waited => holdup_collect::Holds::Waited,
+            Holds::All => holdup_collect::Holds::All,
+        },
         kernel: options.collectors.contains(&Collector::Kernel),
         every_switch: options.every_switch,
         preload: options.collectors.contains(&Collector::Preload),

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use holdup_collect::{AloneOptions, Options, Output, Setting, Window, record_alone};
+use holdup_collect::{AloneOptions, Holds, Options, Output, Setting, Window, record_alone};
 use holdup_model::Process;
 use holdup_pirate::Guardian;
 use holdup_recording::Recording;
@@ -42,7 +42,7 @@ impl Ran {
 fn options(output: &Path) -> Options {
     Options {
         output: output.to_owned(),
-        all_holds: false,
+        holds: Holds::Waited,
         kernel: false,
         every_switch: false,
         preload: true,

@@ -51,7 +51,7 @@ pub use live::{LiveRun, start_live};
 pub use machine::{allowed_cores, room};
 pub use names::name_all;
 pub use plain::{PlainRun, run_plain};
-pub use record::{Ended, Options, record, record_alone};
+pub use record::{Ended, Holds, Options, record, record_alone};
 pub use setting::{Output, Setting};
 pub use target::{describe_target, find_program};
 pub use window::Window;

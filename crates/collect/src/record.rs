@@ -14,7 +14,7 @@ use holdup_kernel as kernel_events;
 use holdup_recording::StreamPiece;
 use holdup_recording::facts::{Environment, Session, SessionEnd};
 use holdup_recording::format::FrameKind;
-use holdup_trace::shared::{ALONE, HOLDS_ALL, MARKS, NO_ARGUMENTS, Refusal};
+use holdup_trace::shared::{ALONE, HOLDS_ALL, HOLDS_SAMPLED, MARKS, NO_ARGUMENTS, Refusal};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::futex;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
@@ -34,13 +34,24 @@ use crate::setting::Setting;
 use crate::window::{Opening, Stage, Window};
 use crate::{instrumented, library, target};
 
+/// Of which locks holds are timed, beside a few of each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Holds {
+    /// Of none: what waits is told, and the program is disturbed least.
+    Sampled,
+    /// Of those that somebody waits for.
+    Waited,
+    /// Of every lock.
+    All,
+}
+
 /// How a run is to be recorded.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Where the recording is written.
     pub output: PathBuf,
-    /// Time and record every hold of every lock, not only of those that somebody waits for.
-    pub all_holds: bool,
+    /// Of which locks holds are timed and recorded.
+    pub holds: Holds,
     /// Ask the kernel too: context switches, samples.
     pub kernel: bool,
     /// Record every context switch, however many there are, instead of polling CPU times where they are many.
@@ -140,7 +151,11 @@ fn record_with(
     let clock = ClockSource::choose();
     let ticks_per_second = clock.rate();
     let mut flags = 0;
-    flags |= if options.all_holds { HOLDS_ALL } else { 0 };
+    flags |= match options.holds {
+        Holds::Sampled => HOLDS_SAMPLED,
+        Holds::Waited => 0,
+        Holds::All => HOLDS_ALL,
+    };
     flags |= if options.arguments { 0 } else { NO_ARGUMENTS };
     if options.emulation.is_some() || options.instrumented {
         flags |= MARKS;
@@ -172,7 +187,7 @@ fn record_with(
         start: 0,
         ticks_per_second,
         collectors: Vec::new(),
-        all_holds: options.all_holds,
+        all_holds: options.holds == Holds::All,
         instructions: options.instructions(),
         machine: std::env::consts::ARCH.to_owned(),
     };

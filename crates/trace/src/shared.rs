@@ -72,6 +72,8 @@ pub const MARKS: u32 = 8;
 pub const ALONE: u32 = 16;
 /// Set in [`Session::flags`]: criticality is kept up to date while the program runs ([`crate::live`]).
 pub const LIVE: u32 = 32;
+/// Set in [`Session::flags`]: time holds of locks that are waited for no more often than those of others.
+pub const HOLDS_SAMPLED: u32 = 128;
 /// Set in [`Session::flags`], beside [`LIVE`]: nothing is recorded.
 pub const UNRECORDED: u32 = 64;
 

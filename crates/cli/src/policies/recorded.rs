@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use holdup_collect::{Emulation, InstructionMode, Options, Output, Setting, Window, find_program, record};
+use holdup_collect::{
+    Emulation, Holds, InstructionMode, Options, Output, Setting, Window, find_program, record,
+};
 use rustix::process::Signal;
 
 use super::{PoliciesOptions, counts, directory};
@@ -66,7 +68,7 @@ impl Recorded {
         let output = if options.show_output { Output::Diverted } else { Output::Dropped };
         let how = Options {
             output: path.to_owned(),
-            all_holds: false,
+            holds: Holds::Waited,
             kernel: false,
             every_switch: false,
             preload: true,

@@ -9,7 +9,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use holdup_collect::{CollectError, Options, Output, PlainRun, Setting, Window, record, run_plain};
+use holdup_collect::{CollectError, Holds, Options, Output, PlainRun, Setting, Window, record, run_plain};
 use holdup_model::Nanos;
 use holdup_recording::{Clock, Recording};
 use rustix::fs::{FlockOperation, flock};
@@ -275,7 +275,7 @@ impl Sweep<'_, '_> {
         let (preload, kernel) = self.plan.collectors;
         let options = Options {
             output: path.clone(),
-            all_holds: false,
+            holds: Holds::Waited,
             kernel,
             every_switch: false,
             preload,

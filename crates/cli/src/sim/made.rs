@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use holdup_collect::{Emulation, InstructionMode, Options, Output, Setting, Window, record};
+use holdup_collect::{Emulation, Holds, InstructionMode, Options, Output, Setting, Window, record};
 use rustix::process::Signal;
 
 use super::SimOptions;
@@ -39,7 +39,7 @@ pub(super) fn of_program(command: &[OsString], options: &SimOptions) -> Result<M
     let progress = Progress::counting("under emulation", Arc::clone(&emulation.executed));
     let how = Options {
         output: path.clone(),
-        all_holds: false,
+        holds: Holds::Waited,
         kernel: false,
         every_switch: false,
         preload: true,

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use holdup_analysis::speedup::{Rotation, worth_profiling};
 use holdup_collect::{
-    AloneOptions, CounterSource, Options, Output, PlainRun, Setting, Window, record, record_alone, run_plain,
+    AloneOptions, CounterSource, Holds, Options, Output, PlainRun, Setting, Window, record, record_alone,
+    run_plain,
 };
 use holdup_model::Nanos;
 use holdup_recording::Recording;
@@ -229,7 +230,8 @@ impl Runs<'_, '_> {
         };
         let options = Options {
             output: path.clone(),
-            all_holds: false,
+            // Only waits are looked at, and locks of short holds would be slower by a multiple.
+            holds: if step.kind.which().is_none() { Holds::Sampled } else { Holds::Waited },
             // Beside a thread that runs by itself nobody else is to run, who records neither.
             kernel: self.way.kernel && step.kind.which().is_none(),
             every_switch: false,

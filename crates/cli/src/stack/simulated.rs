@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use holdup_analysis::cycles::SpeedupStack;
-use holdup_collect::{Emulation, InstructionMode, Options, Output, Setting, Window, record};
+use holdup_collect::{Emulation, Holds, InstructionMode, Options, Output, Setting, Window, record};
 
 use super::kept::Kept;
 use crate::failure::Failure;
@@ -62,7 +62,7 @@ impl SimulateOptions {
         let progress = Progress::counting("under emulation", executed);
         let how = Options {
             output: directory.join(NAME),
-            all_holds: false,
+            holds: Holds::Waited,
             kernel: false,
             every_switch: false,
             preload: true,

@@ -7,7 +7,8 @@ use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
 
 use holdup_collect::{
-    Emulation, Ended, InstructionMode, Options, Output, Setting, Window, counts_itself, find_program, record,
+    Emulation, Ended, Holds, InstructionMode, Options, Output, Setting, Window, counts_itself, find_program,
+    record,
 };
 
 use super::WhyOptions;
@@ -145,7 +146,7 @@ impl super::InstructionPart {
 fn as_recorded(options: &WhyOptions, path: PathBuf, output: Output, emulation: Option<Emulation>) -> Options {
     Options {
         output: path,
-        all_holds: false,
+        holds: Holds::Waited,
         kernel: emulation.is_none(),
         every_switch: false,
         preload: true,
