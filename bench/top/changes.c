@@ -1,18 +1,24 @@
 // Changes of activity at a controlled rate: what `holdup top` is to keep up with.
 //
-// changes [ROUNDS] [MICROSECONDS]
+// changes [ROUNDS] [MICROSECONDS] [PAIRS]
 //
-// Two threads hand a byte to each other through two pipes, and compute in between. Each reading and each writing is a system
-// call that can block: a thread stops being active with it and goes on after it, whether it had to wait or not. So a round is
-// eight changes, always. It prints how many there were, and how many of them in a second.
+// The two threads of a pair hand a byte to each other through two pipes, and compute in between. Each reading and each writing is
+// a system call that can block: a thread stops being active with it and goes on after it, whether it had to wait or not. So a round
+// of a pair is eight changes, always. It prints how many there were, and how many of them in a second.
 #include <time.h>
 #include <unistd.h>
 
 #include "../../workloads/work.h"
 
-static int there[2], back[2];
+#define MOST_PAIRS 64
+
+struct pair {
+    int there[2], back[2];
+    uint64_t sums[2];
+};
+
+static struct pair pairs[MOST_PAIRS];
 static long rounds, us;
-static uint64_t sums[2];
 
 static void passes(int from, int to, int first, uint64_t *sum)
 {
@@ -28,39 +34,49 @@ static void passes(int from, int to, int first, uint64_t *sum)
     }
 }
 
-static void *begins(void *unused)
+static void *begins(void *argument)
 {
-    (void)unused;
-    passes(back[0], there[1], 1, &sums[0]);
+    struct pair *pair = argument;
+    passes(pair->back[0], pair->there[1], 1, &pair->sums[0]);
     return NULL;
 }
 
-static void *answers(void *unused)
+static void *answers(void *argument)
 {
-    (void)unused;
-    passes(there[0], back[1], 0, &sums[1]);
+    struct pair *pair = argument;
+    passes(pair->there[0], pair->back[1], 0, &pair->sums[1]);
     return NULL;
 }
 
 int main(int argc, char **argv)
 {
-    rounds = argument(argc, argv, 1, 40000);
-    us = argument(argc, argv, 2, 25);
-    if (pipe(there) || pipe(back))
-        return 97;
+    rounds = argument(argc, argv, 1, 15000);
+    us = argument(argc, argv, 2, 50);
+    long count = argument(argc, argv, 3, 4);
+    if (count > MOST_PAIRS)
+        return 98;
+    for (long i = 0; i < count; i++)
+        if (pipe(pairs[i].there) || pipe(pairs[i].back))
+            return 97;
     struct timespec begin, end;
     clock_gettime(CLOCK_MONOTONIC, &begin);
-    pthread_t one, other;
-    start_thread(&one, begins, NULL);
-    start_thread(&other, answers, NULL);
-    join_thread(one);
-    join_thread(other);
+    pthread_t threads[2 * MOST_PAIRS];
+    for (long i = 0; i < count; i++) {
+        start_thread(&threads[2 * i], begins, &pairs[i]);
+        start_thread(&threads[2 * i + 1], answers, &pairs[i]);
+    }
+    for (long i = 0; i < 2 * count; i++)
+        join_thread(threads[i]);
     clock_gettime(CLOCK_MONOTONIC, &end);
     double seconds = (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
-    printf("seconds %.6f\nchanges %ld\nrate %.0f\n", seconds, 8 * rounds, (double)(8 * rounds) / seconds);
+    double changes = 8.0 * (double)rounds * (double)count;
+    printf("seconds %.6f\nchanges %.0f\nrate %.0f\n", seconds, changes, changes / seconds);
     fflush(stdout);
     // Who looks once in a while is to see the end.
     struct timespec pause = {.tv_sec = 0, .tv_nsec = 300000000};
     nanosleep(&pause, NULL);
-    return (sums[0] ^ sums[1]) == 1;
+    uint64_t sum = 0;
+    for (long i = 0; i < count; i++)
+        sum ^= pairs[i].sums[0] ^ pairs[i].sums[1];
+    return sum == 1;
 }

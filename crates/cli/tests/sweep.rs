@@ -74,6 +74,23 @@ fn what_is_done_is_not_done_again_unless_program_or_input_changed() {
 }
 
 #[test]
+fn an_input_is_several_arguments_where_a_command_is_one_text() {
+    let stage = Stage::new();
+    stage.write("count.sh", "echo $# >>log\n");
+    stage.write(
+        "plan.toml",
+        "[[program]]\nname = 'a'\ncommand = 'sh count.sh {input}'\ninputs = { none = '', three = '1 2 3' }\n\
+         [[program]]\nname = 'b'\ncommand = ['sh', 'count.sh', '{input}']\ninputs = ['1 2 3']\n",
+    );
+    let ended = run(&mut sweep(&stage, &[]));
+    assert_eq!(ended.status, 0, "{ended:?}");
+    let log = fs::read_to_string(stage.path("log")).expect("a log");
+    let mut counts: Vec<&str> = log.lines().collect();
+    counts.sort_unstable();
+    assert_eq!(counts, ["0", "1", "3"]);
+}
+
+#[test]
 fn what_used_a_changed_library_is_done_again() {
     let stage = Stage::new();
     let library = |value: &str| {

@@ -32,7 +32,7 @@ struct Seen {
 /// Measures, and prints the figures.
 pub(super) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
     let runs = options.runs.unwrap_or(if options.quick { 3 } else { 7 });
-    let rounds = if options.quick { "20000" } else { "40000" };
+    let rounds = if options.quick { "5000" } else { "15000" };
     let holdup = the_holdup(workspace, options)?;
     let scratch = tempfile::tempdir().context("no room for the program")?;
     let program = scratch.path().join("changes");
