@@ -122,7 +122,12 @@ fn four_threads_for_each_cpu() {
         return assert_first(&json, "affinity", &what);
     }
     let noun = if cores == 1 { "core" } else { "cores" };
-    assert_first(&json, "oversubscription", &format!("{threads} threads share {cores} {noun}"));
+    // The dearest, not the first: the cores are busy, so that mending it gains next to nothing, which what a busy machine
+    // makes of the threads' ends may gain too.
+    let dearest = findings(&json).into_iter().max_by_key(|finding| finding["cost_ns"].as_u64()).expect("findings");
+    let told = (dearest["kind"].as_str(), dearest["what"].as_str());
+    let what = format!("{threads} threads share {cores} {noun}");
+    assert_eq!(told, (Some("oversubscription"), what.as_str()), "{:#}", json["findings"]);
 }
 
 /// A control group with a CPU quota, removed when it is dropped.

@@ -219,10 +219,11 @@ proptest! {
         let unwound = symbolizer.unwind(&copy);
         prop_assert_eq!(unwound.addresses[0], copy.ip);
         prop_assert!(unwound.addresses.len() <= MAX_FRAMES);
-        // What is reported is in some module: nothing else is sure.
-        for address in &unwound.addresses[1..] {
+        // The last one that is reported is in some module: nothing else is sure. Those between may be code made at run
+        // time, for all that can be known.
+        if let Some(address) = unwound.addresses[1..].last() {
             let inside = |module: &Module| (module.start..=module.end).contains(address);
-            prop_assert!(capture.modules.iter().any(inside));
+            prop_assert!(capture.modules.iter().any(inside), "{unwound:x?}");
         }
     }
 

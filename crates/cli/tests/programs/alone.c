@@ -74,11 +74,11 @@ static void *meet(void *argument)
 static void *lock(void *argument)
 {
 	int own = (int)(long)argument;
-	for (int round = 0; round < 200; round++) {
-		work(own, WORK / 100);
+	for (int round = 0; round < 40; round++) {
+		work(own, WORK / 20);
 		pthread_mutex_lock(&mutex);
 		result++;
-		work(own, WORK / 400);
+		work(own, WORK / 80);
 		pthread_mutex_unlock(&mutex);
 	}
 	return NULL;
@@ -87,9 +87,9 @@ static void *lock(void *argument)
 static void *read_and_write(void *argument)
 {
 	int own = (int)(long)argument;
-	for (int round = 0; round < 200; round++) {
+	for (int round = 0; round < 40; round++) {
 		pthread_rwlock_rdlock(&rwlock);
-		work(own, WORK / 200);
+		work(own, WORK / 20);
 		pthread_rwlock_unlock(&rwlock);
 		pthread_rwlock_wrlock(&rwlock);
 		result++;
@@ -102,9 +102,9 @@ static void *read_and_write(void *argument)
 static void *pass(void *argument)
 {
 	int own = (int)(long)argument;
-	const int all = 300;
+	const int all = 60;
 	for (int item = 1; own == 0 && item <= all; item++) {
-		work(own, WORK / 200);
+		work(own, WORK / 20);
 		pthread_mutex_lock(&mutex);
 		while (count == 4)
 			pthread_cond_wait(&not_full, &mutex);
@@ -125,7 +125,7 @@ static void *pass(void *argument)
 		taken++;
 		pthread_cond_signal(&not_full);
 		pthread_mutex_unlock(&mutex);
-		work(own, WORK / 200);
+		work(own, WORK / 20);
 	}
 	return NULL;
 }
@@ -133,9 +133,9 @@ static void *pass(void *argument)
 static void *post(void *argument)
 {
 	int own = (int)(long)argument;
-	for (int round = 0; round < 100; round++) {
+	for (int round = 0; round < 20; round++) {
 		sem_wait(&semaphores[own]);
-		work(own, WORK / 200);
+		work(own, WORK / 20);
 		result = result * 31 % 1000003 + own;
 		sem_post(&semaphores[(own + 1) % THREADS]);
 	}
