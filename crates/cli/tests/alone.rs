@@ -324,5 +324,5 @@ fn when_the_recorder_is_killed_the_thread_is_free_of_its_core_and_all_go_on() {
     until("the program does not end", || {
         fs::read_to_string(stage.path("times")).is_ok_and(|text| text.lines().count() == 3)
     });
-    assert_eq!(fs::read_to_string(stage.path("result")).expect("the result"), "24000\n");
+    assert_eq!(fs::read_to_string(stage.path("result")).expect("the result"), "4800\n");
 }
