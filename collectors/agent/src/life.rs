@@ -23,7 +23,7 @@ use holdup_trace::shared::{
 };
 
 use crate::arch::{self, number, system_call};
-use crate::{alone, hot, marks, modules, openmp, stack, thread, uses};
+use crate::{alone, hot, lock_cost, marks, modules, openmp, stack, thread, uses};
 
 #[repr(C, align(4096))]
 struct ModePage {
@@ -367,6 +367,7 @@ pub fn join(directory: &CStr, arguments: Arguments, stack_top: u64) {
     }
     if flags() & HOLDS_SAMPLED != 0 {
         hot::stay_cool();
+        lock_cost::begin();
     }
     thread::watch_ends();
     begin_recording();

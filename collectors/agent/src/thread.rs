@@ -11,7 +11,7 @@ use holdup_trace::wire::{self, NO_STACK, NO_THREAD, UNKNOWN};
 
 use crate::arch::{self, number, system_call};
 use crate::openmp::{self, Standing};
-use crate::{alone, cpu, enter, life, link, live, marks, uses, waits};
+use crate::{alone, cpu, enter, life, link, live, lock_cost, marks, uses, waits};
 
 /// A hold that is being timed.
 #[derive(Clone, Copy)]
@@ -232,6 +232,7 @@ fn occupy(thread: &Thread, slot: &'static Slot) {
     slot.events.store(0, Ordering::Relaxed);
     slot.wait_kind.store(0, Ordering::Relaxed);
     uses::clear(slot);
+    lock_cost::clear(slot);
     openmp::clear_acquires(slot);
     slot.region_instance.store(holdup_trace::openmp::NO_INSTANCE, Ordering::Relaxed);
     slot.start.store(life::ticks(), Ordering::Relaxed);
@@ -283,6 +284,7 @@ pub fn end() {
     if let Some(recorder) = enter() {
         waits::close_stale(&recorder);
         uses::flush(&recorder);
+        lock_cost::flush(&recorder);
         openmp::close(&recorder);
         marks::tell(MarkCode::ThreadEnd, []);
         let now = life::ticks();

@@ -7,7 +7,7 @@ use holdup_trace::shared::HOLDS_ALL;
 use holdup_trace::wire::{self, CallCode, NO_STACK, ObjectCode, OutcomeCode, WaitRecord};
 
 use crate::thread::{TIMED_HOLDS, TimedHold};
-use crate::{Recorder, alone, enter, hot, life, live, marks, stack, thread, uses};
+use crate::{Recorder, alone, enter, hot, life, live, lock_cost, marks, stack, thread, uses};
 
 /// One in this many acquisitions of a lock that nobody waits for is timed.
 const SAMPLE_MASK: u64 = 1023;
@@ -245,6 +245,9 @@ pub fn releasing(object: u64, kind: ObjectCode, shared_mode: bool, waited_for: b
 
 /// The lock has been released: what there is to tell is told now, outside of the critical section.
 pub fn released(ending: Ending) {
+    if ending.waited_for {
+        lock_cost::handed_over(ending.end);
+    }
     tell_release(ending);
     alone::point();
 }

@@ -2,8 +2,8 @@
 
 use core::ffi::{c_int, c_void};
 
-use holdup_agent::hot;
 use holdup_agent::waits::{self, Wanted};
+use holdup_agent::{hot, lock_cost};
 use holdup_trace::wire::{ObjectCode, OutcomeCode};
 
 use crate::front::fronts;
@@ -85,8 +85,10 @@ unsafe extern "C" fn init(mutex: Object, attributes: *const c_void, caller: u64)
 }
 
 unsafe extern "C" fn lock(mutex: Object, caller: u64) -> c_int {
+    let wanted = lock_cost::wanted();
     let result = attempt(mutex);
     if result == 0 {
+        lock_cost::acquired(wanted);
         waits::acquired(mutex as u64, ObjectCode::Mutex, caller);
         return 0;
     }

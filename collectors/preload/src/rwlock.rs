@@ -2,8 +2,8 @@
 
 use core::ffi::{c_int, c_void};
 
-use holdup_agent::hot;
 use holdup_agent::waits::{self, Wanted};
+use holdup_agent::{hot, lock_cost};
 use holdup_trace::wire::{ObjectCode, OutcomeCode};
 
 use crate::front::fronts;
@@ -85,7 +85,12 @@ unsafe fn wait(lock: Object, shared: bool, caller: u64, block: impl FnOnce() -> 
 }
 
 unsafe extern "C" fn read_lock(lock: Object, caller: u64) -> c_int {
-    take(lock, true, caller, real::pthread_rwlock_tryrdlock(lock), || real::pthread_rwlock_rdlock(lock))
+    let wanted = lock_cost::wanted();
+    let attempt = real::pthread_rwlock_tryrdlock(lock);
+    if attempt == 0 {
+        lock_cost::acquired(wanted);
+    }
+    take(lock, true, caller, attempt, || real::pthread_rwlock_rdlock(lock))
 }
 
 unsafe extern "C" fn timed_read_lock(lock: Object, until: Timespec, caller: u64) -> c_int {
@@ -100,7 +105,12 @@ unsafe extern "C" fn clock_read_lock(lock: Object, clock: c_int, until: Timespec
 }
 
 unsafe extern "C" fn write_lock(lock: Object, caller: u64) -> c_int {
-    take(lock, false, caller, real::pthread_rwlock_trywrlock(lock), || real::pthread_rwlock_wrlock(lock))
+    let wanted = lock_cost::wanted();
+    let attempt = real::pthread_rwlock_trywrlock(lock);
+    if attempt == 0 {
+        lock_cost::acquired(wanted);
+    }
+    take(lock, false, caller, attempt, || real::pthread_rwlock_wrlock(lock))
 }
 
 unsafe extern "C" fn timed_write_lock(lock: Object, until: Timespec, caller: u64) -> c_int {

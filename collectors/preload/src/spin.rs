@@ -2,8 +2,8 @@
 
 use core::ffi::c_int;
 
-use holdup_agent::hot;
 use holdup_agent::waits::{self, Wanted};
+use holdup_agent::{hot, lock_cost};
 use holdup_trace::wire::{ObjectCode, OutcomeCode};
 
 use crate::front::fronts;
@@ -18,8 +18,10 @@ fronts! {
 }
 
 unsafe extern "C" fn lock(lock: Object, caller: u64) -> c_int {
+    let wanted = lock_cost::wanted();
     match real::pthread_spin_trylock(lock) {
         0 => {
+            lock_cost::acquired(wanted);
             waits::acquired(lock as u64, ObjectCode::SpinLock, caller);
             0
         }

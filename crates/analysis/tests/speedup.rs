@@ -6,8 +6,8 @@ use holdup_analysis::speedup::{
 };
 use holdup_model::openmp::{Instance, Region, Vendor};
 use holdup_model::{
-    AloneCount, AloneSpan, Frame, Marker, MarkerKind, Nanos, NotAlone, ObjectKind, Outcome, Process, Run,
-    Site, SiteId, ThreadId, Time, Wait,
+    AloneCount, AloneSpan, Frame, LockCost, Marker, MarkerKind, Nanos, NotAlone, ObjectKind, Outcome,
+    Process, Run, Site, SiteId, ThreadId, Time, Wait,
 };
 use holdup_testkit::{Op, Script, any_process};
 use proptest::prelude::*;
@@ -156,6 +156,47 @@ fn cache_and_memory_come_from_what_a_lone_thread_needs() {
     assert_eq!(group.control, Some(1.0));
     // With the fewest threads nothing is lost by definition.
     check(told.phases[0].points[0].stack.as_ref().expect("a stack"), &[]);
+}
+
+#[test]
+fn what_a_lock_costs_beyond_what_it_costs_one_thread_is_synchronization() {
+    let (mut one, mut two) = (works(&[1000]), works(&[600, 600]));
+    let add = |run: &mut Run, thread, acquisitions, acquiring, hand_overs, handing_over| {
+        run.processes[0].lock_costs.push(LockCost {
+            thread: ThreadId::new(thread),
+            acquisitions,
+            acquiring: Nanos::new(acquiring),
+            hand_overs,
+            handing_over: Nanos::new(handing_over),
+        });
+    };
+    add(&mut one, 1, 10, 20, 0, 0);
+    for thread in [1, 2] {
+        add(&mut two, thread, 5, 30, 1, 10);
+    }
+    let nothing = lone(works(&[520, 520]), 1, 520);
+    let told = measured(vec![
+        point(1, &one, Vec::new()),
+        point(
+            2,
+            &two,
+            vec![alone(&nothing, Beside::Nothing, CACHE), alone(&nothing, Beside::Pirate, CACHE / 2)],
+        ),
+    ]);
+    // Of 600 each, 10 woke the other, and 5 acquisitions took 30 instead of 10.
+    let (perfect, extra_work, free, together) = (2.0, 1000.0 / 520.0, 1000.0 / 570.0, 1000.0 / 600.0);
+    for phase in &told.phases {
+        check(
+            last(phase),
+            &[
+                (Component::ExtraWork, perfect - extra_work),
+                (Component::Memory, extra_work - free),
+                (Component::Synchronization, free - together),
+            ],
+        );
+        assert_eq!(last(phase).curves.no_sync, Speedup::of(free));
+        assert_eq!(last(phase).imbalance, Speedup::ZERO);
+    }
 }
 
 /// The same with what counters said while the thread was alone.

@@ -326,3 +326,57 @@ fn when_the_recorder_is_killed_the_thread_is_free_of_its_core_and_all_go_on() {
     });
     assert_eq!(fs::read_to_string(stage.path("result")).expect("the result"), "4800\n");
 }
+
+/// Two threads that take one lock 50,000 times each.
+const LOCKS: &str = r"
+#include <pthread.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static volatile long sum;
+static void *take(void *unused)
+{
+	for (int i = 0; i < 50000; i++) {
+		pthread_mutex_lock(&mutex);
+		sum++;
+		pthread_mutex_unlock(&mutex);
+		for (volatile int work = 0; work < 100; work++)
+			;
+	}
+	return unused;
+}
+int main(void)
+{
+	pthread_t threads[2];
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, take, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	return sum != 100000;
+}
+";
+
+#[test]
+fn what_locks_cost_is_told_where_holds_are_sampled() {
+    let stage = Stage::new();
+    let program = stage.compile("locks", stage.write("locks.c", LOCKS), &["-pthread"]);
+    let process = |holds: Holds| {
+        let output = stage.path("locks.holdup");
+        let options = Options { holds, ..options(&output) };
+        let ended =
+            holdup_collect::record(&[program.clone().into()], &options, LIBRARY).expect("a recording");
+        assert_eq!(stage::shell_status(ended.status), 0);
+        let (recording, warnings) = Recording::open(&output).expect("the recording can be read");
+        recording.run(&warnings).processes.swap_remove(0)
+    };
+    assert!(process(Holds::Waited).lock_costs.is_empty());
+    let process = process(Holds::Sampled);
+    let threads: Vec<usize> = process.lock_costs.iter().map(|cost| cost.thread.index()).collect();
+    assert_eq!(threads, [1, 2], "{:?}", process.lock_costs);
+    for cost in &process.lock_costs {
+        // Whoever had to wait did not find it free, and an interrupted acquisition is not counted.
+        let free = cost.acquisitions;
+        assert!((5_000..=50_000).contains(&free), "{cost:?}");
+        let each = cost.acquiring.get() as f64 / free as f64;
+        assert!((0.5..5_000.0).contains(&each), "{each} ns: {cost:?}");
+        assert!(cost.hand_overs > 0 || cost.handing_over.get() == 0, "{cost:?}");
+    }
+}

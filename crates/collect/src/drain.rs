@@ -247,6 +247,7 @@ fn unfinished(slot: &Slot, now: u64) -> Vec<u64> {
     let mut words: Vec<u64> = slot.uses.iter().filter_map(LocalUse::record).flatten().collect();
     words.extend(slot.open_wait(now).iter().flat_map(wire::wait));
     words.extend(slot.acquires.iter().filter_map(LocalAcquire::record).flat_map(|counts| counts.words()));
+    words.extend(slot.lock_cost.record().iter().flatten());
     words.extend(open_region(slot).iter().flat_map(Region::words));
     words
 }

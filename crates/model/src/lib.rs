@@ -49,8 +49,8 @@ pub use environment::{
 pub use ids::{ObjectId, SiteId, ThreadId};
 pub use median::median;
 pub use process::{
-    Block, Call, Hold, LostEvents, Marker, MarkerKind, Mode, ObjectKind, ObjectUse, Outcome, Process,
-    SyncObject, Thread, Wait, Wake, WakeCount,
+    Block, Call, Hold, LockCost, LostEvents, Marker, MarkerKind, Mode, ObjectKind, ObjectUse, Outcome,
+    Process, SyncObject, Thread, Wait, Wake, WakeCount,
 };
 pub use routines::{Routine, RoutineKind};
 pub use run::{ExitStatus, Run};

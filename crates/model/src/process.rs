@@ -38,6 +38,8 @@ pub struct Process {
     pub markers: Vec<Marker>,
     /// How often each thread used each lock.
     pub uses: Vec<ObjectUse>,
+    /// What locks cost threads beside waiting for them, where that was looked at.
+    pub lock_costs: Vec<LockCost>,
     /// Spans in which threads were on a core.
     pub on_core: Vec<OnCore>,
     /// When `on_core` tells all: spans that do not overlap, in order of time.
@@ -398,6 +400,22 @@ pub struct ObjectUse {
     pub timed_holds: u64,
     /// The time in those holds together (ns).
     pub timed_hold: Nanos,
+}
+
+/// What locks cost one thread beside waiting for them: the lock comes from another core, and who waits for it has to be
+/// woken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LockCost {
+    /// Who.
+    pub thread: ThreadId,
+    /// Acquisitions that did not wait; an estimate.
+    pub acquisitions: u64,
+    /// The time in these (ns), from a sample of them.
+    pub acquiring: Nanos,
+    /// Releases of locks that others slept for.
+    pub hand_overs: u64,
+    /// The time in these (ns).
+    pub handing_over: Nanos,
 }
 
 /// What a recording could not keep.

@@ -69,6 +69,7 @@ impl Process {
             blocks: self.blocks.iter().filter_map(|block| window.block(block)).collect(),
             markers: window.markers(self),
             uses: Vec::new(),
+            lock_costs: Vec::new(),
             on_core: window.on_core(self),
             covered: self.covered.iter().filter_map(|&(from, until)| window.cut(from, until)).collect(),
             estimated: self.estimated.iter().filter_map(|&(from, until)| window.cut(from, until)).collect(),

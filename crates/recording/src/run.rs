@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use holdup_model::openmp::source_function;
 use holdup_model::{
-    Block, Call, ExitStatus, Frame, Hold, LostEvents, Marker, MarkerKind, Mode, Nanos, ObjectUse, Outcome,
-    Process, Run, Site, SiteId, Thread, ThreadId, Time, Wait, Wake, WakeCount,
+    Block, Call, ExitStatus, Frame, Hold, LockCost, LostEvents, Marker, MarkerKind, Mode, Nanos, ObjectUse,
+    Outcome, Process, Run, Site, SiteId, Thread, ThreadId, Time, Wait, Wake, WakeCount,
 };
 use holdup_trace::wire::{CallCode, MarkerCode, NO_STACK, ObjectCode, OutcomeCode, Record, UNKNOWN};
 
@@ -401,6 +401,13 @@ impl Filler<'_> {
                 });
             }
             Record::Alone(stretch) => process.alone.extend(alone::span(thread, &stretch, clock)),
+            Record::LockCost(cost) => process.lock_costs.push(LockCost {
+                thread,
+                acquisitions: cost.timed.saturating_mul(u64::from(cost.every)),
+                acquiring: clock.length(cost.ticks.saturating_mul(u64::from(cost.every))),
+                hand_overs: cost.hand_overs,
+                handing_over: clock.length(cost.hand_over_ticks),
+            }),
             _ => {}
         }
     }

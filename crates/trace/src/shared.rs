@@ -72,7 +72,8 @@ pub const MARKS: u32 = 8;
 pub const ALONE: u32 = 16;
 /// Set in [`Session::flags`]: criticality is kept up to date while the program runs ([`crate::live`]).
 pub const LIVE: u32 = 32;
-/// Set in [`Session::flags`]: time holds of locks that are waited for no more often than those of others.
+/// Set in [`Session::flags`]: time holds of locks that are waited for no more often than those of others; and time some
+/// acquisitions that do not wait, and all releases that wake somebody.
 pub const HOLDS_SAMPLED: u32 = 128;
 /// Set in [`Session::flags`], beside [`LIVE`]: nothing is recorded.
 pub const UNRECORDED: u32 = 64;
@@ -213,6 +214,36 @@ pub struct LocalUse {
     pub failed_and_kind: AtomicU32,
 }
 
+/// What locks cost a thread beside waiting for them: see [`wire::LockCost`].
+#[repr(C)]
+pub struct LocalLockCost {
+    /// Timed acquisitions.
+    pub timed: AtomicU64,
+    /// Ticks in these.
+    pub ticks: AtomicU64,
+    /// Releases of locks that others waited for.
+    pub hand_overs: AtomicU64,
+    /// Ticks in these.
+    pub hand_over_ticks: AtomicU64,
+}
+
+/// One in this many acquisitions of a thread is timed, where they are.
+pub const ACQUIRES_TIMED: u32 = 64;
+
+impl LocalLockCost {
+    /// The record of it; `None` if there is nothing to tell.
+    pub fn record(&self) -> Option<[u64; 5]> {
+        let cost = wire::LockCost {
+            every: ACQUIRES_TIMED,
+            timed: self.timed.load(Ordering::Relaxed),
+            ticks: self.ticks.load(Ordering::Relaxed),
+            hand_overs: self.hand_overs.load(Ordering::Relaxed),
+            hand_over_ticks: self.hand_over_ticks.load(Ordering::Relaxed),
+        };
+        (cost.timed + cost.hand_overs > 0).then(|| wire::lock_cost(&cost))
+    }
+}
+
 /// Entries in a thread's own table of uses.
 pub const LOCAL_USES: usize = 64;
 
@@ -277,6 +308,8 @@ pub struct Slot {
     pub region_caller: AtomicU64,
     /// Its acquisitions of OpenMP locks.
     pub acquires: [LocalAcquire; LOCAL_ACQUIRES],
+    /// What other locks cost it, where holds are sampled.
+    pub lock_cost: LocalLockCost,
     /// Where one thread is to run by itself: what this one does, an [`alone::Conduct`].
     pub alone_state: AtomicU32,
     /// Where one thread is to run by itself: locks that this one holds, as far as is known.

@@ -86,6 +86,8 @@ coded! {
         Cpu = 14,
         /// [`Record::Alone`].
         Alone = 15,
+        /// [`Record::LockCost`].
+        LockCost = 16,
     }
 }
 
@@ -181,6 +183,21 @@ coded! {
         /// This thread goes on.
         SpinEnd = 6,
     }
+}
+
+/// What locks cost a thread beside waiting for them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LockCost {
+    /// One in this many acquisitions was timed.
+    pub every: u32,
+    /// Timed acquisitions that did not wait.
+    pub timed: u64,
+    /// Ticks in these, from the call to its return.
+    pub ticks: u64,
+    /// Releases of locks that others waited for.
+    pub hand_overs: u64,
+    /// Ticks in these.
+    pub hand_over_ticks: u64,
 }
 
 /// A record, borrowed from the words that hold it.
@@ -315,6 +332,8 @@ pub enum Record<'a> {
         /// Ticks in timed holds.
         timed_ticks: u64,
     },
+    /// What locks cost the thread beside waiting for them.
+    LockCost(LockCost),
     /// The program says something about itself.
     Marker {
         /// When.
@@ -539,6 +558,17 @@ pub fn lock_use(
     ]
 }
 
+/// The words of a [`Record::LockCost`].
+pub fn lock_cost(cost: &LockCost) -> [u64; 5] {
+    [
+        header(Tag::LockCost as u8, 0, 5, cost.every),
+        cost.timed,
+        cost.ticks,
+        cost.hand_overs,
+        cost.hand_over_ticks,
+    ]
+}
+
 /// The first words of a [`Record::Marker`]; the label follows as packed bytes.
 pub fn marker_head(time: u64, kind: MarkerCode, label_len: usize) -> [u64; 2] {
     [header(Tag::Marker as u8, kind as u8, 2 + words_for(label_len), label_len as u32), time]
@@ -666,6 +696,13 @@ fn record(head: u64, words: &[u64]) -> Option<Record<'_>> {
             timed_holds: word(4)?,
             timed_ticks: word(5)?,
         },
+        Tag::LockCost => Record::LockCost(LockCost {
+            every: small,
+            timed: word(1)?,
+            ticks: word(2)?,
+            hand_overs: word(3)?,
+            hand_over_ticks: word(4)?,
+        }),
         Tag::Marker => {
             Record::Marker { time: word(1)?, kind: MarkerCode::from_code(flags)?, label: text(2)? }
         }

@@ -2,7 +2,7 @@
 
 use holdup_trace::alone::{AloneCode, Stretch};
 use holdup_trace::shared::{pop, push, take_all};
-use holdup_trace::wire::{self, BadRecord, ObjectCode, OutcomeCode, Record, Tag, WaitRecord};
+use holdup_trace::wire::{self, BadRecord, LockCost, ObjectCode, OutcomeCode, Record, Tag, WaitRecord};
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -38,6 +38,15 @@ proptest! {
         let stretch = Stretch { begin, end, cpu_begin, cpu_end, disturbed, why };
         let words = wire::alone(&stretch);
         prop_assert_eq!(wire::read(&words), Ok((Record::Alone(stretch), 6)));
+    }
+
+    #[test]
+    fn the_cost_of_locks_is_read_as_it_was_written(
+        every: u32, timed: u64, ticks: u64, hand_overs: u64, hand_over_ticks: u64,
+    ) {
+        let cost = LockCost { every, timed, ticks, hand_overs, hand_over_ticks };
+        let words = wire::lock_cost(&cost);
+        prop_assert_eq!(wire::read(&words), Ok((Record::LockCost(cost), 5)));
     }
 
     #[test]

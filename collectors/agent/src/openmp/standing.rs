@@ -43,7 +43,7 @@ pub struct Standing {
     pub(crate) height: Cell<u32>,
     /// Tasks that it has made since its start.
     pub(crate) made: Cell<u32>,
-    /// Locks that it has wanted, to choose those that are timed.
+    /// Locks of any kind that it has wanted, to choose those that are timed.
     pub(crate) wanted: Cell<u32>,
     /// Of the locks that somebody waited for, only acquisitions whose number has none of these bits are followed.
     pub(crate) follow_mask: Cell<u32>,

@@ -131,6 +131,11 @@ fn points<'a>(measurements: &'a Measurements<'a>, profile: &mut SpeedupProfile) 
             lones: BTreeMap::new(),
         });
     }
+    let price = points.first().and_then(|base| base.recorded.price_of_a_lock());
+    for point in &mut points {
+        let price = price.or_else(|| point.recorded.price_of_a_lock());
+        point.recorded.pay_for_locks(price.unwrap_or(0.0));
+    }
     let common = the_only(&points);
     for point in &mut points {
         if let Some(key) = &common {

@@ -62,11 +62,17 @@ impl Spent {
 
     /// More of it was waiting for locks of OpenMP than was told wait by wait: it was taken for work on a core.
     pub(super) fn wait_for_omp_locks(&mut self, waiting: u64) {
-        let untold = waiting.saturating_sub(self.omp_locks).min(self.cpu);
-        self.cpu -= untold;
+        self.omp_locks += self.pay_for_locks(waiting.saturating_sub(self.omp_locks));
+    }
+
+    /// So much of what was taken for work on a core is the cost of locks: t_wait has it, from the call that takes a lock to
+    /// its return, whether the thread waits there or not. Gives how much that could be.
+    pub(super) fn pay_for_locks(&mut self, cost: u64) -> u64 {
+        let cost = cost.min(self.cpu);
+        self.cpu -= cost;
         self.unknown = self.unknown.min(self.cpu);
-        self.waiting += untold;
-        self.omp_locks += untold;
+        self.waiting += cost;
+        cost
     }
 }
 

@@ -63,6 +63,35 @@ impl<'a> Phased<'a> {
         phased
     }
 
+    /// What an acquisition takes that does not wait (ns); `None` if that was not looked at.
+    pub(super) fn price_of_a_lock(&self) -> Option<f64> {
+        let costs = &self.main.process.lock_costs;
+        let (count, time) = costs
+            .iter()
+            .fold((0, 0), |(count, time), cost| (count + cost.acquisitions, time + cost.acquiring.get()));
+        (count > 0).then(|| time as f64 / count as f64)
+    }
+
+    /// t_wait is from the call that takes a lock to its return (paper 1, section 6.3), whether the thread waits there or not:
+    /// a free lock comes from the core that had it last. What that takes beyond `price`, and waking those that wait, was
+    /// taken for work. It was not told when: it is spread over a thread's phases by its CPU time.
+    pub(super) fn pay_for_locks(&mut self, price: f64) {
+        let mut costs: BTreeMap<ThreadId, u64> = BTreeMap::new();
+        for cost in &self.main.process.lock_costs {
+            let beyond = cost.acquiring.get() as f64 - price * cost.acquisitions as f64;
+            *costs.entry(cost.thread).or_default() += beyond.max(0.0) as u64 + cost.handing_over.get();
+        }
+        for (thread, cost) in costs {
+            let cpu = |phase: &PhaseRun| phase.threads.get(&thread).map_or(0, |spent| spent.cpu);
+            let between = if thread == ThreadId::new(0) { self.serial.cpu } else { 0 };
+            let all = self.phases.values().map(cpu).sum::<u64>() + between;
+            for phase in self.phases.values_mut() {
+                let part = u128::from(cost) * u128::from(cpu(phase)) / u128::from(all.max(1));
+                phase.pay_for_locks(thread, part as u64);
+            }
+        }
+    }
+
     /// The thread that starts the others, and what it spent in phases.
     fn add_fork_joins(
         &mut self,
@@ -166,6 +195,13 @@ impl PhaseRun {
         }
         let untold = before - self.sum().active();
         self.longest = self.longest.saturating_sub(untold / self.threads.len().max(1) as u64);
+    }
+
+    fn pay_for_locks(&mut self, thread: ThreadId, cost: u64) {
+        let threads = self.threads.len().max(1) as u64;
+        if let Some(spent) = self.threads.get_mut(&thread) {
+            self.longest = self.longest.saturating_sub(spent.pay_for_locks(cost) / threads);
+        }
     }
 
     /// What all threads spent.

@@ -1,0 +1,102 @@
+//! What locks cost beside waiting for them: a lock that is free has to come from the core that had it last, and whoever
+//! sleeps for one has to be woken. Looked at only where holds are sampled.
+
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use holdup_trace::shared::{ACQUIRES_TIMED, Slot};
+
+use crate::{Recorder, life, thread};
+
+/// An acquisition of a free lock that takes longer (µs) was interrupted.
+const LONGEST_ACQUISITION_MICROS: u64 = 10;
+/// As for a release that wakes somebody.
+const LONGEST_HAND_OVER_MICROS: u64 = 100;
+
+static IS_TIMED: AtomicBool = AtomicBool::new(false);
+/// Ticks between two looks at the clock with nothing in between.
+static OF_THE_CLOCK: AtomicU32 = AtomicU32::new(0);
+
+/// Times acquisitions and releases from now on.
+pub(crate) fn begin() {
+    const LOOKS: u32 = 64;
+    let passed = || {
+        let before = life::ticks();
+        life::ticks().saturating_sub(before)
+    };
+    let least = (0..LOOKS).map(|_| passed()).min().unwrap_or(0);
+    OF_THE_CLOCK.store(least as u32, Relaxed);
+    IS_TIMED.store(true, Relaxed);
+}
+
+/// The calling thread wants a lock. Gives the time if this acquisition is to be timed, else 0.
+#[inline(always)]
+pub fn wanted() -> u64 {
+    if IS_TIMED.load(Relaxed) { wanted_where_timed() } else { 0 }
+}
+
+#[inline]
+fn wanted_where_timed() -> u64 {
+    let wanted = &thread::this().openmp.wanted;
+    let count = wanted.get().wrapping_add(1);
+    wanted.set(count);
+    if count.is_multiple_of(ACQUIRES_TIMED) { life::ticks() } else { 0 }
+}
+
+/// The calling thread got the lock without waiting; `wanted` is what [`wanted`] gave.
+#[inline(always)]
+pub fn acquired(wanted: u64) {
+    if wanted != 0 {
+        add_acquisition(life::ticks().saturating_sub(wanted));
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn add_acquisition(ticks: u64) {
+    if let Some(slot) = slot()
+        && ticks < life::ticks_of_micros(LONGEST_ACQUISITION_MICROS)
+    {
+        add(&slot.lock_cost.timed, 1);
+        add(&slot.lock_cost.ticks, ticks.saturating_sub(u64::from(OF_THE_CLOCK.load(Relaxed))));
+    }
+}
+
+/// A lock that others wait for has been released, by a call that began at `begin` (ticks).
+pub(crate) fn handed_over(begin: u64) {
+    if !IS_TIMED.load(Relaxed) {
+        return;
+    }
+    let ticks = life::ticks().saturating_sub(begin);
+    if let Some(slot) = slot()
+        && ticks < life::ticks_of_micros(LONGEST_HAND_OVER_MICROS)
+    {
+        add(&slot.lock_cost.hand_overs, 1);
+        add(&slot.lock_cost.hand_over_ticks, ticks);
+    }
+}
+
+fn slot() -> Option<&'static Slot> {
+    let slot = thread::this().slot.get();
+    // SAFETY: a thread's slot is in the process's file, which stays mapped while recording.
+    if life::writes() && !slot.is_null() { Some(unsafe { &*slot }) } else { None }
+}
+
+fn add(counter: &AtomicU64, more: u64) {
+    counter.store(counter.load(Relaxed) + more, Relaxed);
+}
+
+/// Sets a slot's counts to nothing.
+pub(crate) fn clear(slot: &Slot) {
+    let cost = &slot.lock_cost;
+    for count in [&cost.timed, &cost.ticks, &cost.hand_overs, &cost.hand_over_ticks] {
+        count.store(0, Relaxed);
+    }
+}
+
+/// Writes the thread's counts as a record, and sets them to nothing.
+pub(crate) fn flush(recorder: &Recorder) {
+    if let Some(words) = recorder.slot().lock_cost.record() {
+        recorder.write(&words);
+        clear(recorder.slot());
+    }
+}
