@@ -51,6 +51,13 @@ pub fn counter() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
+/// Waits until every instruction before has been executed: the counter may be read earlier otherwise.
+#[inline(always)]
+pub fn settle() {
+    // SAFETY: of every x86-64 processor (SSE2), and has no other effect.
+    unsafe { core::arch::x86_64::_mm_lfence() }
+}
+
 /// Instruction, stack and frame pointer here.
 #[inline(always)]
 pub fn registers() -> (u64, u64, u64) {

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use holdup_trace::shared::{ACQUIRES_TIMED, Slot};
 
-use crate::{Recorder, life, thread};
+use crate::{Recorder, arch, life, thread};
 
 /// An acquisition of a free lock that takes longer (µs) was interrupted.
 const LONGEST_ACQUISITION_MICROS: u64 = 10;
@@ -20,12 +20,19 @@ static OF_THE_CLOCK: AtomicU32 = AtomicU32::new(0);
 pub(crate) fn begin() {
     const LOOKS: u32 = 64;
     let passed = || {
-        let before = life::ticks();
-        life::ticks().saturating_sub(before)
+        let before = settled();
+        settled().saturating_sub(before)
     };
     let least = (0..LOOKS).map(|_| passed()).min().unwrap_or(0);
     OF_THE_CLOCK.store(least as u32, Relaxed);
     IS_TIMED.store(true, Relaxed);
+}
+
+/// The time, once all before has been done.
+#[inline(always)]
+fn settled() -> u64 {
+    arch::settle();
+    life::ticks()
 }
 
 /// The calling thread wants a lock. Gives the time if this acquisition is to be timed, else 0.
@@ -39,14 +46,14 @@ fn wanted_where_timed() -> u64 {
     let wanted = &thread::this().openmp.wanted;
     let count = wanted.get().wrapping_add(1);
     wanted.set(count);
-    if count.is_multiple_of(ACQUIRES_TIMED) { life::ticks() } else { 0 }
+    if count.is_multiple_of(ACQUIRES_TIMED) { settled() } else { 0 }
 }
 
 /// The calling thread got the lock without waiting; `wanted` is what [`wanted`] gave.
 #[inline(always)]
 pub fn acquired(wanted: u64) {
     if wanted != 0 {
-        add_acquisition(life::ticks().saturating_sub(wanted));
+        add_acquisition(settled().saturating_sub(wanted));
     }
 }
 
