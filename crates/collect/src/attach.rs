@@ -41,7 +41,7 @@ pub fn attach(pid: u32, options: &Options) -> Result<Option<String>, CollectErro
         let _ = signal_hook::flag::register(signal, Arc::clone(&stop));
     }
     let clock = ClockSource::choose();
-    let ticks_per_second = clock.rate();
+    let ticks_per_second = clock.rate_since(clock.sample());
     let mut opening = Opening::start(options.window);
     let is_gone = || {
         let mut ended = [PollFd::new(&handle, PollFlags::IN)];

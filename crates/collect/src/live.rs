@@ -31,6 +31,8 @@ use crate::target;
 
 /// Process files kept ready for processes that start.
 const SPARES: u32 = 4;
+/// As many of them are made before the program starts.
+const FIRST_SPARES: u32 = 2;
 /// How long the keeper sleeps at most while nothing rings.
 const IDLE: Duration = Duration::from_millis(20);
 /// How often it is looked whether threads have gone without saying so.
@@ -59,22 +61,23 @@ struct End {
 /// # Errors
 /// [`CollectError`] where the program could not be started; then nothing ran.
 pub fn start_live(command: &[OsString], setting: &Setting, content: &[u8]) -> Result<LiveRun, CollectError> {
+    let clock = ClockSource::choose();
+    let beginning = clock.sample();
     let program = command.first().cloned().unwrap_or_default();
     let target = target::find(&program)?;
     let user = caller_of_sudo();
-    let clock = ClockSource::choose();
     let library = if target.leave_alone.is_none() {
         let own = rustix::process::geteuid().as_raw();
         Some(library::install(content, own).map_err(|error| CollectError::Library { error })?)
     } else {
         None
     };
-    let session = SessionFiles::create(LIVE | UNRECORDED, clock, clock.rate(), user)
+    let session = SessionFiles::create(LIVE | UNRECORDED, clock, clock.rate_since(beginning), user)
         .map_err(|error| CollectError::Session { error })?;
     let session = Arc::new(session);
     let stop = Arc::new(AtomicBool::new(false));
     let mut keeper = Keeper::new(Arc::clone(&session), clock, Arc::clone(&stop));
-    keeper.refill();
+    keeper.refill(FIRST_SPARES);
     let injection =
         library.as_deref().map(|library| Injection { library, session: session.directory(), counts: None });
     let caught = Caught::from_now_on();
@@ -155,7 +158,7 @@ impl Keeper {
         while !self.stop.load(Ordering::Acquire) {
             let heard = self.session.page().doorbell.load(Ordering::Acquire);
             self.adopt();
-            self.refill();
+            self.refill(SPARES);
             for kept in &mut self.kept {
                 let _ = grow(&mut kept.file);
             }
@@ -170,10 +173,10 @@ impl Keeper {
         }
     }
 
-    fn refill(&mut self) {
+    fn refill(&mut self, wanted: u32) {
         let page = self.session.page();
         let ready = page.made.load(Ordering::Relaxed).saturating_sub(page.claimed.load(Ordering::Relaxed));
-        for _ in ready..SPARES {
+        for _ in ready..wanted {
             match self.session.make_spare() {
                 Ok(spare) => self.spares.push(spare),
                 Err(_) => break,

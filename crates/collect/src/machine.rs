@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -108,15 +109,17 @@ impl ClockSource {
         (ticks, nanos)
     }
 
-    /// Ticks per second, measured over a few milliseconds.
-    pub(crate) fn rate(self) -> f64 {
+    /// Ticks per second, since `first`, a [`ClockSource::sample`]: the longer ago the better. Waits until that is two
+    /// milliseconds.
+    pub(crate) fn rate_since(self, first: (u64, u64)) -> f64 {
         if self == ClockSource::Monotonic {
             return 1e9;
         }
-        let (ticks, nanos) = self.sample();
-        std::thread::sleep(std::time::Duration::from_millis(2));
-        let (later_ticks, later_nanos) = self.sample();
-        (later_ticks - ticks) as f64 / (later_nanos - nanos).max(1) as f64 * 1e9
+        let least = Duration::from_millis(2);
+        let passed = Duration::from_nanos(monotonic_ns().saturating_sub(first.1));
+        std::thread::sleep(least.saturating_sub(passed));
+        let later = self.sample();
+        (later.0 - first.0) as f64 / (later.1 - first.1).max(1) as f64 * 1e9
     }
 }
 

@@ -145,11 +145,11 @@ fn record_with(
     let Some(program) = command.first() else {
         return Err(CollectError::NotFound { program: PathBuf::new() });
     };
+    let clock = ClockSource::choose();
+    let beginning = clock.sample();
     let target = target::find(program)?;
     let output = |error| CollectError::Output { path: options.output.clone(), error };
     let user = caller_of_sudo();
-    let clock = ClockSource::choose();
-    let ticks_per_second = clock.rate();
     let mut flags = 0;
     flags |= match options.holds {
         Holds::Sampled => HOLDS_SAMPLED,
@@ -175,6 +175,7 @@ fn record_with(
     // Where files may not grow (ulimit -f) this signal would end holdup; with it caught, the write fails. A handler,
     // because that a signal is ignored would be passed on to the program.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    let ticks_per_second = clock.rate_since(beginning);
     let files = SessionFiles::create(flags, clock, ticks_per_second, user)
         .map_err(|error| CollectError::Session { error })?;
     let log = Log::create(&options.output, options.size_limit, clock, user).map_err(output)?;

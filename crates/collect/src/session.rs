@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use holdup_trace::shared::{
     CHUNK_SIZE, CHUNKS, CHUNKS_OFFSET, Header, PROCESS_FILE_SIZE, PROCESS_MAGIC, ProcessFile, SESSION_MAGIC,
-    SLOT_SIZE, SLOTS, SLOTS_OFFSET, Session, VERSION, push,
+    SLOT_SIZE, SLOTS, SLOTS_OFFSET, Session, UNRECORDED, VERSION, push,
 };
 use holdup_trace::wire::NO_THREAD;
 use memmap2::{MmapOptions, MmapRaw};
@@ -109,7 +109,8 @@ impl SessionFiles {
     pub(crate) fn make_spare(&self) -> io::Result<MappedFile> {
         let number = self.page().made.load(Ordering::Relaxed);
         let path = self.directory.join(format!("p{number}"));
-        let spare = MappedFile::create(&path, self.owner)?;
+        let chunks = if self.page().flags & UNRECORDED == 0 { FIRST_CHUNKS } else { 0 };
+        let spare = MappedFile::create(&path, self.owner, chunks)?;
         self.page().made.store(number + 1, Ordering::Release);
         Ok(spare)
     }
@@ -216,13 +217,13 @@ pub(crate) struct MappedFile {
 }
 
 impl MappedFile {
-    fn create(path: &Path, owner: Option<(u32, u32)>) -> io::Result<MappedFile> {
+    fn create(path: &Path, owner: Option<(u32, u32)>, chunks: u32) -> io::Result<MappedFile> {
         let file = new_file(path, PROCESS_FILE_SIZE as u64, owner)?;
         fallocate(&file, FallocateFlags::empty(), 0, SLOTS_OFFSET as u64)?;
         let map = Arc::new(MmapOptions::new().len(PROCESS_FILE_SIZE).map_raw(&file)?);
         let mut made = MappedFile { path: path.to_owned(), file, map, slots: 0, chunks: 0, full: false };
         made.reserve_slots(FIRST_SLOTS)?;
-        made.reserve_chunks(FIRST_CHUNKS)?;
+        made.reserve_chunks(chunks)?;
         // SAFETY: our own mapping, which nobody else has opened yet.
         unsafe {
             let header = made.map.as_mut_ptr().cast::<Header>();
@@ -337,7 +338,7 @@ mod tests {
     #[test]
     fn a_spare_offers_what_is_reserved_and_nothing_else() {
         let directory = tempfile::tempdir().unwrap();
-        let mut spare = MappedFile::create(&directory.path().join("p0"), None).unwrap();
+        let mut spare = MappedFile::create(&directory.path().join("p0"), None, FIRST_CHUNKS).unwrap();
         let parts = spare.parts();
         let take = || pop(&parts.header().free_chunks, |index| Some(&parts.chunk(index)?.next));
         let taken: Vec<u32> = std::iter::from_fn(take).collect();
