@@ -60,7 +60,7 @@ pub fn acquired(wanted: u64) {
 #[cold]
 #[inline(never)]
 fn add_acquisition(ticks: u64) {
-    if let Some(slot) = slot()
+    if let Some(slot) = thread::slot()
         && ticks < life::ticks_of_micros(LONGEST_ACQUISITION_MICROS)
     {
         add(&slot.lock_cost.timed, 1);
@@ -74,18 +74,12 @@ pub(crate) fn handed_over(begin: u64) {
         return;
     }
     let ticks = life::ticks().saturating_sub(begin);
-    if let Some(slot) = slot()
+    if let Some(slot) = thread::slot()
         && ticks < life::ticks_of_micros(LONGEST_HAND_OVER_MICROS)
     {
         add(&slot.lock_cost.hand_overs, 1);
         add(&slot.lock_cost.hand_over_ticks, ticks);
     }
-}
-
-fn slot() -> Option<&'static Slot> {
-    let slot = thread::this().slot.get();
-    // SAFETY: a thread's slot is in the process's file, which stays mapped while recording.
-    if life::writes() && !slot.is_null() { Some(unsafe { &*slot }) } else { None }
 }
 
 fn add(counter: &AtomicU64, more: u64) {

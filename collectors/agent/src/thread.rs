@@ -75,6 +75,13 @@ pub fn this() -> &'static Thread {
     unsafe { &*arch::thread_block().cast::<Thread>() }
 }
 
+/// The calling thread's slot, if it writes and has one.
+pub(crate) fn slot() -> Option<&'static Slot> {
+    let slot = this().slot.get();
+    // SAFETY: a thread's slot is in the process's file, which stays mapped while recording.
+    if life::writes() && !slot.is_null() { Some(unsafe { &*slot }) } else { None }
+}
+
 /// Empties the block: in the child of a fork, whose parent's slot is not its own.
 pub fn forget() {
     let thread = this();
