@@ -369,6 +369,7 @@ pub fn join(directory: &CStr, arguments: Arguments, stack_top: u64) {
         hot::stay_cool();
         lock_cost::begin();
     }
+    lock_cost::measure_the_clock();
     thread::watch_ends();
     begin_recording();
     if let Some(recorder) = crate::enter()

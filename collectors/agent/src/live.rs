@@ -7,6 +7,7 @@
 //! Outside of such sessions each function is one load and a branch; where calls are concerned, nothing.
 
 use core::cell::Cell;
+use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use holdup_trace::live::{Block, Doing, FRACTION_BITS, Reading};
 use holdup_trace::shared::Slot;
@@ -67,9 +68,9 @@ impl Here {
     fn changes(&self, change: impl FnOnce(u64)) {
         let busy = &self.thread.live.busy;
         busy.set(1);
-        core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
+        compiler_fence(Ordering::SeqCst);
         change(life::ticks());
-        core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
+        compiler_fence(Ordering::SeqCst);
         busy.set(0);
     }
 
@@ -183,9 +184,33 @@ pub(crate) fn call_ends() {
 
 fn waits_for_others(call: CallCode, descriptor: u32) -> bool {
     match call {
-        CallCode::Read | CallCode::Write => crate::alone::is_a_channel(descriptor),
+        CallCode::Read | CallCode::Write => is_a_channel(descriptor),
         _ => true,
     }
+}
+
+/// Which descriptors led to others when the kernel was last asked: the period of the clock in which it was, the descriptor,
+/// and the answer. To ask takes as long as many a call.
+static CHANNELS: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+/// An answer is good until the period of 2 to this ticks is over, half a millisecond or so: by then the program may have
+/// closed the descriptor, and opened another under the number.
+const PERIOD_BITS: u32 = 20;
+const DESCRIPTOR_BITS: u32 = 20;
+
+fn is_a_channel(descriptor: u32) -> bool {
+    if descriptor >> DESCRIPTOR_BITS != 0 {
+        return crate::alone::is_a_channel(descriptor);
+    }
+    let known = &CHANNELS[descriptor as usize % CHANNELS.len()];
+    let period = (life::ticks() >> PERIOD_BITS) << (DESCRIPTOR_BITS + 1);
+    let asked = period | u64::from(descriptor) << 1;
+    let answer = known.load(Ordering::Relaxed);
+    if answer & !1 == asked {
+        return answer & 1 != 0;
+    }
+    let leads = crate::alone::is_a_channel(descriptor);
+    known.store(asked | u64::from(leads), Ordering::Relaxed);
+    leads
 }
 
 /// What a thread has had of the process's time so far.

@@ -1,5 +1,5 @@
 //! What locks cost beside waiting for them: a lock that is free has to come from the core that had it last, and whoever
-//! sleeps for one has to be woken. Looked at only where holds are sampled.
+//! sleeps for one has to be woken. Looked at where holds are sampled; and how long a free lock takes, of OpenMP's locks too.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -18,6 +18,11 @@ static OF_THE_CLOCK: AtomicU32 = AtomicU32::new(0);
 
 /// Times acquisitions and releases from now on.
 pub(crate) fn begin() {
+    IS_TIMED.store(true, Relaxed);
+}
+
+/// Finds out what it takes to look at the clock.
+pub(crate) fn measure_the_clock() {
     const LOOKS: u32 = 64;
     let passed = || {
         let before = settled();
@@ -25,14 +30,18 @@ pub(crate) fn begin() {
     };
     let least = (0..LOOKS).map(|_| passed()).min().unwrap_or(0);
     OF_THE_CLOCK.store(least as u32, Relaxed);
-    IS_TIMED.store(true, Relaxed);
 }
 
-/// The time, once all before has been done.
+/// The time, once all before has been done: without that, the clock is read while the lock is still on its way.
 #[inline(always)]
-fn settled() -> u64 {
+pub(crate) fn settled() -> u64 {
     arch::settle();
     life::ticks()
+}
+
+/// The ticks from `begin`, which is of [`settled`], until all before this has been done.
+pub(crate) fn ticks_since(begin: u64) -> u64 {
+    settled().saturating_sub(begin + u64::from(OF_THE_CLOCK.load(Relaxed)))
 }
 
 /// The calling thread wants a lock. Gives the time if this acquisition is to be timed, else 0.
@@ -53,7 +62,7 @@ fn wanted_where_timed() -> u64 {
 #[inline(always)]
 pub fn acquired(wanted: u64) {
     if wanted != 0 {
-        add_acquisition(settled().saturating_sub(wanted));
+        add_acquisition(ticks_since(wanted));
     }
 }
 
@@ -64,7 +73,7 @@ fn add_acquisition(ticks: u64) {
         && ticks < life::ticks_of_micros(LONGEST_ACQUISITION_MICROS)
     {
         add(&slot.lock_cost.timed, 1);
-        add(&slot.lock_cost.ticks, ticks.saturating_sub(u64::from(OF_THE_CLOCK.load(Relaxed))));
+        add(&slot.lock_cost.ticks, ticks);
     }
 }
 

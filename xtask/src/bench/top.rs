@@ -76,10 +76,10 @@ fn once(command: &mut Command) -> Result<Run> {
     Ok(Run { seconds: figure("seconds ")?, changes: figure("changes ")? as u64, rate: figure("rate ")? })
 }
 
-/// What the lines of a view say of the two threads that change: the most of any line, since the last ones may come when the
-/// process is gone. The first thread, which waits for them, has fewer than ten.
+/// What the lines of a view say of the threads that change: the most of any line, since the last ones may come when the
+/// process is gone. The first thread, which waits for them, has fewer than a hundred.
 fn seen(lines: &Path) -> Result<Seen> {
-    const FEW: u64 = 10;
+    const FEW: u64 = 100;
     let text = std::fs::read_to_string(lines).context("the view wrote nothing")?;
     let lines: Vec<Value> =
         text.lines().map(serde_json::from_str).collect::<Result<_, _>>().context("the view's lines")?;

@@ -12,7 +12,7 @@ use holdup_trace::wire::{ObjectCode, OutcomeCode};
 
 use super::standing::Standing;
 use crate::waits::{self, Ending, Pending, Wanted};
-use crate::{Recorder, alone, enter, hot, life, live, marks, thread};
+use crate::{Recorder, alone, enter, hot, life, live, lock_cost, marks, thread};
 
 /// One in this many acquisitions of a thread is timed.
 const TIMED: u32 = 64;
@@ -52,7 +52,7 @@ fn begin_timing(standing: &Standing) -> u64 {
     let passed = now.saturating_sub(standing.timed_at.replace(now));
     let frequent = passed < life::ticks_of_micros(FREQUENT_NANOS * u64::from(TIMED) / 1000);
     standing.follow_mask.set(if frequent && !life::is_followed() { FOLLOWED - 1 } else { 0 });
-    life::ticks()
+    lock_cost::settled()
 }
 
 /// The calling thread got the lock, which was free, by a call that returns to `caller`; `timed` is what
@@ -76,7 +76,7 @@ pub fn lock_acquired(object: u64, kind: ObjectCode, caller: u64, timed: u64) {
 #[cold]
 #[inline(never)]
 fn acquired_seldom(object: u64, kind: ObjectCode, caller: u64, timed: u64) {
-    let ticks = if timed == 0 { 0 } else { life::ticks().saturating_sub(timed) };
+    let ticks = if timed == 0 { 0 } else { lock_cost::ticks_since(timed) };
     let Some(recorder) = enter() else { return };
     let (slot, standing) = (recorder.slot(), &recorder.thread().openmp);
     drop(recorder);
