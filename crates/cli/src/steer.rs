@@ -11,9 +11,9 @@ use std::time::Duration;
 use clap::ValueEnum;
 use holdup_collect::{LiveRun, Setting, start_live};
 use holdup_live::Live;
-use holdup_pirate::{Change, Guardian, Undo, allowed_cpus};
+use holdup_pirate::{Change, Guardian, Undo, allowed_cpus, takes_short_turns};
 use holdup_policy::{Ratio, Rules, ScheduledOut};
-use holdup_steer::{Found, Linux, Options, Rights, Steering, Tool, examine, takes_short_turns};
+use holdup_steer::{Found, Linux, Options, Rights, Steering, Tool, examine};
 
 use crate::failure::Failure;
 use crate::run::{PRELOAD, exit_code};

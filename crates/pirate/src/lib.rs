@@ -85,6 +85,8 @@ mod survey;
 
 mod terminal;
 
+mod attributes;
+
 mod undo;
 
 mod guardian;
@@ -97,6 +99,9 @@ mod huge;
 
 mod quiet;
 
+pub use attributes::{
+    FULLY_UTILIZED, has_utilization_clamps, least_utilization, set_least_utilization, takes_short_turns,
+};
 pub use calibrate::{Calibration, calibrate, steady};
 pub use cores::{Confined, Level, Pages, Place, allowed_cpus};
 pub use curve::{Point, Range, available, holdable, knee};

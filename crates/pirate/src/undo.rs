@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, getpriority_process, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use crate::attributes::{least_utilization, set_least_utilization};
 use crate::terminal::{self, Modes};
 
 /// One change, told by what undoes it. Each can be done twice, and after what it is about has gone.
@@ -44,6 +45,17 @@ pub enum Undo {
         from: i32,
         /// The one that they had.
         to: i32,
+    },
+    /// The same with how busy the kernel takes them to be at least.
+    LeastUtilization {
+        /// The process.
+        process: u32,
+        /// When it began, in clock ticks since boot.
+        began: u64,
+        /// The value that they were given.
+        from: u32,
+        /// The one that they had.
+        to: u32,
     },
     /// Writes what was in a file of the kernel.
     Write {
@@ -84,6 +96,12 @@ impl Undo {
     /// What undoes that threads of a process were given the nice value `from`; `None` if there is no such process.
     pub fn of_nice(process: u32, from: i32, to: i32) -> Option<Undo> {
         Some(Undo::Nice { process, began: began(process)?, from, to })
+    }
+
+    /// What undoes that the kernel was told to take threads of a process for as busy as `from` at least; `None` if there is no
+    /// such process.
+    pub fn of_least_utilization(process: u32, from: u32, to: u32) -> Option<Undo> {
+        Some(Undo::LeastUtilization { process, began: began(process)?, from, to })
     }
 
     /// What undoes writing to `path`.
@@ -138,6 +156,13 @@ impl Undo {
                 }
                 Ok(())
             }),
+            Undo::LeastUtilization { process, began, from, to } => on_threads(*process, *began, |thread| {
+                let id = thread.as_raw_nonzero().get() as u32;
+                if least_utilization(id).map_err(errno)? == *from {
+                    set_least_utilization(id, *to).map_err(errno)?;
+                }
+                Ok(())
+            }),
             Undo::Write { path, content } => fs::OpenOptions::new()
                 .write(true)
                 .truncate(true)
@@ -162,6 +187,9 @@ impl Undo {
                 format!("cpus {process} {began} {} {}", joined(from), joined(to))
             }
             Undo::Nice { process, began, from, to } => format!("nice {process} {began} {from} {to}"),
+            Undo::LeastUtilization { process, began, from, to } => {
+                format!("utilization {process} {began} {from} {to}")
+            }
             Undo::Write { path, content } => format!("write {} {}", word(path), escaped(content.as_bytes())),
             Undo::Terminal { path, from, to } => {
                 format!("terminal {} {} {}", word(path), joined(from), joined(to))
@@ -191,6 +219,12 @@ impl Undo {
                 from: words.next()?.parse().ok()?,
                 to: words.next()?.parse().ok()?,
             },
+            "utilization" => Undo::LeastUtilization {
+                process: words.next()?.parse().ok()?,
+                began: words.next()?.parse().ok()?,
+                from: words.next()?.parse().ok()?,
+                to: words.next()?.parse().ok()?,
+            },
             "write" => Undo::Write {
                 path: path(words.next()?)?,
                 content: String::from_utf8(unescaped(words.next()?)?).ok()?,
@@ -205,6 +239,10 @@ impl Undo {
         };
         words.next().is_none().then_some(undo)
     }
+}
+
+fn errno(error: io::Error) -> Errno {
+    Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }
 
 fn joined(cpus: &[u32]) -> String {
@@ -313,6 +351,9 @@ mod tests {
                 .prop_map(|(process, began, from, to)| Undo::Cpus { process, began, from, to: vec![to] }),
             (any::<u32>(), any::<u64>(), any::<i32>(), any::<i32>())
                 .prop_map(|(process, began, from, to)| Undo::Nice { process, began, from, to }),
+            (any::<u32>(), any::<u64>(), any::<u32>(), any::<u32>()).prop_map(
+                |(process, began, from, to)| { Undo::LeastUtilization { process, began, from, to } }
+            ),
             (path.clone(), any::<String>()).prop_map(|(path, content)| Undo::Write { path, content }),
             (path.clone(), any::<Modes>(), any::<Modes>()).prop_map(|(path, from, to)| Undo::Terminal {
                 path,
@@ -350,6 +391,7 @@ mod tests {
             "remove /a b",
             "cpus 1 2 3",
             "nice 1 2 x 0",
+            "utilization 1 2 1024",
             "terminal /a 1,2,3 1,2,3,4",
             "write /a %2",
         ] {

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+#[cfg(doc)]
+use holdup_pirate::FULLY_UTILIZED;
 use rustix::process::{Pid, getpriority_process, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -32,6 +34,18 @@ pub trait Hand {
     /// # Errors
     /// Those of the system.
     fn set_nice(&self, thread: u32, nice: i32) -> io::Result<()>;
+
+    /// How busy the kernel takes it to be at least when it chooses a frequency, from 0 to [`FULLY_UTILIZED`].
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn least_utilization(&self, thread: u32) -> io::Result<u32>;
+
+    /// Sets it.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn set_least_utilization(&self, thread: u32, least: u32) -> io::Result<()>;
 
     /// The CPU that a thread runs on, or ran on last.
     fn last_cpu(&self, process: u32, thread: u32) -> Option<u32>;
@@ -75,6 +89,16 @@ impl Hand for Linux {
 
     fn set_nice(&self, thread: u32, nice: i32) -> io::Result<()> {
         Ok(setpriority_process(id(thread)?, nice)?)
+    }
+
+    fn least_utilization(&self, thread: u32) -> io::Result<u32> {
+        id(thread)?;
+        holdup_pirate::least_utilization(thread)
+    }
+
+    fn set_least_utilization(&self, thread: u32, least: u32) -> io::Result<()> {
+        id(thread)?;
+        holdup_pirate::set_least_utilization(thread, least)
     }
 
     fn last_cpu(&self, process: u32, thread: u32) -> Option<u32> {

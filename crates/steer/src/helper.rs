@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 
-use holdup_pirate::Undo;
+use holdup_pirate::{FULLY_UTILIZED, Undo};
 
 use crate::hand::Hand;
 use crate::means::{Means, Tool};
@@ -21,6 +21,8 @@ pub struct Program {
     pub cpus: Vec<u32>,
     /// Its nice value.
     pub nice: i32,
+    /// For how busy it is taken at least: see [`Hand::least_utilization`].
+    pub utilization: u32,
 }
 
 impl Program {
@@ -29,7 +31,8 @@ impl Program {
     /// # Errors
     /// If it is gone.
     pub fn look(hand: &dyn Hand, process: u32) -> io::Result<Program> {
-        Ok(Program { process, cpus: hand.cpus(process)?, nice: hand.nice(process)? })
+        let utilization = hand.least_utilization(process).unwrap_or(0);
+        Ok(Program { process, cpus: hand.cpus(process)?, nice: hand.nice(process)?, utilization })
     }
 }
 
@@ -62,6 +65,8 @@ pub struct Helper<'a> {
     /// The file of the CPU whose frequency has a floor, and what was in it.
     floor: Option<(u32, PathBuf, String)>,
     floors_before: BTreeMap<u32, String>,
+    /// Whether the thread is taken for one that is always busy.
+    is_busy: bool,
     /// Threads that have been looked at for what they inherited, or chose.
     known: BTreeSet<u32>,
     /// All sets of CPUs that threads were given.
@@ -86,6 +91,7 @@ impl<'a> Helper<'a> {
             confined: BTreeSet::new(),
             floor: None,
             floors_before: BTreeMap::new(),
+            is_busy: false,
             known: BTreeSet::new(),
             given: Vec::new(),
             used: BTreeSet::new(),
@@ -128,6 +134,9 @@ impl<'a> Helper<'a> {
             if self.used.contains(&Tool::Priority) && !(self.is_favoured && self.thread == Some(thread)) {
                 self.unfavours(thread);
             }
+            if self.is_busy && self.thread != Some(thread) {
+                self.counts_as_before(thread);
+            }
             if !self.means.own_core && self.means.cores.best.is_empty() {
                 continue;
             }
@@ -167,6 +176,9 @@ impl<'a> Helper<'a> {
         if !self.means.floors.is_empty() {
             self.raises_the_floor(wanted.thread);
         }
+        if self.means.clamps {
+            self.counts_as_busy(wanted.thread);
+        }
     }
 
     /// Nobody is helped any more, and all is as it was.
@@ -174,6 +186,9 @@ impl<'a> Helper<'a> {
         let Some(thread) = self.thread.take() else { return };
         if std::mem::take(&mut self.is_favoured) {
             self.unfavours(thread);
+        }
+        if std::mem::take(&mut self.is_busy) {
+            self.counts_as_before(thread);
         }
         self.thread = Some(thread);
         self.takes_the_cpus_back();
@@ -235,6 +250,34 @@ impl<'a> Helper<'a> {
             && let Err(error) = self.hand.set_nice(thread, self.program.nice)
         {
             self.refused("priority", &error);
+        }
+    }
+
+    /// Has the kernel choose frequencies as for a thread that is always busy.
+    fn counts_as_busy(&mut self, thread: u32) {
+        let before = self.program.utilization;
+        let is_as_before = self.hand.least_utilization(thread).is_ok_and(|found| found == before);
+        if self.is_busy || before == FULLY_UTILIZED || !is_as_before {
+            return;
+        }
+        let undo = Undo::of_least_utilization(self.program.process, FULLY_UTILIZED, before);
+        if !undo.is_some_and(|undo| self.registers(undo)) {
+            return;
+        }
+        match self.hand.set_least_utilization(thread, FULLY_UTILIZED) {
+            Ok(()) => {
+                self.is_busy = true;
+                self.used.insert(Tool::Frequency);
+            }
+            Err(error) => self.refused("frequency", &error),
+        }
+    }
+
+    fn counts_as_before(&mut self, thread: u32) {
+        if self.hand.least_utilization(thread).is_ok_and(|found| found == FULLY_UTILIZED)
+            && let Err(error) = self.hand.set_least_utilization(thread, self.program.utilization)
+        {
+            self.refused("frequency", &error);
         }
     }
 

@@ -10,6 +10,8 @@ use crate::cores::Cores;
 struct Fake {
     threads: RefCell<BTreeMap<u32, (Vec<u32>, i32)>>,
     last: RefCell<BTreeMap<u32, u32>>,
+    /// Where it is not 0.
+    utilization: RefCell<BTreeMap<u32, u32>>,
 }
 
 impl Fake {
@@ -43,6 +45,13 @@ impl Hand for Fake {
         self.threads.borrow_mut().get_mut(&thread).ok_or(io::ErrorKind::NotFound)?.1 = nice;
         Ok(())
     }
+    fn least_utilization(&self, thread: u32) -> io::Result<u32> {
+        Ok(self.utilization.borrow().get(&thread).copied().unwrap_or(0))
+    }
+    fn set_least_utilization(&self, thread: u32, least: u32) -> io::Result<()> {
+        self.utilization.borrow_mut().insert(thread, least);
+        Ok(())
+    }
     fn last_cpu(&self, _: u32, thread: u32) -> Option<u32> {
         self.last.borrow().get(&thread).copied()
     }
@@ -57,12 +66,12 @@ impl Hand for Fake {
 fn means(favoured: Option<i32>, best: &[u32]) -> Means {
     let why = (!best.is_empty()).then_some("capacity");
     let cores = Cores { all: vec![0, 1], best: best.to_vec(), why };
-    Means { cores, favoured, own_core: true, floors: Vec::new() }
+    Means { cores, favoured, own_core: true, floors: Vec::new(), clamps: false }
 }
 
 fn program() -> Program {
     // This process, so that there is something to say of when it began.
-    Program { process: std::process::id(), cpus: vec![0, 1], nice: 0 }
+    Program { process: std::process::id(), cpus: vec![0, 1], nice: 0, utilization: 0 }
 }
 
 fn registered() -> (Rc<RefCell<Vec<Undo>>>, Register<'static>) {
@@ -175,6 +184,31 @@ fn the_floor_of_the_frequency_follows_the_thread() {
     }
     drop(helper);
     assert_eq!((content(0).as_str(), content(1).as_str()), ("800000\n", "800000\n"));
+}
+
+#[test]
+fn one_thread_at_a_time_counts_as_busy_and_what_it_starts_does_not() {
+    let fake = Fake::new(&[1, 2, 4]);
+    fake.utilization.borrow_mut().insert(4, 100);
+    let (list, register) = registered();
+    let wanted_means = Means { own_core: false, clamps: true, ..means(None, &[]) };
+    let mut helper = Helper::new(&fake, program(), wanted_means, register);
+    let all = || [1, 2, 3, 4].map(|thread| fake.least_utilization(thread).unwrap());
+    helper.help(&wanted(1, &[1, 2, 4]));
+    assert_eq!(all(), [1024, 0, 0, 100]);
+    fake.set(3, &[0, 1], 0);
+    fake.utilization.borrow_mut().insert(3, 1024);
+    helper.help(&wanted(1, &[1, 2, 3, 4]));
+    assert_eq!(all(), [1024, 0, 0, 100], "it has inherited");
+    helper.help(&wanted(2, &[1, 2, 3, 4]));
+    assert_eq!(all(), [0, 1024, 0, 100]);
+    assert!(helper.used().contains(&Tool::Frequency));
+    helper.help(&wanted(4, &[1, 2, 3, 4]));
+    assert_eq!(all(), [0, 0, 0, 100], "what the program has chosen itself is not touched");
+    helper.help(&wanted(1, &[1, 2, 3, 4]));
+    drop(helper);
+    assert_eq!(all(), [0, 0, 0, 100]);
+    assert_eq!(list.borrow().len(), 1, "one line undoes it for all threads");
 }
 
 #[test]

@@ -19,6 +19,5 @@ pub use cores::Cores;
 pub use effect::{Effect, Verdict};
 pub use hand::{Hand, Linux};
 pub use helper::{Helper, Program, Register, Wanted};
-pub use linux::takes_short_turns;
 pub use means::{Found, Means, Rights, Tool, examine};
 pub use steering::{Event, Guard, Options, Steering, Tell, Told};

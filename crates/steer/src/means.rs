@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use holdup_pirate::has_utilization_clamps;
 use rustix::process::{Resource, getpriority_process, getrlimit};
 
 use crate::cores::Cores;
@@ -17,7 +18,7 @@ pub enum Tool {
     OwnCore,
     /// The CPUs that are better than others.
     BestCores,
-    /// A frequency that does not go below the highest on the CPU that it runs on.
+    /// The highest frequency on the CPU that it runs on, while it does.
     Frequency,
 }
 
@@ -54,6 +55,8 @@ pub struct Rights {
     pub nice: i32,
     /// The lowest nice value that it may set, and set back from.
     pub lowest_nice: i32,
+    /// Whether the kernel lets it say how busy a thread is to be taken for.
+    pub clamps: bool,
 }
 
 impl Rights {
@@ -71,7 +74,7 @@ impl Rights {
             let limit = getrlimit(Resource::Nice).current.unwrap_or(40).min(40);
             20 - limit as i32
         };
-        Rights { nice, lowest_nice: lowest }
+        Rights { nice, lowest_nice: lowest, clamps: has_utilization_clamps() }
     }
 }
 
@@ -86,6 +89,9 @@ pub struct Means {
     pub own_core: bool,
     /// By CPU: the file that says how low its frequency may go, and the highest it can have (kHz).
     pub floors: Vec<(u32, PathBuf, String)>,
+    /// Where no such file may be written: whether the kernel chooses frequencies by how busy threads are (the governor
+    /// `schedutil`), and is told so.
+    pub clamps: bool,
 }
 
 /// A line of `holdup doctor`: a tool, and whether it is there or why not.
@@ -105,6 +111,7 @@ pub fn examine(root: &Path, allowed: &[u32], rights: Rights) -> (Means, Vec<Foun
     let favoured = (rights.lowest_nice < rights.nice).then_some(rights.lowest_nice);
     let own_core = allowed.len() > 1;
     let floors = floors(root, allowed);
+    let clamps = floors.is_empty() && rights.clamps && has_schedutil(root, allowed);
     let found = |tool, usable, what: String| Found { tool, usable, what };
     let list = |cpus: &[u32]| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     let lines = vec![
@@ -126,11 +133,26 @@ pub fn examine(root: &Path, allowed: &[u32], rights: Rights) -> (Means, Vec<Foun
             }
         },
         match floors.as_slice() {
-            [] => found(Tool::Frequency, false, "no cpufreq that may be written".to_owned()),
+            [] if clamps => {
+                found(Tool::Frequency, true, "by utilization clamps, which schedutil goes by".to_owned())
+            }
+            [] => {
+                let why = "no cpufreq that may be written, and no schedutil with utilization clamps";
+                found(Tool::Frequency, false, why.to_owned())
+            }
             floors => found(Tool::Frequency, true, format!("{} CPUs", floors.len())),
         },
     ];
-    (Means { cores, favoured, own_core, floors }, lines)
+    (Means { cores, favoured, own_core, floors, clamps }, lines)
+}
+
+/// Whether the frequency of one of the CPUs follows what its threads are taken for.
+fn has_schedutil(root: &Path, allowed: &[u32]) -> bool {
+    let governor = |cpu: &u32| {
+        let file = format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor");
+        fs::read_to_string(root.join(file)).unwrap_or_default()
+    };
+    allowed.iter().any(|cpu| governor(cpu).trim() == "schedutil")
 }
 
 fn floors(root: &Path, allowed: &[u32]) -> Vec<(u32, PathBuf, String)> {
@@ -147,7 +169,11 @@ fn floors(root: &Path, allowed: &[u32]) -> Vec<(u32, PathBuf, String)> {
 impl Means {
     /// Whether there is anything that could be done.
     pub fn is_any(&self) -> bool {
-        self.favoured.is_some() || self.own_core || !self.cores.best.is_empty() || !self.floors.is_empty()
+        self.favoured.is_some()
+            || self.own_core
+            || !self.cores.best.is_empty()
+            || !self.floors.is_empty()
+            || self.clamps
     }
 
     /// Without tools that are not wanted.
@@ -162,6 +188,7 @@ impl Means {
         }
         if !wanted.contains(&Tool::Frequency) {
             self.floors.clear();
+            self.clamps = false;
         }
         self.own_core &= wanted.contains(&Tool::OwnCore);
         self
@@ -172,7 +199,7 @@ impl Means {
 mod tests {
     use super::*;
 
-    const USER: Rights = Rights { nice: 0, lowest_nice: 20 };
+    const USER: Rights = Rights { nice: 0, lowest_nice: 20, clamps: true };
 
     #[test]
     fn an_ordinary_user_on_equal_cores_can_only_give_a_cpu() {
@@ -188,7 +215,9 @@ mod tests {
     #[test]
     fn a_limit_on_nice_counts_from_where_the_user_stands() {
         let root = tempfile::tempdir().unwrap();
-        let of = |nice, lowest_nice| examine(root.path(), &[0, 1], Rights { nice, lowest_nice }).0.favoured;
+        let of = |nice, lowest_nice| {
+            examine(root.path(), &[0, 1], Rights { nice, lowest_nice, clamps: false }).0.favoured
+        };
         assert_eq!(of(0, -20), Some(-20));
         assert_eq!(of(10, 0), Some(0));
         assert_eq!(of(0, 0), None, "what could not be lowered again is not raised");
@@ -204,5 +233,24 @@ mod tests {
         let (means, _) = examine(root.path(), &[0, 1], USER);
         assert_eq!(means.floors, [(1, folder.join("scaling_min_freq"), "3600000".to_owned())]);
         assert!(!means.only(&[Tool::Priority]).is_any());
+    }
+
+    #[test]
+    fn who_may_write_no_file_says_how_busy_the_thread_is_where_that_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("sys/devices/system/cpu/cpu1/cpufreq");
+        fs::create_dir_all(&folder).unwrap();
+        let of = |rights| examine(root.path(), &[0, 1], rights).0;
+        for (governor, counts) in [("performance\n", false), ("schedutil\n", true)] {
+            fs::write(folder.join("scaling_governor"), governor).unwrap();
+            assert_eq!(of(USER).clamps, counts, "{governor}");
+            assert!(!of(Rights { clamps: false, ..USER }).clamps, "the kernel has none");
+        }
+        let means = of(USER).only(&[Tool::Frequency]);
+        assert!(means.is_any() && !means.own_core);
+        assert!(!of(USER).only(&[Tool::Priority]).is_any());
+        fs::write(folder.join("cpuinfo_max_freq"), "3600000\n").unwrap();
+        fs::write(folder.join("scaling_min_freq"), "800000\n").unwrap();
+        assert!(!of(USER).clamps, "a file that may be written is surer");
     }
 }
