@@ -39,6 +39,9 @@ const LEAST: f64 = 0.01;
 /// A slope below the first share of the initial one is flat, and above the second as good as unchanged: assumptions.
 const FLAT: f64 = 0.2;
 const UNCHANGED: f64 = 0.7;
+/// A bend that is worth less than this share of the time is none: when threads meet by chance a little later at one frequency,
+/// that is as much. An assumption, too.
+const LEAST_BEND: f64 = 0.02;
 
 impl Sweep {
     /// The kind of criticality by the curve's shape.
@@ -60,9 +63,11 @@ impl Sweep {
         let initial = slope(&curve[..=knee]);
         let last = slope(&curve[knee..]);
         let frequency = self.points[knee].frequency;
+        // What is won at once where the second line begins.
+        let bend = curve[knee].1 - last * curve[knee].0;
         match last / initial {
             ratio if ratio <= FLAT => Kind::InterThread(frequency),
-            ratio if ratio < UNCHANGED => Kind::Mixed(frequency),
+            ratio if ratio < UNCHANGED && bend >= LEAST_BEND => Kind::Mixed(frequency),
             _ => Kind::Sequential,
         }
     }
@@ -109,6 +114,14 @@ mod tests {
         assert_eq!(kind(|cycle| 0.6 + 0.4 * cycle), Kind::Sequential);
         // BFS (Fig. 6b): a third faster at 4 GHz.
         assert_eq!(kind(|cycle| 0.53 + 0.47 * cycle), Kind::Sequential);
+    }
+
+    #[test]
+    fn one_run_that_met_a_hundredth_later_makes_no_bend() {
+        let base_is_late = |cycle: f64| 0.78 + 0.22 * cycle + if cycle == 1.0 { 0.01 } else { 0.0 };
+        assert_eq!(kind(base_is_late), Kind::Sequential);
+        let much_later = |cycle: f64| 0.78 + 0.22 * cycle + if cycle == 1.0 { 0.05 } else { 0.0 };
+        assert!(matches!(kind(much_later), Kind::Mixed(_) | Kind::InterThread(_)));
     }
 
     #[test]
