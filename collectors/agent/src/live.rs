@@ -192,9 +192,9 @@ fn waits_for_others(call: CallCode, descriptor: u32) -> bool {
 /// Which descriptors led to others when the kernel was last asked: the period of the clock in which it was, the descriptor,
 /// and the answer. To ask takes as long as many a call.
 static CHANNELS: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
-/// An answer is good until the period of 2 to this ticks is over, half a millisecond or so: by then the program may have
+/// An answer is good until the period of 2 to this ticks is over, some milliseconds: by then the program may have
 /// closed the descriptor, and opened another under the number.
-const PERIOD_BITS: u32 = 20;
+const PERIOD_BITS: u32 = 23;
 const DESCRIPTOR_BITS: u32 = 20;
 
 fn is_a_channel(descriptor: u32) -> bool {
