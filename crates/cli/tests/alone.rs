@@ -369,7 +369,8 @@ fn what_locks_cost_is_told_where_holds_are_sampled() {
     };
     assert!(process(Holds::Waited).lock_costs.is_empty());
     let process = process(Holds::Sampled);
-    let threads: Vec<usize> = process.lock_costs.iter().map(|cost| cost.thread.index()).collect();
+    let mut threads: Vec<usize> = process.lock_costs.iter().map(|cost| cost.thread.index()).collect();
+    threads.sort_unstable();
     assert_eq!(threads, [1, 2], "{:?}", process.lock_costs);
     for cost in &process.lock_costs {
         // Whoever had to wait did not find it free, and an interrupted acquisition is not counted.
