@@ -4,7 +4,8 @@
 //! [`holdup_trace::wire`] records into the chunks of the process's file. Around that: how a process joins a
 //! session and survives `fork` ([`life`]), the thread's own block ([`thread`]), the original functions that were
 //! interposed ([`link`], [`scope`]), CPU time ([`cpu`]), call stacks ([`stack`]), the modules they lead through
-//! ([`modules`]), OpenMP ([`openmp`]), how often locks are used ([`uses`]), what that costs ([`lock_cost`]) and which of them matter ([`hot`]), what is
+//! ([`modules`]), OpenMP ([`openmp`]), how often locks are used ([`uses`]), what that costs ([`lock_cost`]) and which of
+//! them matter ([`hot`]), what is
 //! said to an emulator's plugin ([`marks`]), how one thread is let run by itself ([`alone`]), and each
 //! thread's criticality while it runs ([`live`]).
 //!

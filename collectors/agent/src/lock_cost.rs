@@ -7,8 +7,8 @@ use holdup_trace::shared::{ACQUIRES_TIMED, Slot};
 
 use crate::{Recorder, arch, life, thread};
 
-/// An acquisition of a free lock that takes longer (µs) was interrupted.
-const LONGEST_ACQUISITION_MICROS: u64 = 10;
+/// An acquisition of a free lock that takes longer (µs) was interrupted, however far away its memory is.
+pub(crate) const LONGEST_ACQUISITION_MICROS: u64 = 10;
 /// As for a release that wakes somebody.
 const LONGEST_HAND_OVER_MICROS: u64 = 100;
 
@@ -44,26 +44,24 @@ pub(crate) fn ticks_since(begin: u64) -> u64 {
     settled().saturating_sub(begin + u64::from(OF_THE_CLOCK.load(Relaxed)))
 }
 
-/// The calling thread wants a lock. Gives the time if this acquisition is to be timed, else 0.
+/// Makes an attempt to get a lock, which gives 0 if that was free; times it, if it is one of those that are.
 #[inline(always)]
-pub fn wanted() -> u64 {
-    if IS_TIMED.load(Relaxed) { wanted_where_timed() } else { 0 }
+pub fn timed(attempt: impl FnOnce() -> i32) -> i32 {
+    let begin = if IS_TIMED.load(Relaxed) { begin_of_some() } else { 0 };
+    let result = attempt();
+    if begin != 0 && result == 0 {
+        add_acquisition(ticks_since(begin));
+    }
+    result
 }
 
+/// The time for one in so many calls, 0 for the others.
 #[inline]
-fn wanted_where_timed() -> u64 {
+fn begin_of_some() -> u64 {
     let wanted = &thread::this().openmp.wanted;
     let count = wanted.get().wrapping_add(1);
     wanted.set(count);
     if count.is_multiple_of(ACQUIRES_TIMED) { settled() } else { 0 }
-}
-
-/// The calling thread got the lock without waiting; `wanted` is what [`wanted`] gave.
-#[inline(always)]
-pub fn acquired(wanted: u64) {
-    if wanted != 0 {
-        add_acquisition(ticks_since(wanted));
-    }
 }
 
 #[cold]
@@ -91,7 +89,9 @@ pub(crate) fn handed_over(begin: u64) {
     }
 }
 
-fn add(counter: &AtomicU64, more: u64) {
+/// Adds to a counter that only the calling thread changes.
+#[inline(always)]
+pub(crate) fn add(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Relaxed) + more, Relaxed);
 }
 

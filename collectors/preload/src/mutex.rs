@@ -85,10 +85,8 @@ unsafe extern "C" fn init(mutex: Object, attributes: *const c_void, caller: u64)
 }
 
 unsafe extern "C" fn lock(mutex: Object, caller: u64) -> c_int {
-    let wanted = lock_cost::wanted();
-    let result = attempt(mutex);
+    let result = lock_cost::timed(|| attempt(mutex));
     if result == 0 {
-        lock_cost::acquired(wanted);
         waits::acquired(mutex as u64, ObjectCode::Mutex, caller);
         return 0;
     }

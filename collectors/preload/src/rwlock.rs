@@ -85,11 +85,7 @@ unsafe fn wait(lock: Object, shared: bool, caller: u64, block: impl FnOnce() -> 
 }
 
 unsafe extern "C" fn read_lock(lock: Object, caller: u64) -> c_int {
-    let wanted = lock_cost::wanted();
-    let attempt = real::pthread_rwlock_tryrdlock(lock);
-    if attempt == 0 {
-        lock_cost::acquired(wanted);
-    }
+    let attempt = lock_cost::timed(|| real::pthread_rwlock_tryrdlock(lock));
     take(lock, true, caller, attempt, || real::pthread_rwlock_rdlock(lock))
 }
 
@@ -105,11 +101,7 @@ unsafe extern "C" fn clock_read_lock(lock: Object, clock: c_int, until: Timespec
 }
 
 unsafe extern "C" fn write_lock(lock: Object, caller: u64) -> c_int {
-    let wanted = lock_cost::wanted();
-    let attempt = real::pthread_rwlock_trywrlock(lock);
-    if attempt == 0 {
-        lock_cost::acquired(wanted);
-    }
+    let attempt = lock_cost::timed(|| real::pthread_rwlock_trywrlock(lock));
     take(lock, false, caller, attempt, || real::pthread_rwlock_wrlock(lock))
 }
 

@@ -18,10 +18,8 @@ fronts! {
 }
 
 unsafe extern "C" fn lock(lock: Object, caller: u64) -> c_int {
-    let wanted = lock_cost::wanted();
-    match real::pthread_spin_trylock(lock) {
+    match lock_cost::timed(|| real::pthread_spin_trylock(lock)) {
         0 => {
-            lock_cost::acquired(wanted);
             waits::acquired(lock as u64, ObjectCode::SpinLock, caller);
             0
         }

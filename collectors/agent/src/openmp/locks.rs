@@ -1,21 +1,20 @@
 //! OpenMP's locks, critical sections and ordered regions.
 //!
-//! Every acquisition is counted by place and region, in a table of the thread's slot. One in [`TIMED`] of those that
+//! Every acquisition is counted by place and region, in a table of the thread's slot. One in [`ACQUIRES_TIMED`] of those that
 //! find the lock free is timed, and the fastest kept: that is what the algorithm pays for the lock when nobody else is
 //! there. All that find it taken are timed: the difference is contention. Holds are timed, as those of mutexes, only of
 //! locks that somebody waited for, and of all of these only where they are not too frequent.
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
 
-use holdup_trace::shared::{LOCAL_ACQUIRES, LocalAcquire, Slot};
+use holdup_trace::shared::{ACQUIRES_TIMED, LOCAL_ACQUIRES, LocalAcquire, Slot};
 use holdup_trace::wire::{ObjectCode, OutcomeCode};
 
 use super::standing::Standing;
+use crate::lock_cost::{LONGEST_ACQUISITION_MICROS, add};
 use crate::waits::{self, Ending, Pending, Wanted};
 use crate::{Recorder, alone, enter, hot, life, live, lock_cost, marks, thread};
 
-/// One in this many acquisitions of a thread is timed.
-const TIMED: u32 = 64;
 /// A thread that takes locks more often than this (ns between two) is followed only in every [`FOLLOWED`]th hold.
 const FREQUENT_NANOS: u64 = 2000;
 const FOLLOWED: u32 = 32;
@@ -39,7 +38,7 @@ pub fn lock_wanted() -> u64 {
     let standing = &thread::this().openmp;
     let wanted = standing.wanted.get().wrapping_add(1);
     standing.wanted.set(wanted);
-    if wanted.is_multiple_of(TIMED) { begin_timing(standing) } else { 0 }
+    if wanted.is_multiple_of(ACQUIRES_TIMED) { begin_timing(standing) } else { 0 }
 }
 
 #[cold]
@@ -50,7 +49,7 @@ fn begin_timing(standing: &Standing) -> u64 {
     }
     let now = life::ticks();
     let passed = now.saturating_sub(standing.timed_at.replace(now));
-    let frequent = passed < life::ticks_of_micros(FREQUENT_NANOS * u64::from(TIMED) / 1000);
+    let frequent = passed < life::ticks_of_micros(FREQUENT_NANOS * u64::from(ACQUIRES_TIMED) / 1000);
     standing.follow_mask.set(if frequent && !life::is_followed() { FOLLOWED - 1 } else { 0 });
     lock_cost::settled()
 }
@@ -83,7 +82,7 @@ fn acquired_seldom(object: u64, kind: ObjectCode, caller: u64, timed: u64) {
     let entry = entry(slot, caller, standing.function.get(), kind);
     add(&entry.acquisitions, 1);
     // A thread that lost its core meanwhile did not spend that time on the lock.
-    if timed != 0 && ticks < life::ticks_of_micros(INTERRUPTED_MICROS) {
+    if timed != 0 && ticks < life::ticks_of_micros(LONGEST_ACQUISITION_MICROS) {
         let fastest =
             if entry.timed.load(Relaxed) == 0 { ticks } else { ticks.min(entry.fastest.load(Relaxed)) };
         entry.fastest.store(fastest, Relaxed);
@@ -93,20 +92,12 @@ fn acquired_seldom(object: u64, kind: ObjectCode, caller: u64, timed: u64) {
     follow(standing, object, kind, caller);
 }
 
-/// No acquisition of a free lock takes so long (µs), however far away its memory is.
-const INTERRUPTED_MICROS: u64 = 10;
-
 /// Times the hold of a lock that somebody waited for.
 #[inline(always)]
 fn follow(standing: &Standing, object: u64, kind: ObjectCode, caller: u64) {
     if hot::is_hot(object) && standing.wanted.get() & standing.follow_mask.get() == 0 {
         waits::acquired(object, kind, caller);
     }
-}
-
-#[inline(always)]
-fn add(counter: &AtomicU64, more: u64) {
-    counter.store(counter.load(Relaxed) + more, Relaxed);
 }
 
 /// The entry of a place in a region: in one of two places of the table.
