@@ -79,8 +79,10 @@ const POLL_MICROS: u64 = 100;
 const POLLS_BEFORE_LONGER: u32 = 4;
 /// ...at most so often.
 const MOST_LONGER: u32 = 5;
-/// The profiled thread waits at most so long for the others (µs)...
-const LONGEST_PATIENCE: u32 = 1_000_000;
+/// The profiled thread waits at most so long for the others (µs): some compute for seconds between two hooks...
+const LONGEST_PATIENCE: u32 = 5_000_000;
+/// ...at first so long where the recorder says nothing else...
+const FIRST_PATIENCE: u32 = 1_000_000;
 /// ...and, where that was of no use, at least so long.
 const SHORTEST_PATIENCE: u32 = 1_000;
 
@@ -169,6 +171,8 @@ impl Here {
     /// The thread, which is not the profiled one, is quiet from now on.
     fn is_quiet(&self, conduct: Conduct) {
         let block = self.block();
+        // It may have been the profiled one.
+        self.ends_stretch(None);
         if self.slot.conduct() == Conduct::Runs && block.turn().phase() == Phase::Alone {
             let ticks = ran(self.slot, block.stretch.load(SeqCst), life::ticks());
             block.disturbed.fetch_add(ticks, SeqCst);
@@ -301,7 +305,7 @@ impl Here {
         self.thread.alone.held.set(1);
         self.rings_for_the_pirate();
         let patience = match block.patience.load(SeqCst) {
-            0 => LONGEST_PATIENCE,
+            0 => FIRST_PATIENCE,
             micros => micros,
         };
         let end = life::ticks() + life::ticks_of_micros(u64::from(patience));
@@ -450,6 +454,8 @@ impl Here {
         if self.is_profiled() {
             return self.progresses();
         }
+        // Another one was chosen in its place.
+        self.ends_stretch(None);
         if self.slot.conduct() != Conduct::Runs {
             self.runs();
         }

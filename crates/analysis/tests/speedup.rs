@@ -6,8 +6,8 @@ use holdup_analysis::speedup::{
 };
 use holdup_model::openmp::{Instance, Region, Vendor};
 use holdup_model::{
-    AloneCount, AloneSpan, Frame, LockCost, Marker, MarkerKind, Nanos, NotAlone, ObjectKind, Outcome,
-    Process, Run, Site, SiteId, ThreadId, Time, Wait,
+    AloneCount, AloneSpan, Frame, LockCost, Marker, MarkerKind, Nanos, NotAlone, ObjectId, ObjectKind,
+    ObjectUse, Outcome, Process, Run, Site, SiteId, ThreadId, Time, Wait,
 };
 use holdup_testkit::{Op, Script, any_process};
 use proptest::prelude::*;
@@ -238,10 +238,23 @@ fn times_are_those_of_runs_without_recording() {
     assert_eq!(told.effort.runs, 6);
     assert!((told.effort.recording.expect("runs without recording") - 0.2).abs() < 1e-9);
     assert!(
-        told.notes.iter().any(|note| note.contains("recording made the run 20 % slower")),
+        told.notes.iter().any(|note| note.contains("the recorded run took 20 % longer")),
         "{:?}",
         told.notes
     );
+}
+
+#[test]
+fn runs_that_differ_tell_how_little_small_parts_mean() {
+    let (one, two) = (works(&[1000]), works(&[600, 600]));
+    let noted = |plain: [u64; 2]| {
+        let mut points = vec![point(1, &one, Vec::new()), point(2, &two, Vec::new())];
+        points[0].plain = vec![Nanos::new(1000); 2];
+        points[1].plain = plain.map(Nanos::new).to_vec();
+        measured(points).notes.into_iter().find(|note| note.contains("mean nothing"))
+    };
+    assert!(noted([500, 600]).is_some_and(|note| note.contains("0.40 of the speedup with 2 threads")));
+    assert_eq!(noted([600, 610]), None);
 }
 
 #[test]
@@ -289,6 +302,48 @@ fn a_thread_that_takes_over_the_others_work_counts_by_its_share() {
     assert_eq!(stack.curves.pirate, Some(Speedup::of(cache)));
     assert!(told.phases[1].points[1].groups[0].takes_over);
     assert!(told.notes.iter().any(|note| note.contains("takes over")), "{:?}", told.notes);
+}
+
+#[test]
+fn a_thread_that_takes_more_locks_takes_over_work() {
+    let used = |mut run: Run, acquisitions: u64| {
+        run.processes[0].uses.push(ObjectUse {
+            thread: Some(ThreadId::new(1)),
+            object: ObjectId::new(0),
+            acquisitions,
+            failed_tries: 0,
+            timed_holds: 0,
+            timed_hold: Nanos::ZERO,
+        });
+        run
+    };
+    let one = works(&[1000]);
+    let share_of_time = |taken: u64| {
+        let mut two = used(works(&[500, 500]), 600);
+        two.processes[0].uses[0].thread = Some(ThreadId::new(1));
+        let nothing = used(lone(works(&[600, 400]), 1, 600), taken);
+        let told = measured(vec![
+            point(1, &one, Vec::new()),
+            point(2, &two, vec![alone(&nothing, Beside::Nothing, CACHE)]),
+        ]);
+        last(&told.phases[0]).curves.extra_work
+    };
+    // Of twice as many tasks it did more than half: all took as long as ever.
+    assert_eq!(share_of_time(720), Some(Speedup::of(2.0)));
+    // With as many it needed longer for its own.
+    assert_eq!(share_of_time(300), Some(Speedup::of(1000.0 / 600.0)));
+}
+
+#[test]
+fn what_a_thread_did_before_its_turn_is_its_work_too() {
+    let (one, two) = (works(&[1000]), works(&[500, 500]));
+    // Of 500, 450 in stretches.
+    let late = lone(works(&[500, 500]), 1, 450);
+    let told = measured(vec![
+        point(1, &one, Vec::new()),
+        point(2, &two, vec![alone(&late, Beside::Nothing, CACHE)]),
+    ]);
+    assert_eq!(last(&told.phases[0]).get(Component::ExtraWork), Some(Speedup::ZERO));
 }
 
 #[test]

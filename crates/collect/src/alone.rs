@@ -253,6 +253,9 @@ impl Looker {
         }
         block.pirated.store(u32::from(!self.shared.is_without.load(Ordering::SeqCst)), Ordering::SeqCst);
         *locked(&self.shared.active) = Some(program.memory.clone());
+        // Who is to wait for the others does so for as long as one of them can have to compute.
+        let patience = (self.options.silence / 2).as_micros().min(u128::from(u32::MAX)) as u32;
+        block.patience.store(patience, Ordering::SeqCst);
         let limit = self.options.give_up_after;
         let order = self.options.order.iter().enumerate().map(|(place, number)| (*number, place)).collect();
         let wanted = Wanted { which: self.options.which, order, silence: self.options.silence, limit };
@@ -325,11 +328,15 @@ impl Looker {
                 let profiled = Profiled { slot: target.slot, number: target.number };
                 block.profiled.store(profiled.word(), Ordering::SeqCst);
                 let turn = block.turn();
-                if matches!(turn.phase(), Phase::Free | Phase::Gather) {
-                    let waits = target.conduct == Conduct::Waits;
-                    let next = if waits { turn.next(Phase::Free) } else { turn.with(Phase::Wanted) };
-                    block.change(turn, next);
-                }
+                let waits = target.conduct == Conduct::Waits;
+                let next = match turn.phase() {
+                    Phase::Free | Phase::Gather if waits => turn.next(Phase::Free),
+                    Phase::Free | Phase::Gather => turn.with(Phase::Wanted),
+                    // All that are held stay so, and who had the turn is at its next hook.
+                    Phase::Alone => turn.next(Phase::Wanted),
+                    Phase::Wanted => turn,
+                };
+                block.change(turn, next);
                 wake_everybody(block);
             }
             Act::Gather => {

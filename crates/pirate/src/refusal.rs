@@ -128,15 +128,16 @@ pub enum Refusal {
     },
     /// It could not be measured what a pirate leaves.
     #[error(
-        "beside a pirate of {pirate_mib:.1} MiB no measurement succeeded: it missed {missed:.1} % of its lines and had \
-         {cpu:.1} % of its core, the thread beside it {own:.1} %; repeat when the machine is quiet"
+        "beside a pirate of {pirate_mib:.1} MiB no measurement succeeded: at best it missed {missed:.1} % of its lines and \
+         had {cpu:.1} % of its core, the thread beside it {own:.1} % (at most 3 % may be missed, and 98 % is needed); repeat \
+         when the machine is quiet"
     )]
     NotHeld {
         /// The pirate's size.
         pirate_mib: f64,
-        /// Probes that missed, in percent, at best.
+        /// Probes that missed, in percent, in the try that came nearest.
         missed: f64,
-        /// The pirate's share of its core in percent, at best.
+        /// The pirate's share of its core then, in percent.
         cpu: f64,
         /// That of the thread beside it.
         own: f64,

@@ -8,6 +8,7 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 use crate::calibrate::{Calibration, page_multiple};
 use crate::clock;
@@ -17,7 +18,7 @@ use crate::gate::Switch;
 use crate::pirate::{Pirate, Plan};
 use crate::refusal::{Refusal, mib};
 use crate::share::CacheShare;
-use crate::stretch::{LEAST_CPU, Stretch, Verdict};
+use crate::stretch::{LEAST_CPU, MOST_MISSED, Stretch};
 use crate::victim::Victim;
 
 /// Pirates, in parts of the largest that can be held.
@@ -30,7 +31,9 @@ const BEYOND: f64 = 0.5;
 const ROUNDS: usize = 3;
 const LONGEST_NS: u64 = 5_000_000_000;
 /// How often each size is tried until the pirate held.
-const TRIES: usize = 8;
+const TRIES: u32 = 8;
+/// After the first that failed; each pause is twice as long as the one before.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
 /// What a thread has beside one pirate.
 #[derive(Clone, Debug, PartialEq)]
@@ -209,23 +212,51 @@ impl Beside<'_> {
         Ok((curve, stretches))
     }
 
+    /// Again and again, with growing pauses: what disturbs a machine lasts for a while.
     fn until_held(&mut self, bytes: u64) -> Result<(f64, Stretch), Refusal> {
-        let (mut missed, mut cpu, mut own) = (1.0f64, 0.0f64, 0.0f64);
-        for _ in 0..TRIES {
+        let mut best = Fault { missed: 1.0, pirate: 0.0, victim: 0.0 };
+        for attempt in 0..TRIES {
             let (chased, stretch) = once(&self.pirate, || self.victim.chase(bytes))?;
-            if stretch.verdict() == Verdict::Held && chased.cpu_share >= LEAST_CPU {
+            // One that takes nothing has nothing in the shared cache that it could miss.
+            let missed = if self.taken == 0 { 0.0 } else { stretch.missed_share().unwrap_or(1.0) };
+            let fault = Fault { missed, pirate: stretch.cpu_share(), victim: chased.cpu_share };
+            if stretch.probes > 0 && fault.is_none() {
                 return Ok((chased.ns_per_step, stretch));
             }
             self.discarded += 1;
-            missed = missed.min(stretch.missed_share().unwrap_or(1.0));
-            (cpu, own) = (cpu.max(stretch.cpu_share()), own.max(chased.cpu_share));
+            if fault.size() < best.size() {
+                best = fault;
+            }
+            thread::sleep(FIRST_PAUSE * (1 << attempt));
         }
         Err(Refusal::NotHeld {
             pirate_mib: mib(self.taken),
-            missed: missed * 100.0,
-            cpu: cpu * 100.0,
-            own: own * 100.0,
+            missed: best.missed * 100.0,
+            cpu: best.pirate * 100.0,
+            own: best.victim * 100.0,
         })
+    }
+}
+
+/// What was wrong with a chase beside a pirate.
+#[derive(Clone, Copy, Debug)]
+struct Fault {
+    /// The share of its lines that the pirate missed.
+    missed: f64,
+    /// The share of its core that it had.
+    pirate: f64,
+    /// That of the thread beside it.
+    victim: f64,
+}
+
+impl Fault {
+    fn is_none(self) -> bool {
+        self.missed <= MOST_MISSED && self.pirate >= LEAST_CPU && self.victim >= LEAST_CPU
+    }
+
+    /// The largest part of what it was to be that is missing.
+    fn size(self) -> f64 {
+        self.missed.max(1.0 - self.pirate).max(1.0 - self.victim)
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use holdup_model::{AloneSpan, Nanos, NotAlone, Process, ThreadId};
 
-use super::groups::Group;
+use super::groups::{Group, groups};
 use super::phases::{Key, PhaseRun, Phased};
 use super::watched::main_reason;
 use super::{AloneRun, Beside, CacheCurve, CachePoint, Counters, ThiefPoint};
@@ -16,6 +16,12 @@ use super::{AloneRun, Beside, CacheCurve, CachePoint, Counters, ThiefPoint};
 /// A profiled thread takes over work of others if its share of the CPU time is so much more than in the run in which all
 /// run together: that many times, and so much beyond that.
 const TAKES_OVER: (f64, f64) = (1.25, 0.05);
+
+/// Or so many times, where it took locks that many times as often, too: who only needs longer for its own work does not.
+const TAKES_MORE: f64 = 1.05;
+
+/// With fewer acquisitions one more or less means nothing.
+const LEAST_ACQUISITIONS: u64 = 50;
 
 /// Less than this share of a thread's CPU time really alone is no measurement.
 const LEAST_ALONE: f64 = 0.8;
@@ -37,8 +43,10 @@ pub(super) struct Lone {
     pub(super) cache: u64,
     pub(super) beside: Beside,
     pub(super) thread: ThreadId,
-    /// Its CPU time (ns).
+    /// Its CPU time (ns): what it did before it was chosen is work too.
     pub(super) cpu: f64,
+    /// That in its stretches.
+    in_stretches: f64,
     /// The share of that in which the others were held.
     pub(super) alone_share: f64,
     /// Why they mostly were not for the rest.
@@ -48,6 +56,8 @@ pub(super) struct Lone {
     /// CPU time of all threads in the phase (ns), where it is known.
     total: Option<f64>,
     units: Option<u64>,
+    /// How often it took locks, in the whole run.
+    acquisitions: u64,
     counters: Option<Counters>,
 }
 
@@ -78,6 +88,9 @@ pub(super) fn lones(run: &AloneRun<'_>, phased: &Phased<'_>) -> BTreeMap<Key, Ve
             let cpu = span.cpu.get() as f64 * inside as f64 / (end - begin) as f64;
             threads.entry(span.thread).or_default().push((span, cpu));
         }
+        // Who creates the others, or only meets them, may have had a turn before they came.
+        let groups = groups(process, key.kind, phase);
+        threads.retain(|thread, _| groups.iter().any(|group| group.threads.contains(thread)));
         let sum = phase.sum();
         let is_known = sum.unknown as f64 <= MOST_UNKNOWN * sum.cpu as f64;
         let lones = threads.into_iter().filter_map(|(thread, stretches)| {
@@ -93,18 +106,26 @@ pub(super) fn lones(run: &AloneRun<'_>, phased: &Phased<'_>) -> BTreeMap<Key, Ve
                 cache: run.cache,
                 beside: run.beside,
                 thread,
-                cpu,
+                cpu: whole,
+                in_stretches: cpu,
                 alone_share: alone / whole,
                 disturbed: main_reason(stretches.iter().copied()),
                 stretches: stretches.len() as u64,
                 total: is_known.then_some(sum.cpu as f64),
                 units: phase.units(process, thread),
+                acquisitions: acquisitions(process, thread),
                 counters,
             })
         });
         found.insert(key.clone(), lones.collect());
     }
     found
+}
+
+/// How often a thread took locks.
+fn acquisitions(process: &Process, thread: ThreadId) -> u64 {
+    let own = process.uses.iter().filter(|used| used.thread == Some(thread));
+    own.map(|used| used.acquisitions).sum()
 }
 
 /// What counters said of a thread in a phase: of each time that it was the chosen one the part that is as large as the
@@ -171,8 +192,12 @@ impl Together<'_> {
 
     fn takes_over(&self, group: &Group, lone: &Lone) -> bool {
         let Some(total) = lone.total.filter(|total| *total > 0.0 && self.cpu > 0.0) else { return false };
-        let together = group.cpu as f64 / group.threads.len().max(1) as f64 / self.cpu;
-        lone.cpu / total > TAKES_OVER.0 * together + TAKES_OVER.1
+        let count = group.threads.len().max(1) as f64;
+        let (share, together) = (lone.cpu / total, group.cpu as f64 / count / self.cpu);
+        let taken: u64 = group.threads.iter().map(|&thread| acquisitions(self.process, thread)).sum();
+        let takes_more =
+            taken >= LEAST_ACQUISITIONS && lone.acquisitions as f64 > TAKES_MORE * taken as f64 / count;
+        share > TAKES_OVER.0 * together + TAKES_OVER.1 || takes_more && share > TAKES_MORE * together
     }
 
     /// CPU time alone divided by that of all together, for the same work.
@@ -303,6 +328,6 @@ fn point(ratios: &Ratios<'_>, base: &Ratios<'_>, bytes: u64, share: f64) -> Cach
 
 fn stretch(lones: &[&Lone]) -> Option<Nanos> {
     let stretches: u64 = lones.iter().map(|lone| lone.stretches).sum();
-    let cpu: f64 = lones.iter().map(|lone| lone.cpu).sum();
+    let cpu: f64 = lones.iter().map(|lone| lone.in_stretches).sum();
     (stretches > 0).then(|| Nanos::new((cpu / stretches as f64) as u64))
 }

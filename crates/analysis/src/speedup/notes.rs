@@ -10,6 +10,9 @@ use crate::wording::percent;
 /// Recorded times may be this much longer than plain ones before that is said.
 const LARGEST_COST: f64 = 0.05;
 
+/// Plain runs may differ by this much before that is said.
+const LARGEST_SPREAD: f64 = 0.05;
+
 /// Filling the cache anew may be this share of a lone thread's time before that is said.
 const LARGEST_REFILL: f64 = 0.03;
 
@@ -57,7 +60,7 @@ pub(super) fn of(
         }
         if point.factor < 1.0 / (1.0 + LARGEST_COST) {
             notes.push(format!(
-                "With {at} recording made the run {} slower: times are those of the recorded run, scaled to the plain one.",
+                "With {at} the recorded run took {} longer than plain ones: its times are scaled to theirs.",
                 percent(1.0 / point.factor - 1.0)
             ));
         }
@@ -65,6 +68,7 @@ pub(super) fn of(
             notes.push(format!("With {at} there was no run without recording: times are recorded ones."));
         }
     }
+    notes.extend(unsteady(points));
     let over: Vec<String> = points
         .iter()
         .filter(|point| measurements.cores > 0 && point.threads > measurements.cores)
@@ -99,6 +103,26 @@ pub(super) fn of(
     }
     of_running_alone(phases, &mut notes);
     notes
+}
+
+/// How much runs of the same thing differ, where that is more than what some parts of the stack are.
+fn unsteady(points: &[Point<'_>]) -> Option<String> {
+    let spread = |point: &&Point<'_>| match point.plain.as_slice() {
+        [first, .., last] => last.get() as f64 / first.get() as f64 - 1.0,
+        _ => 0.0,
+    };
+    let worst = points.iter().max_by(|one, other| spread(one).total_cmp(&spread(other)))?;
+    let (apart, most) = (spread(&worst), points.last()?.threads);
+    (apart > LARGEST_SPREAD).then(|| {
+        format!(
+            "With {} plain runs took from {} to {}: parts of less than {:.2} of the speedup with {} mean nothing.",
+            threads(worst.threads),
+            worst.plain[0],
+            worst.plain[worst.plain.len() - 1],
+            f64::from(most) * apart,
+            threads(most)
+        )
+    })
 }
 
 fn of_running_alone(phases: &[PhaseStack], notes: &mut Vec<String>) {

@@ -89,6 +89,9 @@ pub(super) fn run(
             runs.say_late(steps.len() + 1)?;
             break;
         }
+        if runs.has_nobody_for(step) {
+            continue;
+        }
         if let Some(end) = runs.step(step)? {
             return Ok(end);
         }
@@ -118,6 +121,14 @@ impl Runs<'_, '_> {
     fn is_late(&self) -> bool {
         let spent: u64 = self.kept.runs.iter().map(|done| done.wall_ns).sum();
         Duration::from_nanos(spent) > self.way.time_limit
+    }
+
+    /// True for a run in which a thread is to be alone where the program starts none: that was recorded already.
+    fn has_nobody_for(&self, step: Step) -> bool {
+        let rotation = self.rotations.get(&step.threads);
+        step.threads == 1
+            && step.kind.which().is_some()
+            && rotation.is_some_and(|rotation| rotation.order.is_empty())
     }
 
     fn say_late(&mut self, left: usize) -> Result<(), Failure> {

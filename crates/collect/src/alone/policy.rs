@@ -3,8 +3,8 @@
 //!
 //! 1. *Choice.* Threads that begin while nobody is profiled are held and form a group. Once everybody else is quiet, or has
 //!    executed for [`GATHERING`] without a new one, the wanted one is chosen: by the order that was asked for, else by that of
-//!    creation, in which the thread that created them counts as the last. It stays so until it ends; while it waits, a better
-//!    one that has come since is chosen.
+//!    creation, in which the thread that created them counts as the last. It stays so until it ends; a better one that
+//!    has come since is chosen while it waits, or at once if it is held.
 //! 2. *Sleep.* A profiled thread that is asleep on two looks while it has the turn waits where no hook sees it.
 //! 3. *Silence.* One that comes to no hook for long may compute, or wait in a loop of the program's own. The others are let
 //!    go; if it comes to a hook at once it waited for them, and the next silence will be short. Otherwise it will be
@@ -292,17 +292,22 @@ impl Policy {
         }
     }
 
-    /// While the profiled thread waits, another one may have come that is the wanted one of its group.
+    /// Another one may have come that is the wanted one of its group: it is chosen while the profiled thread waits, or, where
+    /// it is held, at once, since it would be let go when the profiled one waits.
     fn choose_better(&mut self, view: &View, profiled: &Seen) -> Vec<Act> {
-        match self.target(view) {
-            Some(target) if profiled.conduct == Conduct::Waits && target.number != profiled.number => {
-                self.choose(target)
-            }
-            _ => Vec::new(),
-        }
+        let better = self.target(view).filter(|target| target.number != profiled.number);
+        let better = better.filter(|target| match view.phase {
+            Phase::Alone => target.conduct == Conduct::Held,
+            _ => profiled.conduct == Conduct::Waits,
+        });
+        better.map_or_else(Vec::new, |target| self.choose(target))
     }
 
     fn watch(&mut self, view: &View, profiled: &Seen, look: &mut dyn Look) -> Vec<Act> {
+        let better = self.choose_better(view, profiled);
+        if !better.is_empty() {
+            return better;
+        }
         let present = Silent { generation: view.generation, progress: view.progress, since: view.now };
         let silent = match self.silent {
             Some(before)

@@ -72,6 +72,20 @@ fn the_wanted_thread_of_a_group_is_chosen_once_its_creator_waits() {
 }
 
 #[test]
+fn who_is_wanted_and_begins_later_is_chosen_at_once_where_it_is_held() {
+    let mut policy = Policy::new(Wanted { order: [(2, 0), (3, 1)].into(), ..wanted(0) });
+    // The first thread creates the others.
+    let first = view(0, Phase::Gather, None, &[(0, Waits), (1, Held)]);
+    assert_eq!(chosen(&policy.step(&first, &mut awake)), Some(0), "the creator, until the wanted one comes");
+    let alone = view(1, Phase::Alone, Some(1), &[(0, Waits), (1, Runs), (2, Runs)]);
+    assert_eq!(policy.step(&alone, &mut awake), [], "it has begun");
+    let held = view(2, Phase::Alone, Some(1), &[(0, Waits), (1, Runs), (2, Held)]);
+    assert_eq!(chosen(&policy.step(&held, &mut awake)), Some(2));
+    let chosen_one = view(3, Phase::Alone, Some(2), &[(0, Waits), (1, Held), (2, Runs), (3, Held)]);
+    assert_eq!(policy.step(&chosen_one, &mut awake), []);
+}
+
+#[test]
 fn a_group_is_not_complete_while_a_created_thread_has_not_begun() {
     let mut policy = Policy::new(wanted(1));
     let mut early = view(0, Phase::Gather, None, &[(0, Waits), (1, Held)]);

@@ -72,13 +72,11 @@ pub fn stack_page(profile: &SpeedupProfile) -> String {
 
     let last = told::whole(profile).and_then(|whole| whole.points.last());
     let missing = last.map(|point| told::missing(point, LOOK)).unwrap_or_default();
-    let mut discarded: Vec<String> = profile
-        .discarded
-        .iter()
-        .take(MOST_DISCARDED)
-        .map(|one| unbroken(&told::discarded(one, LOOK)))
-        .collect();
-    if let Some(more @ 1..) = profile.discarded.len().checked_sub(MOST_DISCARDED) {
+    let mut discarded = told::all_discarded(profile, LOOK);
+    let more = discarded.len().checked_sub(MOST_DISCARDED);
+    discarded.truncate(MOST_DISCARDED);
+    discarded.iter_mut().for_each(|told| *told = unbroken(told));
+    if let Some(more @ 1..) = more {
         discarded.push(format!("And {more} more: holdup stack --json has them."));
     }
     let notes: Vec<String> = profile

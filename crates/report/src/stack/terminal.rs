@@ -296,10 +296,11 @@ fn foot(profile: &SpeedupProfile, look: Look) -> Vec<Line> {
     let mut add = |label: &str, ink: Ink, text: String| {
         lines.extend(labelled(label, ink, vec![Line::default().with(&text, Ink::Text)], look));
     };
-    for discarded in profile.discarded.iter().take(MOST_DISCARDED) {
-        add("discarded", Ink::Faint, told::discarded(discarded, look));
+    let discarded = told::all_discarded(profile, look);
+    for told in discarded.iter().take(MOST_DISCARDED) {
+        add("discarded", Ink::Faint, told.clone());
     }
-    if let Some(more @ 1..) = profile.discarded.len().checked_sub(MOST_DISCARDED) {
+    if let Some(more @ 1..) = discarded.len().checked_sub(MOST_DISCARDED) {
         let text = format!(
             "and {}: holdup stack --json",
             counted(more as u64, "more measurement", "more measurements")

@@ -69,7 +69,7 @@ pub(crate) fn heading(profile: &SpeedupProfile, look: Look) -> String {
     let measured = words::speedup(stack.curves.measured, look);
     let text = format!("{program} is {measured} times as fast with {}", threads(point.threads));
     match largest(stack).first() {
-        Some((part, amount)) if stack.curves.measured.value() < PERFECT * f64::from(point.threads) => {
+        Some((part, amount)) if !is_perfect(point, stack) => {
             let what = match part {
                 Part::Lost(component) => format!("{} costs", words::cause(*component)),
                 several => format!("{} cost", several.words()),
@@ -84,6 +84,10 @@ pub(crate) fn heading(profile: &SpeedupProfile, look: Look) -> String {
     }
 }
 
+fn is_perfect(point: &PhasePoint, stack: &PointStack) -> bool {
+    stack.curves.measured.value() >= PERFECT * f64::from(point.threads)
+}
+
 /// What the whole program would be without what a part stands for.
 fn without(point: &PhasePoint, stack: &PointStack, part: &Part, look: Look) -> String {
     let amount = largest(stack).into_iter().find(|(known, _)| known == part).map(|(_, amount)| amount);
@@ -93,11 +97,12 @@ fn without(point: &PhasePoint, stack: &PointStack, part: &Part, look: Look) -> S
         return String::new();
     }
     let left = Nanos::new((point.time.get() as f64 * now / then) as u64);
+    let (left, all) = (time(left, look), time(point.time, look));
+    // What rounds to the same says nothing.
+    let times = if left == all { String::new() } else { format!(", {left} in the place of {all}") };
     format!(
-        "Without it: {} times as fast, {} in the place of {} ({} times faster).",
+        "Without it: {} times as fast{times} ({} times faster).",
         words::factor(then),
-        time(left, look),
-        time(point.time, look),
         words::factor(then / now)
     )
 }
@@ -111,11 +116,14 @@ pub(crate) fn gain(stack: &PointStack, amount: holdup_analysis::speedup::Speedup
 
 /// What to do about the largest component, where it is one.
 pub(crate) fn advice(phase: &PhaseStack) -> Option<&'static str> {
-    let (_, stack) = last(phase)?;
-    largest(stack).iter().find_map(|(part, _)| match part {
-        Part::Lost(component) => Some(words::advice(*component)),
+    let (point, stack) = last(phase)?;
+    if is_perfect(point, stack) {
+        return None;
+    }
+    match largest(stack).first()? {
+        (Part::Lost(component), _) => Some(words::advice(*component)),
         _ => None,
-    })
+    }
 }
 
 /// Of synchronization, what is uneven work.
@@ -184,8 +192,25 @@ pub(crate) fn missing(point: &PhasePoint, look: Look) -> Vec<(String, String)> {
         .collect()
 }
 
+/// The measurements that do not count, a sentence each; equal ones are one.
+pub(crate) fn all_discarded(profile: &SpeedupProfile, look: Look) -> Vec<String> {
+    let mut told: Vec<(String, u32)> = Vec::new();
+    for one in &profile.discarded {
+        let sentence = discarded(one, look);
+        match told.iter_mut().find(|(known, _)| *known == sentence) {
+            Some((_, times)) => *times += 1,
+            None => told.push((sentence, 1)),
+        }
+    }
+    let times = |(sentence, times): (String, u32)| match times {
+        1 => sentence,
+        _ => format!("{sentence} ({times} times)"),
+    };
+    told.into_iter().map(times).collect()
+}
+
 /// A measurement that does not count, in a sentence.
-pub(crate) fn discarded(discarded: &Discarded, look: Look) -> String {
+fn discarded(discarded: &Discarded, look: Look) -> String {
     let beside = match discarded.beside {
         Beside::Nothing => "with nothing beside it".to_owned(),
         Beside::Control => "beside a pirate that takes nothing".to_owned(),
@@ -244,7 +269,7 @@ pub(crate) fn effort(effort: &Effort, base: u32, look: Look) -> Option<String> {
     }
     let mut added = Vec::new();
     if let Some(recording) = effort.recording {
-        added.push(format!("recording adds {}", percent(recording.max(0.0))));
+        added.push(format!("recorded runs take {} longer", percent(recording.max(0.0))));
     }
     if let Some(control) = effort.control {
         added.push(format!("a pirate that takes nothing adds {} of CPU time", percent(control.max(0.0))));

@@ -53,9 +53,9 @@ fn the_whole_answer() {
                             probes.
               note          Threads wait often.
               cache         8 MB of the L3's 32 MB were really to be had.
-              measured      11 runs in 83.0 s, as long as 6.7 runs with 1 thread; recording adds 1.2 %, a pirate
-                            that takes nothing adds 0.4 % of CPU time, a run with a thread alone takes 1.90
-                            times as long.
+              measured      11 runs in 83.0 s, as long as 6.7 runs with 1 thread; recorded runs take 1.2 %
+                            longer, a pirate that takes nothing adds 0.4 % of CPU time, a run with a thread
+                            alone takes 1.90 times as long.
         "#]],
     );
 }
@@ -181,9 +181,10 @@ fn narrow_terminals_without_unicode() {
                 8 MB of the L3's 32 MB were really to be had.
               measured
                 11 runs in 83.0 s, as long as 6.7 runs with 1
-                thread; recording adds 1.2 %, a pirate that
-                takes nothing adds 0.4 % of CPU time, a run
-                with a thread alone takes 1.90 times as long.
+                thread; recorded runs take 1.2 % longer, a
+                pirate that takes nothing adds 0.4 % of CPU
+                time, a run with a thread alone takes 1.90
+                times as long.
         "#]],
     );
 }

@@ -80,7 +80,7 @@ impl Phases {
             question: "What the speedup is lost to",
             method: "speedup stack · threads run alone, with a part of the cache",
             sentences: sentences.into_iter().flatten().collect(),
-            phases: vec![with_missing(phase(whole), nearly_all)],
+            phases: vec![phase(whole)],
             meanings: Component::ALL
                 .into_iter()
                 .filter(known)
@@ -120,12 +120,6 @@ impl Phases {
 fn missing(phase: &PhaseStack) -> Vec<String> {
     let missing = phase.points.last().map(|point| told::missing(point, LOOK)).unwrap_or_default();
     missing.into_iter().map(|(what, why)| unbroken(&format!("Missing: {what}. {why}"))).collect()
-}
-
-/// The whole program, with what is missing of the only phase, which is not told of by itself.
-fn with_missing(mut whole: Phase, only: Option<&PhaseStack>) -> Phase {
-    whole.sentences.extend(only.map(missing).unwrap_or_default());
-    whole
 }
 
 fn phase(phase: &PhaseStack) -> Phase {
