@@ -19,11 +19,13 @@ mod alone;
 mod build;
 mod component;
 mod course;
+mod crowd;
 mod curve;
 mod effort;
 mod groups;
 pub mod instances;
 mod measurements;
+mod noise;
 mod notes;
 mod phases;
 mod profile;
@@ -39,7 +41,7 @@ pub use component::{Component, Order, Speedup};
 pub use curve::{CacheCurve, CachePoint};
 pub use measurements::{AloneRun, Beside, CacheFacts, Counters, Measurements, ThreadPoint, Verdict};
 pub use profile::{
-    Curves, Discarded, Effort, GroupCurve, Missing, PhaseKind, PhasePoint, PhaseStack, PointStack,
+    Curves, Discarded, Effort, GroupCurve, Missing, Noise, PhaseKind, PhasePoint, PhaseStack, PointStack,
     Sensitivity, SpeedupProfile, ThiefPoint, Together, Watched,
 };
 pub use rotation::{Rotation, worth_profiling};

@@ -253,7 +253,9 @@ fn runs_that_differ_tell_how_little_small_parts_mean() {
         points[1].plain = plain.map(Nanos::new).to_vec();
         measured(points).notes.into_iter().find(|note| note.contains("mean nothing"))
     };
-    assert!(noted([500, 600]).is_some_and(|note| note.contains("0.40 of the speedup with 2 threads")));
+    assert!(
+        noted([500, 600]).is_some_and(|note| note.contains("20 %: parts of less than 0.40 of the speedup"))
+    );
     assert_eq!(noted([600, 610]), None);
 }
 

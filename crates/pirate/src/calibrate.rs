@@ -111,6 +111,9 @@ pub fn calibrate(root: &Path, place: &Place) -> Result<Calibration, Refusal> {
     }
     let knees: Vec<u64> = rounds.iter().filter_map(|round| knee_of(round)).collect();
     let holdable = curve::holdable(&rounds, MOST_MISSED);
+    if holdable == 0 {
+        return Err(Refusal::NothingStays { available_mib: mib(available.middle) });
+    }
     let lifetime_ns =
         lifetime(&timer, &limit, &memory.bytes()[..page_multiple(holdable / 2) as usize], &mut walk);
     Ok(Calibration {

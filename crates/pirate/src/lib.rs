@@ -115,7 +115,7 @@ pub use quiet::core_share;
 pub use refusal::Refusal;
 pub use resctrl::{Allotment, Mounted, Resctrl, ResctrlError, Tree};
 pub use share::{CacheShare, ways_of_part};
-pub use stretch::{LEAST_CPU, MOST_MISSED, Stretch, Verdict};
+pub use stretch::{BUSY, CONTROL_BUSY, LEAST_CPU, MOST_MISSED, Stretch, Verdict};
 pub use survey::{Row, Survey, left_beside, survey};
 pub use thief::{Theft, Thief};
 pub use undo::Undo;

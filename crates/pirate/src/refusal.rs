@@ -90,6 +90,15 @@ pub enum Refusal {
         /// The private level.
         private_mib: f64,
     },
+    /// What can be had does not stay.
+    #[error(
+        "up to {available_mib:.1} MiB of the cache can be filled from one core, and nothing stays there: other programs or \
+         other guests of the host take it at once; repeat when they are quiet"
+    )]
+    NothingStays {
+        /// What was measured.
+        available_mib: f64,
+    },
     /// What can be had changes too much.
     #[error(
         "what can be had of the cache changes: {low_mib:.1} to {high_mib:.1} MiB in {rounds} measurements: other programs \
@@ -129,7 +138,7 @@ pub enum Refusal {
     /// It could not be measured what a pirate leaves.
     #[error(
         "beside a pirate of {pirate_mib:.1} MiB no measurement succeeded: at best it missed {missed:.1} % of its lines and \
-         had {cpu:.1} % of its core, the thread beside it {own:.1} % (at most 3 % may be missed, and 98 % is needed); repeat \
+         had {cpu:.1} % of its core, the thread beside it {own:.1} % (at most 3 % may be missed, and 90 % is needed); repeat \
          when the machine is quiet"
     )]
     NotHeld {

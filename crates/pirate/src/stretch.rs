@@ -5,6 +5,12 @@ pub const MOST_MISSED: f64 = 0.03;
 /// The least share of a core that who steals must have had.
 pub const LEAST_CPU: f64 = 0.98;
 
+/// The least share of its core that a pirate must have had whose probes say that it kept its lines: who had them at each
+/// look has not been away for long, and the recorder needs some of the same core where there are only two.
+pub const BUSY: f64 = 0.9;
+/// The same of one that takes nothing: it need only be busy.
+pub const CONTROL_BUSY: f64 = 0.5;
+
 /// A stretch in which the profiled thread ran alone beside a pirate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stretch {

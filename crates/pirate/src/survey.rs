@@ -18,7 +18,7 @@ use crate::gate::Switch;
 use crate::pirate::{Pirate, Plan};
 use crate::refusal::{Refusal, mib};
 use crate::share::CacheShare;
-use crate::stretch::{LEAST_CPU, MOST_MISSED, Stretch};
+use crate::stretch::{BUSY, CONTROL_BUSY, MOST_MISSED, Stretch};
 use crate::victim::Victim;
 
 /// Pirates, in parts of the largest that can be held.
@@ -214,12 +214,13 @@ impl Beside<'_> {
 
     /// Again and again, with growing pauses: what disturbs a machine lasts for a while.
     fn until_held(&mut self, bytes: u64) -> Result<(f64, Stretch), Refusal> {
-        let mut best = Fault { missed: 1.0, pirate: 0.0, victim: 0.0 };
+        let busy = if self.taken == 0 { CONTROL_BUSY } else { BUSY };
+        let mut best = Fault { missed: 1.0, pirate: 0.0, busy, victim: 0.0 };
         for attempt in 0..TRIES {
             let (chased, stretch) = once(&self.pirate, || self.victim.chase(bytes))?;
             // One that takes nothing has nothing in the shared cache that it could miss.
             let missed = if self.taken == 0 { 0.0 } else { stretch.missed_share().unwrap_or(1.0) };
-            let fault = Fault { missed, pirate: stretch.cpu_share(), victim: chased.cpu_share };
+            let fault = Fault { missed, pirate: stretch.cpu_share(), busy, victim: chased.cpu_share };
             if stretch.probes > 0 && fault.is_none() {
                 return Ok((chased.ns_per_step, stretch));
             }
@@ -245,13 +246,15 @@ struct Fault {
     missed: f64,
     /// The share of its core that it had.
     pirate: f64,
+    /// The share that it needs.
+    busy: f64,
     /// That of the thread beside it.
     victim: f64,
 }
 
 impl Fault {
     fn is_none(self) -> bool {
-        self.missed <= MOST_MISSED && self.pirate >= LEAST_CPU && self.victim >= LEAST_CPU
+        self.missed <= MOST_MISSED && self.pirate >= self.busy && self.victim >= BUSY
     }
 
     /// The largest part of what it was to be that is missing.

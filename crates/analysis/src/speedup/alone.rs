@@ -171,6 +171,8 @@ pub(super) struct Measured {
     pub(super) alone_share: Option<f64>,
     /// The mean length of a stretch.
     pub(super) stretch: Option<Nanos>,
+    /// By how much what was measured of its threads differs, beside nothing or a pirate that takes nothing.
+    pub(super) spread: Option<f64>,
 }
 
 /// The run in which all threads ran together.
@@ -254,6 +256,7 @@ pub(super) fn measured(
         takes_over,
         alone_share: lones.iter().map(|lone| lone.alone_share).min_by(f64::total_cmp),
         stretch: stretch(lones),
+        spread: nothing.into_iter().chain(control).filter_map(spread).reduce(f64::max),
         ..Measured::default()
     };
     // Where the others do a part of the work, and it is not known how much, they do it without a pirate.
@@ -283,6 +286,13 @@ pub(super) fn measured(
 /// The mean over threads of the least ratio of each.
 fn least(ratios: &Ratios<'_>) -> f64 {
     ratios.values().map(|known| known.0).sum::<f64>() / ratios.len().max(1) as f64
+}
+
+/// By how much the ratios of threads that do the same differ.
+fn spread(ratios: &Ratios<'_>) -> Option<f64> {
+    let low = ratios.values().map(|known| known.0).reduce(f64::min)?;
+    let high = ratios.values().map(|known| known.1).reduce(f64::max)?;
+    (ratios.values().map(|known| known.2).sum::<u32>() > 1 && low > 0.0).then(|| high / low - 1.0)
 }
 
 /// Times with something beside the thread divided by those without: the least and the most. Of the same threads where

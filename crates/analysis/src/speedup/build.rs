@@ -7,6 +7,7 @@ use holdup_model::Nanos;
 use super::alone::{Lone, Measured, Together, lones, measured};
 use super::groups::{Group, groups};
 use super::instances::instances;
+use super::noise::noise;
 use super::phases::{Key, PhaseRun, Phased};
 use super::sensitivity::sensitivity;
 use super::sharing::{Sharer, shares};
@@ -88,9 +89,10 @@ pub fn profile(measurements: &Measurements<'_>) -> SpeedupProfile {
     profile.phases.sort_by_key(|phase| std::cmp::Reverse((phase.potential_gain, time(phase))));
     profile.phases.insert(0, whole);
     profile.effort = effort::of(&points, &profile.phases);
+    profile.noise = noise(&points, &profile.phases);
     profile.discarded.sort();
     profile.watched = watched::watched(&points);
-    profile.notes.extend(notes::of(measurements, &points, &profile.phases));
+    profile.notes.extend(notes::of(measurements, &points, &profile));
     profile.notes.extend(watched::notes(&profile.watched));
     profile
 }
@@ -231,6 +233,7 @@ fn times(point: &Point<'_>, phase: &PhaseRun) -> Times {
         threads: point.threads,
         parallel: parallel.scaled(point.factor),
         longest: phase.longest as f64 * point.factor,
+        crowded: phase.crowded as f64 * point.factor,
         serial: Sums::default(),
         has_cpu: sum.unknown as f64 <= MOST_UNKNOWN * sum.cpu as f64,
         throttled: throttled * (phase.time as f64 / wall) * point.factor,
@@ -320,7 +323,7 @@ fn of_phase(measurements: &Measurements<'_>, point: &Point<'_>, base: &Point<'_>
         Some(then) => {
             let times_then = times(base, then);
             let of_base = OfGroups::of(base, key, measurements.cache).full();
-            let scale = scale_of_lone(base, times_then.parallel.cpu, of_base);
+            let scale = scale_of_lone(base, point, times_then.parallel.cpu, of_base);
             lone = LoneTimes {
                 base: of_base.map_or(times_then.parallel.cpu, |cpu| cpu * scale),
                 full: full.map(|full| full * scale),
@@ -335,8 +338,8 @@ fn of_phase(measurements: &Measurements<'_>, point: &Point<'_>, base: &Point<'_>
         }
         None => {
             // Of the whole program it is known what one thread does in its place.
-            lone.full = full.map(|full| full * base.factor);
-            lone.cache = cache.map(|cache| cache * base.factor);
+            lone.full = full.map(|full| full * point.factor);
+            lone.cache = cache.map(|cache| cache * point.factor);
             missing.insert(Missing {
                 component: None,
                 reason: format!("The phase was not seen with {}.", notes::threads(base.threads)),
@@ -353,6 +356,7 @@ fn of_phase(measurements: &Measurements<'_>, point: &Point<'_>, base: &Point<'_>
     let measured = || of.groups.iter().map(|(_, measured)| measured);
     told.alone_share = measured().filter_map(|group| group.alone_share).min_by(f64::total_cmp);
     told.stretch = measured().filter_map(|group| group.stretch).min();
+    told.spread = measured().filter_map(|group| group.spread).reduce(f64::max);
     told.refill = told.stretch.zip(measurements.cache).and_then(|(stretch, cache)| {
         let fill = cache.refill?.get() as f64 / f64::from(point.threads);
         // It shows as extra work: there cannot be more of it than of that.
@@ -383,11 +387,12 @@ fn of_phase(measurements: &Measurements<'_>, point: &Point<'_>, base: &Point<'_>
 
 /// By how much CPU times of lone threads are to be multiplied so that they compare with those of plain runs. Running alone
 /// costs something at each sync operation, other than recording threads together does: what one thread alone needs is what
-/// it needs by itself, so that the two runs with one thread tell how much that is.
-fn scale_of_lone(base: &Point<'_>, together: f64, alone: Option<f64>) -> f64 {
+/// it needs by itself, so that the two runs with one thread tell how much that is. Where it starts none, it is taken to be
+/// what recording costs with as many threads.
+fn scale_of_lone(base: &Point<'_>, here: &Point<'_>, together: f64, alone: Option<f64>) -> f64 {
     match alone {
         Some(alone) if base.threads == 1 && alone > 0.0 => together / alone,
-        _ => base.factor,
+        _ => here.factor,
     }
 }
 
@@ -559,6 +564,7 @@ fn sum_of(phases: &[&Told], threads: u32, serial: Sums) -> Times {
         sum.parallel.outside += times.parallel.outside;
         sum.longest += times.longest;
         sum.throttled += times.throttled;
+        sum.crowded += times.crowded;
         sum.has_cpu &= times.has_cpu;
     }
     sum

@@ -2,6 +2,7 @@
 
 use holdup_model::{ObjectKind, Process, Row, Segment, State, ThreadId, Timeline};
 
+use super::crowd::Crowd;
 use crate::working::Working;
 
 /// One thread's time in a span, in ns.
@@ -84,24 +85,33 @@ struct Course {
 }
 
 /// The courses of all threads of a process.
-pub(super) struct Courses(Vec<Course>);
+pub(super) struct Courses {
+    threads: Vec<Course>,
+    crowd: Crowd,
+}
 
 impl Courses {
     pub(super) fn of(process: &Process, timeline: &Timeline, working: &Working) -> Self {
         let rows = timeline.threads.iter().zip(&working.is);
-        Self(rows.map(|(row, &works)| Course::of(process, row, works)).collect())
+        let threads = rows.map(|(row, &works)| Course::of(process, row, works)).collect();
+        Self { threads, crowd: Crowd::of(timeline, working.cores) }
     }
 
     /// Where the thread's time between two moments went.
     pub(super) fn between(&self, thread: ThreadId, from: u64, to: u64) -> Spent {
-        let Some(course) = self.0.get(thread.index()).filter(|_| from < to) else {
+        let Some(course) = self.threads.get(thread.index()).filter(|_| from < to) else {
             return Spent::default();
         };
         course.until(to).without(&course.until(from))
     }
 
+    /// For how long more threads could run than there are cores, between two moments (ns, of all threads together).
+    pub(super) fn crowded(&self, from: u64, to: u64) -> u64 {
+        self.crowd.between(from, to)
+    }
+
     pub(super) fn threads(&self) -> impl Iterator<Item = ThreadId> + use<> {
-        (0..self.0.len() as u32).map(ThreadId::new)
+        (0..self.threads.len() as u32).map(ThreadId::new)
     }
 }
 

@@ -3,15 +3,12 @@
 use holdup_model::Nanos;
 
 use super::build::Point;
-use super::{Component, Measurements, PhaseKind, PhaseStack};
+use super::{Component, Measurements, PhaseKind, PhaseStack, SpeedupProfile};
 use crate::scaling::has_failed;
 use crate::wording::percent;
 
 /// Recorded times may be this much longer than plain ones before that is said.
 const LARGEST_COST: f64 = 0.05;
-
-/// Plain runs may differ by this much before that is said.
-const LARGEST_SPREAD: f64 = 0.05;
 
 /// Filling the cache anew may be this share of a lone thread's time before that is said.
 const LARGEST_REFILL: f64 = 0.03;
@@ -37,9 +34,9 @@ pub(super) fn bytes(bytes: u64) -> String {
 pub(super) fn of(
     measurements: &Measurements<'_>,
     points: &[Point<'_>],
-    phases: &[PhaseStack],
+    profile: &SpeedupProfile,
 ) -> Vec<String> {
-    let mut notes = Vec::new();
+    let (mut notes, phases) = (Vec::new(), &profile.phases);
     let Some(base) = points.first() else { return notes };
     if let [only] = points {
         notes.push(format!(
@@ -68,7 +65,19 @@ pub(super) fn of(
             notes.push(format!("With {at} there was no run without recording: times are recorded ones."));
         }
     }
-    notes.extend(unsteady(points));
+    notes.extend(profile.noise.map(|noise| {
+        let of = if noise.of_alone {
+            "CPU times alone of threads that do the same"
+        } else {
+            "Plain runs of the same"
+        };
+        format!(
+            "{of} differ by up to {}: parts of less than {:.2} of the speedup mean nothing.",
+            percent(noise.share),
+            noise.speedup
+        )
+    }));
+    notes.extend(more_than_told(measurements, points));
     let over: Vec<String> = points
         .iter()
         .filter(|point| measurements.cores > 0 && point.threads > measurements.cores)
@@ -105,22 +114,15 @@ pub(super) fn of(
     notes
 }
 
-/// How much runs of the same thing differ, where that is more than what some parts of the stack are.
-fn unsteady(points: &[Point<'_>]) -> Option<String> {
-    let spread = |point: &&Point<'_>| match point.plain.as_slice() {
-        [first, .., last] => last.get() as f64 / first.get() as f64 - 1.0,
-        _ => 0.0,
-    };
-    let worst = points.iter().max_by(|one, other| spread(one).total_cmp(&spread(other)))?;
-    let (apart, most) = (spread(&worst), points.last()?.threads);
-    (apart > LARGEST_SPREAD).then(|| {
+/// Programs that start more threads than they are told to use.
+fn more_than_told(measurements: &Measurements<'_>, points: &[Point<'_>]) -> Option<String> {
+    let point = points.iter().rfind(|point| point.threads <= measurements.cores)?;
+    let at_once = point.recorded.at_once;
+    (at_once > measurements.cores).then(|| {
         format!(
-            "With {} plain runs took from {} to {}: parts of less than {:.2} of the speedup with {} mean nothing.",
-            threads(worst.threads),
-            worst.plain[0],
-            worst.plain[worst.plain.len() - 1],
-            f64::from(most) * apart,
-            threads(most)
+            "With {} the program had up to {at_once} threads at work at once: more than the {} that it may use.",
+            threads(point.threads),
+            crate::wording::cpus(f64::from(measurements.cores))
         )
     })
 }

@@ -29,6 +29,8 @@ pub(super) struct PhaseRun {
     pub(super) threads: BTreeMap<ThreadId, Spent>,
     /// The longest t − t_wait of all threads, as a sum over executions (paper 1, section 6.3).
     pub(super) longest: u64,
+    /// For how long more threads could run than there are cores, all of them together.
+    pub(super) crowded: u64,
     /// Executions of a region that were recorded whole.
     whole: BTreeSet<Instance>,
 }
@@ -41,6 +43,8 @@ pub(super) struct Phased<'a> {
     pub(super) between: u64,
     /// What the thread that meets the phases does between them.
     pub(super) serial: Spent,
+    /// How many threads were at work at once, for more than a moment.
+    pub(super) at_once: u32,
 }
 
 impl<'a> Phased<'a> {
@@ -50,7 +54,13 @@ impl<'a> Phased<'a> {
         let timeline = Timeline::build(process);
         let working = Working::of(process, &timeline, &thread_times(&timeline), main.run.cores_of(process));
         let courses = Courses::of(process, &timeline, &working);
-        let mut phased = Phased { main, phases: BTreeMap::new(), between: 0, serial: Spent::default() };
+        let mut phased = Phased {
+            main,
+            phases: BTreeMap::new(),
+            between: 0,
+            serial: Spent::default(),
+            at_once: working.at_once,
+        };
         let (first, inside) = if process.openmp.regions.is_empty() {
             phased.add_fork_joins(&timeline, &working, &courses)
         } else {
@@ -176,6 +186,8 @@ impl PhaseRun {
         self.instances += executions;
         self.time += time;
         self.longest += longest.min(time);
+        let crowded = u128::from(courses.crowded(span.0, span.1));
+        self.crowded += (crowded * u128::from(time) / u128::from((span.1 - span.0).max(1))) as u64;
         self.spans.push(span);
     }
 

@@ -23,6 +23,8 @@ pub struct SpeedupProfile {
     pub phases: Vec<PhaseStack>,
     /// What measuring took.
     pub effort: Effort,
+    /// How much measurements of the same differ; `None` where that is little.
+    pub noise: Option<Noise>,
     /// Measurements that do not count.
     pub discarded: Vec<Discarded>,
     /// How running alone went, run by run.
@@ -83,6 +85,9 @@ pub struct PhasePoint {
     pub alone_share: Option<f64>,
     /// How long a profiled thread ran from one wait to the next (ns), on average; `None` where that was not measured.
     pub stretch: Option<Nanos>,
+    /// By how much CPU times alone differ that should be the same, of different threads of a group: 0.1 is 10 %. `None` where
+    /// only one was measured. The whole program has none of its own.
+    pub spread: Option<f64>,
     /// The most that filling the cache anew after each wait can be of a profiled thread's CPU time, from 0 to 1: held
     /// threads evict its data while they catch up. No more than it has of extra work, where that shows. `None` where it cannot be estimated.
     pub refill: Option<f64>,
@@ -196,6 +201,17 @@ pub struct Sensitivity {
     pub more: u64,
     /// It would lose this share.
     pub lost_with_more: f64,
+}
+
+/// How much measurements of the same thing differ.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Noise {
+    /// The largest difference, relative to the smaller one: 0.1 is 10 %.
+    pub share: f64,
+    /// What of the speedup with the most threads that is: parts of it that are smaller mean nothing.
+    pub speedup: f64,
+    /// True if it is of threads that ran alone, false if it is of plain runs.
+    pub of_alone: bool,
 }
 
 /// A measurement that does not count.

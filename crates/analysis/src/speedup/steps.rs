@@ -51,6 +51,9 @@ pub(super) struct Times {
     pub(super) has_cpu: bool,
     /// How long CPUs stood still because a quota was used up (ns), all CPUs together.
     pub(super) throttled: f64,
+    /// For how long more threads could run than there are cores (ns), all of them together: a program that is told to use N
+    /// may start more.
+    pub(super) crowded: f64,
 }
 
 impl Times {
@@ -201,7 +204,8 @@ fn added(base: &Times, here: &Times, lone: &LoneTimes, cores: u32) -> Added {
         let overlap = (base.parallel.active() - b * base.parallel.time).max(0.0);
         let lack = here.parallel.cpu / f64::from(cores.max(1)) - (here.parallel.active() - overlap) / n;
         let lack = if crowded { lack.max(0.0) } else { 0.0 };
-        let stopped = if crowded { (here.throttled / n).min(off_core.max(0.0)) } else { off_core };
+        let too_many = ((here.crowded - base.crowded) / n).clamp(0.0, off_core.max(0.0));
+        let stopped = if crowded { (here.throttled / n).min(off_core.max(0.0)) } else { off_core - too_many };
         known.push((Component::Environment, stopped));
         known.push((Component::Oversubscription, off_core - stopped + lack));
     } else {
@@ -294,6 +298,11 @@ mod tests {
         let parallel = Sums { time: 500.0, cpu: 1000.0, off_core: 500.0, outside: 0.0 };
         let told = stack(&base, &times(4, parallel, 500.0), &lone, 2, &Order::default()).unwrap();
         assert_eq!(told.get(Component::Oversubscription), Some(Speedup::of(2.0)));
+        // The program has started more than it was told to.
+        let here = Times { crowded: 400.0, ..times(4, parallel, 500.0) };
+        let told = stack(&base, &here, &lone, 4, &Order::default()).unwrap();
+        assert!(told.get(Component::Oversubscription).unwrap() > Speedup::of(1.0));
+        assert!(told.get(Component::Environment).unwrap() < Speedup::of(1.0));
         // With a core for each it was somebody else's doing.
         let parallel = Sums { time: 500.0, cpu: 1000.0, off_core: 1000.0, outside: 0.0 };
         let told = stack(&base, &times(4, parallel, 500.0), &lone, 4, &Order::default()).unwrap();
@@ -332,14 +341,16 @@ mod tests {
     }
 
     fn any_times() -> impl Strategy<Value = Times> {
-        (1u32..64, any_sums(), any_sums(), 0.0f64..1e9, any::<bool>(), 0.0f64..1e9).prop_map(
-            |(threads, parallel, serial, longest, has_cpu, throttled)| Times {
+        let times = (any_sums(), any_sums(), 0.0f64..1e9, 0.0f64..1e9, 0.0f64..1e9);
+        (1u32..64, any::<bool>(), times).prop_map(
+            |(threads, has_cpu, (parallel, serial, longest, throttled, crowded))| Times {
                 threads,
                 parallel,
                 longest,
                 serial,
                 has_cpu,
                 throttled,
+                crowded,
             },
         )
     }

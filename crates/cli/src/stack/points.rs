@@ -82,7 +82,9 @@ impl Kept {
 /// What was measured at a number of threads; `None` without a run in which all ran together.
 fn point<'a>(kept: &Kept, runs: &'a [Read<'_>], threads: u32) -> Option<ThreadPoint<'a>> {
     let here = || runs.iter().filter(|read| read.done.step.threads == threads);
-    let together = here().find(|read| read.done.step.kind == Kind::Together)?;
+    // Of several the one that was disturbed least.
+    let together = here().filter(|read| read.done.step.kind == Kind::Together);
+    let together = together.min_by_key(|read| read.done.wall_ns)?;
     let plain = kept.runs.iter().filter(|done| done.step.threads == threads && done.step.kind == Kind::Plain);
     let whole = kept.cache.map_or(0, |cache| cache.bytes);
     Some(ThreadPoint {

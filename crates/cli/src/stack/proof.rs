@@ -1,13 +1,7 @@
 //! Whether what was to be taken from a thread was really taken.
 
-use holdup_pirate::{Refusal, Stretch, Verdict};
+use holdup_pirate::{BUSY, CONTROL_BUSY, Refusal, Stretch, Verdict};
 use holdup_recording::facts::{PirateFacts, PirateStretch};
-
-/// The least share of its core that a pirate must have had that kept its lines: the recorder needs some of the same core
-/// where there are only two.
-const BUSY: f64 = 0.9;
-/// The same of one that takes nothing.
-const HALF_BUSY: f64 = 0.5;
 
 /// What was taken beside a thread that ran by itself, as its recording has it.
 pub(super) struct Taken {
@@ -71,8 +65,7 @@ pub(super) fn distrust(stretches: &Result<Vec<Stretch>, String>, is_control: boo
         Verdict::Missed(share) => {
             Some(format!("{:.0} % of what the pirate was to keep was not in the cache", share * 100.0))
         }
-        // Whoever had its lines at each look has not been away for long; and one that takes nothing need only be busy.
-        Verdict::Interrupted(share) if share >= if is_control { HALF_BUSY } else { BUSY } => None,
+        Verdict::Interrupted(share) if share >= if is_control { CONTROL_BUSY } else { BUSY } => None,
         Verdict::Interrupted(share) => {
             Some(format!("the pirate had only {:.0} % of its core", share * 100.0))
         }

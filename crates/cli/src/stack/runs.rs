@@ -27,6 +27,8 @@ use crate::scale::{Control, Interrupt, finish};
 
 /// How often a measurement is tried in which the pirate does not hold its share.
 const TRIES: u32 = 3;
+/// A recorded run that takes so many times as long as a plain one is made again, and the faster one counts.
+const MOST_DISTURBED: f64 = 1.1;
 /// Of so many planned runs one may be such a repetition.
 const RUNS_FOR_A_REPETITION: usize = 5;
 /// A run in which one thread is alone may take so many times as long as the program with one thread, and is let go then.
@@ -131,6 +133,15 @@ impl Runs<'_, '_> {
             && rotation.is_some_and(|rotation| rotation.order.is_empty())
     }
 
+    /// True for a recorded run that took so much longer than plain ones that most of it is not recording.
+    fn was_disturbed(&self, done: &Done) -> bool {
+        let plain =
+            self.kept.runs.iter().filter(|plain| plain.step == Step { kind: Kind::Plain, ..done.step });
+        let fastest = plain.map(|plain| plain.wall_ns).min();
+        done.step.kind == Kind::Together
+            && fastest.is_some_and(|fastest| done.wall_ns as f64 > MOST_DISTURBED * fastest as f64)
+    }
+
     fn say_late(&mut self, left: usize) -> Result<(), Failure> {
         let limit = self.way.time_limit.as_secs_f64();
         let runs = if left == 1 { "run was" } else { "runs were" };
@@ -189,7 +200,7 @@ impl Runs<'_, '_> {
                 return Ok(Some(self.failed(step, status)));
             }
             self.tell(&done);
-            let counts = done.discarded.is_none();
+            let counts = done.discarded.is_none() && !(attempt == 1 && self.was_disturbed(&done));
             self.kept.runs.push(done);
             self.kept.write(self.directory)?;
             if counts || self.repetitions == 0 || attempt == TRIES {

@@ -43,6 +43,11 @@ pub fn stack_json(profile: &SpeedupProfile) -> Value {
             "control": profile.effort.control.map(number),
             "alone": profile.effort.alone.map(number),
         },
+        "noise": profile.noise.map(|noise| json!({
+            "share": number(noise.share),
+            "speedup": number(noise.speedup),
+            "of": if noise.of_alone { "threads alone" } else { "plain runs" },
+        })),
         "notes": profile.notes,
     })
 }

@@ -32,7 +32,7 @@ const INDENT: usize = 4;
 /// The answer for a terminal, each line at most [`Look::width`] columns wide, with a line break at its end.
 pub fn render_stack(profile: &SpeedupProfile, look: Look) -> String {
     let mut lines = wrapped(&told::heading(profile, look), 0, Ink::Strong, look);
-    if let Some(advice) = told::whole(profile).and_then(told::advice) {
+    if let Some(advice) = told::whole(profile).and_then(|whole| told::advice(profile, whole)) {
         lines.extend(wrapped(advice, 0, Ink::Text, look));
     }
     for part in [bars, components, cache, phases, instances, simulated, foot] {

@@ -1,7 +1,7 @@
 //! The answer in sentences: what costs most, what mending it would give, and how far the numbers go.
 
 use holdup_analysis::speedup::{
-    Beside, Component, Discarded, Effort, GroupCurve, PhaseKind, PhasePoint, PhaseStack, PointStack,
+    Beside, Component, Discarded, Effort, GroupCurve, PhaseKind, PhasePoint, PhaseStack, PointStack, Speedup,
     SpeedupProfile,
 };
 use holdup_model::Nanos;
@@ -69,6 +69,11 @@ pub(crate) fn heading(profile: &SpeedupProfile, look: Look) -> String {
     let measured = words::speedup(stack.curves.measured, look);
     let text = format!("{program} is {measured} times as fast with {}", threads(point.threads));
     match largest(stack).first() {
+        Some((_, amount)) if !is_perfect(point, stack) && is_noise(profile, *amount) => format!(
+            "{text}. What it loses does not show: measurements of the same differ by more than the largest part ({}); repeat \
+             when the machine is quiet, or with a larger --repeat.",
+            words::speedup(*amount, look)
+        ),
         Some((part, amount)) if !is_perfect(point, stack) => {
             let what = match part {
                 Part::Lost(component) => format!("{} costs", words::cause(*component)),
@@ -82,6 +87,11 @@ pub(crate) fn heading(profile: &SpeedupProfile, look: Look) -> String {
         }
         _ => format!("{text}: that is as good as perfect scaling."),
     }
+}
+
+/// True for a part that is smaller than what measurements of the same differ by.
+fn is_noise(profile: &SpeedupProfile, amount: Speedup) -> bool {
+    profile.noise.is_some_and(|noise| amount.value() < noise.speedup)
 }
 
 fn is_perfect(point: &PhasePoint, stack: &PointStack) -> bool {
@@ -108,19 +118,17 @@ fn without(point: &PhasePoint, stack: &PointStack, part: &Part, look: Look) -> S
 }
 
 /// How much faster a phase would be without a part: `1.34`.
-pub(crate) fn gain(stack: &PointStack, amount: holdup_analysis::speedup::Speedup) -> Option<String> {
+pub(crate) fn gain(stack: &PointStack, amount: Speedup) -> Option<String> {
     let now = stack.curves.measured.value();
     let then = (stack.curves.measured + amount).value();
     (now > 0.0 && then > now).then(|| words::factor(then / now))
 }
 
 /// What to do about the largest component, where it is one.
-pub(crate) fn advice(phase: &PhaseStack) -> Option<&'static str> {
+pub(crate) fn advice(profile: &SpeedupProfile, phase: &PhaseStack) -> Option<&'static str> {
     let (point, stack) = last(phase)?;
-    if is_perfect(point, stack) {
-        return None;
-    }
     match largest(stack).first()? {
+        (_, amount) if is_perfect(point, stack) || is_noise(profile, *amount) => None,
         (Part::Lost(component), _) => Some(words::advice(*component)),
         _ => None,
     }

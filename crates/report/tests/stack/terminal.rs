@@ -1,7 +1,7 @@
 //! The answer in a terminal.
 
 use expect_test::{Expect, expect};
-use holdup_analysis::speedup::SpeedupProfile;
+use holdup_analysis::speedup::{Noise, SpeedupProfile};
 use holdup_report::{Look, render_stack};
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
@@ -58,6 +58,18 @@ fn the_whole_answer() {
                             alone takes 1.90 times as long.
         "#]],
     );
+}
+
+#[test]
+fn nothing_is_named_where_all_of_it_may_be_noise() {
+    let mut profile = examples::swaptions();
+    let told = |profile: &SpeedupProfile| render_stack(profile, WIDE);
+    profile.noise = Some(Noise { share: 0.1, speedup: 0.4, of_alone: false });
+    assert!(told(&profile).contains("sharing the cache costs most (0.84)"));
+    profile.noise = Some(Noise { share: 0.25, speedup: 1.0, of_alone: false });
+    let noisy = told(&profile);
+    assert!(noisy.contains("What it loses does not show"), "{noisy}");
+    assert!(!noisy.contains("costs most") && !noisy.contains("holdup explain"), "{noisy}");
 }
 
 #[test]

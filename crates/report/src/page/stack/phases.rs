@@ -60,7 +60,7 @@ impl Phases {
         });
         let order: Vec<&str> = profile.order.components().iter().map(|component| component.words()).collect();
         let sentences = [
-            told::advice(whole).map(str::to_owned),
+            told::advice(profile, whole).map(str::to_owned),
             only.map(|text| unbroken(&text)),
             Some(format!(
                 "The speedup that is reached and all that is lost add up to the number of threads. Bottlenecks are introduced \
