@@ -332,8 +332,8 @@ fn a_thread_that_takes_more_locks_takes_over_work() {
     };
     // Of twice as many tasks it did more than half: all took as long as ever.
     assert_eq!(share_of_time(720), Some(Speedup::of(2.0)));
-    // With as many it needed longer for its own.
-    assert_eq!(share_of_time(300), Some(Speedup::of(1000.0 / 600.0)));
+    // With as many it needed longer for its own, which it does not together.
+    assert_eq!(share_of_time(300), None);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::sharing::{Sharer, shares};
 use super::steps::{LoneTimes, Sums, Times, stack};
 use super::{
     Beside, CacheFacts, Component, Discarded, GroupCurve, Measurements, Missing, PhaseKind, PhasePoint,
-    PhaseStack, SpeedupProfile, ThreadPoint, Verdict, effort, notes, watched,
+    PhaseStack, PointStack, SpeedupProfile, ThreadPoint, Verdict, effort, notes, watched,
 };
 use crate::scaling::{Place, main_of, real_teams};
 
@@ -335,6 +335,7 @@ fn of_phase(measurements: &Measurements<'_>, point: &Point<'_>, base: &Point<'_>
                 missing.clear();
             }
             told.stack = stack(&times_then, &times_here, &lone, measurements.cores, &measurements.order);
+            missing.extend(price_of_being_alone(&lone, told.stack.as_ref()));
         }
         None => {
             // Of the whole program it is known what one thread does in its place.
@@ -383,6 +384,15 @@ fn of_phase(measurements: &Measurements<'_>, point: &Point<'_>, base: &Point<'_>
         })
         .collect();
     Told { point: told, times: times_here, lone }
+}
+
+/// Why extra work is not told though threads were alone.
+fn price_of_being_alone(lone: &LoneTimes, stack: Option<&PointStack>) -> Option<Missing> {
+    (lone.full.is_some() && stack?.get(Component::ExtraWork).is_none()).then(|| Missing {
+        component: Some(Component::ExtraWork),
+        reason: "Alone threads needed more CPU time than all together: what being alone costs them hides it."
+            .to_owned(),
+    })
 }
 
 /// By how much CPU times of lone threads are to be multiplied so that they compare with those of plain runs. Running alone
@@ -535,11 +545,13 @@ fn whole(
                 .collect();
             missing.extend(unmeasured);
         }
+        let stack = stack(&then, &times, &lone, measurements.cores, &measurements.order);
+        missing.extend(price_of_being_alone(&lone, stack.as_ref()));
         phase.points.push(PhasePoint {
             threads: point.threads,
             time: Nanos::new((times.parallel.time + times.serial.time) as u64),
             instances: 1,
-            stack: stack(&then, &times, &lone, measurements.cores, &measurements.order),
+            stack,
             missing,
             alone_share: phases.iter().filter_map(|told| told.point.alone_share).min_by(f64::total_cmp),
             stretch: phases.iter().filter_map(|told| told.point.stretch).min(),

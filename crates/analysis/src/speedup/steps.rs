@@ -177,9 +177,12 @@ fn added(base: &Times, here: &Times, lone: &LoneTimes, cores: u32) -> Added {
     let mut apart = Vec::new();
     let mut together = 0.0;
 
-    match (lone.full, lone.cache) {
+    let extra = |full: f64| (full - lone.base) / n + serial_growth(|sums| sums.cpu);
+    // More CPU time alone than together, where nothing else is known of it, is the price of being alone.
+    let full = lone.full.filter(|&full| lone.cache.is_some() || extra(full) <= work.max(0.0));
+    match (full, lone.cache) {
         (Some(full), cache) => {
-            let extra = (full - lone.base) / n + serial_growth(|sums| sums.cpu);
+            let extra = extra(full);
             known.push((Component::ExtraWork, extra));
             match cache {
                 Some(cache) => {
@@ -320,6 +323,10 @@ mod tests {
         assert_eq!(together.of, [Component::Cache, Component::Memory]);
         assert!((together.amount.value() - (2.0 - 1000.0 / 600.0)).abs() < 2e-6);
         assert_eq!((told.get(Component::Cache), told.curves.pirate), (None, None));
+        // What is more than together is not extra work.
+        let alone = LoneTimes { base: 1000.0, full: Some(1300.0), cache: None };
+        let told = stack(&base, &here, &alone, 2, &Order::default()).unwrap();
+        assert_eq!((told.get(Component::ExtraWork), told.curves.extra_work), (None, None));
         let nothing = LoneTimes { base: 1000.0, full: None, cache: None };
         let told = stack(&base, &here, &nothing, 2, &Order::default()).unwrap();
         assert_eq!(told.together.unwrap().of, [Component::ExtraWork, Component::Cache, Component::Memory]);

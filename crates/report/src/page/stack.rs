@@ -16,7 +16,6 @@ use super::scaling::unbroken;
 use super::sim::speedups::Speedups;
 use super::text::{Figure, LOOK, counted, time};
 use super::{SCRIPT_OF_TABLES, policy};
-use crate::stack::pieces::largest;
 use crate::stack::{told, words};
 
 const STYLE: &[&str] = &[
@@ -145,18 +144,18 @@ fn figures(profile: &SpeedupProfile) -> Vec<KeyFigure> {
     add("Wall time", Figure::with(number, format!("{unit} with {with}")));
     let of = format!("of {}", point.threads);
     add("Speedup", Figure::with(words::speedup(stack.curves.measured, LOOK), of));
-    if let Some((part, amount)) = largest(stack).first() {
+    if let Some((part, amount)) = told::named(profile, point, stack) {
         let what = match part {
             crate::stack::pieces::Part::Together(_) => "not told apart".to_owned(),
             other => other.words(),
         };
-        add("Lost most to", Figure::with(words::speedup(*amount, LOOK), what));
+        add("Lost most to", Figure::with(words::speedup(amount, LOOK), what));
     }
     if profile.effort.runs > 0 {
         add("Measured in", Figure::with(profile.effort.runs.to_string(), "runs"));
     }
     if let Some(recording) = profile.effort.recording {
-        add("Recording adds", Figure::of(&super::text::percent(recording.max(0.0))));
+        add("Recorded runs longer by", Figure::of(&super::text::percent(recording.max(0.0))));
     }
     figures
 }

@@ -68,30 +68,35 @@ pub(crate) fn heading(profile: &SpeedupProfile, look: Look) -> String {
     }
     let measured = words::speedup(stack.curves.measured, look);
     let text = format!("{program} is {measured} times as fast with {}", threads(point.threads));
-    match largest(stack).first() {
-        Some((_, amount)) if !is_perfect(point, stack) && is_noise(profile, *amount) => format!(
-            "{text}. What it loses does not show: measurements of the same differ by more than the largest part ({}); repeat \
-             when the machine is quiet, or with a larger --repeat.",
-            words::speedup(*amount, look)
-        ),
-        Some((part, amount)) if !is_perfect(point, stack) => {
-            let what = match part {
+    match (named(profile, point, stack), largest(stack).first()) {
+        (Some((part, amount)), _) => {
+            let what = match &part {
                 Part::Lost(component) => format!("{} costs", words::cause(*component)),
                 several => format!("{} cost", several.words()),
             };
             format!(
                 "{text}: {what} most ({}). {}",
-                words::speedup(*amount, look),
-                without(point, stack, part, look)
+                words::speedup(amount, look),
+                without(point, stack, &part, look)
             )
         }
+        (None, Some((_, amount))) if !is_perfect(point, stack) => format!(
+            "{text}. What it loses does not show: measurements of the same differ by more than the largest part ({}); repeat \
+             when the machine is quiet, or with a larger --repeat.",
+            words::speedup(*amount, look)
+        ),
         _ => format!("{text}: that is as good as perfect scaling."),
     }
 }
 
-/// True for a part that is smaller than what measurements of the same differ by.
-fn is_noise(profile: &SpeedupProfile, amount: Speedup) -> bool {
-    profile.noise.is_some_and(|noise| amount.value() < noise.speedup)
+/// What costs most, where that is more than nothing, and more than what measurements of the same differ by.
+pub(crate) fn named(
+    profile: &SpeedupProfile,
+    point: &PhasePoint,
+    stack: &PointStack,
+) -> Option<(Part, Speedup)> {
+    let largest = largest(stack).into_iter().next().filter(|_| !is_perfect(point, stack));
+    largest.filter(|(_, amount)| profile.noise.is_none_or(|noise| amount.value() >= noise.speedup))
 }
 
 fn is_perfect(point: &PhasePoint, stack: &PointStack) -> bool {
@@ -127,9 +132,8 @@ pub(crate) fn gain(stack: &PointStack, amount: Speedup) -> Option<String> {
 /// What to do about the largest component, where it is one.
 pub(crate) fn advice(profile: &SpeedupProfile, phase: &PhaseStack) -> Option<&'static str> {
     let (point, stack) = last(phase)?;
-    match largest(stack).first()? {
-        (_, amount) if is_perfect(point, stack) || is_noise(profile, *amount) => None,
-        (Part::Lost(component), _) => Some(words::advice(*component)),
+    match named(profile, point, stack)? {
+        (Part::Lost(component), _) => Some(words::advice(component)),
         _ => None,
     }
 }
