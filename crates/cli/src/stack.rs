@@ -206,6 +206,10 @@ pub(crate) fn stack(options: &StackOptions) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::from(128u8.saturating_add(signal)));
         }
     };
+    if !is_done && kept.recordings(place.path()).next().is_none() {
+        // Why is said already.
+        return Ok(code);
+    }
     // The programs' status stands, whatever becomes of the answer.
     let most = wanted.threads.last().copied().unwrap_or(1);
     let simulated = if options.simulate.simulate && is_done {

@@ -281,8 +281,8 @@ impl<'a, F: Feed> System<'a, F> {
             if running.is_none() && ready.is_none() && self.end_calls_of_all() {
                 continue;
             }
-            // Who is ready and has no core waits for those that run.
-            let next = [running, timed].into_iter().flatten().min().or(ready);
+            // Who is ready and has no core waits for those that run, and for nobody else.
+            let next = [running.or(ready), timed].into_iter().flatten().min();
             if next.is_some() || !self.let_one_through() {
                 return next;
             }

@@ -174,6 +174,18 @@ fn tokens_and_gates_are_waited_for_and_a_call_takes_its_time() {
 }
 
 #[test]
+fn a_call_that_others_end_is_over_on_one_core_too_once_all_others_are() {
+    let mut shared = program(3);
+    shared.calls = vec![CallWithin { nanos: 100_000_000, instructions: 30_000 * CHAIN, alone: 0 }];
+    // Who works last wakes the first thread, which then only waits for the one in the call.
+    let caller = vec![act(Act::CallWithin(0))];
+    for lists in [vec![caller.clone(), work(20_000)], vec![work(20_000), caller]] {
+        let result = run(&shared, with_main(lists), 1);
+        assert_near(result.cycles, 20_000 * CHAIN, 200_000);
+    }
+}
+
+#[test]
 fn a_call_that_others_end_takes_as_long_as_they_need_for_what_they_did_meanwhile() {
     let took = |call: CallWithin, others: Vec<OwnedItem>| {
         let mut shared = program(3);
