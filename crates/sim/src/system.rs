@@ -276,7 +276,7 @@ impl<'a, F: Feed> System<'a, F> {
         loop {
             let running = (0..).zip(&self.on).filter(|(_, on)| on.is_some());
             let running = running.map(|(core, _)| self.cores.now(core)).min();
-            let timed = self.timed.peek().map(|Reverse((at, _))| *at);
+            let timed = self.next_timed();
             let ready = self.ready.iter().map(|&index| self.threads[index as usize].ready_at).min();
             if running.is_none() && ready.is_none() && self.end_calls_of_all() {
                 continue;

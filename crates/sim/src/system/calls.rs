@@ -62,18 +62,33 @@ impl<F: Feed> System<'_, F> {
         }
     }
 
-    /// True if the thread is able to run at this time; a call that ended earlier, or a gate that was opened in time, leaves an
-    /// entry behind that means nothing.
-    pub(super) fn is_due(&mut self, index: u32, at: u64) -> bool {
-        let thread = &mut self.threads[index as usize];
-        match (thread.state, thread.deadline) {
-            (State::Blocked, Some(deadline)) if deadline.at == at => {
-                thread.deadline = None;
-                self.gates[deadline.gate as usize].forget(ThreadId::new(index));
-                true
+    /// False for what a call that ended earlier, or a gate that was opened in time, left behind: nobody wakes then.
+    fn wakes(&self, index: u32, at: u64) -> bool {
+        let thread = &self.threads[index as usize];
+        let deadline = thread.deadline.filter(|_| thread.state == State::Blocked);
+        deadline.is_some_and(|deadline| deadline.at == at)
+            || thread.state == State::Timed && thread.ready_at == at
+    }
+
+    /// When the next thread wakes by itself.
+    pub(super) fn next_timed(&mut self) -> Option<u64> {
+        while let Some(&Reverse((at, index))) = self.timed.peek() {
+            if self.wakes(index, at) {
+                return Some(at);
             }
-            (state, _) => state == State::Timed && thread.ready_at == at,
+            self.timed.pop();
         }
+        None
+    }
+
+    /// True if the thread is able to run at this time; it does not wait for a gate then.
+    pub(super) fn is_due(&mut self, index: u32, at: u64) -> bool {
+        let is_due = self.wakes(index, at);
+        let thread = &mut self.threads[index as usize];
+        if is_due && let Some(deadline) = thread.deadline.take() {
+            self.gates[deadline.gate as usize].forget(ThreadId::new(index));
+        }
+        is_due
     }
 
     /// Calls end, or are known to, of which the others have done their part.
@@ -92,11 +107,7 @@ impl<F: Feed> System<'_, F> {
             return false;
         }
         let calls = |index: u32| self.calls.iter().any(|call| call.thread == index);
-        let is_over = |at: u64, index: u32| {
-            let thread = &self.threads[index as usize];
-            thread.ready_at != at && thread.deadline.is_none_or(|deadline| deadline.at != at)
-        };
-        if !self.timed.iter().all(|&Reverse((at, index))| calls(index) || is_over(at, index)) {
+        if !self.timed.iter().all(|&Reverse((at, index))| calls(index) || !self.wakes(index, at)) {
             return false;
         }
         let stopped = self.threads.iter().map(|thread| thread.since.max(thread.end)).max().unwrap_or(0);

@@ -118,6 +118,16 @@ fn criticality_while_it_runs_is_the_time_shared_by_who_works() {
 }
 
 #[test]
+fn when_a_call_that_ended_early_was_to_end_nothing_happens() {
+    let mut shared = program(3);
+    shared.calls = vec![CallWithin { nanos: 100_000_000, instructions: 10_000 * CHAIN, alone: 0 }];
+    let lists = with_main(vec![vec![act(Act::CallWithin(0))], work(30_000)]);
+    let result = steered(&shared, lists, Some(Choice::Nobody), FAST);
+    assert_near(result.cycles, 30_000 * CHAIN, 200_000);
+    assert_eq!(policy(&result).slices, result.cycles.div_ceil(20_000));
+}
+
+#[test]
 fn the_system_code_that_puts_threads_to_sleep_and_wakes_them_takes_energy_as_the_threads_do() {
     let mut machine = Machine::named("criticality").expect("a machine");
     let energy = machine.energy.as_mut().expect("constants");
