@@ -122,9 +122,14 @@ fn when_a_call_that_ended_early_was_to_end_nothing_happens() {
     let mut shared = program(3);
     shared.calls = vec![CallWithin { nanos: 100_000_000, instructions: 10_000 * CHAIN, alone: 0 }];
     let lists = with_main(vec![vec![act(Act::CallWithin(0))], work(30_000)]);
-    let result = steered(&shared, lists, Some(Choice::Nobody), FAST);
-    assert_near(result.cycles, 30_000 * CHAIN, 200_000);
-    assert_eq!(policy(&result).slices, result.cycles.div_ceil(20_000));
+    let told = |choice| {
+        let result = steered(&shared, lists.clone(), Some(choice), FAST);
+        assert_near(result.cycles, 30_000 * CHAIN, 400_000);
+        policy(&result).energy.expect("constants").joules()
+    };
+    // No core goes on taking energy until then.
+    let (nobody, dynamic) = (told(Choice::Nobody), told(Choice::Dynamic(Rules::default())));
+    assert!(dynamic < 1.2 * nobody, "{nobody} {dynamic}");
 }
 
 #[test]
