@@ -69,7 +69,7 @@ pub(super) fn of(
         let of = if noise.of_alone {
             "CPU times alone of threads that do the same"
         } else {
-            "Plain runs of the same"
+            "Plain runs with as many threads"
         };
         format!(
             "{of} differ by up to {}: parts of less than {:.2} of the speedup mean nothing.",

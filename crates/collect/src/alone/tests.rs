@@ -74,9 +74,8 @@ fn the_wanted_thread_of_a_group_is_chosen_once_its_creator_waits() {
 #[test]
 fn who_is_wanted_and_begins_later_is_chosen_at_once_where_it_is_held() {
     let mut policy = Policy::new(Wanted { order: [(2, 0), (3, 1)].into(), ..wanted(0) });
-    // The first thread creates the others.
     let first = view(0, Phase::Gather, None, &[(0, Waits), (1, Held)]);
-    assert_eq!(chosen(&policy.step(&first, &mut awake)), Some(0), "the creator, until the wanted one comes");
+    assert_eq!(chosen(&policy.step(&first, &mut awake)), Some(1), "nobody else is there");
     let alone = view(1, Phase::Alone, Some(1), &[(0, Waits), (1, Runs), (2, Runs)]);
     assert_eq!(policy.step(&alone, &mut awake), [], "it has begun");
     let held = view(2, Phase::Alone, Some(1), &[(0, Waits), (1, Runs), (2, Held)]);
