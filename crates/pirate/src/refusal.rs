@@ -138,7 +138,7 @@ pub enum Refusal {
     /// It could not be measured what a pirate leaves.
     #[error(
         "beside a pirate of {pirate_mib:.1} MiB no measurement succeeded: at best it missed {missed:.1} % of its lines and \
-         had {cpu:.1} % of its core, the thread beside it {own:.1} % (at most 3 % may be missed, and 90 % is needed); repeat \
+         had {cpu:.1} % of its core, the thread beside it {own:.1} % (at most 3 % may be missed; the pirate needs {needed:.0} %, the thread 90 %); repeat \
          when the machine is quiet"
     )]
     NotHeld {
@@ -150,6 +150,8 @@ pub enum Refusal {
         cpu: f64,
         /// That of the thread beside it.
         own: f64,
+        /// What the pirate needs of its core, in percent.
+        needed: f64,
     },
     /// There is too little memory.
     #[error("{needed_mib:.0} MiB of memory are needed, and {available_mib:.0} MiB are available")]

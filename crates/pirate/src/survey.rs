@@ -215,13 +215,13 @@ impl Beside<'_> {
     /// Again and again, with growing pauses: what disturbs a machine lasts for a while.
     fn until_held(&mut self, bytes: u64) -> Result<(f64, Stretch), Refusal> {
         let busy = if self.taken == 0 { CONTROL_BUSY } else { BUSY };
-        let mut best = Fault { missed: 1.0, pirate: 0.0, busy, victim: 0.0 };
+        let mut best = Fault { missed: 1.0, pirate: 0.0, victim: 0.0 };
         for attempt in 0..TRIES {
             let (chased, stretch) = once(&self.pirate, || self.victim.chase(bytes))?;
             // One that takes nothing has nothing in the shared cache that it could miss.
             let missed = if self.taken == 0 { 0.0 } else { stretch.missed_share().unwrap_or(1.0) };
-            let fault = Fault { missed, pirate: stretch.cpu_share(), busy, victim: chased.cpu_share };
-            if stretch.probes > 0 && fault.is_none() {
+            let fault = Fault { missed, pirate: stretch.cpu_share(), victim: chased.cpu_share };
+            if stretch.probes > 0 && fault.is_none(busy) {
                 return Ok((chased.ns_per_step, stretch));
             }
             self.discarded += 1;
@@ -235,6 +235,7 @@ impl Beside<'_> {
             missed: best.missed * 100.0,
             cpu: best.pirate * 100.0,
             own: best.victim * 100.0,
+            needed: busy * 100.0,
         })
     }
 }
@@ -246,15 +247,14 @@ struct Fault {
     missed: f64,
     /// The share of its core that it had.
     pirate: f64,
-    /// The share that it needs.
-    busy: f64,
     /// That of the thread beside it.
     victim: f64,
 }
 
 impl Fault {
-    fn is_none(self) -> bool {
-        self.missed <= MOST_MISSED && self.pirate >= self.busy && self.victim >= BUSY
+    /// True if the pirate had as much of its core as it needs, and nothing else is wrong.
+    fn is_none(self, busy: f64) -> bool {
+        self.missed <= MOST_MISSED && self.pirate >= busy && self.victim >= BUSY
     }
 
     /// The largest part of what it was to be that is missing.
