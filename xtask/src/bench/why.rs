@@ -123,7 +123,7 @@ fn matrix(workspace: &Workspace, part: &str) -> Result<ExitCode> {
     let status = workspace
         .cargo()
         .env("HOLDUP_WHY_ROWS", part)
-        .args(["test", "--package", "holdup", "--test", "why_workloads", "--"])
+        .args(["test", "--package", "holdup", "--test", "it", "--"])
         .args(["the_whole_matrix", "--ignored", "--nocapture"])
         .status()?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

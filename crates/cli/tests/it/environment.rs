@@ -1,0 +1,195 @@
+//! What the environment takes away is told first, and a machine that takes nothing away is not accused.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::stage::{Stage, assert_adds_up, is_installed, is_root, record, report_json, run, skip};
+use serde_json::Value;
+
+/// Millions of steps of each thread: some tenths of a second.
+const WORK: &str = "200";
+
+/// The CPUs that this test may use, as the kernel lists them, and how many of the machine's there are.
+fn cpus() -> (Vec<u32>, usize) {
+    let numbers = |list: &str| -> Vec<u32> {
+        let parts = list.trim().split(',').filter(|part| !part.is_empty());
+        let range = |part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            first.parse::<u32>().expect("a CPU")..=last.parse::<u32>().expect("a CPU")
+        };
+        parts.flat_map(range).collect()
+    };
+    let status = fs::read_to_string("/proc/self/status").expect("status");
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("a mask");
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").expect("the list of CPUs");
+    (numbers(allowed), numbers(&online).len())
+}
+
+/// Records a command.
+fn recorded(stage: &Stage, command: &[&str]) -> Value {
+    let recording = stage.path("environment.holdup");
+    let ended = run(record(&recording, command[0]).args(&command[1..]));
+    assert_eq!(ended.status, 0, "{ended:?}");
+    let json = report_json(&recording);
+    assert_adds_up(&json);
+    json
+}
+
+/// What is found, less what other programs on the machine did, who may have taken any share of the CPUs.
+fn findings(json: &Value) -> Vec<&Value> {
+    let all = json["findings"].as_array().expect("findings");
+    all.iter().filter(|finding| finding["kind"] != "delayed" && finding["kind"] != "load").collect()
+}
+
+fn assert_first(json: &Value, kind: &str, what: &str) {
+    let found = findings(json);
+    let first = found.first().unwrap_or_else(|| panic!("nothing found: {:#}", json["run"]));
+    let told = first["what"].as_str().expect("words");
+    assert_eq!(
+        (&first["kind"], told),
+        (&Value::from(kind), what),
+        "{:#} of {:#}",
+        json["findings"],
+        json["run"]
+    );
+    assert!(first["cost_ns"].as_u64() > Some(0));
+}
+
+fn program(stage: &Stage) -> String {
+    stage.program("compute", &[]).to_str().expect("a path of plain letters").to_owned()
+}
+
+#[test]
+fn as_many_threads_as_cpus_are_held_up_by_no_limit() {
+    let (allowed, _) = cpus();
+    let stage = Stage::new();
+    let json = recorded(&stage, &[&program(&stage), &allowed.len().to_string(), WORK]);
+    let kinds: Vec<&Value> = findings(&json).iter().map(|finding| &finding["kind"]).collect();
+    let limits = ["quota", "affinity", "oversubscription"];
+    assert!(kinds.iter().all(|kind| !limits.contains(&kind.as_str().unwrap_or_default())), "{kinds:?}");
+    assert_eq!(json["process"]["cores"], allowed.len());
+    assert_eq!(json["run"]["environment"]["placements"][0]["pid"], json["process"]["pid"]);
+}
+
+#[test]
+fn one_cpu_for_four_threads() {
+    let (allowed, online) = cpus();
+    if !is_installed("taskset") {
+        return;
+    }
+    if online < 2 {
+        return skip("the machine has one CPU");
+    }
+    let stage = Stage::new();
+    let cpu = allowed[0].to_string();
+    let json = recorded(&stage, &["taskset", "-c", &cpu, &program(&stage), "4", WORK]);
+    let what =
+        format!("CPU affinity: the program may use 1 of the machine's {online} CPUs; 4 threads share it");
+    assert_first(&json, "affinity", &what);
+    assert_eq!((&json["process"]["cores"], &json["process"]["effective_cores"]), (&1.into(), &1.into()));
+}
+
+#[test]
+fn threads_that_pin_themselves_to_one_cpu() {
+    let (allowed, _) = cpus();
+    if allowed.len() < 2 {
+        return skip("one CPU only may be used here");
+    }
+    let stage = Stage::new();
+    let cpu = allowed[1].to_string();
+    let json = recorded(&stage, &[&program(&stage), "4", WORK, &cpu]);
+    let of = allowed.len();
+    let what = format!("CPU affinity: 4 threads are pinned to 1 of the {of} CPUs that the program may use");
+    assert_first(&json, "affinity", &what);
+    assert_eq!(json["process"]["effective_cores"], of);
+}
+
+#[test]
+fn four_threads_for_each_cpu() {
+    let (allowed, online) = cpus();
+    let stage = Stage::new();
+    let threads = (4 * allowed.len()).min(256);
+    let json = recorded(&stage, &[&program(&stage), &threads.to_string(), WORK]);
+    let cores = allowed.len();
+    if cores < online {
+        let what = format!(
+            "CPU affinity: the program may use {cores} of the machine's {online} CPUs; {threads} threads share them"
+        );
+        return assert_first(&json, "affinity", &what);
+    }
+    let noun = if cores == 1 { "core" } else { "cores" };
+    // The dearest, not the first: the cores are busy, so that mending it gains next to nothing, which what a busy machine
+    // makes of the threads' ends may gain too.
+    let dearest =
+        findings(&json).into_iter().max_by_key(|finding| finding["cost_ns"].as_u64()).expect("findings");
+    let told = (dearest["kind"].as_str().unwrap_or_default(), dearest["what"].as_str().unwrap_or_default());
+    let what = format!("{threads} threads share {cores} {noun}");
+    assert_eq!(told, ("oversubscription", what.as_str()), "{:#}", json["findings"]);
+}
+
+/// A control group with a CPU quota, removed when it is dropped.
+struct Cgroup(PathBuf);
+
+impl Cgroup {
+    /// Makes one below our own, of either version; `None` where that is not allowed.
+    fn of(quota_micros: u64) -> Option<Cgroup> {
+        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let group_of = |controller: &str| {
+            own.lines().find_map(|line| {
+                let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+                let is_it = controllers.split(',').any(|name| name == controller);
+                is_it.then(|| path.trim_start_matches('/').to_owned())
+            })
+        };
+        let name = format!("holdup-test-quota-{}", std::process::id());
+        let one = (quota_micros.to_string(), "cpu.cfs_quota_us");
+        let two = (format!("{quota_micros} 100000"), "cpu.max");
+        // The most that a group can weigh against its neighbours: what it does not get is then its quota's doing.
+        let (one_weighs, two_weighs) = (("cpu.shares", "262144"), ("cpu.weight", "10000"));
+        let choices = [
+            ("/sys/fs/cgroup/cpu", group_of("cpu"), one.clone(), one_weighs),
+            ("/sys/fs/cgroup/cpu,cpuacct", group_of("cpu"), one, one_weighs),
+            ("/sys/fs/cgroup", group_of(""), two, two_weighs),
+        ];
+        choices.into_iter().find_map(|(root, path, (limit, file), (weight, most))| {
+            let group = Cgroup(Path::new(root).join(path?).join(&name));
+            fs::create_dir(&group.0).ok()?;
+            fs::write(group.0.join(file), limit).ok()?;
+            let _ = fs::write(group.0.join(weight), most);
+            Some(group)
+        })
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // What ran in it may still be on its way out.
+        for _ in 0..100 {
+            if fs::remove_dir(&self.0).is_ok() || !self.0.exists() {
+                return;
+            }
+            sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// So little that even a machine that is busy with other work gives the group, with the weight that it has, more than that.
+#[test]
+fn a_real_quota_of_a_tenth_of_a_cpu() {
+    let Some(group) = is_root().then(|| Cgroup::of(10_000)).flatten() else {
+        return skip("no control group with a CPU quota can be made here");
+    };
+    let stage = Stage::new();
+    let program = program(&stage);
+    let folder = group.0.to_str().expect("a path of plain letters");
+    let join = format!("echo $$ > {folder}/cgroup.procs && exec {program} 4 60");
+    let json = recorded(&stage, &["sh", "-c", &join]);
+    assert_first(&json, "quota", "CPU quota: the control group gives 0.1 CPUs; 4 threads share them");
+    assert_eq!(json["process"]["effective_cores"], 1);
+    let evidence =
+        json["findings"].as_array().expect("findings").iter().find(|found| found["kind"] == "quota");
+    let evidence = evidence.expect("it was the first")["evidence"][0].as_str().expect("words").to_owned();
+    assert!(evidence.contains(folder) && evidence.contains(" was throttled in "), "{evidence}");
+}

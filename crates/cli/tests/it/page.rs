@@ -1,0 +1,151 @@
+//! `holdup report --html`: the file, and what a browser makes of it.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::stage::{Ended, Stage, assert_refused, is_installed, record, report, report_json, run, text};
+use serde_json::Value;
+
+/// Reads and tries the page after its scripts have run, and leaves what it found in the document. It is put into a copy
+/// of the page from which the policy was taken out, which would not let it run.
+const PROBE: &str = include_str!("../programs/page_probe.js");
+
+fn recorded(stage: &Stage, program: impl AsRef<OsStr>) -> PathBuf {
+    let recording = stage.path("run.holdup");
+    let mut command = record(&recording, program);
+    run(&mut command);
+    assert!(recording.exists(), "{command:?} left no recording");
+    recording
+}
+
+fn html(recording: &Path, page: &Path, options: &[&str]) -> String {
+    let ended = report(recording, &[&["--html", page.to_str().expect("UTF-8")], options].concat());
+    assert_eq!((ended.status, text(&ended.stdout).as_str()), (0, ""), "{ended:?}");
+    fs::read_to_string(page).expect("the page")
+}
+
+/// Opens a page in a window of this width; gives the document when its scripts have run, and what the browser said of
+/// it, a line each.
+fn browsed(stage: &Stage, page: &Path, width: u32) -> (String, Vec<String>) {
+    let ended: Ended = run(Command::new("chromium")
+        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom", "--enable-logging=stderr"])
+        .args(["--virtual-time-budget=5000", "--no-first-run", "--disable-extensions"])
+        .arg(format!("--window-size={width},900"))
+        .arg(format!("--user-data-dir={}", stage.path("browser").display()))
+        .arg(format!("file://{}", page.display())));
+    assert_eq!(ended.status, 0, "{ended:?}");
+    let said =
+        text(&ended.stderr).lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned).collect();
+    (text(&ended.stdout), said)
+}
+
+/// What the probe found in a page that is shown in a window of this width.
+fn probed(stage: &Stage, page: &str, width: u32) -> Value {
+    let (head, rest) = page.split_once("<meta http-equiv=\"Content-Security-Policy\"").expect("a policy");
+    let (_, rest) = rest.split_once('>').expect("its end");
+    let copy = format!("{head}{rest}<script>{PROBE}</script>");
+    let (document, said) = browsed(stage, &stage.write("probed.html", copy), width);
+    assert!(said.is_empty(), "{said:?}");
+    let (_, found) = document.split_once("data-found=\"").expect("the probe has run to its end");
+    let (found, _) = found.split_once('"').expect("the end of what it found");
+    let found = found.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    serde_json::from_str(&found).expect("JSON")
+}
+
+#[test]
+fn the_page_works_in_a_browser() {
+    if !is_installed("chromium") {
+        return;
+    }
+    let stage = Stage::new();
+    let recording = recorded(&stage, stage.program("hold_and_wait", &[]));
+    let page = stage.path("page.html");
+    let written = html(&recording, &page, &[]);
+    let (document, said) = browsed(&stage, &page, 1280);
+    assert!(said.is_empty(), "{said:?}");
+    assert!(document.contains("class=\"drawn\""), "the timeline was not drawn");
+    assert!(document.contains("<canvas"));
+    for width in [1280, 800, 400] {
+        let found = probed(&stage, &written, width);
+        assert_eq!(found["overflow"], 0, "the page of width {width} scrolls sideways: {found:#}");
+        assert_eq!(found["sorted"], serde_json::json!(["ascending", true]), "{found:#}");
+        assert_eq!(found["spoken"], true, "{found:#}");
+        assert_eq!(found["unlabelled"], serde_json::json!([]), "{found:#}");
+    }
+    let json = report_json(&recording);
+    let findings = json["findings"].as_array().expect("findings").len();
+    assert!(findings > 0);
+    assert_eq!(probed(&stage, &written, 1280)["findings"], findings);
+}
+
+#[test]
+fn a_script_that_is_not_the_pages_own_does_not_run() {
+    if !is_installed("chromium") {
+        return;
+    }
+    let stage = Stage::new();
+    let recording = recorded(&stage, stage.program("hold_and_wait", &["-g0"]));
+    let page = stage.path("page.html");
+    let written = html(&recording, &page, &[]);
+    let with_more = written.replace(
+        "</main>",
+        "<script>document.title = 'owned'</script><b id=b onclick=\"document.title='owned'\" style=\"color:red\">x</b></main>",
+    );
+    let (document, said) = browsed(&stage, &stage.write("more.html", with_more), 1280);
+    assert!(document.contains("<title>hold_and_wait · holdup report</title>"), "{said:?}");
+    assert!(said.iter().filter(|line| line.contains("Content Security Policy")).count() >= 2, "{said:?}");
+}
+
+#[test]
+fn hostile_names_do_nothing_in_a_browser() {
+    if !is_installed("chromium") {
+        return;
+    }
+    let stage = Stage::new();
+    let program = stage.program("hostile", &[]);
+    let renamed = stage.path("with\x1b[31m<b onclick=alert(1)>\"'");
+    fs::rename(&program, &renamed).expect("rename");
+    let recording = recorded(&stage, &renamed);
+    let page = stage.path("page.html");
+    html(&recording, &page, &[]);
+    let (document, said) = browsed(&stage, &page, 1280);
+    assert!(said.is_empty(), "{said:?}");
+    assert!(document.contains("class=\"drawn\""), "the timeline was not drawn");
+    assert_eq!(document.matches("<script").count(), 3, "{document}");
+    assert!(!document.contains("<b onload") && !document.contains("<b onclick") && !document.contains("<i>"));
+    assert!(document.contains("&lt;b onclick=alert(1)&gt;"));
+}
+
+#[test]
+fn the_page_goes_where_it_is_told() {
+    let stage = Stage::new();
+    let recording = recorded(&stage, stage.program("hold_and_wait", &[]));
+    let page = stage.path("page.html");
+    let written = html(&recording, &page, &[]);
+    assert_eq!(written, html(&recording, &page, &[]), "the same recording gives the same bytes");
+    let to_stdout = report(&recording, &["--html", "-"]);
+    assert_eq!((to_stdout.status, text(&to_stdout.stdout)), (0, written.clone()));
+    let both = report(&recording, &["--html", page.to_str().expect("UTF-8"), "--json"]);
+    assert!(serde_json::from_slice::<Value>(&both.stdout).is_ok(), "{both:?}");
+    // The source is in the page unless it is left out.
+    let line = "pthread_mutex_lock(&#38;the_lock);";
+    assert!(written.contains(line), "the source of the lock is not in the page");
+    assert!(!html(&recording, &page, &["--no-source"]).contains(line));
+}
+
+#[test]
+fn pages_that_cannot_be_written() {
+    let stage = Stage::new();
+    let recording = recorded(&stage, stage.program("hold_and_wait", &[]));
+    let before = fs::read(&recording).expect("the recording");
+    let name = recording.to_str().expect("UTF-8");
+    assert_refused(&report(&recording, &["--html", name]), 2, &[name, "is the recording", "another name"]);
+    assert_eq!(fs::read(&recording).expect("the recording"), before);
+    for (place, says) in [("/no/such/place/x.html", "No such file"), ("/dev/full", "No space left")] {
+        assert_refused(&report(&recording, &["--html", place]), 2, &[place, says]);
+    }
+    let alone = report(&recording, &["--no-source"]);
+    assert_eq!(alone.status, 2, "{alone:?}");
+}

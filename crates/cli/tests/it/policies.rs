@@ -1,0 +1,147 @@
+//! `holdup policies` on the workloads after paper 4, with little to do each, and online criticality on real recordings.
+
+use std::process::Command;
+
+use holdup_analysis::offline_criticality;
+use holdup_model::Timeline;
+use holdup_policy::{CriticalityUnit, to_ticks};
+use holdup_recording::Recording;
+use serde_json::Value;
+
+use crate::stage::sim::{record, sim_bytes};
+use crate::stage::{HOLDUP, Stage, is_installed, run, text, workspace};
+
+/// `holdup policies --json` of a workload with 8 threads: its program.
+fn told(stage: &Stage, name: &str, flags: &[&str], arguments: &[&str], options: &[&str]) -> Value {
+    let recording = record(stage, name, flags, arguments);
+    let mut command = Command::new(HOLDUP);
+    let ended = run(command.args(["policies", "--json"]).args(options).arg(&recording));
+    assert_eq!(ended.status, 0, "{ended:?}");
+    let json: Value = serde_json::from_str(&text(&ended.stdout)).expect("JSON");
+    json["programs"][0].clone()
+}
+
+fn policy<'a>(program: &'a Value, name: &str) -> &'a Value {
+    let runs = program["policies"].as_array().expect("policies");
+    runs.iter().find(|run| run["policy"] == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+#[test]
+fn a_loop_of_one_thread_is_sequentially_critical_and_dividing_it_gives_what_was_said() {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    let planted = told(&stage, "policy_bfs", &[], &["8", "1", "4000"], &["--sweep"]);
+    assert_eq!((&planted["most_critical"], &planted["simulated_best"]), (&0.into(), &0.into()), "{planted}");
+    assert_eq!(planted["sweep"]["kind"], "sequential", "{planted}");
+    // Of the mended program only its time is asked for.
+    let fixed = record(&stage, "policy_bfs", &["-DFIXED"], &["8", "1", "4000"]);
+    let fixed = sim_bytes(&["--json", "--machine", "criticality", "--cores", "8"], &fixed);
+    let fixed: Value = serde_json::from_slice(&fixed).expect("JSON");
+    let cycles = number(&fixed["simulations"][0]["cycles"]);
+    let predicted = number(&planted["threads"][0]["divided_speedup"]);
+    // At 2 GHz.
+    let reached = number(&policy(&planted, "none")["seconds"]) * 2e9 / cycles;
+    assert!((reached / predicted - 1.0).abs() < 0.1, "{predicted} was said, {reached} it is");
+    for name in ["offline", "single", "bis", "dynamic"] {
+        let energy = |name| number(&policy(&planted, name)["energy"]["relative"]);
+        assert!(energy(name) < energy("all"), "{name}: {planted}");
+    }
+}
+
+#[test]
+fn the_thread_that_nobody_hides_is_named_as_the_better_one() {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    let program = told(&stage, "policy_fmm", &[], &["8", "1", "30"], &[]);
+    let most = program["most_critical"].as_u64().expect("a thread");
+    assert!([2, 7].contains(&most), "{program}");
+    assert_eq!((&program["predicted_best"], &program["simulated_best"]), (&4.into(), &4.into()), "{program}");
+    assert_eq!(program["better_because"], "hidden");
+}
+
+#[test]
+fn criticality_while_a_program_runs_is_that_of_its_recording() {
+    let stage = Stage::new();
+    let mut compared = 0;
+    for name in ["critical_section", "late_thread"] {
+        let source = workspace().join("workloads").join(name).join("main.c");
+        let program = stage.compile(name, source, &[]);
+        let recording = stage.path(format!("{name}.holdup"));
+        let mut command = Command::new(HOLDUP);
+        command.args(["record", "-o"]).arg(&recording).arg("--").arg(&program).args(["4", "1"]);
+        assert_eq!(run(&mut command).status, 0, "{name}");
+        let (recording, warnings) = Recording::open(&recording).expect("a recording");
+        let run = recording.run(&warnings);
+        let timeline = Timeline::build(&run.processes[0]);
+        let offline = offline_criticality(&timeline);
+        let start = timeline.start;
+        // A unit sees changes in the order of time, and knows nothing of what comes.
+        let mut changes: Vec<(u64, bool, u32)> = Vec::new();
+        for (thread, row) in (0..).zip(&timeline.threads) {
+            for segment in row.segments.iter().filter(|segment| segment.state.is_active()) {
+                changes.push((segment.start.since(start).get(), true, thread));
+                changes.push((segment.end.since(start).get(), false, thread));
+            }
+        }
+        changes.sort_unstable();
+        let mut unit = CriticalityUnit::new(0);
+        for (time, is_active, thread) in changes {
+            unit.set_active(thread, time, is_active);
+        }
+        let online = unit.take(timeline.end.since(start).get(), timeline.threads.len());
+        let online: Vec<f64> = online.threads.into_iter().map(to_ticks).collect();
+        assert_eq!(online, offline.threads, "{name}");
+        compared += online.len();
+    }
+    assert!(compared >= 8);
+}
+
+#[test]
+fn what_is_no_recording_and_what_is_no_number_is_refused_in_a_line() {
+    let stage = Stage::new();
+    let file = stage.write("text.holdup", "no recording");
+    for arguments in [vec![file.to_string_lossy().into_owned()], vec!["--fast".to_owned(), "much".to_owned()]]
+    {
+        let ended = run(Command::new(HOLDUP).arg("policies").args(arguments));
+        assert_eq!(ended.status, 2, "{ended:?}");
+        assert!(!text(&ended.stderr).trim().is_empty() && ended.stdout.is_empty(), "{ended:?}");
+    }
+    let missing = run(Command::new(HOLDUP).args(["policies", "--", "/nonexistent/program"]));
+    assert!([2, 3].contains(&missing.status), "{missing:?}");
+}
+
+#[test]
+fn one_command_runs_the_program_with_each_number_of_threads() {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    let source = workspace().join("workloads/policy_lock/main.c");
+    let program = stage.compile("policy_lock", source, &["-DHOLDS=3"]);
+    let (runs, page) = (stage.path("runs"), stage.path("policies.html"));
+    let mut command = Command::new(HOLDUP);
+    command.args(["policies", "-t", "2,3", "-o"]).arg(&runs).arg("--html").arg(&page);
+    let ended = run(command.args(["--json", "--"]).arg(&program).arg("{threads}"));
+    assert_eq!(ended.status, 0, "{ended:?}");
+    let json: Value = serde_json::from_str(&text(&ended.stdout)).expect("JSON");
+    let working: Vec<u64> = json["programs"]
+        .as_array()
+        .expect("programs")
+        .iter()
+        .filter_map(|one| one["threads_that_work"].as_u64())
+        .collect();
+    assert_eq!(working, [2, 3]);
+    assert_eq!(std::fs::read_dir(&runs).expect("the directory").count(), 2);
+    assert!(std::fs::read_to_string(&page).expect("a page").contains("policy_lock-3"));
+    let program = &json["programs"][1];
+    let gain = |name| number(&policy(program, name)["speedup"]);
+    assert!(gain("bis") > gain("offline") && gain("bis") > gain("dynamic"), "{program}");
+}

@@ -1,0 +1,188 @@
+//! Planted lines: the first cause that `holdup why` names is the line that `workloads/lime.tsv` speaks of, whoever compiled
+//! it, at every level of optimization and at 8 to 64 threads.
+//!
+//! Executed instructions stand for time, so the answers do not depend on the machine. A part of all the ways to build and
+//! run each program is tried here; `cargo xtask bench why --matrix` tries them all.
+
+use std::fmt::Write as _;
+
+use crate::stage::Stage;
+use crate::stage::lime::{LEVELS, Said, THREADS, Way, Workload, causes, sections, table, why, workload};
+use serde_json::Value;
+
+/// Tried by all compilers at all levels at 8 threads; of the others one way each.
+const WHOLE: [&str; 3] = ["lime_lu", "lime_root", "lime_turns"];
+
+/// What is not as it should be; nothing if all is.
+fn complaint(row: &Workload, json: &Value) -> Option<String> {
+    let Some(first) = sections(json).first() else { return Some("no sections".to_owned()) };
+    let waits = row.marked("WAITS");
+    let wait = sections(json).iter().flat_map(causes).find(|cause| names(row, cause, &waits));
+    if let Some(wait) = wait {
+        return Some(format!("waiting is told as a cause: {}", wait["sentence"]));
+    }
+    match row.said {
+        Said::Cause => complaint_about_cause(row, first),
+        Said::TwoCauses => complaint_about_cause(row, first).or_else(|| {
+            let second = row.marked("SECOND");
+            let found = causes(first).iter().take(3).any(|cause| names(row, cause, &second));
+            (!found).then(|| "the second cause is missing".to_owned())
+        }),
+        Said::ExecutesEqually => {
+            if let Some(cause) = sections(json).iter().flat_map(causes).next() {
+                return Some(format!("a cause: {}", cause["sentence"]));
+            }
+            let differs = |section: &&Value| section["native"]["imbalance"].as_f64() > Some(0.2);
+            let section = sections(json).iter().find(differs);
+            let Some(section) = section else { return Some("natively no section differs".to_owned()) };
+            (section["verdict"] != "execute-equally")
+                .then(|| format!("the verdict is {}", section["verdict"]))
+        }
+        Said::DependsOnSchedule => first["depends_on_schedule"]
+            .is_null()
+            .then(|| "it is not said that counts depend on the schedule".to_owned()),
+        Said::Balanced => {
+            let cause = sections(json).iter().flat_map(causes).next();
+            cause.map(|cause| format!("a cause: {}", cause["sentence"]))
+        }
+    }
+}
+
+fn complaint_about_cause(row: &Workload, section: &Value) -> Option<String> {
+    let planted = row.marked("PLANTED");
+    assert!(!planted.is_empty(), "nothing is planted in {}", row.name);
+    let Some(first) = causes(section).first().copied() else {
+        return Some(format!("no cause; the verdict is {}", section["verdict"]));
+    };
+    // clang gives a branch that it takes out of a loop no line: then the function must do.
+    let has_no_line = first["where"]["line"].is_null()
+        && !first["where"]["function"].is_null()
+        && first["where"]["function"] == section["where"]["function"];
+    if !has_no_line && !names(row, first, &planted) {
+        return Some(format!("not lines {planted:?} but {}", first["sentence"]));
+    }
+    let score = first["score"].as_f64().unwrap_or(0.0);
+    (score < row.least_score).then(|| format!("the score is {score:.2}"))
+}
+
+/// True if the branch, call or jump, the place it goes to or the end of the loop is one of these lines. Lines of functions
+/// that were inlined stand for those that call them.
+fn names(row: &Workload, cause: &Value, lines: &[u64]) -> bool {
+    let inlined = cause["inlined"].as_array().map_or(&[][..], Vec::as_slice);
+    let others = [&cause["where"], &cause["to"], &cause["latch"]];
+    inlined.iter().chain(others).any(|place| row.is_at(place, lines))
+}
+
+/// Builds and runs in one way. Nothing where the compiler is not installed.
+fn tried(stage: &Stage, row: &Workload, way: Way) -> Option<Result<(), String>> {
+    let program = row.build(stage, way, &[])?;
+    // Times that were measured natively are asked of the one that they are for: a second run of each of the others
+    // would say nothing new.
+    let options: &[&str] = if row.said == Said::ExecutesEqually {
+        &["--no-intervals"]
+    } else {
+        &["--no-native", "--no-intervals"]
+    };
+    let json = why(options, &program, &[&way.threads.to_string()]);
+    Some(complaint(row, &json).map_or(Ok(()), Err))
+}
+
+/// All ways to build and run a workload.
+fn all_ways(row: &Workload) -> Vec<Way> {
+    let mut ways = Vec::new();
+    for &compiler in row.compilers() {
+        for level in LEVELS {
+            ways.extend(THREADS.map(|threads| Way { compiler, level, threads }));
+        }
+    }
+    ways
+}
+
+/// Those that are tried here.
+fn some_ways(row: &Workload) -> Vec<Way> {
+    let all = all_ways(row);
+    if WHOLE.contains(&row.name.as_str()) {
+        return all.into_iter().filter(|way| way.threads == 8).collect();
+    }
+    // Each row another one, so that all compilers, levels and numbers of threads have their turn.
+    let place = table().iter().position(|other| other.name == row.name).expect("a row of the table");
+    vec![all[(place * 7) % all.len()]]
+}
+
+fn check(name: &str) {
+    let row = workload(name);
+    let stage = Stage::new();
+    let mut wrong = String::new();
+    for way in some_ways(&row) {
+        if let Some(Err(complaint)) = tried(&stage, &row, way) {
+            let _ = writeln!(wrong, "{way}: {complaint}");
+        }
+    }
+    assert!(wrong.is_empty(), "{name}\n{wrong}");
+}
+
+macro_rules! a_test_for_each {
+    ($($name:ident)*) => {
+        $(#[test] fn $name() { super::check(stringify!($name)); })*
+
+        #[test]
+        fn every_row_of_the_table_has_a_test() {
+            let names: Vec<String> = super::table().into_iter().map(|row| row.name).collect();
+            assert_eq!(names, [$(stringify!($name)),*], "the table and this list must name the same");
+        }
+    };
+}
+
+mod planted_lines {
+    a_test_for_each! {
+        lime_lu
+        lime_radix
+        lime_root
+        lime_tree
+        lime_turns
+        lime_sort
+        lime_libm
+        lime_pointer
+        lime_switch
+        lime_condition
+        lime_poll
+        lime_poll_pause
+        lime_rows
+        lime_cpp
+        lime_rust
+        lime_two
+        lime_cache
+        lime_queue
+        lime_equal
+        lime_noise
+        lime_dynamic
+    }
+}
+
+/// Every way of every row, and a table of hits: `cargo xtask bench why --matrix` runs this and shows what it prints.
+/// `HOLDUP_WHY_ROWS` chooses rows by a part of their names.
+#[test]
+#[ignore = "takes minutes"]
+fn the_whole_matrix() {
+    let wanted = std::env::var("HOLDUP_WHY_ROWS").unwrap_or_default();
+    let (mut hits, mut runs) = (0, 0);
+    for row in table().iter().filter(|row| row.name.contains(&wanted)) {
+        let stage = Stage::new();
+        let (mut right, mut all, mut misses) = (0, 0, String::new());
+        for way in all_ways(row) {
+            match tried(&stage, row, way) {
+                Some(Ok(())) => (right, all) = (right + 1, all + 1),
+                Some(Err(complaint)) => {
+                    all += 1;
+                    let _ = writeln!(misses, "    {way}: {complaint}");
+                }
+                None => {}
+            }
+        }
+        println!("{:<18} {right:>3} of {all}", row.name);
+        print!("{misses}");
+        (hits, runs) = (hits + right, runs + all);
+    }
+    println!("{:<18} {hits:>3} of {runs}", "all");
+    assert!(runs > 0, "no row's name contains {wanted:?}");
+}

@@ -1,0 +1,228 @@
+//! Predictions: what they say, whatever the number of the host's threads, and against the script that was really changed.
+
+use crate::programs;
+use crate::programs::{MS, any_program};
+use holdup_model::{Nanos, ObjectId, ObjectKind, ObjectUse, Process, ThreadId, Timeline};
+use holdup_replay::{Change, LockChange, Next, Prediction, Replayer};
+use holdup_testkit::{Op, Script};
+use proptest::prelude::*;
+
+fn work(length: u64) -> Op {
+    Op::Work(length * MS)
+}
+
+fn workers(script: &mut Script, ops: Vec<Vec<Op>>) -> Vec<ThreadId> {
+    let workers: Vec<ThreadId> = ops.into_iter().map(|ops| script.thread("worker", ops)).collect();
+    script.main_runs(&workers);
+    workers
+}
+
+fn predicted(process: &Process, cores: u32, changes: &[Change]) -> Prediction {
+    let timeline = Timeline::build(process);
+    Replayer::of(process, &timeline, cores).expect("it can be replayed").predict(changes)
+}
+
+/// The really changed run is in the interval.
+fn contains(prediction: &Prediction, real: Nanos) {
+    assert!(prediction.low <= prediction.wall && prediction.wall <= prediction.high, "{prediction:?}");
+    assert!(prediction.low <= real && real <= prediction.high, "{prediction:?} {real:?}");
+    assert_eq!(prediction.let_through, 0);
+}
+
+/// Threads that hold a lock for `held` ms and work for `outside` ms by turns.
+fn one_lock(threads: usize, held: u64, outside: u64) -> (Script, ObjectId, Vec<ThreadId>) {
+    let mut script = Script::new();
+    let lock = script.object(ObjectKind::Mutex, "lock");
+    let site = script.site("update", 10);
+    let turn = [Op::Lock(lock, site), work(held), Op::Unlock(lock), work(outside)];
+    let workers = workers(&mut script, vec![turn.repeat(240 / threads); threads]);
+    (script, lock, workers)
+}
+
+#[test]
+fn locks_that_were_really_changed() {
+    let (script, lock, workers) = one_lock(4, 8, 8);
+    let process = script.play();
+    assert_eq!(process.wall().get(), (240 * 8 + 8) * MS);
+    let shorter = |times| predicted(&process, 8, &[Change::Lock(lock, LockChange::Shorter(times))]);
+    for (times, held) in [(1.0, 8), (2.0, 4), (4.0, 2), (8.0, 1)] {
+        contains(&shorter(times), one_lock(4, held, 8).0.play().wall());
+    }
+    contains(&predicted(&process, 8, &[Change::Lock(lock, LockChange::Free)]), Nanos::new(60 * 16 * MS));
+    for number in [1, 2, 3, 6] {
+        let changes = [Change::Threads(workers.clone(), number)];
+        contains(&predicted(&process, 8, &changes), one_lock(number as usize, 8, 8).0.play().wall());
+    }
+    // Twice as fast outside of the lock too.
+    let faster = predicted(&process, 8, &[Change::Faster(workers, 2.0)]);
+    contains(&faster, one_lock(4, 4, 4).0.play().wall());
+}
+
+#[test]
+fn the_gain_is_what_is_less() {
+    let (script, lock, _) = one_lock(4, 8, 8);
+    let process = script.play();
+    let prediction = predicted(&process, 8, &[Change::Lock(lock, LockChange::Free)]);
+    let [gain, low, high] = prediction.gain(process.wall());
+    assert_eq!(gain, process.wall().get() as i64 - prediction.wall.get() as i64);
+    assert!(low <= gain && gain <= high && low > 0);
+    // What makes it slower has a negative one.
+    let slower = predicted(&process, 8, &[Change::Cores(1)]);
+    assert!(slower.gain(process.wall())[0] < 0);
+}
+
+#[test]
+fn what_holds_it_up_next() {
+    let (script, lock, workers) = one_lock(4, 8, 8);
+    let process = script.play();
+    let next = |cores, changes: &[Change]| predicted(&process, cores, changes).next;
+    assert_eq!(next(8, &[]), Some(Next::Object(lock)));
+    assert_eq!(next(8, &[Change::Lock(lock, LockChange::Shorter(1.5))]), Some(Next::Object(lock)));
+    assert_eq!(next(2, &[Change::Lock(lock, LockChange::Free)]), Some(Next::Cores(2)));
+    assert_eq!(next(8, &[Change::Cores(1)]), Some(Next::Cores(1)));
+    // All work all the time: the first of those with the most to do.
+    let free = Change::Lock(lock, LockChange::Free);
+    assert_eq!(next(8, std::slice::from_ref(&free)), Some(Next::Thread(workers[0])));
+    assert_eq!(next(8, &[free, Change::Faster(workers[..3].to_vec(), 4.0)]), Some(Next::Thread(workers[3])));
+}
+
+#[test]
+fn the_lock_behind_the_lock() {
+    let mut script = Script::new();
+    let [first, second] = ["first", "second"].map(|name| script.object(ObjectKind::Mutex, name));
+    let site = script.site("update", 10);
+    let turn = [
+        Op::Lock(first, site),
+        work(10),
+        Op::Unlock(first),
+        Op::Lock(second, site),
+        work(7),
+        Op::Unlock(second),
+        work(2),
+    ];
+    workers(&mut script, vec![turn.repeat(20); 4]);
+    let process = script.play();
+    assert_eq!(predicted(&process, 8, &[]).next, Some(Next::Object(first)));
+    let free = predicted(&process, 8, &[Change::Lock(first, LockChange::Free)]);
+    assert_eq!(free.next, Some(Next::Object(second)));
+    // It is held all the time then.
+    assert!(free.wall.get() >= 4 * 20 * 7 * MS);
+}
+
+#[test]
+fn a_pipeline_is_as_fast_as_its_slowest_stage() {
+    let mut script = Script::new();
+    let queue = script.guarded_queue("items", 4);
+    let [put, get] = [("put", 10), ("get", 20)].map(|(name, line)| script.site(name, line));
+    let produce = script.thread("produce", [work(2), Op::Put(queue, put)].repeat(100));
+    let consume = script.thread("consume", [Op::Get(queue, get), work(5)].repeat(100));
+    script.main_runs(&[produce, consume]);
+    let process = script.play();
+    assert_eq!(predicted(&process, 4, &[]).next, Some(Next::Thread(consume)));
+    let faster = predicted(&process, 4, &[Change::Faster(vec![consume], 5.0)]);
+    assert_eq!(faster.next, Some(Next::Thread(produce)));
+    contains(&faster, Nanos::new(201 * MS));
+}
+
+#[test]
+fn nothing_to_replay() {
+    let process = Script::new().play();
+    assert!(Replayer::of(&process, &Timeline::build(&process), 4).is_none());
+    let nobody = Process::default();
+    assert!(Replayer::of(&nobody, &Timeline::build(&nobody), 4).is_none());
+}
+
+fn used(process: &mut Process, lock: ObjectId, thread: ThreadId, acquisitions: u64, timed: u64, each: u64) {
+    process.uses.push(ObjectUse {
+        thread: Some(thread),
+        object: lock,
+        acquisitions,
+        failed_tries: 0,
+        timed_holds: timed,
+        timed_hold: Nanos::new(timed * each),
+    });
+}
+
+/// 100,000 holds of 100 ns that were counted, and every hundredth timed.
+#[test]
+fn holds_that_were_only_counted() {
+    let mut script = Script::new();
+    let lock = script.object(ObjectKind::Mutex, "counter_lock");
+    let workers = workers(&mut script, vec![vec![work(5)]; 4]);
+    let mut process = script.play();
+    let without = programs::program_of(&process);
+    for &worker in &workers {
+        used(&mut process, lock, worker, 25_000, 250, 100);
+    }
+    let program = programs::program_of(&process);
+    assert_eq!(program.work(), without.work());
+    let acquisitions = |program: &holdup_replay::Program| {
+        program.steps.iter().filter(|step| matches!(step.op, holdup_replay::Op::Acquire(_))).count()
+    };
+    assert_eq!((acquisitions(&without), acquisitions(&program)), (0, 100_000));
+    let facts = program.locks[program.lock_of(lock).expect("it is used").0 as usize];
+    assert_eq!((facts.unseen, facts.unseen_hold), (100_000, 100_000 * 100));
+    // Half of each thread's time is in it: two threads' worth. So there is room for two at a time, not for four.
+    let replayed = programs::unchanged(&process);
+    assert_eq!(replayed.worked.iter().sum::<u64>(), without.work());
+    assert_eq!(replayed.let_through, 0);
+    assert!(replayed.waited[lock.index()] > 0);
+    assert!(replayed.wall.get() >= 10 * MS, "{replayed:?}");
+    // Alone nobody waits.
+    let one = predicted(&process, 1, &[]);
+    assert_eq!(one.next, Some(Next::Cores(1)));
+    let free = predicted(&process, 8, &[Change::Lock(lock, LockChange::Free)]);
+    let kept = predicted(&process, 8, &[]);
+    assert!(free.wall < kept.wall && kept.unseen.is_empty(), "{free:?} {kept:?}");
+}
+
+/// In a long recording only some points of a curve have intervals of their own.
+#[test]
+fn a_curve_of_a_long_recording() {
+    let mut script = Script::new();
+    let lock = script.object(ObjectKind::Mutex, "lock");
+    let site = script.site("update", 10);
+    let turn = [Op::Lock(lock, site), Op::Work(600), Op::Unlock(lock), Op::Work(200)];
+    workers(&mut script, vec![turn.repeat(255_000); 2]);
+    let process = script.play();
+    let timeline = Timeline::build(&process);
+    let replayer = Replayer::of(&process, &timeline, 2).expect("it can be replayed");
+    assert!(replayer.program().steps.len() > 1_000_000);
+    let sizes: Vec<Vec<Change>> =
+        (1..=4).map(|times| vec![Change::Lock(lock, LockChange::Shorter(f64::from(times)))]).collect();
+    let curve = replayer.curve(&sizes);
+    assert!(curve.windows(2).all(|pair| pair[0].wall > pair[1].wall), "{curve:?}");
+    assert!(curve.iter().all(|point| point.low <= point.wall && point.wall <= point.high), "{curve:?}");
+    // The first has an interval of its own, the second that of the others.
+    assert_eq!(curve[0], replayer.predict(&sizes[0]));
+    let second = replayer.predict(&sizes[1]);
+    assert_eq!(
+        (curve[1].wall, curve[1].next, curve[1].let_through),
+        (second.wall, second.next, second.let_through)
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_same_with_any_number_of_host_threads(script in any_program(), cores in 1..6u32) {
+        let process = script.play_on(cores, 100_000);
+        let timeline = Timeline::build(&process);
+        let workers: Vec<ThreadId> = (1..process.threads.len() as u32).map(ThreadId::new).collect();
+        let sets: Vec<Vec<Change>> = (0..process.objects.len() as u32)
+            .map(|object| vec![Change::Free(ObjectId::new(object))])
+            .chain((1..6).map(|cores| vec![Change::Cores(cores)]))
+            .chain([vec![], vec![Change::FreeWakeUps], vec![Change::Faster(workers, 2.0)]])
+            .collect();
+        let all = [1, 2, 3].map(|threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+            pool.install(|| Replayer::of(&process, &timeline, cores).map(|replayer| replayer.sweep(&sets)))
+        });
+        prop_assert_eq!(&all[0], &all[1]);
+        prop_assert_eq!(&all[0], &all[2]);
+        for prediction in all[0].iter().flatten() {
+            prop_assert!(prediction.low <= prediction.wall && prediction.wall <= prediction.high);
+        }
+    }
+}

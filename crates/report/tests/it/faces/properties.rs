@@ -1,0 +1,127 @@
+//! What holds for each answer, whatever is in it.
+
+use holdup_analysis::{Diagnosis, FindingKind};
+use holdup_model::Run;
+use holdup_report::{Look, json, json_text, render};
+use proptest::prelude::*;
+use unicode_width::UnicodeWidthStr;
+
+use crate::faces::examples;
+
+/// The text without the colour codes that holdup itself writes; anything else that looks like a code stays.
+fn without_colors(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("\x1b[") {
+        let code = &rest[at + 2..];
+        let end = code.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(code.len());
+        assert!(code[end..].starts_with('m'), "a code that sets no colour: {code:?}");
+        out.push_str(&rest[..at]);
+        rest = &code[end + 1..];
+    }
+    out + rest
+}
+
+fn check(run: &Run, diagnoses: &[Diagnosis], look: Look) {
+    let shown = render(run, diagnoses, look);
+    let text = without_colors(&shown);
+    assert!(look.color || text == shown, "colour codes where none are wanted");
+    assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+    assert!(look.unicode || text.is_ascii(), "{text:?}");
+    for line in text.lines() {
+        assert!(line.width() <= look.width, "{} columns in {}: {line:?}", line.width(), look.width);
+    }
+}
+
+#[test]
+fn examples_fit_in_every_look() {
+    for (_, run, diagnoses) in examples::all() {
+        for width in [40, 41, 55, 63, 64, 80, 99, 100, 120, 300] {
+            for (color, unicode) in [(false, true), (true, true), (false, false)] {
+                check(&run, &diagnoses, Look { width, color, unicode });
+            }
+        }
+    }
+}
+
+#[test]
+fn examples_fit_on_a_screen() {
+    for (name, run, diagnoses) in examples::all() {
+        for width in [80, 100, 120] {
+            let lines = render(&run, &diagnoses, Look { width, color: false, unicode: true }).lines().count();
+            assert!(lines <= 30, "{name}: {lines} lines at {width} columns");
+        }
+    }
+}
+
+fn hostile() -> impl Strategy<Value = String> {
+    prop_oneof![
+        any::<String>(),
+        "[a-z:<>]{0,300}",
+        "(\x1b\\[[0-9;]{0,3}[A-Za-z]|[\u{202a}-\u{202e}\u{80}-\u{9f}\n\r\t]|x){0,20}",
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_name_breaks_out(
+        names in prop::collection::vec(hostile(), 12),
+        width in 40usize..160,
+        color: bool,
+        unicode: bool,
+        others in 0usize..6,
+    ) {
+        let (mut run, mut diagnoses) = examples::many_processes();
+        run.processes[0].command[0] = names[0].clone();
+        run.processes[0].threads[0].name = Some(names[1].clone());
+        run.processes[0].threads[2].name = Some(names[2].clone());
+        run.processes[1].command[0] = names[3].clone();
+        run.unseen = vec![names[4].clone()];
+        run.warnings = vec![names[5].clone()];
+        diagnoses[0].findings[0].what = names[6].clone();
+        diagnoses[0].findings[0].evidence = vec![names[7].clone()];
+        diagnoses[0].findings[1].hint = names[0].clone();
+        examples::sample_it(&mut run, &mut diagnoses[0]);
+        let hot = diagnoses[0].hot.as_mut().unwrap();
+        hot.lines[0].inside = Some(names[8].clone());
+        hot.functions[0].inside = Some(names[8].clone());
+        let frame = &mut run.processes[0].sites[hot.lines[0].place.index()].frames[0];
+        frame.function = Some(names[9].clone());
+        frame.file = Some(names[10].clone()).filter(|_| others != 0);
+        frame.module = Some(names[11].clone());
+        diagnoses.truncate(1 + others);
+        check(&run, &diagnoses, Look { width, color, unicode });
+
+        let text = json_text(&run, &diagnoses);
+        prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'));
+        let read: serde_json::Value = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(&read, &json(&run, &diagnoses));
+        prop_assert_eq!(read["findings"][0]["what"].as_str(), Some(names[6].as_str()));
+    }
+
+    #[test]
+    fn any_figures_have_a_form(
+        wall in 0u64..u64::MAX / 4,
+        cost in 0u64..u64::MAX / 4,
+        parallelism in 0.0f64..1e6,
+        width in 40usize..160,
+    ) {
+        let (mut run, mut diagnoses) = examples::planted_lock();
+        examples::sample_it(&mut run, &mut diagnoses[0]);
+        diagnoses[0].wall = holdup_model::Nanos::new(wall);
+        let hot = diagnoses[0].hot.as_mut().unwrap();
+        for spot in [&mut hot.lines[0], &mut hot.functions[0]] {
+            spot.active = holdup_model::Nanos::new(cost);
+            spot.critical = cost as f64 * parallelism;
+            spot.samples = cost;
+        }
+        diagnoses[0].over_time.phases[0].parallelism = parallelism;
+        diagnoses[0].over_time.phases[0].end = holdup_model::Time::from_nanos(wall);
+        diagnoses[0].parallelism = parallelism;
+        let cost = holdup_model::Nanos::new(cost);
+        diagnoses[0].findings.push(examples::finding(FindingKind::Io, "I/O", cost));
+        check(&run, &diagnoses, Look { width, color: false, unicode: true });
+    }
+}
