@@ -17,6 +17,7 @@ pub(crate) const NEEDS: &[Need] = &[
     Need { any_of: &["libc6-dev"], used_for: "the C programs of all tests of the collector" },
     Need { any_of: &["g++"], used_for: "exceptions through std::call_once" },
     Need { any_of: &["clang-19"], used_for: "OpenMP programs from clang" },
+    Need { any_of: &["libclang-rt-19-dev"], used_for: "programs from clang that count what they execute" },
     Need { any_of: &["libomp-19-dev"], used_for: "LLVM's OpenMP runtime, and the header for its tools" },
     Need { any_of: &["graphicsmagick"], used_for: "real input: a program on gcc's OpenMP runtime" },
     Need { any_of: &["make"], used_for: "recording a tree of processes (make -j)" },

@@ -14,7 +14,7 @@ pub(crate) struct Options {
     /// Install nothing; tests that lack a package are skipped or fail, and are named first
     #[arg(long)]
     no_install: bool,
-    /// Handed to every test binary: a filter, --nocapture…
+    /// Handed to the runner: parts of tests' names, --no-capture…
     #[arg(last = true, value_name = "ARGUMENTS")]
     arguments: Vec<String>,
 }
@@ -26,20 +26,43 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
     if !get_ready(options)? {
         return Ok(ExitCode::from(MISSING));
     }
-    let steps: [(&str, &[&str]); 2] =
-        [("build", &["build", "--workspace"]), ("test", &["test", "--workspace", "--no-fail-fast"])];
-    for (name, arguments) in steps {
-        let mut command = workspace.cargo();
-        command.args(arguments);
-        if name == "test" {
-            command.arg("--").args(&options.arguments);
-        }
-        if !succeeds(&mut command)? {
+    for arguments in steps(has_runner(workspace), &options.arguments) {
+        if !succeeds(workspace.cargo().args(&arguments))? {
             eprintln!("xtask: cargo {} failed", arguments.join(" "));
             return Ok(ExitCode::FAILURE);
         }
     }
     tidy::run(workspace)
+}
+
+/// What cargo is asked, one after the other.
+///
+/// cargo-nextest runs each test in a process of its own, and tests of all crates beside each other
+/// (`.config/nextest.toml`). Without it cargo runs one test program after the other, which takes longer and finds the same.
+/// Examples in documents are run where no tests were asked for by name.
+fn steps(has_runner: bool, wanted: &[String]) -> Vec<Vec<String>> {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    if !has_runner {
+        return vec![[words(&["test", "--workspace", "--no-fail-fast", "--"]), wanted.to_vec()].concat()];
+    }
+    let mut steps = vec![[words(&["nextest", "run", "--workspace"]), wanted.to_vec()].concat()];
+    if wanted.is_empty() {
+        steps.push(words(&["test", "--workspace", "--doc"]));
+    }
+    steps
+}
+
+/// True if cargo-nextest is installed; else says what that means, and how to get it.
+fn has_runner(workspace: &Workspace) -> bool {
+    let output = workspace.cargo().args(["nextest", "--version"]).output();
+    let found = output.is_ok_and(|output| output.status.success());
+    if !found {
+        eprintln!(
+            "xtask: cargo-nextest is not installed: one test program runs after the other, which takes longer"
+        );
+        eprintln!("xtask: `cargo install --locked cargo-nextest` adds it");
+    }
+    found
 }
 
 /// Names and gets missing packages; false where tests would miss some that nobody agreed to miss.
@@ -74,4 +97,21 @@ fn succeeds(command: &mut Command) -> Result<bool> {
     let status =
         command.status().with_context(|| format!("{} does not run", command.get_program().display()))?;
     Ok(status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_tests_are_run_with_and_without_the_runner_and_chosen_ones_alone() {
+        let of = |has_runner, wanted: &[&str]| -> Vec<String> {
+            let wanted: Vec<String> = wanted.iter().map(|word| (*word).to_owned()).collect();
+            steps(has_runner, &wanted).into_iter().map(|step| step.join(" ")).collect()
+        };
+        assert_eq!(of(true, &[]), ["nextest run --workspace", "test --workspace --doc"]);
+        assert_eq!(of(false, &[]), ["test --workspace --no-fail-fast --"]);
+        assert_eq!(of(true, &["pigz"]), ["nextest run --workspace pigz"]);
+        assert_eq!(of(false, &["pigz"]), ["test --workspace --no-fail-fast -- pigz"]);
+    }
 }

@@ -434,9 +434,10 @@ pub struct LostEvents {
 }
 
 impl Process {
-    /// An empty process that lived from `start` to `end`.
+    /// An empty process that lived from `start` to `end`. No process ends before it starts: where a damaged recording says
+    /// so, it lived for no time at all.
     pub fn new(start: Time, end: Time) -> Self {
-        Self { start, end, ..Self::default() }
+        Self { start, end: end.max(start), ..Self::default() }
     }
 
     /// Adds a thread; `end` is `None` if it lives until the process ends.

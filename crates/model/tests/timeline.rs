@@ -103,3 +103,11 @@ fn the_order_of_columns_changes_nothing_where_spans_overlap() {
     process.waits.reverse();
     assert_eq!(Timeline::build(&process), timeline);
 }
+
+#[test]
+fn a_process_that_is_said_to_end_before_it_starts_lived_for_no_time() {
+    let mut process = Process::new(at(5), at(3));
+    process.add_thread("thread", at(4), Some(at(3)));
+    assert_eq!((process.start, process.end), (at(5), at(5)));
+    assert_eq!(Timeline::build(&process).threads.len(), 1);
+}

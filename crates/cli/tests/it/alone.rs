@@ -305,7 +305,7 @@ fn when_the_recorder_is_killed_the_thread_is_free_of_its_core_and_all_go_on() {
     let stage = Stage::new();
     stage.program("alone", &[]);
     let mut recorder = Command::new(std::env::current_exe().expect("this test"))
-        .args(["--ignored", "--exact", "a_recorder_to_be_killed"])
+        .args(["--ignored", "--exact", "alone::a_recorder_to_be_killed"])
         .env(KILLED, stage.directory())
         .stdout(std::process::Stdio::null())
         .spawn()

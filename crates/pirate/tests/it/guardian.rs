@@ -14,7 +14,7 @@ const ROLE: &str = "HOLDUP_PIRATE_TEST_ROLE";
 /// This program, which runs only the test `role` in it.
 fn again(role: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", role, "--nocapture"]).env(ROLE, role);
+    command.args(["--exact", &format!("guardian::{role}"), "--nocapture"]).env(ROLE, role);
     command
 }
 

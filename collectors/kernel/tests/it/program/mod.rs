@@ -13,10 +13,8 @@ const TASK: &str = "HOLDUP_KERNEL_TEST_TASK";
 #[derive(Clone, Copy)]
 pub(crate) enum Task {
     /// Two threads wait for each other so many times.
-    #[allow(dead_code, reason = "each test binary has its own use")]
     PingPong(u32),
     /// A thread computes, for some tens of samples.
-    #[allow(dead_code, reason = "each test binary has its own use")]
     Compute,
     /// Two threads wait for each other, a third one starts and joins others, until somebody kills them all.
     UntilKilled,
@@ -87,7 +85,6 @@ fn compute() {
 }
 
 /// Opens events of what this thread starts; `None`, with the reason printed, where there are none.
-#[allow(dead_code, reason = "each test binary has its own use")]
 pub(crate) fn over_children(wanted: Wanted) -> Option<Watch> {
     opened(Watch::over_children(&Linux, wanted))
 }
@@ -98,7 +95,6 @@ pub(crate) fn over_process(pid: Pid, wanted: Wanted) -> Option<Watch> {
 }
 
 /// Starts a program under events, on a thread of its own.
-#[allow(dead_code, reason = "each test binary has its own use")]
 pub(crate) fn spawned(mut command: Command, wanted: Wanted) -> Option<(Watch, Child)> {
     let starter = std::thread::spawn(move || {
         let watch = over_children(wanted)?;

@@ -5,7 +5,6 @@
 //! ties a script hands a lock to the thread that the player happened to look at first, and a replay to another.
 
 // Each test file uses a part of it.
-#![allow(dead_code)]
 
 use holdup_model::{ObjectId, ObjectKind, Process, SiteId, ThreadId, Timeline};
 use holdup_replay::{Behaviour, Machine, Program, Replayed, extract, replay};

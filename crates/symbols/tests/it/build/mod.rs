@@ -1,7 +1,6 @@
 //! Compiles the test programs, runs them, and reads what they write.
 
 // Each test file uses its own part of this.
-#![allow(dead_code)]
 
 pub(crate) mod live;
 
