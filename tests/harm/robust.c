@@ -79,9 +79,12 @@ static void *wait_for_dead(void *mutex)
     return (void *)(intptr_t)result;
 }
 
+static volatile int held;
+
 static void *hold_and_die(void *mutex)
 {
     RETURNS(0, pthread_mutex_lock(mutex));
+    __atomic_store_n(&held, 1, __ATOMIC_RELEASE);
     sleep_ms(20);
     return NULL;
 }
@@ -97,7 +100,8 @@ int main(void)
     pthread_t holder, waiter;
     void *result;
     RETURNS(0, pthread_create(&holder, NULL, hold_and_die, mutex));
-    sleep_ms(5);
+    while (!__atomic_load_n(&held, __ATOMIC_ACQUIRE)) // else the waiter might have it first
+        sleep_ms(1);
     RETURNS(0, pthread_create(&waiter, NULL, wait_for_dead, mutex));
     RETURNS(0, pthread_join(holder, NULL));
     RETURNS(0, pthread_join(waiter, &result));

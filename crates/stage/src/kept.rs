@@ -16,7 +16,11 @@ use crate::process::{run, text};
 use crate::workspace;
 
 /// A directory that outlives the tests, for what is expensive to make: beside what Cargo builds.
-pub(crate) fn directory(name: &str) -> PathBuf {
+///
+/// # Panics
+///
+/// Where this program was not built by Cargo.
+pub fn directory(name: &str) -> PathBuf {
     // Cargo marks the directory of all it builds; this program lies somewhere below it.
     let own = std::env::current_exe().expect("this program's path");
     let target = own.ancestors().find(|above| above.join("CACHEDIR.TAG").is_file());

@@ -18,6 +18,7 @@ pub mod sim;
 mod stage;
 
 pub use forms::{CLANG, CLANG_CPP, Form, python};
+pub use kept::directory as kept_directory;
 pub use machine::{
     can_mount, child_of, children_of, eventually, in_own_mounts, is_installed, is_root, processes_with, skip,
 };

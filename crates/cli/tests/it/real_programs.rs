@@ -10,7 +10,7 @@ use crate::stage;
 use crate::stage::{HOLDUP, assert_adds_up, is_installed, report_json, shell_status};
 
 /// How much they read.
-const INPUT: u64 = 50_000_000;
+const INPUT: u64 = 20_000_000;
 
 /// Programs and libraries of this machine, one after the other in the order of their names, up to [`INPUT`] bytes.
 /// Kept with the build, so that it is made once.

@@ -77,7 +77,7 @@ pub(crate) fn compile_go(source: &str, flags: &[&str], directory: &Path) -> Opti
         .arg("-o")
         .args([&program, &programs().join(source)])
         .env("GO111MODULE", "off")
-        .env("GOCACHE", directory.join("cache"))
+        .env("GOCACHE", holdup_stage::kept_directory("go"))
         .env("HOME", directory)
         .current_dir(directory)
         .status();
