@@ -31,6 +31,7 @@
 
 mod characterization;
 mod clusters;
+mod columns;
 mod gaps;
 mod moves;
 mod pca;

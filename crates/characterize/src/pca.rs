@@ -1,7 +1,6 @@
 //! Principal components: the directions in which rows differ most (paper 3, section 2.4).
 
-use nalgebra::DMatrix;
-
+use crate::columns::{self, Columns, Qr};
 use crate::{CharacterizeError, Table};
 
 /// What the components are of.
@@ -70,7 +69,7 @@ impl Pca {
     /// [`CharacterizeError::NoDecomposition`].
     pub fn of(table: &Table, options: PcaOptions) -> Result<Pca, CharacterizeError> {
         let (n, p) = (table.rows.len(), table.columns.len());
-        let mut data = DMatrix::from_row_slice(n, p, &table.values);
+        let mut data = Columns::of_rows(n, p, &table.values);
         let (centre, scale) = prepare(&mut data, options);
         let freedom = if options.centred { n.saturating_sub(1).max(1) } else { n } as f64;
         let (values, directions) = decompose(&data)?;
@@ -87,7 +86,7 @@ impl Pca {
         let mut scores = Vec::with_capacity(n * rank);
         let mut row = vec![0.0; p];
         for at in 0..n {
-            row.iter_mut().zip(data.row(at).iter()).for_each(|(value, given)| *value = *given);
+            row.iter_mut().zip(data.iter()).for_each(|(value, column)| *value = column[at]);
             scores.extend(weights.chunks_exact(p).map(|weights| dot(weights, &row)));
         }
         let squares: Vec<f64> = values[..rank].iter().map(|value| value * value).collect();
@@ -169,18 +168,18 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Centres and scales the columns. Gives what was subtracted and what was divided by.
-fn prepare(data: &mut DMatrix<f64>, options: PcaOptions) -> (Vec<f64>, Vec<f64>) {
-    let rows = data.nrows() as f64;
+fn prepare(data: &mut Columns, options: PcaOptions) -> (Vec<f64>, Vec<f64>) {
+    let rows = data.rows() as f64;
     let (mut centre, mut scale) = (Vec::new(), Vec::new());
-    for mut column in data.column_iter_mut() {
+    for column in data.iter_mut() {
         let constant = column.iter().all(|value| *value == column[0]);
         // The sum of many equal numbers is not always a multiple of them.
         let mean = if constant { column[0] } else { column.iter().sum::<f64>() / rows };
         let mean = if options.centred { mean } else { 0.0 };
-        column.add_scalar_mut(-mean);
-        let deviation = (column.norm_squared() / rows).sqrt();
+        column.iter_mut().for_each(|value| *value -= mean);
+        let deviation = (columns::dot(column, column) / rows).sqrt();
         let divisor = if options.scaled && deviation > 0.0 { deviation } else { 1.0 };
-        column /= divisor;
+        columns::divide(column, divisor);
         centre.push(mean);
         scale.push(divisor);
     }
@@ -197,43 +196,45 @@ const MOST_ROUNDS: usize = 100;
 /// right beside large ones. Libraries that were looked at: nalgebra's own decomposition gives a wrong largest value for some
 /// tables of shares, whose columns add up to a constant; eigenvalues of the covariance square what small values are beside
 /// large ones; faer brings 33 more packages for these sixty lines, and chooses its kernels by the processor it runs on.
-fn decompose(data: &DMatrix<f64>) -> Result<(Vec<f64>, DMatrix<f64>), CharacterizeError> {
-    let tall = data.nrows() >= data.ncols();
-    let qr = if tall { data.clone().qr() } else { data.transpose().qr() };
-    let mut rotated = if tall { qr.r().transpose() } else { qr.r() };
-    let largest = rotated.amax();
+fn decompose(data: &Columns) -> Result<(Vec<f64>, Columns), CharacterizeError> {
+    let tall = data.rows() >= data.count();
+    let qr = Qr::of(if tall { data.clone() } else { data.transposed() });
+    let triangle = qr.triangle();
+    let mut rotated = if tall { triangle.transposed() } else { triangle };
+    let largest = rotated.largest();
     if largest == 0.0 {
-        return Ok((Vec::new(), DMatrix::zeros(data.ncols(), 0)));
+        return Ok((Vec::new(), Columns::zeros(data.count(), 0)));
     }
     // Of a size at which nothing underflows.
-    rotated /= largest;
+    rotated.divide(largest);
     if !(0..MOST_ROUNDS).any(|_| !rotate(&mut rotated)) {
         return Err(CharacterizeError::NoDecomposition);
     }
-    let lengths: Vec<f64> = rotated.column_iter().map(|column| column.norm()).collect();
+    let lengths: Vec<f64> = rotated.iter().map(columns::length).collect();
     let mut order: Vec<usize> = (0..lengths.len()).collect();
     order.sort_by(|a, b| lengths[*b].total_cmp(&lengths[*a]));
     let values = order.iter().map(|at| lengths[*at] * largest).collect();
-    let mut directions = rotated.select_columns(&order);
-    for mut column in directions.column_iter_mut() {
-        let length = column.norm();
-        if length > 0.0 {
-            column /= length;
+    let mut directions = Columns::zeros(rotated.rows(), order.len());
+    for (direction, &at) in directions.iter_mut().zip(&order) {
+        direction.copy_from_slice(rotated.column(at));
+        if lengths[at] > 0.0 {
+            columns::divide(direction, lengths[at]);
         }
     }
-    Ok((values, if tall { directions } else { qr.q() * directions }))
+    Ok((values, if tall { directions } else { qr.times(&directions) }))
 }
 
 /// One round over all pairs of columns. True if any had to be rotated.
-fn rotate(columns: &mut DMatrix<f64>) -> bool {
-    let longest = columns.column_iter().map(|column| column.norm_squared()).fold(0.0, f64::max);
+fn rotate(matrix: &mut Columns) -> bool {
+    let longest = matrix.iter().map(|column| columns::dot(column, column)).fold(0.0, f64::max);
     // Two columns are at right angles if their cosine is no more than what rounding makes of it.
-    let rounding = f64::EPSILON * columns.nrows().max(4) as f64;
+    let rounding = f64::EPSILON * matrix.rows().max(4) as f64;
     let mut any = false;
-    for a in 0..columns.ncols() {
-        for b in a + 1..columns.ncols() {
-            let (x, y) = (columns.column(a).norm_squared(), columns.column(b).norm_squared());
-            let both = columns.column(a).dot(&columns.column(b));
+    for a in 0..matrix.count() {
+        for b in a + 1..matrix.count() {
+            let (left, right) = matrix.pair_mut(a, b);
+            let (x, y) = (columns::dot(left, left), columns::dot(right, right));
+            let both = columns::dot(left, right);
             // What is left of a column that has no part of its own is rounding, and at no angle.
             let is_nothing = x.min(y).sqrt() <= longest.sqrt() * f64::EPSILON * f64::EPSILON;
             if is_nothing || both.abs() <= rounding * (x * y).sqrt() {
@@ -244,10 +245,8 @@ fn rotate(columns: &mut DMatrix<f64>) -> bool {
             let tangent = zeta.signum() / (zeta.abs() + zeta.hypot(1.0));
             let cosine = 1.0 / tangent.hypot(1.0);
             let sine = cosine * tangent;
-            for row in 0..columns.nrows() {
-                let (p, q) = (columns[(row, a)], columns[(row, b)]);
-                columns[(row, a)] = cosine * p - sine * q;
-                columns[(row, b)] = sine * p + cosine * q;
+            for (p, q) in left.iter_mut().zip(right) {
+                (*p, *q) = (cosine * *p - sine * *q, sine * *p + cosine * *q);
             }
         }
     }

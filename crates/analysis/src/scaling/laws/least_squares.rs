@@ -4,8 +4,6 @@
 //! has no negative coefficient, the one that leaves the least is the solution of the constrained problem (the solution
 //! of Lawson and Hanson's algorithm, *Solving Least Squares Problems*, 1974, chapter 23, which is for more terms than three).
 
-use nalgebra::Matrix3;
-
 use super::family::MOST_TERMS;
 
 /// The values of a law's terms at one point.
@@ -93,23 +91,58 @@ fn inverse(gram: &Square, set: u8) -> Option<Square> {
     if scale.iter().any(|scale| !scale.is_normal()) {
         return None;
     }
-    let correlations = Matrix3::from_fn(|row, column| match (used(row) && used(column), row == column) {
-        (true, _) => gram[row][column] / (scale[row] * scale[column]),
-        (false, same) => f64::from(u8::from(same)),
-    });
-    let cholesky = correlations.cholesky()?;
-    let factor = cholesky.l_dirty();
-    if (0..MOST_TERMS).any(|term| factor[(term, term)].powi(2) < LEAST_PIVOT) {
-        return None;
+    let mut correlations = Square::default();
+    for (row, cells) in correlations.iter_mut().enumerate() {
+        for (column, cell) in cells.iter_mut().enumerate() {
+            *cell = match (used(row) && used(column), row == column) {
+                (true, _) => gram[row][column] / (scale[row] * scale[column]),
+                (false, same) => f64::from(u8::from(same)),
+            };
+        }
     }
-    let whole = cholesky.inverse();
+    let factor = cholesky(&correlations)?;
     let mut inverse = Square::default();
-    for row in (0..MOST_TERMS).filter(|&row| used(row)) {
-        for column in (0..MOST_TERMS).filter(|&column| used(column)) {
-            inverse[row][column] = whole[(row, column)] / (scale[row] * scale[column]);
+    for column in (0..MOST_TERMS).filter(|&column| used(column)) {
+        let whole = unit_solution(&factor, column);
+        for row in (0..MOST_TERMS).filter(|&row| used(row)) {
+            inverse[row][column] = whole[row] / (scale[row] * scale[column]);
         }
     }
     Some(inverse)
+}
+
+/// The lower triangle that, times its transpose, is `matrix`; `None` if a pivot is less than [`LEAST_PIVOT`].
+fn cholesky(matrix: &Square) -> Option<Square> {
+    let mut factor = Square::default();
+    for column in 0..MOST_TERMS {
+        for row in column..MOST_TERMS {
+            let known = |sum: f64, term: usize| sum - factor[column][term] * factor[row][term];
+            let left = (0..column).fold(matrix[row][column], known);
+            if row > column {
+                factor[row][column] = left / factor[column][column];
+            } else if left >= LEAST_PIVOT {
+                factor[row][row] = left.sqrt();
+            } else {
+                return None;
+            }
+        }
+    }
+    Some(factor)
+}
+
+/// Column `one` of the inverse of the matrix that `factor` is the Cholesky factor of.
+fn unit_solution(factor: &Square, one: usize) -> Row {
+    let mut solution = Row::default();
+    solution[one] = 1.0;
+    for row in 0..MOST_TERMS {
+        let known = |sum: f64, term: usize| sum - solution[term] * factor[row][term];
+        solution[row] = (0..row).fold(solution[row], known) / factor[row][row];
+    }
+    for row in (0..MOST_TERMS).rev() {
+        let known: f64 = (row + 1..MOST_TERMS).map(|term| factor[term][row] * solution[term]).sum();
+        solution[row] = (solution[row] - known) / factor[row][row];
+    }
+    solution
 }
 
 #[cfg(test)]
