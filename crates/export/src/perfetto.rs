@@ -10,6 +10,7 @@ mod lanes;
 mod packets;
 mod spans;
 mod states;
+mod wire;
 mod writer;
 
 use std::collections::BTreeSet;

@@ -2,7 +2,7 @@
 //! (`protos/perfetto/trace/` in the Perfetto repository: `trace_packet.proto`, `track_event/*.proto`,
 //! `interned_data/interned_data.proto`). Fields of a `oneof` are plain here: their encoding is the same.
 
-use prost::Message;
+use super::wire::{Fields, Message};
 
 /// A trace is packets one after the other, each a field of the message `Trace`.
 pub(super) const PACKET_FIELD: u32 = 1;
@@ -29,119 +29,164 @@ pub(super) const NOT_MERGED: i32 = 2;
 /// `CounterDescriptor.Unit.UNIT_COUNT`.
 pub(super) const COUNT: i32 = 2;
 
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct TracePacket {
-    #[prost(uint64, optional, tag = "8")]
     pub(super) timestamp: Option<u64>,
-    #[prost(uint32, optional, tag = "10")]
     pub(super) trusted_packet_sequence_id: Option<u32>,
-    #[prost(message, optional, tag = "11")]
     pub(super) track_event: Option<TrackEvent>,
-    #[prost(message, optional, tag = "12")]
     pub(super) interned_data: Option<InternedData>,
-    #[prost(uint32, optional, tag = "13")]
     pub(super) sequence_flags: Option<u32>,
-    #[prost(message, optional, tag = "60")]
     pub(super) track_descriptor: Option<TrackDescriptor>,
-    #[prost(bool, optional, tag = "87")]
     pub(super) first_packet_on_sequence: Option<bool>,
 }
 
-#[derive(Clone, PartialEq, Message)]
+impl Message for TracePacket {
+    fn fields(&self, out: &mut Fields<'_>) {
+        out.unsigned(8, self.timestamp);
+        out.unsigned(10, self.trusted_packet_sequence_id.map(u64::from));
+        out.message(11, &self.track_event);
+        out.message(12, &self.interned_data);
+        out.unsigned(13, self.sequence_flags.map(u64::from));
+        out.message(60, &self.track_descriptor);
+        out.flag(87, self.first_packet_on_sequence);
+    }
+}
+
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct TrackEvent {
-    #[prost(uint64, repeated, packed = "false", tag = "3")]
     pub(super) category_iids: Vec<u64>,
-    #[prost(message, repeated, tag = "4")]
     pub(super) debug_annotations: Vec<DebugAnnotation>,
-    #[prost(int32, optional, tag = "9")]
     pub(super) r#type: Option<i32>,
-    #[prost(uint64, optional, tag = "10")]
     pub(super) name_iid: Option<u64>,
-    #[prost(uint64, optional, tag = "11")]
     pub(super) track_uuid: Option<u64>,
-    #[prost(int64, optional, tag = "30")]
     pub(super) counter_value: Option<i64>,
-    #[prost(fixed64, repeated, packed = "false", tag = "47")]
     pub(super) flow_ids: Vec<u64>,
-    #[prost(fixed64, repeated, packed = "false", tag = "48")]
     pub(super) terminating_flow_ids: Vec<u64>,
 }
 
-#[derive(Clone, PartialEq, Message)]
+impl Message for TrackEvent {
+    fn fields(&self, out: &mut Fields<'_>) {
+        self.category_iids.iter().for_each(|id| out.unsigned(3, Some(*id)));
+        out.message(4, &self.debug_annotations);
+        out.signed(9, self.r#type.map(i64::from));
+        out.unsigned(10, self.name_iid);
+        out.unsigned(11, self.track_uuid);
+        out.signed(30, self.counter_value);
+        self.flow_ids.iter().for_each(|id| out.fixed(47, *id));
+        self.terminating_flow_ids.iter().for_each(|id| out.fixed(48, *id));
+    }
+}
+
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct DebugAnnotation {
-    #[prost(uint64, optional, tag = "1")]
     pub(super) name_iid: Option<u64>,
-    #[prost(uint64, optional, tag = "3")]
     pub(super) uint_value: Option<u64>,
-    #[prost(uint64, optional, tag = "17")]
     pub(super) string_value_iid: Option<u64>,
 }
 
-#[derive(Clone, PartialEq, Message)]
+impl Message for DebugAnnotation {
+    fn fields(&self, out: &mut Fields<'_>) {
+        out.unsigned(1, self.name_iid);
+        out.unsigned(3, self.uint_value);
+        out.unsigned(17, self.string_value_iid);
+    }
+}
+
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct InternedData {
-    #[prost(message, repeated, tag = "1")]
     pub(super) event_categories: Vec<InternedString>,
-    #[prost(message, repeated, tag = "2")]
     pub(super) event_names: Vec<InternedString>,
-    #[prost(message, repeated, tag = "3")]
     pub(super) debug_annotation_names: Vec<InternedString>,
-    #[prost(message, repeated, tag = "29")]
     pub(super) debug_annotation_string_values: Vec<InternedString>,
 }
 
+impl Message for InternedData {
+    fn fields(&self, out: &mut Fields<'_>) {
+        out.message(1, &self.event_categories);
+        out.message(2, &self.event_names);
+        out.message(3, &self.debug_annotation_names);
+        out.message(29, &self.debug_annotation_string_values);
+    }
+}
+
 /// `EventCategory`, `EventName`, `DebugAnnotationName` and `InternedString` are alike.
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct InternedString {
-    #[prost(uint64, optional, tag = "1")]
     pub(super) iid: Option<u64>,
-    #[prost(string, optional, tag = "2")]
     pub(super) name: Option<String>,
 }
 
-#[derive(Clone, PartialEq, Message)]
+impl Message for InternedString {
+    fn fields(&self, out: &mut Fields<'_>) {
+        out.unsigned(1, self.iid);
+        out.text(2, self.name.as_deref());
+    }
+}
+
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct TrackDescriptor {
-    #[prost(uint64, optional, tag = "1")]
     pub(super) uuid: Option<u64>,
-    #[prost(string, optional, tag = "2")]
     pub(super) name: Option<String>,
-    #[prost(message, optional, tag = "3")]
     pub(super) process: Option<ProcessDescriptor>,
-    #[prost(message, optional, tag = "4")]
     pub(super) thread: Option<ThreadDescriptor>,
-    #[prost(uint64, optional, tag = "5")]
     pub(super) parent_uuid: Option<u64>,
-    #[prost(message, optional, tag = "8")]
     pub(super) counter: Option<CounterDescriptor>,
-    #[prost(int32, optional, tag = "11")]
     pub(super) child_ordering: Option<i32>,
-    #[prost(int32, optional, tag = "12")]
     pub(super) sibling_order_rank: Option<i32>,
-    #[prost(int32, optional, tag = "15")]
     pub(super) sibling_merge_behavior: Option<i32>,
 }
 
-#[derive(Clone, PartialEq, Message)]
+impl Message for TrackDescriptor {
+    fn fields(&self, out: &mut Fields<'_>) {
+        out.unsigned(1, self.uuid);
+        out.text(2, self.name.as_deref());
+        out.message(3, &self.process);
+        out.message(4, &self.thread);
+        out.unsigned(5, self.parent_uuid);
+        out.message(8, &self.counter);
+        out.signed(11, self.child_ordering.map(i64::from));
+        out.signed(12, self.sibling_order_rank.map(i64::from));
+        out.signed(15, self.sibling_merge_behavior.map(i64::from));
+    }
+}
+
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct ProcessDescriptor {
-    #[prost(int32, optional, tag = "1")]
     pub(super) pid: Option<i32>,
-    #[prost(string, repeated, tag = "2")]
     pub(super) cmdline: Vec<String>,
-    #[prost(string, optional, tag = "6")]
     pub(super) process_name: Option<String>,
 }
 
-#[derive(Clone, PartialEq, Message)]
+impl Message for ProcessDescriptor {
+    fn fields(&self, out: &mut Fields<'_>) {
+        out.signed(1, self.pid.map(i64::from));
+        self.cmdline.iter().for_each(|text| out.text(2, Some(text)));
+        out.text(6, self.process_name.as_deref());
+    }
+}
+
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct ThreadDescriptor {
-    #[prost(int32, optional, tag = "1")]
     pub(super) pid: Option<i32>,
-    #[prost(int64, optional, tag = "2")]
     pub(super) tid: Option<i64>,
-    #[prost(string, optional, tag = "5")]
     pub(super) thread_name: Option<String>,
 }
 
-#[derive(Clone, PartialEq, Message)]
+impl Message for ThreadDescriptor {
+    fn fields(&self, out: &mut Fields<'_>) {
+        out.signed(1, self.pid.map(i64::from));
+        out.signed(2, self.tid);
+        out.text(5, self.thread_name.as_deref());
+    }
+}
+
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct CounterDescriptor {
-    #[prost(int32, optional, tag = "3")]
     pub(super) unit: Option<i32>,
+}
+
+impl Message for CounterDescriptor {
+    fn fields(&self, out: &mut Fields<'_>) {
+        out.signed(3, self.unit.map(i64::from));
+    }
 }

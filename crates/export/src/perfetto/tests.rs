@@ -1,6 +1,8 @@
 //! The trace, decoded and read as Perfetto reads it: events of a track in order of time, those of one time in the order of
 //! the file.
 
+mod decoded;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::{Marker, MarkerKind, ObjectKind, Process, Run, State, Time, Timeline};
@@ -8,9 +10,10 @@ use holdup_testkit::{Op, Script, any_process, any_script};
 use proptest::prelude::*;
 use prost::Message;
 
-use super::packets::{InternedData, InternedString, TracePacket, TrackDescriptor, TrackEvent, kind};
+use super::packets::kind;
 use super::perfetto;
 use crate::names;
+use decoded::{InternedData, InternedString, TracePacket, TrackDescriptor, TrackEvent};
 
 /// What a `Trace` is, with all of its packets.
 #[derive(Clone, PartialEq, Message)]

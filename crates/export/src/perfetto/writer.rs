@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use prost::Message;
-use prost::encoding::{WireType, encode_key, encode_varint};
-
 use super::packets::{
     COUNT, CounterDescriptor, DebugAnnotation, EXPLICIT, InternedData, InternedString, NEEDS_STATE,
     NOT_MERGED, PACKET_FIELD, STATE_CLEARED, TracePacket, TrackDescriptor, TrackEvent, kind,
 };
+use super::wire::Fields;
 use crate::ExportError;
 
 /// The one sequence of packets; 0 is no sequence.
@@ -80,9 +78,7 @@ impl<'a> Writer<'a> {
         packet.first_packet_on_sequence = first.then_some(true);
         packet.sequence_flags = Some(if first { STATE_CLEARED | NEEDS_STATE } else { NEEDS_STATE });
         self.buffer.clear();
-        encode_key(PACKET_FIELD, WireType::LengthDelimited, &mut self.buffer);
-        encode_varint(packet.encoded_len() as u64, &mut self.buffer);
-        packet.encode_raw(&mut self.buffer);
+        Fields::of(&mut self.buffer).message(PACKET_FIELD, [&packet]);
         self.out.write_all(&self.buffer)?;
         Ok(())
     }
