@@ -1,21 +1,20 @@
 //! The figures for monitoring: OpenMetrics text over HTTP, on the loopback interface only.
 
-use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr};
+mod open_metrics;
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use holdup_live::Survey;
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::registry::{Registry, Unit};
-use tiny_http::{Header, Method, Request, Response, Server};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::failure::Failure;
+
+pub(crate) use open_metrics::text;
 
 /// What is asked for the figures at each request.
 pub(crate) type Ask = Arc<dyn Fn() -> Survey + Send + Sync>;
@@ -25,8 +24,16 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 const PLAIN: &str = "text/plain; charset=utf-8";
 /// The only place where there is something.
 const PATH: &str = "/metrics";
-/// How often it is looked whether to end.
-const TICK: Duration = Duration::from_millis(200);
+/// How often it is looked whether to end, in nanoseconds.
+const TICK: i64 = 200_000_000;
+/// How long a client may take for its request, and again for taking the answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest request that is read: browsers send some hundred bytes, with cookies some thousand.
+const MOST_BYTES: usize = 16 << 10;
+/// Header fields of a request at most.
+const MOST_HEADERS: usize = 64;
+/// Clients that are answered at a time. More are let go: each has a thread.
+const MOST_CLIENTS: usize = 32;
 
 /// A server, until this is dropped.
 pub(crate) struct Metrics {
@@ -38,18 +45,24 @@ pub(crate) struct Metrics {
 impl Metrics {
     /// Answers on a port of 127.0.0.1; 0 for any that is free.
     pub(crate) fn serve(port: u16, ask: Ask) -> Result<Metrics, Failure> {
-        let server = Server::http((Ipv4Addr::LOCALHOST, port)).map_err(|error| {
+        let listen = || {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+            // A client may be gone between the poll that tells of it and the call that takes it.
+            listener.set_nonblocking(true)?;
+            Ok((listener.local_addr()?, listener))
+        };
+        let (address, listener) = listen().map_err(|error: io::Error| {
             Failure::machine(format!(
                 "port {port} of 127.0.0.1 cannot be listened on ({error}); choose another with --metrics=PORT"
             ))
         })?;
-        let address = server.server_addr().to_ip().unwrap_or((Ipv4Addr::LOCALHOST, port).into());
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
         let answer = move || {
+            let clients = Arc::new(());
             while !seen.load(Ordering::Acquire) {
-                if let Ok(Some(request)) = server.recv_timeout(TICK) {
-                    respond(request, &ask);
+                if let Some(stream) = next_client(&listener) {
+                    start(stream, &clients, &ask);
                 }
             }
         };
@@ -71,136 +84,92 @@ impl Drop for Metrics {
     }
 }
 
-fn respond(request: Request, ask: &Ask) {
-    let path = request.url().split('?').next().unwrap_or_default();
-    let (status, kind, body) = match (request.method(), path) {
-        (Method::Get | Method::Head, PATH) => (200, OPEN_METRICS, text(ask())),
-        (Method::Get | Method::Head, _) => (404, PLAIN, format!("holdup top: see {PATH}\n")),
-        _ => (405, PLAIN, "holdup top: only GET\n".to_owned()),
+/// Waits for a client, for a moment.
+fn next_client(listener: &TcpListener) -> Option<TcpStream> {
+    let wait = Timespec { tv_sec: 0, tv_nsec: TICK };
+    let ready = poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&wait)).is_ok_and(|ready| ready > 0);
+    let accepted = ready.then(|| listener.accept());
+    if let Some(Err(_)) = accepted {
+        // Such as too many open files, which would be tried again without a pause.
+        std::thread::sleep(Duration::from_nanos(TICK.cast_unsigned()));
+    }
+    accepted?.ok().map(|(stream, _)| stream)
+}
+
+/// Answers a client in a thread of its own, so that a slow one keeps nobody else waiting. `clients` is held by each thread.
+fn start(stream: TcpStream, clients: &Arc<()>, ask: &Ask) {
+    if Arc::strong_count(clients) > MOST_CLIENTS {
+        return;
+    }
+    let (here, ask) = (Arc::clone(clients), Arc::clone(ask));
+    let answer = move || {
+        // Who has gone away meanwhile needs no answer.
+        let _ = respond(stream, &ask);
+        drop(here);
     };
-    let mut response = Response::from_string(body).with_status_code(status);
-    if let Ok(header) = Header::from_bytes("Content-Type", kind) {
-        response.add_header(header);
+    // Without a thread there is no answer; the next request may have more luck.
+    let _ = std::thread::Builder::new().name("holdup metrics".into()).spawn(answer);
+}
+
+fn respond(mut stream: TcpStream, ask: &Ask) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let request = read(&mut stream)?;
+    let (status, kind, body) = match request.as_ref().map(|(method, path)| (method.as_str(), path.as_str())) {
+        Some(("GET" | "HEAD", PATH)) => ("200 OK", OPEN_METRICS, text(&ask())),
+        Some(("GET" | "HEAD", _)) => ("404 Not Found", PLAIN, format!("holdup top: see {PATH}\n")),
+        Some(_) => ("405 Method Not Allowed", PLAIN, "holdup top: only GET\n".to_owned()),
+        None => ("400 Bad Request", PLAIN, "holdup top: this is no request\n".to_owned()),
+    };
+    let allowed = if status.starts_with("405") { "Allow: GET, HEAD\r\n" } else { "" };
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{allowed}Connection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes())?;
+    if request.is_none_or(|(method, _)| method != "HEAD") {
+        stream.write_all(body.as_bytes())?;
     }
-    // Who has gone away meanwhile needs no answer.
-    let _ = request.respond(response);
+    stream.shutdown(Shutdown::Write)?;
+    // What was sent and not read would take the answer away from its reader when the connection is closed.
+    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+    io::copy(&mut stream.take(MOST_BYTES as u64), &mut io::sink())?;
+    Ok(())
 }
 
-/// A survey as OpenMetrics text.
-pub(crate) fn text(survey: Survey) -> String {
-    let mut registry = Registry::default();
-    registry.register_collector(Box::new(Figures(survey)));
-    let mut text = String::new();
-    // Writing to a string cannot fail.
-    let _ = encode(&mut text, &registry);
-    text
-}
-
-#[derive(Debug)]
-struct Figures(Survey);
-
-type Labels = Vec<(&'static str, String)>;
-
-impl Figures {
-    fn family<N>(
-        encoder: &mut DescriptorEncoder<'_>,
-        (name, help, unit): (&str, &str, Option<&Unit>),
-        values: impl Iterator<Item = (Labels, N)>,
-    ) -> fmt::Result
-    where
-        ConstCounter<N>: EncodeMetric,
-        N: Default,
-    {
-        let kind = ConstCounter::new(N::default()).metric_type();
-        let mut family = encoder.encode_descriptor(name, help, unit, kind)?;
-        for (labels, value) in values {
-            ConstCounter::new(value).encode(family.encode_family(&labels)?)?;
+/// The method and path of a request; `None` if it is none.
+fn read(stream: &mut TcpStream) -> io::Result<Option<(String, String)>> {
+    let until = Instant::now() + PATIENCE;
+    let mut bytes = Vec::new();
+    let mut part = [0; 2048];
+    while bytes.len() < MOST_BYTES {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
         }
-        Ok(())
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut part)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => bytes.extend_from_slice(&part[..count]),
+        }
+        let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+        let mut request = httparse::Request::new(&mut headers);
+        match request.parse(&bytes) {
+            Ok(httparse::Status::Partial) => {}
+            Ok(httparse::Status::Complete(_)) => {
+                let path = request.path.unwrap_or_default().split('?').next().unwrap_or_default();
+                return Ok(Some((request.method.unwrap_or_default().to_owned(), path.to_owned())));
+            }
+            Err(_) => return Ok(None),
+        }
     }
-
-    /// A value of each thread.
-    fn threads<N>(&self, value: impl Fn(&holdup_live::ThreadSeen) -> N) -> impl Iterator<Item = (Labels, N)> {
-        self.0.processes.iter().flat_map(move |process| {
-            let labelled = process.threads.iter().map(|thread| {
-                let labels = vec![
-                    ("pid", process.pid.to_string()),
-                    ("process", process.name.clone()),
-                    ("tid", thread.tid.to_string()),
-                    ("thread", thread.number.to_string()),
-                    ("name", thread.name.clone()),
-                ];
-                (labels, value(thread))
-            });
-            labelled.collect::<Vec<_>>()
-        })
-    }
-}
-
-impl Collector for Figures {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let seconds = |ns: u64| ns as f64 / 1e9;
-        let encoder = &mut encoder;
-        let what = (
-            "holdup_thread_criticality",
-            "Time of the thread, each moment divided by the number of threads of its process that were active in it",
-            Some(&Unit::Seconds),
-        );
-        Self::family(encoder, what, self.threads(|thread| seconds(thread.criticality_ns)))?;
-        let what = ("holdup_thread_active", "Time in which the thread was active", Some(&Unit::Seconds));
-        Self::family(encoder, what, self.threads(|thread| seconds(thread.active_ns)))?;
-        let what = ("holdup_thread_changes", "How often the thread became active or ceased to be", None);
-        Self::family(encoder, what, self.threads(|thread| thread.changes))?;
-        let what =
-            ("holdup_process_followed", "Time for which the process has been followed", Some(&Unit::Seconds));
-        let processes = self.0.processes.iter().map(|process| {
-            let labels = vec![("pid", process.pid.to_string()), ("process", process.name.clone())];
-            (labels, seconds(process.age_ns))
-        });
-        Self::family(encoder, what, processes)
-    }
+    Ok(None)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
-    use std::net::TcpStream;
-
-    use holdup_live::Doing;
-
-    use super::super::view::tests::{survey, thread};
+    use super::open_metrics::tests::example;
     use super::*;
-
-    const S: u64 = 1_000_000_000;
-
-    fn example() -> Survey {
-        survey(3 * S, vec![thread(0, "a\"b\\c\nd", Doing::Active, (S / 2, S, 7))])
-    }
-
-    #[test]
-    fn text_is_open_metrics() {
-        let labels = r#"pid="100",process="app",tid="100",thread="0",name="a\"b\\c\nd""#;
-        let expected = format!(
-            "# HELP holdup_thread_criticality_seconds Time of the thread, each moment divided by the number of threads of its \
-             process that were active in it\n\
-             # TYPE holdup_thread_criticality_seconds counter\n\
-             # UNIT holdup_thread_criticality_seconds seconds\n\
-             holdup_thread_criticality_seconds_total{{{labels}}} 0.5\n\
-             # HELP holdup_thread_active_seconds Time in which the thread was active\n\
-             # TYPE holdup_thread_active_seconds counter\n\
-             # UNIT holdup_thread_active_seconds seconds\n\
-             holdup_thread_active_seconds_total{{{labels}}} 1.0\n\
-             # HELP holdup_thread_changes How often the thread became active or ceased to be\n\
-             # TYPE holdup_thread_changes counter\n\
-             holdup_thread_changes_total{{{labels}}} 7\n\
-             # HELP holdup_process_followed_seconds Time for which the process has been followed\n\
-             # TYPE holdup_process_followed_seconds counter\n\
-             # UNIT holdup_process_followed_seconds seconds\n\
-             holdup_process_followed_seconds_total{{pid=\"100\",process=\"app\"}} 2.0\n\
-             # EOF\n"
-        );
-        assert_eq!(text(example()), expected);
-    }
 
     fn ask(metrics: &Metrics, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(metrics.address).unwrap();
