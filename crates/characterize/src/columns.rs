@@ -39,10 +39,6 @@ impl Columns {
         &self.values[at * self.rows..][..self.rows]
     }
 
-    pub(crate) fn column_mut(&mut self, at: usize) -> &mut [f64] {
-        &mut self.values[at * self.rows..][..self.rows]
-    }
-
     pub(crate) fn iter(&self) -> ChunksExact<'_, f64> {
         self.values.chunks_exact(self.rows.max(1))
     }
@@ -112,7 +108,8 @@ impl Qr {
             let axis = &mut done[at * rows + at..];
             let (value, reflects) = make_axis(axis);
             if reflects {
-                left.chunks_exact_mut(rows).for_each(|column| reflect(&mut column[at..], axis, value.signum()));
+                left.chunks_exact_mut(rows)
+                    .for_each(|column| reflect(&mut column[at..], axis, value.signum()));
             }
             diagonal.push(value);
         }
