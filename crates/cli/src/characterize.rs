@@ -5,7 +5,9 @@
 //! ([`recordings`]), and tables ([`tables`]).
 
 mod answers;
+mod components;
 mod gather;
+mod parquet;
 mod recordings;
 mod tables;
 
@@ -15,8 +17,7 @@ use std::str::FromStr;
 
 use holdup_characterize::{Choice, Keep, Labels, Options, PcaOptions, characterize as characterized};
 use holdup_report::{
-    CharacterizeTold, characterize_json_text, characterize_page, characterize_pictures, picture_png,
-    render_characterize,
+    CharacterizeTold, characterize_json_text, characterize_page, characterize_pictures, render_characterize,
 };
 
 use crate::arguments::Faces;
@@ -75,7 +76,8 @@ pub(crate) struct CharacterizeOptions {
     /// Print JSON, as docs/json-schema/characterize.schema.json says
     #[arg(long)]
     pub json: bool,
-    /// Write the pictures of the page as SVG and PNG files into this directory, which is made if it is not there
+    /// Write the pictures of the page as SVG and PNG files into this directory, which is made if it is not there (SVG alone in a
+    /// build without the feature png)
     #[arg(long, value_name = "DIR")]
     pub pictures: Option<PathBuf>,
     #[command(flatten)]
@@ -174,7 +176,7 @@ fn keep_inputs(options: &CharacterizeOptions) -> Result<(), Failure> {
     }
 }
 
-/// Writes each picture as SVG and as PNG.
+/// Writes each picture as SVG, and as PNG if this build can draw.
 fn draw(told: &CharacterizeTold, folder: &Path) -> Result<(), Failure> {
     let refused = |error: std::io::Error| {
         Failure::input(format!("{}: pictures cannot be written here ({error})", folder.display()))
@@ -182,9 +184,15 @@ fn draw(told: &CharacterizeTold, folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).map_err(refused)?;
     for picture in characterize_pictures(told) {
         std::fs::write(folder.join(format!("{}.svg", picture.name)), &picture.svg).map_err(refused)?;
-        if let Some(png) = picture_png(&picture) {
+        #[cfg(feature = "png")]
+        if let Some(png) = holdup_report::picture_png(&picture) {
             std::fs::write(folder.join(format!("{}.png", picture.name)), png).map_err(refused)?;
         }
+    }
+    if cfg!(not(feature = "png")) {
+        eprintln!(
+            "holdup: pictures are written as SVG only: this build has no PNG; build it with --features png"
+        );
     }
     Ok(())
 }

@@ -115,6 +115,9 @@ pub(crate) fn export(options: &ExportOptions) -> Result<ExitCode, Failure> {
                 "this format is a folder of tables, which standard output cannot take; name a folder with -o";
             Err(Failure::input(why))
         }
+        Some(format) if !TableFormat::BUILT_IN.contains(&format) => {
+            Err(Failure::machine(ExportError::NoParquet))
+        }
         Some(format) => {
             let folder = options.output.clone().unwrap_or_else(|| chosen_name(options));
             let part = Part { from: options.from, to: options.to, ..Part::default() };

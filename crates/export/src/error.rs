@@ -3,8 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 
-use parquet::errors::ParquetError;
-
 /// Why an export could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -30,13 +28,17 @@ pub enum ExportError {
         error: io::Error,
     },
     /// A table cannot be written in the Parquet format.
+    #[cfg(feature = "parquet")]
     #[error("{}: this table cannot be written ({error})", path.display())]
     Parquet {
         /// The file.
         path: PathBuf,
         /// What the Parquet library says.
-        error: ParquetError,
+        error: parquet::errors::ParquetError,
     },
+    /// Parquet was asked for, and this build is without the feature `parquet`.
+    #[error("this build of holdup has no Parquet; take csv, or build it with --features parquet")]
+    NoParquet,
 }
 
 impl ExportError {

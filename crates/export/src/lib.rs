@@ -6,8 +6,8 @@
 //! - [`firefox`] gives a profile for the Firefox Profiler: states, stacks and markers of each thread.
 //! - [`perfetto`] gives a trace for Perfetto: slices, wake-ups as flows, counters.
 //! - [`speedscope`] and [`folded`] give time by call stack, for flame graphs; [`Weight`] says which time.
-//! - [`tables`] writes everything as tables into a folder, as CSV or Parquet ([`TableFormat`]). [`TABLES`] says what is in
-//!   them. [`parquet_table`] writes one table of other columns.
+//! - [`tables`] writes everything as tables into a folder, as CSV or Parquet ([`TableFormat`]; Parquet needs the feature
+//!   `parquet`). [`TABLES`] says what is in them. [`table`] writes one table of other columns.
 //!
 //! ```
 //! use holdup_export::{Weight, folded};
@@ -47,5 +47,5 @@ pub use firefox::firefox;
 pub use folded::folded;
 pub use perfetto::perfetto;
 pub use speedscope::speedscope;
-pub use tables::{Cell, Column, ColumnKind, TABLES, Table, TableFormat, parquet_table, tables};
+pub use tables::{Cell, Column, ColumnKind, TABLES, Table, TableFormat, table, tables};
 pub use weights::Weight;

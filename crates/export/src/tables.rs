@@ -6,12 +6,13 @@
 mod columns;
 mod csv_file;
 mod finding_rows;
+#[cfg(feature = "parquet")]
 mod parquet_file;
 mod rows;
 mod segment_rows;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use holdup_analysis::Diagnosis;
 use holdup_model::Run;
@@ -19,6 +20,7 @@ use holdup_model::Run;
 use crate::ExportError;
 use crate::subject::Subject;
 use csv_file::CsvFile;
+#[cfg(feature = "parquet")]
 use parquet_file::ParquetFile;
 
 pub use columns::{Column, ColumnKind, TABLES, Table};
@@ -28,11 +30,22 @@ pub use columns::{Column, ColumnKind, TABLES, Table};
 pub enum TableFormat {
     /// Text, as RFC 4180 has it, with a line of column names.
     Csv,
-    /// Apache Parquet, compressed with Zstandard.
+    /// Apache Parquet, compressed with Zstandard; see [`TableFormat::BUILT_IN`].
     Parquet,
 }
 
 impl TableFormat {
+    /// Those that this build can write: Parquet only with the feature `parquet`.
+    pub const BUILT_IN: &'static [TableFormat] = if cfg!(feature = "parquet") {
+        &[TableFormat::Csv, TableFormat::Parquet]
+    } else {
+        &[TableFormat::Csv]
+    };
+
+    /// The one for programs that read: Parquet, which keeps kinds and names as they are, if this build can write it.
+    pub const FOR_PROGRAMS: TableFormat =
+        if cfg!(feature = "parquet") { TableFormat::Parquet } else { TableFormat::Csv };
+
     /// The ending of the files' names.
     pub fn ending(self) -> &'static str {
         match self {
@@ -70,23 +83,21 @@ trait TableFile {
 /// of some of the processes only.
 ///
 /// # Errors
-/// If the folder has files in it already, or it or its files cannot be written.
+/// If the folder has files in it already, it or its files cannot be written, or this build does not have the format.
 pub fn tables(
     run: &Run,
     diagnoses: &[Diagnosis],
     format: TableFormat,
     folder: &Path,
 ) -> Result<(), ExportError> {
+    if !TableFormat::BUILT_IN.contains(&format) {
+        return Err(ExportError::NoParquet);
+    }
     make_folder(folder)?;
     let mut files: Vec<Box<dyn TableFile>> = Vec::with_capacity(TABLES.len());
     for table in TABLES {
         let path = folder.join(format!("{}.{}", table.name, format.ending()));
-        files.push(match format {
-            TableFormat::Csv => Box::new(CsvFile::create(path, table)?),
-            TableFormat::Parquet => {
-                Box::new(ParquetFile::create(path, table.name, table.about, table.columns)?)
-            }
-        });
+        files.push(create(path, format, table.name, table.about, table.columns)?);
     }
     for subject in Subject::all(run) {
         let diagnosis = subject.diagnosis(diagnoses);
@@ -97,21 +108,41 @@ pub fn tables(
     files.into_iter().try_for_each(TableFile::finish)
 }
 
-/// Writes one table of any columns as Parquet into a new file, for results that are not of one run. Each row has a cell for each
-/// column.
+/// Writes one table of any columns into a new file, for results that are not of one run. Each row has a cell for each column.
 ///
 /// # Errors
-/// If the file exists already or cannot be written.
-pub fn parquet_table<'a>(
+/// If the file exists already or cannot be written, or this build does not have the format.
+pub fn table<'a>(
     path: &Path,
+    format: TableFormat,
     name: &str,
     about: &str,
     columns: &[Column<'_>],
     rows: impl IntoIterator<Item = Vec<Cell<'a>>>,
 ) -> Result<(), ExportError> {
-    let mut file = ParquetFile::create(path.to_owned(), name, about, columns)?;
+    let mut file = create(path.to_owned(), format, name, about, columns)?;
     rows.into_iter().try_for_each(|row| file.row(&row))?;
-    file.close()
+    file.finish()
+}
+
+/// Begins a table of this name in a new file; `about` says what a row is.
+fn create(
+    path: PathBuf,
+    format: TableFormat,
+    name: &str,
+    about: &str,
+    columns: &[Column<'_>],
+) -> Result<Box<dyn TableFile>, ExportError> {
+    match format {
+        TableFormat::Csv => Ok(Box::new(CsvFile::create(path, columns)?)),
+        #[cfg(feature = "parquet")]
+        TableFormat::Parquet => Ok(Box::new(ParquetFile::create(path, name, about, columns)?)),
+        #[cfg(not(feature = "parquet"))]
+        TableFormat::Parquet => {
+            let _ = (name, about);
+            Err(ExportError::NoParquet)
+        }
+    }
 }
 
 /// A folder that is new or empty.

@@ -7,6 +7,8 @@ mod dendrogram;
 mod json;
 mod pictures;
 mod plot;
+#[cfg(feature = "png")]
+mod png;
 pub(crate) mod scene;
 mod terminal;
 pub(crate) mod words;
@@ -14,7 +16,9 @@ pub(crate) mod words;
 use holdup_characterize::Characterization;
 
 pub use json::{CHARACTERIZE_SCHEMA, characterize_json, characterize_json_text};
-pub use pictures::{PictureFile, characterize_pictures, picture_png};
+pub use pictures::{PictureFile, characterize_pictures};
+#[cfg(feature = "png")]
+pub use png::picture_png;
 pub use terminal::render_characterize;
 
 /// A characterization and what is known of its numbers.

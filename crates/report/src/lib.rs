@@ -58,9 +58,11 @@ mod warnings;
 mod what_if;
 mod why;
 
+#[cfg(feature = "png")]
+pub use characterize::picture_png;
 pub use characterize::{
     CHARACTERIZE_SCHEMA, CharacterizeTold, PictureFile, characterize_json, characterize_json_text,
-    characterize_pictures, picture_png, render_characterize,
+    characterize_pictures, render_characterize,
 };
 pub use check::{CHECK_SCHEMA, check_github, check_json, check_json_text, check_junit, render_check};
 pub use diff::{DIFF_SCHEMA, diff_json, diff_json_text, render_diff};

@@ -34,5 +34,5 @@ pub use numbers::{Numbers, Stack, numbers};
 pub use outcome::{Host, Outcome, Status};
 pub use plan::{Input, Measure, Named, Plan, Program, Roi, SlurmOptions, Subject};
 pub use store::{Store, replace};
-pub use table::{ROWS, Row, write_tables};
+pub use table::{ROWS, Row, TABLE_FORMAT, write_tables};
 pub use work::{Cell, Circumstances, Libraries, Task, TaskKind, Work, work};

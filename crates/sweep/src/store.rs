@@ -8,7 +8,7 @@
 //! | `logs/KEY.log` | what the task's processes said on standard error |
 //! | `work/` | what tasks that run write to |
 //! | `manifest.json` | all cells, and the keys of their tasks |
-//! | `results.parquet`, `components.parquet` | the tables |
+//! | `results.parquet`, `components.parquet` | the tables; `.csv` in a build without Parquet |
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};

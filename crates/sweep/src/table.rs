@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use holdup_export::{Cell as Value, Column, ColumnKind, parquet_table};
+use holdup_export::{Cell as Value, Column, ColumnKind, TableFormat, table};
 
 use crate::error::SweepError;
 use crate::outcome::{Outcome, Status};
@@ -106,8 +107,11 @@ fn spent(outcome: Option<&Outcome>) -> Value<'_> {
         .map_or(Value::Null, |outcome| Value::Whole(outcome.spent_ns))
 }
 
-/// Writes both tables into `folder`: `results.parquet` with a row for each cell, and `components.parquet` with a row for each
-/// component of each cell's stacks. Earlier ones are replaced as a whole.
+/// The format of the tables: Parquet, or CSV in a build without it.
+pub const TABLE_FORMAT: TableFormat = TableFormat::FOR_PROGRAMS;
+
+/// Writes both tables into `folder`: `results` with a row for each cell, and `components` with a row for each component of each
+/// cell's stacks, in [`TABLE_FORMAT`]. Earlier ones are replaced as a whole, also those that a build with another format wrote.
 ///
 /// # Errors
 /// If they cannot be written.
@@ -121,15 +125,21 @@ fn write(
     name: &str,
     fill: impl Fn(&Path) -> Result<(), SweepError>,
 ) -> Result<(), SweepError> {
-    let path = folder.join(format!("{name}.parquet"));
-    let new: PathBuf = path.with_extension("parquet.new");
+    let path = folder.join(format!("{name}.{}", TABLE_FORMAT.ending()));
+    let new: PathBuf = path.with_extension(format!("{}.new", TABLE_FORMAT.ending()));
     let _ = fs::remove_file(&new);
     fill(&new)?;
     let put = || {
         fs::File::open(&new)?.sync_all()?;
-        fs::rename(&new, &path)
+        fs::rename(&new, &path)?;
+        for other in
+            [TableFormat::Csv, TableFormat::Parquet].into_iter().filter(|other| *other != TABLE_FORMAT)
+        {
+            let _ = fs::remove_file(path.with_extension(other.ending()));
+        }
+        Ok(())
     };
-    put().map_err(|error| SweepError::File {
+    put().map_err(|error: io::Error| SweepError::File {
         path: path.clone(),
         problem: "the table cannot be written",
         error,
@@ -249,7 +259,7 @@ fn wide(path: &Path, rows: &[Row]) -> Result<(), SweepError> {
         }));
         cells
     });
-    Ok(parquet_table(path, "results", "A cell: a program with all that was varied", &columns, cells)?)
+    Ok(table(path, TABLE_FORMAT, "results", "A cell: a program with all that was varied", &columns, cells)?)
 }
 
 fn long(path: &Path, rows: &[Row]) -> Result<(), SweepError> {
@@ -278,7 +288,7 @@ fn long(path: &Path, rows: &[Row]) -> Result<(), SweepError> {
             })
         })
     });
-    Ok(parquet_table(path, "components", "A component of a stack of a cell", &columns, cells)?)
+    Ok(table(path, TABLE_FORMAT, "components", "A component of a stack of a cell", &columns, cells)?)
 }
 
 fn fixed() -> impl Iterator<Item = Column<'static>> {

@@ -1,18 +1,39 @@
-//! What of answers comes into the tables: read back with the Parquet library itself.
+//! What of answers comes into the tables: read back with the libraries of their formats.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::Path;
 
-use holdup_sweep::{Cell, Host, Measure, Numbers, Outcome, ROWS, Row, Status, numbers, write_tables};
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::Field;
+use holdup_sweep::{
+    Cell, Host, Measure, Numbers, Outcome, ROWS, Row, Status, TABLE_FORMAT, numbers, write_tables,
+};
 use serde_json::json;
 
-fn rows(path: &Path) -> Vec<BTreeMap<String, Field>> {
-    let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+/// The rows of a table, their values as text; what is missing is empty.
+#[cfg(feature = "parquet")]
+fn rows(folder: &Path, name: &str) -> Vec<BTreeMap<String, String>> {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+
+    let text = |field: Field| match field {
+        Field::Null => String::new(),
+        Field::Str(text) => text,
+        Field::Long(value) => value.to_string(),
+        Field::Double(value) => value.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let file = std::fs::File::open(folder.join(name).with_extension("parquet")).unwrap();
+    let reader = SerializedFileReader::new(file).unwrap();
     let rows = reader.get_row_iter(None).unwrap();
-    rows.map(|row| row.unwrap().into_columns().into_iter().collect()).collect()
+    let row =
+        |row: parquet::record::Row| row.into_columns().into_iter().map(|(name, field)| (name, text(field)));
+    rows.map(|each| row(each.unwrap()).collect()).collect()
+}
+
+#[cfg(not(feature = "parquet"))]
+fn rows(folder: &Path, name: &str) -> Vec<BTreeMap<String, String>> {
+    let mut reader = csv::Reader::from_path(folder.join(name).with_extension("csv")).unwrap();
+    let rows = reader.deserialize().map(Result::unwrap);
+    rows.collect()
 }
 
 fn cell(program: &str, measure: Measure) -> Cell {
@@ -109,24 +130,25 @@ fn tables_have_a_row_for_each_cell_and_for_each_component() {
     for _ in 0..2 {
         write_tables(folder.path(), &all).unwrap();
     }
-    let text = |text: &str| Field::Str(text.to_owned());
-    let wide = rows(&folder.path().join("results.parquet"));
-    let of = |column: &str| wide.iter().map(|row| row[column].clone()).collect::<Vec<_>>();
-    assert_eq!(of("status"), [text("done"), text("done"), text("failed"), text("missing")]);
-    assert_eq!(of("reason"), [Field::Null, Field::Null, text("why"), Field::Null]);
-    assert_eq!(of("threads"), vec![Field::Long(4); 4]);
-    assert_eq!(of("cycles_branch")[0], Field::Double(90.0));
-    assert_eq!(of("cycles_tlb_share"), [Field::Double(0.0), Field::Null, Field::Null, Field::Null]);
-    assert_eq!(of("cycles_mem_l1d_share")[0], Field::Double(0.1));
-    assert_eq!(of("loss_lock_ns"), [Field::Null, Field::Double(300.0), Field::Null, Field::Null]);
-    assert_eq!(of("criticality_thread_1_share")[1], Field::Double(0.6));
-    assert_eq!(of("speedup_memory_share")[0], Field::Double(0.375));
+    let wide = rows(folder.path(), "results");
+    let of = |column: &str| wide.iter().map(|row| row[column].as_str()).collect::<Vec<_>>();
+    assert_eq!(of("status"), ["done", "done", "failed", "missing"]);
+    assert_eq!(of("reason"), ["", "", "why", ""]);
+    assert_eq!(of("threads"), ["4"; 4]);
+    assert_eq!(of("cycles_branch")[0], "90");
+    assert_eq!(of("cycles_tlb_share"), ["0", "", "", ""]);
+    assert_eq!(of("cycles_mem_l1d_share")[0], "0.1");
+    assert_eq!(of("loss_lock_ns"), ["", "300", "", ""]);
+    assert_eq!(of("criticality_thread_1_share")[1], "0.6");
+    assert_eq!(of("speedup_memory_share")[0], "0.375");
     assert!(wide[0].keys().all(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')));
-    let long = rows(&folder.path().join("components.parquet"));
+    let long = rows(folder.path(), "components");
     assert_eq!(long.len(), 3 + 3 + 3 + 4);
     assert!(ROWS.iter().all(|(name, ..)| long[0].contains_key(*name)));
-    assert_eq!(
-        (long[1]["component"].clone(), long[1]["share"].clone()),
-        (text("mem-l1d"), Field::Double(0.1))
-    );
+    assert_eq!((long[1]["component"].as_str(), long[1]["share"].as_str()), ("mem-l1d", "0.1"));
+    let other = if TABLE_FORMAT.ending() == "csv" { "parquet" } else { "csv" };
+    let old = folder.path().join("results").with_extension(other);
+    std::fs::write(&old, "of another build").unwrap();
+    write_tables(folder.path(), &all).unwrap();
+    assert!(!old.exists(), "two tables that say different things");
 }

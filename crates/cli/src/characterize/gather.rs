@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use holdup_characterize::{CharacterizeError, Labels, Table, TableBuilder};
 
-use super::{answers, recordings, tables};
+use super::{answers, parquet, recordings, tables};
 use crate::failure::Failure;
 
 /// The labels that a row can have, as columns of tables name them.
@@ -16,8 +16,8 @@ pub(super) const LABELS: [&str; 6] = ["suite", "program", "input", "threads", "m
 /// How deep directories in directories are looked into.
 const DEEP: usize = 4;
 
-/// What a sweep calls its table of components.
-const COMPONENTS: &str = "components.parquet";
+/// What a sweep calls its table of components, by what it is in.
+const COMPONENTS: [&str; 2] = ["components.parquet", "components.csv"];
 
 /// Stacks that can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -192,11 +192,13 @@ pub(super) fn gather(paths: &[PathBuf], of: Option<StackKind>) -> Result<Gathere
                 Some(found) => found,
                 None => continue,
             },
-            "csv" | "tsv" | "txt" => tables::csv(file)?,
-            "parquet" => tables::parquet(file, of)?,
+            "csv" | "tsv" | "txt" => tables::csv(file, of)?,
+            "parquet" => parquet::read(file, of)?,
             _ => answers::read(file, of)?,
         };
-        if matches!(found.kind, Kind::Stack(_)) && ending(file) != "parquet" {
+        // A sweep's table says itself what suite a row is of.
+        let is_table = ["csv", "tsv", "txt", "parquet"].contains(&ending(file).as_str());
+        if matches!(found.kind, Kind::Stack(_)) && !is_table {
             let folder = folder(file);
             if files.iter().any(|other| self::folder(other) != folder) {
                 found.rows.iter_mut().for_each(|(labels, _)| labels.suite = folder.clone());
@@ -239,8 +241,7 @@ fn list(path: &Path, deep: usize, files: &mut Vec<PathBuf>) -> Result<(), Failur
         files.push(path.to_owned());
         return Ok(());
     }
-    let components = path.join(COMPONENTS);
-    if components.is_file() {
+    if let Some(components) = COMPONENTS.map(|name| path.join(name)).into_iter().find(|file| file.is_file()) {
         files.push(components);
         return Ok(());
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use holdup_report::escaped;
-use holdup_sweep::{Cell, Row, Status, TaskKind, Work};
+use holdup_sweep::{Cell, Row, Status, TABLE_FORMAT, TaskKind, Work};
 
 /// Cells without a result that are told one by one.
 const MOST_TOLD: usize = 20;
@@ -34,9 +34,10 @@ pub(super) fn summary(rows: &[Row], notes: &[String], directory: &Path) -> Strin
     }
     notes.iter().for_each(|note| _ = writeln!(text, "  {}", escaped(note)));
     let folder = escaped(&directory.display().to_string());
+    let ending = TABLE_FORMAT.ending();
     let _ = writeln!(
         text,
-        "results: {folder}/results.parquet (a row for each cell), {folder}/components.parquet"
+        "results: {folder}/results.{ending} (a row for each cell), {folder}/components.{ending}"
     );
     if rows.iter().any(|row| row.status() == Status::Missing) {
         let _ = writeln!(text, "the same command goes on from here");

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::path::PathBuf;
 
-use super::{Cell, Table, TableFile};
+use super::{Cell, Column, TableFile};
 use crate::ExportError;
 use crate::text::plain;
 
@@ -23,12 +23,12 @@ pub(super) struct CsvFile {
 }
 
 impl CsvFile {
-    pub(super) fn create(path: PathBuf, table: &Table) -> Result<CsvFile, ExportError> {
+    pub(super) fn create(path: PathBuf, columns: &[Column<'_>]) -> Result<CsvFile, ExportError> {
         let file =
             File::create_new(&path).map_err(|error| ExportError::File { path: path.clone(), error })?;
         let writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(file);
         let mut this = CsvFile { path, writer };
-        for column in table.columns {
+        for column in columns {
             this.field(column.name)?;
         }
         this.end_of_row()?;

@@ -92,16 +92,9 @@ impl TableFile for ParquetFile {
         Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<(), ExportError> {
-        self.close()
-    }
-}
-
-impl ParquetFile {
-    /// Writes what is left and ends the file.
-    pub(super) fn close(mut self) -> Result<(), ExportError> {
+    fn finish(mut self: Box<Self>) -> Result<(), ExportError> {
         let result = self.write_group();
-        let ParquetFile { path, writer, .. } = self;
+        let ParquetFile { path, writer, .. } = *self;
         result.and_then(|()| writer.close()).map_err(|error| ExportError::Parquet { path, error })?;
         Ok(())
     }
