@@ -109,10 +109,14 @@ fn the_page_has_the_pictures_that_are_written_as_files() {
         let words =
             ["--html", page.to_str().expect("UTF-8"), "--pictures", pictures.to_str().expect("UTF-8")];
         let ended = characterize(&words, &[&table]);
+        assert_eq!((ended.status, text(&ended.stdout)), (0, String::new()));
+        let says = text(&ended.stderr);
         assert_eq!(
-            (ended.status, text(&ended.stdout), text(&ended.stderr)),
-            (0, String::new(), String::new())
+            says.contains("SVG only") && says.contains("--features png"),
+            cfg!(not(feature = "png")),
+            "{says}"
         );
+        assert_eq!(says.lines().count(), usize::from(cfg!(not(feature = "png"))), "{says}");
         let mut files = vec![(page.clone(), std::fs::read(&page).expect("a page"))];
         for entry in std::fs::read_dir(&pictures).expect("pictures") {
             let path = entry.expect("a picture").path();
@@ -127,6 +131,8 @@ fn the_page_has_the_pictures_that_are_written_as_files() {
     let wanted = ["components", "dendrogram", "scaling"];
     let wanted: Vec<String> =
         wanted.iter().flat_map(|name| [format!("{name}.png"), format!("{name}.svg")]).collect();
+    let is_written = |name: &String| cfg!(feature = "png") || name.ends_with(".svg");
+    let wanted: Vec<String> = wanted.into_iter().filter(is_written).collect();
     assert_eq!(names, [wanted, vec!["page.html".to_owned()]].concat());
     for (path, bytes) in &files {
         if path.extension().is_some_and(|ending| ending == "png") {
@@ -223,7 +229,6 @@ fn rubbish_is_refused_in_one_line() {
         (vec![], vec![deep], vec!["deep.json", "no JSON"]),
         (vec![], vec![twice], vec!["twice.csv", "two columns x"]),
         (vec![], vec![other], vec!["other.json", "no stacks"]),
-        (vec![], vec![parquet], vec!["broken.parquet", "Parquet"]),
         (vec![], vec![recording], vec!["broken.holdup"]),
         (vec![], vec![stage.path("nothing")], vec!["no file"]),
         (vec![], vec![sim.clone(), table.clone()], vec!["cycle stacks", "a table"]),
@@ -234,4 +239,28 @@ fn rubbish_is_refused_in_one_line() {
         let files: Vec<&Path> = files.iter().map(|file| file.as_path()).collect();
         assert_refused(&characterize(&arguments, &files), 2, &names);
     }
+    let status = if cfg!(feature = "parquet") { 2 } else { 3 };
+    assert_refused(&characterize(&[], &[&parquet]), status, &["broken.parquet", "Parquet"]);
+}
+
+/// What a sweep writes where it has no Parquet.
+#[test]
+fn a_sweeps_components_are_stacks_also_as_csv() {
+    let stage = Stage::new();
+    let head = "program,suite,input,threads,repeat,measure,machine,cores,what_if,status,stack,component,value,unit,share";
+    let row = |program: &str, stack: &str, component: &str, share: f64| {
+        format!("{program},,,4,1,sim,m,,,done,{stack},{component},1,cycles,{share}\r\n")
+    };
+    let rows = [
+        row("fft", "cycles", "io", 0.25),
+        row("fft", "cycles", "branch", 0.75),
+        row("fft", "speedup", "lock", 1.0),
+        row("lu", "cycles", "branch", 1.0),
+    ];
+    stage.write("components.csv", format!("{head}\r\n{}", rows.concat()));
+    let ended = characterize(&["--json"], &[stage.directory()]);
+    assert_eq!(ended.status, 0, "{ended:?}");
+    let value: serde_json::Value = serde_json::from_slice(&ended.stdout).expect("JSON");
+    assert_eq!(value["columns"].as_array().map(Vec::len), Some(2), "{value}");
+    assert_eq!(value["rows"].as_array().map(Vec::len), Some(2), "{value}");
 }

@@ -42,6 +42,9 @@ fn lines(path: &Path) -> usize {
 }
 
 /// Each call leaves a line in a log.
+/// What tables are written as.
+const TABLES: &str = if cfg!(feature = "parquet") { "parquet" } else { "csv" };
+
 const LOGS: &str = r#"command = ["sh", "-c", "echo $0 >>log", "{threads}"]"#;
 
 #[test]
@@ -53,9 +56,11 @@ fn what_is_done_is_not_done_again_unless_program_or_input_changed() {
     let ended = run(&mut sweep(&stage, &[]));
     assert_eq!((ended.status, lines(&stage.path("log"))), (0, 2), "{ended:?}");
     assert!(text(&ended.stdout).starts_with("2 cells: 2 done\n"), "{ended:?}");
-    for name in ["results.parquet", "components.parquet"] {
-        let table = fs::read(stage.path("plan.sweep").join(name)).expect("a table");
-        assert!(table.starts_with(b"PAR1") && table.ends_with(b"PAR1"), "{name}");
+    for name in ["results", "components"] {
+        let table = fs::read(stage.path(format!("plan.sweep/{name}.{TABLES}"))).expect("a table");
+        let (begin, end) =
+            if TABLES == "csv" { (&b"program,"[..], &b"\r\n"[..]) } else { (&b"PAR1"[..], &b"PAR1"[..]) };
+        assert!(table.starts_with(begin) && table.ends_with(end), "{name}");
     }
     assert_eq!((run(&mut sweep(&stage, &[])).status, lines(&stage.path("log"))), (0, 2), "all was done");
     // Another number: only that is new. A label is none of a program's business.
@@ -249,8 +254,8 @@ fn two_at_once_are_refused_and_a_signal_ends_it_with_what_it_runs() {
 /// All that a sweep gave, without times: outcomes and tables by name.
 fn results(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
-    for name in ["manifest.json", "components.parquet"] {
-        all.insert(name.to_owned(), fs::read(directory.join(name)).unwrap_or_default());
+    for name in ["manifest.json".to_owned(), format!("components.{TABLES}")] {
+        all.insert(name.clone(), fs::read(directory.join(&name)).unwrap_or_default());
     }
     for folder in ["outcomes", "answers"] {
         for entry in fs::read_dir(directory.join(folder)).expect("a folder").flatten() {

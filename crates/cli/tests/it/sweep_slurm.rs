@@ -172,7 +172,8 @@ fn slurm_gives_what_this_machine_gives_and_a_node_that_dies_costs_a_retry() {
     let local = run(&mut sweep(&["plan.toml", "-o", "local"]));
     let slurm = run(cluster.with(&mut sweep(&["plan.toml", "-o", "slurm-made", "--engine", "slurm"])));
     assert_eq!((local.status, slurm.status), (1, 1), "{local:?} {slurm:?}");
-    for name in ["manifest.json", "components.parquet"] {
+    let components = if cfg!(feature = "parquet") { "components.parquet" } else { "components.csv" };
+    for name in ["manifest.json", components] {
         let file = |folder: &str| fs::read(stage.path(folder).join(name)).expect(name);
         assert!(file("local") == file("slurm-made"), "{name} differs");
     }
