@@ -1,7 +1,7 @@
 //! Tables, read back by the readers of their formats.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 
 use holdup_analysis::{Diagnosis, diagnose};
@@ -72,7 +72,7 @@ fn read_parquet(_: &Path, _: &Table) -> Rows {
 
 #[cfg(feature = "parquet")]
 fn read_parquet(path: &Path, table: &Table) -> Rows {
-    let reader = SerializedFileReader::new(File::open(path).expect("a file")).expect("a Parquet file");
+    let reader = SerializedFileReader::new(fs::File::open(path).expect("a file")).expect("a Parquet file");
     let notes = reader.metadata().file_metadata().key_value_metadata().expect("notes").clone();
     for column in table.columns {
         let about = notes.iter().find(|note| note.key == format!("holdup.{}", column.name));
