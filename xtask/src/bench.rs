@@ -9,7 +9,7 @@ mod characterize;
 mod coz;
 mod hot_lock;
 mod input;
-mod measure;
+pub(crate) mod measure;
 mod openmp;
 mod process;
 mod programs;
@@ -117,7 +117,12 @@ fn warn_of_load() {
 
 /// The binary to measure.
 fn the_holdup(workspace: &Workspace, options: &Options) -> Result<PathBuf> {
-    match &options.holdup {
+    holdup_at(workspace, options.holdup.as_deref())
+}
+
+/// The binary at this path; without one, the release binary, built.
+pub(crate) fn holdup_at(workspace: &Workspace, path: Option<&Path>) -> Result<PathBuf> {
+    match path {
         Some(holdup) => holdup.canonicalize().with_context(|| holdup.display().to_string()),
         None => build_holdup(workspace),
     }

@@ -1,10 +1,12 @@
-//! Chores of the workspace: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`.
+//! Chores of the workspace: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`,
+//! `cargo xtask truth`.
 
 mod bench;
 mod layers;
 mod packages;
 mod run_tests;
 mod tidy;
+mod truth;
 mod workspace;
 
 use std::process::ExitCode;
@@ -30,6 +32,8 @@ enum Chore {
     Tidy,
     /// Measure what recording costs, as ratios of interleaved runs
     Bench(bench::Options),
+    /// Measure how often answers are right, on a quiet machine and beside busy loops; 1 if that fell
+    Truth(truth::Options),
 }
 
 fn main() -> ExitCode {
@@ -48,5 +52,6 @@ fn run(chore: Chore) -> Result<ExitCode> {
         Chore::Test(options) => run_tests::run(&workspace, &options),
         Chore::Tidy => tidy::run(&workspace),
         Chore::Bench(options) => bench::run(&workspace, &options),
+        Chore::Truth(options) => truth::run(&workspace, &options),
     }
 }

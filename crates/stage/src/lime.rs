@@ -179,3 +179,80 @@ impl Workload {
         Some(built.unwrap_or_else(|error| panic!("{name} cannot be built: {error}")))
     }
 }
+
+/// The sections, the one with the most idle time first.
+pub fn sections(why: &Value) -> &[Value] {
+    why["sections"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The causes of a section that are told: not those that hardly any instructions are behind.
+pub fn causes(section: &Value) -> Vec<&Value> {
+    let all = section["causes"].as_array().map_or(&[][..], Vec::as_slice);
+    all.iter().filter(|cause| cause["minor"] != true).collect()
+}
+
+/// What `holdup why` is told to do for a row. Times that were measured natively are asked of the one that they are for: a
+/// second run of each of the others would say nothing new.
+pub fn options(row: &Workload) -> &'static [&'static str] {
+    if row.said == Said::ExecutesEqually { &["--no-intervals"] } else { &["--no-native", "--no-intervals"] }
+}
+
+/// What is not as the table says of an answer of `holdup why`; nothing if all is.
+pub fn complaint(row: &Workload, json: &Value) -> Option<String> {
+    let Some(first) = sections(json).first() else { return Some("no sections".to_owned()) };
+    let waits = row.marked("WAITS");
+    let wait = sections(json).iter().flat_map(causes).find(|cause| names(row, cause, &waits));
+    if let Some(wait) = wait {
+        return Some(format!("waiting is told as a cause: {}", wait["sentence"]));
+    }
+    match row.said {
+        Said::Cause => complaint_about_cause(row, first),
+        Said::TwoCauses => complaint_about_cause(row, first).or_else(|| {
+            let second = row.marked("SECOND");
+            let found = causes(first).iter().take(3).any(|cause| names(row, cause, &second));
+            (!found).then(|| "the second cause is missing".to_owned())
+        }),
+        Said::ExecutesEqually => {
+            if let Some(cause) = sections(json).iter().flat_map(causes).next() {
+                return Some(format!("a cause: {}", cause["sentence"]));
+            }
+            let differs = |section: &&Value| section["native"]["imbalance"].as_f64() > Some(0.2);
+            let section = sections(json).iter().find(differs);
+            let Some(section) = section else { return Some("natively no section differs".to_owned()) };
+            (section["verdict"] != "execute-equally")
+                .then(|| format!("the verdict is {}", section["verdict"]))
+        }
+        Said::DependsOnSchedule => first["depends_on_schedule"]
+            .is_null()
+            .then(|| "it is not said that counts depend on the schedule".to_owned()),
+        Said::Balanced => {
+            let cause = sections(json).iter().flat_map(causes).next();
+            cause.map(|cause| format!("a cause: {}", cause["sentence"]))
+        }
+    }
+}
+
+fn complaint_about_cause(row: &Workload, section: &Value) -> Option<String> {
+    let planted = row.marked("PLANTED");
+    assert!(!planted.is_empty(), "nothing is planted in {}", row.name);
+    let Some(first) = causes(section).first().copied() else {
+        return Some(format!("no cause; the verdict is {}", section["verdict"]));
+    };
+    // clang gives a branch that it takes out of a loop no line: then the function must do.
+    let has_no_line = first["where"]["line"].is_null()
+        && !first["where"]["function"].is_null()
+        && first["where"]["function"] == section["where"]["function"];
+    if !has_no_line && !names(row, first, &planted) {
+        return Some(format!("not lines {planted:?} but {}", first["sentence"]));
+    }
+    let score = first["score"].as_f64().unwrap_or(0.0);
+    (score < row.least_score).then(|| format!("the score is {score:.2}"))
+}
+
+/// True if the branch, call or jump, the place it goes to or the end of the loop is one of these lines. Lines of functions
+/// that were inlined stand for those that call them.
+fn names(row: &Workload, cause: &Value, lines: &[u64]) -> bool {
+    let inlined = cause["inlined"].as_array().map_or(&[][..], Vec::as_slice);
+    let others = [&cause["where"], &cause["to"], &cause["latch"]];
+    inlined.iter().chain(others).any(|place| row.is_at(place, lines))
+}

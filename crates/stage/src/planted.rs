@@ -75,43 +75,77 @@ pub fn forms(stage: &Stage, row: &Expected) -> Option<[Form; 2]> {
     Some([planted, fixed])
 }
 
-/// What is not as the table says.
-pub fn complaints(rows: &[Expected], with: &Value, without: &Value) -> Vec<String> {
-    let mut wrong = Vec::new();
-    for row in rows {
-        if row.kinds.is_empty() {
-            for (form, json) in [("planted", with), ("fixed", without)] {
-                if let Some(first) = findings(json).first()
-                    && first["share"].as_f64() > Some(0.10)
-                {
-                    wrong.push(format!("the {form} form is said to be held up: {}", word(first, "what")));
-                }
-            }
-            continue;
-        }
-        let at = findings(with).into_iter().nth(row.rank - 1);
-        if !at.is_some_and(|finding| is_it(with, finding, row)) {
-            wrong.push(format!("finding {} is not what was planted", row.rank));
-            continue;
-        }
-        let (before, after) = (share(with, row), share(without, row));
-        let first = findings(without).into_iter().next().filter(|finding| is_it(without, finding, row));
-        // A slow stage that has got more threads is still the slow one, and that is what mending it means.
-        let threads = |finding: &Value| finding["threads"].as_array().map_or(0, Vec::len);
-        let shared_out = |first: &Value| {
-            word(first, "kind") == "pipeline" && at.is_some_and(|planted| threads(first) > threads(planted))
-        };
-        if first.is_some_and(|first| !shared_out(first)) && after > before / 3.0 {
-            wrong.push(format!("mended, it still costs {:.1} % of {:.1} %", after * 100.0, before * 100.0));
-        }
+/// How much of the run a change would save, as shares of its wall time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gain {
+    /// The least.
+    pub low: f64,
+    /// The one that is told.
+    pub likely: f64,
+    /// The most.
+    pub high: f64,
+}
+
+impl Gain {
+    /// The `gain` of a finding, or of a hint, of a run that took `wall_ns`; nothing where none is told.
+    pub fn of(gain: &Value, wall_ns: f64) -> Option<Gain> {
+        let share = |key: &str| Some(gain[key].as_f64()? / wall_ns).filter(|share| share.is_finite());
+        Some(Gain { low: share("low_ns")?, likely: share("ns")?, high: share("high_ns")? })
     }
-    wrong
+}
+
+/// Whether a report says what was planted.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// The finding at the row's rank is the planted one; where nothing is planted, nothing is said to hold the program up.
+    pub first: bool,
+    /// Some finding, of whatever kind and rank, names the planted place. `None` where nothing is planted.
+    pub place: Option<bool>,
+    /// What is told of the planted finding, where it is at its rank.
+    pub gain: Option<Gain>,
+}
+
+/// Holds the report of the planted form against a row. `alone` says that nobody else used the machine: then findings about
+/// others are wrong answers, else they are left out.
+pub fn verdict(json: &Value, row: &Expected, alone: bool) -> Verdict {
+    let told = if alone { all_findings(json) } else { findings(json) };
+    if row.kinds.is_empty() {
+        let held_up = told.first().is_some_and(|first| first["share"].as_f64() > Some(0.10));
+        return Verdict { first: !held_up, place: None, gain: None };
+    }
+    let at = told.get(row.rank - 1).filter(|finding| is_it(json, finding, row));
+    let wall_ns = json["process"]["wall_ns"].as_f64().unwrap_or(0.0);
+    Verdict {
+        first: at.is_some(),
+        place: Some(told.iter().any(|finding| is_there(json, finding, row))),
+        gain: at.and_then(|finding| Gain::of(&finding["gain"], wall_ns)),
+    }
+}
+
+/// True if the report of the fixed form no longer has the finding: it is not the first one, or costs less than a third.
+pub fn is_gone(planted: &Value, fixed: &Value, row: &Expected) -> bool {
+    if row.kinds.is_empty() {
+        return verdict(fixed, row, false).first;
+    }
+    let Some(first) = findings(fixed).into_iter().next().filter(|first| is_it(fixed, first, row)) else {
+        return true;
+    };
+    // A slow stage that has got more threads is still the slow one, and that is what fixing it means.
+    let threads = |finding: &Value| finding["threads"].as_array().map_or(0, Vec::len);
+    let before = findings(planted).into_iter().find(|finding| is_it(planted, finding, row));
+    let shared_out =
+        word(first, "kind") == "pipeline" && before.is_some_and(|before| threads(first) > threads(before));
+    shared_out || share(fixed, row) <= share(planted, row) / 3.0
 }
 
 /// What is found, less what other programs on the machine did: that is not the workload's.
 pub fn findings(json: &Value) -> Vec<&Value> {
-    let all = json["findings"].as_array().expect("findings");
-    all.iter().filter(|finding| !["delayed", "load"].contains(&word(finding, "kind"))).collect()
+    let others = ["delayed", "load"];
+    all_findings(json).into_iter().filter(|finding| !others.contains(&word(finding, "kind"))).collect()
+}
+
+fn all_findings(json: &Value) -> Vec<&Value> {
+    json["findings"].as_array().map_or(&[][..], Vec::as_slice).iter().collect()
 }
 
 fn word<'a>(value: &'a Value, key: &str) -> &'a str {
@@ -132,29 +166,40 @@ fn names_counts(what: &str) -> bool {
     counted("threads") && (counted("cores") || counted("CPUs"))
 }
 
-/// True if the finding is the one that a row describes. Having too few cores has no place in the source: it is known by
-/// its counts.
+/// True if the finding is the one that a row describes: at its place, of one of its kinds.
 fn is_it(json: &Value, finding: &Value, row: &Expected) -> bool {
-    let told = finding.to_string();
+    is_there(json, finding, row)
+        && (about_cores(finding) || row.kinds.iter().any(|kind| kind == word(finding, "kind")))
+}
+
+/// True if a finding says that there are too few cores. It has no place in the source: it is known by its counts. Where a
+/// program may use some of the machine's CPUs only, it is their affinity that makes them few.
+fn about_cores(finding: &Value) -> bool {
+    ["oversubscription", "affinity"].contains(&word(finding, "kind"))
+}
+
+/// True if the finding is at the place that a row describes.
+fn is_there(json: &Value, finding: &Value, row: &Expected) -> bool {
+    if about_cores(finding) {
+        return row.kinds.iter().any(|kind| kind == "oversubscription")
+            && names_counts(word(finding, "what"));
+    }
     let object = object_of(json, finding);
     let named = row.object.is_empty()
         || object.is_some_and(|object| word(object, "name") == row.object)
         || word(finding, "what").contains(&row.object);
     let made = row.created_in.is_empty()
         || object.is_some_and(|object| word(&object["created_at"], "function") == row.created_in)
-        || told.contains(&row.created_in);
+        || finding.to_string().contains(&row.created_in);
     let function = word(&finding["where"], "function");
-    // Where a test may use some of the machine's CPUs only, it is their affinity that makes them few.
-    if ["oversubscription", "affinity"].contains(&word(finding, "kind")) {
-        return row.kinds.iter().any(|kind| kind == "oversubscription")
-            && names_counts(word(finding, "what"));
-    }
-    let placed = row.functions.iter().any(|wanted| wanted == function)
-        || row.functions.iter().any(|wanted| word(finding, "what").contains(wanted.as_str()));
-    row.kinds.iter().any(|kind| kind == word(finding, "kind")) && named && made && placed
+    let placed = row
+        .functions
+        .iter()
+        .any(|wanted| wanted == function || word(finding, "what").contains(wanted.as_str()));
+    named && made && placed
 }
 
-/// A line for each finding, for what a failed test says.
+/// A line for each finding, for a reader.
 pub fn shown(json: &Value) -> String {
     let lines = findings(json).into_iter().enumerate().map(|(index, finding)| {
         let object = object_of(json, finding).map_or_else(String::new, |object| {

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::planted::Gain;
+
 /// What `holdup scale` must say of a workload at one and at two threads.
 pub struct Planted {
     /// The folder in `workloads/`.
@@ -19,9 +21,15 @@ pub const PLANTED: &[Planted] = &[
     Planted { name: "omp_mandelbrot", region: "render", largest: &["imbalance"], hints: &["schedule"] },
     Planted {
         name: "omp_locks",
-        region: "",
-        largest: &["lock_algorithm", "lock_contention"],
-        hints: &["lock-hint", "atomic", "queue-lock", "fewer-concurrent"],
+        region: "own_locks",
+        largest: &["lock_algorithm"],
+        hints: &["lock-hint", "atomic"],
+    },
+    Planted {
+        name: "omp_locks",
+        region: "shared_lock",
+        largest: &["lock_contention"],
+        hints: &["queue-lock", "fewer-concurrent"],
     },
     Planted {
         name: "omp_ua",
@@ -93,25 +101,62 @@ fn function(value: &Value) -> &str {
     value["where"]["function"].as_str().unwrap_or_default()
 }
 
-/// What is not as it was planted.
-pub fn complaints(json: &Value, planted: &Planted) -> Option<String> {
+/// Whether a sweep says what was planted.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// The region's largest cost is the planted one, and a hint for the region names a way out of it.
+    pub first: bool,
+    /// The region is named, and its largest cost is the planted one.
+    pub place: bool,
+    /// What the planted cost is at two threads (ns).
+    pub cost_ns: f64,
+    /// What that hint would save, as shares of the time with two threads.
+    pub gain: Option<Gain>,
+    /// What is not as it was planted.
+    pub complaint: Option<String>,
+}
+
+/// Holds an answer of `holdup scale` against what is planted.
+pub fn verdict(json: &Value, planted: &Planted) -> Verdict {
+    let wrong = |complaint: String| Verdict {
+        first: false,
+        place: false,
+        cost_ns: 0.0,
+        gain: None,
+        complaint: Some(complaint),
+    };
     let is_it = |region: &Value| region["kind"] == "parallel" && function(region).starts_with(planted.region);
     let Some((index, region)) = regions(json).find(|(_, region)| is_it(region)) else {
-        return Some(format!("no region in {:?}", planted.region));
+        return wrong(format!("no region in {:?}", planted.region));
     };
+    let cost = |cause: &&str| at_two(region).and_then(|point| point["costs"][format!("{cause}_ns")].as_f64());
+    let cost_ns = planted.largest.iter().filter_map(cost).fold(0.0, f64::max);
     let most = largest(region).unwrap_or_default();
     if !planted.largest.contains(&most) {
-        return Some(format!("the largest cost is {most}"));
+        return Verdict { cost_ns, ..wrong(format!("the largest cost is {most}")) };
     }
-    let hints: Vec<&str> = json["hints"]
+    let hints: Vec<&Value> = json["hints"]
         .as_array()
         .into_iter()
         .flatten()
         .filter(|hint| hint["region"].as_u64() == Some(index as u64) || planted.region.is_empty())
-        .filter_map(|hint| hint["kind"].as_str())
         .collect();
-    let hinted = hints.iter().any(|kind| planted.hints.contains(kind));
-    (!hinted).then(|| format!("the hints are {hints:?}"))
+    let kind = |hint: &Value| hint["kind"].as_str().unwrap_or_default().to_owned();
+    let hint = hints.iter().find(|hint| planted.hints.contains(&kind(hint).as_str()));
+    let kinds: Vec<String> = hints.iter().map(|hint| kind(hint)).collect();
+    Verdict {
+        first: hint.is_some(),
+        place: true,
+        cost_ns,
+        gain: hint.and_then(|hint| Gain::of(&hint["gain"], wall_at_two(json)?)),
+        complaint: hint.is_none().then(|| format!("the hints are {kinds:?}")),
+    }
+}
+
+/// How long the program took with two threads (ns).
+fn wall_at_two(json: &Value) -> Option<f64> {
+    let run = json["runs"].as_array()?.iter().find(|run| run["threads"] == 2)?;
+    run["measured"]["median_ns"].as_f64()
 }
 
 /// A line for each region and hint, for a reader.

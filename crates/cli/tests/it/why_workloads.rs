@@ -7,83 +7,15 @@
 use std::fmt::Write as _;
 
 use crate::stage::Stage;
-use crate::stage::lime::{LEVELS, Said, THREADS, Way, Workload, causes, sections, table, why, workload};
-use serde_json::Value;
+use crate::stage::lime::{LEVELS, THREADS, Way, Workload, complaint, options, table, why, workload};
 
 /// Tried by all compilers at all levels at 8 threads; of the others one way each.
 const WHOLE: [&str; 3] = ["lime_lu", "lime_root", "lime_turns"];
 
-/// What is not as it should be; nothing if all is.
-fn complaint(row: &Workload, json: &Value) -> Option<String> {
-    let Some(first) = sections(json).first() else { return Some("no sections".to_owned()) };
-    let waits = row.marked("WAITS");
-    let wait = sections(json).iter().flat_map(causes).find(|cause| names(row, cause, &waits));
-    if let Some(wait) = wait {
-        return Some(format!("waiting is told as a cause: {}", wait["sentence"]));
-    }
-    match row.said {
-        Said::Cause => complaint_about_cause(row, first),
-        Said::TwoCauses => complaint_about_cause(row, first).or_else(|| {
-            let second = row.marked("SECOND");
-            let found = causes(first).iter().take(3).any(|cause| names(row, cause, &second));
-            (!found).then(|| "the second cause is missing".to_owned())
-        }),
-        Said::ExecutesEqually => {
-            if let Some(cause) = sections(json).iter().flat_map(causes).next() {
-                return Some(format!("a cause: {}", cause["sentence"]));
-            }
-            let differs = |section: &&Value| section["native"]["imbalance"].as_f64() > Some(0.2);
-            let section = sections(json).iter().find(differs);
-            let Some(section) = section else { return Some("natively no section differs".to_owned()) };
-            (section["verdict"] != "execute-equally")
-                .then(|| format!("the verdict is {}", section["verdict"]))
-        }
-        Said::DependsOnSchedule => first["depends_on_schedule"]
-            .is_null()
-            .then(|| "it is not said that counts depend on the schedule".to_owned()),
-        Said::Balanced => {
-            let cause = sections(json).iter().flat_map(causes).next();
-            cause.map(|cause| format!("a cause: {}", cause["sentence"]))
-        }
-    }
-}
-
-fn complaint_about_cause(row: &Workload, section: &Value) -> Option<String> {
-    let planted = row.marked("PLANTED");
-    assert!(!planted.is_empty(), "nothing is planted in {}", row.name);
-    let Some(first) = causes(section).first().copied() else {
-        return Some(format!("no cause; the verdict is {}", section["verdict"]));
-    };
-    // clang gives a branch that it takes out of a loop no line: then the function must do.
-    let has_no_line = first["where"]["line"].is_null()
-        && !first["where"]["function"].is_null()
-        && first["where"]["function"] == section["where"]["function"];
-    if !has_no_line && !names(row, first, &planted) {
-        return Some(format!("not lines {planted:?} but {}", first["sentence"]));
-    }
-    let score = first["score"].as_f64().unwrap_or(0.0);
-    (score < row.least_score).then(|| format!("the score is {score:.2}"))
-}
-
-/// True if the branch, call or jump, the place it goes to or the end of the loop is one of these lines. Lines of functions
-/// that were inlined stand for those that call them.
-fn names(row: &Workload, cause: &Value, lines: &[u64]) -> bool {
-    let inlined = cause["inlined"].as_array().map_or(&[][..], Vec::as_slice);
-    let others = [&cause["where"], &cause["to"], &cause["latch"]];
-    inlined.iter().chain(others).any(|place| row.is_at(place, lines))
-}
-
 /// Builds and runs in one way. Nothing where the compiler is not installed.
 fn tried(stage: &Stage, row: &Workload, way: Way) -> Option<Result<(), String>> {
     let program = row.build(stage, way, &[])?;
-    // Times that were measured natively are asked of the one that they are for: a second run of each of the others
-    // would say nothing new.
-    let options: &[&str] = if row.said == Said::ExecutesEqually {
-        &["--no-intervals"]
-    } else {
-        &["--no-native", "--no-intervals"]
-    };
-    let json = why(options, &program, &[&way.threads.to_string()]);
+    let json = why(options(row), &program, &[&way.threads.to_string()]);
     Some(complaint(row, &json).map_or(Ok(()), Err))
 }
 

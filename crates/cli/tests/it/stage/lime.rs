@@ -19,14 +19,3 @@ pub(crate) fn why(options: &[&str], program: &Path, arguments: &[&str]) -> Value
     let begin = said.find("{\n").unwrap_or_else(|| panic!("no JSON: {ended:?}"));
     serde_json::from_str(&said[begin..]).unwrap_or_else(|error| panic!("no JSON ({error}): {ended:?}"))
 }
-
-/// The sections, the one with the most idle time first.
-pub(crate) fn sections(why: &Value) -> &[Value] {
-    why["sections"].as_array().map_or(&[], Vec::as_slice)
-}
-
-/// The causes of a section that are told: not those that hardly any instructions are behind.
-pub(crate) fn causes(section: &Value) -> Vec<&Value> {
-    let all = section["causes"].as_array().map_or(&[][..], Vec::as_slice);
-    all.iter().filter(|cause| cause["minor"] != true).collect()
-}
