@@ -108,7 +108,8 @@ fn run(options: &TopOptions) -> Result<ExitCode, Failure> {
     let run = Arc::new(start_live(&options.command, &setting, PRELOAD)?);
     // From here on what the program does counts, whatever becomes of the view.
     held = held.and_then(|held| held.taken().ok());
-    let followed = source::Source::started(&run);
+    let followed =
+        source::Source::started(&run, options.command.first().map_or("".as_ref(), |program| program));
     let shown = followed.and_then(|source| watch::watch(options, outlet, source, held.as_mut()));
     let _ = shown.map_err(|failure| failure.tell());
     loop {

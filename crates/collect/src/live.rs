@@ -3,6 +3,7 @@
 //! A thread of ours makes process files ahead of need, and takes away those of processes that are gone. Who wants to know what
 //! the threads do reads the session's directory (the `live` crate).
 
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -33,6 +34,8 @@ use crate::target;
 const SPARES: u32 = 4;
 /// As many of them are made before the program starts.
 const FIRST_SPARES: u32 = 2;
+/// Files of so many processes that are gone are kept: who looks later still sees what their threads had.
+const MOST_GONE: usize = 32;
 /// How long the keeper sleeps at most while nothing rings.
 const IDLE: Duration = Duration::from_millis(20);
 /// How often it is looked whether threads have gone without saying so.
@@ -146,12 +149,21 @@ struct Keeper {
     stop: Arc<AtomicBool>,
     spares: Vec<MappedFile>,
     kept: Vec<Kept>,
+    gone: VecDeque<MappedFile>,
     swept: Instant,
 }
 
 impl Keeper {
     fn new(session: Arc<SessionFiles>, clock: ClockSource, stop: Arc<AtomicBool>) -> Keeper {
-        Keeper { session, clock, stop, spares: Vec::new(), kept: Vec::new(), swept: Instant::now() }
+        Keeper {
+            session,
+            clock,
+            stop,
+            spares: Vec::new(),
+            kept: Vec::new(),
+            gone: VecDeque::new(),
+            swept: Instant::now(),
+        }
     }
 
     fn run(mut self) {
@@ -162,7 +174,7 @@ impl Keeper {
             for kept in &mut self.kept {
                 let _ = grow(&mut kept.file);
             }
-            self.kept.retain(|kept| !kept.is_gone());
+            self.part_with(|kept| kept.is_gone());
             if self.swept.elapsed() >= SWEEP {
                 self.swept = Instant::now();
                 self.kept
@@ -171,6 +183,18 @@ impl Keeper {
             }
             self.sleep(heard);
         }
+    }
+
+    /// Processes that are gone, or have executed another program.
+    fn part_with(&mut self, is_gone: impl Fn(&Kept) -> bool) {
+        for kept in self.kept.extract_if(.., |kept| is_gone(kept)) {
+            let header = kept.file.parts().header();
+            // Who is killed does not say when.
+            let _ = header.end.compare_exchange(0, self.clock.ticks(), Ordering::Relaxed, Ordering::Relaxed);
+            self.gone.push_back(kept.file);
+        }
+        let surplus = self.gone.len().saturating_sub(MOST_GONE);
+        self.gone.drain(..surplus);
     }
 
     fn refill(&mut self, wanted: u32) {
@@ -194,7 +218,7 @@ impl Keeper {
         for file in taken {
             let pid = file.parts().header().pid.load(Ordering::Relaxed);
             let handle = Pid::from_raw(pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-            self.kept.retain(|kept| kept.pid != pid);
+            self.part_with(|kept| kept.pid == pid);
             self.kept.push(Kept { file, pid, handle });
         }
     }

@@ -7,7 +7,7 @@ use holdup_trace::wire::{CallCode, ObjectCode};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::live::{Live, LiveProcess};
-use crate::snapshot::State;
+use crate::snapshot::{Ended, State, ThreadAtEnd};
 use crate::survey::{Doing, Others, ProcessSeen, Survey, ThreadSeen};
 
 /// Processes that are remembered after their end.
@@ -16,14 +16,16 @@ const MOST_ENDED: usize = 64;
 /// The processes of a session, also those that have ended.
 pub struct Followed {
     live: Live,
+    /// The first process and what its program is called, should it end before its name can be read.
+    first: (u32, String),
     /// By number.
     processes: BTreeMap<u32, ProcessSeen>,
 }
 
 impl Followed {
-    /// Those that there are and will be.
-    pub fn new(live: Live) -> Followed {
-        Followed { live, processes: BTreeMap::new() }
+    /// Those that there are and will be. `first` is the first of them and the name of its program.
+    pub fn new(live: Live, first: (u32, String)) -> Followed {
+        Followed { live, first, processes: BTreeMap::new() }
     }
 
     /// What is known now.
@@ -31,6 +33,12 @@ impl Followed {
         self.live.refresh();
         for process in self.processes.values_mut() {
             process.has_ended = true;
+        }
+        for process in self.live.take_gone() {
+            let known = self.processes.get(&process.number()).map(|process| process.name.clone());
+            let called = || if process.pid() == self.first.0 { self.first.1.clone() } else { String::new() };
+            let seen = seen_at_end(&process, known.unwrap_or_else(called));
+            self.processes.insert(seen.number, seen);
         }
         for process in self.live.processes() {
             let seen = seen(process);
@@ -62,26 +70,55 @@ fn seen(process: &LiveProcess) -> ProcessSeen {
             criticality_ns: thread.criticality_ns,
             active_ns: thread.active_ns,
             changes: thread.changes,
+            ended_ns: None,
         })
         .collect();
     let main = threads.iter().find(|thread| thread.tid == pid).map(|thread| thread.name.clone());
     let name = main.unwrap_or_else(|| {
         fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned()
     });
-    let ended = snapshot.ended;
     ProcessSeen {
         pid,
         name,
         age_ns: snapshot.at_ns,
         has_ended: false,
         number: process.number(),
-        others: Others {
-            threads: ended.threads,
-            criticality_ns: ended.criticality_ns,
-            active_ns: ended.active_ns,
-            changes: ended.changes,
-        },
+        others: together(snapshot.ended),
         threads,
+    }
+}
+
+/// A process that is gone, with all that is known of each of its threads. Threads whose name nobody has read have that of
+/// their process, as the kernel has it until they are given another.
+fn seen_at_end(process: &LiveProcess, name: String) -> ProcessSeen {
+    let at_end = process.at_end();
+    let thread = |thread: ThreadAtEnd| ThreadSeen {
+        number: thread.number,
+        tid: thread.tid,
+        name: thread.name.map_or_else(|| name.clone(), |name| name.to_string()),
+        state: Doing::Ended,
+        criticality_ns: thread.criticality_ns,
+        active_ns: thread.active_ns,
+        changes: thread.changes,
+        ended_ns: Some(thread.ended_ns),
+    };
+    ProcessSeen {
+        pid: process.pid(),
+        age_ns: at_end.at_ns,
+        has_ended: true,
+        number: process.number(),
+        others: together(at_end.others),
+        threads: at_end.threads.into_iter().map(thread).collect(),
+        name,
+    }
+}
+
+fn together(ended: Ended) -> Others {
+    Others {
+        threads: ended.threads,
+        criticality_ns: ended.criticality_ns,
+        active_ns: ended.active_ns,
+        changes: ended.changes,
     }
 }
 

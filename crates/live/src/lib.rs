@@ -26,6 +26,6 @@ mod watched;
 
 pub use followed::Followed;
 pub use live::{Live, LiveError, LiveProcess};
-pub use snapshot::{Ended, Slice, Snapshot, State, ThreadNow, ThreadPart};
+pub use snapshot::{AtEnd, Ended, Slice, Snapshot, State, ThreadAtEnd, ThreadNow, ThreadPart};
 pub use survey::{Doing, Others, ProcessSeen, Survey, ThreadSeen};
 pub use watched::{Means, Watched};

@@ -15,8 +15,10 @@ use holdup_trace::wire::{CallCode, NO_THREAD, ObjectCode};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::files::Mapped;
-use crate::snapshot::{Ended, Snapshot, State, ThreadNow};
+use crate::snapshot::{AtEnd, Ended, Snapshot, State, ThreadAtEnd, ThreadNow};
 
+/// Processes that are gone and were not asked for are forgotten beyond so many.
+const MOST_GONE: usize = 64;
 /// Names are read again after so long.
 const NAMES_LAST: Duration = Duration::from_secs(1);
 
@@ -54,6 +56,7 @@ pub struct Live {
     /// The number of the next process file.
     next: u32,
     processes: Vec<LiveProcess>,
+    gone: Vec<LiveProcess>,
 }
 
 /// The session's clock.
@@ -101,7 +104,8 @@ impl Live {
             monotonic: page.flags & MONOTONIC_CLOCK != 0,
             ticks_per_second: page.ticks_per_second.load(Ordering::Relaxed).max(1),
         };
-        let mut live = Live { directory: path(), session, clock, next: 0, processes: Vec::new() };
+        let mut live =
+            Live { directory: path(), session, clock, next: 0, processes: Vec::new(), gone: Vec::new() };
         live.refresh();
         Ok(live)
     }
@@ -134,12 +138,19 @@ impl Live {
                 let process =
                     LiveProcess { number: self.next, file, clock: self.clock, names: RefCell::default() };
                 // A process that executes another program goes on under its id.
-                self.processes.retain(|other| other.pid() != process.pid());
+                self.gone.extend(self.processes.extract_if(.., |other| other.pid() == process.pid()));
                 self.processes.push(process);
             }
             self.next += 1;
         }
-        self.processes.retain(LiveProcess::is_there);
+        self.gone.extend(self.processes.extract_if(.., |process| !process.is_there()));
+        let surplus = self.gone.len().saturating_sub(MOST_GONE);
+        self.gone.drain(..surplus);
+    }
+
+    /// Those that have gone since the last call, also those that were never among [`Live::processes`].
+    pub fn take_gone(&mut self) -> Vec<LiveProcess> {
+        std::mem::take(&mut self.gone)
     }
 
     /// The processes, in the order in which they began.
@@ -206,6 +217,48 @@ impl LiveProcess {
                 return self.told(now, clock.at(now), &threads, ended.1);
             }
         }
+    }
+
+    /// What each of its threads had in all, once the process is gone: of those that ended before, as long as no other thread
+    /// got their place.
+    pub fn at_end(&self) -> AtEnd {
+        let parts = self.file.parts();
+        let header = parts.header();
+        let start = header.start.load(Ordering::Relaxed);
+        // Whoever is killed says nothing; its keeper does a little later.
+        let said = header.end.load(Ordering::Relaxed);
+        let end = if said == 0 { self.clock.now() } else { said };
+        let clock = header.live.clock.read().at(end);
+        let since_start = |ticks: u64| self.clock.nanos(ticks.saturating_sub(start));
+        let used = parts.live_slots().map(|slot| (slot, slot.live_cell.read()));
+        let mut threads: Vec<ThreadAtEnd> = used
+            .filter(|(_, reading)| reading.since != 0)
+            .map(|(slot, reading)| {
+                let number = slot.thread.load(Ordering::Relaxed);
+                let known = self.names.borrow().get(&number).map(|(name, _)| Arc::clone(name));
+                let before_the_process = reading.doing == Doing::Nobody;
+                ThreadAtEnd {
+                    number,
+                    tid: slot.tid.load(Ordering::Relaxed),
+                    name: known,
+                    before_the_process,
+                    ended_ns: since_start(if before_the_process { reading.since } else { end }),
+                    criticality_ns: self.clock.nanos_of_fixed(reading.criticality_at(clock)),
+                    active_ns: self.clock.nanos(reading.active_at(end)),
+                    changes: reading.changes,
+                }
+            })
+            .collect();
+        threads.sort_by_key(|thread| thread.number);
+        threads.dedup_by_key(|thread| thread.number);
+        let mut others = self.ended();
+        for thread in threads.iter().filter(|thread| thread.before_the_process) {
+            others.threads = others.threads.saturating_sub(1);
+            others.criticality_ns = others.criticality_ns.saturating_sub(thread.criticality_ns);
+            others.active_ns = others.active_ns.saturating_sub(thread.active_ns);
+            others.changes = others.changes.saturating_sub(thread.changes);
+        }
+        AtEnd { at_ns: since_start(end), threads, others }
     }
 
     fn ended(&self) -> Ended {

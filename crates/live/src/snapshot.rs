@@ -76,6 +76,38 @@ pub struct Snapshot {
     pub ended: Ended,
 }
 
+/// A thread of a process that is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadAtEnd {
+    /// As [`ThreadNow::number`].
+    pub number: u32,
+    /// Its kernel id.
+    pub tid: u32,
+    /// Its name, if it was read while the thread lived.
+    pub name: Option<Arc<str>>,
+    /// It ended before the process did.
+    pub before_the_process: bool,
+    /// When it was last active or ended, in ns since the process began.
+    pub ended_ns: u64,
+    /// Its criticality, in ns.
+    pub criticality_ns: u64,
+    /// For how long it was active, in ns.
+    pub active_ns: u64,
+    /// How often it became active, or stopped being it.
+    pub changes: u64,
+}
+
+/// A process that is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AtEnd {
+    /// When it ended, in ns since it began.
+    pub at_ns: u64,
+    /// Its threads, by their number.
+    pub threads: Vec<ThreadAtEnd>,
+    /// Those of which it is not known any more what each of them had.
+    pub others: Ended,
+}
+
 /// A thread's part in a slice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadPart {

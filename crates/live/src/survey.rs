@@ -28,6 +28,8 @@ pub struct ThreadSeen {
     pub active_ns: u64,
     /// How often it became active or ceased to be.
     pub changes: u64,
+    /// Of one that has ended, where it is known: the age of its process then, in ns. It has had nothing since.
+    pub ended_ns: Option<u64>,
 }
 
 /// Threads that are told of together.

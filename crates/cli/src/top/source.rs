@@ -1,5 +1,7 @@
 //! Where the figures come from.
 
+use std::ffi::OsStr;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -25,6 +27,13 @@ pub(crate) struct Run {
     run: Arc<LiveRun>,
 }
 
+/// The name that the kernel gives to a process that executes a program.
+fn comm(command: &OsStr) -> String {
+    const MOST_BYTES: usize = 15;
+    let name = Path::new(command).file_name().unwrap_or_default().as_encoded_bytes();
+    String::from_utf8_lossy(&name[..name.len().min(MOST_BYTES)]).into_owned()
+}
+
 impl Source {
     /// A process that runs.
     pub(crate) fn running(pid: u32, looks: bool) -> Result<Source, Failure> {
@@ -34,12 +43,13 @@ impl Source {
     }
 
     /// A program that holdup has started; from outside if the library could not enter it.
-    pub(crate) fn started(run: &Arc<LiveRun>) -> Result<Source, Failure> {
+    /// `command` is what it is called.
+    pub(crate) fn started(run: &Arc<LiveRun>, command: &OsStr) -> Result<Source, Failure> {
         if run.unseen().is_some() {
             return Source::running(run.pid(), false);
         }
         let live = Live::open(run.directory()).map_err(Failure::machine)?;
-        let followed = Mutex::new(Followed::new(live));
+        let followed = Mutex::new(Followed::new(live, (run.pid(), comm(command))));
         Ok(Source::Run(Arc::new(Run { followed, run: Arc::clone(run) })))
     }
 

@@ -88,8 +88,13 @@ impl View {
         let others = others(process, earlier);
         let before_others = others.as_ref().map(|(_, before)| *before);
         for thread in process.threads.iter().chain(others.as_ref().map(|(others, _)| others)) {
-            let before_it =
-                if thread.number == OTHERS { before_others } else { before.get(&thread.number).copied() };
+            let before_it = if thread.number == OTHERS {
+                before_others
+            } else if earlier.is_some_and(|earlier| was_over(thread, earlier)) {
+                Some(figures(thread))
+            } else {
+                before.get(&thread.number).copied()
+            };
             let (criticality, active_before, changes) = before_it.unwrap_or(zero);
             let grown = |now: u64, before: u64| now.saturating_sub(before) as f64;
             let row = Row {
@@ -143,6 +148,12 @@ impl View {
     }
 }
 
+/// True if a thread that is known singly now was among those that were told of together before: it had all that it has.
+fn was_over(thread: &ThreadSeen, earlier: &ProcessSeen) -> bool {
+    let is_new = earlier.threads.binary_search_by_key(&thread.number, |thread| thread.number).is_err();
+    is_new && thread.ended_ns.is_some_and(|ended| ended <= earlier.age_ns)
+}
+
 /// The threads that are told of together as one, and what they had before; `None` where there are none. Who was told of singly
 /// before, and is no more, is among them now.
 fn others(process: &ProcessSeen, earlier: Option<&ProcessSeen>) -> Option<(ThreadSeen, (u64, u64, u64))> {
@@ -155,6 +166,7 @@ fn others(process: &ProcessSeen, earlier: Option<&ProcessSeen>) -> Option<(Threa
         criticality_ns: all.criticality_ns,
         active_ns: all.active_ns,
         changes: all.changes,
+        ended_ns: None,
     };
     let mut before = (0, 0, 0);
     if let Some(earlier) = earlier {
@@ -164,6 +176,12 @@ fn others(process: &ProcessSeen, earlier: Option<&ProcessSeen>) -> Option<(Threa
             before.0 += gone.criticality_ns;
             before.1 += gone.active_ns;
             before.2 += gone.changes;
+        }
+        // The end of a process says singly what was told of together.
+        for apart in process.threads.iter().filter(|thread| was_over(thread, earlier)) {
+            before.0 = before.0.saturating_sub(apart.criticality_ns);
+            before.1 = before.1.saturating_sub(apart.active_ns);
+            before.2 = before.2.saturating_sub(apart.changes);
         }
     }
     (all.threads > 0).then_some((thread, before))
@@ -292,6 +310,7 @@ pub(crate) mod tests {
             criticality_ns,
             active_ns,
             changes,
+            ended_ns: None,
         }
     }
 
@@ -348,6 +367,30 @@ pub(crate) mod tests {
         assert_eq!(shares, [("a", 0.5), ("(1 ended)", 0.5)]);
         assert_eq!(view.living(), 1);
         assert_eq!(view.processes[0].nobody, 0.0);
+    }
+
+    #[test]
+    fn the_end_of_a_process_says_singly_what_each_thread_had() {
+        let mut before = survey(3 * S, vec![thread(0, "a", Doing::Active, (S / 2, S, 0))]);
+        before.processes[0].others = Others { threads: 2, criticality_ns: S, active_ns: S, changes: 4 };
+        let ended = |number, figures, ended_ns| ThreadSeen {
+            ended_ns: Some(ended_ns),
+            ..thread(number, "b", Doing::Ended, figures)
+        };
+        // Of two that had ended one is known; the third began and ended since.
+        let threads = vec![
+            ended(0, (S, 2 * S, 1), 3 * S),
+            ended(1, (S / 2, S / 2, 2), S),
+            ended(3, (S / 4, S / 2, 1), 3 * S),
+        ];
+        let mut now = survey(4 * S, threads);
+        now.processes[0].others = Others { threads: 1, criticality_ns: S / 2, active_ns: S / 2, changes: 2 };
+        now.processes[0].has_ended = true;
+        let view = View::between(Some(&before), &now);
+        let rows: Vec<(u32, f64, u64)> =
+            view.rows.iter().map(|row| (row.who.1, row.share, row.criticality_ns)).collect();
+        assert_eq!(rows, [(0, 0.5, S), (1, 0.0, S / 2), (3, 0.25, S / 4), (OTHERS, 0.0, S / 2)]);
+        assert_eq!((view.living(), view.processes[0].nobody), (0, 0.25));
     }
 
     #[test]

@@ -237,7 +237,7 @@ impl Table {
                     (false, false) => Doing::Waits(String::new()),
                 };
                 let (tid, name, changes) = (thread.tid, thread.name.clone(), thread.tally.changes());
-                ThreadSeen { number, tid, name, state, criticality_ns, active_ns, changes }
+                ThreadSeen { number, tid, name, state, criticality_ns, active_ns, changes, ended_ns: None }
             });
             processes.push(ProcessSeen {
                 pid: *pid,
