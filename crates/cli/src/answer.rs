@@ -9,6 +9,7 @@ use std::time::Duration;
 use holdup_analysis::{Depth, Diagnosis, diagnose, predict_gains};
 use holdup_collect::caller_of_sudo;
 use holdup_model::{Nanos, Run, Thread};
+use holdup_recording::facts::SourceText;
 use holdup_recording::{Recording, Sources};
 use holdup_report::Look;
 
@@ -44,6 +45,8 @@ impl Default for Part {
 pub(crate) struct Answer {
     pub run: Run,
     pub diagnoses: Vec<Diagnosis>,
+    /// The source that was stored with the names.
+    pub source: Option<SourceText>,
 }
 
 impl Answer {
@@ -91,7 +94,7 @@ impl Answer {
         if let Some(told) = diagnoses.first_mut() {
             predict_gains(&run, told, part.depth);
         }
-        Ok(Answer { run, diagnoses })
+        Ok(Answer { run, diagnoses, source: recording.source_text })
     }
 
     /// The short answer.

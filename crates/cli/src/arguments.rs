@@ -145,6 +145,9 @@ pub(crate) struct RunOptions {
     /// Leave the program's arguments out of the recording
     #[arg(long)]
     pub no_arguments: bool,
+    /// Leave the program's source out of the recording: the lines around those where it computes and waits
+    #[arg(long)]
+    pub no_source: bool,
     /// Stop adding events when the recording has this size
     #[arg(long, value_name = "MIB")]
     pub size_limit: Option<u64>,

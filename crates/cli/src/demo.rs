@@ -43,6 +43,7 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
         every_switch: false,
         preload: true,
         arguments: true,
+        source: true,
         window: Window::default(),
         size_limit: None,
         setting: Setting::default(),

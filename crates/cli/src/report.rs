@@ -64,7 +64,7 @@ fn ranks(options: &ReportOptions) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the page, with the source files that are here.
+/// Writes the page, with the source that was recorded or is here.
 fn write_page(answer: &Answer, options: &ReportOptions, told: usize, to: &Path) -> Result<(), Failure> {
     let is_same =
         |recording| fs::canonicalize(to).is_ok_and(|to| fs::canonicalize(recording).ok() == Some(to));
@@ -75,10 +75,13 @@ fn write_page(answer: &Answer, options: &ReportOptions, told: usize, to: &Path) 
             to.display()
         )));
     }
-    let Answer { run, diagnoses } = answer;
+    let Answer { run, diagnoses, source } = answer;
     let sources = match options.no_source {
         true => BTreeMap::new(),
-        false => sources::read(&holdup_report::source_files(run, diagnoses), &options.recordings[told]),
+        false => {
+            let names = holdup_report::source_files(run, diagnoses);
+            sources::read(&names, source.as_ref(), &options.recordings[told])
+        }
     };
     let page = PageOptions { with_sources: !options.no_source, sources };
     let page = holdup_report::page(run, diagnoses, &page);

@@ -153,6 +153,7 @@ fn collect_options(options: &RunOptions, output: &Path) -> Options {
         every_switch: options.every_switch,
         preload: options.collectors.contains(&Collector::Preload),
         arguments: !options.no_arguments,
+        source: !options.no_source,
         window: Window { delay: options.delay, duration: options.duration, by_signal: options.on_signal },
         size_limit: options.size_limit.map(|mib| mib << 20),
         setting: Setting::default(),

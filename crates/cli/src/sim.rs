@@ -289,9 +289,10 @@ fn told(
     }
     told.warnings.extend(inputs.iter().flat_map(|input| input.run.warnings.iter().cloned()));
     if !options.no_source
-        && let Some(first) = paths.first()
+        && let Some(first) = inputs.first()
     {
-        told.sources = sources::read(&sim_source_files(&told), first);
+        let stored = first.recording.source_text.as_ref();
+        told.sources = sources::read(&sim_source_files(&told), stored, &first.path);
     }
     Ok(Some(told))
 }

@@ -20,6 +20,7 @@ use holdup_counts::{Counts, CountsError, add_native_times, counts};
 use holdup_model::counts::CountSource;
 use holdup_model::{Nanos, Run};
 use holdup_recording::Recording;
+use holdup_recording::facts::SourceText;
 use holdup_report::{WhyScene, render_why, why_json_text, why_page, why_section_name, why_source_files};
 
 use crate::answer;
@@ -260,6 +261,7 @@ fn read(path: &Path, native: Option<&Path>, options: &WhyOptions) -> Result<Told
         Err(CountsError::NoStreams) => return Err(no_streams(path, &recording.session.command)),
         Err(error) => return Err(uncounted(error, &named(path, &run, options), &run)),
     };
+    let source = recording.source_text.take();
     drop(recording);
     let native = native.map(native_run).transpose()?;
     // A program that counts by itself does so natively.
@@ -273,7 +275,7 @@ fn read(path: &Path, native: Option<&Path>, options: &WhyOptions) -> Result<Told
         wall: native.map(|native| native.end.since(native.start)).filter(|wall| *wall > Nanos::ZERO),
         ..WhyScene::default()
     };
-    Ok(looked(&found, scene, path, options))
+    Ok(looked(&found, scene, path, source.as_ref(), options))
 }
 
 /// Why there are no counts of what is called so.
@@ -313,11 +315,17 @@ fn read_counts(mut found: Counts, path: &Path, options: &WhyOptions) -> Result<T
     if let Some(native) = &native {
         add_native_times(&mut found, native);
     }
-    Ok(looked(&found, WhyScene::default(), path, options))
+    Ok(looked(&found, WhyScene::default(), path, None, options))
 }
 
 /// Looks for causes, and for the source that they are in.
-fn looked(found: &Counts, scene: WhyScene, path: &Path, options: &WhyOptions) -> Told {
+fn looked(
+    found: &Counts,
+    scene: WhyScene,
+    path: &Path,
+    source: Option<&SourceText>,
+    options: &WhyOptions,
+) -> Told {
     let mut why = search(found, &options.search());
     if let Some(wanted) = &options.section {
         let all: Vec<String> = why.sections.iter().map(why_section_name).collect();
@@ -329,7 +337,7 @@ fn looked(found: &Counts, scene: WhyScene, path: &Path, options: &WhyOptions) ->
     }
     let sources = match options.no_source {
         true => BTreeMap::new(),
-        false => sources::read(&why_source_files(&why), path),
+        false => sources::read(&why_source_files(&why), source, path),
     };
     let mut threads = found.threads.clone();
     if matches!(found.source, CountSource::Emulated | CountSource::Instrumented | CountSource::Simulated) {

@@ -71,6 +71,7 @@ pub fn attach(pid: u32, options: &Options) -> Result<Option<String>, CollectErro
         all_holds: false,
         instructions: None,
         machine: std::env::consts::ARCH.to_owned(),
+        no_source: !options.source,
     };
     log.keep(|writer| writer.facts(FrameKind::Session, 0, &session));
     let mut surroundings = Watch::begin(Path::new("/"));

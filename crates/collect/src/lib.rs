@@ -34,6 +34,7 @@ mod record;
 mod session;
 mod setting;
 mod shared_objects;
+mod source_text;
 mod target;
 mod window;
 
@@ -53,5 +54,6 @@ pub use names::name_all;
 pub use plain::{PlainRun, run_plain};
 pub use record::{Ended, Holds, Options, record, record_alone};
 pub use setting::{Output, Setting};
+pub use source_text::{SourceLines, read_source};
 pub use target::{describe_target, find_program};
 pub use window::Window;

@@ -9,14 +9,14 @@ use holdup_recording::format::FrameKind;
 use holdup_recording::{Instructions, RawProcess, Recording, Writer};
 use holdup_symbols::{Files, Frame, Module, Options, StackCopy, Symbolizer, UnwindEnd};
 
-use crate::{block_names, image_names};
+use crate::{block_names, image_names, source_text};
 
 /// What the file name of the injected library starts with: its own frames are nobody's business.
 const OWN_LIBRARY: &str = "libholdup";
 
 /// Finds the names of each process that has none yet, while the files that hold them are at hand, and puts them into
-/// the recording: into `recording` for now, and, with `Some`, into the file at that path for later readers. A file
-/// that cannot be written to stays as it is.
+/// the recording: into `recording` for now, and, with `Some`, into the file at that path for later readers, with the
+/// lines of source that they lead to. A file that cannot be written to stays as it is.
 pub fn name_all(recording: &mut Recording, file: Option<&Path>) {
     let files = Files::default();
     let mut writer = file.and_then(|path| Writer::append(path).ok());
@@ -48,6 +48,14 @@ pub fn name_all(recording: &mut Recording, file: Option<&Path>) {
             let _ = writer.facts(FrameKind::ImageNames, 0, &found);
         }
         recording.image_names.insert(image.number, found);
+    }
+    if let Some(writer) = &mut writer
+        && recording.source_text.is_none()
+        && !recording.session.no_source
+    {
+        let found = source_text::of_names(recording);
+        let _ = writer.facts(FrameKind::SourceText, 0, &found);
+        recording.source_text = Some(found);
     }
 }
 

@@ -60,6 +60,8 @@ pub struct Options {
     pub preload: bool,
     /// Store the program's arguments.
     pub arguments: bool,
+    /// Store lines of the program's source, once names are found ([`crate::name_all`]).
+    pub source: bool,
     /// Which part of the run is to be told of.
     pub window: Window,
     /// The recording's largest size in bytes; `None` for no limit.
@@ -191,6 +193,7 @@ fn record_with(
         all_holds: options.holds == Holds::All,
         instructions: options.instructions(),
         machine: std::env::consts::ARCH.to_owned(),
+        no_source: !options.source,
     };
     let mut recorder = Recorder {
         files,

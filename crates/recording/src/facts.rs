@@ -34,6 +34,9 @@ pub struct Session {
     /// The processor's architecture, as Rust calls it: `x86_64`. Empty in recordings from before it was written down.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub machine: String,
+    /// True if the program's source was to be left out ([`SourceText`]).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_source: bool,
 }
 
 impl Session {
@@ -206,6 +209,25 @@ pub struct BlockFrame {
     /// True if it was inlined into the next frame.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub inlined: bool,
+}
+
+/// Lines of the program's source around those that names lead to: read right after the run, so that answers can show
+/// them where the files are not, or are others by then.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SourceText {
+    /// By the names that the debug information has for the files.
+    pub files: BTreeMap<String, Vec<SourceExcerpt>>,
+}
+
+/// Lines of a source file that follow one another.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SourceExcerpt {
+    /// The number of the first line, from 1.
+    pub first: u32,
+    /// The lines, without line breaks.
+    pub lines: Vec<String>,
 }
 
 /// How the run ended.

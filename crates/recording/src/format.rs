@@ -78,6 +78,8 @@ pub enum FrameKind {
     BlockNames = 13,
     /// [`crate::facts::Alone`].
     Alone = 14,
+    /// [`crate::facts::SourceText`].
+    SourceText = 15,
 }
 
 impl FrameKind {
@@ -98,6 +100,7 @@ impl FrameKind {
             12 => FrameKind::Instructions,
             13 => FrameKind::BlockNames,
             14 => FrameKind::Alone,
+            15 => FrameKind::SourceText,
             _ => return None,
         })
     }

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::error::{ReadError, Warning};
 use crate::facts::{
     Alone, BlockNames, ClockSample, Environment, ImageNames, Names, ProcessEnd, ProcessStart, Session,
-    SessionEnd, SharedObject,
+    SessionEnd, SharedObject, SourceText,
 };
 use crate::format::{self, FRAME_HEADER, FRAME_MAGIC, FrameKind, HEADER, LONGEST_CONTENT, MAGIC, VERSION};
 use crate::openmp;
@@ -51,6 +51,8 @@ pub struct Recording {
     pub block_names: Option<BlockNames>,
     /// How running alone went, where one thread was to.
     pub alone: Option<Alone>,
+    /// Lines of the program's source; `None` if none were stored.
+    pub source_text: Option<SourceText>,
     /// Records of the kernel collector.
     pub(crate) kernel: Vec<Vec<u64>>,
     /// Pieces of the instruction front-end's streams.
@@ -334,6 +336,7 @@ impl Recording {
             }
             FrameKind::BlockNames => self.block_names = Some(frame.facts()?),
             FrameKind::Alone => self.alone = Some(frame.facts()?),
+            FrameKind::SourceText => self.source_text = Some(frame.facts()?),
             FrameKind::Instructions => {
                 let (stream, sequence) = frame.first_words()?;
                 self.streams.entry(stream).or_default().push(Piece {
@@ -369,19 +372,19 @@ impl Recording {
     }
 }
 
-struct Frame<'a> {
+pub(crate) struct Frame<'a> {
     /// `None` for a kind that this version does not know.
-    kind: Option<FrameKind>,
-    process: u32,
+    pub kind: Option<FrameKind>,
+    pub process: u32,
     compressed: bool,
     content_length: u32,
     stored: &'a [u8],
     /// Bytes in the file, its header included.
-    length: usize,
+    pub length: usize,
 }
 
 impl Frame<'_> {
-    fn content(&self) -> Option<Vec<u8>> {
+    pub(crate) fn content(&self) -> Option<Vec<u8>> {
         if self.compressed {
             zstd::bulk::decompress(self.stored, self.content_length as usize).ok()
         } else {
@@ -403,6 +406,11 @@ impl Frame<'_> {
     fn facts<T: DeserializeOwned>(&self) -> Option<T> {
         serde_json::from_slice(&self.content()?).ok()
     }
+}
+
+/// The frame with which these bytes begin, if it is whole.
+pub(crate) fn frame_at(bytes: &[u8]) -> Option<Frame<'_>> {
+    frame(bytes).ok()
 }
 
 enum Bad {

@@ -73,6 +73,7 @@ impl Recorded {
             every_switch: false,
             preload: true,
             arguments: true,
+            source: true,
             window: Window::default(),
             size_limit: options.size_limit.map(|mib| mib << 20),
             setting: Setting { output, variables: control.environment(threads), ..Setting::default() },

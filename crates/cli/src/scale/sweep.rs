@@ -280,6 +280,7 @@ impl Sweep<'_, '_> {
             every_switch: false,
             preload,
             arguments: true,
+            source: true,
             window: Window::default(),
             size_limit: self.plan.size_limit,
             setting: self.setting(threads),

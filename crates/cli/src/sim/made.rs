@@ -44,6 +44,7 @@ pub(super) fn of_program(command: &[OsString], options: &SimOptions) -> Result<M
         every_switch: false,
         preload: true,
         arguments: true,
+        source: !options.no_source,
         window: Window::default(),
         size_limit: options.size_limit.map(|mib| mib << 20),
         setting: Setting { output, ..Setting::default() },

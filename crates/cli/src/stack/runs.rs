@@ -259,6 +259,7 @@ impl Runs<'_, '_> {
             every_switch: false,
             preload: true,
             arguments: true,
+            source: true,
             window: Window::default(),
             size_limit: self.way.size_limit,
             setting: self.setting(step),

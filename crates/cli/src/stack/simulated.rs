@@ -67,6 +67,7 @@ impl SimulateOptions {
             every_switch: false,
             preload: true,
             arguments: true,
+            source: true,
             window: Window::default(),
             size_limit: None,
             setting: Setting {

@@ -151,6 +151,7 @@ fn as_recorded(options: &WhyOptions, path: PathBuf, output: Output, emulation: O
         every_switch: false,
         preload: true,
         arguments: true,
+        source: !options.no_source,
         window: Window::default(),
         size_limit: options.size_limit.map(|mib| mib << 20),
         setting: Setting { output, ..Setting::default() },

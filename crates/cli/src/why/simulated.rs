@@ -37,7 +37,7 @@ pub(super) fn read(path: &Path, options: &WhyOptions) -> Result<Option<Told>, Fa
     let found = simulation.counts(plain, &called)?;
     let Some(plain) = found.into_iter().next() else { return Ok(None) };
     let scene = WhyScene { command: input.run.command.clone(), ..WhyScene::default() };
-    let mut told = looked(&plain, scene, path, options);
+    let mut told = looked(&plain, scene, path, input.recording.source_text.as_ref(), options);
     let wanted = without(&told.why, &plain, options);
     let changes: Vec<Changes> = wanted.iter().map(|(_, changes)| changes.clone()).collect();
     let Some(others) = simulation.all(&changes) else { return Ok(None) };

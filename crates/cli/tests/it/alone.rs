@@ -46,6 +46,7 @@ fn options(output: &Path) -> Options {
         every_switch: false,
         preload: true,
         arguments: true,
+        source: true,
         window: Window::default(),
         size_limit: None,
         setting: Setting { output: Output::Silent, ..Setting::default() },

@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::stage::{Ended, Stage, assert_refused, is_installed, record, report, report_json, run, text};
+use crate::stage::{
+    Ended, HOLDUP, Stage, assert_refused, is_installed, record, report, report_json, run, text, workspace,
+};
 use serde_json::Value;
 
 /// Reads and tries the page after its scripts have run, and leaves what it found in the document. It is put into a copy
@@ -133,6 +135,26 @@ fn the_page_goes_where_it_is_told() {
     let line = "pthread_mutex_lock(&#38;the_lock);";
     assert!(written.contains(line), "the source of the lock is not in the page");
     assert!(!html(&recording, &page, &["--no-source"]).contains(line));
+}
+
+/// A page of a recording that says `options`, when the source is gone.
+fn without_files(options: &[&str]) -> String {
+    let stage = Stage::new();
+    let source = workspace().join("crates/cli/tests/programs/hold_and_wait.c");
+    let source = stage.write("moved.c", fs::read(source).expect("the source"));
+    let program = stage.compile("moved", &source, &[]);
+    let recording = stage.path("run.holdup");
+    let mut command = Command::new(HOLDUP);
+    run(command.arg("record").args(options).arg("-o").arg(&recording).arg("--").arg(&program));
+    fs::remove_file(source).expect("remove the source");
+    html(&recording, &stage.path("page.html"), &[])
+}
+
+#[test]
+fn the_source_is_in_the_recording_unless_it_is_left_out() {
+    let line = "pthread_mutex_lock(&#38;the_lock);";
+    assert!(without_files(&[]).contains(line));
+    assert!(!without_files(&["--no-source"]).contains(line));
 }
 
 #[test]

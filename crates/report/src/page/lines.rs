@@ -229,16 +229,9 @@ fn excerpt(
     options: &PageOptions,
 ) -> Option<Excerpt> {
     let source = options.sources.get(file).filter(|_| options.with_sources)?;
-    let until = (last + AROUND).min(u32::try_from(source.lines.len()).ok()?);
-    let from = first.saturating_sub(AROUND).max(1);
-    // A line that the file does not have: it is not the one that was compiled.
-    if last > until {
-        return None;
-    }
     let cost_of = |number: u32| costs.get(&(file, number)).map(|(_, cost)| *cost);
-    let lines = (from..=until).map(|number| {
+    let lines = source.shown(first, last, AROUND)?.into_iter().map(|(number, text)| {
         let cost = cost_of(number).unwrap_or_default();
-        let text = source.lines[number as usize - 1].replace('\t', "    ");
         Line {
             number,
             critical: (cost.critical > 0.0)

@@ -62,8 +62,7 @@ impl WhyScene {
 
     /// The source of a line, where it is at hand. Hostile.
     pub(crate) fn line(&self, frame: &Frame) -> Option<&str> {
-        let source = self.source(frame)?;
-        source.lines.get(usize::try_from(frame.line?).ok()?.checked_sub(1)?).map(String::as_str)
+        self.source(frame)?.line(frame.line?)
     }
 
     /// The source file of a frame.

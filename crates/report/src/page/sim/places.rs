@@ -135,6 +135,6 @@ fn section(section: &SectionCycles) -> String {
 fn source(place: &PlaceCycles, told: &SimTold) -> Option<String> {
     let frame = why::place_frame(&place.at)?;
     let file = told.sources.get(frame.file.as_deref()?).filter(|file| !file.is_newer)?;
-    let line = file.lines.get(usize::try_from(frame.line?).ok()?.checked_sub(1)?)?.trim();
+    let line = file.line(frame.line?)?.trim();
     (!line.is_empty()).then(|| escape::cut_end(&escape::visible(line, LOOK), SOURCE, LOOK))
 }

@@ -79,19 +79,10 @@ pub(super) fn excerpts(causes: &[Cause], scene: &WhyScene) -> Vec<Excerpt> {
 
 fn excerpt(file: &str, (first, last): (u32, u32), marks: &Marks<'_>, scene: &WhyScene) -> Option<Excerpt> {
     let source = scene.sources.get(file)?;
-    let until = last.saturating_add(AROUND).min(u32::try_from(source.lines.len()).ok()?);
-    let from = first.saturating_sub(AROUND).max(1);
-    // A line that the file does not have: it is not the one that was compiled.
-    if last > until || first == 0 {
-        return None;
-    }
-    let lines = (from..=until).map(|number| {
-        let text = source.lines[number as usize - 1].replace('\t', "    ");
-        Line {
-            number,
-            marks: marks.get(&(file, number)).map_or_else(String::new, |(told, _)| told.join(", ")),
-            text: escape::cut(&escape::visible(&text, LOOK), COLUMNS, LOOK),
-        }
+    let lines = source.shown(first, last, AROUND)?.into_iter().map(|(number, text)| Line {
+        number,
+        marks: marks.get(&(file, number)).map_or_else(String::new, |(told, _)| told.join(", ")),
+        text: escape::cut(&escape::visible(&text, LOOK), COLUMNS, LOOK),
     });
     Some(Excerpt {
         file: escape::cut(&escape::visible(file, LOOK), FILE, LOOK),

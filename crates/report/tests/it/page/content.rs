@@ -140,7 +140,7 @@ fn sources(run: &Run, diagnoses: &[Diagnosis]) -> BTreeMap<String, SourceFile> {
             },
         )
         .collect();
-    let file = SourceFile { lines, is_newer: true };
+    let file = SourceFile::whole(lines, true);
     source_files(run, diagnoses).into_iter().map(|name| (name, file.clone())).collect()
 }
 

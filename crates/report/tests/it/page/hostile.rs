@@ -69,7 +69,7 @@ fn poisoned(name: &str) -> (Run, PageOptions) {
         environment: Environment { placements: vec![placement], kinds: vec![kind], ..Environment::default() },
         ..examples::run(vec![process.clone(), process])
     };
-    let file = SourceFile { lines: vec![name.to_owned(); 9], is_newer: false };
+    let file = SourceFile::whole(vec![name.to_owned(); 9], false);
     let files = source_files(&run, &examples::diagnosed(&run));
     let sources: BTreeMap<String, SourceFile> = files.into_iter().map(|path| (path, file.clone())).collect();
     (run, PageOptions { with_sources: true, sources })

@@ -205,7 +205,7 @@ pub(crate) fn fft() -> SimTold {
         command: vec!["./fft".to_owned(), "-p8".to_owned()],
         runs: vec![run],
         names: names(),
-        sources: BTreeMap::from([("src/fft.c".to_owned(), SourceFile { lines, is_newer: false })]),
+        sources: BTreeMap::from([("src/fft.c".to_owned(), SourceFile::whole(lines, false))]),
         warnings: vec!["No machine was named: dunnington was taken.".to_owned()],
         ..SimTold::default()
     }
@@ -377,10 +377,8 @@ pub(crate) fn hostile(name: &str) -> SimTold {
         variable.file = Some(name.to_owned());
     }
     told.warnings = vec![name.to_owned()];
-    told.sources = BTreeMap::from([(
-        format!("dir/{name}"),
-        SourceFile { lines: vec![name.to_owned(); 3], is_newer: false },
-    )]);
+    told.sources =
+        BTreeMap::from([(format!("dir/{name}"), SourceFile::whole(vec![name.to_owned(); 3], false))]);
     let run = &mut told.runs[0];
     run.input = name.to_owned();
     for section in &mut run.sections {

@@ -103,7 +103,7 @@ pub(crate) fn scene() -> WhyScene {
         command: vec!["./lu".to_owned(), "-n".to_owned(), "512".to_owned()],
         threads: (0..8).map(|number| ThreadLabel { number, name: Some("lu".to_owned()) }).collect(),
         wall: Some(Nanos::new(1_240_000_000)),
-        sources: BTreeMap::from([("src/lu.c".to_owned(), SourceFile { lines, is_newer: false })]),
+        sources: BTreeMap::from([("src/lu.c".to_owned(), SourceFile::whole(lines, false))]),
         removed: Vec::new(),
         all: false,
     }
@@ -284,7 +284,7 @@ pub(crate) fn hostile(name: &str) -> (Why, WhyScene) {
             cause.listing = vec![(1, name.to_owned())];
         }
     }
-    let lines = SourceFile { lines: vec![name.to_owned(); 9], is_newer: true };
+    let lines = SourceFile::whole(vec![name.to_owned(); 9], true);
     let scene = WhyScene {
         command: vec![name.to_owned(), name.to_owned()],
         threads: (0..8).map(|number| ThreadLabel { number, name: Some(format!("{name}{number}")) }).collect(),
