@@ -74,7 +74,7 @@ const TABLE: &[Row] = &[
         ],
     ),
     ("crates/testkit", &["crates/model", "crates/recording", "crates/trace"]),
-    ("crates/stage", &[]),
+    ("crates/stage", &["crates/recording"]),
     ("xtask", &["crates/stage"]),
 ];
 

@@ -1,7 +1,7 @@
-//! Chores of the workspace: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`,
-//! `cargo xtask truth`.
+//! Chores of the workspace: tests and tidiness, golden recordings, measurements of cost and of truth.
 
 mod bench;
+mod golden;
 mod layers;
 mod packages;
 mod run_tests;
@@ -32,6 +32,8 @@ enum Chore {
     Tidy,
     /// Measure what recording costs, as ratios of interleaved runs
     Bench(bench::Options),
+    /// Hold what commands say of the recordings in tests/recordings against what they said
+    Golden(golden::Options),
     /// Measure how often answers are right, on a quiet machine and beside busy loops; 1 if that fell
     Truth(truth::Options),
 }
@@ -52,6 +54,7 @@ fn run(chore: Chore) -> Result<ExitCode> {
         Chore::Test(options) => run_tests::run(&workspace, &options),
         Chore::Tidy => tidy::run(&workspace),
         Chore::Bench(options) => bench::run(&workspace, &options),
+        Chore::Golden(options) => golden::run(&workspace, &options),
         Chore::Truth(options) => truth::run(&workspace, &options),
     }
 }

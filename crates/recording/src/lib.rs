@@ -12,6 +12,7 @@ mod environment;
 mod error;
 pub mod facts;
 pub mod format;
+mod frames;
 mod instructions;
 mod join;
 mod kernel;
@@ -25,6 +26,7 @@ mod writer;
 
 pub use clock::Clock;
 pub use error::{ReadError, Warning};
+pub use frames::{StoredFrame, frames, recording_of};
 pub use instructions::{
     BlockAccess, CodeModule, Cursor, Instructions, Step, StreamCounts, StreamEvent, TranslatedBlock,
 };

@@ -36,7 +36,10 @@ impl StreamPiece {
         content.extend(sequence.to_le_bytes());
         content.extend(entries);
         // Nothing can be understood without the tables, which are small.
-        Ok(StreamPiece { kept: stream == TABLES, frame: packed(FrameKind::Instructions, 0, &content)? })
+        Ok(StreamPiece {
+            kept: stream == TABLES,
+            frame: packed(FrameKind::Instructions, 0, &content, LEVEL)?,
+        })
     }
 
     /// The same piece, to be written even where the file is at its limit: the last of its stream.
@@ -45,11 +48,11 @@ impl StreamPiece {
     }
 }
 
-/// A frame with its header.
-fn packed(kind: FrameKind, process: u32, content: &[u8]) -> io::Result<Vec<u8>> {
+/// A frame with its header, its content compressed by zstd's `level`.
+pub(crate) fn packed(kind: FrameKind, process: u32, content: &[u8], level: i32) -> io::Result<Vec<u8>> {
     let compressed = match content.len() {
         0..SHORT => None,
-        _ => Some(zstd::bulk::compress(content, LEVEL)?).filter(|stored| stored.len() < content.len()),
+        _ => Some(zstd::bulk::compress(content, level)?).filter(|stored| stored.len() < content.len()),
     };
     let stored = compressed.as_deref().unwrap_or(content);
     let mut frame = Vec::with_capacity(FRAME_HEADER + stored.len());
@@ -161,7 +164,7 @@ impl Writer {
     }
 
     fn frame(&mut self, kind: FrameKind, process: u32, content: &[u8]) -> io::Result<()> {
-        self.append_frame(&packed(kind, process, content)?)
+        self.append_frame(&packed(kind, process, content, LEVEL)?)
     }
 
     fn append_frame(&mut self, frame: &[u8]) -> io::Result<()> {

@@ -3,11 +3,13 @@
 //! A [`Stage`] is a directory of one test's own. [`Stage::compile`] puts a program into it, in C; [`Stage::form`] one form
 //! of a workload, in any language. What was compiled is kept in the target directory, by what it was made of, so that the
 //! second test that wants a program, or the second run of the tests, finds it made. [`run`] and [`start`] run programs, and
-//! never wait for ever. [`lime`], [`sim`] and [`planted`] read the tables in `workloads/`.
+//! never wait for ever. [`lime`], [`sim`] and [`planted`] read the tables in `workloads/`. [`golden`] makes recordings that
+//! are kept, and asks commands about them.
 //!
 //! Nothing here knows where the `holdup` binary is: tests have it from Cargo, measurements from their arguments.
 
 mod forms;
+pub mod golden;
 mod kept;
 pub mod lime;
 mod machine;

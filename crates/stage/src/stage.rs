@@ -23,6 +23,17 @@ impl Stage {
         Stage { directory }
     }
 
+    /// An empty directory of this name among those for temporary files, for what must not depend on where it was made.
+    ///
+    /// # Errors
+    /// That it is there already: somebody else is at it.
+    pub fn called(name: &str) -> Result<Stage, String> {
+        let made = tempfile::Builder::new().prefix(name).rand_bytes(0).tempdir_in("/tmp");
+        let directory = made.map_err(|error| error.to_string())?;
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
+        Ok(Stage { directory })
+    }
+
     /// The directory.
     pub fn directory(&self) -> &Path {
         self.directory.path()
