@@ -186,10 +186,11 @@ mod tests {
     fn recording(frames: Vec<NamedFrame>) -> Recording {
         let stack = NamedStack { frames, broken: false };
         let names = Names { stacks: BTreeMap::from([(1, stack)]), ..Names::default() };
-        Recording {
-            processes: vec![RawProcess { names: Some(names), ..RawProcess::default() }],
-            ..Recording::default()
-        }
+        let mut process = RawProcess::default();
+        process.names = Some(names);
+        let mut recording = Recording::default();
+        recording.processes.push(process);
+        recording
     }
 
     #[test]

@@ -279,9 +279,9 @@ mod tests {
                 text(["finding moved", "2. lock b", "1. lock b"]),
             ]
         );
-        assert_eq!(between(&[a.clone()], &[b]).len(), 2, "one is gone, another is new");
+        assert_eq!(between(std::slice::from_ref(&a), &[b]).len(), 2, "one is gone, another is new");
         assert_eq!(
-            between(&[a.clone(), a.clone()], &[a.clone()]),
+            between(&[a.clone(), a.clone()], std::slice::from_ref(&a)),
             [text(["finding vanished", "2. lock a (2), 1.200 s", "nothing"])]
         );
     }
