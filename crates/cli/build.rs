@@ -6,7 +6,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 
 fn main() {
     let here = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
@@ -14,30 +14,51 @@ fn main() {
     for path in ["collectors", "crates/trace", "crates/program", "Cargo.toml", "Cargo.lock"] {
         println!("cargo:rerun-if-changed={}", workspace.join(path).display());
     }
-    let target = PathBuf::from(variable("OUT_DIR")).join("injected");
-    embed(&workspace, &target, "holdup-preload", "HOLDUP_PRELOAD");
-    embed(&workspace, &target, "holdup-qemu", "HOLDUP_QEMU_PLUGIN");
+    let target = PathBuf::from(variable("OUT_DIR"));
+    // Each with a target directory of its own, so that neither waits for the other's lock.
+    let build = |package: &str| Nested::start(&workspace, &target.join(package), package);
+    for (nested, name) in [build("holdup-preload"), build("holdup-qemu")]
+        .into_iter()
+        .zip(["HOLDUP_PRELOAD", "HOLDUP_QEMU_PLUGIN"])
+    {
+        println!("cargo:rustc-env={name}={}", nested.end().display());
+    }
 }
 
-/// Builds `package`, and tells the crate by the variable `name` where its library is.
-fn embed(workspace: &Path, target: &Path, package: &str, name: &str) {
-    let mut cargo = Command::new(variable("CARGO"));
-    cargo
-        .current_dir(workspace)
-        .args(["rustc", "--package", package, "--lib", "--crate-type", "cdylib", "--profile", "injected"])
-        .arg("--target-dir")
-        .arg(target)
-        // What a wrapper such as clippy or a coverage tool adds has no place in a measured program.
-        .env_remove("RUSTC_WORKSPACE_WRAPPER")
-        .env_remove("RUSTC_WRAPPER")
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .env_remove("RUSTFLAGS")
-        .env_remove("CARGO_BUILD_TARGET")
-        .env_remove("CARGO_TARGET_DIR");
-    let status = cargo.status().unwrap_or_else(|error| panic!("{package}: cargo cannot be run: {error}"));
-    assert!(status.success(), "{package} could not be built: {status}");
-    let library = target.join(format!("injected/lib{}.so", package.replace('-', "_")));
-    println!("cargo:rustc-env={name}={}", library.display());
+/// A cargo that builds a package.
+struct Nested {
+    package: String,
+    running: Child,
+    library: PathBuf,
+}
+
+impl Nested {
+    fn start(workspace: &Path, target: &Path, package: &str) -> Nested {
+        let mut cargo = Command::new(variable("CARGO"));
+        cargo
+            .current_dir(workspace)
+            .args(["rustc", "--package", package, "--lib", "--crate-type", "cdylib", "--profile", "injected"])
+            .arg("--target-dir")
+            .arg(target)
+            // What a wrapper such as clippy or a coverage tool adds has no place in a measured program.
+            .env_remove("RUSTC_WORKSPACE_WRAPPER")
+            .env_remove("RUSTC_WRAPPER")
+            .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            .env_remove("RUSTFLAGS")
+            .env_remove("CARGO_BUILD_TARGET")
+            .env_remove("CARGO_TARGET_DIR");
+        let running = cargo.spawn().unwrap_or_else(|error| panic!("{package}: cargo cannot be run: {error}"));
+        let library = target.join(format!("injected/lib{}.so", package.replace('-', "_")));
+        Nested { package: package.to_owned(), running, library }
+    }
+
+    /// Waits for it; the library that it made.
+    fn end(mut self) -> PathBuf {
+        let status = self.running.wait();
+        let status = status.unwrap_or_else(|error| panic!("{}: cargo is lost: {error}", self.package));
+        assert!(status.success(), "{} could not be built: {status}", self.package);
+        self.library
+    }
 }
 
 fn variable(name: &str) -> String {

@@ -14,6 +14,9 @@ pub(crate) struct Options {
     /// Install nothing; tests that lack a package are skipped or fail, and are named first
     #[arg(long)]
     no_install: bool,
+    /// Features to build and test with, such as full
+    #[arg(long, value_name = "FEATURES")]
+    features: Option<String>,
     /// Handed to the runner: parts of tests' names, --no-capture…
     #[arg(last = true, value_name = "ARGUMENTS")]
     arguments: Vec<String>,
@@ -26,7 +29,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
     if !get_ready(options)? {
         return Ok(ExitCode::from(MISSING));
     }
-    for arguments in steps(has_runner(workspace), &options.arguments) {
+    for arguments in steps(has_runner(workspace), options.features.as_deref(), &options.arguments) {
         if !succeeds(workspace.cargo().args(&arguments))? {
             eprintln!("xtask: cargo {} failed", arguments.join(" "));
             return Ok(ExitCode::FAILURE);
@@ -40,14 +43,19 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
 /// cargo-nextest runs each test in a process of its own, and tests of all crates beside each other
 /// (`.config/nextest.toml`). Without it cargo runs one test program after the other, which takes longer and finds the same.
 /// Examples in documents are run where no tests were asked for by name.
-fn steps(has_runner: bool, wanted: &[String]) -> Vec<Vec<String>> {
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+fn steps(has_runner: bool, features: Option<&str>, wanted: &[String]) -> Vec<Vec<String>> {
+    let step = |begin: &[&str], end: &[String]| -> Vec<String> {
+        let features = features.iter().flat_map(|features| ["--features", *features]);
+        let words = begin.iter().copied().chain(["--workspace"]).chain(features);
+        words.map(str::to_owned).chain(end.iter().cloned()).collect()
+    };
     if !has_runner {
-        return vec![[words(&["test", "--workspace", "--no-fail-fast", "--"]), wanted.to_vec()].concat()];
+        let end = [&["--no-fail-fast".to_owned(), "--".to_owned()], wanted].concat();
+        return vec![step(&["test"], &end)];
     }
-    let mut steps = vec![[words(&["nextest", "run", "--workspace"]), wanted.to_vec()].concat()];
+    let mut steps = vec![step(&["nextest", "run"], wanted)];
     if wanted.is_empty() {
-        steps.push(words(&["test", "--workspace", "--doc"]));
+        steps.push(step(&["test", "--doc"], &[]));
     }
     steps
 }
@@ -105,13 +113,16 @@ mod tests {
 
     #[test]
     fn all_tests_are_run_with_and_without_the_runner_and_chosen_ones_alone() {
-        let of = |has_runner, wanted: &[&str]| -> Vec<String> {
+        let of = |has_runner, features, wanted: &[&str]| -> Vec<String> {
             let wanted: Vec<String> = wanted.iter().map(|word| (*word).to_owned()).collect();
-            steps(has_runner, &wanted).into_iter().map(|step| step.join(" ")).collect()
+            steps(has_runner, features, &wanted).into_iter().map(|step| step.join(" ")).collect()
         };
-        assert_eq!(of(true, &[]), ["nextest run --workspace", "test --workspace --doc"]);
-        assert_eq!(of(false, &[]), ["test --workspace --no-fail-fast --"]);
-        assert_eq!(of(true, &["pigz"]), ["nextest run --workspace pigz"]);
-        assert_eq!(of(false, &["pigz"]), ["test --workspace --no-fail-fast -- pigz"]);
+        assert_eq!(of(true, None, &[]), ["nextest run --workspace", "test --doc --workspace"]);
+        assert_eq!(of(false, None, &[]), ["test --workspace --no-fail-fast --"]);
+        assert_eq!(of(true, Some("full"), &["pigz"]), ["nextest run --workspace --features full pigz"]);
+        assert_eq!(
+            of(false, Some("full"), &["pigz"]),
+            ["test --workspace --features full --no-fail-fast -- pigz"]
+        );
     }
 }
