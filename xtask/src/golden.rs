@@ -5,12 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use holdup_stage::golden::{self, Change, Outputs, Recipe, Subject};
+use holdup_stage::golden::{self, Change, Outputs, Recipe, Shown, Subject};
 
 use crate::workspace::Workspace;
-
-/// So many changes of one fact are shown.
-const MOST: usize = 8;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -21,11 +18,29 @@ pub(crate) struct Options {
 #[derive(Subcommand)]
 enum What {
     /// Record again what tests/recordings/list.tsv lists: other times, and so other answers
-    Make(Chosen),
+    Make(Make),
     /// Say what the commands say otherwise than when it was last accepted; 1 if there is something
-    Diff(Chosen),
+    Diff(Compared),
     /// The same, and take it as right from now on
-    Accept(Chosen),
+    Accept(Compared),
+}
+
+#[derive(Args)]
+struct Make {
+    #[command(flatten)]
+    chosen: Chosen,
+    /// Only recordings that are not there yet
+    #[arg(long)]
+    missing: bool,
+}
+
+#[derive(Args)]
+struct Compared {
+    #[command(flatten)]
+    chosen: Chosen,
+    /// Show all that changes, however much it is
+    #[arg(long)]
+    all: bool,
 }
 
 #[derive(Args)]
@@ -40,9 +55,9 @@ struct Chosen {
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
     match &options.what {
-        What::Make(chosen) => make(workspace, chosen),
-        What::Diff(chosen) => diff(workspace, chosen, false),
-        What::Accept(chosen) => diff(workspace, chosen, true),
+        What::Make(options) => make(workspace, &options.chosen, options.missing),
+        What::Diff(options) => diff(workspace, options, false),
+        What::Accept(options) => diff(workspace, options, true),
     }
 }
 
@@ -71,10 +86,13 @@ impl Chosen {
     }
 }
 
-fn make(workspace: &Workspace, chosen: &Chosen) -> Result<ExitCode> {
+fn make(workspace: &Workspace, chosen: &Chosen, missing: bool) -> Result<ExitCode> {
     let holdup = chosen.holdup(workspace)?;
     let mut failed = 0;
     for recipe in chosen.of(golden::recipes(), |recipe: &Recipe| &recipe.name)? {
+        if missing && recipe.file().exists() {
+            continue;
+        }
         match golden::make(&recipe, &holdup) {
             Ok(found) => println!("{:<28} {found}", recipe.name),
             Err(error) => {
@@ -87,7 +105,8 @@ fn make(workspace: &Workspace, chosen: &Chosen) -> Result<ExitCode> {
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn diff(workspace: &Workspace, chosen: &Chosen, accept: bool) -> Result<ExitCode> {
+fn diff(workspace: &Workspace, options: &Compared, accept: bool) -> Result<ExitCode> {
+    let chosen = &options.chosen;
     let holdup = chosen.holdup(workspace)?;
     let mut changed: Vec<(String, Vec<Change>)> = Vec::new();
     let mut new = Vec::new();
@@ -103,7 +122,8 @@ fn diff(workspace: &Workspace, chosen: &Chosen, accept: bool) -> Result<ExitCode
             now.keep(&subject).map_err(anyhow::Error::msg)?;
         }
     }
-    print!("{}", golden::table(&changed, MOST));
+    let shown = if options.all { Shown::ALL } else { Shown::SOME };
+    print!("{}", golden::table(&changed, shown));
     if !new.is_empty() {
         println!("new: {}", new.join(", "));
     }

@@ -17,8 +17,8 @@ mod normal;
 mod outputs;
 
 pub use ask::Subject;
-pub use changes::{Change, changes, table};
+pub use changes::{Change, Shown, changes, table};
 pub use list::{Origin, Recipe, Setting, recipes, recordings};
-pub use make::{LARGEST, make};
+pub use make::make;
 pub use neutral::{FOLDERS, check_neutral};
 pub use outputs::{Outputs, differences, goldens};

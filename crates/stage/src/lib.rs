@@ -8,6 +8,7 @@
 //!
 //! Nothing here knows where the `holdup` binary is: tests have it from Cargo, measurements from their arguments.
 
+mod cpu_quota;
 mod forms;
 pub mod golden;
 mod kept;
@@ -19,6 +20,7 @@ mod process;
 pub mod sim;
 mod stage;
 
+pub use cpu_quota::CpuQuota;
 pub use forms::{CLANG, CLANG_CPP, Form, python};
 pub use kept::directory as kept_directory;
 pub use machine::{

@@ -1,11 +1,11 @@
 //! What the environment takes away is told first, and a machine that takes nothing away is not accused.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::stage::{Stage, assert_adds_up, is_installed, is_root, record, report_json, run, skip};
+use crate::stage::{CpuQuota, Stage, assert_adds_up, is_installed, is_root, record, report_json, run, skip};
 use serde_json::Value;
 
 /// Millions of steps of each thread: some tenths of a second.
@@ -129,61 +129,16 @@ fn four_threads_for_each_cpu() {
     assert_eq!(told, ("oversubscription", what.as_str()), "{:#}", json["findings"]);
 }
 
-/// A control group with a CPU quota, removed when it is dropped.
-struct Cgroup(PathBuf);
-
-impl Cgroup {
-    /// Makes one below our own, of either version; `None` where that is not allowed.
-    fn of(quota_micros: u64) -> Option<Cgroup> {
-        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let group_of = |controller: &str| {
-            own.lines().find_map(|line| {
-                let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
-                let is_it = controllers.split(',').any(|name| name == controller);
-                is_it.then(|| path.trim_start_matches('/').to_owned())
-            })
-        };
-        let name = format!("holdup-test-quota-{}", std::process::id());
-        let one = (quota_micros.to_string(), "cpu.cfs_quota_us");
-        let two = (format!("{quota_micros} 100000"), "cpu.max");
-        // The most that a group can weigh against its neighbours: what it does not get is then its quota's doing.
-        let (one_weighs, two_weighs) = (("cpu.shares", "262144"), ("cpu.weight", "10000"));
-        let choices = [
-            ("/sys/fs/cgroup/cpu", group_of("cpu"), one.clone(), one_weighs),
-            ("/sys/fs/cgroup/cpu,cpuacct", group_of("cpu"), one, one_weighs),
-            ("/sys/fs/cgroup", group_of(""), two, two_weighs),
-        ];
-        choices.into_iter().find_map(|(root, path, (limit, file), (weight, most))| {
-            let group = Cgroup(Path::new(root).join(path?).join(&name));
-            fs::create_dir(&group.0).ok()?;
-            fs::write(group.0.join(file), limit).ok()?;
-            let _ = fs::write(group.0.join(weight), most);
-            Some(group)
-        })
-    }
-}
-
-impl Drop for Cgroup {
-    fn drop(&mut self) {
-        // What ran in it may still be on its way out.
-        for _ in 0..100 {
-            if fs::remove_dir(&self.0).is_ok() || !self.0.exists() {
-                return;
-            }
-            sleep(Duration::from_millis(10));
-        }
-    }
-}
-
 /// So little that even a machine that is busy with other work gives the group, with the weight that it has, more than that.
 #[test]
 fn a_real_quota_of_a_tenth_of_a_cpu() {
-    let Some(group) = is_root().then(|| Cgroup::of(10_000)).flatten() else {
+    let name = format!("holdup-test-quota-{}", std::process::id());
+    let Some(group) = is_root().then(|| CpuQuota::of(&name, 10_000)).flatten() else {
         return skip("no control group with a CPU quota can be made here");
     };
     let stage = Stage::new();
     let program = program(&stage);
-    let folder = group.0.to_str().expect("a path of plain letters");
+    let folder = group.folder().to_str().expect("a path of plain letters");
     let join = format!("echo $$ > {folder}/cgroup.procs && exec {program} 4 60");
     let json = recorded(&stage, &["sh", "-c", &join]);
     assert_first(&json, "quota", "CPU quota: the control group gives 0.1 CPUs; 4 threads share them");

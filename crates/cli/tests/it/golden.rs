@@ -2,16 +2,22 @@
 //!
 //! A change that is meant is taken over by `cargo xtask golden accept`, which says what it changes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+
+use holdup_analysis::FindingKind;
+use serde_json::Value;
 
 use crate::stage::HOLDUP;
 use crate::stage::golden::{
-    LARGEST, Outputs, Subject, check_neutral, differences, goldens, recipes, recordings,
+    Origin, Outputs, Subject, check_neutral, differences, goldens, recipes, recordings,
 };
 
 /// All recordings together are no larger (bytes).
 const LARGEST_TOGETHER: u64 = 5_000_000;
+
+/// So many different programs are recorded at least.
+const FEWEST_PROGRAMS: usize = 25;
 
 /// A test for each subject, which the runner can run beside others.
 macro_rules! subjects {
@@ -29,13 +35,120 @@ subjects! {
     critical_section
     critical_section_fixed
     late_thread
+    late_thread_fixed
     pipeline
     io_wait
     semaphore
     serial_phase
     rwlock
-    demo
+    two_locks
+    lock_chain
+    convoy
+    pool_idle
+    hand_spin
+    spin_yield
+    malloc_arena
+    stdio_lock
+    loader_lock
+    mmap_lock
     balanced
+    demo
+    oversubscribed
+    late_thread_crowded
+    critical_section_loaded
+    pipeline_loaded
+    uneven_loaded
+    critical_section_confined
+    uneven_confined
+    late_thread_quota
+    hot_lock_quota
+    random_barrier
+    random_barrier_crowded
+    job_list
+    hot_lock
+    pauses
+    timer_reads
+    uneven
+    hold_and_wait
+    started_late
+    sleeps_then_works
+    children
+    hostile_names
+    deadlock
+    deadlock_ring
+    conditions_kept
+    once
+    robust_mutex
+    cancelled
+    interrupted_calls
+    executes_itself
+    spawned
+    shared_memory
+    small_stacks
+    aborted
+    requests
+    rust_sync
+    rust_sync_fixed
+    rayon_uneven
+    rayon_lock
+    tokio_blocking
+    go_mutex
+    go_serial
+    python_gil
+    static_stage
+    critical_section_stripped
+    rwlock_kernel
+    rwlock_preload
+    critical_section_attached
+    pipeline_attached
+    critical_section_all_holds
+    serial_phase_window
+    omp_mandelbrot_gcc
+    omp_mandelbrot_llvm
+    omp_serial_gcc
+    omp_serial_llvm
+    omp_sections_gcc
+    omp_sections_llvm
+    omp_starve_gcc
+    omp_starve_llvm
+    omp_barriers_gcc
+    omp_barriers_llvm
+    omp_mandelbrot_1
+    omp_mandelbrot_2
+    omp_mandelbrot_4
+    omp_critical_gcc
+    lime_tree_counts
+    lime_poll_counts
+    lime_lu_stream
+    sim_lock_stream
+    sim_false_stream
+    damaged
+    cut_off
+    without_chunk
+    without_names
+    cut_off_stream
+    unreadable
+    diff_lock
+    diff_barrier
+    diff_rust
+    diff_others
+    diff_several
+    diff_threads
+    scale_mandelbrot
+    report_several
+    report_ranks
+    report_window
+    report_kernel
+    report_preload
+    whatif_sweep
+    whatif_cores
+    whatif_unknown
+    check_regression
+    check_junit
+    check_github
+    sim_two
+    policies
+    characterize
 }
 
 fn says_what_it_said(name: &str) {
@@ -77,9 +190,32 @@ fn recordings_are_small_and_say_nothing_of_the_machine() {
     let mut together = 0;
     for recipe in recipes() {
         let bytes = std::fs::read(recipe.file()).unwrap_or_else(|error| panic!("{}: {error}", recipe.name));
-        assert!(bytes.len() <= LARGEST, "{} has {} bytes", recipe.name, bytes.len());
+        assert!(bytes.len() <= recipe.largest(), "{} has {} bytes", recipe.name, bytes.len());
         check_neutral(&bytes).unwrap_or_else(|error| panic!("{}: {error}", recipe.name));
         together += bytes.len() as u64;
     }
     assert!(together <= LARGEST_TOGETHER, "{together} bytes");
+}
+
+#[test]
+fn every_kind_of_finding_is_found_in_two_programs() {
+    let mut programs: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut sources = BTreeSet::new();
+    for recipe in recipes() {
+        let Origin::Run { source, language, .. } = &recipe.origin else { continue };
+        sources.insert((source.clone(), language.clone()));
+        let outputs = Outputs::kept(&recipe.name).unwrap().expect("outputs");
+        let is_report = |command: &str| command.starts_with("holdup report") && command.ends_with("--json");
+        let Some((_, json)) = outputs.whole.iter().find(|(command, _)| is_report(command)) else { continue };
+        let Ok(json) = serde_json::from_str::<Value>(json) else { continue };
+        for finding in json["findings"].as_array().into_iter().flatten() {
+            let kind = finding["kind"].as_str().expect("a kind").to_owned();
+            programs.entry(kind).or_default().insert(source.clone());
+        }
+    }
+    assert!(sources.len() >= FEWEST_PROGRAMS, "{sources:?}");
+    for kind in FindingKind::ALL {
+        let found = programs.get(kind.word()).cloned().unwrap_or_default();
+        assert!(found.len() >= 2, "{}: only {found:?}", kind.word());
+    }
 }

@@ -109,18 +109,14 @@ fn of_times(file: &str, what_ifs: &[String]) -> Vec<Question> {
     asked.push(Question::new(&format!("whatif {file}"), Kept::Text(narrow)));
     let what_if = |change: &String| Question::new(&format!("whatif {file}"), Kept::Text(narrow)).with(change);
     asked.extend(what_ifs.iter().map(what_if));
-    let check = |kept| {
-        let start = Question::new(&format!("check {file} --allow-missing"), kept);
-        BUDGETS.iter().fold(start, |question, budget| question.with("--budget").with(budget))
-    };
-    asked.push(check(Kept::Text(narrow)));
-    asked.push(check(Kept::Whole).with("--json"));
+    let check = Question::new(&format!("check {file} --allow-missing"), Kept::Text(narrow));
+    asked.push(BUDGETS.iter().fold(check, |question, budget| question.with("--budget").with(budget)));
     asked.push(Question::new(&format!("report {file} --json"), Kept::Whole));
     asked.push(Question::new(&format!("report {file} --html -"), Kept::Page));
     for format in ["firefox", "perfetto", "speedscope"] {
         asked.push(Question::new(&format!("export --format {format} -o - {file}"), Kept::Sum));
     }
-    for weight in ["active", "critical", "blocked", "wait"] {
+    for weight in ["critical", "wait"] {
         let command = format!("export --format folded --weight {weight} -o - {file}");
         asked.push(Question::new(&command, Kept::Sum));
     }

@@ -34,7 +34,12 @@ const SHOWN: usize = 110;
 pub fn changes(subject: &Subject, before: &Outputs, after: &Outputs) -> Vec<Change> {
     let mut found = Vec::new();
     let own = format!("{}.holdup", subject.name);
-    let called = |command: &str| command.replace(&own, "FILE");
+    // Limits and tables of one command are one fact.
+    let called = |command: &str| {
+        let command = command.replace(&own, "FILE");
+        let end = [" --budget", ": ", "    ("].iter().filter_map(|rest| command.find(rest)).min();
+        command[..end.unwrap_or(command.len())].to_owned()
+    };
     let commands =
         before.whole.keys().chain(after.whole.keys().filter(|key| !before.whole.contains_key(*key)));
     let mut members = Vec::new();
@@ -62,8 +67,9 @@ pub fn changes(subject: &Subject, before: &Outputs, after: &Outputs) -> Vec<Chan
         let known: BTreeMap<&str, &str> = by_name(old);
         let now: BTreeMap<&str, &str> = by_name(new);
         for command in known.keys().chain(now.keys().filter(|command| !known.contains_key(*command))) {
-            if known.get(command) != now.get(command) {
-                found.push(Change::new(format!("{what} of {}", called(command)), "", ""));
+            let change = Change::new(format!("{what} of {}", called(command)), "", "");
+            if known.get(command) != now.get(command) && !found.contains(&change) {
+                found.push(change);
             }
         }
     }
@@ -200,49 +206,85 @@ fn time(ns: f64) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
-/// All changes of all subjects, grouped by what they are about, with who has them: at most so many of each.
-pub fn table(changes: &[(String, Vec<Change>)], most: usize) -> String {
-    let mut order: Vec<&str> = Vec::new();
+/// How much of the changes is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown {
+    /// Facts about outputs in general: members of JSON, texts, bytes.
+    pub facts: usize,
+    /// Values of each fact.
+    pub values: usize,
+}
+
+impl Shown {
+    /// What fits on a few screens.
+    pub const SOME: Shown = Shown { facts: 25, values: 6 };
+    /// All.
+    pub const ALL: Shown = Shown { facts: usize::MAX, values: usize::MAX };
+}
+
+/// A fact, and who says which of it now.
+type Group<'a> = (&'a str, Vec<(&'a Change, Vec<&'a str>)>);
+
+/// All changes of all subjects, grouped by what they are about, with who has them: findings first, then what most have.
+pub fn table(changes: &[(String, Vec<Change>)], shown: Shown) -> String {
     let mut groups: BTreeMap<&str, Vec<(&Change, Vec<&str>)>> = BTreeMap::new();
     for (subject, of_subject) in changes {
         for change in of_subject {
-            let group = groups.entry(&change.fact).or_insert_with(|| {
-                order.push(&change.fact);
-                Vec::new()
-            });
+            let group = groups.entry(&change.fact).or_default();
             match group.iter_mut().find(|(other, _)| *other == change) {
                 Some((_, names)) => names.push(subject),
                 None => group.push((change, vec![subject])),
             }
         }
     }
-    order.sort_by_key(|fact| (rank(fact), *fact));
+    let count = |group: &Group<'_>| group.1.iter().map(|(_, names)| names.len()).sum::<usize>();
+    let mut groups: Vec<Group<'_>> = groups.into_iter().collect();
+    groups.sort_by_key(|group| (rank(group.0), std::cmp::Reverse(count(group))));
     let mut text = String::new();
-    for fact in order {
-        let group = &groups[fact];
-        let in_all: usize = group.iter().map(|(_, names)| names.len()).sum();
-        text.push_str(&format!("{fact}, in {in_all}:\n"));
-        for (change, names) in group.iter().take(most) {
-            let names = names.join(", ");
+    let (mut of_outputs, mut left_out) = (0, 0);
+    for group in &groups {
+        of_outputs += usize::from(rank(group.0) >= KINDS.len());
+        if of_outputs > shown.facts {
+            left_out += 1;
+            continue;
+        }
+        let (fact, values) = group;
+        text.push_str(&format!("{fact}, in {}:\n", count(group)));
+        for (change, names) in values.iter().take(shown.values) {
+            let names = some(names, shown.values);
             let line = match (change.before.is_empty(), change.after.is_empty()) {
                 (true, true) => names,
                 _ => format!("{} -> {}   {names}", change.before, change.after),
             };
             text.push_str(&format!("  {line}\n"));
         }
-        if group.len() > most {
-            text.push_str(&format!("  and {} more changes\n", group.len() - most));
+        if values.len() > shown.values {
+            text.push_str(&format!("  and {} more\n", values.len() - shown.values));
         }
+    }
+    if left_out > 0 {
+        text.push_str(&format!("and {left_out} more members of JSON, texts and files\n"));
     }
     text
 }
 
+/// The first of these names, and how many there are besides.
+fn some(names: &[&str], most: usize) -> String {
+    let first = names.iter().take(most).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(most) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
+/// Facts that come first in the table, in their order.
+const KINDS: [&str; 5] = ["headline", "finding vanished", "finding appeared", "finding moved", "finding "];
+
 /// What comes first in the table.
 fn rank(fact: &str) -> usize {
-    let kinds = ["headline", "finding vanished", "finding appeared", "finding moved", "finding "];
-    let kind = kinds.iter().position(|kind| fact.starts_with(kind));
+    let kind = KINDS.iter().position(|kind| fact.starts_with(kind));
     let others = ["text of ", "output of ", "bytes of "].iter().position(|kind| fact.starts_with(kind));
-    kind.unwrap_or(kinds.len() + others.map_or(0, |at| at + 1))
+    kind.unwrap_or(KINDS.len() + others.map_or(0, |at| at + 1))
 }
 
 #[cfg(test)]
@@ -316,11 +358,15 @@ mod tests {
             of("c", &[cost("3 s", "4 s")]),
         ];
         assert_eq!(
-            table(&all, 5),
+            table(&all, Shown::ALL),
             "finding 2, cost, in 3:\n  1 s -> 2 s   a, b\n  3 s -> 4 s   c\n\
              bytes of holdup report FILE --html -, in 2:\n  a, b\n"
         );
-        assert!(table(&all, 1).contains("  and 1 more changes\n"));
+        assert_eq!(
+            table(&all, Shown { facts: 0, values: 1 }),
+            "finding 2, cost, in 3:\n  1 s -> 2 s   a and 1 more\n  and 1 more\n\
+             and 1 more members of JSON, texts and files\n"
+        );
     }
 
     #[test]

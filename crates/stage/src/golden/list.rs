@@ -161,6 +161,19 @@ impl Recipe {
         recordings().join(format!("{}.holdup", self.name))
     }
 
+    /// Whether other programs are to run beside it, or it is made of one that may be so.
+    pub(super) fn is_loaded(&self) -> bool {
+        match &self.origin {
+            Origin::Run { settings, .. } => settings.iter().any(|setting| matches!(setting, Setting::Load(_))),
+            _ => true,
+        }
+    }
+
+    /// How large it may be (bytes). Counts have all code of the program's libraries in them, however short the run.
+    pub fn largest(&self) -> usize {
+        if self.instructions() == Some("counts") { 80_000 } else { 60_000 }
+    }
+
     /// What `holdup record` was told about instructions: `counts` or `stream`.
     pub fn instructions(&self) -> Option<&str> {
         let Origin::Run { options, .. } = &self.origin else { return None };

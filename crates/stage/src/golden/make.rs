@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use super::list::{Origin, Recipe, Setting, recordings};
 use super::neutral;
-use crate::{Ended, Stage, child_of, run, start, text, workspace};
-
-/// No recording is larger (bytes).
-pub const LARGEST: usize = 60_000;
+use crate::{CpuQuota, Ended, Stage, child_of, run, start, text, workspace};
 
 /// Where sources are, with all that they include.
 const SOURCES: &[&str] = &["workloads", "bench/whatif", "crates/cli/tests/programs", "tests/harm", "include"];
+
+/// What other programs on the machine may cost a run, as a share of its time.
+const MOST_LOAD: f64 = 0.1;
 
 /// How often a run is repeated that does not show what it is to show.
 const TRIES: usize = 6;
@@ -61,8 +61,9 @@ fn keep(recipe: &Recipe, recording: &[u8], holdup: &Path) -> Result<String, Stri
 }
 
 fn judged(recipe: &Recipe, file: &Path, length: usize, holdup: &Path) -> Result<String, String> {
-    if length > LARGEST {
-        return Err(format!("it has {length} bytes, more than {LARGEST}: run it with smaller arguments"));
+    let largest = recipe.largest();
+    if length > largest {
+        return Err(format!("it has {length} bytes, more than {largest}: run it with smaller arguments"));
     }
     if recipe.instructions().is_some() {
         return Ok(format!("{length} bytes"));
@@ -74,6 +75,11 @@ fn judged(recipe: &Recipe, file: &Path, length: usize, holdup: &Path) -> Result<
     let json: Value = serde_json::from_slice(&ended.stdout).map_err(|error| format!("{error}: {ended:?}"))?;
     let findings = json["findings"].as_array().map_or(&[][..], Vec::as_slice);
     let kinds: Vec<&str> = findings.iter().filter_map(|finding| finding["kind"].as_str()).collect();
+    let load = findings.iter().find(|finding| finding["kind"] == "load");
+    let is_loaded = load.is_some_and(|load| load["share"].as_f64() > Some(MOST_LOAD));
+    if is_loaded && !recipe.is_loaded() {
+        return Err("other programs kept the CPUs busy: make it when they do not".to_owned());
+    }
     match recipe.finds.iter().find(|kind| !kinds.contains(&kind.as_str())) {
         Some(missing) => Err(format!("no finding is of kind {missing}: {}", kinds.join(", "))),
         None => Ok(format!("{length} bytes; {}", kinds.join(", "))),
@@ -102,14 +108,23 @@ impl<'a> Site<'a> {
         let directory = stage.path("run");
         fs::create_dir(&directory).map_err(|error| error.to_string())?;
         let source = stage.path(source);
+        let mut flags = flags.clone();
+        if matches!(language.as_str(), "c" | "static" | "openmp" | "openmp-clang") {
+            // Paths that are relative in the source are so to where the compiler runs.
+            let here = std::env::current_dir().map_err(|error| error.to_string())?;
+            flags.push(format!("-ffile-prefix-map={}={}", here.display(), stage.directory().display()));
+        }
         let form = stage
-            .form(&format!("run/{program}"), language, &source, flags)
+            .form(&format!("run/{program}"), language, &source, &flags)
             .ok_or_else(|| format!("{language}: what compiles it is not installed"))?;
         if settings.contains(&Setting::Stripped) {
             succeeds(Command::new("strip").arg(&form.program))?;
         }
         let own = form.program.strip_prefix(&directory).map(|name| format!("./{}", name.display()));
-        let started = own.unwrap_or_else(|_| form.program.display().to_string());
+        // An interpreter is that of the system, wherever the maker has others.
+        let system =
+            |path: &Path| format!("/usr/bin/{}", path.file_name().unwrap_or_default().to_string_lossy());
+        let started = own.unwrap_or_else(|_| system(&form.program));
         let command = [vec![started], form.before, arguments.clone()].concat();
         Ok(Site { recipe, stage, directory, command })
     }
@@ -119,7 +134,7 @@ impl<'a> Site<'a> {
         let Origin::Run { settings, options, .. } = &self.recipe.origin else { unreachable!() };
         let _loops = Loops::start(settings);
         let file = self.directory.join("run.holdup");
-        let quota = Quota::new(settings)?;
+        let quota = quota(settings)?;
         let mut command = self.command("sh", settings);
         // In a control group, and on some CPUs, is all that the shell starts.
         command.args([
@@ -127,7 +142,7 @@ impl<'a> Site<'a> {
             r#"[ -z "$GROUP" ] || echo $$ > "$GROUP/cgroup.procs"; unset GROUP; exec "$@""#,
             "-",
         ]);
-        command.env("GROUP", quota.as_ref().map_or(Path::new(""), |quota| &quota.0));
+        command.env("GROUP", quota.as_ref().map_or(Path::new(""), CpuQuota::folder));
         for setting in settings {
             if let Setting::Cpus(list) = setting {
                 command.args(["taskset", "-c", list]);
@@ -176,6 +191,19 @@ impl<'a> Site<'a> {
     }
 }
 
+/// The control group that the program is to be in.
+fn quota(settings: &[Setting]) -> Result<Option<CpuQuota>, String> {
+    /// Microseconds of a tenth of a second.
+    const PERCENT: u64 = 1_000;
+    let wanted = settings.iter().find_map(|setting| match setting {
+        Setting::Quota(percent) => Some(u64::from(*percent) * PERCENT),
+        _ => None,
+    });
+    let Some(wanted) = wanted else { return Ok(None) };
+    let group = CpuQuota::of("holdup-golden", wanted);
+    group.map(Some).ok_or_else(|| "no control group with a quota can be made here: it needs root".to_owned())
+}
+
 fn succeeds(command: &mut Command) -> Result<(), String> {
     let ended = run(command);
     if ended.status == 0 { Ok(()) } else { Err(format!("{command:?}: {ended:?}")) }
@@ -199,38 +227,5 @@ impl Drop for Loops {
             let _ = one.kill();
             let _ = one.wait();
         }
-    }
-}
-
-/// A control group with a quota, removed when it is dropped.
-struct Quota(PathBuf);
-
-impl Quota {
-    fn new(settings: &[Setting]) -> Result<Option<Quota>, String> {
-        /// Microseconds, as kernels have it by default.
-        const PERIOD: u32 = 100_000;
-        let quota = settings.iter().find_map(|setting| match setting {
-            Setting::Quota(percent) => Some(PERIOD / 100 * percent),
-            _ => None,
-        });
-        let Some(quota) = quota else { return Ok(None) };
-        let both = format!("{quota} {PERIOD}");
-        for (root, file, content) in
-            [("cpu", "cpu.cfs_quota_us", quota.to_string()), ("", "cpu.max", both.clone())]
-        {
-            let group = Path::new("/sys/fs/cgroup").join(root).join("holdup-golden");
-            let made = fs::create_dir(&group).is_ok();
-            let group = Quota(group);
-            if made && fs::write(group.0.join(file), content).is_ok() {
-                return Ok(Some(group));
-            }
-        }
-        Err("no control group with a quota can be made here: it needs root".to_owned())
-    }
-}
-
-impl Drop for Quota {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.0);
     }
 }

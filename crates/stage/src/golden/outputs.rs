@@ -20,6 +20,8 @@ pub fn goldens() -> PathBuf {
 const COMMAND: &str = "$ ";
 /// The same, for sizes and checksums.
 const SUMS: &str = "$ sizes and checksums";
+/// What stands between a command and a sum.
+const BETWEEN: &str = " = ";
 /// What begins a part of the compressed file.
 const PART: &str = "\u{1e}";
 
@@ -67,7 +69,8 @@ impl Outputs {
             }
             Kept::Sum => {
                 let ended = asked(holdup, question, 100, None);
-                self.sums.push((called, sum(&ended.stdout) + beside(&ended).trim_end()));
+                let said = format!("{}\n{}", sum(&ended.stdout), beside(&ended));
+                self.sums.push((called, said.trim_end().replace('\n', "; ")));
             }
             Kept::Folder => {
                 let folder = tempfile::tempdir().expect("a directory");
@@ -124,7 +127,7 @@ impl Outputs {
         }
         read.push_str(&format!("\n{SUMS}\n"));
         for (command, sum) in &self.sums {
-            read.push_str(&format!("{command}: {sum}\n"));
+            read.push_str(&format!("{command}{BETWEEN}{sum}\n"));
         }
         let parts = self.whole.iter().map(|(command, said)| format!("{PART}{command}\n{said}"));
         (read, parts.collect())
@@ -137,7 +140,8 @@ impl Outputs {
             let (command, said) = part.split_once('\n').unwrap_or((part, ""));
             outputs.text.push((command.to_owned(), said.to_owned()));
         }
-        let of_sum = |line: &str| line.rsplit_once(": ").map(|(name, sum)| (name.to_owned(), sum.to_owned()));
+        let of_sum =
+            |line: &str| line.split_once(BETWEEN).map(|(name, sum)| (name.to_owned(), sum.to_owned()));
         outputs.sums = sums.lines().filter_map(of_sum).collect();
         for part in whole.split(PART).skip(1) {
             let (command, said) = part.split_once('\n').unwrap_or((part, ""));
@@ -237,7 +241,7 @@ mod tests {
                 ("holdup report a --json".to_owned(), "{\n\"a\": 1\n}\n".to_owned()),
                 ("holdup report a --html -".to_owned(), "<p>\n".to_owned()),
             ]),
-            sums: vec![("holdup export x: y.csv".to_owned(), sum(b"abc"))],
+            sums: vec![("holdup export x: y.csv".to_owned(), sum(b"abc") + "; standard error: why")],
         }
     }
 
