@@ -90,7 +90,7 @@ fn make(workspace: &Workspace, chosen: &Chosen, missing: bool) -> Result<ExitCod
     let holdup = chosen.holdup(workspace)?;
     let mut failed = 0;
     for recipe in chosen.of(golden::recipes(), |recipe: &Recipe| &recipe.name)? {
-        if missing && recipe.file().exists() {
+        if missing && recipe.path().exists() {
             continue;
         }
         match golden::make(&recipe, &holdup) {

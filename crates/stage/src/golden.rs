@@ -15,10 +15,11 @@ mod make;
 mod neutral;
 mod normal;
 mod outputs;
+mod site;
 
 pub use ask::Subject;
 pub use changes::{Change, Shown, changes, table};
-pub use list::{Origin, Recipe, Setting, recipes, recordings};
+pub use list::{By, Origin, Recipe, Setting, recipes, recordings};
 pub use make::make;
 pub use neutral::{FOLDERS, check_neutral};
 pub use outputs::{Outputs, differences, goldens};

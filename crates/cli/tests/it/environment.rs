@@ -1,9 +1,6 @@
 //! What the environment takes away is told first, and a machine that takes nothing away is not accused.
 
 use std::fs;
-use std::path::Path;
-use std::thread::sleep;
-use std::time::Duration;
 
 use crate::stage::{CpuQuota, Stage, assert_adds_up, is_installed, is_root, record, report_json, run, skip};
 use serde_json::Value;

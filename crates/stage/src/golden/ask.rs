@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::list::{Recipe, recipes, recordings};
+use super::list::{By, Recipe, recipes, recordings};
 
 /// The widths of the terminals that answers are shown on (columns).
 const WIDTHS: [u32; 2] = [80, 120];
@@ -89,6 +89,7 @@ impl Subject {
     fn of(recipe: Recipe) -> Subject {
         let file = format!("{}.holdup", recipe.name);
         let questions = match recipe.instructions() {
+            _ if recipe.by() == By::Stack => of_stack(&recipe.name),
             Some("stream") => [of_counts(&file), of_stream(&file, &recipe.cores)].concat(),
             Some(_) => of_counts(&file),
             None => of_times(&file, &recipe.what_ifs),
@@ -149,6 +150,15 @@ fn of_stream(file: &str, cores: &[String]) -> Vec<Question> {
     asked.push(Question::new(&format!("{sim} --csv"), Kept::Sum));
     asked.push(Question::new(&format!("{sim} --html -"), Kept::Page));
     asked.push(Question::new(&format!("why {file} --simulate --machine {MACHINE}"), Kept::Text(narrow)));
+    asked
+}
+
+/// What is asked of the runs that a speedup stack was measured with.
+fn of_stack(directory: &str) -> Vec<Question> {
+    let command = format!("stack --from {directory}");
+    let mut asked: Vec<Question> = on_terminals(&command).collect();
+    asked.push(Question::new(&format!("{command} --json"), Kept::Whole));
+    asked.push(Question::new(&format!("{command} --html -"), Kept::Page));
     asked
 }
 

@@ -41,6 +41,8 @@ pub enum Origin {
         flags: Vec<String>,
         /// The program's arguments.
         arguments: Vec<String>,
+        /// The command that records it.
+        by: By,
         /// What surrounds the run.
         settings: Vec<Setting>,
         /// Options of `holdup record`.
@@ -67,6 +69,28 @@ pub enum Origin {
         /// Which frames, from 0.
         frames: Vec<usize>,
     },
+}
+
+/// A command that leaves recordings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum By {
+    /// `holdup record`.
+    Record,
+    /// `holdup why`, of a program that counts by itself.
+    Why,
+    /// `holdup stack`, which leaves a directory of recordings.
+    Stack,
+}
+
+impl By {
+    /// The command.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            By::Record => "record",
+            By::Why => "why",
+            By::Stack => "stack",
+        }
+    }
 }
 
 /// What surrounds a run.
@@ -105,14 +129,18 @@ fn recipe(line: &str) -> Option<Recipe> {
         origin: match language {
             "of" => changed(program, recorded)?,
             _ => {
-                let (options, settings): (Vec<String>, Vec<String>) =
+                let (options, mut settings): (Vec<String>, Vec<String>) =
                     words(recorded, ' ').into_iter().partition(|word| word.starts_with("--"));
+                let by =
+                    [By::Why, By::Stack].into_iter().find(|by| settings.iter().any(|word| word == by.word()));
+                settings.retain(|word| by.is_none_or(|by| word != by.word()));
                 Origin::Run {
                     program: program.to_owned(),
                     language: language.to_owned(),
                     source: source.to_owned(),
                     flags: words(flags, ' '),
                     arguments: words(arguments, ' '),
+                    by: by.unwrap_or(By::Record),
                     settings: settings.iter().map(|word| setting(word)).collect::<Option<_>>()?,
                     options,
                 }
@@ -156,15 +184,34 @@ fn setting(word: &str) -> Option<Setting> {
 }
 
 impl Recipe {
-    /// The recording's file.
-    pub fn file(&self) -> PathBuf {
-        recordings().join(format!("{}.holdup", self.name))
+    /// The recording's file, or the directory of recordings.
+    pub fn path(&self) -> PathBuf {
+        let ending = if self.by() == By::Stack { "" } else { ".holdup" };
+        recordings().join(format!("{}{ending}", self.name))
+    }
+
+    /// Its files.
+    pub fn files(&self) -> Vec<PathBuf> {
+        match std::fs::read_dir(self.path()) {
+            Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
+            Err(_) => vec![self.path()],
+        }
+    }
+
+    /// The command that recorded it, or what it is made of.
+    pub fn by(&self) -> By {
+        match &self.origin {
+            Origin::Run { by, .. } => *by,
+            _ => By::Record,
+        }
     }
 
     /// Whether other programs are to run beside it, or it is made of one that may be so.
     pub(super) fn is_loaded(&self) -> bool {
         match &self.origin {
-            Origin::Run { settings, .. } => settings.iter().any(|setting| matches!(setting, Setting::Load(_))),
+            Origin::Run { settings, .. } => {
+                settings.iter().any(|setting| matches!(setting, Setting::Load(_)))
+            }
             _ => true,
         }
     }
@@ -174,9 +221,12 @@ impl Recipe {
         if self.instructions() == Some("counts") { 80_000 } else { 60_000 }
     }
 
-    /// What `holdup record` was told about instructions: `counts` or `stream`.
+    /// What was recorded of instructions: `counts` or `stream`.
     pub fn instructions(&self) -> Option<&str> {
-        let Origin::Run { options, .. } = &self.origin else { return None };
+        let Origin::Run { options, by, .. } = &self.origin else { return None };
+        if *by == By::Why {
+            return Some("counts");
+        }
         options.iter().find_map(|option| option.strip_prefix("--instructions="))
     }
 }
