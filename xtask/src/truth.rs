@@ -46,6 +46,9 @@ pub(crate) struct Options {
     /// Quiet runs under `chrt -r 1`, which other programs hardly disturb, but which changes how threads meet
     #[arg(long)]
     real_time: bool,
+    /// So often a run beside which others used the machine is repeated; then it counts all the same, which the table says
+    #[arg(long, value_name = "N", default_value = "3")]
+    repeats: u32,
     /// Begin no further round that would not end within so many minutes; each row then has as many runs
     #[arg(long, value_name = "M")]
     minutes: Option<u64>,
@@ -87,7 +90,7 @@ fn measure(workspace: &Workspace, options: &Options, path: &Path) -> Result<()> 
     if cases.is_empty() {
         bail!("no row's name contains {:?}", options.parts);
     }
-    let mut machine = Machine::new(holdup, options.real_time)?;
+    let mut machine = Machine::new(holdup, options.real_time, options.repeats)?;
     let mut results = Results::open(path, options.resume)?;
     let done: BTreeSet<(String, Where, u32)> = results::read(path)?
         .into_iter()

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use crate::is_root;
+
 /// A control group that gets so much CPU time and no more, removed when it is dropped.
 #[derive(Debug)]
 pub struct CpuQuota(PathBuf);
@@ -13,6 +15,7 @@ impl CpuQuota {
     /// Makes a group of this name below our own, of either version, with so many µs of CPU time in each tenth of a second;
     /// `None` where that is not allowed.
     pub fn of(name: &str, micros: u64) -> Option<CpuQuota> {
+        is_root().then_some(())?;
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
         let group_of = |controller: &str| {
             own.lines().find_map(|line| {
@@ -37,6 +40,11 @@ impl CpuQuota {
             let _ = fs::write(group.0.join(weight), most);
             Some(group)
         })
+    }
+
+    /// What a shell executes to run a command in it.
+    pub fn joined(&self, command: &str) -> String {
+        format!("echo $$ > {}/cgroup.procs && exec {command}", self.0.display())
     }
 
     /// Its folder: a process is in the group whose id is written to the file `cgroup.procs` there.

@@ -73,13 +73,21 @@ impl Store {
         (outcome.key == key && outcome.status != Status::Missing).then_some(outcome)
     }
 
-    /// Keeps an outcome: from now on the task is done. The files that it speaks of must be in their places.
+    /// Keeps an outcome: from now on the task is done. The files that it speaks of must be in their places. It is written
+    /// where `who` works, as [`Store::work`] has it, so that a kill at any moment leaves nothing that nobody removes.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn keep(&self, outcome: &Outcome) -> Result<(), SweepError> {
+    pub fn keep(&self, outcome: &Outcome, who: &str) -> Result<(), SweepError> {
         let text = serde_json::to_vec_pretty(outcome).unwrap_or_default();
-        replace(&self.path.join(format!("outcomes/{}.json", outcome.key)), &text)
+        let new = self.work(&format!("outcome-{}", outcome.key), who);
+        let written = fs::write(&new, text);
+        written.map_err(|error| SweepError::File {
+            path: new.clone(),
+            problem: "it cannot be written",
+            error,
+        })?;
+        self.take(&new, &self.path.join(format!("outcomes/{}.json", outcome.key)))
     }
 
     /// Lets a task count as not done.
@@ -167,7 +175,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         assert_eq!(store.outcome("k"), None);
-        store.keep(&outcome("k")).unwrap();
+        store.keep(&outcome("k"), "host.1").unwrap();
         assert_eq!(store.outcome("k"), Some(outcome("k")));
         let path = folder.path().join("outcomes/k.json");
         let text = fs::read(&path).unwrap();

@@ -11,8 +11,6 @@ use serde_json::Value;
 
 use super::quiet::{ACCEPTED, Meter, until_quiet};
 
-/// How often a run beside which others used the machine is repeated before it counts all the same.
-const REPEATS: u32 = 5;
 /// How long the machine is watched before the next run once others were there.
 const LOOK: Duration = Duration::from_millis(250);
 /// So many looks are waited for others to be gone.
@@ -51,6 +49,7 @@ pub(super) struct Machine {
     scratch: tempfile::TempDir,
     meter: Meter,
     real_time: bool,
+    repeats: u32,
     loops: Vec<Child>,
     was_disturbed: bool,
     repeated: u32,
@@ -58,8 +57,9 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// `holdup` is what is measured; with `real_time` programs run under `chrt -r 1`.
-    pub(super) fn new(holdup: PathBuf, real_time: bool) -> Result<Machine> {
+    /// `holdup` is what is measured; with `real_time` programs run under `chrt -r 1`. A run beside which others used the machine
+    /// is repeated so often before it counts all the same.
+    pub(super) fn new(holdup: PathBuf, real_time: bool, repeats: u32) -> Result<Machine> {
         let scratch = tempfile::tempdir().context("no room for recordings")?;
         let meter = Meter::new(Path::new("/proc"));
         Ok(Machine {
@@ -67,6 +67,7 @@ impl Machine {
             scratch,
             meter,
             real_time,
+            repeats,
             loops: Vec::new(),
             was_disturbed: true,
             repeated: 0,
@@ -126,7 +127,7 @@ impl Machine {
     pub(super) fn measure(&mut self, make: impl Fn(&Machine) -> Command) -> Result<(Ended, f64)> {
         self.wait_for_quiet()?;
         let companions: Vec<u32> = self.loops.iter().map(Child::id).collect();
-        let measured = until_quiet(REPEATS, || {
+        let measured = until_quiet(self.repeats, || {
             let before = self.meter.read(&companions)?;
             let begin = Instant::now();
             let ended = run(&mut make(self));
@@ -187,7 +188,13 @@ impl Machine {
             command
         })?;
         succeeded(&ended)?;
-        json_of(&run(self.holdup().arg("report").arg(&recording).arg("--json")))
+        self.report_again(&[])
+    }
+
+    /// Another report of the recording of [`Machine::measure_report`].
+    pub(super) fn report_again(&self, options: &[&str]) -> Result<Value> {
+        let mut command = self.holdup();
+        json_of(&run(command.arg("report").arg(self.path("truth.holdup")).arg("--json").args(options)))
     }
 }
 

@@ -18,7 +18,7 @@ use holdup_sweep::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::task::{HOLDUP, Runner, host};
+use super::task::{HOLDUP, Runner, host, worker};
 use super::{Ended, Sweep};
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -147,8 +147,9 @@ impl Slurm<'_> {
                 return Ok(ended);
             }
         }
+        let who = worker(&host());
         for task in self.to_do(false) {
-            self.sweep.store.keep(&lost(task))?;
+            self.sweep.store.keep(&lost(task), &who)?;
         }
         // Nobody is at work any more.
         self.sweep.store.tidy(|_| false);

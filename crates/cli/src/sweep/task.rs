@@ -64,7 +64,7 @@ impl Runner<'_> {
     /// Does a task and keeps its outcome; `None` if holdup was to stop meanwhile. `needed` is the outcome of the task that it needs.
     pub(super) fn run(&self, task: &Task, needed: Option<&Outcome>) -> Result<Option<Outcome>, Failure> {
         let begin = Instant::now();
-        let who = format!("{}.{}", self.here.name, std::process::id());
+        let who = worker(self.here);
         let work = self.store.work(&task.key, &who);
         fs::create_dir_all(&work).map_err(|error| not_kept(&work, error))?;
         let given = match &task.kind {
@@ -94,7 +94,7 @@ impl Runner<'_> {
             numbers: given.numbers,
             files,
         };
-        self.store.keep(&outcome)?;
+        self.store.keep(&outcome, &who)?;
         Ok(Some(outcome))
     }
 
@@ -303,6 +303,11 @@ pub(super) fn host() -> Host {
         processor: model.trim_start_matches([':', ' ', '\t']).to_owned(),
         cpus: holdup_collect::allowed_cores(),
     }
+}
+
+/// This process, as the store is told who works on a task.
+pub(super) fn worker(here: &Host) -> String {
+    format!("{}.{}", here.name, std::process::id())
 }
 
 /// Whether a holdup of this name (see [`Runner::run`]) may still work: that of another machine nobody here can tell.

@@ -262,5 +262,5 @@ fn a_sweeps_components_are_stacks_also_as_csv() {
     assert_eq!(ended.status, 0, "{ended:?}");
     let value: serde_json::Value = serde_json::from_slice(&ended.stdout).expect("JSON");
     assert_eq!(value["columns"].as_array().map(Vec::len), Some(2), "{value}");
-    assert_eq!(value["rows"].as_array().map(Vec::len), Some(2), "{value}");
+    assert_eq!(value["points"].as_array().map(Vec::len), Some(2), "{value}");
 }

