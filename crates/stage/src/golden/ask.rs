@@ -121,9 +121,7 @@ fn of_times(file: &str, what_ifs: &[String]) -> Vec<Question> {
         let command = format!("export --format folded --weight {weight} -o - {file}");
         asked.push(Question::new(&command, Kept::Sum));
     }
-    for format in ["csv"] {
-        asked.push(Question::new(&format!("export --format {format} {file}"), Kept::Folder));
-    }
+    asked.push(Question::new(&format!("export --format csv {file}"), Kept::Folder));
     asked
 }
 
