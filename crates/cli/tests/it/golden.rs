@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use holdup_analysis::FindingKind;
+use holdup_recording::format::{MAGIC, VERSION};
 use serde_json::Value;
 
 use crate::stage::HOLDUP;
@@ -205,6 +206,18 @@ fn recordings_are_small_and_say_nothing_of_the_machine() {
         together += length as u64;
     }
     assert!(together <= LARGEST_TOGETHER, "{together} bytes");
+}
+
+#[test]
+fn every_version_of_the_format_is_there() {
+    let version = |path: &Path| {
+        path.extension().filter(|ending| *ending == "holdup")?;
+        let bytes = std::fs::read(path).expect("a recording");
+        Some(u32::from_le_bytes(bytes.get(MAGIC.len()..)?.first_chunk().copied()?))
+    };
+    let found: BTreeSet<u32> =
+        recipes().iter().flat_map(|recipe| recipe.files()).filter_map(|file| version(&file)).collect();
+    assert!((1..=VERSION).all(|version| found.contains(&version)), "{found:?}");
 }
 
 #[test]
