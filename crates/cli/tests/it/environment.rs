@@ -40,8 +40,24 @@ fn findings(json: &Value) -> Vec<&Value> {
     all.iter().filter(|finding| finding["kind"] != "delayed" && finding["kind"] != "load").collect()
 }
 
-/// Demands a finding in these words. Which one comes first is up to who else uses the CPUs: `cargo xtask truth` measures how
-/// often it is this one.
+/// Demands that findings of a kind are in these words. Whether there is one, and which comes first, is up to who else uses the
+/// CPUs: `cargo xtask truth` measures it.
+fn assert_words(json: &Value, kind: &str, what: &str) {
+    for finding in findings(json).into_iter().filter(|finding| finding["kind"] == kind) {
+        assert_eq!(finding["what"], what, "{finding:#}");
+    }
+}
+
+/// Which CPUs the first process may use, and for each part of them how many threads are confined to it.
+fn placement(json: &Value) -> (&str, Vec<(&str, usize)>) {
+    let placement = &json["run"]["environment"]["placements"][0];
+    let pins = placement["pins"].as_array().expect("pins").iter();
+    let pins =
+        pins.map(|pin| (pin["cpus"].as_str().expect("CPUs"), pin["tids"].as_array().map_or(0, Vec::len)));
+    (placement["allowed"].as_str().expect("CPUs"), pins.collect())
+}
+
+/// Demands a finding in these words.
 fn assert_found<'a>(json: &'a Value, kind: &str, what: &str) -> &'a Value {
     let found = findings(json).into_iter().find(|finding| finding["kind"] == kind && finding["what"] == what);
     let found = found.unwrap_or_else(|| panic!("no {what:?}: {:#} of {:#}", json["findings"], json["run"]));
@@ -79,7 +95,8 @@ fn one_cpu_for_four_threads() {
     let json = recorded(&stage, &["taskset", "-c", &cpu, &program(&stage), "4", WORK]);
     let what =
         format!("CPU affinity: the program may use 1 of the machine's {online} CPUs; 4 threads share it");
-    assert_found(&json, "affinity", &what);
+    assert_words(&json, "affinity", &what);
+    assert_eq!(placement(&json), (cpu.as_str(), vec![(cpu.as_str(), 5)]));
     assert_eq!((&json["process"]["cores"], &json["process"]["effective_cores"]), (&1.into(), &1.into()));
 }
 
@@ -94,7 +111,8 @@ fn threads_that_pin_themselves_to_one_cpu() {
     let json = recorded(&stage, &[&program(&stage), "4", WORK, &cpu]);
     let of = allowed.len();
     let what = format!("CPU affinity: 4 threads are pinned to 1 of the {of} CPUs that the program may use");
-    assert_found(&json, "affinity", &what);
+    assert_words(&json, "affinity", &what);
+    assert!(placement(&json).1.contains(&(cpu.as_str(), 4)), "{:#}", json["run"]["environment"]);
     assert_eq!(json["process"]["effective_cores"], of);
 }
 
@@ -109,11 +127,17 @@ fn four_threads_for_each_cpu() {
         let what = format!(
             "CPU affinity: the program may use {cores} of the machine's {online} CPUs; {threads} threads share them"
         );
-        assert_found(&json, "affinity", &what);
+        assert_words(&json, "affinity", &what);
         return;
     }
     let noun = if cores == 1 { "core" } else { "cores" };
-    assert_found(&json, "oversubscription", &format!("{threads} threads share {cores} {noun}"));
+    assert_eq!(
+        (&json["process"]["cores"], &json["process"]["threads"]),
+        (&cores.into(), &(threads + 1).into()),
+        "{:#}",
+        json["process"]
+    );
+    assert_words(&json, "oversubscription", &format!("{threads} threads share {cores} {noun}"));
 }
 
 /// So little that even a machine that is busy with other work gives the group, with the weight that it has, more than that.
