@@ -10,10 +10,17 @@ static long counter;
 static void before_fork(void) { RETURNS(0, pthread_mutex_lock(&shared_lock)); }
 static void after_fork(void) { RETURNS(0, pthread_mutex_unlock(&shared_lock)); }
 
+// How long a thread rests after each use of the lock: 0 for as many as can be, more (-DREST_US=200) for a short recording.
+#ifndef REST_US
+#define REST_US 0
+#endif
+
 static void *hammer(void *argument)
 {
     (void)argument;
     while (!stop) {
+        if (REST_US > 0)
+            usleep(REST_US);
         RETURNS(0, pthread_mutex_lock(&shared_lock));
         counter++;
         RETURNS(0, pthread_mutex_unlock(&shared_lock));

@@ -3,7 +3,7 @@
 #include "../openmp.h"
 
 #define MOST_THREADS 256
-#define ITEMS 60000000L
+#define ITEMS (100000L * ITERATIONS_PER_US)
 #define PASSES 12
 #ifndef FIXED
 #define ALIGNMENT 8 // PLANTED: eight counters on a cache line

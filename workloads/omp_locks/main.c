@@ -4,8 +4,8 @@
 #include "../openmp.h"
 
 #define MOST_THREADS 256
-#define OWN_ROUNDS 24000000L
-#define SHARED_ROUNDS 730000L
+#define OWN_ROUNDS (40000L * ITERATIONS_PER_US)
+#define SHARED_ROUNDS (1217L * ITERATIONS_PER_US)
 
 // 64: a cache line for each thread.
 static struct {

@@ -4,7 +4,7 @@
 
 #define BINS 65536
 #define BATCH 16384
-#define BATCHES 1500
+#define BATCHES (5L * ITERATIONS_PER_US / 2)
 
 static uint64_t histogram[BINS];
 

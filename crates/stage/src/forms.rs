@@ -44,6 +44,16 @@ impl Stage {
         Some(Form { program, before: Vec::new() })
     }
 
+    /// As [`Stage::form`], with a tenth of the computing where `workloads/work.h` counts it: for tests of what does not depend
+    /// on how long the program runs.
+    pub fn small_form(&self, name: &str, language: &str, source: &Path, flags: &[String]) -> Option<Form> {
+        let mut flags = flags.to_vec();
+        if ["c", "openmp", "openmp-clang", "static"].contains(&language) {
+            flags.push("-DITERATIONS_PER_US=60L".to_owned());
+        }
+        self.form(name, language, source, &flags)
+    }
+
     /// As [`Stage::compile`] with OpenMP, by clang.
     pub fn clang(&self, name: &str, source: &Path, flags: &[&str]) -> PathBuf {
         let is_cpp = source.extension() == Some(OsStr::new("cpp"));

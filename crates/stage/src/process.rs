@@ -52,6 +52,8 @@ pub fn text(bytes: &[u8]) -> String {
 
 /// A program that was started in a process group of its own.
 pub struct Running {
+    /// What was started, for whoever reads that it failed.
+    command: String,
     child: Child,
     stdout: mpsc::Receiver<Vec<u8>>,
     stderr: mpsc::Receiver<Vec<u8>>,
@@ -63,7 +65,7 @@ pub fn start(command: &mut Command) -> Running {
     let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let stdout = listen(child.stdout.take().expect("a pipe"));
     let stderr = listen(child.stderr.take().expect("a pipe"));
-    Running { child, stdout, stderr }
+    Running { command: format!("{command:?}"), child, stdout, stderr }
 }
 
 /// Passes on what is written to a pipe, piece by piece.
@@ -136,7 +138,8 @@ impl Running {
                 None if Instant::now() > deadline => {
                     self.kill_group();
                     panic!(
-                        "it hangs; so far {:?} {:?}",
+                        "{} hangs; so far {:?} {:?}",
+                        self.command,
                         text(&drain(&self.stdout)),
                         text(&drain(&self.stderr))
                     );

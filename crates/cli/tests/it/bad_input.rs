@@ -235,6 +235,11 @@ fn an_earlier_recording_is_kept() {
 
 // Damaged recordings, in process: what `holdup report` does, many times.
 
+/// A recording of the same program as it is stored: the same bytes are damaged each time.
+fn stored() -> Vec<u8> {
+    fs::read(stage::golden::recordings().join("hold_and_wait.holdup")).expect("a recording")
+}
+
 /// What is read of a recording, and told about it: everything that a report goes through.
 fn tell(bytes: &[u8]) -> Result<(Run, Vec<Diagnosis>), ReadError> {
     let (mut recording, warnings) = Recording::parse(bytes, Path::new("damaged.holdup"))?;
@@ -271,8 +276,8 @@ fn names_the_lock(told: &(Run, Vec<Diagnosis>)) -> bool {
 fn a_recording_that_is_cut_off_anywhere() {
     const PARTS: usize = 37;
     let stage = Stage::new();
-    let recording = recorded(&stage);
-    let whole = fs::read(&recording).expect("a recording");
+    // Its names are looked up in the program's own file, so that beginnings have them too.
+    let whole = fs::read(recorded(&stage)).expect("a recording");
     assert!(names_the_lock(&tell(&whole).expect("a whole recording")));
     let cut = stage.path("cut.holdup");
     let mut named = 0;
@@ -310,7 +315,7 @@ impl Numbers {
 #[test]
 fn a_recording_with_flipped_bits() {
     let stage = Stage::new();
-    let whole = fs::read(recorded(&stage)).expect("a recording");
+    let whole = stored();
     let flipped = stage.path("flipped.holdup");
     let mut numbers = Numbers(0x10c4);
     let mut named = 0;
@@ -382,8 +387,7 @@ fn file_of(frames: &[Frame]) -> Vec<u8> {
 
 #[test]
 fn frames_survive_being_taken_apart() {
-    let stage = Stage::new();
-    let whole = fs::read(recorded(&stage)).expect("a recording");
+    let whole = stored();
     let again = file_of(&frames(&whole));
     let (one, other) = (tell(&whole).expect("whole"), tell(&again).expect("whole"));
     assert_eq!(holdup_report::json_text(&one.0, &one.1), holdup_report::json_text(&other.0, &other.1));
@@ -392,8 +396,7 @@ fn frames_survive_being_taken_apart() {
 /// Recordings that are wrong inside of frames whose checksums are right: somebody made them so.
 #[test]
 fn a_forged_recording() {
-    let stage = Stage::new();
-    let whole = fs::read(recorded(&stage)).expect("a recording");
+    let whole = stored();
     let mut numbers = Numbers(0xf0_26ed);
     let mut told = 0;
     for _ in 0..300 {

@@ -14,7 +14,7 @@ const COMPILERS: [&str; 2] = ["openmp", "openmp-clang"];
 
 fn build(stage: &Stage, name: &str, language: &str, flags: &[String]) -> Option<Form> {
     let source = workspace().join("workloads").join(name).join("main.c");
-    stage.form(&format!("{name}_{language}_{}", flags.len()), language, &source, flags)
+    stage.small_form(&format!("{name}_{language}_{}", flags.len()), language, &source, flags)
 }
 
 /// `holdup scale -t 1,2 --json` of a program.

@@ -12,7 +12,8 @@ use crate::stage::{
 
 /// Programs that use much of what can be scarce: many threads, many processes, many events.
 fn programs(stage: &Stage) -> Vec<PathBuf> {
-    let harm = |name: &str| stage.compile(name, workspace().join(format!("tests/harm/{name}.c")), &[]);
+    let source = |name: &str| workspace().join(format!("tests/harm/{name}.c"));
+    let harm = |name: &str| stage.compile(name, source(name), &["-DREST_US=200", "-DSHORT=400"]);
     vec![harm("fork_threads"), harm("many_threads"), stage.program("hold_and_wait", &[]), harm("spawn")]
 }
 

@@ -13,7 +13,7 @@ use rustix::process::{Signal, kill_process};
 fn check(name: &str) {
     let row = table().into_iter().find(|row| row.name == name).expect("a row of the table");
     let stage = Stage::new();
-    let Some(form) = stage.form(&row.name, &row.language, &row.source, &[]) else { return };
+    let Some(form) = stage.small_form(&row.name, &row.language, &row.source, &[]) else { return };
     let recording = stage.path("workload.holdup");
     let plain = run(Command::new(&form.program).args(&form.before).args(&row.arguments));
     let ended = run(record(&recording, &form.program).args(&form.before).args(&row.arguments));
