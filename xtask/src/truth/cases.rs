@@ -3,6 +3,7 @@
 mod alone;
 mod environment;
 mod planted;
+mod policies;
 mod scale;
 mod stack;
 mod top;
@@ -22,6 +23,7 @@ pub(super) fn all(stage: &Stage, parts: &[String]) -> Vec<Box<dyn Case>> {
     cases.extend(environment::all(stage, &is_wanted));
     cases.extend(top::all(stage, &is_wanted));
     cases.extend(stack::all(stage, &is_wanted));
+    cases.extend(policies::all(stage, &is_wanted));
     cases.extend(alone::all(stage, &is_wanted));
     cases
 }
