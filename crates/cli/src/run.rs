@@ -18,9 +18,9 @@ use crate::rank;
 use crate::several;
 
 /// The library that is injected into measured programs.
-pub(crate) const PRELOAD: &[u8] = include_bytes!(env!("HOLDUP_PRELOAD"));
+pub(crate) static PRELOAD: &[u8] = include_bytes!(env!("HOLDUP_PRELOAD"));
 /// The plugin that the emulator loads.
-pub(crate) const PLUGIN: &[u8] = include_bytes!(env!("HOLDUP_QEMU_PLUGIN"));
+pub(crate) static PLUGIN: &[u8] = include_bytes!(env!("HOLDUP_QEMU_PLUGIN"));
 
 /// Records, and says what holds the program up.
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
