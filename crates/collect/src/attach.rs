@@ -76,6 +76,7 @@ pub fn attach(pid: u32, options: &Options) -> Result<Option<String>, CollectErro
     log.keep(|writer| writer.facts(FrameKind::Session, 0, &session));
     let mut surroundings = Watch::begin(Path::new("/"));
     let kernel = Kernel::start(events, Some(KernelPid(pid)), options);
+    opening.begin();
     let mut warnings = kernel.missing.clone();
     let mut sampled = Instant::now();
     while opening.stage() == Stage::Within && !stop.load(Ordering::Relaxed) && !is_gone() {

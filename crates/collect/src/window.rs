@@ -31,19 +31,26 @@ pub(crate) struct Opening {
     started: Instant,
     opened: Option<Instant>,
     stage: Stage,
-    begin: Arc<AtomicBool>,
-    end: Arc<AtomicBool>,
+    begin_asked: Arc<AtomicBool>,
+    end_asked: Arc<AtomicBool>,
 }
 
 impl Opening {
     /// The program starts now.
     pub(crate) fn start(window: Window) -> Opening {
-        let (begin, end) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (begin_asked, end_asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         if window.by_signal {
-            let _ = signal_hook::flag::register(SIGUSR1, Arc::clone(&begin));
-            let _ = signal_hook::flag::register(SIGUSR2, Arc::clone(&end));
+            let _ = signal_hook::flag::register(SIGUSR1, Arc::clone(&begin_asked));
+            let _ = signal_hook::flag::register(SIGUSR2, Arc::clone(&end_asked));
         }
-        Opening { window, started: Instant::now(), opened: None, stage: Stage::Before, begin, end }
+        Opening {
+            window,
+            started: Instant::now(),
+            opened: None,
+            stage: Stage::Before,
+            begin_asked,
+            end_asked,
+        }
     }
 
     /// True if it is all of the run.
@@ -51,11 +58,16 @@ impl Opening {
         self.window == Window::default()
     }
 
+    /// Recording begins only now that it is open: the duration counts from here.
+    pub(crate) fn begin(&mut self) {
+        self.opened = self.opened.map(|_| Instant::now());
+    }
+
     /// Where the run is now.
     pub(crate) fn stage(&mut self) -> Stage {
         if self.stage == Stage::Before {
             let waited = self.window.delay.is_none_or(|delay| self.started.elapsed() >= delay);
-            let called = !self.window.by_signal || self.begin.load(Ordering::Relaxed);
+            let called = !self.window.by_signal || self.begin_asked.load(Ordering::Relaxed);
             if waited && called {
                 self.stage = Stage::Within;
                 self.opened = Some(Instant::now());
@@ -63,7 +75,7 @@ impl Opening {
         }
         let is_over = |opened: Instant| self.window.duration.is_some_and(|long| opened.elapsed() >= long);
         if self.stage == Stage::Within
-            && (self.opened.is_some_and(is_over) || self.end.load(Ordering::Relaxed))
+            && (self.opened.is_some_and(is_over) || self.end_asked.load(Ordering::Relaxed))
         {
             self.stage = Stage::After;
         }
@@ -80,6 +92,18 @@ mod tests {
         let mut opening = Opening::start(Window::default());
         assert!(opening.is_all());
         assert_eq!(opening.stage(), Stage::Within);
+    }
+
+    #[test]
+    fn the_duration_counts_from_where_recording_begins() {
+        let duration = Some(Duration::from_millis(20));
+        let mut opening = Opening::start(Window { delay: None, duration, by_signal: false });
+        assert_eq!(opening.stage(), Stage::Within);
+        std::thread::sleep(Duration::from_millis(20));
+        let before = Instant::now();
+        opening.begin();
+        while opening.stage() == Stage::Within {}
+        assert!(Some(before.elapsed()) >= duration);
     }
 
     #[test]

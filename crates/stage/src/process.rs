@@ -150,6 +150,16 @@ impl Running {
     }
 }
 
+impl Drop for Running {
+    /// Nothing runs on, beside the tests that follow, after a test that failed.
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.kill_group();
+            let _ = self.child.wait();
+        }
+    }
+}
+
 fn drain(pipe: &mpsc::Receiver<Vec<u8>>) -> Vec<u8> {
     let mut all = Vec::new();
     let deadline = Instant::now() + HANGS;

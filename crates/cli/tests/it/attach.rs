@@ -13,6 +13,10 @@ use crate::stage::{
 /// How often the server is attached to.
 const TIMES: usize = 40;
 
+/// The server's threads, and the connections over which it is asked: enough to be busy all the time, few enough that
+/// recorders have their share of the cores.
+const WORKERS: &str = "2";
+
 /// Why events of other processes cannot be opened here, or `None` if they can.
 fn refused() -> Option<String> {
     let stage = Stage::new();
@@ -54,10 +58,10 @@ fn a_server_under_load_does_not_notice() {
     let source = |name: &str| workspace().join("workloads/server").join(name);
     let server = stage.compile("server", source("server.c"), &["-O2", "-g", "-pthread"]);
     let load = stage.compile("load", source("load.c"), &["-O2", "-g", "-pthread"]);
-    let mut server = start(&mut Command::new(server));
+    let mut server = start(Command::new(server).arg(WORKERS));
     let said = server.first_line();
     let port = said.trim().strip_prefix("port ").unwrap_or_else(|| panic!("no port: {said}")).to_owned();
-    let load = start(Command::new(load).args([&port, "4", "0"]));
+    let load = start(Command::new(load).args([&port, WORKERS, "0"]));
     let pid = server.pid();
     let before = eventually("the server to have all its connections", || {
         let now = traces(pid);
@@ -100,9 +104,9 @@ fn what_a_running_process_does_is_told_by_its_lines() {
     let source = workspace().join("workloads/server");
     let server = stage.compile("server", source.join("server.c"), &["-O2", "-g", "-pthread"]);
     let load = stage.compile("load", source.join("load.c"), &["-O2", "-g", "-pthread"]);
-    let mut server = start(&mut Command::new(server));
+    let mut server = start(Command::new(server).arg(WORKERS));
     let port = server.first_line().trim().trim_start_matches("port ").to_owned();
-    let load = start(Command::new(load).args([&port, "4", "0"]));
+    let load = start(Command::new(load).args([&port, WORKERS, "0"]));
     let recording = stage.path("server.holdup");
     let mut short = Command::new(HOLDUP);
     short.args(["record", "--delay", "0.1", "--duration", "0.2", "-o"]).arg(&recording);
