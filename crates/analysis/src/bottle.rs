@@ -1,6 +1,6 @@
 //! Bottle graphs: criticality and parallelism in one picture.
 
-use holdup_model::ThreadId;
+use holdup_model::{Arrange, ThreadId};
 
 use crate::{Bottle, Criticality, ThreadTimes};
 
@@ -20,6 +20,6 @@ pub fn bottle_graph(criticality: &Criticality, threads: &[ThreadTimes]) -> Vec<B
             width: times.active.get() as f64 / amount,
         })
         .collect();
-    boxes.sort_by(|a, b| b.height.total_cmp(&a.height).then(a.thread.cmp(&b.thread)));
+    boxes.arrange_by(|a, b| b.height.total_cmp(&a.height).then(a.thread.cmp(&b.thread)));
     boxes
 }

@@ -10,6 +10,7 @@ pub use grammar::{Budget, BudgetError, Limited, Op, Pattern, Unit, parse};
 
 use crate::compare::{Change, Entries, Ledger, Name, Scale, Subject, mean_and_half_width, whole};
 use crate::{FindingKind, Place};
+use holdup_model::Arrange;
 
 /// One run against one: a slow-down below this share of the baseline may be noise.
 pub const ONE_PAIR: f64 = 0.05;
@@ -101,7 +102,7 @@ fn verdict(
     };
     let excess =
         |judged: &Judged| if judged.holds { f64::NEG_INFINITY } else { (judged.value - budget.limit).abs() };
-    judged.sort_by(|a, b| {
+    judged.arrange_by(|a, b| {
         excess(b)
             .total_cmp(&excess(a))
             .then_with(|| b.value.total_cmp(&a.value))
@@ -338,7 +339,7 @@ fn nearest(wanted: &str, names: Vec<String>) -> String {
     let mut near: Vec<(f64, String)> =
         names.into_iter().map(|name| (strsim::jaro_winkler(wanted, &name), name)).collect();
     near.retain(|(likeness, _)| *likeness >= LIKENESS);
-    near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    near.arrange_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     near.dedup();
     let names: Vec<String> = near.into_iter().take(MOST_OFFERED).map(|(_, name)| name).collect();
     if names.is_empty() { String::new() } else { format!(" (most like it: {})", names.join(", ")) }

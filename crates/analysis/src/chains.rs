@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use holdup_model::{ObjectId, SiteId};
+use holdup_model::{Arrange, ObjectId, SiteId};
 
 use crate::blame::{Blame, Link};
 use crate::{Chain, ChainLink, ObjectCost};
@@ -43,7 +43,7 @@ pub(crate) fn chains(blame: &Blame, objects: &[ObjectCost]) -> Vec<Chain> {
             Chain { waiters: total.waiters().collect(), links, time: total.time }
         })
         .collect();
-    chains.sort_by(|a, b| (Reverse(a.time), &a.links).cmp(&(Reverse(b.time), &b.links)));
+    chains.arrange_by(|a, b| (Reverse(a.time), &a.links).cmp(&(Reverse(b.time), &b.links)));
     chains.truncate(MOST_CHAINS);
     chains
 }

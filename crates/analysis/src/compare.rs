@@ -23,7 +23,7 @@ pub use names::Place;
 pub use surroundings::Surrounding;
 pub use tables::{Presence, Row, Table};
 
-use holdup_model::Nanos;
+use holdup_model::{Arrange, Nanos};
 
 use crate::FindingKind;
 
@@ -178,7 +178,7 @@ impl Comparison {
 /// The index of the run whose wall time is in the middle; of two the shorter one. `None` without any.
 pub fn middle(walls: &[Nanos]) -> Option<usize> {
     let mut order: Vec<usize> = (0..walls.len()).collect();
-    order.sort_by_key(|&index| (walls[index], index));
+    order.arrange_by_key(|&index| (walls[index], index));
     order.get(walls.len().saturating_sub(1) / 2).copied()
 }
 
@@ -188,7 +188,7 @@ fn side<'a>(runs: &[&'a Ledger]) -> Option<(Side, &'a Ledger)> {
     walls.sort_unstable();
     let mean = |of: fn(&Ledger) -> f64| {
         let mut values: Vec<f64> = runs.iter().map(|run| of(run)).collect();
-        values.sort_by(f64::total_cmp);
+        values.arrange_by(f64::total_cmp);
         values.iter().sum::<f64>() / values.len() as f64
     };
     let side = Side {
@@ -257,7 +257,7 @@ fn contributions(
     let mut unexplained = change(&|run| run.unexplained());
     unexplained.difference = wall.difference - explained;
     all.push(contribution(Class::Unexplained, unexplained, Vec::new()));
-    all.sort_by_key(|part| (std::cmp::Reverse(part.change.difference.unsigned_abs()), part.class));
+    all.arrange_by_key(|part| (std::cmp::Reverse(part.change.difference.unsigned_abs()), part.class));
     all
 }
 
@@ -300,7 +300,7 @@ fn work(old: &[&Ledger], new: &[&Ledger], scale: Scale) -> Vec<Cause> {
             })
         })
         .collect();
-    causes.sort_by(|a, b| {
+    causes.arrange_by(|a, b| {
         let size = |cause: &Cause| cause.change.difference.unsigned_abs();
         size(b).cmp(&size(a)).then_with(|| a.what.cmp(&b.what))
     });

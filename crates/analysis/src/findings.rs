@@ -29,7 +29,7 @@ mod spin;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Routine, SiteId, ThreadId, Timeline};
+use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Routine, SiteId, ThreadId, Timeline};
 
 use crate::blame::Blame;
 use crate::losses::Losses;
@@ -193,7 +193,7 @@ pub(crate) fn rank(findings: &mut [Finding], wall: Nanos) {
         let worth = (worth.share_of(wall) / STEP_OF_WORTH) as u64;
         (!is_deadlock, !is_first, is_idle, is_last, is_outside, Reverse((worth, finding.cost)), finding.kind)
     };
-    findings.sort_by(|a, b| {
+    findings.arrange_by(|a, b| {
         rank(a).cmp(&rank(b)).then_with(|| a.what.cmp(&b.what)).then_with(|| a.object.cmp(&b.object))
     });
 }
@@ -222,7 +222,7 @@ const LEAST_SHARE_OF_A_PART: f64 = 1e-4;
 
 /// Puts candidates into words, and those of the same words together: they are told by the largest one.
 fn alike(case: &Case<'_>, mut candidates: Vec<Candidate<'_>>) -> Vec<Group> {
-    candidates.sort_by_key(|candidate| (Reverse(candidate.lost), candidate.kind));
+    candidates.arrange_by_key(|candidate| (Reverse(candidate.lost), candidate.kind));
     let mut groups: Vec<Group> = Vec::new();
     let mut by_words: BTreeMap<(FindingKind, String), (usize, u64)> = BTreeMap::new();
     for candidate in candidates {
@@ -327,7 +327,7 @@ fn identity(case: &Case<'_>, candidates: &[Candidate<'_>]) -> CostIdentity {
 /// The most first, and then in order.
 fn most_first<K: Copy + Ord>(times: &BTreeMap<K, Nanos>) -> Vec<(K, Nanos)> {
     let mut times: Vec<(K, Nanos)> = times.iter().map(|(&key, &time)| (key, time)).collect();
-    times.sort_by_key(|&(key, time)| (Reverse(time), key));
+    times.arrange_by_key(|&(key, time)| (Reverse(time), key));
     times
 }
 

@@ -1,6 +1,6 @@
 //! What mending each finding would give: a replay for each.
 
-use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Run, ThreadId, Timeline};
+use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Run, ThreadId, Timeline};
 use holdup_replay::{Change, LockChange, Next, Prediction, Replayer, object_name, quoted, thread_name};
 
 use crate::findings::rank;
@@ -253,7 +253,7 @@ impl Case<'_> {
         let mut ranked: Vec<usize> = (0..diagnosis.findings.len()).collect();
         let gain =
             |index: &usize| diagnosis.findings[*index].gain.as_ref().map_or(Nanos::ZERO, |gain| gain.time);
-        ranked.sort_by_key(|index| std::cmp::Reverse(gain(index)));
+        ranked.arrange_by_key(|index| std::cmp::Reverse(gain(index)));
         let mut curves = Vec::new();
         let mut left = affordable;
         for index in ranked.into_iter().filter(|index| gain(index) > Nanos::ZERO) {

@@ -1,6 +1,6 @@
 //! Who holds each lock at each moment.
 
-use holdup_model::{Hold, ObjectId, Process, SiteId, ThreadId, Time};
+use holdup_model::{Arrange, Hold, ObjectId, Process, SiteId, ThreadId, Time};
 
 use crate::places::Places;
 
@@ -91,7 +91,7 @@ impl<'a> Holders<'a> {
             changes.push(Holder { from, object: self.holds[last].object, thread: None, site: None });
         }
         // Stable: several changes of one object at one time stay in their order.
-        changes.sort_by_key(|change| (change.from, change.object));
+        changes.arrange_by_key(|change| (change.from, change.object));
         changes
     }
 

@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use holdup_model::{Frame, Nanos, Process, SiteId, ThreadId};
+use holdup_model::{Arrange, Frame, Nanos, Process, SiteId, ThreadId};
 
 use crate::criticality::{Fixed, to_nanos};
 use crate::samples::{Look, Samples};
@@ -42,7 +42,7 @@ impl<'a> Sums<'a> {
 
     fn spot(self, process: &Process, place: SiteId) -> HotSpot {
         let mut threads: Vec<(ThreadId, Nanos)> = self.threads.into_iter().collect();
-        threads.sort_by_key(|&(thread, time)| (Reverse(time), thread));
+        threads.arrange_by_key(|&(thread, time)| (Reverse(time), thread));
         HotSpot {
             place,
             function: function_of(process, place).map(str::to_owned),
@@ -94,7 +94,7 @@ pub(crate) fn hot_spots(process: &Process, samples: &Samples) -> Option<HotSpots
 }
 
 fn most_critical(process: &Process, mut spots: Vec<(SiteId, Sums<'_>)>) -> Vec<HotSpot> {
-    spots.sort_by_key(|(place, sums)| (Reverse(sums.critical), Reverse(sums.active), *place));
+    spots.arrange_by_key(|(place, sums)| (Reverse(sums.critical), Reverse(sums.active), *place));
     spots.truncate(MOST_HOT_SPOTS);
     spots.into_iter().map(|(place, sums)| sums.spot(process, place)).collect()
 }

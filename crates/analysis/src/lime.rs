@@ -33,7 +33,7 @@ use program::Program;
 use section::look;
 
 use holdup_model::counts::{BlockId, CountSource, Counts, SectionKind, SectionPlace, TimeUnit};
-use holdup_model::{Frame, Nanos};
+use holdup_model::{Arrange, Frame, Nanos};
 
 /// How to look for causes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -237,6 +237,6 @@ pub fn why(counts: &Counts, options: &WhyOptions) -> Why {
     for section in sections.iter_mut().filter(|_| idle > 0.0) {
         section.share = section.idle as f64 / idle;
     }
-    sections.sort_by_key(|section| std::cmp::Reverse(section.idle));
+    sections.arrange_by_key(|section| std::cmp::Reverse(section.idle));
     Why { options: *options, source: counts.source, time_unit: counts.time_unit, sections, warnings }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use holdup_model::{Nanos, ObjectId, ObjectKind, Process, SiteId, State, ThreadId, Timeline};
+use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, SiteId, State, ThreadId, Timeline};
 
 use crate::blame::Blame;
 use crate::working::Working;
@@ -70,7 +70,7 @@ pub(crate) fn object_costs(
             }
         })
         .collect();
-    costs.sort_by_key(|cost| (Reverse(cost.cost), Reverse(cost.wait), cost.object));
+    costs.arrange_by_key(|cost| (Reverse(cost.cost), Reverse(cost.wait), cost.object));
     costs
 }
 
@@ -182,6 +182,6 @@ fn uses(process: &Process) -> Vec<Uses> {
 
 fn most_first<K: Copy + Ord>(times: BTreeMap<K, Nanos>) -> impl Iterator<Item = (K, Nanos)> {
     let mut times: Vec<(K, Nanos)> = times.into_iter().filter(|(_, time)| *time > Nanos::ZERO).collect();
-    times.sort_by_key(|&(key, time)| (Reverse(time), key));
+    times.arrange_by_key(|&(key, time)| (Reverse(time), key));
     times.into_iter().take(MOST_SHARES)
 }

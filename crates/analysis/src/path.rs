@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Segment, SiteId, State, ThreadId, Time, Timeline};
+use holdup_model::{
+    Arrange, Nanos, ObjectId, ObjectKind, Process, Segment, SiteId, State, ThreadId, Time, Timeline,
+};
 
 use crate::holders::{HolderCursor, Holders};
 use crate::{CriticalPath, PathPiece, PathStep};
@@ -247,7 +249,7 @@ impl<'a> Walk<'a> {
             .into_iter()
             .map(|((thread, state, site), time)| PathStep { thread, site, state, time })
             .collect();
-        steps.sort_by_key(|step| std::cmp::Reverse(step.time));
+        steps.arrange_by_key(|step| std::cmp::Reverse(step.time));
         Path { pieces: self.pieces, steps, by_thread, by_object: self.by_object }
     }
 }
@@ -270,6 +272,6 @@ impl Path {
 
 fn most_first<K: Copy + Ord>(times: BTreeMap<K, Nanos>) -> Vec<(K, Nanos)> {
     let mut times: Vec<(K, Nanos)> = times.into_iter().collect();
-    times.sort_by_key(|&(key, time)| (std::cmp::Reverse(time), key));
+    times.arrange_by_key(|&(key, time)| (std::cmp::Reverse(time), key));
     times
 }

@@ -9,7 +9,7 @@
 //! which more recordings cannot lessen, and how far the program differs from run to run, which they do. In a recording that
 //! does not tell the finding, its gain is between nothing and the least cost that would be told.
 
-use holdup_model::{Nanos, Run};
+use holdup_model::{Arrange, Nanos, Run};
 
 use crate::compare::{Ledger, Name, Subject, mean_and_half_width, pairs};
 use crate::findings::LEAST_SHARE;
@@ -101,7 +101,7 @@ pub fn combine(run: &Run, diagnosis: &mut Diagnosis, others: &[Ledger]) {
     let (mean, half) = mean_and_half_width(&floats(&walls));
     let half = half.unwrap_or(0.0);
     let mut elsewhere: Vec<Elsewhere> = elsewhere.into_iter().map(|(_, finding)| finding).collect();
-    elsewhere.sort_by(|a, b| b.most.cmp(&a.most).then_with(|| (a.kind, &a.what).cmp(&(b.kind, &b.what))));
+    elsewhere.arrange_by(|a, b| b.most.cmp(&a.most).then_with(|| (a.kind, &a.what).cmp(&(b.kind, &b.what))));
     diagnosis.repeats = Some(RunRepeats {
         walls,
         mean: nanos(mean),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use holdup_analysis::{Depth, Diagnosis, diagnose, predict_gains};
 use holdup_collect::caller_of_sudo;
-use holdup_model::{Nanos, Run, Thread};
+use holdup_model::{Arrange, Nanos, Run, Thread};
 use holdup_recording::facts::SourceText;
 use holdup_recording::{Recording, Sources};
 use holdup_report::Look;
@@ -73,7 +73,7 @@ impl Answer {
             let process = &run.processes[*index];
             (process.threads.iter().filter_map(Thread::known_cpu).sum(), process.waits.len())
         };
-        order.sort_by_key(|index| std::cmp::Reverse(busy(index)));
+        order.arrange_by_key(|index| std::cmp::Reverse(busy(index)));
         if let Some(pid) = part.process {
             let Some(at) = order.iter().position(|index| run.processes[*index].pid == pid) else {
                 return Err(Failure::input(format!(

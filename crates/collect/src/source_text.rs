@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::SystemTime;
 
-use holdup_model::Frame;
+use holdup_model::{Arrange, Frame};
 use holdup_recording::Recording;
 use holdup_recording::facts::{NamedFrame, SourceExcerpt, SourceText};
 use rustix::fs::OFlags;
@@ -67,7 +67,7 @@ pub fn read_source(path: &Path) -> Option<SourceLines> {
 pub(crate) fn of_names(recording: &Recording) -> SourceText {
     let mut files: Vec<(String, BTreeSet<u32>)> = named_lines(recording).into_iter().collect();
     // Where there is not room for all, the files with most of what was seen are the ones to have.
-    files.sort_by(|(a, of_a), (b, of_b)| of_b.len().cmp(&of_a.len()).then_with(|| a.cmp(b)));
+    files.arrange_by(|(a, of_a), (b, of_b)| of_b.len().cmp(&of_a.len()).then_with(|| a.cmp(b)));
     let mut room = MOST_TEXT;
     let mut text = SourceText::default();
     for (name, lines) in files {

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use holdup_model::Run;
 use holdup_model::counts::{
     CountSource, CountedThread, Counts, EventTable, Instance, Section, SectionPlace, ThreadLabel, TimeUnit,
     Unit,
 };
+use holdup_model::{Arrange, Run};
 use holdup_recording::facts::Session;
 use holdup_recording::{Instructions, Recording};
 use holdup_trace::instructions::{CodeClass, Loss};
@@ -44,7 +44,7 @@ pub(crate) fn gathered(recording: &Recording, run: &Run) -> Result<Gathered, Cou
     let returns = events.return_addresses();
     let mut courses: Vec<Course> =
         instructions.streams().map(|stream| course(&instructions, stream, &returns)).collect();
-    courses.sort_by_key(|course| course.number.unwrap_or(u32::MAX));
+    courses.arrange_by_key(|course| course.number.unwrap_or(u32::MAX));
     if courses.iter().all(|course| course.pieces.iter().all(|piece| piece.instructions() == 0)) {
         return Err(CountsError::NothingCounted);
     }

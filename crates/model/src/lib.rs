@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod alone;
+mod arrange;
 mod build;
 pub mod counts;
 mod cpus;
@@ -42,6 +43,7 @@ mod wakes;
 mod window;
 
 pub use alone::{AloneCount, AloneSpan, NotAlone};
+pub use arrange::Arrange;
 pub use cpus::CpuSet;
 pub use environment::{
     CoreKind, Environment, FrequencyRange, Load, MemoryNode, Pin, Placement, Quota, Swapped, Throttling,

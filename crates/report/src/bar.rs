@@ -1,7 +1,7 @@
 //! The criticality stack as one bar: who the run time belongs to.
 
 use holdup_analysis::Diagnosis;
-use holdup_model::Process;
+use holdup_model::{Arrange, Process};
 
 use crate::lines::{Line, labelled};
 use crate::look::Ink;
@@ -33,7 +33,7 @@ pub(crate) fn criticality(process: &Process, diagnosis: &Diagnosis, look: Look) 
         .map(|(index, amount)| (index, amount / total))
         .filter(|(_, share)| *share > 0.0)
         .collect();
-    shares.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    shares.arrange_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let mut own = shares.iter().take(MOST_THREADS).take_while(|(_, share)| *share >= SMALL).count();
     // To merge a single thread would hide its name and save nothing.
     if shares.len() - own == 1 {
@@ -86,7 +86,7 @@ fn causes(diagnosis: &Diagnosis, nobody: f64, total: f64) -> Option<Line> {
         .map(|(cause, amount)| (cause.word(), amount / total))
         .filter(|(_, share)| *share >= SMALL * nobody)
         .collect();
-    causes.sort_by(|a, b| b.1.total_cmp(&a.1));
+    causes.arrange_by(|a, b| b.1.total_cmp(&a.1));
     let told = match causes.as_slice() {
         [] => return None,
         [(word, _)] => (*word).to_owned(),

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use holdup_analysis::{Diagnosis, Phase};
-use holdup_model::{Nanos, Run, Time};
+use holdup_model::{Arrange, Nanos, Run, Time};
 
 use crate::lines::{Line, labelled};
 use crate::look::Ink;
@@ -52,9 +52,9 @@ pub(crate) fn lines(run: &Run, diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
         return Vec::new();
     }
     let mut told: Vec<(usize, &Stretch)> = stretches.iter().enumerate().collect();
-    told.sort_by_key(|(index, stretch)| (Reverse(stretch.lost), *index));
+    told.arrange_by_key(|(index, stretch)| (Reverse(stretch.lost), *index));
     told.truncate(MOST);
-    told.sort_by_key(|(index, _)| *index);
+    told.arrange_by_key(|(index, _)| *index);
     let from_start = |time: Time| moment(time.since(run.start), look);
     let mut pieces: Vec<String> = told
         .iter()

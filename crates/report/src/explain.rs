@@ -5,6 +5,7 @@
 
 mod markdown;
 
+use holdup_model::Arrange;
 use std::cmp::Reverse;
 
 use holdup_analysis::scaling::HintKind;
@@ -148,11 +149,11 @@ impl Explanation {
             .map(|page| (strsim::jaro_winkler(&word, page.word()), page.word()))
             .filter(|(likeness, _)| *likeness >= ALIKE)
             .collect();
-        alike.sort_by(|a, b| b.0.total_cmp(&a.0));
+        alike.arrange_by(|a, b| b.0.total_cmp(&a.0));
         let mut mentioned: Vec<(usize, &str)> =
             Explanation::all().map(|page| (page.mentions(&word), page.word())).collect();
         mentioned.retain(|(count, _)| *count >= OFTEN);
-        mentioned.sort_by_key(|(count, _)| Reverse(*count));
+        mentioned.arrange_by_key(|(count, _)| Reverse(*count));
         let words: Vec<&str> = match alike.is_empty() {
             false => alike.into_iter().map(|(_, word)| word).collect(),
             true => mentioned.into_iter().map(|(_, word)| word).collect(),

@@ -1,7 +1,7 @@
 //! The shares that both faces show, computed in one place.
 
 use holdup_analysis::{Diagnosis, HotSpot, HotSpots};
-use holdup_model::{Nanos, Process, Run};
+use holdup_model::{Arrange, Nanos, Process, Run};
 
 /// The time that recording took in the program's threads, as a share of the CPU time of all threads (where that
 /// is not known for each of them: of the time that they existed). `None` where it was not measured.
@@ -65,7 +65,7 @@ pub(crate) fn whole_nanos(parts: &[f64], total: Nanos) -> Vec<u64> {
     }
     let lacks = |index: usize| (parts[index] - parts[index].round()) * left.signum() as f64;
     let mut order: Vec<usize> = (0..parts.len()).filter(|&index| left > 0 || whole[index] > 0).collect();
-    order.sort_by(|&a, &b| lacks(b).total_cmp(&lacks(a)).then(a.cmp(&b)));
+    order.arrange_by(|&a, &b| lacks(b).total_cmp(&lacks(a)).then(a.cmp(&b)));
     for &index in order.iter().take(left.unsigned_abs() as usize) {
         whole[index] = whole[index].saturating_add_signed(left.signum() as i64);
     }

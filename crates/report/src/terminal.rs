@@ -1,7 +1,7 @@
 //! The short answer: one screen of text.
 
 use holdup_analysis::Diagnosis;
-use holdup_model::{ExitStatus, Nanos, Process, Run};
+use holdup_model::{Arrange, ExitStatus, Nanos, Process, Run};
 
 use crate::lines::{Line, labelled, painted, wrapped};
 use crate::look::Ink;
@@ -195,7 +195,7 @@ pub(crate) fn without_findings(process: &Process, diagnosis: &Diagnosis) -> (Str
     };
     let mut parts: Vec<_> =
         diagnosis.cost_identity.parts.iter().filter(|(_, cost)| *cost > Nanos::ZERO).collect();
-    parts.sort_by_key(|(kind, cost)| (std::cmp::Reverse(*cost), *kind));
+    parts.arrange_by_key(|(kind, cost)| (std::cmp::Reverse(*cost), *kind));
     let losses: Vec<String> = parts
         .iter()
         .take(MOST_LISTED)

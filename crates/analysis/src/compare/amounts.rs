@@ -1,5 +1,6 @@
 //! Differences of amounts that were measured once or several times on each side.
 
+use holdup_model::Arrange;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// How sure an interval is.
@@ -122,7 +123,7 @@ fn half_width(one: Sample, other: Sample) -> Option<f64> {
 pub(crate) fn mean_and_half_width(values: &[f64]) -> (f64, Option<f64>) {
     let mut ordered = values.to_vec();
     // So that the order of the runs makes no difference to the last bit.
-    ordered.sort_by(f64::total_cmp);
+    ordered.arrange_by(f64::total_cmp);
     let count = ordered.len() as f64;
     let mean = ordered.iter().sum::<f64>() / count;
     let half = (ordered.len() > 1).then(|| {

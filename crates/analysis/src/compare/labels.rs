@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Marker, MarkerKind, Process, ThreadId, Time};
+use holdup_model::{Arrange, Marker, MarkerKind, Process, ThreadId, Time};
 
 use super::ledger::{Entries, Entry, added_up, whole};
 use super::names::Name;
@@ -19,7 +19,7 @@ type Open<'a> = BTreeMap<(&'static str, ThreadId, &'a str), (u32, Time)>;
 /// ends where the next one begins, whoever says so.
 pub(crate) fn labels(process: &Process) -> Entries {
     let mut markers: Vec<&Marker> = process.markers.iter().collect();
-    markers.sort_by_key(|marker| (marker.time, marker.thread, marker.kind));
+    markers.arrange_by_key(|marker| (marker.time, marker.thread, marker.kind));
     let mut spans: Vec<(&'static str, &str, Time, Time)> = Vec::new();
     let mut open: Open<'_> = BTreeMap::new();
     let mut phase: Option<(&str, Time)> = None;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Run, SiteId, State, ThreadId};
+use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Run, SiteId, State, ThreadId};
 
 use super::labels::labels;
 use super::names::{self, Name, Place};
@@ -399,7 +399,7 @@ fn functions_at_work(process: &Process, diagnosis: &Diagnosis) -> Entries {
 
 /// Entries of the same name, added up; most first.
 pub(crate) fn added_up(mut entries: Vec<Entry>) -> Vec<Entry> {
-    entries.sort_by(|a, b| a.name.cmp(&b.name));
+    entries.arrange_by(|a, b| a.name.cmp(&b.name));
     let mut sums: Vec<Entry> = Vec::new();
     for entry in entries {
         match sums.last_mut() {
@@ -411,6 +411,6 @@ pub(crate) fn added_up(mut entries: Vec<Entry>) -> Vec<Entry> {
             _ => sums.push(entry),
         }
     }
-    sums.sort_by(|a, b| b.amounts.cmp(&a.amounts).then_with(|| a.name.cmp(&b.name)));
+    sums.arrange_by(|a, b| b.amounts.cmp(&a.amounts).then_with(|| a.name.cmp(&b.name)));
     sums
 }

@@ -1,5 +1,6 @@
 //! Which thing of one run is which of another.
 
+use holdup_model::Arrange;
 use std::collections::BTreeMap;
 
 use super::names::{Key, Name};
@@ -29,8 +30,8 @@ pub(crate) fn pairs(one: &[&Name], other: &[&Name]) -> Vec<Pair> {
         }
         for (mut ours, mut theirs) in groups.into_values() {
             // Equal names keep the order that they were given in, which is that of their cost.
-            ours.sort_by_key(|&index| one[index].line());
-            theirs.sort_by_key(|&index| other[index].line());
+            ours.arrange_by_key(|&index| one[index].line());
+            theirs.arrange_by_key(|&index| other[index].line());
             let line = |name: &Name| i64::from(name.line().unwrap_or(0));
             let lines_of_ours: Vec<i64> = ours.iter().map(|&index| line(one[index])).collect();
             let lines_of_theirs: Vec<i64> = theirs.iter().map(|&index| line(other[index])).collect();

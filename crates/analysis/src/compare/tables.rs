@@ -4,6 +4,7 @@ use super::amounts::{Change, Scale};
 use super::ledger::{Entry, Ledger, Subject};
 use super::matching::pairs;
 use super::names::{Name, Place};
+use holdup_model::Arrange;
 
 /// On which sides a thing is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -155,6 +156,6 @@ pub(crate) fn table(before: &[&Ledger], after: &[&Ledger], subject: Subject, sca
         })
         .collect();
     let size = |row: &Row| row.change().map(|change| change.difference.unsigned_abs());
-    rows.sort_by(|a, b| size(b).cmp(&size(a)).then_with(|| (a.sort, &a.what).cmp(&(b.sort, &b.what))));
+    rows.arrange_by(|a, b| size(b).cmp(&size(a)).then_with(|| (a.sort, &a.what).cmp(&(b.sort, &b.what))));
     Table { subject, rows }
 }

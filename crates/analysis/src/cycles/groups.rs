@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::Frame;
 use holdup_model::cycles::{CycleComponent, CycleStack, Simulated, SimulatedThread};
+use holdup_model::{Arrange, Frame};
 
 use super::CycleNames;
 
@@ -99,7 +99,7 @@ pub fn aggregate(run: &Simulated, names: &CycleNames) -> Aggregate {
         told.instructions += group.instructions;
         told.stack.add(&group.stack);
     }
-    told.groups.sort_by_key(|group| std::cmp::Reverse((!group.threads.is_empty(), group.stack.total())));
+    told.groups.arrange_by_key(|group| std::cmp::Reverse((!group.threads.is_empty(), group.stack.total())));
     told
 }
 

@@ -1,5 +1,6 @@
 //! What grows with the number of cores: the components by which more cores are not worth what they should be.
 
+use holdup_model::Arrange;
 use holdup_model::cycles::{CycleComponent, Simulated};
 
 use super::core_time;
@@ -28,7 +29,7 @@ pub fn growth(from: &Simulated, to: &Simulated) -> Growth {
         .map(|&component| (component, after.get(component) - before.get(component)))
         .filter(|(_, grown)| *grown != 0.0)
         .collect();
-    by.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    by.arrange_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     Growth {
         cores: (before.cores, after.cores),
         speedup: from.cycles as f64 / (to.cycles as f64).max(1.0),

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::Frame;
 use holdup_model::cycles::{CycleStack, Level, Simulated};
+use holdup_model::{Arrange, Frame};
 
 use super::CycleNames;
 
@@ -82,7 +82,7 @@ fn collected<'a>(
         }
     }
     let mut told: Vec<PlaceCycles> = places.into_values().map(|(_, place)| place).collect();
-    told.sort_by_key(|place| std::cmp::Reverse(place.stack.total()));
+    told.arrange_by_key(|place| std::cmp::Reverse(place.stack.total()));
     told
 }
 

@@ -1,5 +1,6 @@
 //! Cache lines that are shared in vain: threads use different bytes of them, and take the line from each other all the same.
 
+use holdup_model::Arrange;
 use std::collections::BTreeMap;
 
 use holdup_model::cycles::{SharedLine, Simulated};
@@ -56,7 +57,7 @@ pub fn false_sharing(run: &Simulated, names: &CycleNames) -> Vec<FalseSharing> {
             bytes: shared_bytes(line, names),
         })
         .collect();
-    told.sort_by_key(|line| (std::cmp::Reverse(line.cycles), line.address));
+    told.arrange_by_key(|line| (std::cmp::Reverse(line.cycles), line.address));
     told
 }
 

@@ -1,6 +1,6 @@
 //! Cores that the environment takes away: a quota, an affinity, other load.
 
-use holdup_model::{CpuSet, Nanos, Pin};
+use holdup_model::{Arrange, CpuSet, Nanos, Pin};
 
 use super::cores::{delayed_threads, each_lost, started_at};
 use super::{Candidate, Case, Description};
@@ -141,7 +141,7 @@ fn describe_affinity(case: &Case<'_>) -> Description {
 /// `Threads that may not run on all of these: 8 on CPU 0.`
 fn pinned(pins: &[Pin], allowed: &CpuSet) -> String {
     let mut few: Vec<&Pin> = pins.iter().filter(|pin| pin.cpus.len() < allowed.len()).collect();
-    few.sort_by_key(|pin| (std::cmp::Reverse(pin.threads.len()), pin.cpus.clone()));
+    few.arrange_by_key(|pin| (std::cmp::Reverse(pin.threads.len()), pin.cpus.clone()));
     let told: Vec<String> =
         few.iter().take(MOST_PINS).map(|pin| format!("{} on CPU {}", pin.threads.len(), pin.cpus)).collect();
     let more = few.len().saturating_sub(MOST_PINS);

@@ -5,6 +5,7 @@
 //! Introduction to the Bootstrap, section 13.3). It says how far the score hangs on single threads; that clusters and
 //! causes were chosen by the same data is not in it.
 
+use holdup_model::Arrange;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -103,7 +104,7 @@ fn middle(mut scores: Vec<f64>, draws: u32) -> Option<(f64, f64)> {
     if scores.is_empty() || scores.len() * 2 < draws as usize {
         return None;
     }
-    scores.sort_by(f64::total_cmp);
+    scores.arrange_by(f64::total_cmp);
     let at = |share: f64| {
         let place = share * (scores.len() - 1) as f64;
         let (low, part) = (place.floor() as usize, place.fract());

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use holdup_model::Frame;
 use holdup_model::counts::{BlockExit, BlockId, EventId, HardwareKind};
+use holdup_model::{Arrange, Frame};
 
 use super::charge::Charges;
 use super::deal::Column;
@@ -204,7 +204,7 @@ pub(super) fn describe(
     mut found: Vec<Found>,
     counts: &dyn Fn(Column) -> Vec<u64>,
 ) -> Vec<(Cause, Found)> {
-    found.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.blamed.cmp(&b.blamed)));
+    found.arrange_by(|a, b| b.score.total_cmp(&a.score).then(a.blamed.cmp(&b.blamed)));
     let mut taken: BTreeSet<BlockId> = BTreeSet::new();
     let mut causes: Vec<(Cause, Found)> = Vec::with_capacity(found.len());
     for one in found {
@@ -217,7 +217,7 @@ pub(super) fn describe(
         causes.push((Cause { counts, minor: cause.charge < LEAST_CHARGE, ..cause }, one));
     }
     decided_before(program, charges, &mut causes);
-    causes.sort_by(|(a, _), (b, _)| {
+    causes.arrange_by(|(a, _), (b, _)| {
         a.minor.cmp(&b.minor).then(b.charge.total_cmp(&a.charge)).then(b.score.total_cmp(&a.score))
     });
     causes
@@ -259,7 +259,7 @@ pub(super) fn by_charge(
     let mut causes = Vec::new();
     let mut decisions: Vec<(BlockId, f64)> =
         charges.decisions().filter(|(_, charge)| *charge >= LEAST_CHARGE).collect();
-    decisions.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    decisions.arrange_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     for (block, _) in decisions {
         if taken.contains(&block) {
             continue;
@@ -293,7 +293,7 @@ pub(super) fn by_charge(
             ..empty(CauseKind::Library)
         });
     }
-    causes.sort_by(|a, b| b.charge.total_cmp(&a.charge));
+    causes.arrange_by(|a, b| b.charge.total_cmp(&a.charge));
     causes.retain(|cause| cause.charge >= LEAST_CHARGE);
     causes
 }

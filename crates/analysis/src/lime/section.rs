@@ -1,5 +1,6 @@
 //! One static section, from its counts to what is told of it.
 
+use holdup_model::Arrange;
 use holdup_model::counts::Section;
 
 use super::causes::{by_charge, describe};
@@ -110,7 +111,7 @@ fn most_idle<'a, 'b>(program: &Program<'_>, instances: &[&'a Dealt<'b>]) -> Vec<
     let columns = columns.unwrap_or(0).min(program.counts.events() + program.counts.blocks.len()).max(1);
     let most_rows = (MOST_NUMBERS / columns).max(FEWEST_ROWS);
     let mut order: Vec<usize> = (0..instances.len()).collect();
-    order.sort_by_key(|at| (std::cmp::Reverse(instances[*at].idle()), *at));
+    order.arrange_by_key(|at| (std::cmp::Reverse(instances[*at].idle()), *at));
     let mut rows = 0;
     order.retain(|at| {
         let first = rows == 0;

@@ -10,6 +10,7 @@
 //! the loops of one function or the functions of one recursion, so they are small: Gaussian elimination on sparse rows, the
 //! block with the fewest neighbours first.
 
+use holdup_model::Arrange;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A section's control flow, as blocks with edges, both by numbers of its own.
@@ -36,7 +37,7 @@ fn left_for_good(left: f64, executions: f64) -> f64 {
 /// What each block is worth, in instructions.
 pub(super) fn worths(flow: &Flow) -> Vec<f64> {
     let mut order: Vec<usize> = (0..flow.executions.len()).collect();
-    order.sort_by_key(|at| (std::cmp::Reverse(flow.components[*at]), *at));
+    order.arrange_by_key(|at| (std::cmp::Reverse(flow.components[*at]), *at));
     let mut worth = vec![0.0; order.len()];
     for component in order.chunk_by(|a, b| flow.components[*a] == flow.components[*b]) {
         solve(flow, component, &mut worth);

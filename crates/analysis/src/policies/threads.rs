@@ -1,6 +1,7 @@
 //! Which thread to accelerate: criticality, what of it a faster clock reaches, and what came of it.
 
 use super::ProgramPolicies;
+use holdup_model::Arrange;
 
 /// What is known of a thread from the run in which nobody is fast, and what making it fast gave. Shares are of the run's
 /// time.
@@ -64,7 +65,7 @@ impl ProgramPolicies {
     /// The threads in order of criticality.
     pub fn by_criticality(&self) -> Vec<&PolicyThread> {
         let mut ranked: Vec<&PolicyThread> = self.threads.iter().collect();
-        ranked.sort_by(|one, other| other.criticality.total_cmp(&one.criticality));
+        ranked.arrange_by(|one, other| other.criticality.total_cmp(&one.criticality));
         ranked
     }
 

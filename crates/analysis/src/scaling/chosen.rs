@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{ExitStatus, Nanos, Process, Run, ThreadId, Time};
+use holdup_model::{Arrange, ExitStatus, Nanos, Process, Run, ThreadId, Time};
 
 use super::{Measured, ScalePoint};
 
@@ -53,7 +53,7 @@ impl<'a> Chosen<'a> {
         if failed {
             kept = recorded;
         }
-        kept.sort_by_key(|main| (main.wall(), main.process.start));
+        kept.arrange_by_key(|main| (main.wall(), main.process.start));
         let left_out = runs.len() - kept.len();
         (!kept.is_empty()).then_some(Self { threads, runs: kept, left_out, failed, plain })
     }

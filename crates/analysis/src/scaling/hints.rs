@@ -8,7 +8,7 @@ mod tasks;
 mod threads;
 
 use holdup_model::openmp::WorkKind;
-use holdup_model::{Nanos, Process, Site, SiteId};
+use holdup_model::{Arrange, Nanos, Process, Site, SiteId};
 use holdup_replay::schedule::{self, RecordedLoop, TaskGraph};
 
 use super::compare::Costs;
@@ -198,7 +198,7 @@ pub(super) fn hints(case: &Case<'_>) -> Vec<Hint> {
     hints.extend(locks::hints(case));
     hints.extend(tasks::hints(case));
     hints.extend(threads::hints(case));
-    hints.sort_by_key(|hint| {
+    hints.arrange_by_key(|hint| {
         (hint.gain.is_none(), std::cmp::Reverse(hint.gain.map_or(0, |gain| gain.time)), hint.kind)
     });
     hints

@@ -17,7 +17,7 @@ mod term;
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Nanos, median};
+use holdup_model::{Arrange, Nanos, median};
 
 use super::{FittedLaw, LawPrediction};
 use choice::Choice;
@@ -116,7 +116,7 @@ fn by_threads(samples: &[Sample], cores: u32) -> BTreeMap<u32, Vec<f64>> {
     }
     times.retain(|_, times| !times.is_empty());
     for times in times.values_mut() {
-        times.sort_by(f64::total_cmp);
+        times.arrange_by(f64::total_cmp);
     }
     times
 }

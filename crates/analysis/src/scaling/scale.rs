@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Nanos, Timeline};
+use holdup_model::{Arrange, Nanos, Timeline};
 
 use super::chosen::Chosen;
 use super::compare::{Costs, speedup};
@@ -62,8 +62,9 @@ pub fn scale(points: &[ScalePoint<'_>]) -> Scaling {
         scaling.pop.push(hierarchy(point.threads(), measured, &point.costs, &base.costs));
     }
     let mut cases = cases(&points);
-    cases
-        .sort_by(|(key, a), (other, b)| b.potential_gain.cmp(&a.potential_gain).then_with(|| key.cmp(other)));
+    cases.arrange_by(|(key, a), (other, b)| {
+        b.potential_gain.cmp(&a.potential_gain).then_with(|| key.cmp(other))
+    });
     let (keys, regions): (Vec<Key>, Vec<RegionScaling>) = cases.into_iter().unzip();
     scaling.regions = regions;
     for (index, key) in keys.iter().enumerate() {
@@ -73,7 +74,7 @@ pub fn scale(points: &[ScalePoint<'_>]) -> Scaling {
         scaling.regions[index].law = law(&points, |point| point.times(key), cores, Some(key));
     }
     scaling.hints = scaling.regions.iter().flat_map(|region| region.hints.iter().cloned()).collect();
-    scaling.hints.sort_by_key(|hint| {
+    scaling.hints.arrange_by_key(|hint| {
         (
             hint.gain.is_none(),
             std::cmp::Reverse(hint.gain.map_or(0, |gain| gain.time)),

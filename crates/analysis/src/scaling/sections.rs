@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use holdup_model::openmp::SyncKind;
-use holdup_model::{ObjectId, ObjectKind, Outcome, Process, SiteId, State, ThreadId, Timeline, Wait, rounds};
+use holdup_model::{
+    Arrange, ObjectId, ObjectKind, Outcome, Process, SiteId, State, ThreadId, Timeline, Wait, rounds,
+};
 
 use super::RegionKind;
 use super::chosen::Main;
@@ -50,7 +52,7 @@ pub(crate) fn together(timeline: &Timeline, working: &Working) -> Vec<Vec<Thread
         working.threads.iter().copied().filter(|thread| thread.index() > 0).collect();
     let life = |thread: ThreadId| (at(timeline.row(thread).start), at(timeline.row(thread).end));
     threads.retain(|&thread| life(thread).0 < life(thread).1);
-    threads.sort_by_key(|&thread| (life(thread), thread));
+    threads.arrange_by_key(|&thread| (life(thread), thread));
     let mut groups: Vec<Vec<ThreadId>> = Vec::new();
     let mut until = 0;
     for thread in threads {
@@ -137,7 +139,7 @@ fn most_at_once(members: &[Member]) -> usize {
 /// the start to its end. What hindered the others is not told then.
 fn places_for(members: &[Member], at_once: usize, begin: u64) -> Vec<Member> {
     let mut last: Vec<&Member> = members.iter().collect();
-    last.sort_by_key(|member| (std::cmp::Reverse(member.end), member.thread));
+    last.arrange_by_key(|member| (std::cmp::Reverse(member.end), member.thread));
     last.truncate(at_once);
     last.into_iter().map(|member| Member { begin, ..member.clone() }).collect()
 }
@@ -176,7 +178,7 @@ fn meetings(process: &Process, members: &[Member], begin: u64, end: u64) -> Vec<
             }
         }
     }
-    found.sort_by_key(|(complete, barrier, ..)| (*complete, *barrier));
+    found.arrange_by_key(|(complete, barrier, ..)| (*complete, *barrier));
     let mut left: Vec<u64> = members.iter().map(|member| member.begin).collect();
     let mut meetings: Vec<Meeting> = Vec::new();
     for (_, _, place, visits) in found {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_model::Nanos;
+use holdup_model::{Arrange, Nanos};
 
 use super::alone::{Lone, Measured, Together, lones, measured};
 use super::groups::{Group, groups};
@@ -86,7 +86,7 @@ pub fn profile(measurements: &Measurements<'_>) -> SpeedupProfile {
         });
     }
     let time = |phase: &PhaseStack| phase.points.last().map(|point| point.time);
-    profile.phases.sort_by_key(|phase| std::cmp::Reverse((phase.potential_gain, time(phase))));
+    profile.phases.arrange_by_key(|phase| std::cmp::Reverse((phase.potential_gain, time(phase))));
     profile.phases.insert(0, whole);
     profile.effort = effort::of(&points, &profile.phases);
     profile.noise = noise(&points, &profile.phases);
@@ -101,7 +101,7 @@ pub fn profile(measurements: &Measurements<'_>) -> SpeedupProfile {
 fn points<'a>(measurements: &'a Measurements<'a>, profile: &mut SpeedupProfile) -> Vec<Point<'a>> {
     let mut sources: Vec<&ThreadPoint<'_>> =
         measurements.points.iter().filter(|point| point.threads > 0).collect();
-    sources.sort_by_key(|point| point.threads);
+    sources.arrange_by_key(|point| point.threads);
     let runs = sources.iter().flat_map(|point| {
         let alone = point.alone.iter().map(|alone| alone.run);
         [point.recorded].into_iter().chain(alone)

@@ -1,5 +1,7 @@
 //! Time for the same work over the size of the cache (paper 1, Figs. 4 and 7).
 
+use holdup_model::Arrange;
+
 /// What was measured at one size of the cache.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct CachePoint {
@@ -27,7 +29,7 @@ impl CacheCurve {
     /// Sorts the points; of one size measured twice the least time counts, over all its measurements.
     pub fn of(mut points: Vec<CachePoint>) -> CacheCurve {
         points.retain(|point| point.time.is_finite() && point.time > 0.0);
-        points.sort_by(|a, b| a.bytes.cmp(&b.bytes).then(a.time.total_cmp(&b.time)));
+        points.arrange_by(|a, b| a.bytes.cmp(&b.bytes).then(a.time.total_cmp(&b.time)));
         let mut merged: Vec<CachePoint> = Vec::with_capacity(points.len());
         for point in points {
             match merged.last_mut().filter(|last| last.bytes == point.bytes) {

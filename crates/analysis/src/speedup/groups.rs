@@ -1,6 +1,6 @@
 //! Threads that do the same: of the same start function, and with about as much work.
 
-use holdup_model::{Process, ThreadId};
+use holdup_model::{Arrange, Process, ThreadId};
 
 use super::PhaseKind;
 use super::phases::PhaseRun;
@@ -63,7 +63,7 @@ pub(super) fn groups(process: &Process, kind: PhaseKind, phase: &PhaseRun) -> Ve
             })
         })
         .collect();
-    groups.sort_by(|a, b| b.cpu.cmp(&a.cpu).then_with(|| a.threads.cmp(&b.threads)));
+    groups.arrange_by(|a, b| b.cpu.cmp(&a.cpu).then_with(|| a.threads.cmp(&b.threads)));
     groups
 }
 

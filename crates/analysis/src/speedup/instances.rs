@@ -6,6 +6,7 @@
 //! because of memory.
 
 use super::{CacheCurve, Component, Missing, Speedup, notes};
+use holdup_model::Arrange;
 
 /// What was measured of a program with one thread.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -58,7 +59,7 @@ pub struct InstancesPoint {
 /// The components for each number of copies.
 pub fn instances(of: &Instances) -> InstancesProfile {
     let mut counts = of.measured.clone();
-    counts.sort_by_key(|(copies, _)| *copies);
+    counts.arrange_by_key(|(copies, _)| *copies);
     counts.dedup_by_key(|(copies, _)| *copies);
     let points = counts
         .into_iter()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use holdup_model::{Run, ThreadId};
+use holdup_model::{Arrange, Run, ThreadId};
 
 use super::groups::groups;
 use super::phases::Phased;
@@ -31,7 +31,7 @@ pub fn worth_profiling(run: &Run) -> Rotation {
         .iter()
         .map(|(key, phase)| (phase.sum().cpu, groups(process, key.kind, phase)))
         .collect();
-    phases.sort_by_key(|(cpu, _)| std::cmp::Reverse(*cpu));
+    phases.arrange_by_key(|(cpu, _)| std::cmp::Reverse(*cpu));
     let mut seen: BTreeSet<ThreadId> = BTreeSet::new();
     let mut order: Vec<ThreadId> = Vec::new();
     for (_, groups) in &mut phases {

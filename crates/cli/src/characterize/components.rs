@@ -1,5 +1,6 @@
 //! A sweep's table of components: a row for each component of each stack.
 
+use holdup_model::Arrange;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,7 +65,7 @@ impl Components {
         gathered.repeated = true;
         let mut found: Vec<_> =
             stacks.into_iter().filter(|((stack, ..), _)| stack == of_sweep(kind)).collect();
-        found.sort_by_key(|(_, (number, _))| *number);
+        found.arrange_by_key(|(_, (number, _))| *number);
         let numbers: BTreeSet<u32> = found.iter().filter_map(|((_, _, cores, _), _)| *cores).collect();
         for ((_, mut labels, cores, _), (_, parts)) in found {
             match (labels.threads, cores) {

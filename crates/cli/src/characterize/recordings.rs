@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use holdup_analysis::{Diagnosis, diagnose};
-use holdup_model::{Run, Thread};
+use holdup_model::{Arrange, Run, Thread};
 use holdup_recording::{Recording, Sources};
 
 use super::answers::shares;
@@ -54,7 +54,7 @@ pub(super) fn read<'a>(
         }
     });
     let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    done.sort_by_key(|(at, _)| *at);
+    done.arrange_by_key(|(at, _)| *at);
     done.into_iter()
         .map(|(_, found)| {
             let mut gathered = Gathered::new(Kind::Stack(kind));
@@ -109,7 +109,7 @@ fn losses(diagnosis: &Diagnosis) -> Vec<(String, f64)> {
 /// A criticality stack by the rank of threads, so that those of different programs can be compared: the shares of the most
 /// critical thread, of the next one…, of all others, and the time with nobody active.
 pub(super) fn criticality(mut threads: Vec<f64>, nobody: f64) -> Vec<(String, f64)> {
-    threads.sort_by(|a, b| b.total_cmp(a));
+    threads.arrange_by(|a, b| b.total_cmp(a));
     let mut parts: Vec<(String, f64)> = threads
         .iter()
         .take(MOST_THREADS)

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use holdup_analysis::scaling::{ScalePoint, Scaling, scale};
-use holdup_model::{Nanos, Run};
+use holdup_model::{Arrange, Nanos, Run};
 use holdup_recording::Recording;
 
 use super::control::Control;
@@ -68,7 +68,7 @@ pub(crate) fn of_recordings(recordings: &[(u32, &Path)]) -> Result<Scaling, Fail
             None => points.push(Point { threads, runs: read, plain: Vec::new() }),
         }
     }
-    points.sort_by_key(|point| point.threads);
+    points.arrange_by_key(|point| point.threads);
     Ok(scaled(&points, None))
 }
 

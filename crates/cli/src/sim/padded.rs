@@ -1,5 +1,6 @@
 //! What padding gains: simulations in which falsely shared lines are padded, after those that find them.
 
+use holdup_model::Arrange;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -101,7 +102,7 @@ fn pieces(lines: &[FalseSharing]) -> Vec<BTreeSet<u64>> {
         pieces = others;
         pieces.push(one);
     }
-    pieces.sort_by_key(|piece| (Reverse(piece.cycles), piece.lines.first().copied()));
+    pieces.arrange_by_key(|piece| (Reverse(piece.cycles), piece.lines.first().copied()));
     pieces.into_iter().map(|piece| piece.lines).collect()
 }
 

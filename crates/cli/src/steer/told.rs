@@ -1,5 +1,6 @@
 //! The line that is said at the end.
 
+use holdup_model::Arrange;
 use std::time::Duration;
 
 use holdup_steer::{Event, Told, Verdict};
@@ -59,7 +60,7 @@ fn seconds(length: Duration) -> String {
 
 fn done(told: &Told) -> String {
     let mut threads: Vec<_> = told.threads.iter().collect();
-    threads.sort_by_key(|(number, (_, length))| (std::cmp::Reverse(*length), **number));
+    threads.arrange_by_key(|(number, (_, length))| (std::cmp::Reverse(*length), **number));
     let who = match threads.as_slice() {
         [(number, (name, _))] => format!("thread {number} ({name})"),
         [(number, (name, length)), rest @ ..] => {

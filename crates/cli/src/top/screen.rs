@@ -1,6 +1,7 @@
 //! The screen: drawn whole from what is known, on terminals of any size.
 
 use holdup_live::Doing;
+use holdup_model::Arrange;
 use holdup_report::escaped;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -128,7 +129,7 @@ fn columns(width: u16) -> Vec<(Column, u16)> {
             left -= more;
         }
     }
-    chosen.sort_by_key(|(column, _)| Column::PLACES.iter().position(|place| place == column));
+    chosen.arrange_by_key(|(column, _)| Column::PLACES.iter().position(|place| place == column));
     chosen
 }
 

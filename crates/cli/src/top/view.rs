@@ -1,5 +1,6 @@
 //! What is shown: the difference between two surveys, and the course of the last minute.
 
+use holdup_model::Arrange;
 use std::collections::{BTreeMap, VecDeque};
 
 use holdup_live::{Doing, ProcessSeen, Survey, ThreadSeen};
@@ -229,7 +230,7 @@ impl Order {
             Order::Changes => row.changes_a_second,
             Order::Tid | Order::Name => 0.0,
         };
-        rows.sort_by(|a, b| {
+        rows.arrange_by(|a, b| {
             let order = match self {
                 Order::Tid => a.tid.cmp(&b.tid),
                 Order::Name => a.name.cmp(&b.name),

@@ -1,5 +1,6 @@
 //! A number from many measurements.
 
+use holdup_model::Arrange;
 use std::time::Instant;
 
 /// A number that was measured many times.
@@ -24,7 +25,7 @@ impl Figure {
 
     fn sorted(mut all: Vec<f64>, order: impl Fn(&f64, &f64) -> std::cmp::Ordering) -> Figure {
         all.retain(|number| number.is_finite());
-        all.sort_by(order);
+        all.arrange_by(order);
         let (best, median) =
             (all.first().copied().unwrap_or_default(), all.get(all.len() / 2).copied().unwrap_or_default());
         Figure { best, median }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use holdup_model::CpuSet;
+use holdup_model::{Arrange, CpuSet};
 
 use crate::files::Files;
 
@@ -130,7 +130,7 @@ pub(super) fn read(root: &Path, warnings: &mut Vec<String>) -> Topology {
             caches.push(HostCache { level, kind, size, ways, line: 64, shared_by: 1 });
         }
     }
-    caches.sort_by_key(|cache| cache.level);
+    caches.arrange_by_key(|cache| cache.level);
     Topology { sockets, cores_per_socket, caches, siblings }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Nanos, ObjectId, State};
+use holdup_model::{Arrange, Nanos, ObjectId, State};
 
 use super::writer::{Track, Writer};
 use crate::ExportError;
@@ -34,7 +34,7 @@ fn main_objects(subject: &Subject<'_>) -> Vec<ObjectId> {
         }
     }
     let mut objects: Vec<(ObjectId, Nanos)> = waiting.into_iter().collect();
-    objects.sort_by_key(|(object, time)| (std::cmp::Reverse(*time), *object));
+    objects.arrange_by_key(|(object, time)| (std::cmp::Reverse(*time), *object));
     objects.into_iter().take(MOST_OBJECTS).map(|(object, _)| object).collect()
 }
 

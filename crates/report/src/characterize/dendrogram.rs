@@ -1,6 +1,7 @@
 //! The dendrogram laid out: a row for each leaf, and where its branches meet. All faces draw this.
 
 use super::CharacterizeTold;
+use holdup_model::Arrange;
 
 /// A branch: two nodes that meet.
 pub(crate) struct Branch {
@@ -58,7 +59,7 @@ impl Dendrogram {
         }
         let branches = tree.merges.iter().enumerate().skip(first).map(|(number, merge)| {
             let mut from = [at[merge.a], at[merge.b]];
-            from.sort_by(|a, b| a.0.total_cmp(&b.0));
+            from.arrange_by(|a, b| a.0.total_cmp(&b.0));
             at[n + number] = ((from[0].0 + from[1].0) / 2.0, merge.distance);
             Branch { from, at: merge.distance }
         });

@@ -1,5 +1,6 @@
 //! The answer of `holdup characterize` for a terminal.
 
+use holdup_model::Arrange;
 use std::collections::BTreeMap;
 
 use holdup_characterize::{Move, extremes};
@@ -292,7 +293,7 @@ fn moved(told: &CharacterizeTold, mut order: Vec<&Move>, title: &str, look: Look
     if order.is_empty() {
         return Vec::new();
     }
-    order.sort_by(|a, b| b.length.total_cmp(&a.length));
+    order.arrange_by(|a, b| b.length.total_cmp(&a.length));
     let count = if told.in_full { order.len() } else { order.len().min(MOST_MOVES) };
     let mut lines = wrapped(title, 2, Ink::Strong, look);
     let movers = words::Movers::of(told);

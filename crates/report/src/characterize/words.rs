@@ -1,6 +1,7 @@
 //! What a characterization means, in words and figures.
 
 use holdup_characterize::{Gap, Labels, Move, MoveKind, Pca, Reduced};
+use holdup_model::Arrange;
 
 use super::CharacterizeTold;
 use crate::numbers::{counted, figure, grouped, in_words, percent};
@@ -77,7 +78,7 @@ fn significant(value: f64) -> String {
 pub(crate) fn mostly(told: &CharacterizeTold, at: usize, most: usize, look: Look) -> String {
     let weights = told.found.pca.weights(at);
     let mut order: Vec<usize> = (0..weights.len()).collect();
-    order.sort_by(|a, b| weights[*b].abs().total_cmp(&weights[*a].abs()));
+    order.arrange_by(|a, b| weights[*b].abs().total_cmp(&weights[*a].abs()));
     let one = |at: &usize| format!("{} {}", column(told, *at, look), weight(weights[*at], look));
     let told: Vec<String> =
         order.iter().filter(|at| weights[**at].abs() >= 0.1).take(most).map(one).collect();
@@ -242,7 +243,7 @@ impl<'a> Movers<'a> {
 /// The columns that grew and shrank most in a move: `mem-l3 +12, depend-fp −9.1 points`.
 pub(crate) fn changes(told: &CharacterizeTold, moved: &Move, most: usize, look: Look) -> String {
     let mut order: Vec<usize> = (0..moved.grew.len()).collect();
-    order.sort_by(|a, b| moved.grew[*b].abs().total_cmp(&moved.grew[*a].abs()));
+    order.arrange_by(|a, b| moved.grew[*b].abs().total_cmp(&moved.grew[*a].abs()));
     let seen = |at: &&usize| {
         let size = moved.grew[**at].abs();
         if told.is_share { size >= 0.005 } else { size > 0.0 }
@@ -270,7 +271,7 @@ pub(crate) fn verdict(moved: &Move) -> Option<String> {
 /// A place where no program lies: `mem-dram 41 %, depend-fp 22 %`.
 pub(crate) fn gap(told: &CharacterizeTold, gap: &Gap, look: Look) -> String {
     let mut order: Vec<usize> = (0..gap.columns.len()).collect();
-    order.sort_by(|a, b| gap.columns[*b].abs().total_cmp(&gap.columns[*a].abs()));
+    order.arrange_by(|a, b| gap.columns[*b].abs().total_cmp(&gap.columns[*a].abs()));
     let one = |at: &usize| format!("{} {}", column(told, *at, look), value(gap.columns[*at], told.is_share));
     let parts: Vec<String> = order.iter().take(4).map(one).collect();
     format!(
@@ -290,7 +291,7 @@ pub(crate) fn unreached(told: &CharacterizeTold, look: Look) -> Option<String> {
     let table = &told.found.table;
     let mut low: Vec<(f64, usize)> =
         (0..table.columns.len()).map(|at| (table.range(at).1, at)).filter(|(most, _)| *most < 0.05).collect();
-    low.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    low.arrange_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let names: Vec<String> =
         low.iter().map(|(most, at)| format!("{} ({})", column(told, *at, look), percent(*most))).collect();
     (!names.is_empty()).then(|| format!("No run has 5 % or more of {}.", names.join(", ")))

@@ -4,7 +4,7 @@
 use holdup_analysis::{
     Against, Cause, Change, Class, Comparison, Contribution, Place, Presence, Row, Side, Subject, Table,
 };
-use holdup_model::Nanos;
+use holdup_model::{Arrange, Nanos};
 
 use super::table::{Columns, signed};
 use crate::lines::{Line, labelled, painted, wrapped};
@@ -245,7 +245,7 @@ fn section(comparison: &Comparison, table: &Table, look: Look) -> Vec<Line> {
         .filter_map(|row| Some((row, change(row)?)))
         .filter(|(_, change)| matters(change, least))
         .collect();
-    rows.sort_by_key(|(_, change)| std::cmp::Reverse(change.difference.unsigned_abs()));
+    rows.arrange_by_key(|(_, change)| std::cmp::Reverse(change.difference.unsigned_abs()));
     if rows.is_empty() {
         return Vec::new();
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 use holdup_analysis::{Chain, ChainLink};
-use holdup_model::{Nanos, ObjectId, State, ThreadId};
+use holdup_model::{Arrange, Nanos, ObjectId, State, ThreadId};
 
 use super::chart::{Color, across, color_of_state, number};
 use super::text::{LOOK, Told, counted, state_word, time};
@@ -191,13 +191,13 @@ fn graph(told: &Told<'_>, chains: &[Chain]) -> Graph {
     let column_x = |column: usize| WIDTH * column as f64 / columns as f64;
     // Ribbons leave and arrive in the order of their other ends, so that they cross as little as can be.
     let mut order: Vec<((usize, usize), Nanos)> = flows.into_iter().collect();
-    order.sort_by(|(a, _), (b, _)| nodes[a.1].top.total_cmp(&nodes[b.1].top).then(a.cmp(b)));
+    order.arrange_by(|(a, _), (b, _)| nodes[a.1].top.total_cmp(&nodes[b.1].top).then(a.cmp(b)));
     let mut leaves: BTreeMap<(usize, usize), f64> = BTreeMap::new();
     for &((from, to), length) in &order {
         leaves.insert((from, to), nodes[from].top + nodes[from].given);
         nodes[from].given += length.get() as f64 * scale;
     }
-    order.sort_by(|(a, _), (b, _)| nodes[a.0].top.total_cmp(&nodes[b.0].top).then(a.cmp(b)));
+    order.arrange_by(|(a, _), (b, _)| nodes[a.0].top.total_cmp(&nodes[b.0].top).then(a.cmp(b)));
     let mut ribbons = Vec::new();
     for ((from, to), length) in order {
         let thick = length.get() as f64 * scale;
@@ -262,7 +262,7 @@ fn place(nodes: &mut [Node], flows: &BTreeMap<(usize, usize), Nanos>, columns: u
             .map(|at| (from_where(at), at))
             .collect();
         // Nodes come in the order of their first chain, the longest first: that is kept where all else is equal.
-        members.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        members.arrange_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let mut bottom = 0.0;
         for (_, at) in members {
             nodes[at].top = bottom;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 use holdup_analysis::{Finding, FindingKind, Gain};
-use holdup_model::{Nanos, ThreadId};
+use holdup_model::{Arrange, Nanos, ThreadId};
 
 use super::chart::{Color, across, color_of_loss};
 use super::text::{Figure, LOOK, Told, percent, range, sentence, time};
@@ -182,7 +182,7 @@ fn shown(told: &Told<'_>, finding: &Finding) -> Option<Evidence> {
         *waited.entry(holder.thread).or_default() += holder.time;
     }
     let mut waited: Vec<_> = waited.into_iter().filter(|(_, time)| *time > Nanos::ZERO).collect();
-    waited.sort_by_key(|&(thread, time)| (Reverse(time), thread));
+    waited.arrange_by_key(|&(thread, time)| (Reverse(time), thread));
     if let Some(&(_, most)) = waited.first() {
         let told_of = |&(thread, length): &(Option<ThreadId>, Nanos)| {
             let label = thread.map_or_else(|| "not known".to_owned(), |thread| told.thread(thread));

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use holdup_analysis::FindingKind as Kind;
-use holdup_model::{Nanos, Run};
+use holdup_model::{Arrange, Nanos, Run};
 
 use super::chart::{Bar, Color, color_of_loss};
 use super::text::{Figure, LOOK, Told, counted, grouped, percent, sentence, time};
@@ -170,7 +170,7 @@ fn budget(told: &Told<'_>) -> Option<Budget> {
     }
     let workers = u64::from(diagnosis.workers);
     let mut losses = identity.parts.clone();
-    losses.sort_by_key(|(kind, cost)| (std::cmp::Reverse(*cost), *kind));
+    losses.arrange_by_key(|(kind, cost)| (std::cmp::Reverse(*cost), *kind));
     let mut all = vec![("act", "useful work", identity.useful)];
     all.extend(losses.iter().map(|(kind, cost)| (color_of_loss(*kind), loss(*kind), *cost)));
     all.push(("hatch", "not explained", identity.unexplained));

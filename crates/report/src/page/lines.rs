@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use askama::Template;
 use holdup_analysis::Diagnosis;
-use holdup_model::{Nanos, Process, Run, SiteId};
+use holdup_model::{Arrange, Nanos, Process, Run, SiteId};
 
 use super::PageOptions;
 use super::chart::across;
@@ -203,7 +203,7 @@ fn excerpts(costs: &Costs<'_>, options: &PageOptions) -> Vec<Excerpt> {
             None => pieces.push((file, line, line, worth(cost))),
         }
     }
-    pieces.sort_by(|a, b| b.3.total_cmp(&a.3).then_with(|| (a.0, a.1).cmp(&(b.0, b.1))));
+    pieces.arrange_by(|a, b| b.3.total_cmp(&a.3).then_with(|| (a.0, a.1).cmp(&(b.0, b.1))));
     let scale = Scale {
         critical: costs.values().map(|(_, cost)| cost.critical).fold(0.0, f64::max),
         waited: costs.values().map(|(_, cost)| cost.waited).max().unwrap_or_default(),

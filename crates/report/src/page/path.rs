@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use askama::Template;
-use holdup_model::{Nanos, State};
+use holdup_model::{Arrange, Nanos, State};
 
 use super::chart::{Bar, Color, across, color_of_state};
 use super::text::{Told, counted, state_word, time};
@@ -59,7 +59,7 @@ impl Path {
         }
         let mut states: Vec<(State, Nanos)> =
             by_state.into_iter().filter(|(_, time)| *time > Nanos::ZERO).collect();
-        states.sort_by_key(|&(state, time)| (Reverse(time), state));
+        states.arrange_by_key(|&(state, time)| (Reverse(time), state));
         let key: Vec<_> = states
             .iter()
             .map(|&(state, length)| {

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use holdup_analysis::{Bottle, ThreadTimes};
-use holdup_model::{Nanos, Segment, State, Thread, ThreadId};
+use holdup_model::{Arrange, Nanos, Segment, State, Thread, ThreadId};
 
 use super::chart::{Bar, Color, across, color_of_state, coordinate, ticks};
 use super::text::{Told, grouped, percent, time, time_of};
@@ -86,7 +86,7 @@ impl Threads {
         let diagnosis = told.diagnosis;
         let mut order: Vec<usize> = (0..diagnosis.criticality.threads.len()).collect();
         let critical = |index: usize| diagnosis.criticality.threads[index];
-        order.sort_by(|&a, &b| critical(b).total_cmp(&critical(a)).then(a.cmp(&b)));
+        order.arrange_by(|&a, &b| critical(b).total_cmp(&critical(a)).then(a.cmp(&b)));
         let has_delayed = diagnosis.threads.iter().any(|times| times.delayed > Nanos::ZERO);
         let mut key = Vec::new();
         let rows: Vec<Row> = order
@@ -207,7 +207,7 @@ fn bottle(told: &Told<'_>) -> Option<BottleGraph> {
     if boxes.is_empty() || widest <= 0.0 {
         return None;
     }
-    boxes.sort_by(|a, b| b.1.width.total_cmp(&a.1.width));
+    boxes.arrange_by(|a, b| b.1.width.total_cmp(&a.1.width));
     let mean_height = 1.0 / diagnosis.bottle.len() as f64;
     // The boxes have the left three quarters, the labels the rest.
     let (middle, reach) = (37.0, 36.0);

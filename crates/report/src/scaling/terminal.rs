@@ -1,7 +1,7 @@
 //! The short answer of `holdup scale`: how it scales, what is lost and where, what helps, and what more threads would do.
 
 use holdup_analysis::scaling::{Efficiency, Hint, Losses, Measured, RegionPoint, RegionScaling, Scaling};
-use holdup_model::Nanos;
+use holdup_model::{Arrange, Nanos};
 
 use textwrap::core::display_width;
 
@@ -130,7 +130,7 @@ fn regions(scaling: &Scaling, look: Look) -> Vec<Line> {
         return Vec::new();
     }
     if is_alone {
-        told.sort_by_key(|(.., lost)| std::cmp::Reverse(*lost));
+        told.arrange_by_key(|(.., lost)| std::cmp::Reverse(*lost));
     }
     told.truncate(MOST_REGIONS);
     let columns = Columns::of(look);

@@ -1,7 +1,7 @@
 //! The answer in sentences: how it scales, what is lost and to what, what would help most.
 
 use holdup_analysis::scaling::{FittedLaw, Hint, HintGain, LawPrediction, RegionPoint, Scaling, WholePoint};
-use holdup_model::Nanos;
+use holdup_model::{Arrange, Nanos};
 
 use super::words;
 use crate::numbers::{counted, percent, time};
@@ -179,7 +179,7 @@ pub(crate) fn beyond(scaling: &Scaling, law: &FittedLaw) -> Vec<LawPrediction> {
     let most = scaling.points.last().map_or(0, |point| point.threads);
     let mut beyond: Vec<LawPrediction> =
         law.predictions.iter().copied().filter(|prediction| prediction.threads > most).collect();
-    beyond.sort_by_key(|prediction| prediction.threads);
+    beyond.arrange_by_key(|prediction| prediction.threads);
     beyond
 }
 

@@ -1,7 +1,7 @@
 //! What losses, regions, hints and laws are called.
 
 use holdup_analysis::scaling::{Hint, HintKind, LawKind, Losses, RegionKind, RegionScaling, Scaling};
-use holdup_model::{Nanos, Site};
+use holdup_model::{Arrange, Nanos, Site};
 
 use crate::{Look, escape, names, numbers};
 
@@ -63,7 +63,7 @@ pub(crate) fn parts(losses: &Losses) -> [Loss; 11] {
 /// The parts that are losses, the largest first; what is unexplained comes last, however large it is.
 pub(crate) fn largest(losses: &Losses) -> Vec<Loss> {
     let mut parts: Vec<Loss> = parts(losses).into_iter().filter(|part| part.nanos > 0).collect();
-    parts.sort_by_key(|part| (is_unexplained(part), std::cmp::Reverse(part.nanos)));
+    parts.arrange_by_key(|part| (is_unexplained(part), std::cmp::Reverse(part.nanos)));
     parts
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn standing(losses: &Losses, costs: &Losses) -> Vec<Loss> {
         .filter(|(cost, loss)| cost.nanos > 0 && loss.nanos < cost.nanos / 2 && !is_unexplained(cost))
         .map(|(cost, _)| cost)
         .collect();
-    standing.sort_by_key(|part| std::cmp::Reverse(part.nanos));
+    standing.arrange_by_key(|part| std::cmp::Reverse(part.nanos));
     standing
 }
 

@@ -1,5 +1,6 @@
 //! Stacks as bars of characters: each piece begins with the letter of its component.
 
+use holdup_model::Arrange;
 use holdup_model::cycles::{CycleComponent, CycleStack};
 use textwrap::core::display_width;
 
@@ -105,7 +106,7 @@ pub(super) fn cells(stack: &CycleStack, length: usize) -> Vec<(CycleComponent, u
         .collect();
     let left = length - parts.iter().map(|(_, cells, _)| cells).sum::<usize>();
     let mut order: Vec<usize> = (0..parts.len()).collect();
-    order.sort_by_key(|&index| (std::cmp::Reverse(parts[index].2), index));
+    order.arrange_by_key(|&index| (std::cmp::Reverse(parts[index].2), index));
     for index in order.into_iter().take(left) {
         parts[index].1 += 1;
     }

@@ -2,6 +2,7 @@
 //! lines that cost most, lines that are shared in vain, and resources that are full.
 
 use holdup_analysis::cycles::{PlaceCycles, SpeedupStack};
+use holdup_model::Arrange;
 use holdup_model::cycles::{CycleComponent, CycleStack};
 
 use super::bars::{Bar, bars};
@@ -237,7 +238,7 @@ fn sections(view: &View, look: Look) -> Vec<Line> {
     let Some(run) = view.main().filter(|run| !run.sections.is_empty()) else { return Vec::new() };
     let all: u64 = run.simulated.threads.iter().map(|thread| thread.stack.total()).sum();
     let mut told: Vec<_> = run.sections.iter().collect();
-    told.sort_by_key(|section| std::cmp::Reverse(section.stack.total()));
+    told.arrange_by_key(|section| std::cmp::Reverse(section.stack.total()));
     let left = told.len().saturating_sub(most(view, MOST_SECTIONS));
     told.truncate(most(view, MOST_SECTIONS));
     let name = |section: &holdup_analysis::cycles::SectionCycles| {

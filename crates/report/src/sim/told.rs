@@ -1,6 +1,7 @@
 //! The answer in sentences: where the cycles go, what grew with the cores, which lines are shared in vain, what is full.
 
 use holdup_analysis::cycles::{FalseSharing, Growth, PlaceCycles, SharedBytes, SpeedupStack};
+use holdup_model::Arrange;
 use holdup_model::cycles::{CycleComponent, CycleStack, Resource, Simulated};
 
 use super::view::{View, cpi, largest, share};
@@ -148,7 +149,7 @@ pub(crate) fn grown(growth: &Growth) -> String {
         let mut parts: Vec<(CycleComponent, f64)> =
             growth.by.iter().map(|(component, cycles)| (*component, sign * cycles / of)).collect();
         parts.retain(|(_, part)| *part >= 0.1);
-        parts.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        parts.arrange_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         let told =
             parts.iter().take(3).map(|(component, part)| format!("{} {}", component.name(), percent(*part)));
         told.collect::<Vec<_>>().join(", ")
@@ -260,7 +261,7 @@ pub(crate) fn full_resources(run: &SimRun, look: Look) -> Vec<String> {
             busy(resource) >= BUSY || (wait(resource) >= LONG_QUEUE && busy(resource) >= BUSY / 5.0)
         })
         .collect();
-    full.sort_by(|a, b| busy(b).total_cmp(&busy(a)));
+    full.arrange_by(|a, b| busy(b).total_cmp(&busy(a)));
     full.iter()
         .map(|resource| {
             format!(
@@ -325,7 +326,7 @@ pub(crate) fn left_out(view: &View) -> Option<String> {
 pub(crate) fn mostly(stack: &CycleStack, most: usize) -> String {
     let mut parts: Vec<(CycleComponent, f64)> =
         stack.parts().map(|(component, _)| (component, share(stack, component))).collect();
-    parts.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    parts.arrange_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let told = parts.iter().enumerate().filter(|(index, (_, part))| *index == 0 || *part >= 0.1);
     told.take(most)
         .map(|(_, (component, part))| format!("{} {}", component.name(), percent(*part)))

@@ -1,6 +1,7 @@
 //! A speedup stack as pieces of a bar: what is reached, and what it is lost to, from there to the perfect speedup.
 
 use holdup_analysis::speedup::{Component, PointStack, Speedup};
+use holdup_model::Arrange;
 
 /// What a piece stands for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,6 +53,6 @@ pub(crate) fn largest(stack: &PointStack) -> Vec<(Part, Speedup)> {
         .into_iter()
         .filter(|(part, amount)| *part != Part::Reached && amount.millionths() >= 5_000)
         .collect();
-    lost.sort_by_key(|(_, amount)| std::cmp::Reverse(*amount));
+    lost.arrange_by_key(|(_, amount)| std::cmp::Reverse(*amount));
     lost
 }

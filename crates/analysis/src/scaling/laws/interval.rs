@@ -7,6 +7,7 @@
 //! noise, what it does to the parameters, how little is known of it (Student's t), and that another law may be the true
 //! one. The draws are the same for the same times.
 
+use holdup_model::Arrange;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rand_distr::{ChiSquared, Distribution, StandardNormal};
@@ -50,7 +51,7 @@ pub(super) fn predict(choice: &Choice, points: &[Point], targets: &[u32]) -> Vec
         targets.iter().map(|&target| dot(&chosen.law.row(f64::from(target)), &chosen.fit.coefficients));
     told.zip(drawn)
         .map(|(time, mut drawn)| {
-            drawn.sort_by(f64::total_cmp);
+            drawn.arrange_by(f64::total_cmp);
             // The law that is told may be far from the others: the interval always holds what is told.
             Interval { time, low: quantile(&drawn, 0.025).min(time), high: quantile(&drawn, 0.975).max(time) }
         })

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use askama::Template;
 use holdup_analysis::scaling::Scaling;
-use holdup_model::Nanos;
+use holdup_model::{Arrange, Nanos};
 
 use super::super::chart::{across, coordinate};
 use super::super::text::{LOOK, counted, percent, range, time};
@@ -142,7 +142,7 @@ fn charts(scaling: &Scaling) -> Vec<Chart> {
             ),
         })
         .collect();
-    law.sort_by_key(|point| point.threads);
+    law.arrange_by_key(|point| point.threads);
     let furthest = law.last().map_or(most, |point| point.threads.max(most));
     let (first, span) = (f64::from(base.threads.max(1)).log2(), ideal(furthest).log2());
     let axis = Axis { first, span, cores: scaling.cores };

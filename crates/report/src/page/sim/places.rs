@@ -2,6 +2,7 @@
 
 use askama::Template;
 use holdup_analysis::cycles::{PlaceCycles, SectionCycles, by_function};
+use holdup_model::Arrange;
 use holdup_model::cycles::CycleStack;
 
 use super::super::text::{LOOK, grouped, percent};
@@ -86,7 +87,7 @@ impl Places {
         }
         if !run.sections.is_empty() {
             let mut sections: Vec<&SectionCycles> = run.sections.iter().collect();
-            sections.sort_by_key(|section| std::cmp::Reverse(section.stack.total()));
+            sections.arrange_by_key(|section| std::cmp::Reverse(section.stack.total()));
             tables.push(Table {
                 title: Some("Parallel sections"),
                 caption: "Parallel sections by cycles",

@@ -1,5 +1,6 @@
 //! Time for the same work over the size of the cache (paper 1, Figs. 4 and 7), and over the bandwidth that a thief takes.
 
+use holdup_model::Arrange;
 use std::fmt::Write;
 
 use askama::Template;
@@ -289,7 +290,7 @@ fn counted_charts(name: &str, group: &GroupCurve) -> Vec<Chart> {
 fn bandwidth_chart(name: &str, group: &GroupCurve) -> Chart {
     let mut points: Vec<(f64, f64, f64)> = vec![(0.0, 1.0, 1.0)];
     points.extend(group.bandwidth.iter().map(|at| (at.taken as f64, at.time, at.time)));
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    points.arrange_by(|a, b| a.0.total_cmp(&b.0));
     let scale = Scale::of(&points);
     let said = |(taken, time, _): &(f64, f64, f64)| {
         format!("a thief takes {}\n{} times the time", words::bandwidth(*taken), words::factor(*time))

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use holdup_model::{MarkerKind, Nanos, Process, ThreadId, Time};
+use holdup_model::{Arrange, MarkerKind, Nanos, Process, ThreadId, Time};
 
 use super::budget;
 
@@ -28,7 +28,7 @@ pub(super) struct Marks {
 impl Marks {
     pub(super) fn of(process: &Process) -> Marks {
         let mut markers: Vec<_> = process.markers.iter().collect();
-        markers.sort_by_key(|marker| (marker.time, marker.thread, marker.kind));
+        markers.arrange_by_key(|marker| (marker.time, marker.thread, marker.kind));
         let mut marks = Marks::default();
         let (mut regions, mut work) = (Open::default(), Open::default());
         for marker in markers {
@@ -87,9 +87,9 @@ impl Open {
 
 fn keep_longest(marks: &mut Vec<Mark>) {
     let length = |mark: &Mark| -> Nanos { mark.end.since(mark.start) };
-    marks.sort_by_key(|mark| (Reverse(length(mark)), mark.start, mark.thread));
+    marks.arrange_by_key(|mark| (Reverse(length(mark)), mark.start, mark.thread));
     marks.truncate(budget::MARKS);
-    marks.sort_by_key(|mark| (mark.start, Reverse(mark.end), mark.thread));
+    marks.arrange_by_key(|mark| (mark.start, Reverse(mark.end), mark.thread));
 }
 
 #[cfg(test)]

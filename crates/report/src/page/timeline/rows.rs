@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use holdup_analysis::{Diagnosis, sort_of_thread};
-use holdup_model::{Process, ThreadId};
+use holdup_model::{Arrange, Process, ThreadId};
 
 use super::budget;
 
@@ -24,7 +24,7 @@ pub(super) fn rows(process: &Process, diagnosis: &Diagnosis) -> Vec<ThreadId> {
         (0..process.threads.len()).map(|index| ThreadId::new(index as u32)).collect();
     if threads.len() > budget::THREADS {
         let critical = |thread: &ThreadId| criticality(diagnosis, *thread);
-        threads.sort_by(|a, b| critical(b).total_cmp(&critical(a)).then(a.cmp(b)));
+        threads.arrange_by(|a, b| critical(b).total_cmp(&critical(a)).then(a.cmp(b)));
         threads.truncate(budget::THREADS);
         threads.sort_unstable();
     }
@@ -50,8 +50,8 @@ pub(super) fn groups(process: &Process, diagnosis: &Diagnosis, rows: &[ThreadId]
     let sum =
         |rows_of: &[usize]| -> f64 { rows_of.iter().map(|row| criticality(diagnosis, rows[*row])).sum() };
     let mut groups: Vec<Group> = by_sort.into_iter().map(|(sort, rows)| Group { sort, rows }).collect();
-    groups.sort_by_key(|group| Reverse(group.rows.len()));
-    groups.sort_by(|a, b| sum(&b.rows).total_cmp(&sum(&a.rows)));
+    groups.arrange_by_key(|group| Reverse(group.rows.len()));
+    groups.arrange_by(|a, b| sum(&b.rows).total_cmp(&sum(&a.rows)));
     // A group of one says no more than its row.
     for group in groups.extract_if(.., |group| group.rows.len() == 1) {
         others.extend(group.rows);
@@ -63,7 +63,7 @@ pub(super) fn groups(process: &Process, diagnosis: &Diagnosis, rows: &[ThreadId]
         groups.push(Group { sort: None, rows: others });
     }
     for group in &mut groups {
-        group.rows.sort_by(|a, b| {
+        group.rows.arrange_by(|a, b| {
             let critical = |row: usize| criticality(diagnosis, rows[row]);
             critical(*b).total_cmp(&critical(*a)).then(a.cmp(b))
         });

@@ -1,5 +1,6 @@
 //! Source around the causes of a section, each cause's lines marked with its letter.
 
+use holdup_model::Arrange;
 use std::collections::BTreeMap;
 
 use holdup_analysis::lime::{Cause, CauseKind};
@@ -69,7 +70,7 @@ pub(super) fn excerpts(causes: &[Cause], scene: &WhyScene) -> Vec<Excerpt> {
     let rank = |piece: &(&str, u32, u32)| {
         order.iter().position(|(file, line)| *file == piece.0 && (piece.1..=piece.2).contains(line))
     };
-    pieces.sort_by_key(|piece| rank(piece));
+    pieces.arrange_by_key(|piece| rank(piece));
     pieces
         .into_iter()
         .filter_map(|(file, first, last)| excerpt(file, (first, last), &marks, scene))
