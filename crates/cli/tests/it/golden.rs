@@ -124,6 +124,7 @@ subjects! {
     lime_lu_stream
     sim_lock_stream
     sim_false_stream
+    policy_bfs_stream
     lime_tree_counted
     lime_condition_counted
     stack_lock
@@ -154,6 +155,7 @@ subjects! {
     check_github
     sim_two
     policies
+    policies_sweep
     characterize
 }
 
