@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::counts::{CountedThread, Counts, SectionKind, SectionPlace};
 use holdup_model::openmp::Instance as TeamInstance;
-use holdup_model::{Arrange, Frame, Nanos, ObjectKind, Process, Run, SiteId};
+use holdup_model::{Frame, Nanos, ObjectKind, Process, Run, SiteId};
 
 /// A line of a file, or a function where there is none.
 type Place = (Option<String>, Option<u32>, Option<String>);
@@ -94,7 +94,7 @@ impl NativeTimes {
             let mut before: Option<Place> = None;
             let mut since = Some(Nanos::new(0));
             let mut waits = by_thread.remove(&index).unwrap_or_default();
-            waits.arrange_by_key(|(wait, _)| (wait.begin, wait.end));
+            waits.sort_by_key(|(wait, _)| (wait.begin, wait.end));
             for (wait, kind) in waits {
                 if kind == ObjectKind::Barrier
                     && let Some(here) = at(process, wait.site)

@@ -1,6 +1,6 @@
 //! Which rows of a process's columns are of one thread.
 
-use holdup_model::{Arrange, Process, ThreadId, Time};
+use holdup_model::{Process, ThreadId, Time};
 
 /// The rows of one thread, each list in order of time, then of their place in the column.
 #[derive(Default)]
@@ -50,6 +50,6 @@ fn sort<T>(
         list(&mut rows[key(item).0.index()]).push(row);
     }
     for rows in rows {
-        list(rows).arrange_by_key(|&row| key(&column[row]).1);
+        list(rows).sort_by_key(|&row| key(&column[row]).1);
     }
 }
