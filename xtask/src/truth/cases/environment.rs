@@ -24,7 +24,7 @@ enum Question {
     Whole,
     /// The kernel's records alone say of each thread's criticality what both collectors say, within 5 % of the time.
     Agree,
-    /// The part between two signals, 400 ms apart, is what is told of.
+    /// The part between two signals, 400 ms apart, is what is reported.
     Window,
     /// One rank works twice as long as the other: three quarters of two cores are used.
     Ranks,

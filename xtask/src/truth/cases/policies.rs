@@ -53,11 +53,11 @@ impl Case for Policies {
     fn round(&self, machine: &mut Machine, _: bool) -> Result<Vec<Answer>> {
         let planted = stream(machine, &self.planted, "planted.holdup")?;
         let fixed = stream(machine, &self.fixed, "fixed.holdup")?;
-        let told = json_of(&run(machine.holdup().args(["policies", "--json", "--sweep"]).arg(planted)))?;
+        let shown = json_of(&run(machine.holdup().args(["policies", "--json", "--sweep"]).arg(planted)))?;
         let mut sim = machine.holdup();
         sim.args(["sim", "--json", "--machine", "criticality", "--cores", "8"]).arg(fixed);
         let simulated = json_of(&run(&mut sim))?;
-        Ok(vec![answer(&told["programs"][0], &simulated["simulations"][0]).context("no such member")?])
+        Ok(vec![answer(&shown["programs"][0], &simulated["simulations"][0]).context("no such member")?])
     }
 }
 
