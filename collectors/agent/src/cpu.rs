@@ -6,10 +6,11 @@
 
 use core::cell::Cell;
 use core::ptr;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use holdup_trace::wire::UNKNOWN;
 
-use crate::arch::{number, system_call};
+use crate::arch::{self, number, system_call};
 use crate::life;
 
 /// A thread's CPU clock. All zero is its first state.
@@ -20,6 +21,19 @@ pub struct Clock {
     reads: Cell<u32>,
     nanos: Cell<u64>,
     ticks: Cell<u64>,
+}
+
+/// The program's first thread, and what it had used up before (ns): in the program that executed this one.
+static FIRST: AtomicU64 = AtomicU64::new(0);
+static BEFORE: AtomicU64 = AtomicU64::new(0);
+
+/// From here on the clock of the calling thread, the program's first, counts anew.
+pub fn begin() {
+    let before = ask();
+    if before != UNKNOWN {
+        BEFORE.store(before, Ordering::Relaxed);
+        FIRST.store(arch::thread_pointer(), Ordering::Relaxed);
+    }
 }
 
 /// A thread that asks less often than this is not worth an event of its own.
@@ -76,6 +90,8 @@ impl Clock {
     pub(crate) fn forget(&self) {
         self.page.set(ptr::null());
         self.reads.set(0);
+        // Its clock begins anew with it.
+        FIRST.store(0, Ordering::Relaxed);
     }
 }
 
@@ -87,7 +103,12 @@ fn ask() -> u64 {
     let result = unsafe {
         system_call(number::CLOCK_GETTIME, [CLOCK_THREAD_CPUTIME_ID, time.as_mut_ptr() as usize, 0, 0, 0, 0])
     };
-    if result == 0 { time[0] as u64 * 1_000_000_000 + time[1] as u64 } else { UNKNOWN }
+    if result != 0 {
+        return UNKNOWN;
+    }
+    let is_first = FIRST.load(Ordering::Relaxed) == arch::thread_pointer();
+    let before = if is_first { BEFORE.load(Ordering::Relaxed) } else { 0 };
+    (time[0] as u64 * 1_000_000_000 + time[1] as u64).saturating_sub(before)
 }
 
 /// Opens a task-clock event on the calling thread, maps its page and closes the descriptor: the mapping keeps the

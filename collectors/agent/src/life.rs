@@ -23,7 +23,7 @@ use holdup_trace::shared::{
 };
 
 use crate::arch::{self, number, system_call};
-use crate::{alone, hot, lock_cost, marks, modules, openmp, stack, thread, uses};
+use crate::{alone, cpu, hot, lock_cost, marks, modules, openmp, stack, thread, uses};
 
 #[repr(C, align(4096))]
 struct ModePage {
@@ -361,6 +361,7 @@ pub fn join(directory: &CStr, arguments: Arguments, stack_top: u64) {
         MEMBERSHIP.store(GIVEN_UP, Ordering::Relaxed);
         return;
     }
+    cpu::begin();
     look_for_plugin();
     if flags() & HOLDS_ALL != 0 {
         hot::heat_all();

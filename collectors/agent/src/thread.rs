@@ -104,16 +104,59 @@ fn own() -> u64 {
     own as *const () as u64
 }
 
+/// Values of keys up to this one lie in the thread's own block; for those of later ones the C library allocates memory.
+const LAST_IN_THREAD: u32 = 31;
+
 /// Makes the key whose destructor tells us that a thread ends. Once, from the constructor.
+///
+/// The last one that needs no memory: a program that uses a key which it never made is mostly wrong about key 0, and is to hear
+/// that from the C library as it does without us.
 pub fn watch_ends() {
-    let Some(create) = link::next(c"pthread_key_create", own()) else { return };
-    type Create = unsafe extern "C" fn(*mut u32, unsafe extern "C" fn(*mut c_void)) -> i32;
-    // SAFETY: that is the function's type.
-    let create: Create = unsafe { core::mem::transmute(create) };
-    let mut key = u32::MAX;
-    // SAFETY: a place for the key, and a destructor that lives as long as the library, which is never unloaded.
-    if unsafe { create(&mut key, destructor) } == 0 {
-        KEY.store(key, Ordering::Relaxed);
+    let (Some(create), Some(delete)) =
+        (link::next(c"pthread_key_create", own()), link::next(c"pthread_key_delete", own()))
+    else {
+        return;
+    };
+    type Create = unsafe extern "C" fn(*mut u32, Option<unsafe extern "C" fn(*mut c_void)>) -> i32;
+    type Delete = unsafe extern "C" fn(u32) -> i32;
+    // SAFETY: those are the functions' types.
+    let (create, delete): (Create, Delete) =
+        unsafe { (core::mem::transmute(create), core::mem::transmute(delete)) };
+    let mut before = [u32::MAX; LAST_IN_THREAD as usize + 1];
+    for made in &mut before {
+        // SAFETY: a place for the key, and a destructor that lives as long as the library, which is never unloaded.
+        if unsafe { create(made, Some(destructor)) } != 0 {
+            *made = u32::MAX;
+            break;
+        }
+        if *made >= LAST_IN_THREAD {
+            break;
+        }
+    }
+    let all = || before.iter().copied().filter(|key| *key != u32::MAX);
+    let chosen = all().filter(|key| *key <= LAST_IN_THREAD).max();
+    KEY.store(chosen.unwrap_or(u32::MAX), Ordering::Relaxed);
+    for key in all().filter(|key| Some(*key) != chosen) {
+        // SAFETY: a key that was just made, and has no value anywhere.
+        unsafe { delete(key) };
+    }
+}
+
+/// Gives our key to the program, which has used up all others: true if there was one. From now on threads end for us when their
+/// start function does.
+pub fn give_up_key() -> bool {
+    let Some(delete) = link::next(c"pthread_key_delete", own()) else { return false };
+    let key = KEY.swap(u32::MAX, Ordering::Relaxed);
+    // SAFETY: the function's type, and a key that is ours and of which nobody else knows.
+    key != u32::MAX
+        && unsafe { core::mem::transmute::<*const c_void, unsafe extern "C" fn(u32) -> i32>(delete)(key) }
+            == 0
+}
+
+/// The start function of a thread has returned.
+pub fn has_returned() {
+    if KEY.load(Ordering::Relaxed) == u32::MAX {
+        end();
     }
 }
 

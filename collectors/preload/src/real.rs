@@ -155,6 +155,7 @@ originals! {
     pthread_timedjoin_np(handle: Handle, result: *mut *mut c_void, until: Timespec) -> c_int;
     pthread_clockjoin_np(handle: Handle, result: *mut *mut c_void, clock: c_int, until: Timespec) -> c_int;
     pthread_once(once: *mut c_int, start: extern "C" fn()) -> c_int;
+    pthread_key_create(key: *mut c_uint, destructor: *mut c_void) -> c_int;
     pthread_setname_np(handle: Handle, name: *const c_char) -> c_int;
     pthread_attr_getstacksize(attributes: *const c_void, size: *mut usize) -> c_int;
 
@@ -170,6 +171,7 @@ originals! {
     thrd_join(handle: Handle, result: *mut c_int) -> c_int;
     thrd_sleep(length: Timespec, left: *mut c_void) -> c_int;
     call_once(once: *mut c_int, start: extern "C" fn());
+    tss_create(key: *mut c_uint, destructor: *mut c_void) -> c_int;
 
     fork() -> c_int;
     _exit(status: c_int);

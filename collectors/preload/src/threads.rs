@@ -1,6 +1,6 @@
 //! Creation and joining of threads, one-time initialization, names.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use holdup_agent::arch::{self, number, system_call};
@@ -50,8 +50,30 @@ extern "C" fn run(slot: *mut c_void) -> *mut c_void {
     // SAFETY: the function and the argument that the program gave.
     unsafe {
         let start: unsafe extern "C" fn(u64) -> *mut c_void = core::mem::transmute(start);
-        start(argument)
+        let result = start(argument);
+        thread::has_returned();
+        result
     }
+}
+
+/// Makes a key with `make`; where there is none left, the one that is ours is the program's.
+unsafe fn key(make: impl Fn() -> c_int, none_left: c_int) -> c_int {
+    let made = make();
+    if made == none_left && thread::give_up_key() { make() } else { made }
+}
+
+/// Interposes `pthread_key_create`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_key_create(key: *mut c_uint, destructor: *mut c_void) -> c_int {
+    const EAGAIN: c_int = 11;
+    self::key(|| real::pthread_key_create(key, destructor), EAGAIN)
+}
+
+/// Interposes `tss_create`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tss_create(key: *mut c_uint, destructor: *mut c_void) -> c_int {
+    const ERROR: c_int = 2;
+    self::key(|| real::tss_create(key, destructor), ERROR)
 }
 
 /// Interposes `pthread_create`.

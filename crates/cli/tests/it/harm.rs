@@ -141,6 +141,7 @@ a_test_for_each! {
     fork_threads
     interrupted
     joining
+    keys
     late_destructors
     library_threads
     limits_nofile
