@@ -1,27 +1,25 @@
 //! What mending each finding would give: a replay for each.
 
 use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Run, ThreadId, Timeline};
-use holdup_replay::{Change, LockChange, Next, Prediction, Replayer, object_name, quoted, thread_name};
+use holdup_replay::{
+    Budget, Change, LockChange, Next, NoReplay, Prediction, Replayer, object_name, quoted, thread_name,
+};
 
 use crate::findings::rank;
 use crate::{Curve, CurvePoint, Diagnosis, Finding, FindingKind, Gain, WhatIf};
 
 /// What is predicted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Depth {
-    /// The gain of each finding.
-    Gains,
-    /// That, and curves for the findings that give the most.
-    Curves,
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Depth {
+    /// The gain of each finding, however long that takes; else those of the first ones, as many as there is time for
+    /// ([`Budget`]).
+    pub all_gains: bool,
+    /// Curves for the findings that give the most too, as many as there is time for.
+    pub curves: bool,
 }
 
-/// Steps that may be replayed for gains (a step takes about 10 ns): in a very long recording only the first findings
-/// have one.
-const STEPS: usize = 40_000_000;
-/// The same where curves are wanted too.
-const STEPS_WITH_CURVES: usize = 120_000_000;
-/// Replays for each prediction.
-const VARIANTS: usize = 3;
+/// What curves may take, as a multiple of what gains may.
+const TIMES_FOR_CURVES: u64 = 3;
 /// Findings that have curves, at most.
 const MOST_CURVES: usize = 3;
 /// How many times shorter sections, or faster threads, curves show.
@@ -30,6 +28,9 @@ const TIMES: [f64; 7] = [1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0];
 const CAPPED: f64 = 0.8;
 /// An unchanged replay that is further off than this share of the wall time is told of.
 const FAR_OFF: f64 = 0.05;
+
+/// What is said where a finding's gain was not computed.
+const NO_TIME: &str = "What mending would give is at most the cost here: to replay this run with each change takes longer than an     answer may; holdup report --all-gains replays them all.";
 
 /// Most waits of a program that the library was not in last as long in the replay as they did, whatever else changes.
 const ONLY_KERNEL: &str = "Only the kernel saw this program: who ended which wait is mostly not known, so that no gains are \
@@ -48,7 +49,16 @@ struct Mending {
 pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     let process = &run.processes[diagnosis.process];
     let timeline = Timeline::build(process);
-    let Some(replayer) = Replayer::of(process, &timeline, run.effective_cores_of(process)) else { return };
+    let replayer = match Replayer::of(process, &timeline, run.effective_cores_of(process)) {
+        Ok(replayer) => replayer,
+        Err(NoReplay::Nothing) => return,
+        Err(endless @ NoReplay::Endless) => {
+            let notes = vec![format!("No gains are predicted: {endless}.")];
+            diagnosis.what_if =
+                Some(WhatIf { replayed: timeline.wall(), all_together: None, curves: Vec::new(), notes });
+            return;
+        }
+    };
     if process.seen_by.kernel && !process.seen_by.preload {
         let notes = vec![ONLY_KERNEL.to_owned()];
         let replayed = replayer.replayed();
@@ -56,16 +66,14 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
         return;
     }
     let case = Case { run, process, replayer: &replayer, wall: timeline.wall() };
-    let steps = if depth == Depth::Curves { STEPS_WITH_CURVES } else { STEPS };
-    let affordable = steps / (replayer.program().steps.len().max(1) * VARIANTS);
+    let in_time = replayer.budget(Budget::of_run(timeline.wall()));
+    let mut budget = if depth.all_gains { Budget::unlimited() } else { in_time.clone() };
     let mendings: Vec<Option<Mending>> =
         diagnosis.findings.iter().map(|finding| case.mending(diagnosis, finding)).collect();
     let mut sets: Vec<Vec<Change>> = Vec::new();
     let mut places: Vec<usize> = Vec::new();
     for (place, mending) in mendings.iter().enumerate() {
-        if let Some(mending) = mending
-            && sets.len() < affordable
-        {
+        if let Some(mending) = mending {
             sets.push(mending.changes.clone());
             places.push(place);
         }
@@ -74,11 +82,15 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     if sets.len() > 1 {
         sets.push(all);
     }
-    let mut predictions = replayer.sweep(&sets);
-    let together = (sets.len() > places.len()).then(|| predictions.pop()).flatten();
+    let mut predictions = replayer.sweep(&sets, &mut budget);
+    let together = (sets.len() > places.len()).then(|| predictions.pop()).flatten().flatten();
     for (&place, prediction) in places.iter().zip(&predictions) {
+        let finding = &mut diagnosis.findings[place];
+        let Some(prediction) = prediction else {
+            finding.notes.push(NO_TIME.to_owned());
+            continue;
+        };
         if let Some(mending) = &mendings[place] {
-            let finding = &mut diagnosis.findings[place];
             let gain = case.gain(prediction, mending.expression.clone());
             let capped = (gain.time.get() as f64) < CAPPED * finding.cost.get() as f64;
             let next = case.next(prediction).filter(|_| capped);
@@ -100,11 +112,9 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
         capped_by: case.next(&prediction),
         ..case.gain(&prediction, expressions.join(","))
     });
-    let left = affordable.saturating_sub(sets.len());
-    let curves = match depth {
-        Depth::Gains => Vec::new(),
-        Depth::Curves => case.curves(diagnosis, left),
-    };
+    let curves =
+        if depth.curves { case.curves(diagnosis, in_time.times(TIMES_FOR_CURVES)) } else { Vec::new() };
+    let predictions: Vec<Prediction> = predictions.into_iter().flatten().collect();
     diagnosis.what_if =
         Some(WhatIf { replayed: replayer.replayed(), all_together, curves, notes: case.notes(&predictions) });
 }
@@ -249,30 +259,28 @@ impl Case<'_> {
     }
 
     /// Curves of the findings that give the most, and of the cores.
-    fn curves(&self, diagnosis: &Diagnosis, affordable: usize) -> Vec<Curve> {
+    fn curves(&self, diagnosis: &Diagnosis, mut left: Budget) -> Vec<Curve> {
         let mut ranked: Vec<usize> = (0..diagnosis.findings.len()).collect();
         let gain =
             |index: &usize| diagnosis.findings[*index].gain.as_ref().map_or(Nanos::ZERO, |gain| gain.time);
         ranked.arrange_by_key(|index| std::cmp::Reverse(gain(index)));
         let mut curves = Vec::new();
-        let mut left = affordable;
         for index in ranked.into_iter().filter(|index| gain(index) > Nanos::ZERO) {
             if curves.len() == MOST_CURVES {
                 break;
             }
             for (what, axis, points) in self.course(diagnosis, index) {
-                if points.len() > left {
+                let Some(curve) = self.curve(what, Some(index), axis, points, &mut left) else {
                     return curves;
-                }
-                left -= points.len();
-                curves.push(self.curve(what, Some(index), axis, points));
+                };
+                curves.push(curve);
             }
         }
         let cores = cores_shown(diagnosis);
-        if cores.len() > 1 && cores.len() <= left {
+        if cores.len() > 1 {
             let points =
                 cores.into_iter().map(|cores| (f64::from(cores), vec![Change::Cores(cores)])).collect();
-            curves.push(self.curve("the number of cores".to_owned(), None, "cores", points));
+            curves.extend(self.curve("the number of cores".to_owned(), None, "cores", points, &mut left));
         }
         curves
     }
@@ -312,14 +320,22 @@ impl Case<'_> {
         }
     }
 
-    fn curve(&self, what: String, finding: Option<usize>, axis: &'static str, points: Sizes) -> Curve {
+    /// `None` where there is no time for it.
+    fn curve(
+        &self,
+        what: String,
+        finding: Option<usize>,
+        axis: &'static str,
+        points: Sizes,
+        left: &mut Budget,
+    ) -> Option<Curve> {
         let (sizes, sets): (Vec<f64>, Vec<Vec<Change>>) = points.into_iter().unzip();
-        let predictions = self.replayer.curve(&sets);
+        let predictions = self.replayer.curve(&sets, left);
         let points = sizes.into_iter().zip(predictions).map(|(at, prediction)| {
-            let Prediction { wall, low, high, .. } = prediction;
-            CurvePoint { at, wall, low, high }
+            let Prediction { wall, low, high, .. } = prediction?;
+            Some(CurvePoint { at, wall, low, high })
         });
-        Curve { what, finding, axis, points: points.collect() }
+        Some(Curve { what, finding, axis, points: points.collect::<Option<_>>()? })
     }
 
     fn notes(&self, predictions: &[Prediction]) -> Vec<String> {

@@ -292,6 +292,9 @@ pub(crate) struct ReportOptions {
     /// Report first on this process (its pid) instead of the busiest
     #[arg(long, value_name = "PID")]
     pub process: Option<u32>,
+    /// Say of each finding what mending it would give, however long that takes; the page always does
+    #[arg(long)]
+    pub all_gains: bool,
     /// Where to write the answer [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,

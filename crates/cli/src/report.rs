@@ -9,7 +9,7 @@ use holdup_analysis::{Depth, Rank, Ranks};
 use holdup_recording::Sources;
 use holdup_report::{PageOptions, ranks_json_text, render_ranks};
 
-use crate::answer::{self, Answer, Keep, Part};
+use crate::answer::{self, Answer, Part};
 use crate::arguments::{Collector, ReportOptions};
 use crate::failure::Failure;
 use crate::several;
@@ -25,9 +25,12 @@ pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Failure> {
         sources: believed(&options.collectors),
         from: options.from,
         to: options.to,
-        depth: if options.html.is_some() || options.json { Depth::Curves } else { Depth::Gains },
+        depth: Depth {
+            all_gains: options.all_gains || options.html.is_some(),
+            curves: options.html.is_some() || options.json,
+        },
     };
-    let (answer, told) = several::answer(&options.recordings, Keep::Nothing, &part)?;
+    let (answer, told) = several::answer(&options.recordings, &[], &part)?;
     if let Some(page) = &options.html {
         write_page(&answer, options, told, page)?;
         if !options.json && options.output.is_none() {
@@ -45,7 +48,7 @@ fn ranks(options: &ReportOptions) -> Result<ExitCode, Failure> {
     let part = Part { sources: believed(&options.collectors), ..Part::default() };
     let mut found = Vec::with_capacity(options.recordings.len());
     for path in &options.recordings {
-        let answer = Answer::of(path, Keep::Nothing, &part)?;
+        let answer = Answer::of(path, None, &part)?;
         let recorded =
             answer.diagnoses.iter().find(|one| !answer.run.processes[one.process].threads.is_empty());
         let diagnosis = recorded.ok_or_else(|| {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use holdup_model::Timeline;
-use holdup_recording::{Recording, Sources};
-use holdup_replay::{Point, Prediction, Replayer, parse, sweep};
+use holdup_recording::Sources;
+use holdup_replay::{Budget, NoReplay, Point, Prediction, Replayer, parse, sweep};
 
 use crate::answer;
 use crate::arguments::Color;
@@ -47,8 +47,7 @@ pub(crate) struct WhatIfOptions {
 /// Says what changes of the program would give.
 pub(crate) fn what_if(options: &WhatIfOptions) -> Result<ExitCode, Failure> {
     let path = &options.recording;
-    let (mut recording, warnings) = Recording::open(path)?;
-    holdup_collect::name_all(&mut recording, None);
+    let (recording, warnings) = answer::named(path, None)?;
     let run = recording.run_from(&warnings, Sources::ALL);
     let index = match options.process {
         Some(pid) => run.processes.iter().position(|process| process.pid == pid),
@@ -61,18 +60,16 @@ pub(crate) fn what_if(options: &WhatIfOptions) -> Result<ExitCode, Failure> {
         )));
     };
     let timeline = Timeline::build(process);
-    let Some(replayer) = Replayer::of(process, &timeline, run.effective_cores_of(process)) else {
-        return Err(Failure::input(format!(
-            "{}: nothing was recorded that could be replayed",
-            path.display()
-        )));
-    };
+    let failed = |why: NoReplay| Failure::input(format!("{}: {why}", path.display()));
+    let replayer = Replayer::of(process, &timeline, run.effective_cores_of(process)).map_err(failed)?;
     let mut results: Vec<(Point, Prediction)> = Vec::new();
     let swept = options.sweep.iter().map(|what| sweep(what));
     for expression in options.expressions.iter().cloned().chain(swept) {
         let points = parse(&expression, process).map_err(|error| Failure::input(error.to_string()))?;
         let sets: Vec<_> = points.iter().map(|point| point.changes.clone()).collect();
-        results.extend(points.into_iter().zip(replayer.curve(&sets)));
+        for (point, prediction) in points.into_iter().zip(replayer.curve(&sets, &mut Budget::unlimited())) {
+            results.push((point, prediction.ok_or(NoReplay::Endless).map_err(failed)?));
+        }
     }
     let text = if options.json {
         holdup_report::what_if_json_text(process, &replayer, &results)

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use holdup_model::{ObjectId, ObjectKind, Process, ThreadId, Timeline};
-use holdup_replay::{Behaviour, Change, LockChange, Machine, Replayer, extract, replay};
+use holdup_replay::{Behaviour, Budget, Change, LockChange, Machine, Replayer, extract, replay};
 use holdup_testkit::{Op, Script};
 
 /// `threads` threads that take one lock again and again.
@@ -113,7 +113,7 @@ fn main() {
     );
     for threads in [1, 2] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool of threads");
-        let (_, length) = timed(|| pool.install(|| replayer.curve(&sets)));
+        let (_, length) = timed(|| pool.install(|| replayer.curve(&sets, &mut Budget::unlimited())));
         println!("a sweep of 20 points with {threads} threads: {:.2} s", length.as_secs_f64());
     }
 }

@@ -28,7 +28,7 @@
 //!
 //! In reading order: what a program is (`program`), how it is made from a recording (`extract`, with holds that were
 //! only counted from `unseen` and shared work from `pools`), the machine (`machine`), the replay (`run`), changes
-//! (`change`, `apply`) and predictions (`predict`), and the words for changes (`expression`). Loops and tasks
+//! (`change`, `apply`) and predictions (`predict`, as many as a `budget` allows), and the words for changes (`expression`). Loops and tasks
 //! of OpenMP are dealt out anew in [`schedule`].
 //!
 //! Nothing here does I/O, reads a clock, or depends on the order of a hash map or on the number of the host's threads.
@@ -38,6 +38,7 @@
 mod program;
 
 mod apply;
+mod budget;
 mod change;
 mod expression;
 mod extract;
@@ -47,15 +48,17 @@ mod predict;
 mod run;
 pub mod schedule;
 mod unseen;
+mod workers;
 
 pub use apply::{Recorded, Setting, apply};
+pub use budget::Budget;
 pub use change::{Change, LockChange};
 pub use expression::{ExpressionError, Point, object_name, parse, quoted, sweep, thread_name};
 pub use extract::extract;
 pub use machine::Machine;
-pub use predict::{Next, Prediction, Replayer};
+pub use predict::{Next, NoReplay, Prediction, Replayer};
 pub use program::{
     Actor, BarrierFacts, GateIndex, LockFacts, LockIndex, NEVER, NO_SITE, Op, Pause, PauseKind, Pool,
     Program, Step, TokenFacts,
 };
-pub use run::{Behaviour, Replayed, replay};
+pub use run::{Behaviour, Replayed, replay, replay_within};

@@ -5,12 +5,14 @@ use std::cmp::Reverse;
 use holdup_model::{Nanos, ObjectId, Process, ThreadId, Timeline};
 use rayon::prelude::*;
 
-use crate::apply::{Recorded, apply};
+use crate::apply::{Recorded, Setting, apply};
+use crate::budget::Budget;
 use crate::change::Change;
 use crate::extract::extract;
 use crate::machine::Machine;
 use crate::program::{Op, Program};
-use crate::run::{Behaviour, Replayed, replay};
+use crate::run::{Behaviour, Replayed, replay, replay_within};
+use crate::workers;
 
 /// From this share of the wall time on, holds of a lock that are known only in number may make it the next to hold the
 /// program up.
@@ -68,6 +70,17 @@ pub struct Prediction {
     pub unseen: Vec<ObjectId>,
 }
 
+/// Why a process cannot be replayed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NoReplay {
+    /// None of its threads were recorded.
+    #[error("nothing was recorded that could be replayed")]
+    Nothing,
+    /// What was recorded contradicts itself, so that the replay of it, or of it with a change, does not come to its end.
+    #[error("what was recorded contradicts itself: a replay of it comes to no end; record again")]
+    Endless,
+}
+
 impl Prediction {
     /// The wall time less the predicted one (ns), with its low and its high end. Negative where the change makes the
     /// program slower.
@@ -109,22 +122,52 @@ impl Spread {
     }
 }
 
+/// What became of a prediction.
+struct Attempt {
+    /// Events of its replays.
+    events: u64,
+    /// With how wide its interval is; `None` if a replay did not come to its end.
+    prediction: Option<(Prediction, Spread)>,
+}
+
+/// How many replays there are for a prediction.
+const VARIANTS: usize = 3;
+
 /// Replays with other costs of sleeping and waking: as estimated, none, twice the latency.
-fn variants(machine: &Machine) -> [Machine; 3] {
+fn variants(machine: &Machine) -> [Machine; VARIANTS] {
     let twice = machine.latency.map(|(limit, latency)| (limit, latency * 2));
     [machine.clone(), machine.without_costs(), Machine { latency: twice, ..machine.clone() }]
 }
 
 impl<'a> Replayer<'a> {
-    /// Takes a process on so many cores apart; `None` where none of its threads were recorded.
-    pub fn of(process: &'a Process, timeline: &'a Timeline, cores: u32) -> Option<Self> {
-        let program = extract(process, timeline)?;
+    /// Takes a process on so many cores apart.
+    ///
+    /// # Errors
+    /// [`NoReplay`] where that gives nothing that can be replayed.
+    pub fn of(process: &'a Process, timeline: &'a Timeline, cores: u32) -> Result<Self, NoReplay> {
+        workers::prepare();
+        let program = extract(process, timeline).ok_or(NoReplay::Nothing)?;
         let machine = Machine::of(process, timeline, cores);
         let machines = variants(&machine);
         let replayed = |machine: &Machine| replay(&program, machine, &Behaviour::default());
         let unchanged: Vec<Replayed> = machines.par_iter().map(replayed).collect();
+        if !unchanged.iter().all(|run| run.is_whole) {
+            return Err(NoReplay::Endless);
+        }
         let recorded = Recorded { process, timeline };
-        (unchanged[0].wall > Nanos::ZERO).then_some(Self { recorded, program, machine, unchanged })
+        let replayer = Self { recorded, program, machine, unchanged };
+        if replayer.replayed() > Nanos::ZERO { Ok(replayer) } else { Err(NoReplay::Nothing) }
+    }
+
+    /// Events of the unchanged replay: what one replay more takes about.
+    pub fn events(&self) -> u64 {
+        self.unchanged[0].events
+    }
+
+    /// What is left of a budget once the process was replayed unchanged.
+    pub fn budget(&self, mut all: Budget) -> Budget {
+        all.spend(self.unchanged.iter().map(|run| run.events).sum());
+        all
     }
 
     /// The program that is replayed.
@@ -148,20 +191,36 @@ impl<'a> Replayer<'a> {
         self.unchanged[0].let_through
     }
 
-    /// What all these changes together would give.
-    pub fn predict(&self, changes: &[Change]) -> Prediction {
-        self.predict_with(changes, None).0
+    /// What all these changes together would give; `None` where the replay comes to no end, which takes a recording that
+    /// contradicts itself.
+    pub fn predict(&self, changes: &[Change]) -> Option<Prediction> {
+        Some(self.attempt(changes, None, &Budget::unlimited()).prediction?.0)
     }
 
-    /// What changes would give, with an interval as wide as is known, else by replays with other costs; and how wide it is.
-    fn predict_with(&self, changes: &[Change], known: Option<Spread>) -> (Prediction, Spread) {
+    /// What changes would give, with an interval as wide as is known, else by replays with other costs.
+    fn attempt(&self, changes: &[Change], known: Option<Spread>, budget: &Budget) -> Attempt {
         let setting = apply(self.recorded, &self.program, &self.machine, changes);
         let machines = variants(&setting.machine);
         let machines = if known.is_some() { &machines[..1] } else { &machines[..] };
+        let most = budget.of_one(self.events());
         let runs: Vec<Replayed> = machines
             .par_iter()
-            .map(|machine| replay(&setting.program, machine, &setting.behaviour))
+            .map(|machine| replay_within(&setting.program, machine, &setting.behaviour, most))
             .collect();
+        let is_whole = runs.iter().all(|run| run.is_whole);
+        Attempt {
+            events: runs.iter().map(|run| run.events).sum(),
+            prediction: is_whole.then(|| self.prediction(changes, &runs, &setting, known)),
+        }
+    }
+
+    fn prediction(
+        &self,
+        changes: &[Change],
+        runs: &[Replayed],
+        setting: &Setting<'_>,
+        known: Option<Spread>,
+    ) -> (Prediction, Spread) {
         let recorded = self.recorded.timeline.wall().get() as f64;
         let ratios: Vec<f64> = runs
             .iter()
@@ -185,26 +244,59 @@ impl<'a> Replayer<'a> {
         (prediction, spread)
     }
 
-    /// The same for several sets of changes, on all cores.
-    pub fn sweep(&self, sets: &[Vec<Change>]) -> Vec<Prediction> {
-        sets.par_iter().map(|changes| self.predict(changes)).collect()
+    /// As [`Replayer::predict`] for several sets of changes, on all cores, one after another until the budget is spent: `None`
+    /// for those that it is not enough for too.
+    pub fn sweep(&self, sets: &[Vec<Change>], budget: &mut Budget) -> Vec<Option<Prediction>> {
+        // So many at once, and not as many as there are cores: which ones are replayed must not depend on the machine.
+        const AT_ONCE: usize = 8;
+        let mut found = Vec::with_capacity(sets.len());
+        while found.len() < sets.len() {
+            let affordable = budget.replays(self.events()) / VARIANTS;
+            let next: Vec<_> = sets[found.len()..].iter().take(affordable.min(AT_ONCE)).collect();
+            if next.is_empty() {
+                break;
+            }
+            let attempts: Vec<_> =
+                next.par_iter().map(|changes| self.attempt(changes, None, budget)).collect();
+            for attempt in attempts {
+                budget.spend(attempt.events);
+                found.push(attempt.prediction.map(|(prediction, _)| prediction));
+            }
+        }
+        found.resize(sets.len(), None);
+        found
     }
 
     /// The same for one change in several sizes. In a long recording only the first, the middle and the last size are replayed with
-    /// other costs too; the widest of their intervals is that of all others.
-    pub fn curve(&self, sizes: &[Vec<Change>]) -> Vec<Prediction> {
+    /// other costs too; the widest of their intervals is that of all others. Nothing where the budget is not enough for all.
+    pub fn curve(&self, sizes: &[Vec<Change>], budget: &mut Budget) -> Vec<Option<Prediction>> {
         let full = [0, sizes.len() / 2, sizes.len().saturating_sub(1)];
-        if self.program.steps.len() < LONG || sizes.len() <= full.len() {
-            return self.sweep(sizes);
+        let is_short = self.program.steps.len() < LONG || sizes.len() <= full.len();
+        let replays =
+            if is_short { sizes.len() * VARIANTS } else { sizes.len() + full.len() * (VARIANTS - 1) };
+        if budget.replays(self.events()) < replays {
+            return vec![None; sizes.len()];
         }
-        let some: Vec<(Prediction, Spread)> =
-            full.par_iter().map(|&size| self.predict_with(&sizes[size], None)).collect();
-        let spread = some.iter().fold(Spread::default(), |all, (_, spread)| all.widest(*spread));
-        let others = sizes.par_iter().enumerate().map(|(size, changes)| {
-            let known = full.iter().position(|&other| other == size);
-            known.map_or_else(|| self.predict_with(changes, Some(spread)).0, |known| some[known].0.clone())
-        });
-        others.collect()
+        if is_short {
+            return self.sweep(sizes, budget);
+        }
+        let attempt = |size: usize, known| self.attempt(&sizes[size], known, budget);
+        let some: Vec<Attempt> = full.par_iter().map(|&size| attempt(size, None)).collect();
+        let spreads = some.iter().filter_map(|attempt| Some(attempt.prediction.as_ref()?.1));
+        let spread = spreads.fold(Spread::default(), Spread::widest);
+        let is_known = |size: &usize| full.contains(size);
+        let others = (0..sizes.len()).into_par_iter();
+        let others = others.map(|size| (!is_known(&size)).then(|| attempt(size, Some(spread))));
+        let mut others: Vec<Option<Attempt>> = others.collect();
+        for (size, attempt) in full.into_iter().zip(some) {
+            others[size] = Some(attempt);
+        }
+        let mut predictions = Vec::with_capacity(sizes.len());
+        for attempt in others.into_iter().flatten() {
+            budget.spend(attempt.events);
+            predictions.push(attempt.prediction.map(|(prediction, _)| prediction));
+        }
+        predictions
     }
 
     /// What is not known of the ratio of two replays: how far the unchanged one is off, and what runs differ by.

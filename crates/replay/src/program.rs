@@ -203,7 +203,7 @@ impl Program {
 
     /// All work (ns).
     pub fn work(&self) -> u64 {
-        self.steps.iter().map(|step| step.work).sum()
+        self.steps.iter().fold(0, |all, step| all.saturating_add(step.work))
     }
 
     /// The lock that stands for this object.

@@ -35,6 +35,11 @@ pub struct Replayed {
     pub crowded: u64,
     /// The work of the steps that each thread did (ns), in the order of [`Program::actors`].
     pub worked: Vec<u64>,
+    /// What had to be done for it: steps, time slices, wake-ups, and looks at threads and cores. It depends on nothing but what
+    /// was asked.
+    pub events: u64,
+    /// False where that was more than there might be, so that it did not come to its end: then nothing of it is to be told.
+    pub is_whole: bool,
 }
 
 /// How objects behave otherwise than recorded.
@@ -70,16 +75,46 @@ impl Behaviour {
     }
 }
 
-/// Does all steps of a program on a machine.
+/// Does all steps of a program on a machine; gives up where that takes far more events than any program needs.
 pub fn replay(program: &Program, machine: &Machine, behaviour: &Behaviour) -> Replayed {
-    let mut replay = Replay::new(program, machine, behaviour);
+    replay_within(program, machine, behaviour, u64::MAX)
+}
+
+/// As [`replay`], and gives up after so many events too.
+pub fn replay_within(program: &Program, machine: &Machine, behaviour: &Behaviour, most: u64) -> Replayed {
+    let longest = longest(program, behaviour);
+    let most = most.min(most_events(program, machine, longest));
+    let mut replay = Replay::new(program, machine, behaviour, (slice(machine, longest), most));
     replay.start();
     replay.run();
     replay.result
 }
 
+/// More than a run takes (ns), but for its pauses: as recorded, or with all its work on one core, which a change may have made
+/// slower.
+fn longest(program: &Program, behaviour: &Behaviour) -> u64 {
+    let slowest = behaviour.faster.iter().copied().fold(1.0, f64::min);
+    program.wall.get().max(divided(program.work(), slowest))
+}
+
+/// More than any replay needs that makes progress: each step may wake every thread, and each slice look at all of them.
+fn most_events(program: &Program, machine: &Machine, longest: u64) -> u64 {
+    const FOR_EACH: u64 = 64;
+    let threads = program.actors.len() as u64;
+    let slices = longest / slice(machine, longest) * u64::from(machine.cores).min(threads);
+    let each = FOR_EACH + threads / LOOKED_AT_ONCE;
+    (program.steps.len() as u64 + slices + threads).saturating_mul(each).saturating_add(1_000_000)
+}
+
+fn slice(machine: &Machine, longest: u64) -> u64 {
+    machine.slice.clamp(1, MOST_SLICE).max(longest / MOST_SLICES)
+}
+
+/// To look at so many threads or cores takes about as long as a step.
+const LOOKED_AT_ONCE: u64 = 8;
+
 /// No run has more time slices than this on each core: damaged times are no reason to compute for days.
-const MOST_SLICES: u64 = 100_000_000;
+const MOST_SLICES: u64 = 1_000_000;
 /// No slice is longer (ns).
 const MOST_SLICE: u64 = 1 << 53;
 const NOBODY: u32 = u32::MAX;
@@ -173,11 +208,18 @@ struct Replay<'a> {
     /// Before this nothing happens elsewhere.
     limit: u64,
     is_over: bool,
+    /// How many events there may be.
+    most: u64,
     result: Replayed,
 }
 
 impl<'a> Replay<'a> {
-    fn new(program: &'a Program, machine: &'a Machine, behaviour: &'a Behaviour) -> Self {
+    fn new(
+        program: &'a Program,
+        machine: &'a Machine,
+        behaviour: &'a Behaviour,
+        (slice, most): (u64, u64),
+    ) -> Self {
         let copies = |thread: ThreadId| program.copies.get(thread.index()).map_or(0, Vec::len) as u32;
         let mut gates: Vec<Gate> = program.gates.iter().map(|acts| Gate::new(*acts)).collect();
         for (thread, gate) in program.ends.iter().enumerate() {
@@ -226,15 +268,17 @@ impl<'a> Replay<'a> {
             tokens: program.tokens.iter().map(|tokens| Tokens::new(tokens.at_start, tokens.givers)).collect(),
             dealt: vec![0; program.pools.len()],
             alive: 0,
-            slice: machine.slice.clamp(1, MOST_SLICE).max(program.wall.get() / MOST_SLICES),
+            slice,
             awaited: program.actors.iter().filter(|actor| actor.is_awaited).count(),
             released: Vec::new(),
             now: 0,
             limit: 0,
             is_over: false,
+            most,
             result: Replayed {
                 ends: vec![None; program.actors.len()],
                 waited: vec![0; objects],
+                is_whole: true,
                 ..Replayed::default()
             },
         }
@@ -264,8 +308,24 @@ impl<'a> Replay<'a> {
         self.limit = self.limit.min(at);
     }
 
+    /// It has looked at so many threads, cores or waiting ones.
+    fn looked_at(&mut self, number: usize) {
+        self.result.events += number as u64 / LOOKED_AT_ONCE;
+    }
+
+    /// One event more. True if there may be none, which ends the run.
+    fn is_too_long(&mut self) -> bool {
+        self.result.events += 1;
+        if self.result.events > self.most {
+            self.result.is_whole = false;
+            self.is_over = true;
+        }
+        self.is_over
+    }
+
     fn run(&mut self) {
-        while !self.is_over {
+        while !self.is_over && !self.is_too_long() {
+            self.looked_at(self.cores.len());
             let (core, at) = self.first_core();
             let timer = self.timers.peek().map_or(NEVER_AGAIN, |Reverse((at, _))| *at);
             if timer <= at {
@@ -311,7 +371,7 @@ impl<'a> Replay<'a> {
     fn go_on(&mut self, core: u32) {
         let index = self.cores[core as usize].thread;
         let program = self.program;
-        loop {
+        while !self.is_too_long() {
             let thread = &self.threads[index as usize];
             if thread.debt > 0 {
                 let debt = std::mem::take(&mut self.threads[index as usize].debt);

@@ -22,7 +22,7 @@ fn predicted(run: &Run, depth: Depth) -> Diagnosis {
 }
 
 fn of(process: Process, cores: u32) -> Diagnosis {
-    predicted(&Run { processes: vec![process], cores, ..Run::default() }, Depth::Gains)
+    predicted(&Run { processes: vec![process], cores, ..Run::default() }, Depth::default())
 }
 
 fn find(diagnosis: &Diagnosis, kind: FindingKind) -> (&Finding, &Gain) {
@@ -269,7 +269,7 @@ fn cores_that_it_may_not_use() {
     let environment =
         Environment { online: cpus("0-3"), placements: vec![placement], ..Environment::default() };
     let run = Run { processes: vec![process], cores: 2, environment, ..Run::default() };
-    let diagnosis = predicted(&run, Depth::Gains);
+    let diagnosis = predicted(&run, Depth::default());
     let limits = [FindingKind::Affinity, FindingKind::Quota, FindingKind::Oversubscription];
     let finding = diagnosis
         .findings
@@ -290,7 +290,7 @@ fn curves_go_from_as_it_is_to_the_gain() {
     let ops = [Op::Lock(lock, site), work(9), Op::Unlock(lock), work(1)].repeat(20);
     workers(&mut script, &vec![ops; 4]);
     let run = Run { processes: vec![script.play()], cores: 8, ..Run::default() };
-    let diagnosis = predicted(&run, Depth::Curves);
+    let diagnosis = predicted(&run, Depth { curves: true, ..Depth::default() });
     let what_if = diagnosis.what_if.as_ref().expect("it was replayed");
     let first = &what_if.curves[0];
     let at = |size: f64| first.points.iter().find(|point| point.at == size).expect("the size is there").wall;
@@ -310,7 +310,7 @@ fn curves_go_from_as_it_is_to_the_gain() {
         );
     }
     // The gains do not depend on whether there are curves.
-    assert_eq!(predicted(&run, Depth::Gains).findings, diagnosis.findings);
+    assert_eq!(predicted(&run, Depth::default()).findings, diagnosis.findings);
 }
 
 #[test]
@@ -333,7 +333,7 @@ proptest! {
     #[test]
     fn whatever_was_recorded(process in any_process(), cores in 1..5u32) {
         let run = Run { processes: vec![process], cores, ..Run::default() };
-        let diagnosis = predicted(&run, Depth::Curves);
+        let diagnosis = predicted(&run, Depth { curves: true, ..Depth::default() });
         for gain in diagnosis.findings.iter().filter_map(|finding| finding.gain.as_ref()) {
             prop_assert!(gain.low <= gain.time && gain.time <= gain.high, "{:?}", gain);
         }
@@ -344,7 +344,7 @@ proptest! {
     fn every_finding_that_can_be_mended_has_a_gain(script in any_script(), cores in 1..5u32) {
         let process = script.play_on(cores, 500);
         let run = Run { processes: vec![process], cores, ..Run::default() };
-        let diagnosis = predicted(&run, Depth::Gains);
+        let diagnosis = predicted(&run, Depth::default());
         for finding in &diagnosis.findings {
             use FindingKind::{Barrier, Condition, Io, Lock, Pipeline, Semaphore, Sleep, WakeUp};
             if matches!(finding.kind, Lock | Semaphore | Barrier | Io | Sleep | WakeUp | Pipeline | Condition) {

@@ -86,7 +86,7 @@ impl Regions {
         self.process.seen_by.preload = true;
         let run = Run { processes: vec![self.process], cores: 8, ..Run::default() };
         let mut diagnosis = diagnose(&run, 0);
-        predict_gains(&run, &mut diagnosis, Depth::Gains);
+        predict_gains(&run, &mut diagnosis, Depth::default());
         diagnosis
     }
 }

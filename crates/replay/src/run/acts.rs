@@ -197,6 +197,7 @@ impl Replay<'_> {
         if !self.locks[shard].is_free() {
             return;
         }
+        self.looked_at(self.cores.len());
         let threads = &self.threads;
         let spinning = self
             .cores

@@ -8,7 +8,8 @@ use crate::program::NEVER;
 impl Replay<'_> {
     /// Whether all threads that want a core spin, for locks that are not free, and no other will come: they would take turns
     /// for ever.
-    pub(super) fn all_spin(&self) -> bool {
+    pub(super) fn all_spin(&mut self) -> bool {
+        self.looked_at(self.threads.len());
         let spins_on = |(index, thread): (usize, &Thread)| match thread.place {
             Place::Nowhere | Place::Blocked(_) => true,
             Place::Timer => false,
@@ -23,6 +24,7 @@ impl Replay<'_> {
     /// Nothing happens any more, and the run is not over: lets the thread go on that went on first when recorded.
     /// False if there is none.
     pub(super) fn let_one_through(&mut self) -> bool {
+        self.looked_at(self.threads.len());
         let first = (0..self.threads.len())
             .filter(|&index| match self.threads[index].place {
                 Place::Blocked(Blocker::Gate(gate)) => self.program.gates[gate as usize] != NEVER,

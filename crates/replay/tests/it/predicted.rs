@@ -3,7 +3,7 @@
 use crate::programs;
 use crate::programs::{MS, any_program};
 use holdup_model::{Nanos, ObjectId, ObjectKind, ObjectUse, Process, ThreadId, Timeline};
-use holdup_replay::{Change, LockChange, Next, Prediction, Replayer};
+use holdup_replay::{Budget, Change, LockChange, Next, Prediction, Replayer};
 use holdup_testkit::{Op, Script};
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ fn workers(script: &mut Script, ops: Vec<Vec<Op>>) -> Vec<ThreadId> {
 
 fn predicted(process: &Process, cores: u32, changes: &[Change]) -> Prediction {
     let timeline = Timeline::build(process);
-    Replayer::of(process, &timeline, cores).expect("it can be replayed").predict(changes)
+    Replayer::of(process, &timeline, cores).expect("it can be replayed").predict(changes).expect("an end")
 }
 
 /// The really changed run is in the interval.
@@ -127,9 +127,9 @@ fn a_pipeline_is_as_fast_as_its_slowest_stage() {
 #[test]
 fn nothing_to_replay() {
     let process = Script::new().play();
-    assert!(Replayer::of(&process, &Timeline::build(&process), 4).is_none());
+    assert!(Replayer::of(&process, &Timeline::build(&process), 4).is_err());
     let nobody = Process::default();
-    assert!(Replayer::of(&nobody, &Timeline::build(&nobody), 4).is_none());
+    assert!(Replayer::of(&nobody, &Timeline::build(&nobody), 4).is_err());
 }
 
 fn used(process: &mut Process, lock: ObjectId, thread: ThreadId, acquisitions: u64, timed: u64, each: u64) {
@@ -190,12 +190,13 @@ fn a_curve_of_a_long_recording() {
     assert!(replayer.program().steps.len() > 1_000_000);
     let sizes: Vec<Vec<Change>> =
         (1..=4).map(|times| vec![Change::Lock(lock, LockChange::Shorter(f64::from(times)))]).collect();
-    let curve = replayer.curve(&sizes);
+    let curve = replayer.curve(&sizes, &mut Budget::unlimited());
+    let curve: Vec<Prediction> = curve.into_iter().map(|point| point.expect("an end")).collect();
     assert!(curve.windows(2).all(|pair| pair[0].wall > pair[1].wall), "{curve:?}");
     assert!(curve.iter().all(|point| point.low <= point.wall && point.wall <= point.high), "{curve:?}");
     // The first has an interval of its own, the second that of the others.
-    assert_eq!(curve[0], replayer.predict(&sizes[0]));
-    let second = replayer.predict(&sizes[1]);
+    assert_eq!(Some(&curve[0]), replayer.predict(&sizes[0]).as_ref());
+    let second = replayer.predict(&sizes[1]).expect("an end");
     assert_eq!(
         (curve[1].wall, curve[1].next, curve[1].let_through),
         (second.wall, second.next, second.let_through)
@@ -217,11 +218,12 @@ proptest! {
             .collect();
         let all = [1, 2, 3].map(|threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
-            pool.install(|| Replayer::of(&process, &timeline, cores).map(|replayer| replayer.sweep(&sets)))
+            pool.install(|| Replayer::of(&process, &timeline, cores)
+                .map(|replayer| replayer.sweep(&sets, &mut Budget::unlimited())))
         });
         prop_assert_eq!(&all[0], &all[1]);
         prop_assert_eq!(&all[0], &all[2]);
-        for prediction in all[0].iter().flatten() {
+        for prediction in all[0].iter().flatten().flatten() {
             prop_assert!(prediction.low <= prediction.wall && prediction.wall <= prediction.high);
         }
     }
