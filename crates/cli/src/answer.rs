@@ -2,15 +2,15 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, IsTerminal, Write};
-use std::os::unix::fs::{DirBuilderExt, fchown};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use holdup_analysis::{Depth, Diagnosis, diagnose, predict_gains};
-use holdup_collect::caller_of_sudo;
+use holdup_collect::as_caller;
 use holdup_model::{Arrange, Nanos, Run, Thread};
 use holdup_recording::facts::SourceText;
-use holdup_recording::{Recording, Sources};
+use holdup_recording::{Recording, Sources, Warning};
 use holdup_report::Look;
 
 use crate::arguments::{Color, Faces};
@@ -37,7 +37,7 @@ pub(crate) struct Part {
 
 impl Default for Part {
     fn default() -> Part {
-        Part { process: None, sources: Sources::ALL, from: None, to: None, depth: Depth::Gains }
+        Part { process: None, sources: Sources::ALL, from: None, to: None, depth: Depth::default() }
     }
 }
 
@@ -50,11 +50,11 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Reads a recording, names what it saw, and diagnoses its processes. `keep` says whether names that were missing are put into the file, as right after recording.
-    pub(crate) fn of(path: &Path, keep: Keep, part: &Part) -> Result<Answer, Failure> {
+    /// Reads a recording, names what it saw, and diagnoses its processes. `made` is the file of one that was just made: names that
+    /// are missing are put into it.
+    pub(crate) fn of(path: &Path, made: Option<&File>, part: &Part) -> Result<Answer, Failure> {
         let _progress = Progress::start("reading the recording");
-        let (mut recording, warnings) = Recording::open(path)?;
-        holdup_collect::name_all(&mut recording, (keep == Keep::Names).then_some(path));
+        let (recording, warnings) = named(path, made)?;
         let mut run = recording.run_from(&warnings, part.sources);
         if part.from.is_some() || part.to.is_some() {
             let at = |length: Duration| run.start + Nanos::new(length.as_nanos() as u64);
@@ -109,18 +109,19 @@ impl Answer {
 }
 
 /// Finds the names in a recording that was just made, and puts them into it.
-pub(crate) fn name(path: &Path) -> Result<(), Failure> {
+pub(crate) fn name(path: &Path, made: &File) -> Result<(), Failure> {
     let _progress = Progress::start("finding names");
-    let (mut recording, _) = Recording::open(path)?;
-    holdup_collect::name_all(&mut recording, Some(path));
-    Ok(())
+    named(path, Some(made)).map(drop)
 }
 
-/// Whether names that were found now are kept in the recording.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keep {
-    Names,
-    Nothing,
+/// A recording with its names; with `made`, the one in this file, where they are kept.
+pub(crate) fn named(path: &Path, made: Option<&File>) -> Result<(Recording, Vec<Warning>), Failure> {
+    let (mut recording, warnings) = match made {
+        Some(file) => Recording::read(file, path)?,
+        None => Recording::open(path)?,
+    };
+    holdup_collect::name_all(&mut recording, made);
+    Ok((recording, warnings))
 }
 
 /// How to show things on `stream`.
@@ -185,13 +186,10 @@ impl Faces {
 
 /// Makes a directory for recordings where there is none, and opens it. Recordings hold copies of stacks: it is the user's own.
 pub(crate) fn private_directory(path: &Path) -> std::io::Result<File> {
-    let is_new = !path.exists();
-    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-    let folder = File::open(path)?;
-    if let Some((user, group)) = caller_of_sudo().filter(|_| is_new) {
-        let _ = fchown(&folder, Some(user), Some(group));
-    }
-    Ok(folder)
+    as_caller(|| {
+        DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+        File::open(path)
+    })
 }
 
 /// Writes to a file, or to the stream where there is none. A reader that went away is no failure.

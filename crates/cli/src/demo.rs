@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 
 use holdup_collect::{Holds, Options, Setting, Window, record};
 
-use crate::answer::{self, Answer, Keep, Part};
+use crate::answer::{self, Answer, Part};
 use crate::arguments::DemoOptions;
 use crate::failure::Failure;
 use crate::run::PRELOAD;
@@ -51,12 +51,12 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
         instrumented: false,
     };
     let command: Vec<OsString> = vec![program.into()];
-    let status = record(&command, &options_of_run, PRELOAD)?.status;
+    let ended = record(&command, &options_of_run, PRELOAD)?;
     let look = answer::look(options.color, &std::io::stdout(), false);
     answer::write(
-        &Answer::of(&recording, Keep::Names, &Part::default())?.text(look),
+        &Answer::of(&recording, Some(&ended.file), &Part::default())?.text(look),
         None,
         std::io::stdout(),
     )?;
-    Ok(crate::run::exit_code(status))
+    Ok(crate::run::exit_code(ended.status))
 }

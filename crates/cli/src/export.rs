@@ -12,9 +12,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use holdup_export::{ExportError, TableFormat, Weight};
 use holdup_model::{Doing, Nanos, Run};
-use holdup_recording::{Recording, Sources};
+use holdup_recording::Sources;
 
-use crate::answer::{Answer, Keep, Part};
+use crate::answer::{self, Answer, Part};
 use crate::arguments::seconds;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -121,7 +121,7 @@ pub(crate) fn export(options: &ExportOptions) -> Result<ExitCode, Failure> {
         Some(format) => {
             let folder = options.output.clone().unwrap_or_else(|| chosen_name(options));
             let part = Part { from: options.from, to: options.to, ..Part::default() };
-            let answer = Answer::of(&options.recording, Keep::Nothing, &part)?;
+            let answer = Answer::of(&options.recording, None, &part)?;
             let _progress = Progress::start("writing tables");
             holdup_export::tables(&answer.run, &answer.diagnoses, format, &folder).map_err(Failure::input)?;
             tell_name(options, &folder);
@@ -175,8 +175,7 @@ fn write(run: &Run, options: &ExportOptions, mut out: impl Write) -> Result<(), 
 fn read(options: &ExportOptions) -> Result<Run, Failure> {
     let _progress = Progress::start("reading the recording");
     let path = &options.recording;
-    let (mut recording, warnings) = Recording::open(path)?;
-    holdup_collect::name_all(&mut recording, None);
+    let (recording, warnings) = answer::named(path, None)?;
     let mut run = recording.run_from(&warnings, Sources::ALL);
     if options.from.is_some() || options.to.is_some() {
         let at =

@@ -4,6 +4,10 @@
 //! before the program starts or from commands on files: 1 a budget is exceeded (`check`), 2 usage or input, 3
 //! something needed is missing on this machine.
 
+// First: its macros are for all others.
+#[macro_use]
+mod say;
+
 mod answer;
 mod arguments;
 mod characterize;
@@ -37,6 +41,11 @@ use std::process::ExitCode;
 use arguments::Command;
 
 fn main() -> ExitCode {
+    holdup_collect::outlive_truncation();
+    say::outlive_defects(command)
+}
+
+fn command() -> ExitCode {
     let result = match arguments::parse(std::env::args_os()) {
         Command::Run(options) => run::run(&options),
         Command::Record(options) => run::record(&options),

@@ -13,7 +13,7 @@ use indicatif::ProgressBar;
 const PATIENCE: Duration = Duration::from_millis(600);
 
 /// How often what is shown is looked at again.
-const NEWS: Duration = Duration::from_millis(300);
+const NEWS: Duration = Duration::from_millis(100);
 
 /// Shows on the terminal that something goes on, until it is dropped. Nothing is shown where standard error is no
 /// terminal.
@@ -40,17 +40,18 @@ impl Progress {
             return Progress { running: None };
         }
         let (done, ended) = channel();
-        let thread = std::thread::spawn(move || {
+        let thread = std::thread::Builder::new().name("holdup progress".into()).spawn(move || {
             if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
                 let bar = ProgressBar::new_spinner().with_message(what());
-                bar.enable_steady_tick(Duration::from_millis(100));
                 while ended.recv_timeout(NEWS) == Err(RecvTimeoutError::Timeout) {
                     bar.set_message(what());
+                    bar.tick();
                 }
                 bar.finish_and_clear();
             }
         });
-        Progress { running: Some((done, thread)) }
+        // Without a thread there is no sign.
+        Progress { running: thread.ok().map(|thread| (done, thread)) }
     }
 }
 

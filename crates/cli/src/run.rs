@@ -1,16 +1,17 @@
 //! `holdup ./app` and `holdup record`.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
 
-use holdup_collect::{Emulation, Ended, Options, Setting, Window, attach, record as collect};
-use rustix::fs::{FileType, SeekFrom};
+use holdup_collect::{Emulation, Ended, Options, Setting, Window, as_caller, attach, record as collect};
+use rustix::fs::{CWD, FileType, SeekFrom};
 use rustix::process::Signal;
 
-use crate::answer::{self, Keep, Part};
+use crate::answer::{self, Part};
 use crate::arguments::{Collector, Holds, RecordOptions, RunOptions};
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -25,7 +26,9 @@ pub(crate) static PLUGIN: &[u8] = include_bytes!(env!("HOLDUP_QEMU_PLUGIN"));
 /// Records, and says what holds the program up.
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     let (place, ended) = repeated(options, None)?;
-    let told = several::answer(&place.paths, Keep::Names, &Part::default()).and_then(|(answer, _)| {
+    let files = files(&ended);
+    let told = answering(options, || {
+        let (answer, _) = several::answer(&place.paths, &files, &Part::default())?;
         let look = answer::look(options.color, &std::io::stderr(), options.output.is_some());
         let mut text = answer.text(look);
         text.push_str(&place.sentence());
@@ -56,9 +59,29 @@ pub(crate) fn record(options: &RecordOptions) -> Result<ExitCode, Failure> {
         .map(|emulation| Progress::counting("under emulation", Arc::clone(&emulation.executed)));
     let (place, ended) = repeated(&options.run, emulation)?;
     drop(progress);
-    complain(&ended, place.paths.iter().try_for_each(|path| answer::name(path)));
+    let files = files(&ended);
+    let named = answering(&options.run, || {
+        place.paths.iter().zip(&files).try_for_each(|(path, file)| answer::name(path, file))
+    });
+    complain(&ended, named);
     eprint!("{}", place.sentence());
     Ok(status(&ended))
+}
+
+fn files(ended: &[Ended]) -> Vec<Arc<File>> {
+    ended.iter().map(|ended| Arc::clone(&ended.file)).collect()
+}
+
+/// Reads what the program and its files say with the rights that the program had; those of a process that ran already may be
+/// files that only root can read.
+fn answering(
+    options: &RunOptions,
+    answer: impl FnOnce() -> Result<(), Failure> + Send,
+) -> Result<(), Failure> {
+    if options.pid.is_some() {
+        return answer();
+    }
+    as_caller(|| Ok(answer())).unwrap_or_else(|error| Err(Failure::machine(error)))
 }
 
 /// Records as many runs as were asked for, one after another.
@@ -119,13 +142,11 @@ impl Input {
     }
 }
 
-/// Records the program, or the process that runs, which counts as one that ended well.
+/// Records the program, or the process that runs.
 fn collected(options: &RunOptions, output: &Path, emulation: Option<Emulation>) -> Result<Ended, Failure> {
     let wanted = Options { emulation, ..collect_options(options, output) };
     match options.pid {
-        Some(pid) => {
-            Ok(Ended { status: ExitStatus::default(), trouble: attach(pid, &wanted)?, emulation: None })
-        }
+        Some(pid) => Ok(attach(pid, &wanted)?),
         None => Ok(collect(&options.command, &wanted, PRELOAD)?),
     }
 }
@@ -193,10 +214,14 @@ impl Place {
             }
             None => file_name(options.command.first()),
         };
-        let writable = rustix::fs::access(".", rustix::fs::Access::WRITE_OK).is_ok();
-        let directory = if writable { PathBuf::new() } else { std::env::temp_dir() };
-        let path = directory.join(format!("{name}.holdup"));
-        make_way(&path)?;
+        let made = as_caller(|| {
+            let flags = rustix::fs::AtFlags::EACCESS;
+            let writable = rustix::fs::accessat(CWD, ".", rustix::fs::Access::WRITE_OK, flags).is_ok();
+            let directory = if writable { PathBuf::new() } else { std::env::temp_dir() };
+            let path = directory.join(format!("{name}.holdup"));
+            Ok(make_way(&path).map(|()| path))
+        });
+        let path = made.map_err(Failure::machine)??;
         Ok(Place { paths: vec![path], chosen: false })
     }
 
@@ -204,7 +229,7 @@ impl Place {
     fn another(&self, number: u16) -> Result<PathBuf, Failure> {
         let path = numbered(&self.paths[0], &number.to_string());
         if !self.chosen {
-            make_way(&path)?;
+            as_caller(|| Ok(make_way(&path))).map_err(Failure::machine)??;
         }
         Ok(path)
     }
@@ -234,7 +259,7 @@ fn numbered(path: &Path, word: &str) -> PathBuf {
 
 /// Keeps an earlier recording of this name under another one.
 fn make_way(path: &Path) -> Result<(), Failure> {
-    if !path.exists() {
+    if std::fs::symlink_metadata(path).is_err() {
         return Ok(());
     }
     std::fs::rename(path, numbered(path, "old")).map_err(|error| {

@@ -1,20 +1,24 @@
 //! Several recordings of one program.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use holdup_analysis::{Diagnosis, Ledger, combine, middle};
 use holdup_model::Run;
 
-use crate::answer::{Answer, Keep, Part};
+use crate::answer::{Answer, Part};
 use crate::failure::Failure;
 
 /// The answer from the recording whose wall time is in the middle, with what the others say of its findings; and which
 /// of the paths that is.
 ///
-/// One recording is in memory at a time: of the others a [`Ledger`] is kept, and the one in the middle is read again.
-pub(crate) fn answer(paths: &[PathBuf], keep: Keep, part: &Part) -> Result<(Answer, usize), Failure> {
+/// One recording is in memory at a time: of the others a [`Ledger`] is kept, and the one in the middle is read again. `made`
+/// are the files of recordings that were just made, or none.
+pub(crate) fn answer(paths: &[PathBuf], made: &[Arc<File>], part: &Part) -> Result<(Answer, usize), Failure> {
+    let file = |index: usize| made.get(index).map(Arc::as_ref);
     if let [only] = paths {
-        return Ok((Answer::of(only, keep, part)?, 0));
+        return Ok((Answer::of(only, file(0), part)?, 0));
     }
     if part.process.is_some() {
         return Err(Failure::input(
@@ -22,15 +26,15 @@ pub(crate) fn answer(paths: &[PathBuf], keep: Keep, part: &Part) -> Result<(Answ
         ));
     }
     let mut ledgers: Vec<Ledger> = Vec::new();
-    for path in paths {
-        let answer = Answer::of(path, keep, part)?;
+    for (index, path) in paths.iter().enumerate() {
+        let answer = Answer::of(path, file(index), part)?;
         ledgers.push(ledger(&answer, path, ledgers.first())?);
     }
     let walls: Vec<_> = ledgers.iter().map(|ledger| ledger.wall).collect();
     let told = middle(&walls)
         .ok_or_else(|| Failure::input("there is no recording to tell of; give one or several"))?;
     let this = ledgers.remove(told);
-    let mut answer = Answer::of(&paths[told], Keep::Nothing, part)?;
+    let mut answer = Answer::of(&paths[told], file(told), part)?;
     let program = this.program().to_owned();
     let at =
         answer.diagnoses.iter().position(|diagnosis| is_of(&answer.run, diagnosis, &program)).unwrap_or(0);
@@ -47,7 +51,7 @@ pub(crate) fn answer(paths: &[PathBuf], keep: Keep, part: &Part) -> Result<(Answ
 pub(crate) fn ledgers(paths: &[PathBuf]) -> Result<Vec<Ledger>, Failure> {
     let mut ledgers: Vec<Ledger> = Vec::new();
     for path in paths {
-        let answer = Answer::of(path, Keep::Nothing, &Part::default())?;
+        let answer = Answer::of(path, None, &Part::default())?;
         ledgers.push(ledger(&answer, path, ledgers.first())?);
     }
     Ok(ledgers)

@@ -304,8 +304,7 @@ fn named(path: &Path, run: &Run, options: &WhyOptions) -> String {
 
 /// A recording whose times are taken, which may have no names yet.
 fn native_run(path: &Path) -> Result<Run, Failure> {
-    let (mut recording, warnings) = Recording::open(path)?;
-    holdup_collect::name_all(&mut recording, None);
+    let (recording, warnings) = answer::named(path, None)?;
     Ok(recording.run(&warnings))
 }
 

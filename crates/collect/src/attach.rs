@@ -1,6 +1,7 @@
 //! Recording a process that runs already, for a while, and leaving it without a trace.
 
 use std::path::Path;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -15,10 +16,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::environment::Watch;
 use crate::error::CollectError;
 use crate::kernel::{Kernel, wanted};
-use crate::launch::caller_of_sudo;
 use crate::log::Log;
 use crate::machine::{ClockSource, allowed_cores_of};
-use crate::record::{CLOCK_INTERVAL, Options};
+use crate::record::{CLOCK_INTERVAL, Ended, Options};
 use crate::window::{Opening, Stage};
 
 /// How often records are taken over, and how late the end of the window is noticed.
@@ -27,11 +27,11 @@ const ROUND: Duration = Duration::from_millis(20);
 /// Records process `pid` within the window of `options`, until it ends, or until a signal (SIGINT, SIGTERM, SIGHUP)
 /// tells holdup to. Only the kernel is asked: the library cannot enter a program that runs.
 ///
-/// Gives what kept the recording from being written to its end, in a line.
+/// The process counts as one that ended well.
 ///
 /// # Errors
 /// [`CollectError`] where there is no such process, it may not be recorded, or there is no place for the recording.
-pub fn attach(pid: u32, options: &Options) -> Result<Option<String>, CollectError> {
+pub fn attach(pid: u32, options: &Options) -> Result<Ended, CollectError> {
     let no_process = || CollectError::NoProcess { pid };
     let handle = Pid::from_raw(pid as i32).ok_or_else(no_process)?;
     let handle = pidfd_open(handle, PidfdFlags::empty()).map_err(|_| no_process())?;
@@ -57,8 +57,7 @@ pub fn attach(pid: u32, options: &Options) -> Result<Option<String>, CollectErro
     let events = Events::over_process(&Linux, KernelPid(pid), wanted(cores, false))
         .map_err(|error| CollectError::Kernel { error })?;
     let output = |error| CollectError::Output { path: options.output.clone(), error };
-    let mut log =
-        Log::create(&options.output, options.size_limit, clock, caller_of_sudo()).map_err(output)?;
+    let (mut log, file) = Log::create(&options.output, options.size_limit, clock).map_err(output)?;
     log.sample();
     let session = Session {
         holdup: env!("CARGO_PKG_VERSION").to_owned(),
@@ -100,7 +99,8 @@ pub fn attach(pid: u32, options: &Options) -> Result<Option<String>, CollectErro
             .to_owned(),
     );
     let facts = SessionEnd { end, warnings, ..SessionEnd::default() };
-    Ok(log.end(facts).map(|error| crate::record::trouble(options, &error)))
+    let trouble = log.end(facts).map(|error| crate::record::trouble(options, &error));
+    Ok(Ended { status: ExitStatus::default(), trouble, emulation: None, file: Arc::new(file) })
 }
 
 /// The process's program, and its arguments where they may be kept.

@@ -39,6 +39,12 @@ pub enum CollectError {
         /// What the system says.
         error: io::Error,
     },
+    /// holdup may have no more threads.
+    #[error("holdup cannot start a thread of its own ({error}); raise the limit of processes (ulimit -u)")]
+    Threads {
+        /// What the system says.
+        error: io::Error,
+    },
     /// There is no such process (any more).
     #[error("process {pid} does not exist; see ps -e for those that do")]
     NoProcess {

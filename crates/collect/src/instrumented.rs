@@ -52,8 +52,12 @@ pub fn counts_itself(program: &Path) -> bool {
 }
 
 /// Hands over, piece by piece, the streams that a program's file gives. Gives what the reader must know, a sentence each.
-pub(crate) fn take(path: &Path, hand_over: &mut HandOver<'_>) -> io::Result<Vec<String>> {
-    let bytes = match std::fs::read(path) {
+pub(crate) fn take(file: io::Result<File>, hand_over: &mut HandOver<'_>) -> io::Result<Vec<String>> {
+    let read = |mut file: File| {
+        let mut bytes = Vec::new();
+        io::Read::read_to_end(&mut file, &mut bytes).map(|_| bytes)
+    };
+    let bytes = match file.and_then(read) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let why = "the program did not count: it ended before its first line, or was built without include/holdup_counts.c";

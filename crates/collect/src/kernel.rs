@@ -49,14 +49,13 @@ pub(crate) struct Kernel {
 impl Kernel {
     /// Begins to drain. With `running`, the process was running before, and begins to be recorded now.
     pub(crate) fn start(watch: Watch, running: Option<Pid>, options: &Options) -> Kernel {
-        let missing = missing(&watch);
+        let mut missing = missing(&watch);
         let has_switches = !watch.refused().iter().any(|(kind, _)| *kind == Kind::Switches);
         let stop = Arc::new(AtomicBool::new(false));
         let (sender, words) = channel();
         let seen = Arc::clone(&stop);
         let (arguments, every_switch) = (options.arguments, options.every_switch);
-        // Where no thread can be had there are no words either.
-        let _ = std::thread::Builder::new().name("holdup kernel".into()).spawn(move || {
+        let drain = std::thread::Builder::new().name("holdup kernel".into()).spawn(move || {
             let mut watcher = Watcher::new(watch, sender, has_switches, arguments);
             watcher.never_backs_off = every_switch;
             if let Some(pid) = running {
@@ -64,6 +63,11 @@ impl Kernel {
             }
             watcher.run(&seen);
         });
+        if let Err(error) = drain {
+            missing.push(format!(
+                "the kernel's records were left out: no thread could be had to take them ({error}; ulimit -u)"
+            ));
+        }
         Kernel { stop, words, missing }
     }
 

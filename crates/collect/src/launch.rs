@@ -29,6 +29,26 @@ pub fn caller_of_sudo() -> Option<(u32, u32)> {
     Some((id("SUDO_UID")?, id("SUDO_GID")?)).filter(|(user, _)| root && *user != 0)
 }
 
+/// Does some work with files as the user who called sudo, with that user's rights alone; as it is where nobody did. So a name that
+/// this user, or a program of hers, has put in our way leads nowhere where she could not have gone herself.
+///
+/// # Errors
+/// Those of changing to that user, and of the work.
+pub fn as_caller<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    let Some((user, group)) = caller_of_sudo() else { return work() };
+    let changed = move || {
+        // Of this thread alone, which ends with it. The real and the saved user stay root: she cannot send it signals.
+        rustix::thread::set_thread_groups(&groups_of_caller(Path::new("/etc/group"), group))?;
+        rustix::thread::set_thread_res_gid(None, Gid::from_raw(group), None)?;
+        rustix::thread::set_thread_res_uid(None, Uid::from_raw(user), None)?;
+        work()
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("holdup files".into()).spawn_scoped(scope, changed)?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
 /// What a program needs to be recorded.
 pub(crate) struct Injection<'a> {
     pub library: &'a Path,

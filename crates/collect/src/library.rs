@@ -2,7 +2,8 @@
 //!
 //! They travel inside the `holdup` binary. Each is written to a directory that only the user can write to
 //! and list, under a name that contains a hash of its content; what is found there already is used only if it is
-//! ours and has that content. Others can reach it by its name: a program that changes its user and then executes
+//! ours and has that content. Nobody but the user and root can put another directory in its place: that holds for each
+//! directory on the way to it. Others can reach it by its name: a program that changes its user and then executes
 //! another would otherwise print a complaint of the dynamic linker.
 
 use std::fs::{self, OpenOptions};
@@ -35,26 +36,58 @@ fn candidates(owner: u32) -> Vec<PathBuf> {
         found.push(PathBuf::from(home).join(".cache/holdup"));
     }
     found.push(PathBuf::from(format!("/dev/shm/holdup-{owner}")));
-    found.retain(|path| {
-        let text = path.as_os_str().as_encoded_bytes();
-        path.is_absolute() && !text.iter().any(|byte| matches!(byte, b':' | b',' | b' ' | b'\n' | b'$'))
-    });
+    found.retain(|path| path.is_absolute() && can_be_listed(path));
     found
+}
+
+fn can_be_listed(path: &Path) -> bool {
+    let text = path.as_os_str().as_encoded_bytes();
+    !text.iter().any(|byte| matches!(byte, b':' | b',' | b' ' | b'\n' | b'$'))
+}
+
+/// The directory by its real name, made if it is not there.
+fn prepared(directory: &Path, own: u32) -> io::Result<PathBuf> {
+    let mut missing = Vec::new();
+    let mut there = directory;
+    while fs::symlink_metadata(there).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        missing.extend(there.file_name());
+        there = there.parent().ok_or(io::ErrorKind::NotFound)?;
+    }
+    let mut place = fs::canonicalize(there)?;
+    for ancestor in place.ancestors() {
+        only_own(ancestor, own)?;
+    }
+    for name in missing.into_iter().rev() {
+        place.push(name);
+        fs::DirBuilder::new().mode(0o711).create(&place)?;
+    }
+    Ok(place)
+}
+
+/// Refuses a directory in which others could put another one in the place of ours. In a sticky one they can only add.
+fn only_own(directory: &Path, own: u32) -> io::Result<()> {
+    const STICKY: u32 = 0o1000;
+    let facts = fs::symlink_metadata(directory)?;
+    let is_closed = facts.mode() & 0o022 == 0 || facts.mode() & STICKY != 0;
+    if facts.is_dir() && (facts.uid() == own || facts.uid() == 0) && is_closed {
+        return Ok(());
+    }
+    let why = format!("others can write to {}, or it is another user's", directory.display());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
 fn install_in(directory: &Path, content: &[u8]) -> io::Result<PathBuf> {
     let own = rustix::process::geteuid().as_raw();
-    if let Err(error) = fs::DirBuilder::new().mode(0o711).recursive(true).create(directory)
-        && error.kind() != io::ErrorKind::AlreadyExists
-    {
-        return Err(error);
-    }
+    let directory = &prepared(directory, own)?;
     let facts = fs::symlink_metadata(directory)?;
-    if !facts.is_dir() || facts.uid() != own || facts.mode() & 0o022 != 0 {
+    if facts.uid() != own || facts.mode() & 0o022 != 0 {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
             "the directory is not this user's alone",
         ));
+    }
+    if !can_be_listed(directory) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "its name cannot stand in LD_PRELOAD"));
     }
     if rustix::fs::statvfs(directory)?.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC) {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file system is mounted noexec"));
@@ -107,8 +140,26 @@ mod tests {
         fs::create_dir(&open).unwrap();
         fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
         assert!(install_in(&open, b"library").is_err());
+    }
+
+    #[test]
+    fn a_directory_below_one_of_others_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = directory.path().join("open");
+        let below = open.join("cache/holdup");
+        fs::create_dir(&open).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(install_in(&below, b"library").is_err());
+        assert!(!open.join("cache").exists(), "nothing is made there");
         let link = directory.path().join("link");
-        symlink(directory.path(), &link).unwrap();
-        assert!(install_in(&link, b"library").is_err());
+        symlink(&open, &link).unwrap();
+        assert!(install_in(&link.join("cache/holdup"), b"library").is_err(), "a link does not hide it");
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o1777)).unwrap();
+        let real = fs::canonicalize(directory.path()).unwrap();
+        assert!(install_in(&below, b"library").unwrap().starts_with(&real), "as in /tmp");
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&open, Some(4711), Some(4711)).unwrap();
+            assert!(install_in(&below, b"library").is_err(), "another user's");
+        }
     }
 }

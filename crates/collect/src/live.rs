@@ -7,7 +7,6 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +27,7 @@ use crate::machine::ClockSource;
 use crate::record::{Caught, PassingOn};
 use crate::session::{MappedFile, SessionFiles};
 use crate::setting::Setting;
+use crate::started::Waiter;
 use crate::target;
 
 /// Process files kept ready for processes that start.
@@ -79,31 +79,34 @@ pub fn start_live(command: &[OsString], setting: &Setting, content: &[u8]) -> Re
         .map_err(|error| CollectError::Session { error })?;
     let session = Arc::new(session);
     let stop = Arc::new(AtomicBool::new(false));
-    let mut keeper = Keeper::new(Arc::clone(&session), clock, Arc::clone(&stop));
-    keeper.refill(FIRST_SPARES);
+    let mut keeper_of_files = Keeper::new(Arc::clone(&session), clock, Arc::clone(&stop));
+    keeper_of_files.refill(FIRST_SPARES);
     let injection =
-        library.as_deref().map(|library| Injection { library, session: session.directory(), counts: None });
-    let caught = Caught::from_now_on();
-    let mut child = start(&target.path, command, injection.as_ref(), user, None, None, setting)?;
-    let pid = child.id();
-    let passing_on = caught.pass_on(Pid::from_raw(pid as i32));
+        library.as_deref().map(|library| Injection { library, session: session.path(), counts: None });
     let end = Arc::new(End::default());
     let noted = Arc::clone(&end);
-    std::thread::spawn(move || {
-        // A wait that failed counts as a program that could not be observed, as for recorded runs.
-        let status = child.wait().unwrap_or_else(|_| ExitStatus::from_raw(255 << 8));
+    let threads = |error| CollectError::Threads { error };
+    let waiter = Waiter::prepare(move |status| {
         *noted.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(status);
         noted.came.notify_all();
-    });
-    let keeper = std::thread::Builder::new().name("holdup keeper".into()).spawn(move || keeper.run()).ok();
+    })
+    .map_err(threads)?;
+    let caught = Caught::from_now_on().map_err(threads)?;
+    let keeper = std::thread::Builder::new().name("holdup keeper".into());
+    let keeper = keeper.spawn(move || keeper_of_files.run()).map_err(threads)?;
+    let started = start(&target.path, command, injection.as_ref(), user, None, None, setting);
+    let child = started.inspect_err(|_| stop.store(true, Ordering::Release))?;
+    let pid = child.id();
+    let passing_on = caught.pass_on(Pid::from_raw(pid as i32));
+    waiter.wait_for(child);
     let unseen = target.leave_alone.map(|(path, reason)| target::sentence(&path, reason));
-    Ok(LiveRun { pid, session, unseen, end, stop, keeper, _passing_on: passing_on })
+    Ok(LiveRun { pid, session, unseen, end, stop, keeper: Some(keeper), _passing_on: passing_on })
 }
 
 impl LiveRun {
     /// The session's directory.
     pub fn directory(&self) -> &Path {
-        self.session.directory()
+        self.session.path()
     }
 
     /// The first process.

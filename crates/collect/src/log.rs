@@ -1,5 +1,6 @@
 //! Writing to the recording, whatever becomes of it: a full disk must not stop the program.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -9,6 +10,7 @@ use holdup_recording::format::FrameKind;
 
 use crate::kernel::Kernel;
 use crate::machine::ClockSource;
+use crate::output;
 
 /// A recording that is being written.
 pub(crate) struct Log {
@@ -19,19 +21,16 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Creates the file at `path`, owned by `owner` (user and group) where one is given.
+    /// Begins a recording in the file at `path` ([`crate::output`]); gives the file too, for what is added later.
     pub(crate) fn create(
         path: &Path,
         size_limit: Option<u64>,
         clock: ClockSource,
-        owner: Option<(u32, u32)>,
-    ) -> io::Result<Log> {
-        let mut writer = Writer::create(path)?;
+    ) -> io::Result<(Log, File)> {
+        let file = output::create(path)?;
+        let mut writer = Writer::new(file.try_clone()?)?;
         writer.limit(size_limit);
-        if let Some((user, group)) = owner {
-            let _ = std::os::unix::fs::chown(path, Some(user), Some(group));
-        }
-        Ok(Log { clock, writer, failure: None })
+        Ok((Log { clock, writer, failure: None }, file))
     }
 
     /// Writes, unless that has failed before.

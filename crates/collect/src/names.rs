@@ -1,6 +1,7 @@
 //! Names for what a recording holds as addresses, taken from the files of the programs that ran.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -15,11 +16,11 @@ use crate::{block_names, image_names, source_text};
 const OWN_LIBRARY: &str = "libholdup";
 
 /// Finds the names of each process that has none yet, while the files that hold them are at hand, and puts them into
-/// the recording: into `recording` for now, and, with `Some`, into the file at that path for later readers, with the
-/// lines of source that they lead to. A file that cannot be written to stays as it is.
-pub fn name_all(recording: &mut Recording, file: Option<&Path>) {
+/// the recording: into `recording` for now, and, with `Some`, into its file ([`crate::Ended::file`]) for later readers, with
+/// the lines of source that they lead to. A file that cannot be written to stays as it is.
+pub fn name_all(recording: &mut Recording, file: Option<&File>) {
     let files = Files::default();
-    let mut writer = file.and_then(|path| Writer::append(path).ok());
+    let mut writer = file.and_then(|file| Writer::adding_to(file.try_clone().ok()?).ok());
     for (index, process) in recording.processes.iter_mut().enumerate() {
         if process.names.is_some() || process.is_empty() {
             continue;

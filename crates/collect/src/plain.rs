@@ -32,7 +32,7 @@ pub struct PlainRun {
 pub fn run_plain(command: &[OsString], setting: &Setting) -> Result<PlainRun, CollectError> {
     let program = command.first().cloned().unwrap_or_default();
     let path = target::find(&program)?.path;
-    let caught = Caught::from_now_on();
+    let caught = Caught::from_now_on().map_err(|error| CollectError::Threads { error })?;
     let begin = Instant::now();
     let mut child = start(&path, command, None, caller_of_sudo(), None, None, setting)?;
     let pid = Pid::from_raw(child.id() as i32);

@@ -1,13 +1,14 @@
 //! Recording one run.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use holdup_kernel as kernel_events;
@@ -29,8 +30,9 @@ use crate::kernel::{self, Kernel};
 use crate::launch::{Injection, caller_of_sudo, start};
 use crate::log::Log;
 use crate::machine::{ClockSource, allowed_cores};
-use crate::session::{MappedFile, SessionFiles};
+use crate::session::{Doorbell, MappedFile, SessionFiles};
 use crate::setting::Setting;
+use crate::started::Waiter;
 use crate::window::{Opening, Stage, Window};
 use crate::{instrumented, library, target};
 
@@ -92,6 +94,8 @@ pub struct Ended {
     pub status: ExitStatus,
     /// What kept the recording from being written to its end, in a line; it holds what came before.
     pub trouble: Option<String>,
+    /// The recording's file, which may have lost its name meanwhile: to read it, and to add names to it.
+    pub file: Arc<File>,
     /// What must be known of a run under emulation, in a sentence: that it ended otherwise than it should, or that something
     /// of it is not recorded.
     pub emulation: Option<String>,
@@ -180,7 +184,7 @@ fn record_with(
     let ticks_per_second = clock.rate_since(beginning);
     let files = SessionFiles::create(flags, clock, ticks_per_second, user)
         .map_err(|error| CollectError::Session { error })?;
-    let log = Log::create(&options.output, options.size_limit, clock, user).map_err(output)?;
+    let (log, file) = Log::create(&options.output, options.size_limit, clock).map_err(output)?;
     let stored = if options.arguments { command } else { &command[..1] };
     let session = Session {
         holdup: env!("CARGO_PKG_VERSION").to_owned(),
@@ -213,18 +217,21 @@ fn record_with(
     recorder.refill();
     recorder.log.sample();
     let emulated = match &options.emulation {
-        Some(emulation) => Some(recorder.prepare_emulation(emulation, &target.path, command, user)?),
+        Some(emulation) => Some(recorder.prepare_emulation(emulation, &target.path, command)?),
         None => None,
     };
 
-    let counts = options.instrumented.then(|| recorder.files.directory().join(COUNTS_FILE));
+    let counts = options.instrumented.then(|| recorder.files.path().join(COUNTS_FILE));
     let injection = library.as_deref().map(|library| Injection {
         library,
-        session: recorder.files.directory(),
+        session: recorder.files.path(),
         counts: counts.as_deref(),
     });
-    // Caught from before the start: a signal that came just after it must not end holdup alone.
-    let caught = Caught::from_now_on();
+    // Before the start, since the program may use up all threads that its user may have. Signals are caught from then on too:
+    // one that came just after the start must not end holdup alone.
+    let threads = |error| CollectError::Threads { error };
+    let (waiter, waiting) = Waiting::prepare(clock, recorder.files.doorbell()).map_err(threads)?;
+    let caught = Caught::from_now_on().map_err(threads)?;
     let (child, watched, start) =
         start_watched(&target.path, command, injection.as_ref(), emulated.as_ref(), user, clock, options)?;
     let mut missing = Vec::new();
@@ -245,21 +252,21 @@ fn record_with(
     let session = Session { start, collectors: collectors.collect(), ..session };
     recorder.log.keep(|writer| writer.facts(FrameKind::Session, 0, &session));
     recorder.first = child.id();
+    let passing_on = caught.pass_on(Pid::from_raw(child.id() as i32));
+    waiter.wait_for(child);
     recorder.note_environment();
-    let child = Waiting::start(child, clock, &recorder);
-    let passing_on = caught.pass_on(child.pid);
-    recorder.run(&child);
-    let status = child.join();
+    recorder.run(&waiting);
+    let status = waiting.join();
     drop(passing_on);
     let unseen = target.leave_alone.map(|(path, reason)| target::sentence(&path, reason));
     let emulation = recorder.end_emulation(status, options, unseen.as_deref());
     // That the library is not in it is told already.
     missing.extend(emulation.clone().filter(|_| unseen.is_none()));
-    if let Some(counts) = counts.as_deref().filter(|_| unseen.is_none()) {
-        missing.extend(recorder.take_counts(counts));
+    if counts.is_some() && unseen.is_none() {
+        missing.extend(recorder.take_counts());
     }
-    let trouble = recorder.end(&child, status, unseen, missing).map(|error| trouble(options, &error));
-    Ok(Ended { status, trouble, emulation })
+    let trouble = recorder.end(&waiting, status, unseen, missing).map(|error| trouble(options, &error));
+    Ok(Ended { status, trouble, emulation, file: Arc::new(file) })
 }
 
 /// Where holdup may have less address space than this, it does without the kernel's records: rings, and the programs' files
@@ -301,7 +308,8 @@ fn start_watched(
     options: &Options,
 ) -> Result<(Child, Option<Result<kernel_events::Watch, String>>, u64), CollectError> {
     std::thread::scope(|scope| {
-        let starter = scope.spawn(|| {
+        let starter = std::thread::Builder::new().name("holdup start".into());
+        let starter = starter.spawn_scoped(scope, || {
             let watch = (options.kernel && emulated.is_none()).then(|| match address_space() {
                 Some(space) if space < LEAST_ADDRESS_SPACE => Err(no_address_space(space)),
                 _ => kernel::over_children(allowed_cores(), injection.is_some()),
@@ -310,44 +318,38 @@ fn start_watched(
             let tick = clock.ticks();
             Ok((start(path, command, injection, user, limit, emulated, &options.setting)?, watch, tick))
         });
+        let starter = starter.map_err(|error| CollectError::Threads { error })?;
         starter.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
-/// Ends of the first process, awaited in a thread of its own.
+/// The end of the first process, awaited in a thread of its own.
 struct Waiting {
-    pid: Option<Pid>,
     /// The tick of its end; 0 while it runs.
     ended: Arc<AtomicU64>,
-    thread: Mutex<Option<JoinHandle<io::Result<ExitStatus>>>>,
+    status: Receiver<ExitStatus>,
 }
 
 impl Waiting {
-    fn start(mut child: Child, clock: ClockSource, recorder: &Recorder) -> Waiting {
-        let pid = Pid::from_raw(child.id() as i32);
+    fn prepare(clock: ClockSource, bell: Doorbell) -> io::Result<(Waiter, Waiting)> {
         let ended = Arc::new(AtomicU64::new(0));
         let noted = Arc::clone(&ended);
-        let bell = recorder.files.doorbell();
-        let thread = std::thread::spawn(move || {
-            let status = child.wait();
+        let (sender, status) = channel();
+        let waiter = Waiter::prepare(move |status| {
             noted.store(clock.ticks().max(1), Ordering::Release);
+            let _ = sender.send(status);
             bell.ring();
-            status
-        });
-        Waiting { pid, ended, thread: Mutex::new(Some(thread)) }
+        })?;
+        Ok((waiter, Waiting { ended, status }))
     }
 
     fn ended(&self) -> u64 {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// The status of the ended process. A wait that failed counts as a program that could not be observed: 255.
+    /// The status of the ended process. One that could not be waited for counts as one that could not be observed: 255.
     fn join(&self) -> ExitStatus {
-        let thread = self.thread.lock().ok().and_then(|mut thread| thread.take());
-        thread
-            .and_then(|thread| thread.join().ok())
-            .and_then(Result::ok)
-            .unwrap_or_else(|| ExitStatus::from_raw(255 << 8))
+        self.status.recv().unwrap_or_else(|_| ExitStatus::from_raw(255 << 8))
     }
 }
 
@@ -360,15 +362,16 @@ fn ignored_signals() -> u64 {
 }
 
 /// While the program runs, a signal to end is its affair: from the terminal it gets it itself, otherwise it is
-/// passed on.
+/// passed on, by a thread that waits for the program's id first.
 pub(crate) struct Caught {
-    to_pass_on: Option<Signals>,
+    handle: Option<Handle>,
+    program: Sender<Pid>,
     /// The last signal from the terminal; 0 for none.
     from_terminal: Arc<AtomicUsize>,
 }
 
 impl Caught {
-    pub(crate) fn from_now_on() -> Caught {
+    pub(crate) fn from_now_on() -> io::Result<Caught> {
         let from_terminal = Arc::new(AtomicUsize::new(0));
         let ignored = ignored_signals();
         let is_heard = |signal: &i32| ignored >> (signal - 1) & 1 == 0;
@@ -376,7 +379,15 @@ impl Caught {
             let _ = signal_hook::flag::register_usize(signal, Arc::clone(&from_terminal), signal as usize);
         }
         let others = [SIGTERM, SIGHUP].into_iter().filter(is_heard);
-        Caught { to_pass_on: Signals::new(others).ok(), from_terminal }
+        let (program, started) = channel();
+        let signals = Signals::new(others).ok();
+        let handle = signals.as_ref().map(Signals::handle);
+        if let Some(signals) = signals {
+            std::thread::Builder::new()
+                .name("holdup signals".into())
+                .spawn(move || pass_on(signals, &started))?;
+        }
+        Ok(Caught { handle, program, from_terminal })
     }
 
     /// Passes on what came before the program was there, and what comes until the result is dropped.
@@ -390,15 +401,17 @@ impl Caught {
         if let Some(early) = early {
             let _ = kill_process(pid, early);
         }
-        let Some(mut signals) = self.to_pass_on else { return PassingOn(None) };
-        let handle = signals.handle();
-        std::thread::spawn(move || {
-            for signal in signals.forever() {
-                let signal = if signal == SIGTERM { Signal::TERM } else { Signal::HUP };
-                let _ = kill_process(pid, signal);
-            }
-        });
-        PassingOn(Some(handle))
+        let _ = self.program.send(pid);
+        PassingOn(self.handle)
+    }
+}
+
+fn pass_on(mut signals: Signals, program: &Receiver<Pid>) {
+    // Nothing was started if nobody gives it.
+    let Ok(pid) = program.recv() else { return };
+    for signal in signals.forever() {
+        let signal = if signal == SIGTERM { Signal::TERM } else { Signal::HUP };
+        let _ = kill_process(pid, signal);
     }
 }
 
@@ -439,12 +452,11 @@ impl Recorder {
         emulation: &Emulation,
         path: &Path,
         command: &[OsString],
-        user: Option<(u32, u32)>,
     ) -> Result<Emulated, CollectError> {
-        let streams = Streams::start(&self.files, user, Arc::clone(&emulation.executed))
+        let streams = Streams::start(&self.files, Arc::clone(&emulation.executed))
             .map_err(|error| CollectError::Session { error })?;
         self.streams = Some(streams);
-        Ok(Emulated::new(emulation, path, command, self.files.directory()))
+        Ok(Emulated::new(emulation, path, command, self.files.path()))
     }
 
     /// Takes what is left of the instructions; gives what is to be said of the run.
@@ -469,9 +481,10 @@ impl Recorder {
     }
 
     /// Takes what the program has counted by itself; gives what the reader must know.
-    fn take_counts(&mut self, path: &Path) -> Vec<String> {
+    fn take_counts(&mut self) -> Vec<String> {
+        let file = self.files.directory().open_file(COUNTS_FILE);
         let warnings = self.log.keep(|writer| {
-            instrumented::take(path, &mut |stream, sequence, entries| {
+            instrumented::take(file, &mut |stream, sequence, entries| {
                 writer.instructions(&StreamPiece::new(stream, sequence, entries)?).map(drop)
             })
         });

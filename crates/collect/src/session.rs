@@ -1,8 +1,12 @@
 //! The directory and the files that a session shares with its programs.
+//!
+//! The programs own both, so that they can rename, replace, cut and remove what is there. Whatever we make, open and remove is
+//! therefore named relative to a descriptor of the directory that we made ([`SharedDirectory`]), never by its path, and links
+//! are not followed: a program can harm its own recording, and no other file.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -13,7 +17,10 @@ use holdup_trace::shared::{
 };
 use holdup_trace::wire::NO_THREAD;
 use memmap2::{MmapOptions, MmapRaw};
-use rustix::fs::{FallocateFlags, fallocate, ftruncate};
+use rustix::fs::{
+    AtFlags, Dir, FallocateFlags, FileType, FlockOperation, Mode, OFlags, fallocate, fchown, flock, fstat,
+    ftruncate, mkdirat, open, openat, statat, unlinkat,
+};
 use rustix::thread::futex;
 
 use crate::machine::{ClockSource, memory_left};
@@ -26,11 +33,118 @@ const FIRST_CHUNKS: u32 = 8;
 /// What a directory's file system must have room for.
 const ROOM: u64 = 32 << 20;
 
-/// A session's directory and its first page. Removed when it is dropped.
-pub(crate) struct SessionFiles {
-    directory: PathBuf,
-    page: Arc<MmapRaw>,
+/// The directory of a session, locked as long as this lives: the kernel drops the lock when we are gone, however we went.
+/// Removed, with what is in it, when this is dropped.
+pub(crate) struct SharedDirectory {
+    path: PathBuf,
+    parent: OwnedFd,
+    name: String,
+    directory: OwnedFd,
     owner: Option<(u32, u32)>,
+}
+
+impl SharedDirectory {
+    /// Makes one that only this user can enter.
+    fn make(parent: &Path, owner: Option<(u32, u32)>) -> io::Result<SharedDirectory> {
+        if crate::machine::room(parent)?.0 < ROOM {
+            return Err(io::Error::new(
+                io::ErrorKind::StorageFull,
+                format!("{} is nearly full", parent.display()),
+            ));
+        }
+        let mut random = [0u8; 8];
+        io::Read::read_exact(&mut File::open("/dev/urandom")?, &mut random)?;
+        let name = format!("{PREFIX}{}-{:016x}", std::process::id(), u64::from_le_bytes(random));
+        let path = parent.join(&name);
+        let parent = open(parent, DIRECTORY.difference(OFlags::NOFOLLOW), Mode::empty())?;
+        mkdirat(&parent, &name, Mode::RWXU)?;
+        let directory = openat(&parent, &name, DIRECTORY, Mode::empty())?;
+        let made = SharedDirectory { path, parent, name, directory, owner };
+        // Who looks for abandoned ones may have been faster: then it is removed.
+        flock(&made.directory, FlockOperation::NonBlockingLockExclusive)?;
+        if !made.is_at_its_place() {
+            return Err(io::Error::from(io::ErrorKind::NotFound));
+        }
+        Ok(made)
+    }
+
+    /// Gives it to its owner, who may do with it what it wants to from now on.
+    fn hand_over(&self) -> io::Result<()> {
+        match self.owner {
+            Some((user, group)) => own(&self.directory, user, group),
+            None => Ok(()),
+        }
+    }
+
+    fn is_at_its_place(&self) -> bool {
+        let same = |facts: rustix::fs::Stat| {
+            fstat(&self.directory).is_ok_and(|own| (own.st_dev, own.st_ino) == (facts.st_dev, facts.st_ino))
+        };
+        statat(&self.parent, &self.name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(same)
+    }
+
+    /// Makes a file of the owner's, which nobody else can read.
+    pub(crate) fn make_file(&self, name: &str, size: u64) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = File::from(openat(&self.directory, name, flags, Mode::RUSR | Mode::WUSR)?);
+        ftruncate(&file, size)?;
+        if let Some((user, group)) = self.owner {
+            own(&file, user, group)?;
+        }
+        Ok(file)
+    }
+
+    /// Opens a file that the program made, to read it: an ordinary one of the owner's, with no other name by which it could be
+    /// somebody else's.
+    pub(crate) fn open_file(&self, name: &str) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(openat(&self.directory, name, flags, Mode::empty())?);
+        let facts = fstat(&file)?;
+        let owner = self.owner.map_or_else(|| rustix::process::geteuid().as_raw(), |(user, _)| user);
+        let is_plain = FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile && facts.st_nlink == 1;
+        if !is_plain || facts.st_uid != owner {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                format!("{name} is not the program's own file"),
+            ));
+        }
+        Ok(file)
+    }
+
+    fn remove_file(&self, name: &str) {
+        let _ = unlinkat(&self.directory, name, AtFlags::empty());
+    }
+}
+
+impl Drop for SharedDirectory {
+    fn drop(&mut self) {
+        // What the program made in it besides files stays, and the directory with it.
+        empty(&self.directory);
+        if self.is_at_its_place() {
+            let _ = unlinkat(&self.parent, &self.name, AtFlags::REMOVEDIR);
+        }
+    }
+}
+
+const DIRECTORY: OFlags =
+    OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::RDONLY).union(OFlags::CLOEXEC);
+
+fn own(file: impl std::os::fd::AsFd, user: u32, group: u32) -> io::Result<()> {
+    Ok(fchown(file, Some(rustix::fs::Uid::from_raw(user)), Some(rustix::fs::Gid::from_raw(group)))?)
+}
+
+/// Removes what lies in a directory, but for directories.
+fn empty(directory: &OwnedFd) {
+    let Ok(entries) = Dir::read_from(directory) else { return };
+    for entry in entries.flatten() {
+        let _ = unlinkat(directory, entry.file_name(), AtFlags::empty());
+    }
+}
+
+/// A session's directory and its first page.
+pub(crate) struct SessionFiles {
+    directory: Arc<SharedDirectory>,
+    page: Arc<MmapRaw>,
 }
 
 impl SessionFiles {
@@ -44,13 +158,8 @@ impl SessionFiles {
         let mut last = io::Error::from(io::ErrorKind::NotFound);
         for parent in [PathBuf::from("/dev/shm"), std::env::temp_dir()] {
             remove_abandoned(&parent);
-            let made = make_directory(&parent).and_then(|directory| {
-                let files = SessionFiles::create_in(&directory, flags, clock, ticks_per_second, owner);
-                if files.is_err() {
-                    let _ = fs::remove_dir_all(&directory);
-                }
-                files
-            });
+            let made = SharedDirectory::make(&parent, owner)
+                .and_then(|directory| SessionFiles::create_in(directory, flags, clock, ticks_per_second));
             match made {
                 Ok(files) => return Ok(files),
                 Err(error) => last = error,
@@ -60,13 +169,12 @@ impl SessionFiles {
     }
 
     fn create_in(
-        directory: &Path,
+        directory: SharedDirectory,
         flags: u32,
         clock: ClockSource,
         ticks_per_second: f64,
-        owner: Option<(u32, u32)>,
     ) -> io::Result<SessionFiles> {
-        let file = new_file(&directory.join("session"), 4096, owner)?;
+        let file = directory.make_file("session", 4096)?;
         fallocate(&file, FallocateFlags::empty(), 0, 4096)?;
         let page = MmapOptions::new().len(4096).map_raw(&file)?;
         let ticks_per_us = ticks_per_second / 1e6;
@@ -84,14 +192,17 @@ impl SessionFiles {
             (*session).ticks_per_second = AtomicU64::new(ticks_per_second.round() as u64);
             (*session).magic = SESSION_MAGIC;
         }
-        if let Some((user, group)) = owner {
-            std::os::unix::fs::chown(directory, Some(user), Some(group))?;
-        }
-        Ok(SessionFiles { directory: directory.to_owned(), page: Arc::new(page), owner })
+        directory.hand_over()?;
+        Ok(SessionFiles { directory: Arc::new(directory), page: Arc::new(page) })
+    }
+
+    /// Where programs find it. Not for us: the program may have put something else there.
+    pub(crate) fn path(&self) -> &Path {
+        &self.directory.path
     }
 
     /// The directory.
-    pub(crate) fn directory(&self) -> &Path {
+    pub(crate) fn directory(&self) -> &SharedDirectory {
         &self.directory
     }
 
@@ -108,9 +219,8 @@ impl SessionFiles {
     /// Makes the next process file, with every page that is offered to a program reserved.
     pub(crate) fn make_spare(&self) -> io::Result<MappedFile> {
         let number = self.page().made.load(Ordering::Relaxed);
-        let path = self.directory.join(format!("p{number}"));
         let chunks = if self.page().flags & UNRECORDED == 0 { FIRST_CHUNKS } else { 0 };
-        let spare = MappedFile::create(&path, self.owner, chunks)?;
+        let spare = MappedFile::create(&self.directory, format!("p{number}"), chunks)?;
         self.page().made.store(number + 1, Ordering::Release);
         Ok(spare)
     }
@@ -119,7 +229,6 @@ impl SessionFiles {
 impl Drop for SessionFiles {
     fn drop(&mut self) {
         self.page().closed.store(1, Ordering::Relaxed);
-        let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
@@ -143,50 +252,22 @@ impl Doorbell {
 /// What directories of sessions are called: `holdup-session-`, the recorder's process id, a random number.
 const PREFIX: &str = "holdup-session-";
 
-fn make_directory(parent: &Path) -> io::Result<PathBuf> {
-    if crate::machine::room(parent)?.0 < ROOM {
-        return Err(io::Error::new(
-            io::ErrorKind::StorageFull,
-            format!("{} is nearly full", parent.display()),
-        ));
-    }
-    let mut random = [0u8; 8];
-    io::Read::read_exact(&mut File::open("/dev/urandom")?, &mut random)?;
-    let name = format!("{PREFIX}{}-{:016x}", std::process::id(), u64::from_le_bytes(random));
-    let directory = parent.join(name);
-    fs::DirBuilder::new().mode(0o700).create(&directory)?;
-    Ok(directory)
-}
-
-/// Removes directories of this user's sessions whose recorder was killed.
+/// Removes directories of this user's sessions whose recorder is gone. Not by its process id: that of another PID namespace,
+/// with which this directory may be shared, means nothing here.
 fn remove_abandoned(parent: &Path) {
     let own = rustix::process::geteuid().as_raw();
-    let Ok(entries) = fs::read_dir(parent) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
-        let Some(pid) = rest.split('-').next().and_then(|pid| pid.parse::<u32>().ok()) else { continue };
-        let ours = fs::symlink_metadata(entry.path()).is_ok_and(|facts| facts.is_dir() && facts.uid() == own);
-        if ours && !Path::new(&format!("/proc/{pid}")).exists() {
-            let _ = fs::remove_dir_all(entry.path());
+    let Ok(parent) = open(parent, DIRECTORY.difference(OFlags::NOFOLLOW), Mode::empty()) else { return };
+    let Ok(entries) = Dir::read_from(&parent) else { return };
+    for entry in entries.flatten().filter(|entry| entry.file_name().to_bytes().starts_with(PREFIX.as_bytes()))
+    {
+        let Ok(directory) = openat(&parent, entry.file_name(), DIRECTORY, Mode::empty()) else { continue };
+        let is_ours = fstat(&directory).is_ok_and(|facts| facts.st_uid == own || own == 0);
+        if is_ours && flock(&directory, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            empty(&directory);
+            // Refused where it is not this directory that has the name now, unless that is an empty one.
+            let _ = unlinkat(&parent, entry.file_name(), AtFlags::REMOVEDIR);
         }
     }
-}
-
-pub(crate) fn new_file(path: &Path, size: u64, owner: Option<(u32, u32)>) -> io::Result<File> {
-    const NO_FOLLOW: i32 = 0o400000;
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .custom_flags(NO_FOLLOW)
-        .open(path)?;
-    ftruncate(&file, size)?;
-    if let Some((user, group)) = owner {
-        std::os::unix::fs::fchown(&file, Some(user), Some(group))?;
-    }
-    Ok(file)
 }
 
 /// The memory of a process file.
@@ -208,7 +289,8 @@ fn parts(map: &MmapRaw) -> ProcessFile {
 
 /// A process file, mapped whole. Pages beyond those reserved are never offered to a program.
 pub(crate) struct MappedFile {
-    path: PathBuf,
+    directory: Arc<SharedDirectory>,
+    name: String,
     file: File,
     map: Arc<MmapRaw>,
     slots: u32,
@@ -217,11 +299,12 @@ pub(crate) struct MappedFile {
 }
 
 impl MappedFile {
-    fn create(path: &Path, owner: Option<(u32, u32)>, chunks: u32) -> io::Result<MappedFile> {
-        let file = new_file(path, PROCESS_FILE_SIZE as u64, owner)?;
+    fn create(directory: &Arc<SharedDirectory>, name: String, chunks: u32) -> io::Result<MappedFile> {
+        let file = directory.make_file(&name, PROCESS_FILE_SIZE as u64)?;
         fallocate(&file, FallocateFlags::empty(), 0, SLOTS_OFFSET as u64)?;
         let map = Arc::new(MmapOptions::new().len(PROCESS_FILE_SIZE).map_raw(&file)?);
-        let mut made = MappedFile { path: path.to_owned(), file, map, slots: 0, chunks: 0, full: false };
+        let directory = Arc::clone(directory);
+        let mut made = MappedFile { directory, name, file, map, slots: 0, chunks: 0, full: false };
         made.reserve_slots(FIRST_SLOTS)?;
         made.reserve_chunks(chunks)?;
         // SAFETY: our own mapping, which nobody else has opened yet.
@@ -326,7 +409,7 @@ impl MappedFile {
 
 impl Drop for MappedFile {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        self.directory.remove_file(&self.name);
     }
 }
 
@@ -337,8 +420,8 @@ mod tests {
 
     #[test]
     fn a_spare_offers_what_is_reserved_and_nothing_else() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut spare = MappedFile::create(&directory.path().join("p0"), None, FIRST_CHUNKS).unwrap();
+        let files = session();
+        let mut spare = files.make_spare().unwrap();
         let parts = spare.parts();
         let take = || pop(&parts.header().free_chunks, |index| Some(&parts.chunk(index)?.next));
         let taken: Vec<u32> = std::iter::from_fn(take).collect();
@@ -349,11 +432,65 @@ mod tests {
 
     #[test]
     fn a_session_leaves_nothing_behind() {
-        let files = SessionFiles::create(0, ClockSource::Monotonic, 1e9, None).unwrap();
-        let directory = files.directory().to_owned();
+        let files = session();
+        let directory = files.path().to_owned();
         let spare = files.make_spare().unwrap();
         assert!(directory.join("p0").exists());
         drop((files, spare));
         assert!(!directory.exists());
+    }
+
+    #[test]
+    fn what_lies_at_the_sessions_path_later_is_not_touched() {
+        let files = session();
+        let place = files.path().to_owned();
+        let moved = place.with_extension("moved");
+        let other = tempfile::tempdir().unwrap();
+        std::fs::rename(&place, &moved).unwrap();
+        std::os::unix::fs::symlink(other.path(), &place).unwrap();
+        let spare = files.make_spare().unwrap();
+        assert!(moved.join("p0").exists());
+        std::fs::write(other.path().join("p0"), "another's").unwrap();
+        drop((files, spare));
+        assert_eq!(std::fs::read_dir(other.path()).unwrap().count(), 1);
+        std::fs::remove_file(&place).unwrap();
+        assert_eq!(std::fs::read_dir(&moved).unwrap().count(), 0);
+        std::fs::remove_dir(&moved).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_is_in_the_way_is_not_written_to() {
+        let files = session();
+        let other = tempfile::NamedTempFile::new().unwrap();
+        std::os::unix::fs::symlink(other.path(), files.path().join("p0")).unwrap();
+        assert!(files.make_spare().is_err());
+        assert!(files.directory().open_file("p0").is_err());
+        std::fs::hard_link(other.path(), other.path().with_extension("linked")).unwrap();
+        std::fs::remove_file(other.path().with_extension("linked")).unwrap();
+        assert_eq!(other.as_file().metadata().unwrap().len(), 0);
+    }
+
+    #[test]
+    fn a_session_that_lives_is_left_alone_whatever_its_process_id() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut files = SharedDirectory::make(parent.path(), None).unwrap();
+        // As from another PID namespace: no process here has this id.
+        let foreign = format!("{PREFIX}4194305-0000000000000001");
+        std::fs::rename(&files.path, parent.path().join(&foreign)).unwrap();
+        files.name.clone_from(&foreign);
+        remove_abandoned(parent.path());
+        assert!(parent.path().join(&foreign).exists());
+        // As after a kill: nothing is removed, and the lock is gone.
+        let abandoned = parent.path().join(format!("{PREFIX}{}-2", std::process::id()));
+        std::fs::create_dir(&abandoned).unwrap();
+        std::fs::write(abandoned.join("p0"), "").unwrap();
+        remove_abandoned(parent.path());
+        assert!(!abandoned.exists());
+        drop(files);
+        assert!(!parent.path().join(&foreign).exists());
+    }
+
+    fn session() -> SessionFiles {
+        SessionFiles::create(0, ClockSource::Monotonic, 1e9, None).unwrap()
     }
 }

@@ -20,6 +20,15 @@ pub enum ReadError {
         /// Which file.
         path: PathBuf,
     },
+    /// The recorder did not come to write anything.
+    #[error(
+        "{}: nothing is in this recording: holdup was killed before it wrote anything; record again",
+        path.display()
+    )]
+    Nothing {
+        /// Which file.
+        path: PathBuf,
+    },
     /// The file is something else.
     #[error("{}: not a recording of holdup; make one with: holdup record -o FILE -- PROGRAM", path.display())]
     NotARecording {

@@ -1,7 +1,9 @@
 //! Reading frames back, whatever state the file is in.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use holdup_model::Run;
@@ -206,6 +208,19 @@ impl Recording {
         Recording::parse(&bytes, path)
     }
 
+    /// Reads a recording from an open file, wherever that is at; `path` is only named in errors.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn read(file: &File, path: &Path) -> Result<(Recording, Vec<Warning>), ReadError> {
+        let whole = || {
+            let mut bytes = vec![0; file.metadata()?.len() as usize];
+            file.read_exact_at(&mut bytes, 0).map(|()| bytes)
+        };
+        let bytes = whole().map_err(|error| ReadError::Unreadable { path: path.to_owned(), error })?;
+        Recording::parse(&bytes, path)
+    }
+
     /// Reads a recording from bytes; `path` is only named in errors.
     ///
     /// # Errors
@@ -249,7 +264,12 @@ impl Recording {
             }
         }
         if !has_session && recording.processes.is_empty() && recording.kernel.is_empty() {
-            return Err(ReadError::NothingReadable { path: path() });
+            let is_unfinished = warnings.iter().all(|warning| matches!(warning, Warning::CutOff { .. }));
+            return Err(if is_unfinished {
+                ReadError::Nothing { path: path() }
+            } else {
+                ReadError::NothingReadable { path: path() }
+            });
         }
         if recording.end.is_none() {
             warnings.push(Warning::Unfinished);

@@ -227,7 +227,9 @@ fn process(raw: &RawProcess, clock: &Clock, from: Option<u64>, until: Option<u64
     let ended = raw.end.as_ref().map_or(0, |end| end.end);
     let start = from.unwrap_or(raw.start.start);
     let end = until.unwrap_or_else(|| ended.max(last_tick(raw)));
-    let mut process = Process::new(clock.time(start), clock.time(end));
+    let start = clock.time(start);
+    // Words of a damaged recording, or of a clock that was set back, may say that it ended before.
+    let mut process = Process::new(start, clock.time(end).max(start));
     process.pid = raw.start.pid;
     process.parent_pid = raw.start.parent_pid;
     if let Some(end) = &raw.end {

@@ -83,17 +83,23 @@ impl Writer {
     pub fn create(path: &Path) -> io::Result<Writer> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
-        let mut file = options.open(path)?;
+        Writer::new(options.open(path)?)
+    }
+
+    /// Begins a recording in an empty file.
+    ///
+    /// # Errors
+    /// Those of writing a file.
+    pub fn new(mut file: File) -> io::Result<Writer> {
         file.write_all(&format::header())?;
         Ok(Writer { file, written: format::HEADER as u64, limit: None, dropped: 0 })
     }
 
-    /// Opens a recording to add frames to its end.
+    /// Adds frames to the end of a recording, in a file that was opened to append to it.
     ///
     /// # Errors
-    /// Those of opening a file.
-    pub fn append(path: &Path) -> io::Result<Writer> {
-        let file = OpenOptions::new().append(true).open(path)?;
+    /// Those of a file's facts.
+    pub fn adding_to(file: File) -> io::Result<Writer> {
         let written = file.metadata()?.len();
         Ok(Writer { file, written, limit: None, dropped: 0 })
     }

@@ -110,7 +110,7 @@ impl Recorded {
         }
         let notes = ended.emulation.iter().chain(&ended.trouble);
         self.notes.extend(notes.map(|note| format!("With {threads} threads: {note}")));
-        match answer::name(path) {
+        match answer::name(path, &ended.file) {
             Ok(()) => self.paths.push(path.to_owned()),
             Err(failure) => _ = failure.tell(),
         }

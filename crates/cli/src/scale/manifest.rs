@@ -8,10 +8,10 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, fchown};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use holdup_collect::caller_of_sudo;
+use holdup_collect::as_caller;
 use holdup_model::{CpuSet, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -298,15 +298,12 @@ impl Manifest {
             let text = toml::to_string(self).map_err(io::Error::other)?;
             let new = directory.join(NEW);
             let mut file = File::create(&new)?;
-            if let Some((user, group)) = caller_of_sudo() {
-                let _ = fchown(&file, Some(user), Some(group));
-            }
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             fs::rename(&new, directory.join(NAME))?;
             File::open(directory)?.sync_all()
         };
-        replace().map_err(|error| {
+        as_caller(replace).map_err(|error| {
             Failure::input(format!(
                 "{}: runs cannot be noted here ({error}); give -o another directory",
                 directory.display()

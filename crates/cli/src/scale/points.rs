@@ -5,11 +5,11 @@ use std::str::FromStr;
 
 use holdup_analysis::scaling::{ScalePoint, Scaling, scale};
 use holdup_model::{Arrange, Nanos, Run};
-use holdup_recording::Recording;
 
 use super::control::Control;
 use super::evidence::{self, Seen};
 use super::manifest::Manifest;
+use crate::answer;
 use crate::failure::Failure;
 use crate::progress::Progress;
 
@@ -78,8 +78,7 @@ fn runs(paths: &[PathBuf]) -> Result<Vec<Run>, Failure> {
 
 /// A recording's run, with names.
 pub(crate) fn read(path: &Path) -> Result<Run, Failure> {
-    let (mut recording, warnings) = Recording::open(path)?;
-    holdup_collect::name_all(&mut recording, None);
+    let (recording, warnings) = answer::named(path, None)?;
     Ok(recording.run(&warnings))
 }
 

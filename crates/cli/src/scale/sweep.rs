@@ -298,7 +298,7 @@ impl Sweep<'_, '_> {
             let _ = fs::remove_file(path);
             return Ok(Outcome::Failed);
         }
-        let wall = finish(&path)?;
+        let wall = finish(&path, &ended.file)?;
         self.check_interrupt()?;
         self.manifest.runs.push(Done::new(threads, wall, &options.setting.cpus, Some(name)));
         self.manifest.write(self.directory)?;
@@ -371,10 +371,9 @@ pub(crate) fn left_out(failed: &Failed) -> String {
     )
 }
 
-/// Finds the names in a recording that was just made, puts them into it, and gives the wall time.
-pub(crate) fn finish(path: &Path) -> Result<Nanos, Failure> {
-    let (mut recording, _) = Recording::open(path)?;
-    holdup_collect::name_all(&mut recording, Some(path));
+/// Finds the names in a recording that was just made, in this file, puts them into it, and gives the wall time.
+pub(crate) fn finish(path: &Path, made: &File) -> Result<Nanos, Failure> {
+    let (recording, _) = answer::named(path, Some(made))?;
     let clock = Clock::new(&recording.session, &recording.samples);
     let end = recording.end.as_ref().map_or(recording.session.start, |end| end.end);
     Ok(clock.time(end).since(clock.time(recording.session.start)))

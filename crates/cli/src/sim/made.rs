@@ -58,7 +58,7 @@ pub(super) fn of_program(command: &[OsString], options: &SimOptions) -> Result<M
     if ended.status.signal() == Some(Signal::INT.as_raw()) {
         return Ok(made);
     }
-    match answer::name(&path) {
+    match answer::name(&path, &ended.file) {
         Ok(()) => made.recording = Some(path),
         Err(failure) => _ = failure.tell(),
     }

@@ -292,17 +292,17 @@ impl Runs<'_, '_> {
         if let Some(trouble) = ended.trouble {
             return Err(Failure::input(trouble));
         }
-        let wall = finish(&path)?;
+        let wall = finish(&path, &ended.file)?;
         if step.kind.which().is_none() {
             self.slowest = self.slowest.max(Some(Duration::from_nanos(wall.get())));
-            let (recording, warnings) = Recording::open(&path)?;
+            let (recording, warnings) = Recording::read(&ended.file, &path)?;
             self.rotations.insert(step.threads, worth_profiling(&recording.run(&warnings)));
         }
         let mut done = Done::new(step, wall, Some(name));
         if let Some(share) = share {
             (done.cache, done.discarded) = (left, share.trouble());
         } else if left.is_some() {
-            let (recording, _) = Recording::open(&path)?;
+            let (recording, _) = Recording::read(&ended.file, &path)?;
             let taken = Taken::of(recording.alone.and_then(|alone| alone.pirate).as_ref());
             done.cache = left;
             done.taken = taken.bandwidth;

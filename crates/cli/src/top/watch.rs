@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::ttyname;
 use rustix::time::{ClockId, clock_gettime};
@@ -238,7 +240,10 @@ impl Watcher<'_> {
             screen.terminal.draw(|frame| draw(frame, &scene))?;
             loop {
                 let left = next.saturating_duration_since(Instant::now());
-                if event::poll(left.min(TICK))? {
+                if !screen.wait(left.min(TICK)) {
+                    return Ok(View::between(None, &latest));
+                }
+                if event::poll(Duration::ZERO)? {
                     match event::read()? {
                         Event::Key(key) => match ui.press(key, &rows) {
                             Action::Stay => {}
@@ -281,9 +286,9 @@ impl Watcher<'_> {
     /// Shows what the program writes, until enter is pressed or it ends.
     fn show_program(&self, screen: &mut Screen, held: &mut Held) -> io::Result<()> {
         screen.give_back();
-        while !self.is_over() {
+        while !self.is_over() && screen.wait(TICK) {
             held.show()?;
-            if event::poll(TICK)?
+            if event::poll(Duration::ZERO)?
                 && matches!(event::read()?, Event::Key(KeyEvent { code: KeyCode::Enter, .. }))
             {
                 break;
@@ -309,6 +314,8 @@ fn own_cpu() -> Duration {
 /// The terminal while it is holdup's: as it was, when this is dropped, or when holdup is killed.
 struct Screen {
     terminal: Terminal<CrosstermBackend<Box<dyn Write>>>,
+    /// The terminal, where keys come from.
+    keyboard: OwnedFd,
     stdout: bool,
     /// Who gives the terminal back after a kill. Without it, it is only that nobody does.
     guardian: Option<Guardian>,
@@ -321,9 +328,25 @@ impl Screen {
         command.arg(UNDO_CHANGES);
         let guardian = Guardian::start(command).ok();
         let terminal = Terminal::new(CrosstermBackend::new(writer(stdout)))?;
-        let mut screen = Screen { terminal, stdout, guardian, change: None };
+        let stdin = io::stdin();
+        let keyboard = if stdin.is_terminal() {
+            stdin.as_fd().try_clone_to_owned()?
+        } else {
+            File::open("/dev/tty")?.into()
+        };
+        let mut screen = Screen { terminal, keyboard, stdout, guardian, change: None };
         screen.take()?;
         Ok(screen)
+    }
+
+    /// Waits for a key, at most so long; false once the terminal was closed. What is read from it then ends at once, again and
+    /// again, and who asks for a key would never come back: so nobody asks before it is known to be there.
+    fn wait(&self, longest: Duration) -> bool {
+        let mut asked = [PollFd::new(&self.keyboard, PollFlags::IN)];
+        let timeout = Timespec { tv_sec: longest.as_secs() as _, tv_nsec: longest.subsec_nanos().into() };
+        // What interrupts is a signal: that the window has another size, perhaps.
+        let _ = poll(&mut asked, Some(&timeout));
+        !asked[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
     }
 
     fn take(&mut self) -> io::Result<()> {

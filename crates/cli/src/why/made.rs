@@ -77,7 +77,7 @@ pub(super) fn of_program(command: &[OsString], options: &WhyOptions) -> Result<M
     if before.is_none() {
         made.status = exit_code(ended.status);
     }
-    if let Err(failure) = answer::name(&path) {
+    if let Err(failure) = answer::name(&path, &ended.file) {
         failure.tell();
         return Ok(made);
     }
@@ -100,7 +100,7 @@ fn of_counting_program(command: &[OsString], options: &WhyOptions) -> Result<Mad
     let ended = record(command, &how, PRELOAD)?;
     made.status = exit_code(ended.status);
     made.notes.extend(ended.trouble);
-    match answer::name(&path) {
+    match answer::name(&path, &ended.file) {
         Ok(()) => made.recording = Some(path),
         Err(failure) => _ = failure.tell(),
     }

@@ -102,7 +102,7 @@ fn files_that_are_no_recordings() {
         ("empty", "empty"),
         ("text", "not a recording"),
         ("short", "not a recording"),
-        ("header", "no part of it can be read"),
+        ("header", "nothing is in this recording"),
         ("newer", "version 99"),
         ("/dev/null", "empty"),
         (HOLDUP, "not a recording"),
@@ -140,7 +140,7 @@ fn recordings_that_cannot_be_written() {
     for (place, says) in [
         ("folder", "directory"),
         ("no/such/place", "No such file"),
-        ("/dev/full", "No space left"),
+        ("/dev/full", "a device"),
         ("/proc/version", "cannot be written"),
     ] {
         for words in [vec!["record", "-o", place, "--", &program], vec!["-o", place, &program]] {

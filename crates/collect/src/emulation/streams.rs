@@ -24,7 +24,7 @@ use rustix::thread::futex;
 
 use crate::log::Log;
 use crate::machine::memory_left;
-use crate::session::{Doorbell, SessionFiles, new_file};
+use crate::session::{Doorbell, SessionFiles, SharedDirectory};
 
 /// Buffers that there can be: each thread of the program has one.
 const MOST: u32 = 2048;
@@ -47,9 +47,9 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn create(directory: &Path, owner: Option<(u32, u32)>) -> io::Result<Shared> {
+    pub(super) fn create(directory: &SharedDirectory) -> io::Result<Shared> {
         let size = BUFFERS_OFFSET + MOST as usize * BUFFER_SIZE;
-        let file = new_file(&directory.join(STREAM_FILE), size as u64, owner)?;
+        let file = directory.make_file(STREAM_FILE, size as u64)?;
         fallocate(&file, FallocateFlags::empty(), 0, BUFFERS_OFFSET as u64)?;
         let map = MmapOptions::new().len(size).map_raw(&file)?;
         // SAFETY: our own mapping, which nobody else has opened yet.
@@ -154,12 +154,8 @@ pub(crate) struct Streams {
 impl Streams {
     /// Makes the file in the session's directory, and starts the thread. `executed` follows how many instructions were
     /// executed.
-    pub(crate) fn start(
-        files: &SessionFiles,
-        owner: Option<(u32, u32)>,
-        executed: Arc<AtomicU64>,
-    ) -> io::Result<Streams> {
-        let shared = Arc::new(Shared::create(files.directory(), owner)?);
+    pub(crate) fn start(files: &SessionFiles, executed: Arc<AtomicU64>) -> io::Result<Streams> {
+        let shared = Arc::new(Shared::create(files.directory())?);
         let stop = Arc::<AtomicBool>::default();
         let (passed_on, pieces) = sync_channel(QUEUE);
         let drain = Drain {
@@ -348,11 +344,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("run.holdup");
         let files = SessionFiles::create(0, ClockSource::Monotonic, 1e9, None).unwrap();
-        let mut log = Log::create(&path, None, ClockSource::Monotonic, None).unwrap();
+        let (mut log, _) = Log::create(&path, None, ClockSource::Monotonic).unwrap();
         let session = holdup_recording::facts::Session::default();
         log.keep(|writer| writer.facts(holdup_recording::format::FrameKind::Session, 0, &session));
         let executed = Arc::<AtomicU64>::default();
-        let mut streams = Streams::start(&files, None, Arc::clone(&executed)).unwrap();
+        let mut streams = Streams::start(&files, Arc::clone(&executed)).unwrap();
         let shared = Arc::clone(&streams.shared);
         let pieces = FIRST * 3;
         for sequence in 0..pieces {
@@ -391,8 +387,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("run.holdup");
         let files = SessionFiles::create(0, ClockSource::Monotonic, 1e9, None).unwrap();
-        let mut log = Log::create(&path, Some(0), ClockSource::Monotonic, None).unwrap();
-        let mut streams = Streams::start(&files, None, Arc::default()).unwrap();
+        let (mut log, _) = Log::create(&path, Some(0), ClockSource::Monotonic).unwrap();
+        let mut streams = Streams::start(&files, Arc::default()).unwrap();
         let shared = Arc::clone(&streams.shared);
         let index = taken(&shared).unwrap();
         fill(&shared, index, 0, 0, 1000);
@@ -405,7 +401,7 @@ mod tests {
     #[test]
     fn more_threads_than_buffers_get_more() {
         let files = SessionFiles::create(0, ClockSource::Monotonic, 1e9, None).unwrap();
-        let streams = Streams::start(&files, None, Arc::default()).unwrap();
+        let streams = Streams::start(&files, Arc::default()).unwrap();
         let mut got = 0;
         while got < FIRST * 4 {
             match taken(&streams.shared) {

@@ -25,9 +25,9 @@ pub(super) fn run(qemu: &Path, version: &str, plugin: &Path) -> Result<(), Colle
     };
     let files = SessionFiles::create(0, ClockSource::Monotonic, 1e9, None)
         .map_err(|error| CollectError::Session { error })?;
-    let shared = Shared::create(files.directory(), None).map_err(|error| CollectError::Session { error })?;
+    let shared = Shared::create(files.directory()).map_err(|error| CollectError::Session { error })?;
     let output = TrialProgram::write(plugin)
-        .and_then(|program| output(qemu, plugin, files.directory(), &program.path))
+        .and_then(|program| output(qemu, plugin, files.path(), &program.path))
         .map_err(|error| failed(&error.to_string()))?;
     if output.status.code() == Some(STATUS) && shared.works() {
         return Ok(());
