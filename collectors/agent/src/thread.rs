@@ -119,9 +119,10 @@ pub fn watch_ends() {
     };
     type Create = unsafe extern "C" fn(*mut u32, Option<unsafe extern "C" fn(*mut c_void)>) -> i32;
     type Delete = unsafe extern "C" fn(u32) -> i32;
-    // SAFETY: those are the functions' types.
-    let (create, delete): (Create, Delete) =
-        unsafe { (core::mem::transmute(create), core::mem::transmute(delete)) };
+    // SAFETY: that is the function's type.
+    let create: Create = unsafe { core::mem::transmute(create) };
+    // SAFETY: as above.
+    let delete: Delete = unsafe { core::mem::transmute(delete) };
     let mut before = [u32::MAX; LAST_IN_THREAD as usize + 1];
     for made in &mut before {
         // SAFETY: a place for the key, and a destructor that lives as long as the library, which is never unloaded.
