@@ -1,6 +1,7 @@
 //! Chores of the workspace: tests and tidiness, golden recordings, measurements of cost and of truth.
 
 mod bench;
+mod fuzz;
 mod golden;
 mod layers;
 mod packages;
@@ -34,6 +35,8 @@ enum Chore {
     Bench(bench::Options),
     /// Hold what commands say of the recordings in tests/recordings against what they said
     Golden(golden::Options),
+    /// Read recordings with right checksums and wrong contents; 1 if something goes wrong
+    Fuzz(fuzz::Options),
     /// Measure how often answers are right, on a quiet machine and beside busy loops; 1 if that fell
     Truth(truth::Options),
 }
@@ -55,6 +58,7 @@ fn run(chore: Chore) -> Result<ExitCode> {
         Chore::Tidy => tidy::run(&workspace),
         Chore::Bench(options) => bench::run(&workspace, &options),
         Chore::Golden(options) => golden::run(&workspace, &options),
+        Chore::Fuzz(options) => fuzz::run(&workspace, &options),
         Chore::Truth(options) => truth::run(&workspace, &options),
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use holdup_analysis::{Depth, Diagnosis, diagnose, predict_gains};
 use holdup_collect::as_caller;
-use holdup_model::{Arrange, Nanos, Run, Thread};
+use holdup_model::{Nanos, Run};
 use holdup_recording::facts::SourceText;
 use holdup_recording::{Recording, Sources, Warning};
 use holdup_report::Look;
@@ -68,12 +68,7 @@ impl Answer {
             }
             run = run.window(from, to);
         }
-        let mut order: Vec<usize> = (0..run.processes.len()).collect();
-        let busy = |index: &usize| -> (Nanos, usize) {
-            let process = &run.processes[*index];
-            (process.threads.iter().filter_map(Thread::known_cpu).sum(), process.waits.len())
-        };
-        order.arrange_by_key(|index| std::cmp::Reverse(busy(index)));
+        let mut order = run.busiest_first();
         if let Some(pid) = part.process {
             let Some(at) = order.iter().position(|index| run.processes[*index].pid == pid) else {
                 return Err(Failure::input(format!(

@@ -1,6 +1,6 @@
 //! A whole recorded run: its processes and the machine it ran on.
 
-use crate::{Environment, Nanos, Placement, Process, Thread, ThreadId, Time};
+use crate::{Arrange, Environment, Nanos, Placement, Process, Thread, ThreadId, Time};
 
 /// How a program ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,18 +57,48 @@ impl Run {
         placement.and_then(Placement::effective_cores).unwrap_or(self.cores)
     }
 
-    /// The process that used the most CPU time (where that is not known, the most waits), which is the one to
-    /// report on first; `None` if nothing was recorded.
+    /// The processes, the one to report on first first: who used more CPU time comes first, with the same who waited more
+    /// often, then who started first.
+    ///
+    /// A thread that was killed before it ever waited has told nobody of its CPU time: then what it can have had counts,
+    /// unless its process started others, for which it may have waited all the time (`timeout 9 ./app`).
+    pub fn busiest_first(&self) -> Vec<usize> {
+        let has_children =
+            |process: &Process| self.processes.iter().any(|other| other.parent_pid == process.pid);
+        let mut order: Vec<(Nanos, usize, usize)> = (0..self.processes.len())
+            .map(|index| {
+                let process = &self.processes[index];
+                let all = 0..process.threads.len() as u32;
+                let is_told = process.threads.iter().any(|thread| thread.known_cpu().is_some());
+                let cpu = if is_told || has_children(process) {
+                    process.threads.iter().filter_map(Thread::known_cpu).sum()
+                } else {
+                    all.map(|thread| process.possible_cpu(ThreadId::new(thread))).sum()
+                };
+                (cpu, process.waits.len(), index)
+            })
+            .collect();
+        order.arrange_by_key(|&(cpu, waits, index)| (std::cmp::Reverse((cpu, waits)), index));
+        order.into_iter().map(|(_, _, index)| index).collect()
+    }
+
+    /// The first of [`Run::busiest_first`]; `None` if nothing was recorded.
     pub fn busiest(&self) -> Option<usize> {
-        let cpu = |process: &Process| -> Nanos { process.threads.iter().filter_map(Thread::known_cpu).sum() };
-        (0..self.processes.len()).max_by_key(|&index| {
-            let process = &self.processes[index];
-            (cpu(process), process.waits.len(), std::cmp::Reverse(index))
-        })
+        self.busiest_first().first().copied()
     }
 }
 
 impl Process {
+    /// The CPU time that a thread can have had: what it lived and did not wait.
+    fn possible_cpu(&self, thread: ThreadId) -> Nanos {
+        let facts = self.thread(thread);
+        let waited = self.waits.iter().filter(|wait| wait.thread == thread);
+        let waited: Nanos = waited.map(|wait| wait.end.since(wait.begin)).sum();
+        let blocked = self.blocks.iter().filter(|block| block.thread == thread);
+        let blocked: Nanos = blocked.map(|block| block.end.since(block.begin)).sum();
+        facts.end.unwrap_or(self.end).since(facts.start).saturating_sub(waited).saturating_sub(blocked)
+    }
+
     /// What to call a thread: its name, `main` for the first one, else its number. Hostile: escape it where it
     /// is shown.
     pub fn thread_name(&self, thread: ThreadId) -> String {

@@ -74,6 +74,12 @@ pub enum Warning {
         /// How many.
         bytes: u64,
     },
+    /// More than a recording of its size can hold.
+    #[error("{bytes} bytes of the recording, unpacked, were left out: no recording of its size holds so much")]
+    TooLarge {
+        /// How many.
+        bytes: u64,
+    },
     /// A frame's content could not be understood.
     #[error("a part of the recording at offset {offset} cannot be understood and was left out")]
     Content {

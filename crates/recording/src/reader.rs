@@ -243,17 +243,20 @@ impl Recording {
         let mut warnings = Vec::new();
         let mut has_session = false;
         let mut at = 0;
+        let mut bounds = Bounds::of(bytes);
         while at < frames.len() {
             match frame(&frames[at..]) {
                 Ok(frame) => {
                     has_session |= frame.kind == Some(FrameKind::Session);
-                    if recording.take(&frame).is_none() {
+                    if !bounds.unpacks(&frame) {
+                        // Said once, below.
+                    } else if recording.take(&frame, bounds.most_processes).is_none() {
                         warnings.push(Warning::Content { offset: (HEADER + at) as u64 });
                     }
                     at += frame.length;
                 }
                 Err(bad) => {
-                    let skipped = next_frame(&frames[at + 1..]).map(|next| next + 1);
+                    let skipped = next_frame(&frames[at + 1..], &mut bounds).map(|next| next + 1);
                     let bytes = skipped.unwrap_or(frames.len() - at) as u64;
                     warnings.push(match (bad, skipped) {
                         (Bad::Short, None) => Warning::CutOff { bytes },
@@ -262,6 +265,9 @@ impl Recording {
                     at += bytes as usize;
                 }
             }
+        }
+        if bounds.left_out > 0 {
+            warnings.push(Warning::TooLarge { bytes: bounds.left_out });
         }
         if !has_session && recording.processes.is_empty() && recording.kernel.is_empty() {
             let is_unfinished = warnings.iter().all(|warning| matches!(warning, Warning::CutOff { .. }));
@@ -325,9 +331,7 @@ impl Recording {
     }
 
     /// Takes over a frame; `None` if its content cannot be understood.
-    fn take(&mut self, frame: &Frame<'_>) -> Option<()> {
-        /// More processes than this in one recording are damage.
-        const MOST_PROCESSES: u32 = 1 << 20;
+    fn take(&mut self, frame: &Frame<'_>, most_processes: u32) -> Option<()> {
         let Some(kind) = frame.kind else { return Some(()) };
         match kind {
             FrameKind::Session => self.session = frame.facts()?,
@@ -335,7 +339,7 @@ impl Recording {
             FrameKind::SessionEnd => self.end = Some(frame.facts()?),
             FrameKind::Environment => self.environment = frame.facts()?,
             FrameKind::ProcessStart | FrameKind::ProcessEnd | FrameKind::Names => {
-                let process = self.process(frame.process, MOST_PROCESSES)?;
+                let process = self.process(frame.process, most_processes)?;
                 match kind {
                     FrameKind::ProcessStart => process.start = frame.facts()?,
                     FrameKind::ProcessEnd => process.end = Some(frame.facts()?),
@@ -344,7 +348,7 @@ impl Recording {
             }
             FrameKind::SharedObject => {
                 let shared = frame.facts()?;
-                self.process(frame.process, MOST_PROCESSES)?.shared.push(shared);
+                self.process(frame.process, most_processes)?.shared.push(shared);
             }
             FrameKind::Kernel => {
                 let content = frame.content()?;
@@ -374,7 +378,7 @@ impl Recording {
                     sequence: u32_at(head, 4),
                     words: words.chunks_exact(8).map(|word| u64_at(word, 0)).collect(),
                 };
-                self.process(frame.process, MOST_PROCESSES)?.chunks.push(chunk);
+                self.process(frame.process, most_processes)?.chunks.push(chunk);
             }
         }
         Some(())
@@ -389,6 +393,46 @@ impl Recording {
             self.processes.resize_with(index + 1, RawProcess::default);
         }
         self.processes.get_mut(index)
+    }
+}
+
+/// What a recording of its size may take of memory and time. Real ones are far below: what they hold is compressed 5 to 20
+/// times.
+struct Bounds {
+    /// Bytes of content that may still be unpacked.
+    unpacked: u64,
+    /// Bytes of frames that were left out because of that, unpacked.
+    left_out: u64,
+    /// Bytes that may still be looked through for a frame, behind damage.
+    searched: u64,
+    /// Each process has a frame of its own.
+    most_processes: u32,
+}
+
+impl Bounds {
+    fn of(bytes: &[u8]) -> Bounds {
+        const AT_LEAST: u64 = 32 << 20;
+        let size = bytes.len() as u64;
+        Bounds {
+            unpacked: AT_LEAST + 256 * size,
+            left_out: 0,
+            searched: AT_LEAST + 16 * size,
+            most_processes: (size / FRAME_HEADER as u64).min(1 << 20) as u32,
+        }
+    }
+
+    /// Whether the frame's content may be unpacked. Streams of instructions are only unpacked piece by piece.
+    fn unpacks(&mut self, frame: &Frame<'_>) -> bool {
+        let length = if frame.compressed { u64::from(frame.content_length) } else { frame.stored.len() as u64 };
+        if frame.kind == Some(FrameKind::Instructions) {
+            return true;
+        }
+        if length > self.unpacked {
+            self.left_out += length;
+            return false;
+        }
+        self.unpacked -= length;
+        true
     }
 }
 
@@ -461,14 +505,17 @@ fn frame(bytes: &[u8]) -> Result<Frame<'_>, Bad> {
     })
 }
 
-/// Where the next whole frame begins.
-fn next_frame(bytes: &[u8]) -> Option<usize> {
+/// Where the next whole frame begins; none where that is too long a search, through many beginnings of frames that are none.
+fn next_frame(bytes: &[u8], bounds: &mut Bounds) -> Option<usize> {
     let mut at = 0;
     loop {
         at += bytes[at..].windows(FRAME_MAGIC.len()).position(|window| window == FRAME_MAGIC)?;
         if frame(&bytes[at..]).is_ok() {
             return Some(at);
         }
+        let header = &bytes[at..bytes.len().min(at + FRAME_HEADER)];
+        let stored = u64::from(u32_at(header, 16)).min((bytes.len() - at) as u64);
+        bounds.searched = bounds.searched.checked_sub(stored + FRAME_HEADER as u64)?;
         at += 1;
     }
 }

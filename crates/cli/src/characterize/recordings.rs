@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use holdup_analysis::{Diagnosis, diagnose};
-use holdup_model::{Arrange, Run, Thread};
+use holdup_model::{Arrange, Run};
 use holdup_recording::{Recording, Sources};
 
 use super::answers::shares;
@@ -68,13 +68,8 @@ pub(super) fn read<'a>(
 fn stack(path: &Path, kind: StackKind) -> Result<Found, Failure> {
     let (recording, warnings) = Recording::open(path)?;
     let run = recording.run_from(&warnings, Sources::ALL);
-    let busy = |index: &usize| {
-        let process = &run.processes[*index];
-        let cpu: holdup_model::Nanos = process.threads.iter().filter_map(Thread::known_cpu).sum();
-        (cpu, process.waits.len())
-    };
-    let recorded = (0..run.processes.len()).filter(|index| !run.processes[*index].threads.is_empty());
-    let Some(index) = recorded.max_by_key(|index| (busy(index), std::cmp::Reverse(*index))) else {
+    let is_recorded = |index: &usize| !run.processes[*index].threads.is_empty();
+    let Some(index) = run.busiest_first().into_iter().find(is_recorded) else {
         return Err(Failure::input(format!(
             "{}: nothing was recorded in it; holdup report says why",
             path.display()

@@ -260,7 +260,7 @@ fn tell(bytes: &[u8]) -> Result<(Run, Vec<Diagnosis>), ReadError> {
 }
 
 /// Nothing that acts on a terminal, or that a reader takes for something else.
-fn assert_harmless(shown: &str) {
+pub(crate) fn assert_harmless(shown: &str) {
     let bad = |c: &char| {
         c.is_control() && *c != '\n' || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
     };

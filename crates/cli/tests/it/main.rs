@@ -10,6 +10,7 @@ mod diff;
 mod emulation;
 mod environment;
 mod export;
+mod fuzz;
 mod golden;
 mod harm;
 mod injected_library;

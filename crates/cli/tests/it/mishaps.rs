@@ -136,3 +136,17 @@ fn a_recording_of_nothing_is_empty_and_not_damaged() {
         );
     }
 }
+
+#[test]
+fn who_did_the_work_is_the_subject_and_not_who_started_it() {
+    let stage = Stage::new();
+    let program = stage.program("sleeps_then_works", &[]);
+    let recording = stage.path("wrapped.holdup");
+    // Killed before its threads have told anything, so that the CPU time of its wrapper is the only one that is known.
+    let mut command = record(&recording, "timeout");
+    command.args(["--signal", "KILL", "1"]).arg(&program).arg("100");
+    let _ = run(&mut command);
+    let said = stage::report_json(&recording);
+    let commands = said["process"]["command"].to_string();
+    assert!(commands.contains("sleeps_then_works") && !commands.contains("timeout"), "{commands}");
+}

@@ -1,0 +1,460 @@
+//! Recordings with right checksums and wrong contents, made of the stored ones and read by everything that reads recordings.
+//!
+//! `cargo xtask fuzz` runs this for as long as it is told to; as a test it runs with a fixed seed and a fresh one for a few
+//! seconds each. What is wrong is kept in `target/fuzz/` before it is read, so that it is there whatever becomes of this process.
+
+use std::fs;
+use std::io::sink;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use holdup_analysis::lime::WhyOptions;
+use holdup_analysis::{Depth, Diagnosis, diagnose, predict_gains};
+use holdup_export::Weight;
+use holdup_model::{Nanos, Process, Run, Timeline};
+use holdup_recording::format::{FRAME_HEADER, FRAME_MAGIC, FrameKind, HEADER};
+use holdup_recording::{Recording, Sources};
+use holdup_replay::{Replayer, parse};
+use holdup_report::{Look, PageOptions};
+use serde_json::Value;
+
+use super::bad_input::assert_harmless;
+use crate::stage;
+
+/// Numbers that look random: splitmix64.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+
+    fn one_in(&mut self, number: usize) -> bool {
+        self.below(number) == 0
+    }
+
+    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[self.below(all.len())]
+    }
+}
+
+/// A frame, unpacked.
+#[derive(Clone)]
+struct Frame {
+    kind: u8,
+    process: u32,
+    content: Vec<u8>,
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+/// The frames of a recording that is whole.
+fn frames(bytes: &[u8]) -> Vec<Frame> {
+    let mut found = Vec::new();
+    let mut rest = &bytes[HEADER..];
+    while rest.len() >= FRAME_HEADER && rest.starts_with(FRAME_MAGIC) {
+        let (length, stored) = (u32_at(rest, 12) as usize, u32_at(rest, 16) as usize);
+        let Some(content) = rest.get(FRAME_HEADER..FRAME_HEADER + stored) else { break };
+        let content = match rest[5] & 1 {
+            0 => content.to_vec(),
+            _ => match zstd::bulk::decompress(content, length) {
+                Ok(content) => content,
+                Err(_) => break,
+            },
+        };
+        found.push(Frame { kind: rest[4], process: u32_at(rest, 8), content });
+        rest = &rest[FRAME_HEADER + stored..];
+    }
+    found
+}
+
+/// A recording of these frames, with right lengths and checksums.
+fn recording(header: &[u8], frames: &[Frame]) -> Vec<u8> {
+    let mut bytes = header[..HEADER].to_vec();
+    for frame in frames {
+        let begin = bytes.len();
+        bytes.extend(FRAME_MAGIC);
+        bytes.extend([frame.kind, 0, 0, 0]);
+        bytes.extend(frame.process.to_le_bytes());
+        for _ in 0..2 {
+            bytes.extend((frame.content.len() as u32).to_le_bytes());
+        }
+        let mut checksum = crc32fast::Hasher::new();
+        checksum.update(&bytes[begin + 4..begin + 20]);
+        checksum.update(&frame.content);
+        bytes.extend(checksum.finalize().to_le_bytes());
+        bytes.extend(&frame.content);
+    }
+    bytes
+}
+
+const WORDS: [u64; 14] = [
+    0,
+    1,
+    2,
+    7,
+    u32::MAX as u64,
+    1 << 32,
+    1 << 40,
+    1 << 53,
+    (1 << 53) + 1,
+    i64::MAX as u64,
+    1 << 63,
+    u64::MAX - 1,
+    u64::MAX,
+    0x7fff_0000_1234_5678,
+];
+
+const TEXTS: [&str; 10] = [
+    "",
+    "\u{1b}[2J\u{1b}]0;x\u{7}",
+    "<script>alert(1)</script>",
+    "</script><img src=x onerror=alert(1)>",
+    "\u{202e}abc\u{200b}\n\r\t",
+    "%s%n{}{{0}}",
+    "../../../etc/passwd",
+    "=cmd|' /C calc'!A0",
+    "\"'`,;\\",
+    "a::<T as B>::c::{{closure}}",
+];
+
+fn mutate_word(word: u64, numbers: &mut Numbers) -> u64 {
+    match numbers.below(8) {
+        0 | 1 => *numbers.of(&WORDS),
+        2 => word ^ 1 << numbers.below(64),
+        3 => word.wrapping_add(1 + numbers.below(3) as u64),
+        4 => word.wrapping_sub(1 + numbers.below(3) as u64),
+        5 => word.wrapping_mul(1 + numbers.below(1 << 20) as u64),
+        6 => word >> numbers.below(64),
+        _ => word.wrapping_add(numbers.next() % 10_000_000_000),
+    }
+}
+
+/// Words: of records. Some are changed, and runs of them are left out, doubled, moved.
+fn mutate_words(content: &mut Vec<u8>, from: usize, numbers: &mut Numbers) {
+    let count = content.len().saturating_sub(from) / 8;
+    if count == 0 {
+        return;
+    }
+    let mut words: Vec<u64> =
+        content[from..from + count * 8].chunks(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight"))).collect();
+    for _ in 0..1 + numbers.below(12) {
+        let at = numbers.below(words.len());
+        let length = 1 + numbers.below(24.min(words.len() - at));
+        match numbers.below(9) {
+            0..=3 => words[at] = mutate_word(words[at], numbers),
+            4 => words[at] = *numbers.of(&words),
+            5 if words.len() > 2 => _ = words.drain(at..at + length),
+            6 => {
+                let part = words[at..at + length].to_vec();
+                let times = if numbers.one_in(20) { 200 } else { 1 };
+                let to = numbers.below(words.len());
+                for _ in 0..times {
+                    words.splice(to..to, part.iter().copied());
+                }
+            }
+            7 => {
+                let other = numbers.below(words.len());
+                words.swap(at, other);
+            }
+            _ => words[at] = words[at] & !0xffff | numbers.next() & 0xffff,
+        }
+        if words.is_empty() {
+            break;
+        }
+    }
+    content.truncate(from);
+    content.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+}
+
+/// Bytes: of entries of another form.
+fn mutate_bytes(content: &mut Vec<u8>, from: usize, numbers: &mut Numbers) {
+    for _ in 0..1 + numbers.below(16) {
+        if content.len() <= from {
+            return;
+        }
+        let at = from + numbers.below(content.len() - from);
+        match numbers.below(5) {
+            0 => content[at] ^= 1 << numbers.below(8),
+            1 => content[at] = *numbers.of(&[0, 1, 0x7f, 0x80, 0xff]),
+            2 => _ = content.remove(at),
+            3 => content.insert(at, numbers.next() as u8),
+            _ => content[at] = numbers.next() as u8,
+        }
+    }
+}
+
+/// A value of JSON, somewhere inside.
+fn mutate_value(value: &mut Value, numbers: &mut Numbers) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            let keys: Vec<String> = fields.keys().cloned().collect();
+            let key = numbers.of(&keys).clone();
+            if numbers.one_in(30) {
+                fields.remove(&key);
+            } else if let Some(inner) = fields.get_mut(&key) {
+                mutate_value(inner, numbers);
+            }
+        }
+        Value::Array(values) if !values.is_empty() => {
+            let at = numbers.below(values.len());
+            match numbers.below(12) {
+                0 => _ = values.remove(at),
+                1 => {
+                    let again = values[at].clone();
+                    let times = if numbers.one_in(10) { 100 } else { 1 };
+                    values.extend(std::iter::repeat_n(again, times));
+                }
+                2 => values.reverse(),
+                3 => values.clear(),
+                _ => mutate_value(&mut values[at], numbers),
+            }
+        }
+        Value::Number(number) => {
+            let word = number.as_u64().unwrap_or(0);
+            *value = match numbers.below(12) {
+                0 => Value::from(-1),
+                1 => Value::from(f64::MAX),
+                2 => Value::from(0.5),
+                3 => Value::from(-1e300),
+                _ => Value::from(mutate_word(word, numbers)),
+            };
+        }
+        Value::String(text) => match numbers.below(4) {
+            0 => *text = text.repeat(1 + numbers.below(50)),
+            1 => text.push_str(numbers.of::<&str>(&TEXTS)),
+            _ => *text = (*numbers.of(&TEXTS)).to_owned(),
+        },
+        Value::Bool(truth) => *truth = !*truth,
+        other => *other = Value::from(*numbers.of(&WORDS)),
+    }
+}
+
+fn mutate_frame(frame: &mut Frame, numbers: &mut Numbers) {
+    match FrameKind::from_code(frame.kind) {
+        Some(FrameKind::Chunk) => {
+            if numbers.one_in(10) {
+                let at = numbers.below(8.min(frame.content.len()));
+                frame.content[at] = numbers.below(5) as u8;
+            }
+            mutate_words(&mut frame.content, 8, numbers);
+        }
+        Some(FrameKind::Kernel) => mutate_words(&mut frame.content, 0, numbers),
+        Some(FrameKind::Instructions) => mutate_bytes(&mut frame.content, 8, numbers),
+        _ => {
+            let Ok(mut value) = serde_json::from_slice::<Value>(&frame.content) else { return };
+            for _ in 0..1 + numbers.below(6) {
+                mutate_value(&mut value, numbers);
+            }
+            frame.content = value.to_string().into_bytes();
+        }
+    }
+}
+
+/// A recording like one of these, with a few things changed.
+fn generated(seeds: &[(Vec<u8>, Vec<Frame>)], numbers: &mut Numbers) -> Vec<u8> {
+    let (header, whole) = numbers.of(seeds);
+    let mut all = whole.clone();
+    for _ in 0..1 + numbers.below(5) {
+        if all.is_empty() {
+            break;
+        }
+        let at = numbers.below(all.len());
+        match numbers.below(20) {
+            0 => _ = all.remove(at),
+            1 => all.insert(at, all[at].clone()),
+            2 => {
+                let other = numbers.below(all.len());
+                all.swap(at, other);
+            }
+            3 => all[at].process = *numbers.of(&[0, 1, 2, 5, u32::MAX]),
+            4 => {
+                let (_, other) = numbers.of(seeds);
+                if !other.is_empty() {
+                    all.insert(at, numbers.of(other).clone());
+                }
+            }
+            _ => mutate_frame(&mut all[at], numbers),
+        }
+    }
+    recording(header, &all)
+}
+
+const PLAIN: Look = Look { width: 80, color: false, unicode: true };
+
+/// Numbers that cannot be.
+fn assert_possible(run: &Run, diagnosis: &Diagnosis) {
+    let criticality = &diagnosis.criticality;
+    let sum = criticality.threads.iter().sum::<f64>() + criticality.nobody_total();
+    let total = criticality.total.get() as f64;
+    assert!((sum - total).abs() <= total * 1e-3 + 1.0, "criticality adds up to {sum} of {total} ns");
+    let process: &Process = &run.processes[diagnosis.process];
+    for finding in &diagnosis.findings {
+        if let Some(gain) = &finding.gain {
+            assert!(gain.low <= gain.high && gain.time <= gain.high.max(gain.time), "{gain:?}");
+            assert!(gain.time <= process.wall().max(Nanos::new(1)), "gains {:?} of {:?}", gain.time, process.wall());
+        }
+    }
+}
+
+/// No raw markup of a name in a page: the texts that mutations put in are escaped wherever they stand.
+fn assert_escaped(page: &str) {
+    for raw in ["<script>alert(1)", "<img src=x onerror"] {
+        assert!(!page.contains(raw), "{raw} stands in the page");
+    }
+    assert!(!page.contains('\u{1b}'), "an escape character stands in the page");
+}
+
+/// Everything that reads a recording. True if it came to analyses.
+fn read_all(bytes: &[u8]) -> bool {
+    let Ok((recording, warnings)) = Recording::parse(bytes, Path::new("fuzz.holdup")) else { return false };
+    let run = recording.run_from(&warnings, Sources::ALL);
+    let order = run.busiest_first();
+    let mut diagnoses: Vec<Diagnosis> =
+        order.iter().take(4).map(|&index| diagnose(&run, index)).collect();
+    if let Some(first) = diagnoses.first_mut() {
+        predict_gains(&run, first, Depth::default());
+    }
+    diagnoses.iter().for_each(|diagnosis| assert_possible(&run, diagnosis));
+    assert_harmless(&holdup_report::render(&run, &diagnoses, PLAIN));
+    assert_harmless(&holdup_report::json_text(&run, &diagnoses));
+    let options = PageOptions { with_sources: false, sources: Default::default() };
+    assert_escaped(&holdup_report::page(&run, &diagnoses, &options));
+    let mut folded = Vec::new();
+    holdup_export::folded(&run, Weight::Critical, &mut folded).expect("a text");
+    assert_harmless(&String::from_utf8(folded).expect("UTF-8"));
+    holdup_export::perfetto(&run, &mut sink()).expect("an export");
+    holdup_export::firefox(&run, &mut sink()).expect("an export");
+    holdup_export::speedscope(&run, &mut sink()).expect("an export");
+    if let Some(&index) = order.first() {
+        let process = &run.processes[index];
+        let timeline = Timeline::build(process);
+        if let Ok(replayer) = Replayer::of(process, &timeline, run.effective_cores_of(process))
+            && let Ok(points) = parse("cores=3", process)
+        {
+            let results: Vec<_> = points
+                .into_iter()
+                .filter_map(|point| replayer.predict(&point.changes).map(|prediction| (point, prediction)))
+                .collect();
+            assert_harmless(&holdup_report::render_what_if(process, &replayer, &results, PLAIN));
+        }
+    }
+    if let Ok(counts) = holdup_counts::counts(&recording, &run) {
+        let search = WhyOptions { draws: 20, ..WhyOptions::default() };
+        let why = holdup_analysis::lime::why(&counts, &search);
+        assert_harmless(&holdup_report::render_why(&why, &Default::default(), PLAIN));
+    }
+    !run.processes.is_empty()
+}
+
+/// The memory that this process has used most since the last call (bytes).
+fn peak() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
+    let _ = fs::write("/proc/self/clear_refs", "5");
+    kib.unwrap_or(0) << 10
+}
+
+/// CPU time of this process.
+fn cpu() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
+}
+
+/// No input may take longer (CPU time)...
+const LONGEST: Duration = Duration::from_secs(10);
+/// ...or more memory (bytes), besides so many times its own size.
+const MOST_MEMORY: u64 = 512 << 20;
+const TIMES_SIZE: u64 = 64;
+
+struct Told {
+    inputs: u64,
+    reached: u64,
+    wrong: Vec<String>,
+}
+
+fn seeds() -> Vec<(Vec<u8>, Vec<Frame>)> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(stage::golden::recordings())
+        .expect("stored recordings")
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "holdup"))
+        .collect();
+    paths.sort();
+    let read = paths.iter().map(|path| fs::read(path).expect("a stored recording"));
+    read.filter(|bytes| bytes.len() > HEADER).map(|bytes| (bytes[..HEADER].to_vec(), frames(&bytes))).collect()
+}
+
+/// Reads generated recordings for so long.
+fn fuzz(seed: u64, length: Duration, keep: &Path) -> Told {
+    fs::create_dir_all(keep).expect("a directory");
+    let seeds = seeds();
+    let end = Instant::now() + length;
+    let mut told = Told { inputs: 0, reached: 0, wrong: Vec::new() };
+    let mut numbers = Numbers(seed);
+    peak();
+    while Instant::now() < end && told.wrong.len() < 20 {
+        let own = numbers.next();
+        let bytes = generated(&seeds, &mut Numbers(own));
+        let input = keep.join("now.holdup");
+        fs::write(&input, &bytes).expect("a file");
+        let (begin, before) = (cpu(), peak());
+        let _ = before;
+        let read = catch_unwind(AssertUnwindSafe(|| read_all(&bytes)));
+        let (took, used) = (cpu() - begin, peak());
+        told.inputs += 1;
+        let wrong = match read {
+            Err(panic) => Some(words(panic.as_ref())),
+            Ok(_) if took > LONGEST => Some(format!("{took:?} of CPU time")),
+            Ok(_) if used > MOST_MEMORY + TIMES_SIZE * bytes.len() as u64 => {
+                Some(format!("{} MiB for {} bytes", used >> 20, bytes.len()))
+            }
+            Ok(reached) => {
+                told.reached += u64::from(reached);
+                None
+            }
+        };
+        if let Some(wrong) = wrong {
+            let kept = keep.join(format!("{own:016x}.holdup"));
+            fs::rename(&input, &kept).expect("a name");
+            told.wrong.push(format!("{}: {wrong}", kept.display()));
+        }
+    }
+    told
+}
+
+fn words(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+    text.unwrap_or_default().chars().take(300).collect()
+}
+
+#[test]
+fn recordings_with_wrong_contents() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    let seconds = number("HOLDUP_FUZZ_SECONDS").unwrap_or(8);
+    let fresh = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64);
+    let seeds = match number("HOLDUP_FUZZ_SEED") {
+        Some(seed) => vec![seed],
+        None => vec![0x10_1d_0b, fresh],
+    };
+    let keep = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("fuzz");
+    for seed in &seeds {
+        let told = fuzz(*seed, Duration::from_secs(seconds) / seeds.len() as u32, &keep);
+        eprintln!("seed {seed}: {} inputs, {} of them came to analyses", told.inputs, told.reached);
+        assert!(told.wrong.is_empty(), "seed {seed}: {:#?}", told.wrong);
+        assert!(told.reached * 2 >= told.inputs, "seed {seed}: only {} of {}", told.reached, told.inputs);
+    }
+}

@@ -1,0 +1,31 @@
+//! Recordings with wrong contents, read by everything that reads recordings, for as long as is asked for.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::workspace::Workspace;
+
+/// Options of `cargo xtask fuzz`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// For how long
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    seconds: u64,
+    /// Which inputs: the same number gives the same ones [default: a fixed one and a fresh one, half of the time each]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+}
+
+/// The test that does it.
+const TEST: &str = "fuzz::recordings_with_wrong_contents";
+
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
+    let mut cargo = workspace.cargo();
+    cargo.args(["test", "--release", "--package", "holdup", "--test", "it", "--", "--exact", TEST, "--nocapture"]);
+    cargo.env("HOLDUP_FUZZ_SECONDS", options.seconds.to_string());
+    cargo.envs(options.seed.map(|seed| ("HOLDUP_FUZZ_SEED", seed.to_string())));
+    let status = cargo.status().context("cargo cannot be run")?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
