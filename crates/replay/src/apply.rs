@@ -48,7 +48,17 @@ pub fn apply<'a>(
         behaviour: Behaviour::default(),
     };
     let of_number = |change: &&Change| matches!(change, Change::Threads(..));
-    for change in changes.iter().filter(|change| !of_number(change)).chain(changes.iter().filter(of_number)) {
+    // There can be one number of the same threads only: the one that is said first.
+    let is_first = |(index, change): &(usize, &Change)| {
+        let Change::Threads(threads, _) = change else { return false };
+        let said = |before: &Change| match before {
+            Change::Threads(others, _) => threads.iter().any(|thread| others.contains(thread)),
+            _ => false,
+        };
+        !changes[..*index].iter().any(said)
+    };
+    let numbers = changes.iter().enumerate().filter(is_first).map(|(_, change)| change);
+    for change in changes.iter().filter(|change| !of_number(change)).chain(numbers) {
         setting.make(recorded, change);
     }
     setting

@@ -150,3 +150,21 @@ fn who_did_the_work_is_the_subject_and_not_who_started_it() {
     let commands = said["process"]["command"].to_string();
     assert!(commands.contains("sleeps_then_works") && !commands.contains("timeout"), "{commands}");
 }
+
+#[test]
+fn cpu_time_from_before_an_exec_is_not_the_new_programs() {
+    let stage = Stage::new();
+    let program = stage.program("hold_and_wait", &[]);
+    let recording = stage.path("exec.holdup");
+    let script = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; exec \"$0\" 1";
+    let ended = run(record(&recording, "sh").args(["-c", script]).arg(&program));
+    assert_eq!(ended.status, 6, "{ended:?}");
+    let ended = stage::report(&recording, &["--json", "--collectors", "preload"]);
+    let said: serde_json::Value = serde_json::from_slice(&ended.stdout).expect("JSON");
+    let processes = said["processes"].as_array().expect("processes");
+    assert_eq!(processes.len(), 2, "{processes:?}");
+    let told = &said["process"];
+    let main = &said["criticality"]["threads"][0];
+    let [cpu, wall] = [&main["cpu_ns"], &told["wall_ns"]].map(|value| value.as_u64().expect("a number"));
+    assert!(cpu <= wall, "{cpu} ns of CPU time in {wall} ns of {}", told["command"]);
+}

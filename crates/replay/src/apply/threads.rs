@@ -17,15 +17,16 @@ const ENOUGH_TURNS: usize = 4;
 /// Lets `number` threads do what these do.
 pub(super) fn set(program: &mut Program, threads: &[ThreadId], number: u32) {
     let number = number.max(1) as usize;
-    if threads.is_empty() || number == threads.len() {
-        return;
-    }
     let deals = |program: &Program, thread: ThreadId| {
         program.steps[program.steps_of(thread)].iter().any(|step| matches!(step.op, Op::Deal(_)))
     };
-    if threads.iter().all(|&thread| deals(program, thread)) {
-        takers(program, threads, number);
-    } else {
+    // Those of them that take nothing from it would go on taking nothing.
+    let takers: Vec<ThreadId> = threads.iter().copied().filter(|&thread| deals(program, thread)).collect();
+    if !takers.is_empty() {
+        if number != takers.len() {
+            self::takers(program, &takers, number);
+        }
+    } else if !threads.is_empty() && number != threads.len() {
         parts(program, threads, number);
     }
 }
@@ -133,6 +134,7 @@ fn parts(program: &mut Program, threads: &[ThreadId], number: usize) {
             until: ((index + 1) * threads.len()) as f64 / number as f64,
         };
         let first = program.steps.len() as u32;
+        // None of these threads takes from a pool, behind which it would go on elsewhere.
         for phase in &phases[..recorded[part.like].len()] {
             if index < number {
                 phase.write(program, &part);
@@ -142,7 +144,8 @@ fn parts(program: &mut Program, threads: &[ThreadId], number: usize) {
         }
         if part.is_added {
             let actor = program.actors[thread.index()].clone();
-            program.actors.push(Actor { first, tail: first, is_added: true, ..actor });
+            let tail = program.steps.len() as u32 - 1;
+            program.actors.push(Actor { first, tail, is_added: true, ..actor });
             program.copies[thread.index()].push(ThreadId::new(program.actors.len() as u32 - 1));
         } else {
             program.actors[thread.index()].first = first;

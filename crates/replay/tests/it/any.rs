@@ -71,6 +71,7 @@ proptest! {
         for change in &changes {
             let setting = apply(recorded, &program, &machine, std::slice::from_ref(change));
             let replayed = replay(&setting.program, &setting.machine, &setting.behaviour);
+            prop_assert!(replayed.is_whole, "{change:?} does not come to an end");
             prop_assert_eq!(&replayed, &replay(&setting.program, &setting.machine, &setting.behaviour));
         }
         let setting = apply(recorded, &program, &machine, &changes);

@@ -429,6 +429,17 @@ fn a_pool_of_consumers() {
 }
 
 #[test]
+fn of_two_numbers_of_the_same_threads_the_first_counts() {
+    let pipeline = Pipeline::new(4, 100_003, |_| 400_007, Told::ByPill);
+    let both = |first, second| {
+        let number = |number| Change::Threads(vec![CONSUMER], number);
+        changed(&pipeline.process, &[number(first), number(second)])
+    };
+    assert_eq!(both(4, 2), pipeline.with_consumers(4));
+    assert_eq!(both(2, 4), pipeline.with_consumers(2));
+}
+
+#[test]
 fn faster_stages() {
     for told in [Told::ByBroadcast, Told::ByPill] {
         let pipeline = Pipeline::new(3, 200_003, |_| 100_001, told);

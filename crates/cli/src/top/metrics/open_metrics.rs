@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use holdup_live::{Survey, ThreadSeen};
+use holdup_live::{ProcessSeen, Survey, ThreadSeen};
 
 /// A survey as OpenMetrics text.
 pub(crate) fn text(survey: &Survey) -> String {
@@ -49,11 +49,18 @@ fn families(out: &mut String, survey: &Survey) -> fmt::Result {
     threads(out, &ACTIVE, survey, |thread| seconds(thread.active_ns))?;
     threads(out, &CHANGES, survey, |thread| thread.changes.to_string())?;
     begin(out, &FOLLOWED)?;
-    for process in &survey.processes {
+    for process in current(survey) {
         let labels = [("pid", process.pid.to_string()), ("process", process.name.clone())];
         counter(out, &FOLLOWED, &labels, &seconds(process.age_ns))?;
     }
     writeln!(out, "# EOF")
+}
+
+/// The processes; of one that executes another program what it is now, under the labels of both.
+fn current(survey: &Survey) -> impl Iterator<Item = &ProcessSeen> {
+    let later = |at: usize| survey.processes[at + 1..].iter();
+    let is_last = move |(at, process): &(usize, &ProcessSeen)| later(*at).all(|other| other.pid != process.pid);
+    survey.processes.iter().enumerate().filter(is_last).map(|(_, process)| process)
 }
 
 /// A value of each thread.
@@ -64,7 +71,7 @@ fn threads(
     value: impl Fn(&ThreadSeen) -> String,
 ) -> fmt::Result {
     begin(out, family)?;
-    for process in &survey.processes {
+    for process in current(survey) {
         for thread in &process.threads {
             let labels = [
                 ("pid", process.pid.to_string()),
@@ -141,5 +148,12 @@ pub(super) mod tests {
     #[test]
     fn short_times_are_no_powers() {
         assert_eq!((seconds(1), seconds(1_500)), ("0.000000001".to_owned(), "0.0000015".to_owned()));
+    }
+
+    #[test]
+    fn a_process_that_executes_another_program_is_there_once() {
+        let mut both = example();
+        both.processes.extend(example().processes);
+        assert_eq!(text(&both), text(&example()));
     }
 }
