@@ -23,7 +23,18 @@ const TEST: &str = "fuzz::recordings_with_wrong_contents";
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
     let mut cargo = workspace.cargo();
-    cargo.args(["test", "--release", "--package", "holdup", "--test", "it", "--", "--exact", TEST, "--nocapture"]);
+    cargo.args([
+        "test",
+        "--release",
+        "--package",
+        "holdup",
+        "--test",
+        "it",
+        "--",
+        "--exact",
+        TEST,
+        "--nocapture",
+    ]);
     cargo.env("HOLDUP_FUZZ_SECONDS", options.seconds.to_string());
     cargo.envs(options.seed.map(|seed| ("HOLDUP_FUZZ_SEED", seed.to_string())));
     let status = cargo.status().context("cargo cannot be run")?;

@@ -5,10 +5,11 @@
 //! the end of the file, undoes what is left, the latest first, and ends. What was written before a kill is in the pipe.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, PipeWriter, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::undo::Undo;
@@ -20,18 +21,33 @@ const LONGEST: usize = 4096;
 const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
-/// The owner's side.
+/// A guardian that ends so often is of no use.
+const MOST_GUARDIANS: u32 = 50;
+/// How long a change waits for a guardian that takes the place of one that is gone.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The owner's side. A guardian that is killed is replaced at once, and told what is to be undone; where none can be had, all
+/// changes are undone and no more are made. Killed in the same moment, owner and guardian leave what was changed.
 #[derive(Debug)]
 pub struct Guardian {
-    child: Child,
-    lines: Arc<Mutex<Lines>>,
+    keeper: Option<JoinHandle<()>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    lines: Mutex<Lines>,
+    /// The pipe has become another one.
+    changed: Condvar,
 }
 
 #[derive(Debug)]
 struct Lines {
     /// `None` after the end.
-    pipe: Option<ChildStdin>,
+    pipe: Option<PipeWriter>,
     next: u64,
+    /// What is to be undone.
+    left: BTreeMap<u64, Undo>,
 }
 
 /// A change that is undone when this is dropped, or by the guardian if there is nobody left to drop it.
@@ -40,45 +56,117 @@ pub struct Change {
     number: u64,
     undo: Undo,
     is_undone: bool,
-    lines: Arc<Mutex<Lines>>,
+    shared: Arc<Shared>,
 }
 
 impl Guardian {
     /// Starts one. `command` is to call [`serve`] with its standard input: holdup itself with an argument that no help
-    /// shows.
+    /// shows. Its program, arguments and variables alone are used.
     ///
     /// It is a process group of its own, so that Ctrl-C does not end it together with the owner; it keeps none of the
     /// owner's files and no directory.
     ///
     /// # Errors
-    /// Those of starting a process. Without a guardian nothing should be changed.
-    pub fn start(mut command: Command) -> io::Result<Guardian> {
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut child = command.current_dir("/").process_group(0).spawn()?;
-        let pipe = child.stdin.take();
-        Ok(Guardian { child, lines: Arc::new(Mutex::new(Lines { pipe, next: 0 })) })
+    /// Those of starting a process or a thread. Without a guardian nothing should be changed.
+    pub fn start(command: Command) -> io::Result<Guardian> {
+        let (child, pipe) = spawned(&command, "")?;
+        let lines = Lines { pipe: Some(pipe), next: 0, left: BTreeMap::new() };
+        let shared = Arc::new(Shared { lines: Mutex::new(lines), changed: Condvar::new() });
+        let watched = Arc::clone(&shared);
+        let keeper = std::thread::Builder::new().name("holdup guardian".into());
+        let keeper = keeper.spawn(move || watched.keep(&command, child))?;
+        Ok(Guardian { keeper: Some(keeper), shared })
     }
 
     /// To be called before a change: from now on it will be undone, whatever happens.
     ///
     /// # Errors
-    /// If the guardian is gone: the change should not be made then.
+    /// If there is no guardian any more: the change should not be made then.
     pub fn before(&self, undo: Undo) -> io::Result<Change> {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.shared.lock();
         let number = lines.next;
         lines.next += 1;
-        lines.write(&format!("+{number} {}\n", undo.line()))?;
+        lines.left.insert(number, undo.clone());
+        if let Err(error) = lines.write(&told(number, &undo)) {
+            // The guardian is gone: the next one is told by who starts it.
+            let is_gone = |lines: &mut Lines| lines.pipe.is_some() && lines.write("?\n").is_err();
+            let waited = self.shared.changed.wait_timeout_while(lines, PATIENCE, is_gone);
+            lines = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if error.kind() != io::ErrorKind::BrokenPipe
+                || lines.pipe.is_none()
+                || lines.write("?\n").is_err()
+            {
+                lines.left.remove(&number);
+                return Err(error);
+            }
+        }
         drop(lines);
-        Ok(Change { number, undo, is_undone: false, lines: Arc::clone(&self.lines) })
+        Ok(Change { number, undo, is_undone: false, shared: Arc::clone(&self.shared) })
     }
+}
+
+/// A new guardian, and the pipe to it, in which there are already lines: whoever sees it there knows that it is told.
+fn spawned(command: &Command, lines: &str) -> io::Result<(Child, PipeWriter)> {
+    // Few changes are open at a time; more than fit into a pipe are told once somebody reads.
+    const FITS: usize = 32 << 10;
+    let (reader, mut pipe) = io::pipe()?;
+    let (before, after) = if lines.len() <= FITS { (lines, "") } else { ("", lines) };
+    pipe.write_all(before.as_bytes())?;
+    let mut again = Command::new(command.get_program());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => again.env(name, value),
+            None => again.env_remove(name),
+        };
+    }
+    again.args(command.get_args()).stdin(reader).stdout(Stdio::null()).stderr(Stdio::null());
+    let child = again.current_dir("/").process_group(0).spawn()?;
+    // Ours of the reader's end goes with the command: what is written to a guardian that is gone is an error.
+    drop(again);
+    // If it is gone already, that is found next.
+    let _ = pipe.write_all(after.as_bytes());
+    Ok((child, pipe))
+}
+
+/// The line for a change.
+fn told(number: u64, undo: &Undo) -> String {
+    format!("+{number} {}\n", undo.line())
 }
 
 impl Drop for Guardian {
     /// Waits until the guardian has undone what is left.
     fn drop(&mut self) {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).pipe = None;
+        self.shared.lock().pipe = None;
         // It reads to the end of a file that has just ended, and performs a few calls that do not block.
-        let _ = self.child.wait();
+        let _ = self.keeper.take().map(JoinHandle::join);
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Lines> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the guardian's end, and puts another one in its place as long as there is an owner.
+    fn keep(&self, command: &Command, mut child: Child) {
+        for _ in 0..MOST_GUARDIANS {
+            let _ = child.wait();
+            let mut lines = self.lock();
+            if lines.pipe.is_none() {
+                return;
+            }
+            let left: String = lines.left.iter().map(|(number, undo)| told(*number, undo)).collect();
+            let Ok((next, pipe)) = spawned(command, &left) else { break };
+            child = next;
+            lines.pipe = Some(pipe);
+            self.changed.notify_all();
+        }
+        let mut lines = self.lock();
+        lines.pipe = None;
+        for (_, undo) in std::mem::take(&mut lines.left).into_iter().rev() {
+            let _ = patiently(&undo);
+        }
+        self.changed.notify_all();
     }
 }
 
@@ -113,7 +201,8 @@ impl Change {
     }
 
     fn tell(&self) {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.shared.lock();
+        lines.left.remove(&self.number);
         // If nobody is there to be told, nobody is there to undo it again.
         let _ = lines.write(&format!("-{}\n", self.number));
     }

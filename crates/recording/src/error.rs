@@ -75,7 +75,9 @@ pub enum Warning {
         bytes: u64,
     },
     /// More than a recording of its size can hold.
-    #[error("{bytes} bytes of the recording, unpacked, were left out: no recording of its size holds so much")]
+    #[error(
+        "{bytes} bytes of the recording, unpacked, were left out: no recording of its size holds so much"
+    )]
     TooLarge {
         /// How many.
         bytes: u64,

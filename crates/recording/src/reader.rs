@@ -423,7 +423,8 @@ impl Bounds {
 
     /// Whether the frame's content may be unpacked. Streams of instructions are only unpacked piece by piece.
     fn unpacks(&mut self, frame: &Frame<'_>) -> bool {
-        let length = if frame.compressed { u64::from(frame.content_length) } else { frame.stored.len() as u64 };
+        let length =
+            if frame.compressed { u64::from(frame.content_length) } else { frame.stored.len() as u64 };
         if frame.kind == Some(FrameKind::Instructions) {
             return true;
         }

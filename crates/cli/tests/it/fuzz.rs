@@ -147,8 +147,10 @@ fn mutate_words(content: &mut Vec<u8>, from: usize, numbers: &mut Numbers) {
     if count == 0 {
         return;
     }
-    let mut words: Vec<u64> =
-        content[from..from + count * 8].chunks(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight"))).collect();
+    let mut words: Vec<u64> = content[from..from + count * 8]
+        .chunks(8)
+        .map(|word| u64::from_le_bytes(word.try_into().expect("eight")))
+        .collect();
     for _ in 0..1 + numbers.below(12) {
         let at = numbers.below(words.len());
         let length = 1 + numbers.below(24.min(words.len() - at));
@@ -303,7 +305,12 @@ fn assert_possible(run: &Run, diagnosis: &Diagnosis) {
     for finding in &diagnosis.findings {
         if let Some(gain) = &finding.gain {
             assert!(gain.low <= gain.high && gain.time <= gain.high.max(gain.time), "{gain:?}");
-            assert!(gain.time <= process.wall().max(Nanos::new(1)), "gains {:?} of {:?}", gain.time, process.wall());
+            assert!(
+                gain.time <= process.wall().max(Nanos::new(1)),
+                "gains {:?} of {:?}",
+                gain.time,
+                process.wall()
+            );
         }
     }
 }
@@ -321,8 +328,7 @@ fn read_all(bytes: &[u8]) -> bool {
     let Ok((recording, warnings)) = Recording::parse(bytes, Path::new("fuzz.holdup")) else { return false };
     let run = recording.run_from(&warnings, Sources::ALL);
     let order = run.busiest_first();
-    let mut diagnoses: Vec<Diagnosis> =
-        order.iter().take(4).map(|&index| diagnose(&run, index)).collect();
+    let mut diagnoses: Vec<Diagnosis> = order.iter().take(4).map(|&index| diagnose(&run, index)).collect();
     if let Some(first) = diagnoses.first_mut() {
         predict_gains(&run, first, Depth::default());
     }
@@ -394,7 +400,9 @@ fn seeds() -> Vec<(Vec<u8>, Vec<Frame>)> {
         .collect();
     paths.sort();
     let read = paths.iter().map(|path| fs::read(path).expect("a stored recording"));
-    read.filter(|bytes| bytes.len() > HEADER).map(|bytes| (bytes[..HEADER].to_vec(), frames(&bytes))).collect()
+    read.filter(|bytes| bytes.len() > HEADER)
+        .map(|bytes| (bytes[..HEADER].to_vec(), frames(&bytes)))
+        .collect()
 }
 
 /// Reads generated recordings for so long.

@@ -106,16 +106,57 @@ fn everything_is_as_before_after_a_kill() {
     owner.kill().unwrap();
     owner.wait().unwrap();
     // The guardian is not ours to wait for.
+    let done = eventually(|| is_as_before(directory.path(), confined).then_some(()));
+    kill(confined);
+    assert!(done.is_some());
+}
+
+/// The guardian of this owner.
+fn guardian_of(owner: u32) -> Option<u32> {
+    let threads = std::fs::read_dir(format!("/proc/{owner}/task")).ok()?.flatten();
+    let children = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    let children: Vec<u32> = children
+        .flat_map(|text| text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect();
+    let is_guardian = |pid: &u32| {
+        std::fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains("as_guardian"))
+    };
+    children.into_iter().find(is_guardian)
+}
+
+fn kill(process: u32) {
+    let process = rustix::process::Pid::from_raw(process as i32).unwrap();
+    let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
+}
+
+/// What comes within a time in which everything comes.
+fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let begin = Instant::now();
-    while !is_as_before(directory.path(), confined) && begin.elapsed() < Duration::from_secs(20) {
+    loop {
+        let found = look();
+        if found.is_some() || begin.elapsed() > Duration::from_secs(60) {
+            return found;
+        }
         std::thread::sleep(Duration::from_millis(5));
     }
-    let done = is_as_before(directory.path(), confined);
-    let _ = rustix::process::kill_process(
-        rustix::process::Pid::from_raw(confined as i32).unwrap(),
-        rustix::process::Signal::KILL,
-    );
-    assert!(done);
+}
+
+#[test]
+fn everything_is_as_before_when_the_guardian_was_killed_first() {
+    let directory = tree();
+    let (mut owner, _lines, confined) = owner(directory.path());
+    for _ in 0..3 {
+        let first = eventually(|| guardian_of(owner.id())).expect("a guardian");
+        kill(first);
+        let next = eventually(|| guardian_of(owner.id()).filter(|&next| next != first));
+        assert!(next.is_some(), "nobody takes the place of a guardian that is gone");
+    }
+    assert!(!is_as_before(directory.path(), confined));
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    let done = eventually(|| is_as_before(directory.path(), confined).then_some(()));
+    kill(confined);
+    assert!(done.is_some());
 }
 
 #[test]

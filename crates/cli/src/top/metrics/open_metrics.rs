@@ -59,7 +59,8 @@ fn families(out: &mut String, survey: &Survey) -> fmt::Result {
 /// The processes; of one that executes another program what it is now, under the labels of both.
 fn current(survey: &Survey) -> impl Iterator<Item = &ProcessSeen> {
     let later = |at: usize| survey.processes[at + 1..].iter();
-    let is_last = move |(at, process): &(usize, &ProcessSeen)| later(*at).all(|other| other.pid != process.pid);
+    let is_last =
+        move |(at, process): &(usize, &ProcessSeen)| later(*at).all(|other| other.pid != process.pid);
     survey.processes.iter().enumerate().filter(is_last).map(|(_, process)| process)
 }
 
