@@ -1,5 +1,6 @@
 //! Recordings with wrong contents, read by everything that reads recordings, for as long as is asked for.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -16,6 +17,9 @@ pub(crate) struct Options {
     /// Which inputs: the same number gives the same ones [default: a fixed one and a fresh one, half of the time each]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
+    /// Read this one input again, which was kept because something went wrong with it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "seconds"])]
+    again: Option<PathBuf>,
 }
 
 /// The test that does it.
@@ -35,7 +39,13 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
         TEST,
         "--nocapture",
     ]);
+    // As fast as what users have, with the checks of what developers have.
+    cargo.env("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "true");
+    cargo.env("CARGO_TARGET_DIR", workspace.metadata()?.target_directory.join("fuzz"));
     cargo.env("HOLDUP_FUZZ_SECONDS", options.seconds.to_string());
+    if let Some(file) = &options.again {
+        cargo.env("HOLDUP_FUZZ_FILE", std::path::absolute(file)?);
+    }
     cargo.envs(options.seed.map(|seed| ("HOLDUP_FUZZ_SEED", seed.to_string())));
     let status = cargo.status().context("cargo cannot be run")?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

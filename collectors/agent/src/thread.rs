@@ -104,13 +104,11 @@ fn own() -> u64 {
     own as *const () as u64
 }
 
-/// Values of keys up to this one lie in the thread's own block; for those of later ones the C library allocates memory.
-const LAST_IN_THREAD: u32 = 31;
-
 /// Makes the key whose destructor tells us that a thread ends. Once, from the constructor.
 ///
-/// The last one that needs no memory: a program that uses a key which it never made is mostly wrong about key 0, and is to hear
-/// that from the C library as it does without us.
+/// The second one that there is: a program that uses a key which it never made is mostly wrong about key 0, and is to hear that
+/// from the C library as it does without us. (A later one would do as well, but for what the C library executes at each
+/// thread's end to come to it, which is counted where instructions are.)
 pub fn watch_ends() {
     let (Some(create), Some(delete)) =
         (link::next(c"pthread_key_create", own()), link::next(c"pthread_key_delete", own()))
@@ -123,28 +121,25 @@ pub fn watch_ends() {
     let create: Create = unsafe { core::mem::transmute(create) };
     // SAFETY: as above.
     let delete: Delete = unsafe { core::mem::transmute(delete) };
-    let mut before = [u32::MAX; LAST_IN_THREAD as usize + 1];
-    for made in &mut before {
+    let mut keys = [u32::MAX; 2];
+    for key in &mut keys {
         // SAFETY: a place for the key, and a destructor that lives as long as the library, which is never unloaded.
-        if unsafe { create(made, Some(destructor)) } != 0 {
-            *made = u32::MAX;
-            break;
-        }
-        if *made >= LAST_IN_THREAD {
-            break;
+        if unsafe { create(key, Some(destructor)) } != 0 {
+            *key = u32::MAX;
         }
     }
-    let all = || before.iter().copied().filter(|key| *key != u32::MAX);
-    let chosen = all().filter(|key| *key <= LAST_IN_THREAD).max();
-    KEY.store(chosen.unwrap_or(u32::MAX), Ordering::Relaxed);
-    for key in all().filter(|key| Some(*key) != chosen) {
-        // SAFETY: a key that was just made, and has no value anywhere.
-        unsafe { delete(key) };
+    let [first, second] = keys;
+    if second == u32::MAX {
+        KEY.store(first, Ordering::Relaxed);
+        return;
     }
+    KEY.store(second, Ordering::Relaxed);
+    // SAFETY: a key that was just made, and has no value anywhere.
+    unsafe { delete(first) };
 }
 
-/// Gives our key to the program, which has used up all others: true if there was one. From now on threads end for us when their
-/// start function does.
+/// Gives our key to the program, which has used up all others: true if there was one. From now on nobody tells when a thread ends:
+/// for us it lives as long as the process.
 pub fn give_up_key() -> bool {
     let Some(delete) = link::next(c"pthread_key_delete", own()) else { return false };
     let key = KEY.swap(u32::MAX, Ordering::Relaxed);
@@ -152,13 +147,6 @@ pub fn give_up_key() -> bool {
     key != u32::MAX
         && unsafe { core::mem::transmute::<*const c_void, unsafe extern "C" fn(u32) -> i32>(delete)(key) }
             == 0
-}
-
-/// The start function of a thread has returned.
-pub fn has_returned() {
-    if KEY.load(Ordering::Relaxed) == u32::MAX {
-        end();
-    }
 }
 
 fn set_key(value: *const c_void) {

@@ -50,9 +50,7 @@ extern "C" fn run(slot: *mut c_void) -> *mut c_void {
     // SAFETY: the function and the argument that the program gave.
     unsafe {
         let start: unsafe extern "C" fn(u64) -> *mut c_void = core::mem::transmute(start);
-        let result = start(argument);
-        thread::has_returned();
-        result
+        start(argument)
     }
 }
 

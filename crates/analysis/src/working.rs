@@ -182,7 +182,7 @@ fn places(process: &Process, timeline: &Timeline, threads: &[ThreadId]) -> (u32,
             break;
         }
     }
-    let thread_time =
-        time_with.iter().enumerate().map(|(taken, &time)| at_once.max(taken) as u64 * time).sum();
+    let of_all = |(taken, &time): (usize, &u64)| (at_once.max(taken) as u64).saturating_mul(time);
+    let thread_time = time_with.iter().enumerate().map(of_all).fold(0, u64::saturating_add);
     (at_once as u32, thread_time)
 }

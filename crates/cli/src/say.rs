@@ -47,3 +47,16 @@ fn tell(defect: &PanicHookInfo<'_>) {
         holdup_report::escaped(&words)
     );
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_defect_is_a_line_and_a_status() {
+        let before = std::panic::take_hook();
+        let status = outlive_defects(|| panic!("a defect of\n a test"));
+        std::panic::set_hook(before);
+        assert_eq!(format!("{status:?}"), format!("{:?}", ExitCode::from(DEFECT)));
+    }
+}

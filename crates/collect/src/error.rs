@@ -40,7 +40,10 @@ pub enum CollectError {
         error: io::Error,
     },
     /// holdup may have no more threads.
-    #[error("holdup cannot start a thread of its own ({error}); raise the limit of processes (ulimit -u)")]
+    #[error(
+        "holdup cannot start a thread of its own ({error}); raise the limit of processes (ulimit -u) or of address \
+         space (ulimit -v)"
+    )]
     Threads {
         /// What the system says.
         error: io::Error,

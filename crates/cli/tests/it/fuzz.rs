@@ -1,7 +1,8 @@
 //! Recordings with right checksums and wrong contents, made of the stored ones and read by everything that reads recordings.
 //!
 //! `cargo xtask fuzz` runs this for as long as it is told to; as a test it runs with a fixed seed and a fresh one for a few
-//! seconds each. What is wrong is kept in `target/fuzz/` before it is read, so that it is there whatever becomes of this process.
+//! seconds each. What is wrong is kept in `target/tmp/fuzz/` before it is read, so that it is there whatever becomes of this process;
+//! `HOLDUP_FUZZ_FILE` reads one of those again.
 
 use std::fs;
 use std::io::sink;
@@ -451,6 +452,10 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
 
 #[test]
 fn recordings_with_wrong_contents() {
+    if let Ok(file) = std::env::var("HOLDUP_FUZZ_FILE") {
+        read_all(&fs::read(file).expect("a kept input"));
+        return;
+    }
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     let seconds = number("HOLDUP_FUZZ_SECONDS").unwrap_or(8);
     let fresh = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64);
