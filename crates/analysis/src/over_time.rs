@@ -89,7 +89,7 @@ pub(crate) fn over_time(process: &Process, timeline: &Timeline) -> OverTime {
     let wall = timeline.wall().get();
     let slice = wall.div_ceil(SLICES).max(SHORTEST_SLICE);
     let ends: Vec<Time> = (1..=wall.div_ceil(slice))
-        .map(|number| timeline.start + Nanos::new((number * slice).min(wall)))
+        .map(|number| timeline.start + Nanos::new(number.saturating_mul(slice).min(wall)))
         .collect();
     let parts = cut(timeline, &ends);
     OverTime {

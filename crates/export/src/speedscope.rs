@@ -69,7 +69,7 @@ impl Profile {
     fn add(&mut self, stack: Vec<usize>, amount: u64) {
         self.samples.push(stack);
         self.weights.push(amount);
-        self.end_value += amount;
+        self.end_value = self.end_value.saturating_add(amount);
     }
 }
 

@@ -433,6 +433,34 @@ pub struct LostEvents {
     pub damaged_bytes: u64,
 }
 
+impl LostEvents {
+    /// Events, wherever they were lost.
+    pub fn all_events(&self) -> u64 {
+        self.events.saturating_add(self.in_signals)
+    }
+
+    /// All that was lost of the program: events, uses and threads.
+    pub fn all(&self) -> u64 {
+        self.all_events().saturating_add(self.uses).saturating_add(self.threads)
+    }
+}
+
+impl std::ops::AddAssign for LostEvents {
+    /// As much as there can be where it is more: counts of a damaged recording may be any numbers.
+    fn add_assign(&mut self, other: LostEvents) {
+        let LostEvents { events, in_signals, threads, uses, damaged_bytes } = self;
+        for (sum, more) in [
+            (events, other.events),
+            (in_signals, other.in_signals),
+            (threads, other.threads),
+            (uses, other.uses),
+            (damaged_bytes, other.damaged_bytes),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+    }
+}
+
 impl Process {
     /// An empty process that lived from `start` to `end`. No process ends before it starts: where a damaged recording says
     /// so, it lived for no time at all.

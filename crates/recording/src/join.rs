@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{ObjectId, Process, SiteId, ThreadId, Time};
+use holdup_model::{LostEvents, ObjectId, Process, SiteId, ThreadId, Time};
 
 /// A process with what tells its shared objects apart, whichever process looks.
 pub(crate) struct Member {
@@ -156,10 +156,7 @@ impl Joined {
         process.on_core.append(&mut other.on_core);
         process.samples.append(&mut other.samples);
         process.readings.append(&mut other.readings);
-        process.lost.events += other.lost.events;
-        process.lost.in_signals += other.lost.in_signals;
-        process.lost.threads += other.lost.threads;
-        process.lost.uses += other.lost.uses;
+        process.lost += LostEvents { damaged_bytes: 0, ..other.lost };
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{ObjectId, ThreadId};
+use holdup_model::{Nanos, ObjectId, ThreadId};
 
 use crate::extract::{Act, Maker};
 use crate::program::{LockIndex, NO_SITE};
@@ -128,13 +128,14 @@ impl Maker<'_> {
     fn work_outside(&self) -> Vec<f64> {
         let mut held = vec![0u64; self.events.len()];
         for hold in &self.process.holds {
-            held[hold.thread.index()] += hold.begin.map_or(0, |begin| hold.end.since(begin).get());
+            let held = &mut held[hold.thread.index()];
+            *held = held.saturating_add(hold.begin.map_or(0, |begin| hold.end.since(begin).get()));
         }
         let rows = self.timeline.threads.iter().zip(held);
         rows.map(|(row, held)| {
             let active = row.segments.iter().filter(|segment| segment.state.is_active());
-            let work: u64 = active.map(|segment| segment.cpu.unwrap_or(segment.length()).get()).sum();
-            work.saturating_sub(held) as f64
+            let work: Nanos = active.map(|segment| segment.cpu.unwrap_or(segment.length())).sum();
+            work.get().saturating_sub(held) as f64
         })
         .collect()
     }

@@ -94,7 +94,7 @@ fn run_facts(run: &Run, notes: &[EnvironmentNote]) -> schema::RunFacts {
         environment: environment::environment(&run.environment, notes),
         perturbation_ns: run.perturbation.map(|time| time.get()),
         perturbation_share: shares::perturbation(run),
-        lost_events: lost.events + lost.in_signals,
+        lost_events: lost.all_events(),
         lost: schema::Lost {
             events: lost.events,
             events_in_signals: lost.in_signals,

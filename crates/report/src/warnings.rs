@@ -10,13 +10,9 @@ const BROKEN_STACKS: f64 = 0.01;
 
 /// What a run's processes lost, together.
 pub(crate) fn lost(run: &Run) -> LostEvents {
-    run.processes.iter().map(|process| process.lost).fold(LostEvents::default(), |sum, lost| LostEvents {
-        events: sum.events + lost.events,
-        in_signals: sum.in_signals + lost.in_signals,
-        threads: sum.threads + lost.threads,
-        uses: sum.uses + lost.uses,
-        damaged_bytes: sum.damaged_bytes + lost.damaged_bytes,
-    })
+    let mut all = LostEvents::default();
+    run.processes.iter().for_each(|process| all += process.lost);
+    all
 }
 
 /// All warnings, the gravest first: losses, processes that were not seen, what the reader of the recording

@@ -98,7 +98,7 @@ fn of_recording(point: &Point<'_>, notes: &mut Vec<String>) {
     let at = threads(point.threads());
     let profiles = point.median();
     let process = process(point);
-    let lost = process.lost.events.saturating_add(process.lost.in_signals);
+    let lost = process.lost.all_events();
     if lost > 0 {
         notes.push(format!("With {at} {lost} events were lost: what is told of regions may be too little."));
     }

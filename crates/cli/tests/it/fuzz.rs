@@ -1,7 +1,7 @@
 //! Recordings with right checksums and wrong contents, made of the stored ones and read by everything that reads recordings.
 //!
-//! `cargo xtask fuzz` runs this for as long as it is told to; as a test it runs with a fixed seed and a fresh one for a few
-//! seconds each. What is wrong is kept in `target/tmp/fuzz/` before it is read, so that it is there whatever becomes of this process;
+//! `cargo xtask fuzz` runs this for as long as it is told to, half of the time with a fresh seed; as a test it reads the same few
+//! inputs each time. What is wrong is kept in `target/tmp/fuzz/` before it is read, so that it is there whatever becomes of this process;
 //! `HOLDUP_FUZZ_FILE` reads one of those again.
 
 use std::fs;
@@ -386,6 +386,10 @@ const LONGEST: Duration = Duration::from_secs(10);
 const MOST_MEMORY: u64 = 512 << 20;
 const TIMES_SIZE: u64 = 64;
 
+/// What is read each time, and how many of them.
+const SEED: u64 = 0x10_1d_0b;
+const INPUTS: u64 = 40;
+
 struct Told {
     inputs: u64,
     reached: u64,
@@ -406,15 +410,14 @@ fn seeds() -> Vec<(Vec<u8>, Vec<Frame>)> {
         .collect()
 }
 
-/// Reads generated recordings for so long.
-fn fuzz(seed: u64, length: Duration, keep: &Path) -> Told {
+/// Reads generated recordings until `is_over` says so, which is asked with how many they were.
+fn fuzz(seed: u64, is_over: impl Fn(u64) -> bool, keep: &Path) -> Told {
     fs::create_dir_all(keep).expect("a directory");
     let seeds = seeds();
-    let end = Instant::now() + length;
     let mut told = Told { inputs: 0, reached: 0, wrong: Vec::new() };
     let mut numbers = Numbers(seed);
     peak();
-    while Instant::now() < end && told.wrong.len() < 20 {
+    while !is_over(told.inputs) && told.wrong.len() < 20 {
         let own = numbers.next();
         let bytes = generated(&seeds, &mut Numbers(own));
         let input = keep.join("now.holdup");
@@ -452,22 +455,31 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
 
 #[test]
 fn recordings_with_wrong_contents() {
-    if let Ok(file) = std::env::var("HOLDUP_FUZZ_FILE") {
-        read_all(&fs::read(file).expect("a kept input"));
+    if let Ok(files) = std::env::var("HOLDUP_FUZZ_FILE") {
+        for file in files.split(':') {
+            eprintln!("{file}");
+            read_all(&fs::read(file).expect("a kept input"));
+        }
         return;
     }
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
-    let seconds = number("HOLDUP_FUZZ_SECONDS").unwrap_or(8);
+    let keep = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("fuzz");
+    let Some(seconds) = number("HOLDUP_FUZZ_SECONDS") else {
+        return demand(SEED, &fuzz(SEED, |inputs| inputs == INPUTS, &keep));
+    };
     let fresh = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64);
     let seeds = match number("HOLDUP_FUZZ_SEED") {
         Some(seed) => vec![seed],
-        None => vec![0x10_1d_0b, fresh],
+        None => vec![SEED, fresh],
     };
-    let keep = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("fuzz");
     for seed in &seeds {
-        let told = fuzz(*seed, Duration::from_secs(seconds) / seeds.len() as u32, &keep);
-        eprintln!("seed {seed}: {} inputs, {} of them came to analyses", told.inputs, told.reached);
-        assert!(told.wrong.is_empty(), "seed {seed}: {:#?}", told.wrong);
-        assert!(told.reached * 2 >= told.inputs, "seed {seed}: only {} of {}", told.reached, told.inputs);
+        let end = Instant::now() + Duration::from_secs(seconds) / seeds.len() as u32;
+        demand(*seed, &fuzz(*seed, |_| Instant::now() >= end, &keep));
     }
+}
+
+fn demand(seed: u64, told: &Told) {
+    eprintln!("seed {seed}: {} inputs, {} of them came to analyses", told.inputs, told.reached);
+    assert!(told.wrong.is_empty(), "seed {seed}: {:#?}", told.wrong);
+    assert!(told.reached * 2 >= told.inputs, "seed {seed}: only {} of {}", told.reached, told.inputs);
 }

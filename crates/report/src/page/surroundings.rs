@@ -142,7 +142,7 @@ impl Recorded {
             _ => "not measured".to_owned(),
         };
         let lost = warnings::lost(run);
-        let lost = match lost.events + lost.in_signals + lost.uses + lost.threads {
+        let lost = match lost.all() {
             0 => "none".to_owned(),
             events => format!("{}; see the warnings", grouped(events)),
         };
