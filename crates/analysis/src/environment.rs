@@ -190,7 +190,7 @@ fn frequency(scarcity: &Scarcity<'_>) -> Option<EnvironmentNote> {
 fn numa(scarcity: &Scarcity<'_>, at_once: usize) -> Option<EnvironmentNote> {
     let placement = scarcity.placement?;
     let nodes = scarcity.environment.nodes_of(&placement.allowed);
-    let all: u64 = placement.memory.iter().map(|(_, pages)| pages).sum();
+    let all = placement.memory.iter().fold(0u64, |all, (_, pages)| all.saturating_add(*pages));
     let &(node, most) =
         placement.memory.iter().max_by_key(|(node, pages)| (*pages, std::cmp::Reverse(*node)))?;
     let near = scarcity.environment.nodes.iter().find(|other| other.node == node)?;

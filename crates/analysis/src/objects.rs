@@ -164,9 +164,9 @@ fn uses(process: &Process) -> Vec<Uses> {
     for used in &process.uses {
         let uses = &mut all[used.object.index()];
         uses.seen = true;
-        uses.acquisitions = Some(uses.acquisitions.unwrap_or(0) + used.acquisitions);
-        uses.failed_tries += used.failed_tries;
-        uses.sampled.0 += used.timed_holds;
+        uses.acquisitions = Some(uses.acquisitions.unwrap_or(0).saturating_add(used.acquisitions));
+        uses.failed_tries = uses.failed_tries.saturating_add(used.failed_tries);
+        uses.sampled.0 = uses.sampled.0.saturating_add(used.timed_holds);
         uses.sampled.1 += used.timed_hold;
     }
     for hold in &process.holds {

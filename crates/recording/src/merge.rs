@@ -166,13 +166,12 @@ impl Merge<'_> {
         let readings = self.kernel.readings(tid, from, until);
         let read =
             readings.first().zip(readings.last()).map_or(0, |(first, last)| last.1 - first.1.min(last.1));
-        let sampled: u64 = self
+        let sampled = self
             .kernel
             .samples(tid, from, until)
             .iter()
             .filter(|sample| sample.kind == SampleCode::Running)
-            .map(|sample| sample.weight)
-            .sum();
+            .fold(0, |all: u64, sample| all.saturating_add(sample.weight));
         Nanos::new(spans.max(read).max(sampled))
     }
 

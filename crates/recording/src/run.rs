@@ -54,7 +54,7 @@ pub(crate) fn run(recording: &Recording, warnings: &[Warning], sources: Sources)
         if let Some(facts) = &raw.end {
             perturbation += facts.events as f64 * facts.event_ticks;
         }
-        let uses: u64 = process.uses.iter().map(|entry| entry.acquisitions).sum();
+        let uses = process.uses.iter().fold(0u64, |all, entry| all.saturating_add(entry.acquisitions));
         let keys = raw.shared.iter().map(|shared| (shared.address, shared.key.clone())).collect();
         process.seen_by.preload = true;
         let counted = recording.alone.iter().flat_map(|alone| &alone.counted);

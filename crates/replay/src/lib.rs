@@ -22,7 +22,7 @@
 //! let process = script.play();
 //! let timeline = Timeline::build(&process);
 //! let replayer = Replayer::of(&process, &timeline, 4).unwrap();
-//! let free = replayer.predict(&[Change::Lock(lock, LockChange::Free)]);
+//! let free = replayer.predict(&[Change::Lock(lock, LockChange::Free)]).unwrap();
 //! assert!(free.low < Nanos::new(second) && Nanos::new(second) < free.high);
 //! ```
 //!
