@@ -12,6 +12,7 @@ use holdup_model::{Nanos, Run};
 use holdup_recording::facts::SourceText;
 use holdup_recording::{Recording, Sources, Warning};
 use holdup_report::Look;
+use tempfile::TempDir;
 
 use crate::arguments::{Color, Faces};
 use crate::failure::Failure;
@@ -185,6 +186,11 @@ pub(crate) fn private_directory(path: &Path) -> std::io::Result<File> {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         File::open(path)
     })
+}
+
+/// A directory for recordings that is removed when the result is dropped; of the caller of sudo, as they are.
+pub(crate) fn passing_directory(prefix: &str) -> io::Result<TempDir> {
+    as_caller(|| tempfile::Builder::new().prefix(prefix).tempdir())
 }
 
 /// Writes to a file, or to the stream where there is none. A reader that went away is no failure.

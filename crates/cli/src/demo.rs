@@ -16,7 +16,7 @@ const SOURCE_NAME: &str = "thumbnails.c";
 
 /// Builds the program, runs it and says what holds it up.
 pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
-    let directory = tempfile::tempdir().map_err(|error| {
+    let directory = answer::passing_directory("holdup-demo-").map_err(|error| {
         Failure::machine(format!("no directory for the demonstration ({error}); set TMPDIR"))
     })?;
     let source = directory.path().join(SOURCE_NAME);

@@ -205,7 +205,7 @@ fn show(told: &PoliciesTold, options: &PoliciesOptions) -> Result<(), Failure> {
 /// The directory of the recordings.
 fn directory(asked: Option<&Path>) -> Result<(PathBuf, Option<tempfile::TempDir>), Failure> {
     let Some(path) = asked else {
-        let passing = tempfile::Builder::new().prefix("holdup-policies-").tempdir().map_err(|error| {
+        let passing = answer::passing_directory("holdup-policies-").map_err(|error| {
             Failure::machine(format!("no directory for the recordings ({error}); give one with -o DIR"))
         })?;
         return Ok((passing.path().to_owned(), Some(passing)));

@@ -249,7 +249,7 @@ enum Place {
 impl Place {
     fn of(asked: Option<&Path>) -> Result<Place, Failure> {
         let Some(path) = asked else {
-            let passing = tempfile::Builder::new().prefix("holdup-stack-").tempdir();
+            let passing = answer::passing_directory("holdup-stack-");
             return passing.map(Place::Passing).map_err(|error| {
                 Failure::machine(format!("no directory for the recordings ({error}); give one with -o DIR"))
             });

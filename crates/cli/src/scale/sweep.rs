@@ -39,7 +39,7 @@ impl Place {
     /// The directory that was asked for, or one that is removed in the end.
     pub(crate) fn of(asked: Option<&Path>) -> Result<Place, Failure> {
         let Some(path) = asked else {
-            let temporary = tempfile::Builder::new().prefix("holdup-scale-").tempdir().map_err(|error| {
+            let temporary = answer::passing_directory("holdup-scale-").map_err(|error| {
                 Failure::machine(format!("no directory for the recordings ({error}); give one with -o DIR"))
             })?;
             let path = temporary.path().to_owned();

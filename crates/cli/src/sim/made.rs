@@ -31,7 +31,7 @@ pub(super) fn of_program(command: &[OsString], options: &SimOptions) -> Result<M
     let mut emulation = Emulation::find(PLUGIN)?;
     emulation.mode = InstructionMode::Stream;
     options.part.set(&mut emulation);
-    let temporary = tempfile::Builder::new().prefix("holdup-sim-").tempdir().map_err(|error| {
+    let temporary = answer::passing_directory("holdup-sim-").map_err(|error| {
         Failure::machine(format!("no directory for the recording ({error}); name one with TMPDIR"))
     })?;
     let path = options.recording.clone().unwrap_or_else(|| temporary.path().join("emulated.holdup"));

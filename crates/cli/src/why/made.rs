@@ -108,7 +108,7 @@ fn of_counting_program(command: &[OsString], options: &WhyOptions) -> Result<Mad
 }
 
 fn nothing_yet() -> Result<Made, Failure> {
-    let temporary = tempfile::Builder::new().prefix("holdup-why-").tempdir().map_err(|error| {
+    let temporary = answer::passing_directory("holdup-why-").map_err(|error| {
         Failure::machine(format!("no directory for the recordings ({error}); name one with TMPDIR"))
     })?;
     Ok(Made {

@@ -89,6 +89,27 @@ fn a_recording_is_made_with_the_rights_of_who_called_sudo() {
 }
 
 #[test]
+fn commands_that_record_by_the_way_do_so_under_sudo() {
+    if !is_root() {
+        return skip("only root can be as if called by sudo");
+    }
+    let stage = Stage::new();
+    let (_, _, program) = places(&stage, "hold_and_wait");
+    let kept = stage.path("home/kept");
+    for words in [
+        &["scale", "-t", "1,2", "-r", "1", "--ignore-status", "--"][..],
+        &["scale", "-t", "1,2", "-r", "1", "--ignore-status", "-o", kept.to_str().expect("UTF-8"), "--"],
+        &["stack", "-t", "1,2", "--no-pirate", "--ignore-status", "--"],
+    ] {
+        let mut command = Command::new(crate::stage::HOLDUP);
+        let ended = run(as_if_by_sudo(command.args(words).arg(&program).arg("{threads}")));
+        assert!(!text(&ended.stderr).contains("ermission denied"), "{words:?} {ended:?}");
+        assert_eq!(ended.status, 0, "{words:?} {ended:?}");
+    }
+    assert_eq!(fs::metadata(&kept).expect("a directory").uid(), USER);
+}
+
+#[test]
 fn a_recording_can_be_read_by_its_owner_alone() {
     let stage = Stage::new();
     let program = stage.program("hold_and_wait", &[]);
