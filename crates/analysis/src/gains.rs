@@ -87,7 +87,8 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     for (&place, prediction) in places.iter().zip(&predictions) {
         let finding = &mut diagnosis.findings[place];
         let Some(prediction) = prediction else {
-            finding.notes.push(NO_TIME.to_owned());
+            let endless = || format!("No gain is predicted: {}.", NoReplay::Endless);
+            finding.notes.push(if depth.all_gains { endless() } else { NO_TIME.to_owned() });
             continue;
         };
         if let Some(mending) = &mendings[place] {

@@ -25,7 +25,12 @@ const SHORT: u64 = 100_000;
 impl Budget {
     /// What two cores do in a second and a twentieth of a run of this length.
     pub fn of_run(wall: Nanos) -> Self {
-        Self { left: (AT_LEAST + wall.get() / PART_OF_RUN) / EVENT * CORES }
+        Self::of_events((AT_LEAST + wall.get() / PART_OF_RUN) / EVENT * CORES)
+    }
+
+    /// So many events.
+    pub fn of_events(events: u64) -> Self {
+        Self { left: events }
     }
 
     /// As much as is asked for.
@@ -47,7 +52,7 @@ impl Budget {
     }
 
     /// How many replays like the unchanged one there may still be.
-    pub fn replays(&self, unchanged: u64) -> usize {
+    pub(crate) fn replays(&self, unchanged: u64) -> usize {
         usize::try_from(self.left / unchanged.max(1)).unwrap_or(usize::MAX)
     }
 

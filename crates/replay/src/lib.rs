@@ -61,4 +61,4 @@ pub use program::{
     Actor, BarrierFacts, GateIndex, LockFacts, LockIndex, NEVER, NO_SITE, Op, Pause, PauseKind, Pool,
     Program, Step, TokenFacts,
 };
-pub use run::{Behaviour, Replayed, replay, replay_within};
+pub use run::{Behaviour, Replayed, replay};

@@ -81,7 +81,12 @@ pub fn replay(program: &Program, machine: &Machine, behaviour: &Behaviour) -> Re
 }
 
 /// As [`replay`], and gives up after so many events too.
-pub fn replay_within(program: &Program, machine: &Machine, behaviour: &Behaviour, most: u64) -> Replayed {
+pub(crate) fn replay_within(
+    program: &Program,
+    machine: &Machine,
+    behaviour: &Behaviour,
+    most: u64,
+) -> Replayed {
     let longest = longest(program, behaviour);
     let most = most.min(most_events(program, machine, longest));
     let mut replay = Replay::new(program, machine, behaviour, (slice(machine, longest), most));

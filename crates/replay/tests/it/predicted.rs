@@ -3,7 +3,7 @@
 use crate::programs;
 use crate::programs::{MS, any_program};
 use holdup_model::{Nanos, ObjectId, ObjectKind, ObjectUse, Process, ThreadId, Timeline};
-use holdup_replay::{Budget, Change, LockChange, Next, Prediction, Replayer};
+use holdup_replay::{Budget, Change, LockChange, Next, NoReplay, Prediction, Replayer};
 use holdup_testkit::{Op, Script};
 use proptest::prelude::*;
 
@@ -127,9 +127,41 @@ fn a_pipeline_is_as_fast_as_its_slowest_stage() {
 #[test]
 fn nothing_to_replay() {
     let process = Script::new().play();
-    assert!(Replayer::of(&process, &Timeline::build(&process), 4).is_err());
+    assert_eq!(Replayer::of(&process, &Timeline::build(&process), 4).err(), Some(NoReplay::Nothing));
     let nobody = Process::default();
-    assert!(Replayer::of(&nobody, &Timeline::build(&nobody), 4).is_err());
+    assert_eq!(Replayer::of(&nobody, &Timeline::build(&nobody), 4).err(), Some(NoReplay::Nothing));
+}
+
+/// As many as there is time for, the first ones, whatever number of threads replays them.
+#[test]
+fn a_budget_is_spent_on_the_first_changes() {
+    let mut script = Script::new();
+    let lock = script.object(ObjectKind::Mutex, "lock");
+    let site = script.site("update", 10);
+    workers(&mut script, vec![[Op::Lock(lock, site), Op::Work(600), Op::Unlock(lock)].repeat(2_000); 2]);
+    let process = script.play();
+    let timeline = Timeline::build(&process);
+    let replayer = Replayer::of(&process, &timeline, 2).expect("it can be replayed");
+    let sets: Vec<Vec<Change>> = (1..=20).map(|cores| vec![Change::Cores(cores)]).collect();
+    let all = replayer.sweep(&sets, &mut Budget::unlimited());
+    assert!(all.iter().all(Option::is_some));
+    let one = replayer.events();
+    let known = |budget: u64| {
+        let found = [1, 3].map(|threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+            pool.install(|| replayer.sweep(&sets, &mut Budget::of_events(budget)))
+        });
+        assert_eq!(found[0], found[1]);
+        let known = found[0].iter().take_while(|prediction| prediction.is_some()).count();
+        assert_eq!(found[0][..known], all[..known]);
+        assert!(found[0][known..].iter().all(Option::is_none));
+        known
+    };
+    assert_eq!(known(0), 0);
+    assert_eq!(known(one * 3), 1);
+    // The third of three variants, and changes, need not have as many events as the run without any.
+    assert!((4..=16).contains(&known(one * 30)), "{}", known(one * 30));
+    assert_eq!(replayer.curve(&sets, &mut Budget::of_events(one * 59)), vec![None; 20]);
 }
 
 fn used(process: &mut Process, lock: ObjectId, thread: ThreadId, acquisitions: u64, timed: u64, each: u64) {
