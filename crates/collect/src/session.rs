@@ -252,7 +252,7 @@ impl Doorbell {
 /// What directories of sessions are called: `holdup-session-`, the recorder's process id, a random number.
 const PREFIX: &str = "holdup-session-";
 
-/// Removes directories of this user's sessions whose recorder is gone. Not by its process id: that of another PID namespace,
+/// Removes directories of this user's sessions, root those of all, whose recorder is gone. Not by its process id: that of another PID namespace,
 /// with which this directory may be shared, means nothing here.
 fn remove_abandoned(parent: &Path) {
     let own = rustix::process::geteuid().as_raw();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::stage;
+use crate::stage::forged::{Numbers, file_of, frames};
 use crate::stage::{
     HOLDUP, Stage, assert_adds_up, assert_refused, is_installed, is_root, record, report, report_json, run,
     text,
@@ -299,19 +300,6 @@ fn a_recording_that_is_cut_off_anywhere() {
     assert!(named > PARTS / 2, "only {named} of {PARTS} beginnings name the lock");
 }
 
-/// Numbers that look random and are the same in each run: splitmix64.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound as u64) as usize
-    }
-}
-
 #[test]
 fn a_recording_with_flipped_bits() {
     let stage = Stage::new();
@@ -342,47 +330,6 @@ fn a_recording_with_flipped_bits() {
         }
     }
     assert!(named > 150, "only {named} of 300 damaged recordings still name the lock");
-}
-
-/// A frame of a recording: kind, process, content.
-struct Frame {
-    kind: u8,
-    process: u32,
-    content: Vec<u8>,
-}
-
-/// The frames of a whole recording, as docs of the format say.
-fn frames(bytes: &[u8]) -> Vec<Frame> {
-    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes")) as usize;
-    let mut at = 32;
-    let mut found = Vec::new();
-    while at < bytes.len() {
-        let stored = &bytes[at + 24..at + 24 + word(at + 16)];
-        let content = if bytes[at + 5] == 1 {
-            zstd::bulk::decompress(stored, word(at + 12)).expect("a whole frame")
-        } else {
-            stored.to_vec()
-        };
-        found.push(Frame { kind: bytes[at + 4], process: word(at + 8) as u32, content });
-        at += 24 + word(at + 16);
-    }
-    found
-}
-
-fn file_of(frames: &[Frame]) -> Vec<u8> {
-    let mut bytes = [&b"holdup recording\x01\0\0\0"[..], &[0; 12]].concat();
-    for frame in frames {
-        let length = (frame.content.len() as u32).to_le_bytes();
-        let head = [&[frame.kind, 0, 0, 0][..], &frame.process.to_le_bytes(), &length, &length].concat();
-        let mut checksum = crc32fast::Hasher::new();
-        checksum.update(&head);
-        checksum.update(&frame.content);
-        bytes.extend(b"HFRM");
-        bytes.extend(head);
-        bytes.extend(checksum.finalize().to_le_bytes());
-        bytes.extend(&frame.content);
-    }
-    bytes
 }
 
 #[test]

@@ -14,7 +14,7 @@ use holdup_analysis::lime::WhyOptions;
 use holdup_analysis::{Depth, Diagnosis, diagnose, predict_gains};
 use holdup_export::Weight;
 use holdup_model::{Nanos, Process, Run, Timeline};
-use holdup_recording::format::{FRAME_HEADER, FRAME_MAGIC, FrameKind, HEADER};
+use holdup_recording::format::FrameKind;
 use holdup_recording::{Recording, Sources};
 use holdup_replay::{Replayer, parse};
 use holdup_report::{Look, PageOptions};
@@ -22,83 +22,7 @@ use serde_json::Value;
 
 use super::bad_input::assert_harmless;
 use crate::stage;
-
-/// Numbers that look random: splitmix64.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
-
-    fn one_in(&mut self, number: usize) -> bool {
-        self.below(number) == 0
-    }
-
-    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
-        &all[self.below(all.len())]
-    }
-}
-
-/// A frame, unpacked.
-#[derive(Clone)]
-struct Frame {
-    kind: u8,
-    process: u32,
-    content: Vec<u8>,
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
-}
-
-/// The frames of a recording that is whole.
-fn frames(bytes: &[u8]) -> Vec<Frame> {
-    let mut found = Vec::new();
-    let mut rest = &bytes[HEADER..];
-    while rest.len() >= FRAME_HEADER && rest.starts_with(FRAME_MAGIC) {
-        let (length, stored) = (u32_at(rest, 12) as usize, u32_at(rest, 16) as usize);
-        let Some(content) = rest.get(FRAME_HEADER..FRAME_HEADER + stored) else { break };
-        let content = match rest[5] & 1 {
-            0 => content.to_vec(),
-            _ => match zstd::bulk::decompress(content, length) {
-                Ok(content) => content,
-                Err(_) => break,
-            },
-        };
-        found.push(Frame { kind: rest[4], process: u32_at(rest, 8), content });
-        rest = &rest[FRAME_HEADER + stored..];
-    }
-    found
-}
-
-/// A recording of these frames, with right lengths and checksums.
-fn recording(header: &[u8], frames: &[Frame]) -> Vec<u8> {
-    let mut bytes = header[..HEADER].to_vec();
-    for frame in frames {
-        let begin = bytes.len();
-        bytes.extend(FRAME_MAGIC);
-        bytes.extend([frame.kind, 0, 0, 0]);
-        bytes.extend(frame.process.to_le_bytes());
-        for _ in 0..2 {
-            bytes.extend((frame.content.len() as u32).to_le_bytes());
-        }
-        let mut checksum = crc32fast::Hasher::new();
-        checksum.update(&bytes[begin + 4..begin + 20]);
-        checksum.update(&frame.content);
-        bytes.extend(checksum.finalize().to_le_bytes());
-        bytes.extend(&frame.content);
-    }
-    bytes
-}
+use crate::stage::forged::{Frame, Numbers, file_of, frames};
 
 const WORDS: [u64; 14] = [
     0,
@@ -266,9 +190,8 @@ fn mutate_frame(frame: &mut Frame, numbers: &mut Numbers) {
 }
 
 /// A recording like one of these, with a few things changed.
-fn generated(seeds: &[(Vec<u8>, Vec<Frame>)], numbers: &mut Numbers) -> Vec<u8> {
-    let (header, whole) = numbers.of(seeds);
-    let mut all = whole.clone();
+fn generated(seeds: &[Vec<Frame>], numbers: &mut Numbers) -> Vec<u8> {
+    let mut all = numbers.of(seeds).clone();
     for _ in 0..1 + numbers.below(5) {
         if all.is_empty() {
             break;
@@ -283,7 +206,7 @@ fn generated(seeds: &[(Vec<u8>, Vec<Frame>)], numbers: &mut Numbers) -> Vec<u8> 
             }
             3 => all[at].process = *numbers.of(&[0, 1, 2, 5, u32::MAX]),
             4 => {
-                let (_, other) = numbers.of(seeds);
+                let other = numbers.of(seeds);
                 if !other.is_empty() {
                     all.insert(at, numbers.of(other).clone());
                 }
@@ -291,7 +214,7 @@ fn generated(seeds: &[(Vec<u8>, Vec<Frame>)], numbers: &mut Numbers) -> Vec<u8> 
             _ => mutate_frame(&mut all[at], numbers),
         }
     }
-    recording(header, &all)
+    file_of(&all)
 }
 
 const PLAIN: Look = Look { width: 80, color: false, unicode: true };
@@ -390,13 +313,14 @@ const TIMES_SIZE: u64 = 64;
 const SEED: u64 = 0x10_1d_0b;
 const INPUTS: u64 = 40;
 
-struct Told {
+/// What came of it.
+struct Outcome {
     inputs: u64,
     reached: u64,
     wrong: Vec<String>,
 }
 
-fn seeds() -> Vec<(Vec<u8>, Vec<Frame>)> {
+fn seeds() -> Vec<Vec<Frame>> {
     let mut paths: Vec<PathBuf> = fs::read_dir(stage::golden::recordings())
         .expect("stored recordings")
         .flatten()
@@ -405,28 +329,26 @@ fn seeds() -> Vec<(Vec<u8>, Vec<Frame>)> {
         .collect();
     paths.sort();
     let read = paths.iter().map(|path| fs::read(path).expect("a stored recording"));
-    read.filter(|bytes| bytes.len() > HEADER)
-        .map(|bytes| (bytes[..HEADER].to_vec(), frames(&bytes)))
-        .collect()
+    read.map(|bytes| frames(&bytes)).filter(|frames| !frames.is_empty()).collect()
 }
 
 /// Reads generated recordings until `is_over` says so, which is asked with how many they were.
-fn fuzz(seed: u64, is_over: impl Fn(u64) -> bool, keep: &Path) -> Told {
+fn fuzz(seed: u64, is_over: impl Fn(u64) -> bool, keep: &Path) -> Outcome {
     fs::create_dir_all(keep).expect("a directory");
     let seeds = seeds();
-    let mut told = Told { inputs: 0, reached: 0, wrong: Vec::new() };
+    let mut outcome = Outcome { inputs: 0, reached: 0, wrong: Vec::new() };
     let mut numbers = Numbers(seed);
     peak();
-    while !is_over(told.inputs) && told.wrong.len() < 20 {
+    while !is_over(outcome.inputs) && outcome.wrong.len() < 20 {
         let own = numbers.next();
         let bytes = generated(&seeds, &mut Numbers(own));
         let input = keep.join("now.holdup");
         fs::write(&input, &bytes).expect("a file");
-        let (begin, before) = (cpu(), peak());
-        let _ = before;
+        peak();
+        let begin = cpu();
         let read = catch_unwind(AssertUnwindSafe(|| read_all(&bytes)));
         let (took, used) = (cpu() - begin, peak());
-        told.inputs += 1;
+        outcome.inputs += 1;
         let wrong = match read {
             Err(panic) => Some(words(panic.as_ref())),
             Ok(_) if took > LONGEST => Some(format!("{took:?} of CPU time")),
@@ -434,17 +356,17 @@ fn fuzz(seed: u64, is_over: impl Fn(u64) -> bool, keep: &Path) -> Told {
                 Some(format!("{} MiB for {} bytes", used >> 20, bytes.len()))
             }
             Ok(reached) => {
-                told.reached += u64::from(reached);
+                outcome.reached += u64::from(reached);
                 None
             }
         };
         if let Some(wrong) = wrong {
             let kept = keep.join(format!("{own:016x}.holdup"));
             fs::rename(&input, &kept).expect("a name");
-            told.wrong.push(format!("{}: {wrong}", kept.display()));
+            outcome.wrong.push(format!("{}: {wrong}", kept.display()));
         }
     }
-    told
+    outcome
 }
 
 fn words(panic: &(dyn std::any::Any + Send)) -> String {
@@ -478,8 +400,13 @@ fn recordings_with_wrong_contents() {
     }
 }
 
-fn demand(seed: u64, told: &Told) {
-    eprintln!("seed {seed}: {} inputs, {} of them came to analyses", told.inputs, told.reached);
-    assert!(told.wrong.is_empty(), "seed {seed}: {:#?}", told.wrong);
-    assert!(told.reached * 2 >= told.inputs, "seed {seed}: only {} of {}", told.reached, told.inputs);
+fn demand(seed: u64, outcome: &Outcome) {
+    eprintln!("seed {seed}: {} inputs, {} of them came to analyses", outcome.inputs, outcome.reached);
+    assert!(outcome.wrong.is_empty(), "seed {seed}: {:#?}", outcome.wrong);
+    assert!(
+        outcome.reached * 2 >= outcome.inputs,
+        "seed {seed}: only {} of {}",
+        outcome.reached,
+        outcome.inputs
+    );
 }

@@ -3,6 +3,7 @@
 //! What threads executed then has nothing to do with how long they took, but by chance; chance may have its say in at most
 //! one section of twenty.
 
+use crate::stage::forged::Numbers;
 use crate::stage::lime::{Compiler, Way, workload};
 use crate::stage::{HOLDUP, Stage, run};
 use holdup_analysis::lime::{WhyOptions, why};
@@ -38,27 +39,6 @@ fn recorded(stage: &Stage, name: &str, threads: u32) -> Counts {
     counts(&recording, &recording.run(&warnings)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Numbers without a pattern (splitmix64), from a seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut x = self.0;
-        x = (x ^ x >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((x ^ x >> 31) % end as u64) as usize
-    }
-
-    fn order(&mut self, length: usize) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..length).collect();
-        for last in (1..length).rev() {
-            order.swap(last, self.below(last + 1));
-        }
-        order
-    }
-}
-
 /// How times are exchanged.
 #[derive(Clone, Copy, Debug)]
 enum Exchange {
@@ -70,7 +50,7 @@ enum Exchange {
 
 /// An order that exchanges these times. If one thread alone has much to do, chance leaves all times nearly as they are in
 /// one of as many tries as there are threads; then the cause is there, and to find it is no mistake.
-fn exchanging(times: &[u64], random: &mut Random) -> Vec<usize> {
+fn exchanging(times: &[u64], random: &mut Numbers) -> Vec<usize> {
     loop {
         let order = random.order(times.len());
         let exchanged: Vec<u64> = order.iter().map(|&row| times[row]).collect();
@@ -91,7 +71,7 @@ fn correlation(a: &[u64], b: &[u64]) -> f64 {
     if spread > 0.0 { sum(a, mean_a, b, mean_b) / spread } else { 0.0 }
 }
 
-fn exchange(counts: &mut Counts, how: Exchange, random: &mut Random) {
+fn exchange(counts: &mut Counts, how: Exchange, random: &mut Numbers) {
     for section in &mut counts.sections {
         let mut kept: Option<Vec<usize>> = None;
         for instance in &mut section.instances {
@@ -119,7 +99,7 @@ fn found(counts: &Counts) -> (u32, u32) {
 fn check(how: Exchange) {
     let stage = Stage::new();
     let (mut all, mut with, mut report) = (0, 0, String::new());
-    let mut random = Random(6);
+    let mut random = Numbers(6);
     for (name, threads) in PROGRAMS {
         let real = recorded(&stage, name, threads);
         for _ in 0..EXCHANGES {

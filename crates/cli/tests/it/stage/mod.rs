@@ -1,5 +1,6 @@
 //! The `holdup` command on a stage: what is under test, started and read.
 
+pub(crate) mod forged;
 pub(crate) mod lime;
 pub(crate) mod sim;
 
