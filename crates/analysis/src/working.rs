@@ -9,8 +9,9 @@ use crate::outside::{is_outside, is_server};
 /// least this share of its life. A thread that only waits for a timer, a signal or a connection is below it.
 const LEAST_OWN_SHARE: f64 = 0.005;
 
-/// A thread that starts others works if it does that for at least this share of the run: it must do more than start and
-/// join.
+/// A thread that starts others works if it does that for at least this share of the run, and, less what it stood without
+/// a core, for at least this share of what any thread did: it must do more than start and join, for which it may have
+/// had to wait long where cores are scarce.
 const LEAST_PARENT_SHARE: f64 = 0.02;
 
 /// So many working threads count as at once if there are that many for at least this share of the run: a main
@@ -117,19 +118,23 @@ fn who_works(process: &Process, timeline: &Timeline, times: &[ThreadTimes]) -> V
             idle[block.thread.index()] += block.end.since(block.begin);
         }
     }
-    let mut works: Vec<bool> = times
-        .iter()
-        .enumerate()
-        .map(|(index, times)| {
-            let able = times.active + times.descheduled + times.spinning;
-            let own = (able + times.io.saturating_sub(idle[index])).get() as f64;
-            let life = timeline.wall().saturating_sub(times.not_existing).get() as f64;
-            let least = if starts_others[index] {
-                LEAST_PARENT_SHARE * timeline.wall().get() as f64
+    let own = |index: usize| {
+        let times = &times[index];
+        let in_io = times.io.saturating_sub(idle[index]);
+        (times.active + times.descheduled + times.spinning + in_io).get() as f64
+    };
+    let done = |index: usize| own(index) - (times[index].delayed + times[index].descheduled).get() as f64;
+    let most_done = (0..times.len()).map(done).fold(0.0, f64::max);
+    let mut works: Vec<bool> = (0..times.len())
+        .map(|index| {
+            let life = timeline.wall().saturating_sub(times[index].not_existing).get() as f64;
+            let is_enough = if starts_others[index] {
+                own(index) >= LEAST_PARENT_SHARE * timeline.wall().get() as f64
+                    && done(index) >= LEAST_PARENT_SHARE * most_done
             } else {
-                LEAST_OWN_SHARE * life
+                own(index) >= LEAST_OWN_SHARE * life
             };
-            own > 0.0 && own >= least
+            own(index) > 0.0 && is_enough
         })
         .collect();
     if !works.contains(&true)

@@ -181,6 +181,22 @@ fn a_quota_of_a_part_of_a_cpu() {
     assert_eq!(first(&diagnosis).what, "CPU quota: the control group gives 0.5 CPUs; 1 thread uses them");
 }
 
+/// The thread that starts the others stands without a core, too, before it can wait for their ends.
+#[test]
+fn who_only_starts_others_is_not_counted_however_long_it_lacks_a_core() {
+    let after = |cpu: Nanos| {
+        let mut process = computing(4, WALL / 10);
+        process.waits[0] =
+            Wait { cpu_begin: Some(cpu), cpu_end: Some(cpu), ..wait(0, ObjectId::new(0), 100, WALL) };
+        process.threads[0].cpu = Some(cpu);
+        of(process, with_quota(quota(0.4, 60, ms(7_600))))
+    };
+    let shared =
+        |threads: u32| format!("CPU quota: the control group gives 0.4 CPUs; {threads} threads share them");
+    assert_eq!(first(&after(ms(1))).what, shared(4), "1 % of what each of the others did");
+    assert_eq!(first(&after(ms(10))).what, shared(5), "a tenth");
+}
+
 #[test]
 fn a_quota_that_never_throttles_is_no_finding() {
     let diagnosis = of(computing(2, WALL), with_quota(quota(2.0, 0, Nanos::ZERO)));
