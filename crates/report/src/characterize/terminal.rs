@@ -17,6 +17,7 @@ use crate::{Look, escape};
 
 /// At most so many of each are told; `--all` tells all of them.
 const MOST_COMPONENTS: usize = 6;
+const MOST_WEIGHTS: usize = 40;
 const MOST_CLUSTERS: usize = 12;
 const MOST_MOVES: usize = 6;
 const MOST_NOTES: usize = 6;
@@ -94,8 +95,20 @@ fn weights(told: &CharacterizeTold, look: Look) -> Vec<Line> {
     if count == 0 {
         return Vec::new();
     }
-    let any = |column: &usize| (0..count).any(|at| pca.weights(at)[*column].abs() >= words::SMALL_WEIGHT);
-    let shown: Vec<usize> = (0..told.found.table.columns.len()).filter(any).collect();
+    let most = |column: usize| {
+        let of = |at| pca.weights(at)[column].abs();
+        (0..count).map(of).fold(0.0, f64::max)
+    };
+    let weighty = (0..told.found.table.columns.len()).map(|column| (column, most(column)));
+    let mut shown: Vec<(usize, f64)> = weighty.filter(|(_, weight)| *weight >= words::SMALL_WEIGHT).collect();
+    let more = if told.in_full { 0 } else { shown.len().saturating_sub(MOST_WEIGHTS) };
+    if more > 0 {
+        // Those that weigh most in any component, in their own order.
+        shown.arrange_by(|a, b| b.1.total_cmp(&a.1));
+        shown.truncate(MOST_WEIGHTS);
+        shown.arrange_by(|a, b| a.0.cmp(&b.0));
+    }
+    let shown: Vec<usize> = shown.into_iter().map(|(column, _)| column).collect();
     let mut columns =
         vec![Column::words("weights", shown.iter().map(|column| words::column(told, *column, look)))];
     for at in 0..count {
@@ -103,7 +116,12 @@ fn weights(told: &CharacterizeTold, look: Look) -> Vec<Line> {
         let column = Column::numbers(&words::component(at), cells);
         columns.push(if at < 2 { column } else { column.optional() });
     }
-    table(columns, look)
+    let mut lines = table(columns, look);
+    if more > 0 {
+        let text = format!("and {} of less weight: --all", counted(more as u64, "column", "columns"));
+        lines.extend(wrapped(&text, 2, Ink::Faint, look));
+    }
+    lines
 }
 
 /// Who lies furthest out (paper 3, Table 3).

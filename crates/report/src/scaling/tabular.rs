@@ -18,12 +18,16 @@ pub(crate) struct Column {
     cells: Vec<String>,
     right: bool,
     optional: bool,
+    /// Of the widest of the title and the cells.
+    width: usize,
 }
 
 impl Column {
     /// A column of numbers, which end below each other.
     pub(crate) fn numbers(title: &str, cells: impl IntoIterator<Item = String>) -> Self {
-        Self { title: title.to_owned(), cells: cells.into_iter().collect(), right: true, optional: false }
+        let cells: Vec<String> = cells.into_iter().collect();
+        let width = cells.iter().map(|cell| display_width(cell)).fold(display_width(title), usize::max);
+        Self { title: title.to_owned(), cells, right: true, optional: false, width }
     }
 
     /// A column of words, which begin below each other.
@@ -35,10 +39,6 @@ impl Column {
     pub(crate) fn optional(self) -> Self {
         Self { optional: true, ..self }
     }
-
-    fn width(&self) -> usize {
-        self.cells.iter().chain([&self.title]).map(|cell| display_width(cell)).max().unwrap_or(0)
-    }
 }
 
 /// The lines of a table, its titles first. Optional columns without a cell, and the last ones of those for which there is
@@ -46,7 +46,7 @@ impl Column {
 pub(crate) fn table(mut columns: Vec<Column>, look: Look) -> Vec<Line> {
     columns.retain(|column| !column.optional || column.cells.iter().any(|cell| !cell.is_empty()));
     let width =
-        |columns: &[Column]| INDENT + columns.iter().map(|column| column.width() + GAP).sum::<usize>() - GAP;
+        |columns: &[Column]| INDENT + columns.iter().map(|column| column.width + GAP).sum::<usize>() - GAP;
     while width(&columns) > look.columns() {
         match columns.iter().rposition(|column| column.optional) {
             Some(last) => columns.remove(last),
@@ -78,7 +78,7 @@ fn line<'a>(columns: &'a [Column], ink: Ink, cell: impl Fn(&'a Column) -> &'a st
     let mut line = Line::default();
     let mut at = INDENT;
     for column in columns {
-        let (text, width) = (cell(column), column.width());
+        let (text, width) = (cell(column), column.width);
         let start = if column.right { at + width - display_width(text) } else { at };
         line = match start.saturating_sub(line.width()) {
             0 => line.with(text, ink),

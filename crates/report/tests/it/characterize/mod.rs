@@ -132,6 +132,40 @@ fn what_is_planted_alike_is_told_together_and_moves_as_planted() {
     assert_ne!(cluster("locked-a small ×4"), cluster("locked-a small ×16"));
 }
 
+/// A table of thousands of columns has an answer that can be read: those that weigh most, in their own order.
+#[test]
+fn of_many_columns_the_weightiest_are_told() {
+    let columns = 2_000;
+    let mut table = TableBuilder::new((0..columns).map(|column| format!("c{column}"))).unwrap();
+    for row in 0..6_u32 {
+        let value = |column: u32| {
+            let spread = if column % 400 == 7 { 50.0 } else { 1.0 };
+            f64::from((column * 31 + row * 17) % 101) / 101.0 * spread
+        };
+        table
+            .push(Labels::of(&format!("program{row}")), &(0..columns).map(value).collect::<Vec<_>>())
+            .unwrap();
+    }
+    let mut told = told(table, &Options::default());
+    let rows = |told: &CharacterizeTold| {
+        let text = render_characterize(told, WIDE);
+        let (_, weights) = text.split_once("  weights").expect("a table");
+        let rows = weights.lines().skip(1).take_while(|line| line.starts_with("  c"));
+        let names: Vec<String> =
+            rows.filter_map(|line| Some(line.split_whitespace().next()?.to_owned())).collect();
+        (names, text)
+    };
+    let (all, _) = rows(&told);
+    told.in_full = false;
+    let (names, text) = rows(&told);
+    assert_eq!(names.len(), 40);
+    for heavy in ["c7", "c407", "c807", "c1207", "c1607"] {
+        assert!(names.iter().any(|name| name == heavy), "{heavy} in {names:?}");
+    }
+    assert!(all.len() > 1_000 && text.contains(" columns of less weight: --all"), "{} of {text}", all.len());
+    assert!(names.is_sorted_by_key(|name| name[1..].parse::<u32>().ok()), "{names:?}");
+}
+
 #[test]
 fn no_line_is_too_wide_and_nothing_acts_on_the_terminal() {
     for (name, told) in all() {
