@@ -107,16 +107,20 @@ impl Answer {
 /// Finds the names in a recording that was just made, and puts them into it.
 pub(crate) fn name(path: &Path, made: &File) -> Result<(), Failure> {
     let _progress = Progress::start("finding names");
-    named(path, Some(made)).map(drop)
+    Ok(holdup_collect::name_file(made, path)?)
 }
 
-/// A recording with its names; with `made`, the one in this file, where they are kept.
+/// A recording with its names; with `made`, the one in this file, to which they are added.
 pub(crate) fn named(path: &Path, made: Option<&File>) -> Result<(Recording, Vec<Warning>), Failure> {
     let (mut recording, warnings) = match made {
-        Some(file) => Recording::read(file, path)?,
+        Some(file) => {
+            holdup_collect::name_file(file, path)?;
+            Recording::read(file, path)?
+        }
         None => Recording::open(path)?,
     };
-    holdup_collect::name_all(&mut recording, made);
+    // Those, too, for which there was no room.
+    holdup_collect::name_all(&mut recording);
     Ok((recording, warnings))
 }
 

@@ -254,7 +254,7 @@ fn read(path: &Path, native: Option<&Path>, options: &WhyOptions) -> Result<Told
     let _progress = Progress::start("looking for what makes threads unequal");
     let (mut recording, warnings) = Recording::open(path)?;
     crate::sim::check_machine(path, &recording)?;
-    holdup_collect::name_all(&mut recording, None);
+    holdup_collect::name_all(&mut recording);
     let run = recording.run(&warnings);
     let mut found = match counts(&recording, &run) {
         Ok(found) => found,

@@ -43,7 +43,8 @@ pub fn address_names(
         .collect();
     let mut found = AddressNames { code, data: BTreeMap::new() };
     if let Some(process) = recording.processes.first() {
-        let (mut symbolizer, _) = Symbolizer::sharing(names::modules(process), Options::default(), files);
+        let (mut symbolizer, _) =
+            Symbolizer::sharing(names::modules(&process.addresses().modules), Options::default(), files);
         let data: BTreeSet<u64> = data.into_iter().collect();
         found.data = data.into_iter().filter_map(|at| Some((at, symbolizer.data_symbol(at)?))).collect();
     }

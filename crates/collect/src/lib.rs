@@ -1,7 +1,7 @@
 //! From a command to a recording.
 //!
 //! [`record`] starts a program with the injected library ([`library`]) in a session of its own ([`session`]), drains what
-//! its processes write ([`drain`]) into a recording until it ends. [`name_all`] then finds the names of what was seen while
+//! its processes write ([`drain`]) into a recording until it ends. [`name_file`] then finds the names of what was seen while
 //! the files are at hand. With an [`Emulation`] the program runs under QEMU, and its instructions are recorded too.
 //! Meanwhile [`environment`] looks at what surrounds the program. Programs that must not be entered are recognised first
 //! ([`target`]) and run as they are. [`run_plain`] runs one without recording it, for comparison;
@@ -53,7 +53,7 @@ pub use instrumented::counts_itself;
 pub use launch::{as_caller, caller_of_sudo};
 pub use live::{LiveRun, start_live};
 pub use machine::{allowed_cores, room};
-pub use names::name_all;
+pub use names::{name_all, name_file};
 pub use plain::{PlainRun, run_plain};
 pub use record::{Ended, Holds, Options, record, record_alone};
 pub use setting::{Output, Setting};

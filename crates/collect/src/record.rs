@@ -62,7 +62,7 @@ pub struct Options {
     pub preload: bool,
     /// Store the program's arguments.
     pub arguments: bool,
-    /// Store lines of the program's source, once names are found ([`crate::name_all`]).
+    /// Store lines of the program's source, once names are found ([`crate::name_file`]).
     pub source: bool,
     /// Which part of the run is to be told of.
     pub window: Window,
@@ -113,7 +113,7 @@ const COUNTS_FILE: &str = "counts";
 const REAP_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Runs `command` and records it with the injected library `content`. Names are not found yet: see
-/// [`crate::name_all`].
+/// [`crate::name_file`].
 ///
 /// # Errors
 /// [`CollectError`] where the program could not be started; then nothing ran. A recording that cannot be written

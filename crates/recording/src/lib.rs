@@ -19,6 +19,7 @@ mod kernel;
 mod merge;
 mod objects;
 mod openmp;
+mod outline;
 mod reader;
 mod run;
 mod threads;
@@ -30,5 +31,6 @@ pub use frames::{StoredFrame, frames, recording_of};
 pub use instructions::{
     BlockAccess, CodeModule, Cursor, Instructions, Step, StreamCounts, StreamEvent, TranslatedBlock,
 };
-pub use reader::{RawImage, RawMapping, RawModule, RawProcess, RawStack, Recording, Sources};
+pub use outline::{Addresses, Outline, RawImage, RawMapping, RawModule, RawStack};
+pub use reader::{RawProcess, Recording, Sources};
 pub use writer::{StreamPiece, Writer};

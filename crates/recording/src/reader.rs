@@ -1,23 +1,21 @@
 //! Reading frames back, whatever state the file is in.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use holdup_model::Run;
-use holdup_trace::kernel;
 use holdup_trace::wire::{self, BadRecord, Record};
-use serde::de::DeserializeOwned;
 
 use crate::error::{ReadError, Warning};
 use crate::facts::{
     Alone, BlockNames, ClockSample, Environment, ImageNames, Names, ProcessEnd, ProcessStart, Session,
     SessionEnd, SharedObject, SourceText,
 };
-use crate::format::{self, FRAME_HEADER, FRAME_MAGIC, FrameKind, HEADER, LONGEST_CONTENT, MAGIC, VERSION};
-use crate::openmp;
+use crate::format::FrameKind;
+use crate::frames::{Found, Frame, Frames, u32_at, words};
+use crate::outline::{Addresses, Images, RawImage, RawStack};
 use crate::run;
 
 /// Which collectors' records are read.
@@ -130,71 +128,38 @@ pub struct RawProcess {
     chunks: Vec<Chunk>,
 }
 
+/// Records of one thread.
 #[derive(Clone, Debug)]
-struct Chunk {
+pub(crate) struct Chunk {
     thread: u32,
     sequence: u32,
     words: Vec<u64>,
 }
 
-/// A copied stack.
-#[derive(Clone, Debug)]
-pub struct RawStack {
-    /// What records call it.
-    pub id: u64,
-    /// The instruction pointer.
-    pub ip: u64,
-    /// The stack pointer.
-    pub sp: u64,
-    /// The frame pointer register.
-    pub bp: u64,
-    /// The bytes from `sp` upwards.
-    pub bytes: Vec<u8>,
-}
+impl Chunk {
+    /// What a frame of a chunk holds; `None` if that cannot be understood.
+    pub(crate) fn of(frame: &Frame<'_>) -> Option<Chunk> {
+        let content = frame.content()?;
+        let (head, rest) = content.split_at_checked(8)?;
+        Some(Chunk { thread: u32_at(head, 0), sequence: u32_at(head, 4), words: words(rest) })
+    }
 
-/// What the kernel collector saw of the code of one process image.
-#[derive(Clone, Debug, Default)]
-pub struct RawImage {
-    /// Its number.
-    pub number: u32,
-    /// Its process.
-    pub pid: u32,
-    /// Files with code in the order in which they were mapped.
-    pub mappings: Vec<RawMapping>,
-    /// Addresses that were executed.
-    pub executed: BTreeSet<u64>,
-    /// Return addresses.
-    pub callers: BTreeSet<u64>,
-}
-
-/// A file with code that was mapped.
-#[derive(Clone, Debug)]
-pub struct RawMapping {
-    /// When (ns of CLOCK_MONOTONIC).
-    pub time: u64,
-    /// Its first address.
-    pub start: u64,
-    /// The end of its last page.
-    pub end: u64,
-    /// Where in the file it begins.
-    pub offset: u64,
-    /// The path, as the kernel knew it.
-    pub path: Vec<u8>,
-}
-
-/// A module that was mapped.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RawModule {
-    /// Its path, as the program's loader knew it.
-    pub path: Vec<u8>,
-    /// Its build id; may be empty.
-    pub build_id: Vec<u8>,
-    /// What to add to addresses in its file.
-    pub bias: u64,
-    /// Its first mapped address.
-    pub start: u64,
-    /// The end of its last mapped page.
-    pub end: u64,
+    /// Its records. Those that cannot be understood are passed over.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Record<'_>> {
+        let mut words = self.words.as_slice();
+        std::iter::from_fn(move || {
+            loop {
+                match wire::read(words) {
+                    Ok((record, length)) => {
+                        words = &words[length..];
+                        return Some(record);
+                    }
+                    Err(BadRecord::Unknown(length)) => words = &words[length..],
+                    Err(BadRecord::Length) => return None,
+                }
+            }
+        })
+    }
 }
 
 impl Recording {
@@ -203,8 +168,14 @@ impl Recording {
     /// # Errors
     /// [`ReadError`] where nothing of it can be read.
     pub fn open(path: &Path) -> Result<(Recording, Vec<Warning>), ReadError> {
-        let bytes =
-            std::fs::read(path).map_err(|error| ReadError::Unreadable { path: path.to_owned(), error })?;
+        let unreadable = |error| ReadError::Unreadable { path: path.to_owned(), error };
+        let mut file = File::open(path).map_err(unreadable)?;
+        if file.metadata().is_ok_and(|facts| facts.is_file()) {
+            return Recording::read(&file, path);
+        }
+        // A pipe has no length.
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(unreadable)?;
         Recording::parse(&bytes, path)
     }
 
@@ -213,12 +184,11 @@ impl Recording {
     /// # Errors
     /// As [`Recording::open`].
     pub fn read(file: &File, path: &Path) -> Result<(Recording, Vec<Warning>), ReadError> {
-        let whole = || {
-            let mut bytes = vec![0; file.metadata()?.len() as usize];
-            file.read_exact_at(&mut bytes, 0).map(|()| bytes)
-        };
-        let bytes = whole().map_err(|error| ReadError::Unreadable { path: path.to_owned(), error })?;
-        Recording::parse(&bytes, path)
+        let mut recording = Recording::default();
+        let found = Frames::of_file(file)
+            .and_then(|frames| frames.each(&mut |_, frame, most| recording.take(frame, most)))
+            .map_err(|error| ReadError::Unreadable { path: path.to_owned(), error })?;
+        recording.read_whole(found, path)
     }
 
     /// Reads a recording from bytes; `path` is only named in errors.
@@ -226,98 +196,39 @@ impl Recording {
     /// # Errors
     /// As [`Recording::open`].
     pub fn parse(bytes: &[u8], path: &Path) -> Result<(Recording, Vec<Warning>), ReadError> {
-        let path = || path.to_owned();
-        if bytes.is_empty() {
-            return Err(ReadError::Empty { path: path() });
-        }
-        let Some((header, frames)) =
-            bytes.split_at_checked(HEADER).filter(|(header, _)| header.starts_with(MAGIC))
-        else {
-            return Err(ReadError::NotARecording { path: path() });
-        };
-        let found = u32_at(header, 16);
-        if found == 0 || found > VERSION {
-            return Err(ReadError::Newer { path: path(), found, known: VERSION });
-        }
         let mut recording = Recording::default();
-        let mut warnings = Vec::new();
-        let mut has_session = false;
-        let mut at = 0;
-        let mut bounds = Bounds::of(bytes);
-        while at < frames.len() {
-            match frame(&frames[at..]) {
-                Ok(frame) => {
-                    has_session |= frame.kind == Some(FrameKind::Session);
-                    if !bounds.unpacks(&frame) {
-                        // Said once, below.
-                    } else if recording.take(&frame, bounds.most_processes).is_none() {
-                        warnings.push(Warning::Content { offset: (HEADER + at) as u64 });
-                    }
-                    at += frame.length;
-                }
-                Err(bad) => {
-                    let skipped = next_frame(&frames[at + 1..], &mut bounds).map(|next| next + 1);
-                    let bytes = skipped.unwrap_or(frames.len() - at) as u64;
-                    warnings.push(match (bad, skipped) {
-                        (Bad::Short, None) => Warning::CutOff { bytes },
-                        _ => Warning::Damaged { offset: (HEADER + at) as u64, bytes },
-                    });
-                    at += bytes as usize;
-                }
-            }
-        }
-        if bounds.left_out > 0 {
-            warnings.push(Warning::TooLarge { bytes: bounds.left_out });
-        }
-        if !has_session && recording.processes.is_empty() && recording.kernel.is_empty() {
-            let is_unfinished = warnings.iter().all(|warning| matches!(warning, Warning::CutOff { .. }));
-            return Err(if is_unfinished {
-                ReadError::Nothing { path: path() }
-            } else {
-                ReadError::NothingReadable { path: path() }
-            });
-        }
-        if recording.end.is_none() {
+        let found = Frames::of(bytes, bytes.len() as u64)
+            .each(&mut |_, frame, most| recording.take(frame, most))
+            .map_err(|error| ReadError::Unreadable { path: path.to_owned(), error })?;
+        recording.read_whole(found, path)
+    }
+
+    /// The recording, once all of its frames are taken over.
+    fn read_whole(mut self, found: Found, path: &Path) -> Result<(Recording, Vec<Warning>), ReadError> {
+        let is_something = !self.processes.is_empty() || !self.kernel.is_empty();
+        let mut warnings = found.warnings(is_something, path)?;
+        if self.end.is_none() {
             warnings.push(Warning::Unfinished);
         }
-        for process in &mut recording.processes {
+        self.in_order();
+        Ok((self, warnings))
+    }
+
+    /// Puts what came in pieces in order.
+    pub(crate) fn in_order(&mut self) {
+        for process in &mut self.processes {
             process.chunks.sort_by_key(|chunk| (chunk.thread, chunk.sequence));
         }
-        for pieces in recording.streams.values_mut() {
+        for pieces in self.streams.values_mut() {
             pieces.sort_by_key(|piece| piece.sequence);
         }
-        Ok((recording, warnings))
     }
 
     /// What the kernel collector saw of code: addresses, and what was mapped, by image.
     pub fn images(&self) -> Vec<RawImage> {
-        fn of(images: &mut BTreeMap<u32, RawImage>, number: u32) -> &mut RawImage {
-            images.entry(number).or_insert_with(|| RawImage { number, ..RawImage::default() })
-        }
-        let mut images: BTreeMap<u32, RawImage> = BTreeMap::new();
-        for record in self.kernel.iter().flat_map(|words| kernel::records(words)) {
-            match record {
-                kernel::Record::Start { pid, image, .. } | kernel::Record::Exec { pid, image, .. } => {
-                    of(&mut images, image).pid = pid;
-                }
-                kernel::Record::Mapping { time, image, start, end, offset, text } => {
-                    let path = text.bytes().collect();
-                    let mapping = RawMapping { time, start, end, offset, path };
-                    of(&mut images, image).mappings.push(mapping);
-                }
-                kernel::Record::Stack { image, addresses, .. } => {
-                    if let Some((executed, callers)) = addresses.split_first() {
-                        let image = of(&mut images, image);
-                        image.executed.insert(*executed);
-                        image.callers.extend(callers);
-                    }
-                }
-                _ => {}
-            }
-        }
-        let mut images: Vec<RawImage> = images.into_values().collect();
-        images.iter_mut().for_each(|image| image.mappings.sort_by_key(|mapping| mapping.time));
-        images
+        let mut images = Images::default();
+        self.kernel.iter().for_each(|words| images.add(words));
+        images.in_order()
     }
 
     /// The run that was recorded.
@@ -331,7 +242,7 @@ impl Recording {
     }
 
     /// Takes over a frame; `None` if its content cannot be understood.
-    fn take(&mut self, frame: &Frame<'_>, most_processes: u32) -> Option<()> {
+    pub(crate) fn take(&mut self, frame: &Frame<'_>, most_processes: u32) -> Option<()> {
         let Some(kind) = frame.kind else { return Some(()) };
         match kind {
             FrameKind::Session => self.session = frame.facts()?,
@@ -350,10 +261,7 @@ impl Recording {
                 let shared = frame.facts()?;
                 self.process(frame.process, most_processes)?.shared.push(shared);
             }
-            FrameKind::Kernel => {
-                let content = frame.content()?;
-                self.kernel.push(content.chunks_exact(8).map(|word| u64_at(word, 0)).collect());
-            }
+            FrameKind::Kernel => self.kernel.push(words(&frame.content()?)),
             FrameKind::ImageNames => {
                 let names: ImageNames = frame.facts()?;
                 self.image_names.insert(names.image, names);
@@ -371,20 +279,14 @@ impl Recording {
                 });
             }
             FrameKind::Chunk => {
-                let content = frame.content()?;
-                let (head, words) = content.split_at_checked(8)?;
-                let chunk = Chunk {
-                    thread: u32_at(head, 0),
-                    sequence: u32_at(head, 4),
-                    words: words.chunks_exact(8).map(|word| u64_at(word, 0)).collect(),
-                };
+                let chunk = Chunk::of(frame)?;
                 self.process(frame.process, most_processes)?.chunks.push(chunk);
             }
         }
         Some(())
     }
 
-    fn process(&mut self, index: u32, most: u32) -> Option<&mut RawProcess> {
+    pub(crate) fn process(&mut self, index: u32, most: u32) -> Option<&mut RawProcess> {
         if index >= most {
             return None;
         }
@@ -396,158 +298,11 @@ impl Recording {
     }
 }
 
-/// What a recording of its size may take of memory and time. Real ones are far below: what they hold is compressed 5 to 20
-/// times.
-struct Bounds {
-    /// Bytes of content that may still be unpacked.
-    unpacked: u64,
-    /// Bytes of frames that were left out because of that, unpacked.
-    left_out: u64,
-    /// Bytes that may still be looked through for a frame, behind damage.
-    searched: u64,
-    /// Each process has a frame of its own.
-    most_processes: u32,
-}
-
-impl Bounds {
-    fn of(bytes: &[u8]) -> Bounds {
-        const AT_LEAST: u64 = 32 << 20;
-        let size = bytes.len() as u64;
-        Bounds {
-            unpacked: AT_LEAST + 256 * size,
-            left_out: 0,
-            searched: AT_LEAST + 16 * size,
-            most_processes: (size / FRAME_HEADER as u64).min(1 << 20) as u32,
-        }
-    }
-
-    /// Whether the frame's content may be unpacked. Streams of instructions are only unpacked piece by piece.
-    fn unpacks(&mut self, frame: &Frame<'_>) -> bool {
-        let length =
-            if frame.compressed { u64::from(frame.content_length) } else { frame.stored.len() as u64 };
-        if frame.kind == Some(FrameKind::Instructions) {
-            return true;
-        }
-        if length > self.unpacked {
-            self.left_out += length;
-            return false;
-        }
-        self.unpacked -= length;
-        true
-    }
-}
-
-pub(crate) struct Frame<'a> {
-    /// `None` for a kind that this version does not know.
-    pub kind: Option<FrameKind>,
-    pub process: u32,
-    compressed: bool,
-    content_length: u32,
-    stored: &'a [u8],
-    /// Bytes in the file, its header included.
-    pub length: usize,
-}
-
-impl Frame<'_> {
-    pub(crate) fn content(&self) -> Option<Vec<u8>> {
-        if self.compressed {
-            zstd::bulk::decompress(self.stored, self.content_length as usize).ok()
-        } else {
-            Some(self.stored.to_vec())
-        }
-    }
-
-    /// The first two words of the content, without unpacking more of it than that.
-    fn first_words(&self) -> Option<(u32, u32)> {
-        let mut first = [0; 8];
-        if self.compressed {
-            zstd::Decoder::with_buffer(self.stored).ok()?.read_exact(&mut first).ok()?;
-        } else {
-            first.copy_from_slice(self.stored.get(..8)?);
-        }
-        Some((u32_at(&first, 0), u32_at(&first, 4)))
-    }
-
-    fn facts<T: DeserializeOwned>(&self) -> Option<T> {
-        serde_json::from_slice(&self.content()?).ok()
-    }
-}
-
-/// The frame with which these bytes begin, if it is whole.
-pub(crate) fn frame_at(bytes: &[u8]) -> Option<Frame<'_>> {
-    frame(bytes).ok()
-}
-
-enum Bad {
-    /// The bytes end before the frame does.
-    Short,
-    /// These bytes are not a frame.
-    Wrong,
-}
-
-fn frame(bytes: &[u8]) -> Result<Frame<'_>, Bad> {
-    let Some((header, rest)) = bytes.split_at_checked(FRAME_HEADER) else { return Err(Bad::Short) };
-    let [content_length, stored_length, checksum] = [12, 16, 20].map(|at| u32_at(header, at));
-    if !header.starts_with(FRAME_MAGIC) || content_length > LONGEST_CONTENT || stored_length > LONGEST_CONTENT
-    {
-        return Err(Bad::Wrong);
-    }
-    let Some(stored) = rest.get(..stored_length as usize) else { return Err(Bad::Short) };
-    if format::checksum(header, stored) != checksum {
-        return Err(Bad::Wrong);
-    }
-    Ok(Frame {
-        kind: FrameKind::from_code(header[4]),
-        process: u32_at(header, 8),
-        compressed: header[5] & 1 != 0,
-        content_length,
-        stored,
-        length: FRAME_HEADER + stored.len(),
-    })
-}
-
-/// Where the next whole frame begins; none where that is too long a search, through many beginnings of frames that are none.
-fn next_frame(bytes: &[u8], bounds: &mut Bounds) -> Option<usize> {
-    let mut at = 0;
-    loop {
-        at += bytes[at..].windows(FRAME_MAGIC.len()).position(|window| window == FRAME_MAGIC)?;
-        if frame(&bytes[at..]).is_ok() {
-            return Some(at);
-        }
-        let header = &bytes[at..bytes.len().min(at + FRAME_HEADER)];
-        let stored = u64::from(u32_at(header, 16)).min((bytes.len() - at) as u64);
-        bounds.searched = bounds.searched.checked_sub(stored + FRAME_HEADER as u64)?;
-        at += 1;
-    }
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes)
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
-}
-
 impl RawProcess {
     /// All records, thread by thread in the order in which they were written, with the thread's number. Records
     /// that cannot be understood are passed over.
     pub fn records(&self) -> impl Iterator<Item = (u32, Record<'_>)> {
-        self.chunks.iter().flat_map(|chunk| {
-            let mut words = chunk.words.as_slice();
-            std::iter::from_fn(move || {
-                loop {
-                    match wire::read(words) {
-                        Ok((record, length)) => {
-                            words = &words[length..];
-                            return Some((chunk.thread, record));
-                        }
-                        Err(BadRecord::Unknown(length)) => words = &words[length..],
-                        Err(BadRecord::Length) => return None,
-                    }
-                }
-            })
-        })
+        self.chunks.iter().flat_map(|chunk| chunk.records().map(|record| (chunk.thread, record)))
     }
 
     /// True if nothing of it was recorded.
@@ -555,71 +310,15 @@ impl RawProcess {
         self.chunks.is_empty()
     }
 
+    /// What names are found for, less its stacks.
+    pub fn addresses(&self) -> Addresses {
+        let mut found = Addresses::default();
+        self.records().for_each(|(_, record)| found.add(&record));
+        found
+    }
+
     /// The stacks that were copied.
-    pub fn stacks(&self) -> Vec<RawStack> {
-        self.records()
-            .filter_map(|(_, record)| match record {
-                Record::Stack { id, ip, sp, bp, words } => {
-                    let bytes = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-                    Some(RawStack { id, ip, sp, bp, bytes })
-                }
-                _ => None,
-            })
-            .collect()
-    }
-
-    /// The modules that were mapped at some time.
-    pub fn modules(&self) -> Vec<RawModule> {
-        let mut modules: Vec<RawModule> = Vec::new();
-        for (_, record) in self.records() {
-            if let Record::Module { bias, start, end, text, build_id_len } = record {
-                let mut build_id: Vec<u8> = text.bytes().collect();
-                let path = build_id.split_off(usize::from(build_id_len).min(build_id.len()));
-                let module = RawModule { path, build_id, bias, start, end };
-                if !modules.contains(&module) {
-                    modules.push(module);
-                }
-            }
-        }
-        modules
-    }
-
-    /// Addresses of code that records name by themselves: start functions (false) and return addresses (true).
-    pub fn code(&self) -> BTreeSet<(u64, bool)> {
-        let mut found = BTreeSet::new();
-        for (_, record) in self.records() {
-            match record {
-                Record::ThreadStart { entry, .. } => found.insert((entry, false)),
-                Record::Hold { acquired_at, .. } => found.insert((acquired_at, true)),
-                Record::ObjectInit { caller, .. } => found.insert((caller, true)),
-                Record::OpenMp(event) => {
-                    found.extend(openmp::code(&event));
-                    false
-                }
-                _ => false,
-            };
-        }
-        found.remove(&(0, false));
-        found.remove(&(0, true));
-        found
-    }
-
-    /// Addresses of the sync objects that were used.
-    pub fn objects(&self) -> BTreeSet<u64> {
-        let mut found = BTreeSet::new();
-        for (_, record) in self.records() {
-            match record {
-                Record::Wait(wait) if wait.kind != wire::ObjectCode::ThreadEnd => {
-                    found.insert(wait.object);
-                    found.insert(wait.mutex);
-                }
-                Record::Hold { object, .. } | Record::Wake { object, .. } | Record::Use { object, .. } => {
-                    found.insert(object);
-                }
-                _ => {}
-            }
-        }
-        found.remove(&0);
-        found
+    pub fn stacks(&self) -> impl Iterator<Item = RawStack> {
+        self.records().filter_map(|(_, record)| RawStack::of(&record))
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use holdup_collect::{CollectError, Holds, Options, Output, PlainRun, Setting, Window, record, run_plain};
 use holdup_model::Nanos;
-use holdup_recording::{Clock, Recording};
+use holdup_recording::{Clock, Outline, Recording};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -373,7 +373,8 @@ pub(crate) fn left_out(failed: &Failed) -> String {
 
 /// Finds the names in a recording that was just made, in this file, puts them into it, and gives the wall time.
 pub(crate) fn finish(path: &Path, made: &File) -> Result<Nanos, Failure> {
-    let (recording, _) = answer::named(path, Some(made))?;
+    answer::name(path, made)?;
+    let recording = Outline::read(made, path)?.recording;
     let clock = Clock::new(&recording.session, &recording.samples);
     let end = recording.end.as_ref().map_or(recording.session.start, |end| end.end);
     Ok(clock.time(end).since(clock.time(recording.session.start)))

@@ -33,7 +33,7 @@ impl Input {
             Some("stream") => {}
             found => return Err(no_streams(path, &recording.session.command, found.is_some())),
         }
-        holdup_collect::name_all(&mut recording, None);
+        holdup_collect::name_all(&mut recording);
         let run = recording.run(&warnings);
         Ok(Input { path: path.to_owned(), recording, run, places: OnceLock::new() })
     }

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
-use holdup_recording::{CodeModule, Instructions, Recording, TranslatedBlock};
+use holdup_recording::{CodeModule, Instructions, Outline, TranslatedBlock};
 use iced_x86::{CpuidFeature, Decoder, DecoderOptions, Instruction, Mnemonic};
 use rustix::process::Signal;
 
@@ -96,8 +96,9 @@ fn ended_by(signal: Signal, version: &str) -> String {
 }
 
 fn illegal(recording: &Path, version: &str) -> String {
-    let found = Recording::open(recording).ok().and_then(|(recording, _)| {
-        let read = Instructions::of(&recording)?;
+    let file = File::open(recording).ok();
+    let found = file.as_ref().and_then(|file| Outline::read(file, recording).ok()).and_then(|outline| {
+        let read = Instructions::of(&outline.recording)?;
         read.blocks.iter().rev().find_map(|block| culprit(block, &read.modules))
     });
     let Some((instruction, bytes)) = found else {

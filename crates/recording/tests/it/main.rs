@@ -4,3 +4,4 @@ mod bounds;
 mod instructions;
 mod kernel;
 mod openmp;
+mod outline;
