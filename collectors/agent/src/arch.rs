@@ -112,6 +112,7 @@ pub mod number {
     pub const MMAP: usize = 9;
     pub const MUNMAP: usize = 11;
     pub const PREAD: usize = 17;
+    pub const MREMAP: usize = 25;
     pub const MADVISE: usize = 28;
     pub const NANOSLEEP: usize = 35;
     pub const GETPID: usize = 39;

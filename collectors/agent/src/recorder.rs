@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 use holdup_trace::shared::{CHUNK_WORDS, Chunk, Slot, pop, push};
 use holdup_trace::wire::words_for;
 
-use crate::life;
+use crate::life::{self, Need};
 use crate::thread::{self, Thread};
 
 /// The calling thread's right to record. While it exists, a signal handler of the thread cannot get another.
@@ -36,6 +36,14 @@ pub fn enter() -> Option<Recorder> {
         return None;
     }
     Some(Recorder { thread })
+}
+
+/// Takes a chunk, if there is one.
+pub(crate) fn free_chunk() -> Option<(u32, &'static Chunk)> {
+    // More of the file may be mapped meanwhile.
+    let link = |index| Some(&life::file().chunk(index)?.next);
+    let index = pop(&life::file().header().free_chunks, link)?;
+    Some((index, life::file().chunk(index)?))
 }
 
 impl Drop for Recorder {
@@ -163,28 +171,46 @@ impl Recorder {
     fn next_chunk(&self, words: usize) -> Option<&'static Chunk> {
         self.submit();
         life::notice_closing();
-        let file = life::file();
-        let header = file.header();
-        let taken = if words <= CHUNK_WORDS && life::recording() {
-            life::patiently(|| pop(&header.free_chunks, |index| Some(&file.chunk(index)?.next)))
-        } else {
-            None
-        };
-        let Some((index, chunk)) = taken.and_then(|index| Some((index, file.chunk(index)?))) else {
-            header.lost_events.fetch_add(1, Ordering::Relaxed);
+        let is_first = self.slot().filled.load(Ordering::Relaxed) == 0;
+        let room = if is_first { CHUNK_WORDS - self.slot().begin().len() } else { CHUNK_WORDS };
+        let taken =
+            if words <= room && life::recording() { life::patiently(Need::Often, free_chunk) } else { None };
+        let Some((index, chunk)) = taken else {
+            life::file().header().lost_events.fetch_add(1, Ordering::Relaxed);
             return None;
         };
+        self.begin_chunk(index, chunk);
+        Some(chunk)
+    }
+
+    /// Tells that the thread begins, in the chunk that was prepared for it (index + 1; 0 for none), or in another if there is one
+    /// now: else it is told before its first event.
+    pub(crate) fn begin(&self, prepared: u32) {
+        let of_index = |index| Some((index, life::file().chunk(index)?));
+        if !life::writes_nothing()
+            && let Some((index, chunk)) = prepared.checked_sub(1).and_then(of_index).or_else(free_chunk)
+        {
+            self.begin_chunk(index, chunk);
+        }
+    }
+
+    /// Writes to this chunk from now on. The first one of a thread tells that it begins.
+    fn begin_chunk(&self, index: u32, chunk: &'static Chunk) {
+        let header = life::file().header();
         if header.free_chunks.load(Ordering::Relaxed) as u32 == 0 {
             life::ring();
         }
         let slot = self.slot();
+        let sequence = slot.filled.fetch_add(1, Ordering::Relaxed);
         chunk.used.store(0, Ordering::Relaxed);
         chunk.thread.store(slot.thread.load(Ordering::Relaxed), Ordering::Relaxed);
-        chunk.sequence.store(slot.filled.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        chunk.sequence.store(sequence, Ordering::Relaxed);
         slot.chunk.store(index + 1, Ordering::Release);
         self.thread.used.set(0);
         self.thread.chunk.set(chunk);
-        Some(chunk)
+        if sequence == 0 {
+            self.write(&slot.begin());
+        }
     }
 
     /// Hands the thread's chunk, if it has one, to the recorder.

@@ -6,11 +6,13 @@ use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use holdup_trace::instructions::MarkCode;
-use holdup_trace::shared::{Chunk, Slot, pop, push};
+use holdup_trace::shared::{Chunk, Header, MANY_THREADS, Slot, pop, push};
 use holdup_trace::wire::{self, NO_STACK, NO_THREAD, UNKNOWN};
 
 use crate::arch::{self, number, system_call};
+use crate::life::Need;
 use crate::openmp::{self, Standing};
+use crate::recorder::free_chunk;
 use crate::{alone, cpu, enter, life, link, live, lock_cost, marks, uses, waits};
 
 /// A hold that is being timed.
@@ -188,23 +190,30 @@ pub fn tid() -> u32 {
     unsafe { system_call(number::GETTID, [0; 6]) as u32 }
 }
 
-fn take_slot() -> Option<&'static Slot> {
-    let file = life::file();
-    let header = file.header();
-    let index = life::patiently(|| pop(&header.free_slots, |index| Some(&file.slot(index)?.next)))?;
-    let slot = file.slot(index)?;
+fn take_slot(need: Need) -> Option<&'static Slot> {
+    let header = life::file().header();
+    // More of the file may be mapped meanwhile.
+    let link = |index| Some(&life::file().slot(index)?.next);
+    let index = life::patiently(need, || pop(&header.free_slots, link))?;
+    let slot = life::file().slot(index)?;
     slot.thread.store(header.next_thread.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+    slot.chunk.store(0, Ordering::Relaxed);
+    if header.taken_slots.fetch_add(1, Ordering::Relaxed) == MANY_THREADS {
+        life::map_all();
+    }
     Some(slot)
 }
 
 fn give_back(slot: &Slot) {
     let file = life::file();
     slot.live.store(0, Ordering::Release);
+    file.header().taken_slots.fetch_sub(1, Ordering::Relaxed);
     push(&file.header().free_slots, file.slot_index(slot), &slot.next);
 }
 
 /// A slot that a parent prepares for its child: the child's start function and argument travel in it, since
-/// nothing may be allocated.
+/// nothing may be allocated. A chunk goes with it: the parent waits for the recorder where there is none, not the child, which
+/// may hold a lock for which others wait.
 pub fn prepare_child(
     parent: &Slot,
     entry: u64,
@@ -212,7 +221,7 @@ pub fn prepare_child(
     stack: u64,
     stack_size: u64,
 ) -> Option<&'static Slot> {
-    let slot = take_slot();
+    let slot = take_slot(Need::Once);
     if slot.is_none() {
         life::file().header().lost_threads.fetch_add(1, Ordering::Relaxed);
     }
@@ -222,6 +231,11 @@ pub fn prepare_child(
     slot.argument.store(argument, Ordering::Relaxed);
     slot.created_stack.store(stack, Ordering::Relaxed);
     slot.stack_size.store(stack_size, Ordering::Relaxed);
+    if life::writes()
+        && let Some((index, _)) = life::patiently(Need::Once, free_chunk)
+    {
+        slot.chunk.store(index + 1, Ordering::Relaxed);
+    }
     alone::creates(slot);
     Some(slot)
 }
@@ -229,7 +243,13 @@ pub fn prepare_child(
 /// Gives back a prepared slot whose thread could not be created.
 pub fn abandon_child(slot: &Slot) {
     // Nobody is to wait for it.
-    alone::lives(life::file());
+    let file = life::file();
+    alone::lives(file);
+    if let Some(index) = slot.chunk.swap(0, Ordering::Relaxed).checked_sub(1)
+        && let Some(chunk) = file.chunk(index)
+    {
+        push(&file.header().free_chunks, index, &chunk.next);
+    }
     give_back(slot);
 }
 
@@ -252,10 +272,11 @@ pub fn attach(thread: &Thread) -> bool {
     if thread.ended.get() != 0 {
         return false;
     }
-    let Some(slot) = take_slot() else {
+    let Some(slot) = take_slot(Need::Often) else {
         life::file().header().lost_events.fetch_add(1, Ordering::Relaxed);
         return false;
     };
+    found_late(life::file().header());
     slot.parent.store(NO_THREAD, Ordering::Relaxed);
     slot.entry.store(0, Ordering::Relaxed);
     slot.created_stack.store(NO_STACK, Ordering::Relaxed);
@@ -263,10 +284,16 @@ pub fn attach(thread: &Thread) -> bool {
     true
 }
 
+/// A thread that was not prepared for is recorded all the same: where there was no slot for some, it is taken for one of these.
+fn found_late(header: &Header) {
+    let one_less = |lost: u64| lost.checked_sub(1);
+    let _ = header.lost_threads.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+}
+
 fn occupy(thread: &Thread, slot: &'static Slot) {
     slot.tid.store(tid(), Ordering::Relaxed);
     slot.handle.store(arch::thread_pointer(), Ordering::Relaxed);
-    slot.chunk.store(0, Ordering::Relaxed);
+    let prepared = slot.chunk.swap(0, Ordering::Relaxed);
     slot.filled.store(0, Ordering::Relaxed);
     slot.events.store(0, Ordering::Relaxed);
     slot.wait_kind.store(0, Ordering::Relaxed);
@@ -286,14 +313,7 @@ fn occupy(thread: &Thread, slot: &'static Slot) {
     set_key(ptr::from_ref(thread).cast());
     let busy = thread.busy.replace(1);
     let recorder = crate::recorder::Recorder::of(thread);
-    recorder.write(&wire::thread_start(
-        slot.start.load(Ordering::Relaxed),
-        slot.parent.load(Ordering::Relaxed),
-        slot.entry.load(Ordering::Relaxed),
-        slot.created_stack.load(Ordering::Relaxed),
-        slot.handle.load(Ordering::Relaxed),
-        slot.tid.load(Ordering::Relaxed),
-    ));
+    recorder.begin(prepared);
     core::mem::forget(recorder);
     thread.busy.set(busy);
 }

@@ -11,7 +11,7 @@ use holdup_recording::facts::{ProcessEnd, ProcessStart};
 use holdup_recording::format::FrameKind;
 use holdup_trace::openmp::{NO_INSTANCE, Region, RuntimeCode};
 use holdup_trace::shared::{
-    CHUNK_WORDS, CHUNKS, LocalAcquire, LocalUse, ProcessState, SharedUse, Slot, take_all,
+    CHUNK_WORDS, CHUNKS, FIRST_CHUNKS, LocalAcquire, LocalUse, ProcessState, SharedUse, Slot, take_all,
 };
 use holdup_trace::wire::{self, NO_STACK, NO_THREAD};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -22,6 +22,9 @@ use crate::shared_objects;
 /// How much of a run can be lost where holdup is killed: what threads have in chunks that are not full is written
 /// this often.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Chunks that are kept ready beside those of live threads.
+const MOST_AHEAD: u32 = 1024;
 
 /// A chunk of which a part is in the recording.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -177,21 +180,16 @@ impl Process {
         let threads = header.next_thread.load(Ordering::Relaxed);
         let chunks = self.file.reserved_chunks();
         let scarce = header.free_chunks.load(Ordering::Relaxed) as u32 == 0 || drained * 2 >= chunks;
-        let live = self.live_slots();
-        let wanted = if scarce { chunks * 2 } else { chunks }.max(live * 2 + 8);
-        let _ = self.file.reserve_chunks(wanted);
         let slots = self.file.reserved_slots();
+        let live = header.taken_slots.load(Ordering::Relaxed).min(slots);
+        // Twice as many as there are threads, so that all can go on while theirs are written; less of many threads, which seldom
+        // fill theirs at once.
+        let most = live + FIRST_CHUNKS as u32;
+        let wanted = if scarce { most.min(chunks * 2) } else { chunks }.max(live + live.min(MOST_AHEAD) + 8);
+        let _ = self.file.reserve_chunks(wanted);
         if threads > 0 && (header.free_slots.load(Ordering::Relaxed) as u32 == 0 || live * 2 >= slots) {
             let _ = self.file.reserve_slots(slots * 2);
         }
-    }
-
-    fn live_slots(&self) -> u32 {
-        let parts = self.file.parts();
-        (0..self.file.reserved_slots())
-            .filter_map(|index| parts.slot(index))
-            .filter(|slot| slot.live.load(Ordering::Relaxed) != 0)
-            .count() as u32
     }
 
     /// True if the process has lost events because the file system is full.
@@ -244,7 +242,12 @@ impl Process {
 
 /// What a thread that has not ended has still in its slot: its counts, the wait that it is in, and the OpenMP region.
 fn unfinished(slot: &Slot, now: u64) -> Vec<u64> {
-    let mut words: Vec<u64> = slot.uses.iter().filter_map(LocalUse::record).flatten().collect();
+    let mut words = Vec::new();
+    if slot.filled.load(Ordering::Relaxed) == 0 {
+        // There was no room to tell of anything.
+        words.extend(slot.begin());
+    }
+    words.extend(slot.uses.iter().filter_map(LocalUse::record).flatten());
     words.extend(slot.open_wait(now).iter().flat_map(wire::wait));
     words.extend(slot.acquires.iter().filter_map(LocalAcquire::record).flat_map(|counts| counts.words()));
     words.extend(slot.lock_cost.record().iter().flatten());

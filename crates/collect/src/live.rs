@@ -25,15 +25,11 @@ use crate::launch::{Injection, caller_of_sudo, start};
 use crate::library;
 use crate::machine::ClockSource;
 use crate::record::{Caught, PassingOn};
-use crate::session::{MappedFile, SessionFiles};
+use crate::session::{MappedFile, SessionFiles, Spares};
 use crate::setting::Setting;
 use crate::started::Waiter;
 use crate::target;
 
-/// Process files kept ready for processes that start.
-const SPARES: u32 = 4;
-/// As many of them are made before the program starts.
-const FIRST_SPARES: u32 = 2;
 /// Files of so many processes that are gone are kept: who looks later still sees what their threads had.
 const MOST_GONE: usize = 32;
 /// How long the keeper sleeps at most while nothing rings.
@@ -80,7 +76,7 @@ pub fn start_live(command: &[OsString], setting: &Setting, content: &[u8]) -> Re
     let session = Arc::new(session);
     let stop = Arc::new(AtomicBool::new(false));
     let mut keeper_of_files = Keeper::new(Arc::clone(&session), clock, Arc::clone(&stop));
-    keeper_of_files.refill(FIRST_SPARES);
+    keeper_of_files.refill();
     let injection =
         library.as_deref().map(|library| Injection { library, session: session.path(), counts: None });
     let end = Arc::new(End::default());
@@ -150,7 +146,7 @@ struct Keeper {
     session: Arc<SessionFiles>,
     clock: ClockSource,
     stop: Arc<AtomicBool>,
-    spares: Vec<MappedFile>,
+    spares: Spares,
     kept: Vec<Kept>,
     gone: VecDeque<MappedFile>,
     swept: Instant,
@@ -162,7 +158,7 @@ impl Keeper {
             session,
             clock,
             stop,
-            spares: Vec::new(),
+            spares: Spares::none(),
             kept: Vec::new(),
             gone: VecDeque::new(),
             swept: Instant::now(),
@@ -173,10 +169,11 @@ impl Keeper {
         while !self.stop.load(Ordering::Acquire) {
             let heard = self.session.page().doorbell.load(Ordering::Acquire);
             self.adopt();
-            self.refill(SPARES);
+            self.refill();
             for kept in &mut self.kept {
                 let _ = grow(&mut kept.file);
             }
+            self.session.end_round();
             self.part_with(|kept| kept.is_gone());
             if self.swept.elapsed() >= SWEEP {
                 self.swept = Instant::now();
@@ -200,15 +197,9 @@ impl Keeper {
         self.gone.drain(..surplus);
     }
 
-    fn refill(&mut self, wanted: u32) {
-        let page = self.session.page();
-        let ready = page.made.load(Ordering::Relaxed).saturating_sub(page.claimed.load(Ordering::Relaxed));
-        for _ in ready..wanted {
-            match self.session.make_spare() {
-                Ok(spare) => self.spares.push(spare),
-                Err(_) => break,
-            }
-        }
+    fn refill(&mut self) {
+        // Processes that find no file are not shown.
+        let _ = self.spares.refill(&self.session);
     }
 
     /// A process that executes another program goes on under its id, with another file.
@@ -216,8 +207,9 @@ impl Keeper {
         let is_taken = |file: &MappedFile| {
             file.parts().header().state.load(Ordering::Acquire) != ProcessState::Spare as u32
         };
-        let (taken, spares) = std::mem::take(&mut self.spares).into_iter().partition::<Vec<_>, _>(is_taken);
-        self.spares = spares;
+        let (taken, spares) =
+            std::mem::take(&mut self.spares.files).into_iter().partition::<Vec<_>, _>(is_taken);
+        self.spares.files = spares;
         for file in taken {
             let pid = file.parts().header().pid.load(Ordering::Relaxed);
             let handle = Pid::from_raw(pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
@@ -249,9 +241,12 @@ impl Kept {
 
 /// Reserves more slots where half of them are in use.
 fn grow(file: &mut MappedFile) -> io::Result<()> {
-    let live = file.parts().live_slots().filter(|slot| slot.live.load(Ordering::Relaxed) != 0).count();
     let slots = file.reserved_slots();
-    if live as u32 * 2 >= slots { file.reserve_slots(slots * 2) } else { Ok(()) }
+    if file.parts().header().taken_slots.load(Ordering::Relaxed).min(slots) * 2 >= slots {
+        file.reserve_slots(slots * 2)
+    } else {
+        Ok(())
+    }
 }
 
 /// Ends threads that have left by a bare system call, which nobody told: they would count as active for ever.

@@ -30,7 +30,7 @@ use crate::kernel::{self, Kernel};
 use crate::launch::{Injection, caller_of_sudo, start};
 use crate::log::Log;
 use crate::machine::{ClockSource, allowed_cores};
-use crate::session::{Doorbell, MappedFile, SessionFiles};
+use crate::session::{Doorbell, SessionFiles, Spares};
 use crate::setting::Setting;
 use crate::started::Waiter;
 use crate::window::{Opening, Stage, Window};
@@ -101,8 +101,6 @@ pub struct Ended {
     pub emulation: Option<String>,
 }
 
-/// Process files kept ready for processes that start.
-const SPARES: u32 = 4;
 /// How long the recorder sleeps at most while nothing rings.
 const IDLE: Duration = Duration::from_millis(20);
 /// How often the clock is compared.
@@ -204,7 +202,7 @@ fn record_with(
         log,
         kernel: None,
         streams: None,
-        spares: Vec::new(),
+        spares: Spares::none(),
         processes: Vec::new(),
         adopted: 0,
         out_of_room: false,
@@ -431,7 +429,7 @@ struct Recorder {
     log: Log,
     kernel: Option<Kernel>,
     streams: Option<Streams>,
-    spares: Vec<MappedFile>,
+    spares: Spares,
     processes: Vec<Process>,
     adopted: u32,
     out_of_room: bool,
@@ -492,17 +490,7 @@ impl Recorder {
     }
 
     fn refill(&mut self) {
-        let page = self.files.page();
-        let ready = page.made.load(Ordering::Relaxed).saturating_sub(page.claimed.load(Ordering::Relaxed));
-        for _ in ready..SPARES {
-            match self.files.make_spare() {
-                Ok(spare) => self.spares.push(spare),
-                Err(_) => {
-                    self.out_of_room = true;
-                    break;
-                }
-            }
-        }
+        self.out_of_room |= self.spares.refill(&self.files).is_err();
     }
 
     /// Drains until the first process has ended.
@@ -578,12 +566,13 @@ impl Recorder {
         if let Some(streams) = &mut self.streams {
             busy |= streams.take(&mut self.log);
         }
+        self.files.end_round();
         busy
     }
 
     fn adopt(&mut self) {
         let mut waiting = Vec::new();
-        for spare in std::mem::take(&mut self.spares) {
+        for spare in std::mem::take(&mut self.spares.files) {
             let index = self.adopted;
             match self.log.keep(|writer| Process::adopt(index, spare, writer)) {
                 Some(Ok(process)) => {
@@ -598,7 +587,7 @@ impl Recorder {
                 None => {}
             }
         }
-        self.spares = waiting;
+        self.spares.files = waiting;
     }
 
     /// A process that executes another program goes on under its id: what it was before has ended.

@@ -27,9 +27,17 @@ use crate::machine::{ClockSource, memory_left};
 
 /// Blocking calls shorter than this are not recorded.
 const SHORT_CALL_MICROS: f64 = 20.0;
-/// Slots and chunks that a process finds ready when it starts.
-const FIRST_SLOTS: u32 = 64;
-const FIRST_CHUNKS: u32 = 8;
+/// Slots and chunks that the first process finds ready when it starts.
+const READY_SLOTS: u32 = 64;
+const READY_CHUNKS: u32 = 8;
+/// The same for each other one: there may be thousands at a time.
+const OTHERS_READY_SLOTS: u32 = 16;
+const OTHERS_READY_CHUNKS: u32 = 4;
+/// Process files that are kept ready for processes that start: at least, and where more are started at a time.
+const SPARES: u32 = 4;
+const MOST_SPARES: u32 = 128;
+/// So many of them are made before it is looked again at what processes write.
+const SPARES_AT_ONCE: u32 = 32;
 /// What a directory's file system must have room for.
 const ROOM: u64 = 32 << 20;
 
@@ -211,6 +219,15 @@ impl SessionFiles {
         session(&self.page)
     }
 
+    /// Says to who waits for us that there may be what they need. Not to all at once, of whom most would wait again.
+    pub(crate) fn end_round(&self) {
+        let page = self.page();
+        page.rounds.fetch_add(1, Ordering::Release);
+        if page.waiters.load(Ordering::Relaxed) > 0 {
+            let _ = futex::wake(&page.rounds, futex::Flags::empty(), MOST_SPARES);
+        }
+    }
+
     /// The bell, for a thread of the recorder.
     pub(crate) fn doorbell(&self) -> Doorbell {
         Doorbell(Arc::clone(&self.page))
@@ -219,10 +236,46 @@ impl SessionFiles {
     /// Makes the next process file, with every page that is offered to a program reserved.
     pub(crate) fn make_spare(&self) -> io::Result<MappedFile> {
         let number = self.page().made.load(Ordering::Relaxed);
-        let chunks = if self.page().flags & UNRECORDED == 0 { FIRST_CHUNKS } else { 0 };
-        let spare = MappedFile::create(&self.directory, format!("p{number}"), chunks)?;
+        let (slots, chunks) = match number {
+            0 => (READY_SLOTS, READY_CHUNKS),
+            _ => (OTHERS_READY_SLOTS, OTHERS_READY_CHUNKS),
+        };
+        let chunks = if self.page().flags & UNRECORDED == 0 { chunks } else { 0 };
+        let spare = MappedFile::create(&self.directory, format!("p{number}"), slots, chunks)?;
         self.page().made.store(number + 1, Ordering::Release);
         Ok(spare)
+    }
+}
+
+/// Process files that nobody has taken yet.
+pub(crate) struct Spares {
+    pub(crate) files: Vec<MappedFile>,
+    /// How many are kept ready: more where processes start faster than files are made.
+    wanted: u32,
+}
+
+impl Spares {
+    pub(crate) fn none() -> Spares {
+        Spares { files: Vec::new(), wanted: SPARES }
+    }
+
+    /// Makes as many as are wanted; says to processes if there is no room for that.
+    ///
+    /// # Errors
+    /// Those of making files.
+    pub(crate) fn refill(&mut self, of: &SessionFiles) -> io::Result<()> {
+        let page = of.page();
+        let ready = page.made.load(Ordering::Relaxed).saturating_sub(page.claimed.load(Ordering::Relaxed));
+        if ready == 0 && page.made.load(Ordering::Relaxed) > 0 {
+            self.wanted = (self.wanted * 2).min(MOST_SPARES);
+        } else if ready >= self.wanted {
+            self.wanted = (self.wanted - self.wanted / 8).max(SPARES);
+        }
+        let made: io::Result<Vec<MappedFile>> =
+            (ready..self.wanted).take(SPARES_AT_ONCE as usize).map(|_| of.make_spare()).collect();
+        page.is_full.store(u32::from(made.is_err()), Ordering::Relaxed);
+        self.files.extend(made?);
+        Ok(())
     }
 }
 
@@ -299,13 +352,18 @@ pub(crate) struct MappedFile {
 }
 
 impl MappedFile {
-    fn create(directory: &Arc<SharedDirectory>, name: String, chunks: u32) -> io::Result<MappedFile> {
+    fn create(
+        directory: &Arc<SharedDirectory>,
+        name: String,
+        slots: u32,
+        chunks: u32,
+    ) -> io::Result<MappedFile> {
         let file = directory.make_file(&name, PROCESS_FILE_SIZE as u64)?;
         fallocate(&file, FallocateFlags::empty(), 0, SLOTS_OFFSET as u64)?;
         let map = Arc::new(MmapOptions::new().len(PROCESS_FILE_SIZE).map_raw(&file)?);
         let directory = Arc::clone(directory);
         let mut made = MappedFile { directory, name, file, map, slots: 0, chunks: 0, full: false };
-        made.reserve_slots(FIRST_SLOTS)?;
+        made.reserve_slots(slots)?;
         made.reserve_chunks(chunks)?;
         // SAFETY: our own mapping, which nobody else has opened yet.
         unsafe {
@@ -397,13 +455,17 @@ impl MappedFile {
         // the recording takes at most an eighth of what is left there.
         let left = memory_left(Path::new("/")).unwrap_or(u64::MAX);
         self.full |= length as u64 > left / 8;
-        if self.full {
-            return Err(io::Error::from(io::ErrorKind::StorageFull));
-        }
-        fallocate(&self.file, FallocateFlags::empty(), from as u64, length as u64).map_err(|error| {
+        let reserved = if self.full {
+            Err(io::Error::from(io::ErrorKind::StorageFull))
+        } else {
+            fallocate(&self.file, FallocateFlags::empty(), from as u64, length as u64)
+                .map_err(io::Error::from)
+        };
+        if reserved.is_err() {
             self.full = true;
-            error.into()
-        })
+            self.parts().header().is_full.store(1, Ordering::Relaxed);
+        }
+        reserved
     }
 }
 
@@ -425,8 +487,8 @@ mod tests {
         let parts = spare.parts();
         let take = || pop(&parts.header().free_chunks, |index| Some(&parts.chunk(index)?.next));
         let taken: Vec<u32> = std::iter::from_fn(take).collect();
-        assert_eq!(taken, (0..FIRST_CHUNKS).collect::<Vec<_>>());
-        spare.reserve_chunks(FIRST_CHUNKS + 2).unwrap();
+        assert_eq!(taken, (0..READY_CHUNKS).collect::<Vec<_>>());
+        spare.reserve_chunks(READY_CHUNKS + 2).unwrap();
         assert_eq!(std::iter::from_fn(take).count(), 2);
     }
 

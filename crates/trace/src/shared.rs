@@ -32,7 +32,7 @@ pub const SESSION_MAGIC: u64 = u64::from_le_bytes(*b"hldpsess");
 /// The first word of a process file.
 pub const PROCESS_MAGIC: u64 = u64::from_le_bytes(*b"hldpproc");
 /// The version of this layout and of the wire format.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// The environment variable that names the session's directory.
 pub const SESSION_VARIABLE: &str = "HOLDUP_SESSION";
@@ -45,9 +45,15 @@ pub const CHUNK_SIZE: usize = 32 * 1024;
 /// Words of records in a chunk.
 pub const CHUNK_WORDS: usize = (CHUNK_SIZE - 64) / 8;
 /// Slots in a process file: threads alive at one time.
-pub const SLOTS: usize = 4096;
-/// Chunks in a process file: 64 MiB.
-pub const CHUNKS: usize = 2048;
+pub const SLOTS: usize = 16384;
+/// So many of them a process maps at first.
+pub const FIRST_SLOTS: usize = 4096;
+/// Chunks in a process file: 640 MiB, of which only what threads need is ever there.
+pub const CHUNKS: usize = 20480;
+/// So many of them a process maps at first: 64 MiB.
+pub const FIRST_CHUNKS: usize = 2048;
+/// With more live threads than this a process maps all slots and chunks.
+pub const MANY_THREADS: u32 = 1000;
 /// Entries of the process's table of lock uses.
 pub const USES: usize = 4096;
 /// Where that table lies.
@@ -120,6 +126,14 @@ pub struct Session {
     pub claimed: AtomicU32,
     /// 1 when the recorder has left: nothing is read any more.
     pub closed: AtomicU32,
+    /// How often the recorder has looked at what there is to do: who waits for it sees that it is there. A futex.
+    pub rounds: AtomicU32,
+    /// How many wait for that.
+    pub waiters: AtomicU32,
+    /// `rounds` + 1 when somebody last waited in vain; 0 for never.
+    pub unheard: AtomicU32,
+    /// 1 once no more process files can be made.
+    pub is_full: AtomicU32,
     /// Ticks of the clock in 20 µs: shorter blocking calls are not recorded.
     pub short_call_ticks: AtomicU32,
     /// How many forked children have done nothing yet that is recorded, and not executed another program.
@@ -177,6 +191,10 @@ pub struct Header {
     pub mapped_chunks: AtomicU32,
     /// How many slots the process has mapped.
     pub mapped_slots: AtomicU32,
+    /// How many slots are taken.
+    pub taken_slots: AtomicU32,
+    /// 1 once no more slots and chunks can be reserved.
+    pub is_full: AtomicU32,
     /// Events of threads that have ended; those of live ones are in their slots.
     pub events: AtomicU64,
     /// Events for which there was no chunk.
@@ -442,6 +460,18 @@ impl SharedUse {
 }
 
 impl Slot {
+    /// The record that its thread begins.
+    pub fn begin(&self) -> [u64; 6] {
+        wire::thread_start(
+            self.start.load(Ordering::Relaxed),
+            self.parent.load(Ordering::Relaxed),
+            self.entry.load(Ordering::Relaxed),
+            self.created_stack.load(Ordering::Relaxed),
+            self.handle.load(Ordering::Relaxed),
+            self.tid.load(Ordering::Relaxed),
+        )
+    }
+
     /// The wait that the thread is in, as one that has not ended at `now` (ticks); `None` if it is in none.
     pub fn open_wait(&self, now: u64) -> Option<WaitRecord> {
         let code = self.wait_kind.load(Ordering::Acquire).checked_sub(1)?;

@@ -6,6 +6,7 @@ mod attach;
 mod bad_input;
 mod characterize;
 mod check;
+mod crowds;
 mod diff;
 mod emulation;
 mod environment;
