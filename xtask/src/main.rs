@@ -3,6 +3,7 @@
 mod bench;
 mod fuzz;
 mod golden;
+mod kills;
 mod layers;
 mod packages;
 mod run_tests;
@@ -37,6 +38,8 @@ enum Chore {
     Golden(golden::Options),
     /// Read recordings with right checksums and wrong contents; 1 if something goes wrong
     Fuzz(fuzz::Options),
+    /// Kill programs, holdup and its helpers at random moments; 1 if something hangs, panics or stays changed
+    Kills(kills::Options),
     /// Measure how often answers are right, on a quiet machine and beside busy loops; 1 if that fell
     Truth(truth::Options),
 }
@@ -59,6 +62,7 @@ fn run(chore: Chore) -> Result<ExitCode> {
         Chore::Bench(options) => bench::run(&workspace, &options),
         Chore::Golden(options) => golden::run(&workspace, &options),
         Chore::Fuzz(options) => fuzz::run(&workspace, &options),
+        Chore::Kills(options) => kills::run(&workspace, &options),
         Chore::Truth(options) => truth::run(&workspace, &options),
     }
 }

@@ -122,6 +122,7 @@ pub mod number {
     pub const GETEUID: usize = 107;
     pub const GETEGID: usize = 108;
     pub const GETPPID: usize = 110;
+    pub const SCHED_GETSCHEDULER: usize = 145;
     pub const PRCTL: usize = 157;
     pub const GETTID: usize = 186;
     pub const FGETXATTR: usize = 193;

@@ -259,6 +259,9 @@ pub fn patiently<T>(need: Need, take: impl Fn() -> Option<T>) -> Option<T> {
         let taken = take();
         let Some(session) = session().filter(|_| taken.is_none() && !confined()) else { return taken };
         ring();
+        if is_real_time() {
+            return None;
+        }
         let goes_on = match need {
             Need::Once => wait.until_next_round(session),
             Need::Often => wait.for_a_moment(),
@@ -267,6 +270,17 @@ pub fn patiently<T>(need: Need, take: impl Fn() -> Option<T>) -> Option<T> {
             return take();
         }
     }
+}
+
+/// True if the calling thread keeps its core until it waits: it does not wait for us, as another would run then.
+fn is_real_time() -> bool {
+    const OTHER: isize = 0;
+    const BATCH: isize = 3;
+    const IDLE: isize = 5;
+    const RESET_ON_FORK: isize = 0x4000_0000;
+    // SAFETY: the call only tells.
+    let policy = unsafe { system_call(number::SCHED_GETSCHEDULER, [0; 6]) };
+    !matches!(policy & !RESET_ON_FORK, OTHER | BATCH | IDLE)
 }
 
 /// How long it has been waited for the recorder.

@@ -63,6 +63,9 @@ pub fn name_file(file: &File, path: &Path) -> Result<(), ReadError> {
     Ok(())
 }
 
+/// Gives all stacks of a process to whom it is given.
+type EachStack<'a> = dyn FnMut(&mut dyn FnMut(RawStack)) + 'a;
+
 /// Takes what writes facts to a recording.
 type Add<'a> = dyn FnMut(&mut dyn FnMut(&mut Writer) -> io::Result<()>) + 'a;
 
@@ -86,7 +89,7 @@ fn name_rest(recording: &mut Recording, images: Vec<RawImage>, files: Files, add
 }
 
 /// The names of a process. `each_stack` gives its stacks, one after the other.
-fn names(addresses: &Addresses, each_stack: &mut dyn FnMut(&mut dyn FnMut(RawStack)), files: Files) -> Names {
+fn names(addresses: &Addresses, each_stack: &mut EachStack<'_>, files: Files) -> Names {
     let (mut symbolizer, warnings) =
         Symbolizer::sharing(modules(&addresses.modules), Options::default(), files);
     let mut names = Names {

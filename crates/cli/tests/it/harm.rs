@@ -158,6 +158,7 @@ a_test_for_each! {
     process_shared
     raw_calls
     raw_clone
+    real_time
     robust
     rwlocks
     seccomp_filter_late

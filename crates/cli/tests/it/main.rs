@@ -17,6 +17,7 @@ mod harm;
 mod injected_library;
 mod kernel;
 mod killed;
+mod kills;
 mod left_alone;
 mod live;
 mod manual;
