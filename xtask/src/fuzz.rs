@@ -1,4 +1,4 @@
-//! Recordings with wrong contents, read by everything that reads recordings, for as long as is asked for.
+//! Recordings and texts with wrong contents, read by everything that reads such, for as long as is asked for.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,8 +22,8 @@ pub(crate) struct Options {
     again: Option<PathBuf>,
 }
 
-/// The test that does it.
-const TEST: &str = "fuzz::recordings_with_wrong_contents";
+/// The tests that do it, half of the time each, one after the other: they watch the memory of their process.
+const TESTS: &[&str] = &["fuzz::recordings_with_wrong_contents", "fuzz_texts::texts_with_wrong_contents"];
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
     let mut cargo = workspace.cargo();
@@ -36,13 +36,14 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
         "it",
         "--",
         "--exact",
-        TEST,
         "--nocapture",
+        "--test-threads=1",
     ]);
+    cargo.args(TESTS);
     // As fast as what users have, with the checks of what developers have.
     cargo.env("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "true");
     cargo.env("CARGO_TARGET_DIR", workspace.metadata()?.target_directory.join("fuzz"));
-    cargo.env("HOLDUP_FUZZ_SECONDS", options.seconds.to_string());
+    cargo.env("HOLDUP_FUZZ_SECONDS", options.seconds.div_ceil(TESTS.len() as u64).to_string());
     if let Some(file) = &options.again {
         cargo.env("HOLDUP_FUZZ_FILE", std::path::absolute(file)?);
     }

@@ -36,7 +36,7 @@ enum Chore {
     Bench(bench::Options),
     /// Hold what commands say of the recordings in tests/recordings against what they said
     Golden(golden::Options),
-    /// Read recordings with right checksums and wrong contents; 1 if something goes wrong
+    /// Read recordings (with right checksums) and texts with wrong contents; 1 if something goes wrong
     Fuzz(fuzz::Options),
     /// Kill programs, holdup and its helpers at random moments; 1 if something hangs, panics or stays changed
     Kills(kills::Options),

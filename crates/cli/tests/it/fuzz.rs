@@ -4,6 +4,7 @@
 //! inputs each time. What is wrong is kept in `target/tmp/fuzz/` before it is read, so that it is there whatever becomes of this process;
 //! `HOLDUP_FUZZ_FILE` reads one of those again.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::sink;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -314,10 +315,107 @@ const SEED: u64 = 0x10_1d_0b;
 const INPUTS: u64 = 40;
 
 /// What came of it.
-struct Outcome {
-    inputs: u64,
-    reached: u64,
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) inputs: u64,
+    /// How many came as far as they should.
+    pub(crate) reached: u64,
+    /// Both by kind of input.
+    pub(crate) by_kind: BTreeMap<&'static str, (u64, u64)>,
     wrong: Vec<String>,
+}
+
+/// What a test of wrong inputs does.
+pub(crate) struct Fuzz<'a> {
+    /// How many inputs are read where nobody says for how long.
+    pub(crate) inputs: u64,
+    /// The kinds of inputs.
+    pub(crate) kinds: &'a [&'static str],
+    /// Makes an input; gives its kind too.
+    pub(crate) make: &'a dyn Fn(&mut Numbers) -> (&'static str, Vec<u8>),
+    /// Reads an input of a kind, and has a file's name to use; true if it came as far as it should.
+    pub(crate) read: &'a dyn Fn(&str, &[u8], &Path) -> bool,
+    /// At least one in so many inputs must come so far.
+    pub(crate) one_in: u64,
+}
+
+impl Fuzz<'_> {
+    /// Reads inputs: those of a file that the environment names, or generated ones for as long as it says, or a few.
+    pub(crate) fn run(&self) {
+        let keep = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("fuzz");
+        fs::create_dir_all(&keep).expect("a directory");
+        if let Ok(files) = std::env::var("HOLDUP_FUZZ_FILE") {
+            for file in files.split(':').map(Path::new) {
+                let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+                if let Some(kind) = self.kinds.iter().find(|kind| name.starts_with(**kind)) {
+                    eprintln!("{}", file.display());
+                    (self.read)(kind, &fs::read(file).expect("a kept input"), &keep.join("again"));
+                }
+            }
+            return;
+        }
+        let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+        let Some(seconds) = number("HOLDUP_FUZZ_SECONDS") else {
+            return self.demand(SEED, &self.outcome(SEED, |inputs| inputs == self.inputs, &keep));
+        };
+        let fresh = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64);
+        let seeds = match number("HOLDUP_FUZZ_SEED") {
+            Some(seed) => vec![seed],
+            None => vec![SEED, fresh],
+        };
+        for seed in &seeds {
+            let end = Instant::now() + Duration::from_secs(seconds) / seeds.len() as u32;
+            self.demand(*seed, &self.outcome(*seed, |_| Instant::now() >= end, &keep));
+        }
+    }
+
+    fn demand(&self, seed: u64, outcome: &Outcome) {
+        eprintln!(
+            "seed {seed}: {} inputs, {} came as far as they should; by kind: {:?}",
+            outcome.inputs, outcome.reached, outcome.by_kind
+        );
+        assert!(outcome.wrong.is_empty(), "seed {seed}: {:#?}", outcome.wrong);
+        assert!(outcome.reached * self.one_in >= outcome.inputs, "seed {seed}: {outcome:?}");
+    }
+
+    /// Reads generated inputs until `is_over` says so, which is asked with how many they were.
+    fn outcome(&self, seed: u64, is_over: impl Fn(u64) -> bool, keep: &Path) -> Outcome {
+        let mut outcome = Outcome::default();
+        let mut numbers = Numbers(seed);
+        peak();
+        while !is_over(outcome.inputs) && outcome.wrong.len() < 20 {
+            let own = numbers.next();
+            let (kind, bytes) = (self.make)(&mut Numbers(own));
+            let input = keep.join(format!("{kind}-now"));
+            fs::write(&input, &bytes).expect("a file");
+            peak();
+            let begin = cpu();
+            let file = keep.join("read");
+            let read = catch_unwind(AssertUnwindSafe(|| (self.read)(kind, &bytes, &file)));
+            let (took, used) = (cpu() - begin, peak());
+            outcome.inputs += 1;
+            let of_kind = outcome.by_kind.entry(kind).or_default();
+            of_kind.0 += 1;
+            let wrong = match read {
+                Err(panic) => Some(words(panic.as_ref())),
+                Ok(_) if took > LONGEST => Some(format!("{took:?} of CPU time")),
+                Ok(_) if used > MOST_MEMORY + TIMES_SIZE * bytes.len() as u64 => {
+                    Some(format!("{} MiB for {} bytes", used >> 20, bytes.len()))
+                }
+                Ok(reached) => {
+                    outcome.reached += u64::from(reached);
+                    of_kind.1 += u64::from(reached);
+                    None
+                }
+            };
+            if let Some(wrong) = wrong {
+                let kept = keep.join(format!("{kind}-{own:016x}"));
+                fs::rename(&input, &kept).expect("a name");
+                outcome.wrong.push(format!("{}: {wrong}", kept.display()));
+            }
+        }
+        outcome
+    }
 }
 
 fn seeds() -> Vec<Vec<Frame>> {
@@ -332,43 +430,6 @@ fn seeds() -> Vec<Vec<Frame>> {
     read.map(|bytes| frames(&bytes)).filter(|frames| !frames.is_empty()).collect()
 }
 
-/// Reads generated recordings until `is_over` says so, which is asked with how many they were.
-fn fuzz(seed: u64, is_over: impl Fn(u64) -> bool, keep: &Path) -> Outcome {
-    fs::create_dir_all(keep).expect("a directory");
-    let seeds = seeds();
-    let mut outcome = Outcome { inputs: 0, reached: 0, wrong: Vec::new() };
-    let mut numbers = Numbers(seed);
-    peak();
-    while !is_over(outcome.inputs) && outcome.wrong.len() < 20 {
-        let own = numbers.next();
-        let bytes = generated(&seeds, &mut Numbers(own));
-        let input = keep.join("now.holdup");
-        fs::write(&input, &bytes).expect("a file");
-        peak();
-        let begin = cpu();
-        let read = catch_unwind(AssertUnwindSafe(|| read_all(&bytes)));
-        let (took, used) = (cpu() - begin, peak());
-        outcome.inputs += 1;
-        let wrong = match read {
-            Err(panic) => Some(words(panic.as_ref())),
-            Ok(_) if took > LONGEST => Some(format!("{took:?} of CPU time")),
-            Ok(_) if used > MOST_MEMORY + TIMES_SIZE * bytes.len() as u64 => {
-                Some(format!("{} MiB for {} bytes", used >> 20, bytes.len()))
-            }
-            Ok(reached) => {
-                outcome.reached += u64::from(reached);
-                None
-            }
-        };
-        if let Some(wrong) = wrong {
-            let kept = keep.join(format!("{own:016x}.holdup"));
-            fs::rename(&input, &kept).expect("a name");
-            outcome.wrong.push(format!("{}: {wrong}", kept.display()));
-        }
-    }
-    outcome
-}
-
 fn words(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
@@ -377,36 +438,13 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
 
 #[test]
 fn recordings_with_wrong_contents() {
-    if let Ok(files) = std::env::var("HOLDUP_FUZZ_FILE") {
-        for file in files.split(':') {
-            eprintln!("{file}");
-            read_all(&fs::read(file).expect("a kept input"));
-        }
-        return;
+    let seeds = seeds();
+    Fuzz {
+        inputs: INPUTS,
+        kinds: &["recording"],
+        make: &|numbers| ("recording", generated(&seeds, numbers)),
+        read: &|_, bytes, _| read_all(bytes),
+        one_in: 2,
     }
-    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
-    let keep = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("fuzz");
-    let Some(seconds) = number("HOLDUP_FUZZ_SECONDS") else {
-        return demand(SEED, &fuzz(SEED, |inputs| inputs == INPUTS, &keep));
-    };
-    let fresh = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64);
-    let seeds = match number("HOLDUP_FUZZ_SEED") {
-        Some(seed) => vec![seed],
-        None => vec![SEED, fresh],
-    };
-    for seed in &seeds {
-        let end = Instant::now() + Duration::from_secs(seconds) / seeds.len() as u32;
-        demand(*seed, &fuzz(*seed, |_| Instant::now() >= end, &keep));
-    }
-}
-
-fn demand(seed: u64, outcome: &Outcome) {
-    eprintln!("seed {seed}: {} inputs, {} of them came to analyses", outcome.inputs, outcome.reached);
-    assert!(outcome.wrong.is_empty(), "seed {seed}: {:#?}", outcome.wrong);
-    assert!(
-        outcome.reached * 2 >= outcome.inputs,
-        "seed {seed}: only {} of {}",
-        outcome.reached,
-        outcome.inputs
-    );
+    .run();
 }

@@ -12,6 +12,7 @@ mod emulation;
 mod environment;
 mod export;
 mod fuzz;
+mod fuzz_texts;
 mod golden;
 mod harm;
 mod injected_library;

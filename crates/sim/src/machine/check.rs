@@ -9,6 +9,10 @@ use crate::core::class_by_name;
 /// More cores are not simulated: sets of cores are kept as bits.
 const MOST_CORES: u32 = 1024;
 
+/// More entries of all caches, translation buffers and predictors together are not simulated: their state takes some 8 bytes each.
+/// A thousand cores with 2 MiB of second and 4 MiB of third level each have a hundred million.
+const MOST_ENTRIES: u64 = 1 << 27;
+
 /// More cycles than any latency has: ten times what the slowest memory takes.
 const LONGEST: u32 = 100_000;
 
@@ -31,6 +35,7 @@ impl Machine {
         self.check_predictor()?;
         self.check_caches()?;
         self.check_translation()?;
+        self.check_state()?;
         link("on-chip", &self.on_chip)?;
         link("off-socket", &self.off_socket)?;
         decimal("memory.latency-ns", self.memory.latency_ns, 0.0, 1e6)?;
@@ -167,6 +172,31 @@ impl Machine {
             "there is no itlb and no dtlb in front of it; add one, or leave it out".into()
         })?;
         whole("page-walk", self.page_walk, 0, LONGEST)
+    }
+
+    /// After the parts: what all of it would take of memory.
+    fn check_state(&self) -> Checked {
+        let of_cache = |facts: &CacheFacts| facts.size / u64::from(facts.line) / u64::from(facts.shared_by);
+        let caches = [Some(&self.l1i), Some(&self.l1d), self.l2.as_ref(), self.l3.as_ref()];
+        let buffers = [&self.itlb, &self.dtlb, &self.stlb];
+        let predictor = &self.predictor;
+        let tagged =
+            predictor.tage.as_ref().map_or(0, |tage| u64::from(tage.tables) * u64::from(tage.entries));
+        let of_a_core = caches.into_iter().flatten().map(of_cache).sum::<u64>()
+            + buffers.into_iter().flatten().map(|facts| u64::from(facts.entries)).sum::<u64>()
+            + [predictor.bimodal, predictor.global, predictor.loops, predictor.indirect, predictor.returns]
+                .map(u64::from)
+                .iter()
+                .sum::<u64>()
+            + tagged;
+        let all = of_a_core.saturating_mul(u64::from(self.cores()));
+        demand(all <= MOST_ENTRIES, "sockets", || {
+            format!(
+                "caches, translation buffers and predictors of all {} cores have {all} entries; at most {MOST_ENTRIES} are \
+                 simulated: make them smaller, or the cores fewer",
+                self.cores()
+            )
+        })
     }
 
     fn check_system(&self) -> Checked {

@@ -115,6 +115,11 @@ fn what_cannot_be_is_told_with_what_could() {
             "shared-by = 1",
             "l3.shared-by: 1 is no multiple of l2.shared-by (2): cores that share an l2 share its l3",
         ),
+        (
+            "size = 3145728",
+            "size = 51539607552",
+            "sockets: caches, translation buffers and predictors of all 16 cores have 6443626752 entries",
+        ),
         ("frequency = 2.67", "frequency = nan", "frequency: NaN cannot be; possible are 0.01 to 100"),
         ("window = 96", "window = 2", "core.window: 2 is too small; possible are 4 to 65536"),
         (
