@@ -241,7 +241,8 @@ fn seen_whole(maker: &Maker<'_>) -> BTreeSet<LockIndex> {
     }
     let mut used: BTreeMap<ObjectId, u64> = BTreeMap::new();
     for uses in &maker.process.uses {
-        *used.entry(uses.object).or_default() += uses.acquisitions;
+        let all = used.entry(uses.object).or_default();
+        *all = all.saturating_add(uses.acquisitions);
     }
     let used = |lock: &LockIndex| used.get(&locks[lock.0 as usize].object).copied().unwrap_or(0);
     let is_seen = |lock: &LockIndex| seen[lock.0 as usize] as f64 >= used(lock) as f64 * LEAST_SEEN;

@@ -15,7 +15,7 @@
 //! All accesses to these words are sequentially consistent: a thread first says that it is quiet and then looks whose turn
 //! it is, the profiled one first takes the turn and then looks who is quiet, so one of them sees the other.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+use crate::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 
 use crate::shared::{ProcessFile, Slot};
 use crate::wire::coded;
@@ -311,7 +311,7 @@ pub struct Stretch {
     pub why: AloneCode,
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

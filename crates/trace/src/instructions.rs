@@ -42,7 +42,7 @@
 //! In the full mode blocks of libraries are in the stream, those of runtimes and of the dynamic linker, what runtimes call,
 //! and what is executed between [`MarkCode::WaitBegin`] and [`MarkCode::WaitEnd`] are not.
 
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use crate::atomic::{AtomicU32, AtomicU64};
 
 /// The number of the system call that tells a mark: "MARK" in ASCII.
 pub const MARK_CALL: usize = 0x4D41_524B;
@@ -320,6 +320,7 @@ pub struct Buffer {
     pub bytes: [core::cell::UnsafeCell<u8>; BUFFER_BYTES],
 }
 
+#[cfg(not(loom))]
 const _: () = assert!(size_of::<Buffer>() == BUFFER_SIZE);
 const _: () = assert!(size_of::<StreamFile>() <= BUFFERS_OFFSET);
 
@@ -385,7 +386,7 @@ pub const fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -12,13 +12,16 @@
 
 #![no_std]
 
-#[cfg(test)]
+#[cfg(any(test, loom))]
 extern crate std;
 
 pub mod alone;
+pub mod atomic;
 pub mod instructions;
 pub mod kernel;
 pub mod live;
+#[cfg(all(test, loom))]
+mod loom_tests;
 pub mod openmp;
 pub mod shared;
 pub mod wire;

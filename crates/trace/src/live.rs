@@ -12,8 +12,7 @@
 //! Times are ticks of the session's clock; V and criticality are in 2^-[`FRACTION_BITS`] ticks and wrap around (at 3 GHz
 //! after 278 days). A division drops less than one such unit, so a thread loses less than one for each change of the process.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-
+use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence, spin_loop};
 use crate::shared::{ProcessFile, Slot};
 
 /// Bits of V and of criticality below one tick.
@@ -69,6 +68,9 @@ impl Reading {
 pub struct Clock {
     progress: AtomicU64,
     stamp: AtomicU64,
+    /// Held for each access: then what one instruction changes, is changed at once here too.
+    #[cfg(loom)]
+    whole: loom::sync::Mutex<()>,
 }
 
 impl Clock {
@@ -81,12 +83,14 @@ impl Clock {
     /// What it shows, as of its last change.
     pub fn read(&self) -> Reading {
         loop {
-            let stamp = self.stamp.load(Ordering::Acquire);
-            let progress = self.progress.load(Ordering::Acquire);
+            let stamp = self.half(&self.stamp, Ordering::Acquire);
+            let progress = self.half(&self.progress, Ordering::Acquire);
             // Between two changes with the same stamp no time has passed, so V is the same as well.
-            if self.stamp.load(Ordering::Acquire) == stamp {
+            if self.half(&self.stamp, Ordering::Acquire) == stamp {
                 return Reading { progress, stamp };
             }
+            #[cfg(loom)]
+            spin_loop();
         }
     }
 
@@ -106,8 +110,8 @@ impl Clock {
     fn change(&self, now: u64, active: impl Fn(u64) -> u64) -> Reading {
         // Halves that do not belong together only make the exchange fail.
         let mut seen = Reading {
-            progress: self.progress.load(Ordering::Relaxed),
-            stamp: self.stamp.load(Ordering::Relaxed),
+            progress: self.half(&self.progress, Ordering::Relaxed),
+            stamp: self.half(&self.stamp, Ordering::Relaxed),
         };
         loop {
             let wanted = seen.at(now);
@@ -120,8 +124,31 @@ impl Clock {
         }
     }
 
+    /// One half of the word.
+    #[inline]
+    fn half(&self, half: &AtomicU64, order: Ordering) -> u64 {
+        #[cfg(loom)]
+        let _whole = self.whole.lock();
+        half.load(order)
+    }
+
+    /// What one instruction does.
+    #[cfg(loom)]
+    fn exchange(&self, seen: Reading, wanted: Reading) -> Reading {
+        let _whole = self.whole.lock();
+        let found = Reading {
+            progress: self.progress.load(Ordering::Relaxed),
+            stamp: self.stamp.load(Ordering::Relaxed),
+        };
+        if found == seen {
+            self.progress.store(wanted.progress, Ordering::Release);
+            self.stamp.store(wanted.stamp, Ordering::Release);
+        }
+        found
+    }
+
     /// Writes `wanted` if the word is `seen`; what it was.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
     #[inline]
     fn exchange(&self, seen: Reading, wanted: Reading) -> Reading {
         let (progress, stamp);
@@ -144,7 +171,7 @@ impl Clock {
     }
 
     /// Never used: see [`is_possible`].
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(any(target_arch = "x86_64", loom)))]
     fn exchange(&self, seen: Reading, _: Reading) -> Reading {
         seen
     }
@@ -386,7 +413,7 @@ impl ThreadCell {
             if is_whole || tries == TRIES {
                 return reading;
             }
-            core::hint::spin_loop();
+            spin_loop();
         }
     }
 }
@@ -399,6 +426,6 @@ impl ProcessFile {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 #[path = "live_tests.rs"]
 mod tests;

@@ -20,9 +20,8 @@
 //!
 //! Everything here can be scribbled over by a faulty program: the recorder checks each index it reads.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-
 use crate::alone;
+use crate::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::live;
 use crate::openmp;
 use crate::wire::{self, ObjectCode, OutcomeCode, UNKNOWN, WaitRecord};
@@ -493,6 +492,7 @@ impl Slot {
     }
 }
 
+#[cfg(not(loom))]
 const _: () = {
     assert!(size_of::<Session>() <= PAGE);
     assert!(size_of::<Header>() <= PAGE);

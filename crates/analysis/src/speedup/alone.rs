@@ -125,7 +125,7 @@ pub(super) fn lones(run: &AloneRun<'_>, phased: &Phased<'_>) -> BTreeMap<Key, Ve
 /// How often a thread took locks.
 fn acquisitions(process: &Process, thread: ThreadId) -> u64 {
     let own = process.uses.iter().filter(|used| used.thread == Some(thread));
-    own.map(|used| used.acquisitions).sum()
+    own.fold(0, |all: u64, used| all.saturating_add(used.acquisitions))
 }
 
 /// What counters said of a thread in a phase: of each time that it was the chosen one the part that is as large as the

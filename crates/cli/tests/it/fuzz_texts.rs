@@ -140,13 +140,16 @@ fn generated(seeds: &[Vec<String>], numbers: &mut Numbers) -> String {
     tokens.concat()
 }
 
-/// A kind of input: texts that are right, and what reads such ones. That gives true if the text was taken.
+/// Reads a text, and has a file's name to use; true if it was taken.
+type Read = dyn Fn(&str, &Path) -> bool;
+
+/// A kind of input: texts that are right, and what reads such ones.
 struct Kind {
     name: &'static str,
     seeds: Vec<Vec<String>>,
     /// Out of so many inputs one is of this kind.
     one_in: usize,
-    read: Box<dyn Fn(&str, &Path) -> bool>,
+    read: Box<Read>,
 }
 
 fn golden(name: &str) -> (Recording, Run) {

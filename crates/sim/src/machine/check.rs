@@ -264,6 +264,9 @@ fn geometry(name: &str, facts: &CacheFacts) -> Checked {
         format!("{} bytes; lines are powers of two from 16 to 4096", facts.line)
     })?;
     whole(&key("ways"), facts.ways, 1, 64)?;
+    demand(facts.size <= 1 << 36, &key("size"), || {
+        format!("{} bytes are too many; at most 64 GiB", facts.size)
+    })?;
     let set = u64::from(facts.ways) * u64::from(facts.line);
     demand(facts.size > 0 && facts.size.is_multiple_of(set), &key("size"), || {
         let below = facts.size / set * set;
@@ -273,9 +276,6 @@ fn geometry(name: &str, facts: &CacheFacts) -> Checked {
             "{} bytes cannot be dealt to sets of {} ways of {} bytes; {nearest} could",
             facts.size, facts.ways, facts.line
         )
-    })?;
-    demand(facts.size <= 1 << 36, &key("size"), || {
-        format!("{} bytes are too many; at most 64 GiB", facts.size)
     })?;
     whole(&key("shared-by"), facts.shared_by, 1, MOST_CORES)?;
     whole(&key("latency"), facts.latency, 1, LONGEST)?;

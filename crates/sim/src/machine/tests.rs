@@ -120,6 +120,11 @@ fn what_cannot_be_is_told_with_what_could() {
             "size = 51539607552",
             "sockets: caches, translation buffers and predictors of all 16 cores have 6443626752 entries",
         ),
+        (
+            "size = 3145728",
+            "size = 18446744073709551615",
+            "l2.size: 18446744073709551615 bytes are too many; at most 64 GiB",
+        ),
         ("frequency = 2.67", "frequency = nan", "frequency: NaN cannot be; possible are 0.01 to 100"),
         ("window = 96", "window = 2", "core.window: 2 is too small; possible are 4 to 65536"),
         (
