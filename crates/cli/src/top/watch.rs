@@ -243,8 +243,9 @@ impl Watcher<'_> {
                 if !screen.wait(left.min(TICK)) {
                     return Ok(View::between(None, &latest));
                 }
-                if event::poll(Duration::ZERO)? {
-                    match event::read()? {
+                let Some(heard) = screen.hear()? else { return Ok(View::between(None, &latest)) };
+                if let Some(event) = heard {
+                    match event {
                         Event::Key(key) => match ui.press(key, &rows) {
                             Action::Stay => {}
                             Action::Interrupt if self.options.pid.is_none() => signal_all(Signal::INT),
@@ -288,10 +289,9 @@ impl Watcher<'_> {
         screen.give_back();
         while !self.is_over() && screen.wait(TICK) {
             held.show()?;
-            if event::poll(Duration::ZERO)?
-                && matches!(event::read()?, Event::Key(KeyEvent { code: KeyCode::Enter, .. }))
-            {
-                break;
+            match screen.hear()? {
+                Some(Some(Event::Key(KeyEvent { code: KeyCode::Enter, .. }))) | None => break,
+                _ => {}
             }
         }
         screen.again()
@@ -339,8 +339,19 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Waits for a key, at most so long; false once the terminal was closed. What is read from it then ends at once, again and
-    /// again, and who asks for a key would never come back: so nobody asks before it is known to be there.
+    /// What was heard meanwhile, if anything; `None` once the terminal was closed.
+    fn hear(&self) -> io::Result<Option<Option<Event>>> {
+        // Nothing is looked for in no time at all.
+        const A_MOMENT: Duration = Duration::from_millis(1);
+        let heard =
+            event::poll(A_MOMENT).and_then(|any| if any { event::read().map(Some) } else { Ok(None) });
+        match heard {
+            Err(_) if !self.wait(Duration::ZERO) => Ok(None),
+            heard => heard.map(Some),
+        }
+    }
+
+    /// Waits for a key, at most so long; false once the terminal was closed.
     fn wait(&self, longest: Duration) -> bool {
         let mut asked = [PollFd::new(&self.keyboard, PollFlags::IN)];
         let timeout = Timespec { tv_sec: longest.as_secs() as _, tv_nsec: longest.subsec_nanos().into() };
