@@ -38,6 +38,8 @@ pub(crate) struct Dependency {
     pub(crate) name: String,
     /// `None` for an ordinary dependency, else "dev" or "build".
     pub(crate) kind: Option<String>,
+    /// Where it is one: `None` for everywhere.
+    pub(crate) target: Option<String>,
 }
 
 impl Workspace {

@@ -22,6 +22,7 @@ use holdup_trace::shared::{ProcessFile, Slot};
 use holdup_trace::wire::{self, CallCode, ObjectCode, OutcomeCode};
 
 use crate::arch::{number, system_call};
+use crate::mapping::file;
 use crate::thread::{self, Thread};
 use crate::{enter, life, live};
 pub(crate) use calls::is_a_channel;
@@ -113,7 +114,7 @@ fn here_or_in_runtime() -> Option<Here> {
         thread,
         // SAFETY: a thread's slot is in the process's file, which stays mapped while recording.
         slot: unsafe { &*slot },
-        file: life::file(),
+        file: file(),
     };
     if here.block().is_given_up() || life::confined() {
         here.ends_for_good();

@@ -17,13 +17,15 @@ use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
 use holdup_trace::alone::{EndCode, Phase};
 use holdup_trace::instructions::MarkCode;
 use holdup_trace::shared::{
-    ALONE, CHUNK_SIZE, CHUNKS, CHUNKS_OFFSET, FIRST_CHUNKS, FIRST_SLOTS, HOLDS_ALL, HOLDS_SAMPLED, LIVE,
-    MARKS, MONOTONIC_CLOCK, NO_ARGUMENTS, PROCESS_MAGIC, ProcessFile, ProcessState, Refusal, SESSION_MAGIC,
-    SLOT_SIZE, SLOTS, SLOTS_OFFSET, Session, UNRECORDED, VERSION,
+    ALONE, CHUNK_SIZE, CHUNKS, HOLDS_ALL, HOLDS_SAMPLED, LIVE, MARKS, MONOTONIC_CLOCK, NO_ARGUMENTS,
+    PROCESS_MAGIC, ProcessState, Refusal, SESSION_MAGIC, SLOT_SIZE, SLOTS, SLOTS_OFFSET, Session, UNRECORDED,
+    VERSION,
 };
 
 use crate::arch::{self, number, system_call};
-use crate::{alone, cpu, hot, lock_cost, marks, modules, openmp, stack, thread, uses};
+use crate::mapping::{Mapping, file, map};
+use crate::patience::{Need, patiently};
+use crate::{alone, cpu, hot, lock_cost, marks, modules, openmp, patience, stack, thread, uses};
 
 #[repr(C, align(4096))]
 struct ModePage {
@@ -40,13 +42,6 @@ const GIVEN_UP: u32 = 3;
 
 static MEMBERSHIP: AtomicU32 = AtomicU32::new(NOT_JOINED);
 static SESSION: AtomicPtr<Session> = AtomicPtr::new(ptr::null_mut());
-static BASE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
-static CHUNK_BASE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
-static MAPPED_SLOTS: AtomicU32 = AtomicU32::new(0);
-static MAPPED_CHUNKS: AtomicU32 = AtomicU32::new(0);
-/// So much address space is held for slots and chunks, mapped or not.
-static HELD_SLOTS: AtomicU32 = AtomicU32::new(0);
-static HELD_CHUNKS: AtomicU32 = AtomicU32::new(0);
 static CONFINED: AtomicU8 = AtomicU8::new(0);
 static SHORT_CALL: AtomicU32 = AtomicU32::new(u32::MAX);
 static TICKS_PER_US: AtomicU32 = AtomicU32::new(1000);
@@ -133,21 +128,6 @@ pub fn is_followed() -> bool {
 /// The session's flags.
 pub fn flags() -> u32 {
     FLAGS.load(Ordering::Relaxed)
-}
-
-/// The process's file. Only while [`recording`].
-#[inline]
-pub fn file() -> ProcessFile {
-    let (base, chunks) = (BASE.load(Ordering::Relaxed), CHUNK_BASE.load(Ordering::Relaxed));
-    // SAFETY: set before the mode is switched on, and unmapped only by a forked child before it sets new ones.
-    unsafe {
-        ProcessFile::new(
-            base,
-            MAPPED_SLOTS.load(Ordering::Relaxed),
-            chunks,
-            MAPPED_CHUNKS.load(Ordering::Relaxed),
-        )
-    }
 }
 
 /// Now, in ticks of the session's clock.
@@ -237,113 +217,6 @@ pub fn ring() {
     }
 }
 
-/// How often all threads together may give way to the recorder for want of memory that is needed again and again: enough for
-/// a burst, too little to slow a program down whose events come faster than they can be written.
-const PATIENCE: u32 = 2000;
-static WAITED: AtomicU32 = AtomicU32::new(0);
-
-/// What is taken from the recorder.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Need {
-    /// What a process or a thread needs once: without, all that it does would be missing.
-    Once,
-    /// What is needed again and again.
-    Often,
-}
-
-/// Takes something that the recorder provides; where there is none, lets the recorder run. What is needed once is waited for
-/// as long as the recorder is at work and has not said that there is no more, for some seconds at most.
-pub fn patiently<T>(need: Need, take: impl Fn() -> Option<T>) -> Option<T> {
-    let mut wait = Wait::default();
-    loop {
-        let taken = take();
-        let Some(session) = session().filter(|_| taken.is_none() && !confined()) else { return taken };
-        ring();
-        if is_real_time() {
-            return None;
-        }
-        let goes_on = match need {
-            Need::Once => wait.until_next_round(session),
-            Need::Often => wait.for_a_moment(),
-        };
-        if !goes_on {
-            return take();
-        }
-    }
-}
-
-/// True if the calling thread keeps its core until it waits: it does not wait for us, as another would run then.
-fn is_real_time() -> bool {
-    const OTHER: isize = 0;
-    const BATCH: isize = 3;
-    const IDLE: isize = 5;
-    const RESET_ON_FORK: isize = 0x4000_0000;
-    // SAFETY: the call only tells.
-    let policy = unsafe { system_call(number::SCHED_GETSCHEDULER, [0; 6]) };
-    !matches!(policy & !RESET_ON_FORK, OTHER | BATCH | IDLE)
-}
-
-/// How long it has been waited for the recorder.
-#[derive(Default)]
-struct Wait {
-    tries: u32,
-    /// The round of the recorder, and when (ticks) it was first seen.
-    round: Option<(u32, u64)>,
-    begun: u64,
-}
-
-impl Wait {
-    /// Waits for the recorder to look at what there is to do. False if it does not, or has nothing to give.
-    fn until_next_round(&mut self, session: &Session) -> bool {
-        /// How long (µs) the recorder may seem to do nothing.
-        const SILENT: u64 = 1_000_000;
-        /// How long (µs) it is waited at most.
-        const ALL: u64 = 10_000_000;
-        const WAIT: usize = 0;
-        const A_TENTH_OF_A_SECOND: [u64; 2] = [0, 100_000_000];
-        let (now, round) = (ticks(), session.rounds.load(Ordering::Relaxed));
-        if self.begun == 0 {
-            self.begun = now;
-        }
-        let seen = self.round.filter(|(seen, _)| *seen == round).map_or(now, |(_, seen)| seen);
-        self.round = Some((round, seen));
-        let is_over = now - seen > ticks_of_micros(SILENT) || now - self.begun > ticks_of_micros(ALL);
-        if is_over {
-            session.unheard.store(round.wrapping_add(1), Ordering::Relaxed);
-        }
-        if is_over || session.unheard.load(Ordering::Relaxed) == round.wrapping_add(1) || is_full(session) {
-            return false;
-        }
-        session.waiters.fetch_add(1, Ordering::Relaxed);
-        let (word, time) = (ptr::from_ref(&session.rounds) as usize, A_TENTH_OF_A_SECOND.as_ptr() as usize);
-        // SAFETY: a wait on a mapped word, with a timespec.
-        unsafe { system_call(number::FUTEX, [word, WAIT, round as usize, time, 0, 0]) };
-        session.waiters.fetch_sub(1, Ordering::Relaxed);
-        true
-    }
-
-    /// Lets the recorder run for 50 µs. False where that was done often enough.
-    fn for_a_moment(&mut self) -> bool {
-        const TRIES: u32 = 40;
-        const LENGTH: [u64; 2] = [0, 50_000];
-        self.tries += 1;
-        if self.tries > TRIES || WAITED.fetch_add(1, Ordering::Relaxed) >= PATIENCE {
-            WAITED.fetch_min(PATIENCE, Ordering::Relaxed);
-            return false;
-        }
-        // SAFETY: a timespec.
-        unsafe { system_call(number::NANOSLEEP, [LENGTH.as_ptr() as usize, 0, 0, 0, 0, 0]) };
-        true
-    }
-}
-
-/// True if the recorder has no more to give: to anybody, or to this process.
-fn is_full(session: &Session) -> bool {
-    session.closed.load(Ordering::Relaxed) != 0
-        || session.is_full.load(Ordering::Relaxed) != 0
-        || recording() && file().header().is_full.load(Ordering::Relaxed) != 0
-}
-
 /// Switches recording off for good if the recorder has left.
 pub fn notice_closing() {
     let session = SESSION.load(Ordering::Relaxed);
@@ -401,7 +274,7 @@ pub fn executes_unseen(executes: bool) {
     }
 }
 
-fn session() -> Option<&'static Session> {
+pub(crate) fn session() -> Option<&'static Session> {
     let session = SESSION.load(Ordering::Relaxed);
     // SAFETY: mapped for the rest of the process's life.
     (!session.is_null()).then(|| unsafe { &*session })
@@ -412,7 +285,7 @@ static SILENT: AtomicU32 = AtomicU32::new(0);
 /// When this process was forked, in ticks; 0 if it was not, or not seen.
 static FORKED_AT: AtomicU64 = AtomicU64::new(0);
 
-fn process_id() -> u32 {
+pub(crate) fn process_id() -> u32 {
     // SAFETY: the call only tells.
     unsafe { system_call(number::GETPID, [0; 6]) as u32 }
 }
@@ -525,15 +398,10 @@ pub fn rejoin() -> bool {
     if MEMBERSHIP.compare_exchange(JOINED, JOINING, Ordering::Relaxed, Ordering::Relaxed).is_err() {
         return false;
     }
-    let old = (BASE.load(Ordering::Relaxed) as usize, CHUNK_BASE.load(Ordering::Relaxed) as usize);
-    let lengths = (
-        length_of_slots(HELD_SLOTS.load(Ordering::Relaxed)),
-        HELD_CHUNKS.load(Ordering::Relaxed) as usize * CHUNK_SIZE,
-    );
+    let old = Mapping::ours();
     thread::forget();
     if SILENT.load(Ordering::Relaxed) != 0 {
-        // What its parent waited for is not its own.
-        WAITED.store(0, Ordering::Relaxed);
+        patience::forget();
     }
     notice_closing();
     if MEMBERSHIP.load(Ordering::Relaxed) == GIVEN_UP {
@@ -545,10 +413,7 @@ pub fn rejoin() -> bool {
         return false;
     }
     // SAFETY: the parent's file, which nothing in this process points to any more.
-    unsafe {
-        system_call(number::MUNMAP, [old.0, lengths.0, 0, 0, 0, 0]);
-        system_call(number::MUNMAP, [old.1, lengths.1, 0, 0, 0, 0]);
-    }
+    unsafe { old.unmap() };
     speaks();
     stack::forget();
     modules::forget();
@@ -643,93 +508,6 @@ fn close(descriptor: usize) {
     unsafe { system_call(number::CLOSE, [descriptor, 0, 0, 0, 0, 0]) };
 }
 
-fn map(descriptor: usize, offset: usize, length: usize) -> Option<*mut u8> {
-    const READ_WRITE: usize = 3;
-    const SHARED_NORESERVE: usize = 1 | 0x4000;
-    // SAFETY: a new mapping at an address of the kernel's choice.
-    let address =
-        unsafe { system_call(number::MMAP, [0, length, READ_WRITE, SHARED_NORESERVE, descriptor, offset]) };
-    (address > 0).then_some(address as *mut u8)
-}
-
-/// As [`map`], at the beginning of `held` bytes of address space, the rest of which is kept for more of the same.
-fn map_within(held: usize, descriptor: usize, offset: usize, length: usize) -> Option<*mut u8> {
-    if held <= length {
-        return map(descriptor, offset, length);
-    }
-    const NOTHING: usize = 0;
-    const PRIVATE_ANONYMOUS_NORESERVE: usize = 2 | 0x20 | 0x4000;
-    const READ_WRITE: usize = 3;
-    const SHARED_FIXED_NORESERVE: usize = 1 | 0x10 | 0x4000;
-    // SAFETY: a new mapping at an address of the kernel's choice, of which nothing can be used.
-    let address =
-        unsafe { system_call(number::MMAP, [0, held, NOTHING, PRIVATE_ANONYMOUS_NORESERVE, usize::MAX, 0]) };
-    if address <= 0 {
-        return None;
-    }
-    // SAFETY: in the place of a part of that mapping, which nobody else knows of.
-    let mapped = unsafe {
-        system_call(
-            number::MMAP,
-            [address as usize, length, READ_WRITE, SHARED_FIXED_NORESERVE, descriptor, offset],
-        )
-    };
-    if mapped <= 0 {
-        // SAFETY: as above.
-        unsafe { system_call(number::MUNMAP, [address as usize, held, 0, 0, 0, 0]) };
-    }
-    (mapped > 0).then_some(mapped as *mut u8)
-}
-
-fn length_of_slots(slots: u32) -> usize {
-    SLOTS_OFFSET + slots as usize * SLOT_SIZE
-}
-
-/// Maps all slots and chunks that address space is held for. Once, by the thread that finds that there are many.
-pub fn map_all() {
-    static BEGUN: AtomicU32 = AtomicU32::new(0);
-    if confined() || BEGUN.swap(process_id(), Ordering::Relaxed) == process_id() {
-        return;
-    }
-    let header = file().header();
-    if let Some(slots) = widen(&BASE, SLOTS_OFFSET, SLOT_SIZE, &MAPPED_SLOTS, &HELD_SLOTS) {
-        header.mapped_slots.store(slots, Ordering::Release);
-    }
-    if let Some(chunks) = widen(&CHUNK_BASE, 0, CHUNK_SIZE, &MAPPED_CHUNKS, &HELD_CHUNKS) {
-        header.mapped_chunks.store(chunks, Ordering::Release);
-    }
-    ring();
-}
-
-/// Maps as many pieces of `size` bytes behind `head` bytes as are held. The kernel makes the mapping longer where nothing is in
-/// its way: what was held is given up for that, and where somebody else got it in that moment, it stays as it was.
-fn widen(
-    base: &AtomicPtr<u8>,
-    head: usize,
-    size: usize,
-    mapped: &AtomicU32,
-    held: &AtomicU32,
-) -> Option<u32> {
-    let (has, wants) = (mapped.load(Ordering::Relaxed), held.load(Ordering::Relaxed));
-    if has >= wants {
-        return None;
-    }
-    let [now, then] = [has, wants].map(|count| head + count as usize * size);
-    let base = base.load(Ordering::Relaxed) as usize;
-    held.store(has, Ordering::Relaxed);
-    // SAFETY: what is given up was only held, and the rest stays where it is.
-    let widened = unsafe {
-        system_call(number::MUNMAP, [base + now, then - now, 0, 0, 0, 0]);
-        system_call(number::MREMAP, [base, now, then, 0, 0, 0])
-    };
-    if widened != base as isize {
-        return None;
-    }
-    held.store(wants, Ordering::Relaxed);
-    mapped.store(wants, Ordering::Release);
-    Some(wants)
-}
-
 fn map_session() -> bool {
     let Some(descriptor) = open(b"/session", None) else { return false };
     let mapped = map(descriptor, 0, 4096);
@@ -784,21 +562,13 @@ fn take_file(forked: bool) -> bool {
         refuse(session, Refusal::Open);
         return false;
     };
-    let (first_slots, first_chunks) = (slots.min(FIRST_SLOTS as u32), chunks.min(FIRST_CHUNKS as u32));
-    let base = map_within(length_of_slots(slots), descriptor, 0, length_of_slots(first_slots));
-    let chunk_base = map_within(
-        chunks as usize * CHUNK_SIZE,
-        descriptor,
-        CHUNKS_OFFSET,
-        first_chunks as usize * CHUNK_SIZE,
-    );
+    let taken = Mapping::of(descriptor, slots, chunks);
     close(descriptor);
-    let (Some(base), Some(chunk_base)) = (base, chunk_base) else {
+    let Some(taken) = taken else {
         refuse(session, Refusal::Map);
         return false;
     };
-    // SAFETY: both were just mapped with these lengths.
-    let file = unsafe { ProcessFile::new(base, first_slots, chunk_base, first_chunks) };
+    let file = taken.file();
     let header = file.header();
     if header.magic != PROCESS_MAGIC || header.version != VERSION {
         refuse(session, Refusal::Version);
@@ -810,16 +580,9 @@ fn take_file(forked: bool) -> bool {
     header.pid.store(pid, Ordering::Relaxed);
     header.parent_pid.store(parent, Ordering::Relaxed);
     header.forked.store(u32::from(forked), Ordering::Relaxed);
-    header.mapped_slots.store(first_slots, Ordering::Relaxed);
-    header.mapped_chunks.store(first_chunks, Ordering::Relaxed);
     let forked_at = FORKED_AT.load(Ordering::Relaxed);
     header.start.store(if forked && forked_at != 0 { forked_at } else { ticks() }, Ordering::Relaxed);
-    BASE.store(base, Ordering::Relaxed);
-    CHUNK_BASE.store(chunk_base, Ordering::Relaxed);
-    MAPPED_SLOTS.store(first_slots, Ordering::Relaxed);
-    MAPPED_CHUNKS.store(first_chunks, Ordering::Relaxed);
-    HELD_SLOTS.store(slots, Ordering::Relaxed);
-    HELD_CHUNKS.store(chunks, Ordering::Relaxed);
+    taken.is_ours();
     not_refused(session);
     if flags() & ALONE != 0 {
         header.alone.turn.store(Phase::Gather as u32, Ordering::SeqCst);

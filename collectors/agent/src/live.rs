@@ -13,6 +13,7 @@ use holdup_trace::live::{Block, Doing, FRACTION_BITS, Reading};
 use holdup_trace::shared::Slot;
 use holdup_trace::wire::{CallCode, ObjectCode};
 
+use crate::mapping::file;
 use crate::thread::{self, Thread};
 use crate::{enter, life};
 
@@ -60,7 +61,7 @@ fn here_slowly() -> Option<Here> {
     let slot = thread.slot.get();
     // SAFETY: a thread's slot is in the process's file, which stays mapped while recording.
     let slot = unsafe { slot.as_ref() }?;
-    Some(Here { thread, slot, block: &life::file().header().live })
+    Some(Here { thread, slot, block: &file().header().live })
 }
 
 impl Here {
@@ -260,7 +261,7 @@ pub fn all(mut each: impl FnMut(Figures)) -> bool {
     let Some(here) = here() else { return false };
     let now = life::ticks();
     let clock = here.block.clock.read().at(now);
-    life::file().live_slots().filter_map(|slot| Figures::of(slot, clock, now)).for_each(&mut each);
+    file().live_slots().filter_map(|slot| Figures::of(slot, clock, now)).for_each(&mut each);
     true
 }
 
@@ -279,7 +280,7 @@ pub(crate) fn begins(thread: &Thread, slot: &Slot) {
     if !life::lives() {
         return;
     }
-    let file = life::file();
+    let file = file();
     let block = &file.header().live;
     thread.live.forget();
     thread.live.busy.set(1);

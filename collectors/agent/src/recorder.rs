@@ -5,7 +5,9 @@ use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 use holdup_trace::shared::{CHUNK_WORDS, Chunk, Slot, pop, push};
 use holdup_trace::wire::words_for;
 
-use crate::life::{self, Need};
+use crate::life;
+use crate::mapping::file;
+use crate::patience::{Need, patiently};
 use crate::thread::{self, Thread};
 
 /// The calling thread's right to record. While it exists, a signal handler of the thread cannot get another.
@@ -26,7 +28,7 @@ pub fn enter() -> Option<Recorder> {
     }
     let thread = thread::this();
     if thread.busy.get() != 0 {
-        life::file().header().lost_in_signals.fetch_add(1, Ordering::Relaxed);
+        file().header().lost_in_signals.fetch_add(1, Ordering::Relaxed);
         return None;
     }
     thread.busy.set(1);
@@ -41,9 +43,9 @@ pub fn enter() -> Option<Recorder> {
 /// Takes a chunk, if there is one.
 pub(crate) fn free_chunk() -> Option<(u32, &'static Chunk)> {
     // More of the file may be mapped meanwhile.
-    let link = |index| Some(&life::file().chunk(index)?.next);
-    let index = pop(&life::file().header().free_chunks, link)?;
-    Some((index, life::file().chunk(index)?))
+    let link = |index| Some(&file().chunk(index)?.next);
+    let index = pop(&file().header().free_chunks, link)?;
+    Some((index, file().chunk(index)?))
 }
 
 impl Drop for Recorder {
@@ -174,9 +176,9 @@ impl Recorder {
         let is_first = self.slot().filled.load(Ordering::Relaxed) == 0;
         let room = if is_first { CHUNK_WORDS - self.slot().begin().len() } else { CHUNK_WORDS };
         let taken =
-            if words <= room && life::recording() { life::patiently(Need::Often, free_chunk) } else { None };
+            if words <= room && life::recording() { patiently(Need::Often, free_chunk) } else { None };
         let Some((index, chunk)) = taken else {
-            life::file().header().lost_events.fetch_add(1, Ordering::Relaxed);
+            file().header().lost_events.fetch_add(1, Ordering::Relaxed);
             return None;
         };
         self.begin_chunk(index, chunk);
@@ -186,7 +188,7 @@ impl Recorder {
     /// Tells that the thread begins, in the chunk that was prepared for it (index + 1; 0 for none), or in another if there is one
     /// now: else it is told before its first event.
     pub(crate) fn begin(&self, prepared: u32) {
-        let of_index = |index| Some((index, life::file().chunk(index)?));
+        let of_index = |index| Some((index, file().chunk(index)?));
         if !life::writes_nothing()
             && let Some((index, chunk)) = prepared.checked_sub(1).and_then(of_index).or_else(free_chunk)
         {
@@ -196,7 +198,7 @@ impl Recorder {
 
     /// Writes to this chunk from now on. The first one of a thread tells that it begins.
     fn begin_chunk(&self, index: u32, chunk: &'static Chunk) {
-        let header = life::file().header();
+        let header = file().header();
         if header.free_chunks.load(Ordering::Relaxed) as u32 == 0 {
             life::ring();
         }
@@ -216,7 +218,7 @@ impl Recorder {
     /// Hands the thread's chunk, if it has one, to the recorder.
     pub fn submit(&self) {
         let slot = self.slot();
-        let file = life::file();
+        let file = file();
         self.thread.chunk.set(core::ptr::null());
         let Some(index) = slot.chunk.swap(0, Ordering::Relaxed).checked_sub(1) else { return };
         if let Some(chunk) = file.chunk(index) {

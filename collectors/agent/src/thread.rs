@@ -10,8 +10,9 @@ use holdup_trace::shared::{Chunk, Header, MANY_THREADS, Slot, pop, push};
 use holdup_trace::wire::{self, NO_STACK, NO_THREAD, UNKNOWN};
 
 use crate::arch::{self, number, system_call};
-use crate::life::Need;
+use crate::mapping::{file, map_all};
 use crate::openmp::{self, Standing};
+use crate::patience::{Need, patiently};
 use crate::recorder::free_chunk;
 use crate::{alone, cpu, enter, life, link, live, lock_cost, marks, uses, waits};
 
@@ -191,21 +192,21 @@ pub fn tid() -> u32 {
 }
 
 fn take_slot(need: Need) -> Option<&'static Slot> {
-    let header = life::file().header();
+    let header = file().header();
     // More of the file may be mapped meanwhile.
-    let link = |index| Some(&life::file().slot(index)?.next);
-    let index = life::patiently(need, || pop(&header.free_slots, link))?;
-    let slot = life::file().slot(index)?;
+    let link = |index| Some(&file().slot(index)?.next);
+    let index = patiently(need, || pop(&header.free_slots, link))?;
+    let slot = file().slot(index)?;
     slot.thread.store(header.next_thread.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
     slot.chunk.store(0, Ordering::Relaxed);
     if header.taken_slots.fetch_add(1, Ordering::Relaxed) == MANY_THREADS {
-        life::map_all();
+        map_all();
     }
     Some(slot)
 }
 
 fn give_back(slot: &Slot) {
-    let file = life::file();
+    let file = file();
     slot.live.store(0, Ordering::Release);
     file.header().taken_slots.fetch_sub(1, Ordering::Relaxed);
     push(&file.header().free_slots, file.slot_index(slot), &slot.next);
@@ -223,7 +224,7 @@ pub fn prepare_child(
 ) -> Option<&'static Slot> {
     let slot = take_slot(Need::Once);
     if slot.is_none() {
-        life::file().header().lost_threads.fetch_add(1, Ordering::Relaxed);
+        file().header().lost_threads.fetch_add(1, Ordering::Relaxed);
     }
     let slot = slot?;
     slot.parent.store(parent.thread.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -232,7 +233,7 @@ pub fn prepare_child(
     slot.created_stack.store(stack, Ordering::Relaxed);
     slot.stack_size.store(stack_size, Ordering::Relaxed);
     if life::writes()
-        && let Some((index, _)) = life::patiently(Need::Once, free_chunk)
+        && let Some((index, _)) = patiently(Need::Once, free_chunk)
     {
         slot.chunk.store(index + 1, Ordering::Relaxed);
     }
@@ -243,7 +244,7 @@ pub fn prepare_child(
 /// Gives back a prepared slot whose thread could not be created.
 pub fn abandon_child(slot: &Slot) {
     // Nobody is to wait for it.
-    let file = life::file();
+    let file = file();
     alone::lives(file);
     if let Some(index) = slot.chunk.swap(0, Ordering::Relaxed).checked_sub(1)
         && let Some(chunk) = file.chunk(index)
@@ -273,10 +274,10 @@ pub fn attach(thread: &Thread) -> bool {
         return false;
     }
     let Some(slot) = take_slot(Need::Often) else {
-        life::file().header().lost_events.fetch_add(1, Ordering::Relaxed);
+        file().header().lost_events.fetch_add(1, Ordering::Relaxed);
         return false;
     };
-    found_late(life::file().header());
+    found_late(file().header());
     slot.parent.store(NO_THREAD, Ordering::Relaxed);
     slot.entry.store(0, Ordering::Relaxed);
     slot.created_stack.store(NO_STACK, Ordering::Relaxed);
@@ -302,9 +303,9 @@ fn occupy(thread: &Thread, slot: &'static Slot) {
     openmp::clear_acquires(slot);
     slot.region_instance.store(holdup_trace::openmp::NO_INSTANCE, Ordering::Relaxed);
     slot.start.store(life::ticks(), Ordering::Relaxed);
-    alone::has_slot(life::file(), slot);
+    alone::has_slot(file(), slot);
     slot.live.store(1, Ordering::Release);
-    alone::lives(life::file());
+    alone::lives(file());
     thread.chunk.set(ptr::null());
     thread.used.set(0);
     thread.slot.set(slot);
@@ -354,7 +355,7 @@ pub fn end() {
         let slot = recorder.slot();
         thread.slot.set(ptr::null());
         thread.openmp.forget();
-        life::file().header().events.fetch_add(slot.events.load(Ordering::Relaxed), Ordering::Relaxed);
+        file().header().events.fetch_add(slot.events.load(Ordering::Relaxed), Ordering::Relaxed);
         give_back(slot);
     }
     thread.cpu.close();

@@ -7,7 +7,7 @@ use holdup_trace::shared::{LOCAL_KIND_SHIFT, LOCAL_USES, LocalUse, SHARED_KIND_S
 use holdup_trace::wire::ObjectCode;
 
 use crate::arch;
-use crate::life;
+use crate::mapping::file;
 use crate::{Recorder, enter};
 
 const FAILED_MASK: u32 = (1 << LOCAL_KIND_SHIFT) - 1;
@@ -85,7 +85,7 @@ pub fn clear(slot: &Slot) {
 
 /// Adds a thread's counts of one lock to the process's table.
 fn overflow(from: &LocalUse) {
-    let file = life::file();
+    let file = file();
     let object = from.object.load(Ordering::Relaxed);
     let first = (hash(object) >> (64 - USES.ilog2())) as usize;
     let kind = u64::from(from.failed_and_kind.load(Ordering::Relaxed) >> LOCAL_KIND_SHIFT);
@@ -138,7 +138,7 @@ pub fn measure_costs() {
     recorder.rehearse(EVENTS);
     let written = arch::counter();
     reset(entry(slot, object), 0, ObjectCode::Mutex);
-    let header = life::file().header();
+    let header = file().header();
     header.use_cost.store(((counted - begin) * 16 / COUNTS) as u32, Ordering::Relaxed);
     header.event_cost.store(((written - counted) * 16 / EVENTS) as u32, Ordering::Relaxed);
 }

@@ -11,6 +11,7 @@ use super::activities::Activity;
 use super::locks::Waiting;
 use super::sums::Sum;
 use super::works::OpenWork;
+use crate::mapping::file;
 use crate::{Recorder, enter, life, thread};
 
 /// Threads alive at one time of which OpenMP's constructs are told: those in the first slots.
@@ -209,7 +210,7 @@ impl Standing {
     #[inline(never)]
     fn find_tables(&self) -> Option<&'static Tables> {
         let recorder = enter()?;
-        let index = life::file().slot_index(recorder.slot()) as usize;
+        let index = file().slot_index(recorder.slot()) as usize;
         let tables = TABLES.get(index)?;
         tables.owner.set(0);
         tables.sums.iter().for_each(Sum::clear);

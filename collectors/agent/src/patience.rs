@@ -1,0 +1,122 @@
+//! Waiting for the recorder, for what it provides.
+
+use core::ptr;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use holdup_trace::shared::Session;
+
+use crate::arch::{number, system_call};
+use crate::life::{confined, recording, ring, session, ticks, ticks_of_micros};
+use crate::mapping::file;
+
+/// How often all threads together may give way to the recorder for want of memory that is needed again and again: enough for
+/// a burst, too little to slow a program down whose events come faster than they can be written.
+const PATIENCE: u32 = 2000;
+static WAITED: AtomicU32 = AtomicU32::new(0);
+
+/// What is taken from the recorder.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Need {
+    /// What a process or a thread needs once: without, all that it does would be missing.
+    Once,
+    /// What is needed again and again.
+    Often,
+}
+
+/// Takes something that the recorder provides; where there is none, lets the recorder run. What is needed once is waited for
+/// as long as the recorder is at work and has not said that there is no more, for some seconds at most.
+pub fn patiently<T>(need: Need, take: impl Fn() -> Option<T>) -> Option<T> {
+    let mut wait = Wait::default();
+    loop {
+        let taken = take();
+        let Some(session) = session().filter(|_| taken.is_none() && !confined()) else { return taken };
+        ring();
+        if is_real_time() {
+            return None;
+        }
+        let goes_on = match need {
+            Need::Once => wait.until_next_round(session),
+            Need::Often => wait.for_a_moment(),
+        };
+        if !goes_on {
+            return take();
+        }
+    }
+}
+
+/// True if the calling thread keeps its core until it waits: it does not wait for us, as another would run then.
+fn is_real_time() -> bool {
+    const OTHER: isize = 0;
+    const BATCH: isize = 3;
+    const IDLE: isize = 5;
+    const RESET_ON_FORK: isize = 0x4000_0000;
+    // SAFETY: the call only tells.
+    let policy = unsafe { system_call(number::SCHED_GETSCHEDULER, [0; 6]) };
+    !matches!(policy & !RESET_ON_FORK, OTHER | BATCH | IDLE)
+}
+
+/// How long it has been waited for the recorder.
+#[derive(Default)]
+struct Wait {
+    tries: u32,
+    /// The round of the recorder, and when (ticks) it was first seen.
+    round: Option<(u32, u64)>,
+    begun: u64,
+}
+
+impl Wait {
+    /// Waits for the recorder to look at what there is to do. False if it does not, or has nothing to give.
+    fn until_next_round(&mut self, session: &Session) -> bool {
+        /// How long (µs) the recorder may seem to do nothing.
+        const SILENT: u64 = 1_000_000;
+        /// How long (µs) it is waited at most.
+        const ALL: u64 = 10_000_000;
+        const WAIT: usize = 0;
+        const A_TENTH_OF_A_SECOND: [u64; 2] = [0, 100_000_000];
+        let (now, round) = (ticks(), session.rounds.load(Ordering::Relaxed));
+        if self.begun == 0 {
+            self.begun = now;
+        }
+        let seen = self.round.filter(|(seen, _)| *seen == round).map_or(now, |(_, seen)| seen);
+        self.round = Some((round, seen));
+        let is_over = now - seen > ticks_of_micros(SILENT) || now - self.begun > ticks_of_micros(ALL);
+        if is_over {
+            session.unheard.store(round.wrapping_add(1), Ordering::Relaxed);
+        }
+        if is_over || session.unheard.load(Ordering::Relaxed) == round.wrapping_add(1) || is_full(session) {
+            return false;
+        }
+        session.waiters.fetch_add(1, Ordering::Relaxed);
+        let (word, time) = (ptr::from_ref(&session.rounds) as usize, A_TENTH_OF_A_SECOND.as_ptr() as usize);
+        // SAFETY: a wait on a mapped word, with a timespec.
+        unsafe { system_call(number::FUTEX, [word, WAIT, round as usize, time, 0, 0]) };
+        session.waiters.fetch_sub(1, Ordering::Relaxed);
+        true
+    }
+
+    /// Lets the recorder run for 50 µs. False where that was done often enough.
+    fn for_a_moment(&mut self) -> bool {
+        const TRIES: u32 = 40;
+        const LENGTH: [u64; 2] = [0, 50_000];
+        self.tries += 1;
+        if self.tries > TRIES || WAITED.fetch_add(1, Ordering::Relaxed) >= PATIENCE {
+            WAITED.fetch_min(PATIENCE, Ordering::Relaxed);
+            return false;
+        }
+        // SAFETY: a timespec.
+        unsafe { system_call(number::NANOSLEEP, [LENGTH.as_ptr() as usize, 0, 0, 0, 0, 0]) };
+        true
+    }
+}
+
+/// True if the recorder has no more to give: to anybody, or to this process.
+fn is_full(session: &Session) -> bool {
+    session.closed.load(Ordering::Relaxed) != 0
+        || session.is_full.load(Ordering::Relaxed) != 0
+        || recording() && file().header().is_full.load(Ordering::Relaxed) != 0
+}
+
+/// In the child of a fork: what its parent waited for is not its own.
+pub(crate) fn forget() {
+    WAITED.store(0, Ordering::Relaxed);
+}
