@@ -5,6 +5,7 @@
 //   fsize    exec with a file size limit of 0: a write to any file is SIGXFSZ
 //   nproc    no more threads (as an ordinary user): pthread_create must fail with EAGAIN
 //   memlock  exec with no locked memory allowed, as an ordinary user: perf buffers cannot be mapped
+//   lockall  exec with 256 MiB of locked memory allowed, as an ordinary user: all of this program can be locked
 #include "harm.h"
 #include "use_threads.h"
 
@@ -137,6 +138,21 @@ int main(int argc, char **argv)
         }
         FAILS_WITH(EPERM, mlockall(MCL_CURRENT | MCL_FUTURE));
         report("nothing may be locked in memory");
+    } else if (strcmp(what, "lockall") == 0) {
+        if (!second) {
+            const struct rlimit enough = {256L << 20, 256L << 20};
+            if (setrlimit(RLIMIT_MEMLOCK, &enough) != 0) {
+                printf("so much may not be locked here\n");
+                return 0;
+            }
+            again(argv, what);
+        }
+        if (geteuid() == 0) {
+            CHECK(setgid(65534) == 0);
+            CHECK(setuid(65534) == 0);
+        }
+        CHECK(mlockall(MCL_CURRENT) == 0);
+        report("all is locked in memory");
     } else {
         return 2;
     }

@@ -17,9 +17,9 @@ use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
 use holdup_trace::alone::{EndCode, Phase};
 use holdup_trace::instructions::MarkCode;
 use holdup_trace::shared::{
-    ALONE, CHUNK_SIZE, CHUNKS, HOLDS_ALL, HOLDS_SAMPLED, LIVE, MARKS, MONOTONIC_CLOCK, NO_ARGUMENTS,
-    PROCESS_MAGIC, ProcessState, Refusal, SESSION_MAGIC, SLOT_SIZE, SLOTS, SLOTS_OFFSET, Session, UNRECORDED,
-    VERSION,
+    ALONE, CHUNK_SIZE, CHUNKS, FIRST_CHUNKS, FIRST_SLOTS, HOLDS_ALL, HOLDS_SAMPLED, LIVE, MARKS,
+    MONOTONIC_CLOCK, NO_ARGUMENTS, PROCESS_MAGIC, ProcessState, Refusal, SESSION_MAGIC, SLOT_SIZE, SLOTS,
+    SLOTS_OFFSET, Session, UNRECORDED, VERSION,
 };
 
 use crate::arch::{self, number, system_call};
@@ -529,21 +529,34 @@ fn map_session() -> bool {
     session.closed.load(Ordering::Relaxed) == 0
 }
 
-/// How many slots and chunks may be mapped: all of them, unless address space is limited. Then at most a 128th of
-/// it is used, so that the program does not notice.
+/// How many slots and chunks there is address space for: for all of them, unless that is limited. Then at most a 128th of it is
+/// used, so that the program does not notice. Where it may lock so much memory and no more, as programs do that lock all that
+/// they have, none is held ahead.
 fn room() -> Option<(u32, u32)> {
-    const RLIMIT_AS: usize = 9;
-    let mut limit = [u64::MAX; 2];
-    // SAFETY: reads a limit into a buffer of the right shape.
-    unsafe { system_call(number::PRLIMIT, [0, RLIMIT_AS, 0, limit.as_mut_ptr() as usize, 0, 0]) };
-    if limit[0] == u64::MAX {
-        return Some((SLOTS as u32, CHUNKS as u32));
+    const MEMORY_LOCK: usize = 8;
+    const ADDRESS_SPACE: usize = 9;
+    /// Who has no more cannot lock all of any program.
+    const LITTLE: u64 = 64 << 20;
+    let space = limit(ADDRESS_SPACE);
+    if space == u64::MAX {
+        return Some(match limit(MEMORY_LOCK) {
+            u64::MAX | 0..=LITTLE => (SLOTS as u32, CHUNKS as u32),
+            _ => (FIRST_SLOTS as u32, FIRST_CHUNKS as u32),
+        });
     }
     const FEW_SLOTS: usize = 128;
     const FEWEST_CHUNKS: usize = 16;
-    let budget = usize::try_from(limit[0] / 128).unwrap_or(usize::MAX);
+    let budget = usize::try_from(space / 128).unwrap_or(usize::MAX);
     let chunks = budget.checked_sub(SLOTS_OFFSET + FEW_SLOTS * SLOT_SIZE)? / CHUNK_SIZE;
     (chunks >= FEWEST_CHUNKS).then_some((FEW_SLOTS as u32, chunks.min(CHUNKS) as u32))
+}
+
+/// A limit of this process.
+fn limit(which: usize) -> u64 {
+    let mut limit = [u64::MAX; 2];
+    // SAFETY: reads a limit into a buffer of the right shape.
+    unsafe { system_call(number::PRLIMIT, [0, which, 0, limit.as_mut_ptr() as usize, 0, 0]) };
+    limit[0]
 }
 
 fn take_file(forked: bool) -> bool {

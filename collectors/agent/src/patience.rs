@@ -13,6 +13,8 @@ use crate::mapping::file;
 /// a burst, too little to slow a program down whose events come faster than they can be written.
 const PATIENCE: u32 = 2000;
 static WAITED: AtomicU32 = AtomicU32::new(0);
+/// 1 once it was waited in vain for what is needed once: one such wait is enough for a process.
+static IN_VAIN: AtomicU32 = AtomicU32::new(0);
 
 /// What is taken from the recorder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +37,7 @@ pub fn patiently<T>(need: Need, take: impl Fn() -> Option<T>) -> Option<T> {
             return None;
         }
         let goes_on = match need {
+            Need::Once if IN_VAIN.load(Ordering::Relaxed) != 0 => false,
             Need::Once => wait.until_next_round(session),
             Need::Often => wait.for_a_moment(),
         };
@@ -81,6 +84,7 @@ impl Wait {
         self.round = Some((round, seen));
         let is_over = now - seen > ticks_of_micros(SILENT) || now - self.begun > ticks_of_micros(ALL);
         if is_over {
+            IN_VAIN.store(1, Ordering::Relaxed);
             session.unheard.store(round.wrapping_add(1), Ordering::Relaxed);
         }
         if is_over || session.unheard.load(Ordering::Relaxed) == round.wrapping_add(1) || is_full(session) {
@@ -119,4 +123,5 @@ fn is_full(session: &Session) -> bool {
 /// In the child of a fork: what its parent waited for is not its own.
 pub(crate) fn forget() {
     WAITED.store(0, Ordering::Relaxed);
+    IN_VAIN.store(0, Ordering::Relaxed);
 }

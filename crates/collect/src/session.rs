@@ -271,11 +271,12 @@ impl Spares {
         } else if ready >= self.wanted {
             self.wanted = (self.wanted - self.wanted / 8).max(SPARES);
         }
-        let made: io::Result<Vec<MappedFile>> =
-            (ready..self.wanted).take(SPARES_AT_ONCE as usize).map(|_| of.make_spare()).collect();
+        let made = (ready..self.wanted).take(SPARES_AT_ONCE as usize).try_for_each(|_| {
+            self.files.push(of.make_spare()?);
+            Ok(())
+        });
         page.is_full.store(u32::from(made.is_err()), Ordering::Relaxed);
-        self.files.extend(made?);
-        Ok(())
+        made
     }
 }
 

@@ -31,7 +31,7 @@ pub fn child_of(parent: Pid) -> Pid {
     eventually("a child process", || children_of(parent).first().copied())
 }
 
-fn all_processes() -> Vec<Pid> {
+pub(crate) fn all_processes() -> Vec<Pid> {
     let entries = fs::read_dir("/proc").expect("/proc").flatten();
     entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)).collect()
 }

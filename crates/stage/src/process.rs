@@ -1,6 +1,7 @@
 //! Starting programs and waiting for their end, which comes or is a failure.
 
 use std::fmt;
+use std::fs;
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -9,6 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::machine::all_processes;
 
 /// A run that takes longer hangs, and is killed: no test runs for more than some seconds, whatever the machine.
 pub(crate) const HANGS: Duration = Duration::from_secs(240);
@@ -136,9 +139,10 @@ impl Running {
             match self.child.try_wait().expect("wait for a child") {
                 Some(status) => return shell_status(status),
                 None if Instant::now() > deadline => {
+                    let threads = threads_of_group(self.pid());
                     self.kill_group();
                     panic!(
-                        "{} hangs; so far {:?} {:?}",
+                        "{} hangs; so far {:?} {:?}; its processes and their threads:\n{threads}",
                         self.command,
                         text(&drain(&self.stdout)),
                         text(&drain(&self.stderr))
@@ -148,6 +152,30 @@ impl Running {
             }
         }
     }
+}
+
+/// What the threads of a process group do, a line each: where they hang, for who reads of it.
+fn threads_of_group(group: Pid) -> String {
+    let of = |pid: Pid| {
+        let folder = format!("/proc/{}", pid.as_raw_pid());
+        let read = |name: String| fs::read_to_string(name).unwrap_or_default();
+        let line = read(format!("{folder}/cmdline")).replace('\0', " ");
+        let tasks = fs::read_dir(format!("{folder}/task")).into_iter().flatten().flatten();
+        let threads = tasks.map(|task| {
+            let fact = |name: &str| read(format!("{}/{name}", task.path().display())).trim().to_owned();
+            let state = fact("stat").rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+            let words = [fact("comm"), state.unwrap_or('?').to_string(), fact("wchan"), fact("syscall")];
+            format!("    {}\n", words.join(" "))
+        });
+        format!("  {} {line}\n{}", pid.as_raw_pid(), threads.collect::<String>())
+    };
+    let is_of_group = |pid: &Pid| {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).unwrap_or_default();
+        // Behind the name: the state, the parent, the group.
+        let own = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(2));
+        own == Some(&group.as_raw_pid().to_string())
+    };
+    all_processes().into_iter().filter(is_of_group).map(of).collect()
 }
 
 impl Drop for Running {
@@ -172,4 +200,20 @@ fn drain(pipe: &mpsc::Receiver<Vec<u8>>) -> Vec<u8> {
 /// Runs a program to its end.
 pub fn run(command: &mut Command) -> Ended {
     start(command).end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_hangs_is_told_with_where() {
+        let running = start(Command::new("sh").args(["-c", "sleep 100 & wait"]));
+        crate::machine::eventually("a shell that waits, and a child that sleeps", || {
+            let told = threads_of_group(running.pid());
+            let both =
+                told.contains("sleep 100") && told.contains("    sh S ") && told.contains("    sleep S ");
+            both.then_some(())
+        });
+    }
 }

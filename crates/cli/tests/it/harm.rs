@@ -150,6 +150,7 @@ a_test_for_each! {
     limits_fsize
     limits_nproc
     limits_memlock
+    limits_lockall
     main_leaves
     malloc_lock
     many_threads
