@@ -24,7 +24,8 @@ pub use cpu_quota::CpuQuota;
 pub use forms::{CLANG, CLANG_CPP, Form, python};
 pub use kept::directory as kept_directory;
 pub use machine::{
-    can_mount, child_of, children_of, eventually, in_own_mounts, is_installed, is_root, processes_with, skip,
+    can_mount, child_of, children_of, eventually, in_own_mounts, is_installed, is_root, processes_with,
+    settings_of, skip,
 };
 pub use process::{Ended, Running, run, shell_status, start, text};
 pub use stage::Stage;

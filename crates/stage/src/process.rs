@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::machine::all_processes;
+use crate::machine::{all_processes, fact_of, folder_of};
 
 /// A run that takes longer hangs, and is killed: no test runs for more than some seconds, whatever the machine.
 pub(crate) const HANGS: Duration = Duration::from_secs(240);
@@ -157,24 +157,19 @@ impl Running {
 /// What the threads of a process group do, a line each: where they hang, for who reads of it.
 fn threads_of_group(group: Pid) -> String {
     let of = |pid: Pid| {
-        let folder = format!("/proc/{}", pid.as_raw_pid());
-        let read = |name: String| fs::read_to_string(name).unwrap_or_default();
-        let line = read(format!("{folder}/cmdline")).replace('\0', " ");
-        let tasks = fs::read_dir(format!("{folder}/task")).into_iter().flatten().flatten();
+        let folder = folder_of(pid);
+        let line = fs::read_to_string(folder.join("cmdline")).unwrap_or_default().replace('\0', " ");
+        let tasks = fs::read_dir(folder.join("task")).into_iter().flatten().flatten();
         let threads = tasks.map(|task| {
-            let fact = |name: &str| read(format!("{}/{name}", task.path().display())).trim().to_owned();
-            let state = fact("stat").rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
-            let words = [fact("comm"), state.unwrap_or('?').to_string(), fact("wchan"), fact("syscall")];
+            let read =
+                |name| fs::read_to_string(task.path().join(name)).unwrap_or_default().trim().to_owned();
+            let words = [read("comm"), fact_of(&task.path(), 0), read("wchan"), read("syscall")];
             format!("    {}\n", words.join(" "))
         });
         format!("  {} {line}\n{}", pid.as_raw_pid(), threads.collect::<String>())
     };
-    let is_of_group = |pid: &Pid| {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).unwrap_or_default();
-        // Behind the name: the state, the parent, the group.
-        let own = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(2));
-        own == Some(&group.as_raw_pid().to_string())
-    };
+    let group = group.as_raw_pid().to_string();
+    let is_of_group = |pid: &Pid| fact_of(&folder_of(*pid), 2) == group;
     all_processes().into_iter().filter(is_of_group).map(of).collect()
 }
 

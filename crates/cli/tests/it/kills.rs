@@ -1,6 +1,6 @@
 //! Ends by force at random moments: nothing hangs, nothing panics, everything is readable, every setting is as it was.
 //!
-//! `cargo xtask kills` does this as often as it is told to; as a test it does the same few kills each time. What the moments meet is
+//! `cargo xtask kills` does this as often as it is asked to; as a test it does the same few kills each time. What the moments meet is
 //! up to the machine, what must be so is not.
 
 use std::fs;
@@ -13,7 +13,8 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::stage::forged::Numbers;
 use crate::stage::{
-    Ended, HOLDUP, Stage, children_of, eventually, is_root, processes_with, report, start, text, workspace,
+    Ended, HOLDUP, Stage, children_of, eventually, is_root, processes_with, report, settings_of, start, text,
+    workspace,
 };
 
 /// How often a test does it, and which.
@@ -23,7 +24,7 @@ const SEED: u64 = 20_261_122;
 /// A way to start a program.
 #[derive(Clone, Copy, Debug)]
 struct Way {
-    /// What holdup is told before the program; FILE is a recording.
+    /// The words before the program; FILE is a recording.
     words: &'static [&'static str],
     program: &'static str,
     arguments: &'static [&'static str],
@@ -80,23 +81,6 @@ fn programs(stage: &Stage) {
     }
 }
 
-/// The nice value and the CPUs of a process's threads, each once.
-fn settings(pid: Pid) -> Vec<(String, String)> {
-    let tasks = fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid())).into_iter().flatten().flatten();
-    let mut found: Vec<(String, String)> = tasks
-        .filter_map(|task| {
-            let stat = fs::read_to_string(task.path().join("stat")).ok()?;
-            let nice = stat.rsplit_once(')')?.1.split_whitespace().nth(16)?.to_owned();
-            let status = fs::read_to_string(task.path().join("status")).ok()?;
-            let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-            Some((nice, cpus.trim().to_owned()))
-        })
-        .collect();
-    found.sort();
-    found.dedup();
-    found
-}
-
 struct Kill {
     way: Way,
     victim: Victim,
@@ -144,13 +128,10 @@ impl Kill {
         running.wait();
         // What is left of the program has its own settings again, and ends. Killed in one moment, holdup and its guardian leave
         // them.
-        let expected = settings(rustix::process::getpid());
+        let expected = settings_of(rustix::process::getpid());
         let is_left = self.victim == Victim::All && self.signal == Signal::KILL;
         for pid in own().into_iter().filter(|_| !is_left) {
-            let is_restored = || {
-                let found = settings(pid);
-                found.is_empty() || found.iter().all(|setting| expected.contains(setting))
-            };
+            let is_restored = || settings_of(pid).iter().all(|found| expected.contains(found));
             eventually("the settings of before", || is_restored().then_some(()));
         }
         eventually("the program's end", || own().is_empty().then_some(()));
@@ -200,7 +181,7 @@ fn at_random_moments() {
     let mut wrong = Vec::new();
     for at in 0..count.unwrap_or(KILLS) {
         let kill = Kill::drawn(&mut numbers);
-        let told = format!(
+        let name = format!(
             "{at}: {:?} to {:?} after {:?} of {} {}",
             kill.signal,
             kill.victim,
@@ -209,10 +190,10 @@ fn at_random_moments() {
             kill.way.program
         );
         if count.is_some() {
-            eprintln!("{told}");
+            eprintln!("{name}");
         }
         let found = kill.done(&stage, &stage.path("killed.holdup"));
-        wrong.extend(found.into_iter().map(|what| format!("{told}: {what}")));
+        wrong.extend(found.into_iter().map(|what| format!("{name}: {what}")));
     }
     let note = if is_root() { "" } else { " (without root steer changes less)" };
     assert!(wrong.is_empty(), "seed {seed}{note}: {wrong:#?}");

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::stage;
-use crate::stage::{HOLDUP, Stage, children_of, eventually, run, start, text, workspace};
+use crate::stage::{HOLDUP, Stage, children_of, eventually, run, settings_of, start, text, workspace};
 use rustix::process::{Pid, Signal, kill_process};
 
 fn critical(stage: &Stage) -> std::path::PathBuf {
@@ -16,19 +16,6 @@ fn steer(words: &[&str], program: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(HOLDUP);
     command.arg("steer").args(words).arg("--").arg(program).args(arguments);
     command
-}
-
-/// The nice value and the list of CPUs of each thread.
-fn settings(pid: Pid) -> Vec<(i32, String)> {
-    let tasks = fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid())).into_iter().flatten().flatten();
-    let of = |task: fs::DirEntry| {
-        let stat = fs::read_to_string(task.path().join("stat")).ok()?;
-        let nice = stat.rsplit_once(')')?.1.split_whitespace().nth(16)?.parse().ok()?;
-        let status = fs::read_to_string(task.path().join("status")).ok()?;
-        let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-        Some((nice, cpus.trim().to_owned()))
-    };
-    tasks.filter_map(of).collect()
 }
 
 fn has_several_cpus() -> bool {
@@ -63,14 +50,14 @@ fn is_undone_after_a_kill(only: &str) {
     };
     let child = eventually("the program", || children_of(running.pid()).into_iter().find(is_the_program));
     // The program has what this process has; who looks at the program may come too late to see that.
-    let before = settings(rustix::process::getpid()).first().cloned().expect("own settings");
-    let is_changed = || settings(child).iter().any(|found| *found != before);
+    let before = settings_of(rustix::process::getpid()).first().cloned().expect("own settings");
+    let is_changed = || settings_of(child).iter().any(|found| *found != before);
     eventually("a thread that is helped", || is_changed().then_some(()));
     kill_process(running.pid(), Signal::KILL).expect("kill steer");
-    eventually("the settings of before", || (!is_changed() && settings(child).len() == 9).then_some(()));
+    eventually("the settings of before", || (!is_changed() && settings_of(child).len() == 9).then_some(()));
     // Nobody helps any more.
     std::thread::sleep(std::time::Duration::from_millis(100));
-    assert!(!is_changed(), "{:?}", settings(child));
+    assert!(!is_changed(), "{:?}", settings_of(child));
     kill_process(child, Signal::KILL).expect("kill the program");
 }
 
