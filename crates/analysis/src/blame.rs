@@ -25,15 +25,13 @@ mod times;
 use std::collections::BTreeMap;
 
 use holdup_model::{
-    EdgeKind, Nanos, ObjectId, ObjectKind, Outcome, Process, Segment, SiteId, State, ThreadId, Time,
-    Timeline, Wait,
+    EdgeKind, Nanos, ObjectId, ObjectKind, Outcome, Places, Process, Roles, Segment, SiteId, State, ThreadId,
+    Time, Timeline, Wait,
 };
 
 use crate::PathPiece;
 use crate::holders::{Holder, Holders};
 use crate::outside::Outside;
-use crate::places::Places;
-use crate::role::Roles;
 use crate::sweep::{Change, Changes};
 use crate::working::{Working, is_joining};
 
@@ -253,9 +251,7 @@ struct Pass<'a> {
 pub(crate) struct Facts<'a> {
     pub(crate) process: &'a Process,
     pub(crate) timeline: &'a Timeline,
-    pub(crate) roles: &'a Roles,
     pub(crate) holders: &'a Holders<'a>,
-    pub(crate) places: &'a Places,
     pub(crate) outside: &'a Outside,
     pub(crate) working: &'a Working,
     /// The critical path, in the order of time.
@@ -264,11 +260,11 @@ pub(crate) struct Facts<'a> {
 
 /// Charges all waiting of a run.
 pub(crate) fn blame(facts: &Facts<'_>) -> Blame {
-    let Facts { process, timeline, roles, holders, places, .. } = *facts;
+    let Facts { process, timeline, holders, .. } = *facts;
     let mut pass = Pass::new(facts);
-    let owners = owners(process, roles);
+    let owners = owners(process, &timeline.roles);
     let holder_changes = holders.changes();
-    let breaks = breaks(process, timeline, &roles.kinds, places);
+    let breaks = breaks(process, timeline);
     let (mut next_holder, mut next_break) = (0, 0);
     let mut changes = Changes::new(timeline);
     loop {
@@ -329,13 +325,13 @@ fn ends(process: &Process) -> Vec<Option<ObjectId>> {
     ends
 }
 
-fn breaks(process: &Process, timeline: &Timeline, roles: &[ObjectKind], places: &Places) -> Vec<Break> {
+fn breaks(process: &Process, timeline: &Timeline) -> Vec<Break> {
     let mut wake_sites: Vec<(ThreadId, Time, Option<SiteId>)> =
         process.wakes.iter().map(|wake| (wake.thread, wake.time, wake.site)).collect();
     wake_sites.sort_unstable();
     let mut breaks: Vec<Break> = Vec::new();
     for edge in &timeline.edges {
-        if edge.object.is_some_and(|object| roles[object.index()].is_lock()) {
+        if edge.object.is_some_and(|object| timeline.roles.kinds[object.index()].is_lock()) {
             continue;
         }
         let site = match edge.kind {
@@ -348,7 +344,7 @@ fn breaks(process: &Process, timeline: &Timeline, roles: &[ObjectKind], places: 
             _ => None,
         };
         let barrier = edge.object.filter(|_| edge.kind == EdgeKind::Barrier);
-        let site = places.at(site);
+        let site = timeline.places.at(site);
         breaks.push(Break { time: edge.from_time, thread: edge.from, site, barrier });
         breaks.push(Break { time: edge.to_time, thread: edge.to, site: None, barrier: None });
     }
@@ -359,7 +355,7 @@ fn breaks(process: &Process, timeline: &Timeline, roles: &[ObjectKind], places: 
 
 impl<'a> Pass<'a> {
     fn new(facts: &Facts<'a>) -> Self {
-        let Facts { process, timeline, roles, holders, places, outside, working, path } = *facts;
+        let Facts { process, timeline, holders, outside, working, path } = *facts;
         let main = (!process.threads.is_empty()).then_some(ThreadId::new(0));
         let mut queues = vec![Queue { holder: main, since: timeline.start, ..Queue::default() }];
         let lock_queue = |(index, covered): (usize, bool)| {
@@ -373,9 +369,9 @@ impl<'a> Pass<'a> {
             holders.covered(process.objects.len()).into_iter().enumerate().map(lock_queue).collect();
         let mut pass = Self {
             process,
-            roles: &roles.kinds,
-            is_idle: &roles.is_idle,
-            places,
+            roles: &timeline.roles.kinds,
+            is_idle: &timeline.roles.is_idle,
+            places: &timeline.places,
             outside,
             working,
             now: timeline.start,

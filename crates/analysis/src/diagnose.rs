@@ -10,14 +10,11 @@ use crate::environment::notes;
 use crate::findings::{BUSY_CORES, Case, findings, keep_what_can_be_won};
 use crate::holders::Holders;
 use crate::hot::hot_spots;
-use crate::interrupted::spinning_goes_on;
 use crate::losses::losses;
 use crate::objects::object_costs;
 use crate::outside::Outside;
 use crate::over_time::over_time;
 use crate::path::critical_path;
-use crate::places::Places;
-use crate::role::Roles;
 use crate::samples::Samples;
 use crate::scarcity::Scarcity;
 use crate::working::{Working, thread_times};
@@ -43,43 +40,33 @@ const PARTLY_ON_A_CORE: &str =
 pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     let index = process;
     let process = &run.processes[index];
-    let mut timeline = Timeline::build(process);
-    let places = Places::of(process);
-    places.put_into(&mut timeline);
-    spinning_goes_on(process, &mut timeline);
+    let timeline = Timeline::build(process);
     let times = thread_times(&timeline);
-    let samples = Samples::of(process, &timeline, &places);
+    let samples = Samples::of(process, &timeline);
     let mut working = Working::of(process, &timeline, &times, run.cores_of(process));
     let scarcity = Scarcity::of(run, process, &working);
     (working.cores, working.fewest_cores) = (scarcity.cores, scarcity.fewest_cores());
-    let roles = Roles::of(process);
-    roles.put_into(&mut timeline);
     let outside = Outside::of(process);
-    let holders = Holders::new(process, &places);
-    let path = critical_path(process, &timeline, &roles.kinds, &holders);
+    let holders = Holders::new(process, &timeline.places);
+    let path = critical_path(process, &timeline, &holders);
     let blame = blame(&Facts {
         process,
         timeline: &timeline,
-        roles: &roles,
         holders: &holders,
-        places: &places,
         outside: &outside,
         working: &working,
         path: &path.pieces,
     });
     let path = path.with_objects(timeline.wall(), &blame.on_path);
-    let objects = object_costs(process, &timeline, &roles.kinds, &blame, &working, &path);
+    let objects = object_costs(process, &timeline, &blame, &working, &path);
     let mut by_object = vec![None; process.objects.len()];
     for (index, cost) in objects.iter().enumerate() {
         by_object[cost.object.index()] = Some(index);
     }
-    let losses = losses(&timeline, &roles, &outside, &blame, &working, &times, &scarcity);
+    let losses = losses(&timeline, &outside, &blame, &working, &times, &scarcity);
     let case = Case {
         process,
         timeline: &timeline,
-        roles: &roles.kinds,
-        hidden: &roles.hidden,
-        is_idle: &roles.is_idle,
         working: &working,
         times: &times,
         blame: &blame,
@@ -87,7 +74,6 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         scarcity: &scarcity,
         objects: &objects,
         by_object: &by_object,
-        places: &places,
         path: &path,
         samples: &samples,
     };

@@ -29,11 +29,10 @@ mod spin;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Routine, SiteId, ThreadId, Timeline};
+use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, SiteId, ThreadId, Timeline, names};
 
 use crate::blame::Blame;
 use crate::losses::Losses;
-use crate::places::Places;
 use crate::samples::Samples;
 use crate::scarcity::Scarcity;
 use crate::working::Working;
@@ -52,11 +51,6 @@ const LEAST_PATH_SHARE: f64 = 0.1;
 pub(crate) struct Case<'a> {
     pub(crate) process: &'a Process,
     pub(crate) timeline: &'a Timeline,
-    pub(crate) roles: &'a [ObjectKind],
-    /// By object: the lock of a runtime that it is.
-    pub(crate) hidden: &'a [Option<&'static Routine>],
-    /// By object: whether threads wait on it for something to do.
-    pub(crate) is_idle: &'a [bool],
     pub(crate) working: &'a Working,
     pub(crate) times: &'a [ThreadTimes],
     pub(crate) blame: &'a Blame,
@@ -65,7 +59,6 @@ pub(crate) struct Case<'a> {
     pub(crate) objects: &'a [ObjectCost],
     /// Where each object is in `objects`.
     pub(crate) by_object: &'a [Option<usize>],
-    pub(crate) places: &'a Places,
     pub(crate) path: &'a CriticalPath,
     pub(crate) samples: &'a Samples,
 }
@@ -75,23 +68,28 @@ impl Case<'_> {
         self.timeline.wall()
     }
 
+    /// What an object is for.
+    fn role(&self, object: ObjectId) -> ObjectKind {
+        self.timeline.roles.kinds[object.index()]
+    }
+
     fn object_cost(&self, object: ObjectId) -> Option<&ObjectCost> {
         self.by_object[object.index()].map(|index| &self.objects[index])
     }
 
     fn object(&self, object: ObjectId) -> String {
-        match self.hidden[object.index()] {
+        match self.timeline.roles.hidden[object.index()] {
             Some(routine) => routine.name.to_owned(),
-            None => crate::wording::object(self.process, self.roles[object.index()], object),
+            None => names::object(self.process, self.role(object), object),
         }
     }
 
     fn site(&self, site: SiteId) -> String {
-        crate::wording::site(self.process, site)
+        names::site(self.process, site)
     }
 
     fn threads(&self, threads: &[ThreadId]) -> String {
-        crate::wording::threads(self.process, threads)
+        names::threads(self.process, threads)
     }
 
     fn entry(&self, thread: ThreadId) -> Option<SiteId> {
@@ -100,7 +98,7 @@ impl Case<'_> {
 
     /// Threads that do the same: those with the same start function or sort of name, else the one alone.
     fn stage(&self, thread: ThreadId) -> Stage {
-        match crate::wording::sort_of_thread(self.process, thread) {
+        match names::sort_of_thread(self.process, thread) {
             Some(sort) => Stage::Sort(sort),
             None => Stage::Thread(thread),
         }

@@ -101,11 +101,6 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
             finding.gain = Some(Gain { capped_by: next, ..gain });
         }
     }
-    for finding in &mut diagnosis.findings {
-        if matches!(finding.kind, FindingKind::Load | FindingKind::Delayed) {
-            finding.gain = Some(case.without_others(finding.cost));
-        }
-    }
     rank(&mut diagnosis.findings, case.wall);
     let expressions: Vec<&str> =
         mendings.iter().flatten().map(|mending| mending.expression.as_str()).collect();
@@ -142,13 +137,6 @@ impl Case<'_> {
         Gain { time, low, high, expression, capped_by: None }
     }
 
-    /// What a machine of its own would give: the replay has none but the program's threads.
-    fn without_others(&self, cost: Nanos) -> Gain {
-        let time = self.wall.saturating_sub(self.replayer.replayed());
-        let (low, high) = (Nanos::ZERO.min(time), cost.max(time));
-        Gain { time, low, high, expression: "load=0".to_owned(), capped_by: None }
-    }
-
     fn next(&self, prediction: &Prediction) -> Option<String> {
         Some(match prediction.next? {
             Next::Cores(1) => "one core".to_owned(),
@@ -170,7 +158,7 @@ impl Case<'_> {
             Affinity, Barrier, Blocked, Condition, Deadlock, Delayed, Idle, Imbalance, Io, Join, Load, Lock,
             Oversubscription, Pipeline, Quota, Semaphore, Serial, Sleep, Spin, Startup, WakeUp,
         };
-        let name = |object| quoted(&object_name(self.process, object));
+        let name = |object| self.name_of(object);
         let thread =
             |threads: &[ThreadId]| threads.first().map(|&thread| quoted(&thread_name(self.process, thread)));
         let (changes, expression) = match finding.kind {
@@ -199,7 +187,12 @@ impl Case<'_> {
             },
             Serial => {
                 let over = diagnosis.effective_cores.max(2).min(diagnosis.workers.max(2));
-                let expression = format!("alone:{}/{over}", thread(&finding.threads)?);
+                let of_one = |thread: &ThreadId| format!("alone:#{}/{over}", thread.index());
+                let expression = if self.sort_of(*finding.threads.first()?) == finding.threads {
+                    format!("alone:{}/{over}", thread(&finding.threads)?)
+                } else {
+                    finding.threads.iter().map(of_one).collect::<Vec<_>>().join(",")
+                };
                 (vec![Change::Spread(finding.threads.clone(), f64::from(over))], expression)
             }
             Pipeline | Condition => {
@@ -234,7 +227,8 @@ impl Case<'_> {
             },
             Io => (vec![Change::FasterIo(f64::INFINITY)], "io=0".to_owned()),
             Sleep => (vec![Change::ShorterSleep(f64::INFINITY)], "sleep=0".to_owned()),
-            Spin | Startup | Idle | Deadlock | Blocked | Load | Delayed => return None,
+            Load | Delayed => (vec![Change::WithoutLoad], "load=0".to_owned()),
+            Spin | Startup | Idle | Deadlock | Blocked => return None,
         };
         Some(Mending { changes, expression })
     }
@@ -242,6 +236,14 @@ impl Case<'_> {
     fn is_barrier(&self, object: ObjectId) -> bool {
         self.process.object(object).kind == ObjectKind::Barrier
             && self.replayer.program().barrier_of(object).is_some()
+    }
+
+    /// What an expression calls this object, and no other.
+    fn name_of(&self, object: ObjectId) -> String {
+        let name = object_name(self.process, object);
+        let all = (0..self.process.objects.len() as u32).map(ObjectId::new);
+        let same = all.filter(|&other| object_name(self.process, other) == name);
+        if same.take(2).count() == 1 { quoted(&name) } else { format!("#{}", object.index()) }
     }
 
     /// All threads of the same start function; a thread alone where that is not known.

@@ -1,8 +1,6 @@
 //! Who holds each lock at each moment.
 
-use holdup_model::{Arrange, Hold, ObjectId, Process, SiteId, ThreadId, Time};
-
-use crate::places::Places;
+use holdup_model::{Arrange, Hold, ObjectId, Places, Process, SiteId, ThreadId, Time};
 
 /// From `from` on this thread is who others wait for when they wait for `object`.
 #[derive(Clone, Copy, Debug)]
@@ -157,7 +155,7 @@ mod tests {
 
     fn changes(spans: &[(u32, Option<u64>, u64)]) -> Vec<(u64, Option<usize>)> {
         let process = holds(spans);
-        let places = Places::of(&process);
+        let places = holdup_model::Timeline::build(&process).places;
         let changes = Holders::new(&process, &places).changes();
         changes.iter().map(|change| (change.from.nanos(), change.thread.map(ThreadId::index))).collect()
     }

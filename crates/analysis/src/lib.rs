@@ -15,13 +15,12 @@
 //! assert!(diagnosis.findings.is_empty());
 //! ```
 //!
-//! The steps, in reading order: which call stacks are one place (`places`), who works (`working`), what objects
-//! are for (`role`), what only the outside ends (`outside`), who spun without a core (`interrupted`), who held which
-//! lock when (`holders`), the pass over all state changes that charges each wait to what it comes from (`blame`),
-//! the sums of that by object (`objects`), chain (`chains`) and class of loss (`losses`), why cores were scarce
-//! (`scarcity`), the critical path (`path`), what samples stand for (`samples`), the lines and functions at work
-//! (`hot`), the course of the run (`over_time`), [`criticality`] and [`bottle_graph`], the words for it
-//! (`findings`), and what else the environment did (`environment`).
+//! The steps, in reading order: who works (`working`), what only the outside ends (`outside`), who held which lock when
+//! (`holders`), the pass over all state changes that charges each wait to what it comes from (`blame`), the sums of that
+//! by object (`objects`), chain (`chains`) and class of loss (`losses`), why cores were scarce (`scarcity`), the critical
+//! path (`path`), what samples stand for (`samples`), the lines and functions at work (`hot`), the course of the run
+//! (`over_time`), [`criticality`] and [`bottle_graph`], the words for it (`findings`), and what else the environment did
+//! (`environment`).
 //!
 //! Nothing here does I/O, reads a clock, or depends on the order of a hash map or of the recorded columns.
 
@@ -37,24 +36,20 @@ mod compare;
 mod criticality;
 pub mod cycles;
 mod diagnose;
-mod drawn;
 mod environment;
 mod findings;
 mod gains;
 mod holders;
 mod hot;
-mod interrupted;
 pub mod lime;
 mod losses;
 mod objects;
 mod outside;
 mod over_time;
 mod path;
-mod places;
 pub mod policies;
 mod ranks;
 mod repeats;
-mod role;
 mod samples;
 pub mod scaling;
 mod scarcity;
@@ -80,11 +75,9 @@ pub use diagnosis::{
     FindingKind, Gain, HoldTime, HolderShare, HotSpot, HotSpots, NobodyCause, ObjectCost, OverTime,
     PathPiece, PathStep, Phase, Slice, ThreadTimes, WaiterShare, WhatIf,
 };
-pub use drawn::{roles, timeline};
 pub use environment::{EnvironmentNote, NoteKind};
 pub use gains::{Depth, predict_gains};
 pub use hot::MOST_HOT_SPOTS;
 pub use over_time::MOST_THREADS_OF_A_PHASE;
 pub use ranks::{Rank, Ranks};
 pub use repeats::{Elsewhere, FindingRepeats, RunRepeats, combine};
-pub use wording::sort_of_thread;

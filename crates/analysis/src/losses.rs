@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Nanos, ObjectId, ObjectKind, SiteId, State, ThreadId, Timeline};
+use holdup_model::{Nanos, ObjectId, ObjectKind, Roles, SiteId, State, ThreadId, Timeline};
 
 use crate::ThreadTimes;
 use crate::blame::{Blame, Charge, Serial, SerialKey};
 use crate::outside::Outside;
-use crate::role::{Roles, is_signal};
 use crate::scarcity::{Scarcity, WantOfCores, part};
 use crate::working::{Working, delay};
 
@@ -73,7 +72,6 @@ impl Idle {
 /// Sorts everything that was lost into classes.
 pub(crate) fn losses(
     timeline: &Timeline,
-    roles: &Roles,
     outside: &Outside,
     blame: &Blame,
     working: &Working,
@@ -81,7 +79,7 @@ pub(crate) fn losses(
     scarcity: &Scarcity<'_>,
 ) -> Losses {
     let mut losses = Losses::default();
-    losses.sort_waits(timeline, roles, blame, working, times);
+    losses.sort_waits(timeline, blame, working, times);
     losses.add_own(timeline, outside, working);
     losses.sort_sought(blame);
     losses.sort_wants_of_cores(blame, working, scarcity);
@@ -89,15 +87,9 @@ pub(crate) fn losses(
 }
 
 impl Losses {
-    fn sort_waits(
-        &mut self,
-        timeline: &Timeline,
-        roles: &Roles,
-        blame: &Blame,
-        working: &Working,
-        times: &[ThreadTimes],
-    ) {
+    fn sort_waits(&mut self, timeline: &Timeline, blame: &Blame, working: &Working, times: &[ThreadTimes]) {
         // Threads that take turns feed each other only as they are alone.
+        let roles = &timeline.roles;
         let feeds_others = |thread| !working.take_turns && feeds_others(blame, times, thread);
         for (&(object, thread), charge) in &blame.charges {
             match object {
@@ -109,7 +101,7 @@ impl Losses {
             // A team is not fed: it works with the thread that calls it.
             let is_queue = |object: ObjectId| {
                 let kind = roles.kinds[object.index()];
-                is_signal(kind) && kind != ObjectKind::Team
+                kind.is_signal() && kind != ObjectKind::Team
             };
             match key.object {
                 Some(object) if is_queue(object) && feeds_others(key.thread) => {
@@ -126,7 +118,7 @@ impl Losses {
     fn charge(&mut self, roles: &Roles, object: ObjectId, thread: Option<ThreadId>, charge: &Charge) {
         let kind = roles.kinds[object.index()];
         let mut charge = *charge;
-        if is_signal(kind) || kind == ObjectKind::ThreadEnd {
+        if kind.is_signal() || kind == ObjectKind::ThreadEnd {
             let mut idle = std::mem::take(&mut charge.outside);
             if roles.is_idle[object.index()] {
                 idle += std::mem::take(&mut charge.asleep);

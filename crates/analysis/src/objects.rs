@@ -26,7 +26,6 @@ struct Waiting {
 pub(crate) fn object_costs(
     process: &Process,
     timeline: &Timeline,
-    roles: &[ObjectKind],
     blame: &Blame,
     working: &Working,
     path: &CriticalPath,
@@ -54,7 +53,7 @@ pub(crate) fn object_costs(
             let object = &process.objects[index];
             ObjectCost {
                 object: ObjectId::new(index as u32),
-                place: place(roles[index], &holders, &waiters).or(object.created_at),
+                place: place(timeline.roles.kinds[index], &holders, &waiters).or(object.created_at),
                 acquisitions: uses.acquisitions,
                 failed_tries: uses.failed_tries,
                 waits: waiting.waits,

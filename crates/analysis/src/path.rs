@@ -53,12 +53,7 @@ struct Walk<'a> {
 }
 
 /// The critical path of a run.
-pub(crate) fn critical_path(
-    process: &Process,
-    timeline: &Timeline,
-    roles: &[ObjectKind],
-    holders: &Holders<'_>,
-) -> Path {
+pub(crate) fn critical_path(process: &Process, timeline: &Timeline, holders: &Holders<'_>) -> Path {
     let Some(last) = last_thread(timeline) else {
         return Path {
             pieces: Vec::new(),
@@ -69,7 +64,7 @@ pub(crate) fn critical_path(
     };
     let mut walk = Walk {
         timeline,
-        roles,
+        roles: &timeline.roles.kinds,
         holders: holders.cursor(process.objects.len()),
         cursors: timeline.threads.iter().map(|row| row.segments.len()).collect(),
         parents: process.threads.iter().map(|thread| thread.parent).collect(),

@@ -7,7 +7,6 @@
 use holdup_model::{Doing, Nanos, Process, Row, Sample, Site, SiteId, State, ThreadId, Time, Timeline};
 
 use crate::criticality::{Fixed, Growth};
-use crate::places::Places;
 
 /// A sample of an active thread.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +32,7 @@ pub(crate) struct Samples {
 
 impl Samples {
     /// Samples in which the thread waits on its core are none of an active thread.
-    pub(crate) fn of(process: &Process, timeline: &Timeline, places: &Places) -> Self {
+    pub(crate) fn of(process: &Process, timeline: &Timeline) -> Self {
         let mut threads: Vec<Vec<Look>> = process.threads.iter().map(|_| Vec::new()).collect();
         let mut by_site = vec![Nanos::ZERO; process.sites.len()];
         let mut running: Vec<Sample> =
@@ -61,7 +60,7 @@ impl Samples {
                 if let Some(site) = sample.site {
                     by_site[site.index()] += active;
                 }
-                let place = places.at(sample.site);
+                let place = timeline.places.at(sample.site);
                 threads[thread.index()].push(Look {
                     time: sample.time,
                     site: sample.site,

@@ -35,7 +35,6 @@ mod sharing;
 mod steps;
 mod watched;
 
-pub use crate::wording::frame as place_name;
 pub use build::profile;
 pub use component::{Component, Order, Speedup};
 pub use curve::{CacheCurve, CachePoint};

@@ -102,6 +102,9 @@ impl Feed for RecordedFeed<'_> {
                 Some(Step::Block(_) | Step::Partial(..)) if thread.skips && !thread.is_in_unit => {}
                 Some(Step::Block(block)) => return Item::Block(block, track.cursor.addresses(block)),
                 Some(Step::Partial(block, count)) => {
+                    // A damaged stream may tell of more than the block has.
+                    let most = self.prepared.program().code.blocks[block as usize].instructions.len() as u32;
+                    let count = count.min(most);
                     let accesses = track.cursor.accesses().iter().map(|(access, address)| {
                         let own = Access {
                             instruction: access.instruction,

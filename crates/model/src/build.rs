@@ -9,9 +9,14 @@
 //! | active | spin begin to spin end | spinning |
 //! | any | none | active |
 //!
-//! Where the kernel's records tell which threads were on a core, `on_core.rs` refines that.
+//! Where the kernel's records tell which threads were on a core, `on_core.rs` refines that. Then call stacks that come to
+//! one line are one site (`places.rs`), a thread that lost its core while it spun has spun on (`interrupted.rs`), and the
+//! parts of a runtime's lock are one object (`roles.rs`).
 
+use crate::interrupted::spinning_goes_on;
 use crate::on_core;
+use crate::places::Places;
+use crate::roles::Roles;
 use crate::wakes::{self, Ending};
 use crate::{
     Block, Call, Edge, EdgeKind, MarkerKind, Nanos, ObjectId, ObjectKind, Process, Row, Segment, SiteId,
@@ -72,7 +77,20 @@ impl Timeline {
         }
         edges.retain(|edge| edge.to_time >= process.start && edge.from_time <= process.end);
         edges.sort_by_key(|edge| (edge.to_time, edge.to, edge.from_time, edge.from, edge.kind, edge.object));
-        Timeline { start: process.start, end: process.end, threads, edges }
+        let places = Places::of(process);
+        let roles = Roles::of(process);
+        let mut timeline = Timeline {
+            start: process.start,
+            end: process.end,
+            threads,
+            edges,
+            places: Places::default(),
+            roles: Roles::default(),
+        };
+        places.put_into(&mut timeline);
+        spinning_goes_on(process, &mut timeline);
+        roles.put_into(&mut timeline);
+        Timeline { places, roles, ..timeline }
     }
 }
 

@@ -27,10 +27,14 @@ mod cpus;
 pub mod cycles;
 mod environment;
 mod ids;
+mod interrupted;
 mod median;
+pub mod names;
 mod on_core;
 pub mod openmp;
+mod places;
 mod process;
+mod roles;
 mod routines;
 mod run;
 mod scheduling;
@@ -50,10 +54,12 @@ pub use environment::{
 };
 pub use ids::{ObjectId, SiteId, ThreadId};
 pub use median::median;
+pub use places::Places;
 pub use process::{
     Block, Call, Hold, LockCost, LostEvents, Marker, MarkerKind, Mode, ObjectKind, ObjectUse, Outcome,
     Process, SyncObject, Thread, Wait, Wake, WakeCount,
 };
+pub use roles::Roles;
 pub use routines::{Routine, RoutineKind};
 pub use run::{ExitStatus, Run};
 pub use scheduling::{CpuReading, Doing, Left, OnCore, Sample, SeenBy};

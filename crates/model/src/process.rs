@@ -126,6 +126,11 @@ pub enum ObjectKind {
 }
 
 impl ObjectKind {
+    /// True for what threads wait on for a signal.
+    pub fn is_signal(self) -> bool {
+        !self.is_lock() && !matches!(self, ObjectKind::Barrier | ObjectKind::ThreadEnd)
+    }
+
     /// True for what one thread holds while others wait for it.
     pub fn is_lock(self) -> bool {
         matches!(

@@ -32,6 +32,9 @@ impl Time {
 impl Nanos {
     /// No time at all.
     pub const ZERO: Nanos = Nanos(0);
+    /// No process runs for longer: 104 days. Where one seems to, its times are damaged, and their sums over threads might be no
+    /// numbers.
+    pub const LONGEST_RUN: Nanos = Nanos(1 << 53);
 
     /// A length of `nanos` nanoseconds.
     pub const fn new(nanos: u64) -> Self {

@@ -1,6 +1,6 @@
 //! What each thread did at each moment, and who released whom.
 
-use crate::{Nanos, ObjectId, SiteId, ThreadId, Time};
+use crate::{Nanos, ObjectId, Places, Roles, SiteId, ThreadId, Time};
 
 /// What a thread is doing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -126,6 +126,10 @@ pub struct Timeline {
     pub threads: Vec<Row>,
     /// Sorted by `to_time`, then by thread.
     pub edges: Vec<Edge>,
+    /// Which call stacks are one place: segments have the first of them as their site.
+    pub places: Places,
+    /// What objects are for: segments and edges have the one that stands for a runtime's lock as their object.
+    pub roles: Roles,
 }
 
 impl Timeline {

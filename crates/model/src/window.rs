@@ -3,7 +3,8 @@
 //! Waits, and what ended them, are kept whole where the part cuts them: who was waited for, and when that was over, is
 //! told by what happened at their ends. [`crate::Timeline::build`] cuts them to the process. Everything that is counted
 //! or summed (holds, blocking calls, spans on a core, samples) is cut here. What is known only of the whole run is left
-//! out: how often locks were used, CPU times of threads that began before the part or go on after it.
+//! out: how often locks were used, CPU times of threads that began before the part or go on after it. Where the part ends
+//! between two times of spinning, what lies between them may be work in it and spinning in the whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,8 @@
 //! Timelines of small processes with known answers.
 
 use holdup_model::{
-    Mode, Nanos, ObjectId, ObjectKind, Outcome, Process, SiteId, State, ThreadId, Time, Timeline, Wait, Wake,
-    WakeCount,
+    Mode, Nanos, ObjectId, ObjectKind, Outcome, Process, Site, SiteId, State, ThreadId, Time, Timeline, Wait,
+    Wake, WakeCount,
 };
 
 fn at(nanos: u64) -> Time {
@@ -14,6 +14,7 @@ fn process(threads: u32) -> Process {
     for _ in 0..threads {
         process.add_thread("thread", at(0), None);
     }
+    process.add_site(Site::default());
     process
 }
 

@@ -4,6 +4,11 @@ use holdup_model::{Nanos, Time};
 
 use crate::facts::{ClockSample, Session};
 
+/// So many nanoseconds after the session's start, or of a length. What is longer than any run is damaged.
+fn whole(nanos: f64) -> u64 {
+    nanos.clamp(0.0, Nanos::LONGEST_RUN.get() as f64).round() as u64
+}
+
 /// Converts ticks of a session to time since its start, by straight lines between the moments at which the clock
 /// was compared with CLOCK_MONOTONIC.
 #[derive(Clone, Debug)]
@@ -38,12 +43,12 @@ impl Clock {
 
     /// The time since the session's start; ticks before it give zero.
     pub fn time(&self, ticks: u64) -> Time {
-        Time::from_nanos((self.monotonic_ns(ticks) - self.zero_ns).max(0.0).round() as u64)
+        Time::from_nanos(whole(self.monotonic_ns(ticks) - self.zero_ns))
     }
 
     /// The time of a moment of CLOCK_MONOTONIC (ns); moments before the session's start give zero.
     pub fn at(&self, monotonic_ns: u64) -> Time {
-        Time::from_nanos((monotonic_ns as f64 - self.zero_ns).max(0.0).round() as u64)
+        Time::from_nanos(whole(monotonic_ns as f64 - self.zero_ns))
     }
 
     /// The moment of CLOCK_MONOTONIC (ns) at `ticks`.
@@ -53,7 +58,7 @@ impl Clock {
 
     /// The length of `ticks` ticks.
     pub fn length(&self, ticks: u64) -> Nanos {
-        Nanos::new((ticks as f64 / self.ticks_per_ns).round() as u64)
+        Nanos::new(whole(ticks as f64 / self.ticks_per_ns))
     }
 
     /// The clock and its error, in words.

@@ -102,6 +102,8 @@ impl Setting<'_> {
                 is_instant[object.index()] = true;
             }
             Change::FreeWakeUps => self.machine = self.machine.without_costs(),
+            // The replay has no threads but the program's: what that gives, `predict` says.
+            Change::WithoutLoad => {}
             Change::Cores(cores) => self.machine.cores = (*cores).max(1),
             Change::Threads(threads, number) => threads::set(self.program.to_mut(), threads, *number),
         }

@@ -38,6 +38,8 @@ pub enum Change {
     FreeWakeUps,
     /// Threads that wait for this object run as soon as they are released, at no cost.
     InstantWakeUps(ObjectId),
+    /// Nothing but the program uses the machine.
+    WithoutLoad,
     /// So many cores.
     Cores(u32),
     /// So many threads in the place of these, which do the same.

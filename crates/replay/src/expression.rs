@@ -17,6 +17,7 @@
 //!            | "cores=" N
 //!            | "wakeup:" NAME "=0"          who waits for this object runs as soon as it is released
 //!            | "io/" NUMBER | "io=0" | "sleep/" NUMBER | "sleep=0" | "wakeup=0"
+//!            | "load=0"                     nothing but the program uses the machine
 //! NAME       = a word, or anything in single quotes, with quotes in it doubled
 //! ```
 //!
@@ -267,7 +268,7 @@ fn change(part: &str, process: &Process) -> Result<Vec<Change>, ExpressionError>
     let is_right = match word {
         "threads" | "wakeup" => true,
         // Of the whole program.
-        "cores" | "io" | "sleep" => name.is_none(),
+        "cores" | "io" | "sleep" | "load" => name.is_none(),
         _ => name.is_some(),
     };
     if !is_right {
@@ -315,6 +316,7 @@ fn change(part: &str, process: &Process) -> Result<Vec<Change>, ExpressionError>
         ("io", How::Zero) => vec![Change::FasterIo(f64::INFINITY)],
         ("sleep", How::Divided(times)) => vec![Change::ShorterSleep(times)],
         ("sleep", How::Zero) => vec![Change::ShorterSleep(f64::INFINITY)],
+        ("load", How::Zero) => vec![Change::WithoutLoad],
         ("wakeup", How::Zero) if is_unnamed => vec![Change::FreeWakeUps],
         ("wakeup", How::Zero) => each(locked(|_| true, "object")?, Change::InstantWakeUps),
         _ => return Err(form()),

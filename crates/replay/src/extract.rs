@@ -63,12 +63,9 @@ pub(crate) struct Maker<'a> {
     gates: BTreeMap<(ThreadId, Time, ObjectId), GateIndex>,
 }
 
-/// No process runs for longer (ns): 104 days. Where one seems to, its times are damaged, and their sums might not be numbers.
-const LONGEST: Nanos = Nanos::new(1 << 53);
-
 /// The program that a process ran, as far as it was recorded. `None` where no thread was, or its times make no sense.
 pub fn extract(process: &Process, timeline: &Timeline) -> Option<Program> {
-    if process.threads.is_empty() || timeline.wall() > LONGEST {
+    if process.threads.is_empty() || timeline.wall() > Nanos::LONGEST_RUN {
         return None;
     }
     let mut maker = Maker {

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use holdup_model::{Nanos, ObjectId, Process, ThreadId, Timeline};
+use holdup_model::{Nanos, ObjectId, Process, Row, Segment, State, ThreadId, Timeline};
 use rayon::prelude::*;
 
 use crate::apply::{Recorded, Setting, apply};
@@ -231,8 +231,17 @@ impl<'a> Replayer<'a> {
         let spread = known.unwrap_or_else(|| Spread::of(&ratios));
         let low = ratios[0] * (1.0 - spread.below) - margin;
         let high = ratios[0] * (1.0 + spread.above) + margin;
-        let [wall, low, high] =
-            [ratios[0], low, high].map(|ratio| Nanos::new((recorded * ratio.max(0.0)).round() as u64));
+        // Of a run alone on the machine: what it may be shorter than the recorded one, likely, most and least.
+        let alone = if changes.contains(&Change::WithoutLoad) {
+            let most = self.without_core() as f64;
+            [(recorded - self.replayed().get() as f64).clamp(0.0, most), most, 0.0]
+        } else {
+            [0.0; 3]
+        };
+        let ratios = [ratios[0], low, high].into_iter().zip(alone);
+        let walls = ratios.map(|(ratio, less)| ((recorded - less).max(0.0) * ratio.max(0.0)).round() as u64);
+        let walls: Vec<Nanos> = walls.map(Nanos::new).collect();
+        let (wall, low, high) = (walls[0], walls[1], walls[2]);
         let prediction = Prediction {
             wall,
             low,
@@ -297,6 +306,20 @@ impl<'a> Replayer<'a> {
             predictions.push(attempt.prediction.map(|(prediction, _)| prediction));
         }
         predictions
+    }
+
+    /// The longest time that a thread could have run and had no core (ns): no run is shorter by more without others on the machine.
+    fn without_core(&self) -> u64 {
+        let of_segment = |segment: &Segment| match segment.state {
+            State::Descheduled | State::Waking => segment.length(),
+            State::Active | State::Spinning => {
+                segment.length().saturating_sub(segment.cpu.unwrap_or(segment.length()))
+            }
+            _ => Nanos::ZERO,
+        };
+        let rows = self.recorded.timeline.threads.iter();
+        let of_thread = |row: &Row| -> Nanos { row.segments.iter().map(of_segment).sum() };
+        rows.map(of_thread).max().unwrap_or(Nanos::ZERO).get()
     }
 
     /// What is not known of the ratio of two replays: how far the unchanged one is off, and what runs differ by.

@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 use holdup_analysis::Diagnosis;
-use holdup_model::Run;
+use holdup_model::{Run, Timeline};
 
 pub use characterize::characterize_page;
 pub use header::command as shell_words;
@@ -158,7 +158,7 @@ pub fn page(run: &Run, diagnoses: &[Diagnosis], options: &PageOptions) -> String
     };
     let page = match told {
         Some(diagnosis) => {
-            let timeline = holdup_analysis::timeline(&run.processes[diagnosis.process]);
+            let timeline = Timeline::build(&run.processes[diagnosis.process]);
             let told = Told::new(run, diagnosis, &timeline);
             Page { header: header::Header::new(&told), told: Some(sections(&told, options)), ..page }
         }

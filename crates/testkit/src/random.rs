@@ -329,6 +329,6 @@ pub fn any_timeline() -> impl Strategy<Value = Timeline> {
             })
             .collect();
         let end = threads.iter().map(|row| row.end).max().unwrap_or(start) + Nanos::new(after);
-        Timeline { start, end, threads, edges: Vec::new() }
+        Timeline { start, end, threads, ..Timeline::default() }
     })
 }

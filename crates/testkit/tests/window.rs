@@ -134,7 +134,10 @@ fn cpu_time_from_before_the_part_is_not_counted_in_it() {
 
 #[test]
 fn spinning_that_goes_on_at_the_ends_of_the_part_is_cut() {
+    // Between them the thread works for longer than a loop that waits gives its core away, and the kernel tells of all of it.
+    let at = |time: u64| self::at(time * 10_000);
     let mut process = Process::new(at(0), at(100));
+    process.covered = vec![(at(0), at(100))];
     let main = process.add_thread("main", at(0), None);
     let mut mark = |time, kind| {
         process.markers.push(holdup_model::Marker { thread: main, time: at(time), kind, label: None });

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Run, SiteId, State, ThreadId};
+use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Run, SiteId, State, ThreadId, Timeline};
 
 use super::labels::labels;
 use super::names::{self, Name, Place};
@@ -176,7 +176,8 @@ impl Ledger {
     pub fn of(run: &Run, diagnosis: &Diagnosis) -> Ledger {
         let process = &run.processes[diagnosis.process];
         let workers = diagnosis.workers.max(1);
-        let roles = crate::roles(process);
+        let timeline = Timeline::build(process);
+        let roles = &timeline.roles.kinds;
         let found = |finding: &Finding| FoundOnce { kind: finding.kind, gain: finding.gain.clone() };
         let frames = process.sites.iter().flat_map(|site| &site.frames);
         let functions: BTreeSet<&str> = frames.filter_map(|frame| frame.function.as_deref()).collect();
@@ -201,9 +202,9 @@ impl Ledger {
             tables: Subject::ALL
                 .iter()
                 .map(|subject| match subject {
-                    Subject::Findings => findings(process, diagnosis, &roles),
-                    Subject::Objects => objects(process, diagnosis, &roles),
-                    Subject::Sites => sites(process, diagnosis, workers),
+                    Subject::Findings => findings(process, diagnosis, roles),
+                    Subject::Objects => objects(process, diagnosis, roles),
+                    Subject::Sites => sites(process, &timeline, diagnosis, workers),
                     Subject::Threads => threads(process, diagnosis),
                     Subject::Labels => labels(process),
                     Subject::Functions => functions_at_work(process, diagnosis),
@@ -251,7 +252,7 @@ fn object_name(process: &Process, diagnosis: &Diagnosis, roles: &[ObjectKind], o
 
 /// Threads of one sort. The main thread, and threads of which nothing is known, are sorts of their own.
 pub(crate) fn sort_of(process: &Process, thread: ThreadId) -> String {
-    match crate::wording::sort_of_thread(process, thread) {
+    match holdup_model::names::sort_of_thread(process, thread) {
         Some(sort) => sort,
         None if thread.index() == 0 => "main".to_owned(),
         None => "nameless thread".to_owned(),
@@ -292,7 +293,7 @@ fn objects(process: &Process, diagnosis: &Diagnosis, roles: &[ObjectKind]) -> En
         entries.push(Entry {
             told: match &name.who {
                 Some(who) => format!("end of {who}"),
-                None => crate::wording::object(process, role, cost.object),
+                None => holdup_model::names::object(process, role, cost.object),
             },
             place: Place::of(process, cost.place),
             name,
@@ -303,7 +304,7 @@ fn objects(process: &Process, diagnosis: &Diagnosis, roles: &[ObjectKind]) -> En
 }
 
 /// Where threads wait for objects and are in system calls, on the average over the working threads.
-fn sites(process: &Process, diagnosis: &Diagnosis, workers: u32) -> Entries {
+fn sites(process: &Process, timeline: &Timeline, diagnosis: &Diagnosis, workers: u32) -> Entries {
     let mut times: BTreeMap<SiteId, [Nanos; 2]> = BTreeMap::new();
     let mut add = |site: Option<SiteId>, measure: usize, time| {
         if let Some(site) = site {
@@ -313,7 +314,7 @@ fn sites(process: &Process, diagnosis: &Diagnosis, workers: u32) -> Entries {
     for waiter in diagnosis.objects.iter().flat_map(|cost| &cost.waiters) {
         add(waiter.site, 0, waiter.time);
     }
-    for segment in crate::timeline(process).threads.iter().flat_map(|row| &row.segments) {
+    for segment in timeline.threads.iter().flat_map(|row| &row.segments) {
         if matches!(segment.state, State::Io | State::Asleep) {
             add(segment.site, 1, segment.length());
         }

@@ -55,7 +55,7 @@ impl fmt::Display for Place {
             address: self.offset.unwrap_or(0),
             inlined: false,
         };
-        f.write_str(&crate::wording::frame(&frame))
+        f.write_str(&holdup_model::names::frame(&frame))
     }
 }
 

@@ -67,7 +67,7 @@ fn seen(case: &Case<'_>) -> BTreeMap<ThreadId, BTreeMap<Seen, Nanos>> {
             segment.state == State::Blocked && segment.object.is_none()
         });
         let (true, Some(site)) = (is_unknown, sample.site) else { continue };
-        let what = match case.places.at(Some(site)) {
+        let what = match case.timeline.places.at(Some(site)) {
             _ if is_idle(case.process.site(site)) => Seen::Idle,
             Some(place) => Seen::Blocked(place),
             None => continue,
@@ -132,7 +132,7 @@ fn inside_of<'a>(case: &Case<'a>, place: SiteId) -> Option<&'a str> {
     let mut functions: BTreeMap<&str, Nanos> = BTreeMap::new();
     let mut all = Nanos::ZERO;
     for sample in process.samples.iter().filter(|sample| sample.doing == Doing::Blocked) {
-        if case.places.at(sample.site) == Some(place) {
+        if case.timeline.places.at(sample.site) == Some(place) {
             all += sample.weight;
             if let Some(name) = sample.site.and_then(|site| inside(process, site)) {
                 *functions.entry(name).or_default() += sample.weight;

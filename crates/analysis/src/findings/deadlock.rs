@@ -13,7 +13,7 @@ pub(super) fn findings(case: &Case<'_>) -> Vec<Finding> {
     let mut last: BTreeMap<ThreadId, &Wait> = BTreeMap::new();
     for wait in &case.process.waits {
         let is_open = wait.outcome == Outcome::Open && wait.end >= case.timeline.row(wait.thread).end;
-        if is_open && case.roles[wait.object.index()].is_lock() {
+        if is_open && case.role(wait.object).is_lock() {
             let known = last.entry(wait.thread).or_insert(wait);
             if order(wait) > order(known) {
                 *known = wait;

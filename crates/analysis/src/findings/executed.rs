@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Frame, Nanos, ObjectId, Site, SiteId, ThreadId};
+use holdup_model::{Frame, Nanos, ObjectId, Site, SiteId, ThreadId, names};
 
 use super::{Case, most_first};
 use crate::blame::Spans;
@@ -128,11 +128,11 @@ impl Case<'_> {
             }
         }
         let place = most_first(&lines).first()?.0;
-        let own_name = crate::wording::function(process, place);
+        let own_name = names::function(process, place);
         let blamed = seen.into_iter().map(|(site, (_, time))| (site, time)).collect();
         let caller = self.caller(mostly, blamed);
         let words = match (caller, dominating(&libraries, time)) {
-            (Some(caller), _) => format!("{}, inside {own_name}", crate::wording::frame(caller)),
+            (Some(caller), _) => format!("{}, inside {own_name}", names::frame(caller)),
             (None, Some(library)) => format!("{}, inside {library}", self.site(place)),
             (None, None) => self.site(place),
         };
@@ -147,7 +147,7 @@ impl Case<'_> {
             .samples
             .sites()
             .filter(|(site, _)| {
-                self.places.at(Some(*site)).is_some_and(|place| function(process, place) == mostly)
+                self.timeline.places.at(Some(*site)).is_some_and(|place| function(process, place) == mostly)
             })
             .collect();
         let mut named = None;

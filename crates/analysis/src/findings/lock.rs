@@ -60,8 +60,9 @@ fn describe(case: &Case<'_>, object: ObjectId, charge: &Charge) -> Description {
         ));
     }
     evidence.extend(meanwhile(charge));
-    let hidden = case.hidden[object.index()].and_then(|routine| routine.hint).map(str::to_owned);
-    let hint = hidden.or(hint).unwrap_or_else(|| match case.roles[object.index()] {
+    let hidden =
+        case.timeline.roles.hidden[object.index()].and_then(|routine| routine.hint).map(str::to_owned);
+    let hint = hidden.or(hint).unwrap_or_else(|| match case.role(object) {
         ObjectKind::RwLock => {
             "Move work out of the part that holds it, above all as a writer, or give readers a copy."
                 .to_owned()

@@ -121,7 +121,7 @@ fn describe_barrier(
 fn arrives_at(case: &Case<'_>, object: ObjectId, thread: ThreadId) -> Option<SiteId> {
     let mut sites: BTreeMap<SiteId, Nanos> = BTreeMap::new();
     for wait in case.process.waits.iter().filter(|wait| wait.object == object && wait.thread == thread) {
-        if let Some(site) = case.places.at(wait.site) {
+        if let Some(site) = case.timeline.places.at(wait.site) {
             *sites.entry(site).or_default() += Nanos::new(1);
         }
     }

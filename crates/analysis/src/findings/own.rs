@@ -73,7 +73,7 @@ fn mostly_called(
     let mut calls: BTreeMap<Call, Nanos> = BTreeMap::new();
     let mut count = 0;
     for block in case.process.blocks.iter().filter(|block| (block.call != Call::Sleep) == is_io) {
-        if case.places.at(block.site) == place && by_thread.contains_key(&block.thread) {
+        if case.timeline.places.at(block.site) == place && by_thread.contains_key(&block.thread) {
             *calls.entry(block.call).or_default() += block.end.since(block.begin);
             count += 1;
         }

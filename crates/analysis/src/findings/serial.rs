@@ -138,7 +138,7 @@ fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Descr
         _ if phase.sought.share_of(phase.lost) >= 0.5 => {
             "the others search for work, or are blocked on what was not recorded".to_owned()
         }
-        Some(object) if case.roles[object.index()] != ObjectKind::ThreadEnd => {
+        Some(object) if case.role(object) != ObjectKind::ThreadEnd => {
             format!("the others wait on {}", case.object(object))
         }
         _ => "the others have not started or have ended".to_owned(),

@@ -68,7 +68,7 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
                 Candidate::new(FindingKind::Condition, lost, move |case| describe_turns(case, &group))
             }
             Cause::Object(object) => {
-                let kind = match case.roles[object.index()] {
+                let kind = match case.role(object) {
                     ObjectKind::Semaphore => FindingKind::Semaphore,
                     _ => FindingKind::Condition,
                 };
@@ -226,10 +226,10 @@ fn hands_on_at(case: &Case<'_>, group: &Group) -> Option<SiteId> {
         }
     }
     let calls: BTreeSet<SiteId> =
-        case.process.blocks.iter().filter_map(|block| case.places.at(block.site)).collect();
+        case.process.blocks.iter().filter_map(|block| case.timeline.places.at(block.site)).collect();
     let mut signals: BTreeMap<SiteId, Nanos> = BTreeMap::new();
     for wake in &case.process.wakes {
-        if let Some(site) = case.places.at(wake.site)
+        if let Some(site) = case.timeline.places.at(wake.site)
             && group.objects.contains_key(&wake.object)
             && group.threads.contains_key(&wake.thread)
         {
@@ -290,7 +290,7 @@ fn describe_object(case: &Case<'_>, object: ObjectId, group: &Group) -> Descript
     let cost = case.object_cost(object);
     let place = cost.and_then(|cost| cost.waiters.first()).and_then(|waiter| waiter.site);
     let name = case.object(object);
-    let is_idle = case.is_idle[object.index()];
+    let is_idle = case.timeline.roles.is_idle[object.index()];
     let what = match (place, is_idle) {
         (Some(place), true) => format!("not enough work for {}", idle_at(case, cost, place)),
         (Some(place), false) => format!("{name}, waited for in {}", case.site(place)),

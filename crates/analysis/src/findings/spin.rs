@@ -40,7 +40,7 @@ impl Spinning {
 pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
     let mut loops: BTreeMap<Loop, Spinning> = BTreeMap::new();
     for (&site, threads) in &case.losses.spin {
-        let routine = case.places.spin(site);
+        let routine = case.timeline.places.spin(site);
         let key = match (site, routine.filter(|routine| routine.seeks_work)) {
             (None, _) => Loop::Marked,
             (Some(_), Some(routine)) => Loop::Search(routine.name),

@@ -13,7 +13,7 @@ use holdup_model::{Process, ThreadId};
 
 use super::Part;
 use crate::criticality::to_nanos;
-use crate::wording::sort_of_thread;
+use holdup_model::names::sort_of_thread;
 
 /// Parts that are less unlike than this are one phase, however long they are.
 const UNLIKE: f64 = 0.3;

@@ -175,7 +175,7 @@ mod tests {
             start: Time::from_nanos(0),
             end: Time::from_nanos(100),
             threads: vec![row],
-            edges: Vec::new(),
+            ..Timeline::default()
         };
         let courses = Courses::of(&process, &timeline);
         let between = courses.between(thread, 20, 70);

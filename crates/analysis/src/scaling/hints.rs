@@ -8,7 +8,7 @@ mod tasks;
 mod threads;
 
 use holdup_model::openmp::WorkKind;
-use holdup_model::{Arrange, Nanos, Process, Site, SiteId};
+use holdup_model::{Arrange, Nanos, Process, Site, SiteId, names};
 use holdup_replay::schedule::{self, RecordedLoop, TaskGraph};
 
 use super::compare::Costs;
@@ -16,7 +16,6 @@ use super::profile::{Key, Place, Profile};
 use super::scale::Point;
 use super::team::Part;
 use super::{Hint, HintGain, HintKind, RegionScaling};
-use crate::wording;
 
 /// Gains below this share of the program's time are not told.
 const LEAST_SHARE: f64 = 0.01;
@@ -135,7 +134,7 @@ impl<'a> Case<'a> {
     /// A place as words: ` at f (a.c:12)`; nothing where it is not known.
     pub(super) fn at_place(&self, id: Option<SiteId>) -> String {
         id.filter(|id| id.index() < self.process.sites.len())
-            .map_or(String::new(), |id| format!(" at {}", wording::site(self.process, id)))
+            .map_or(String::new(), |id| format!(" at {}", names::site(self.process, id)))
     }
 
     pub(super) fn hint(&self, kind: HintKind, place: Option<SiteId>, text: String, gain: Gain) -> Hint {

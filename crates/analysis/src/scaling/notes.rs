@@ -1,6 +1,6 @@
 //! What to beware of when reading how a program scales.
 
-use holdup_model::{Nanos, Process};
+use holdup_model::{Nanos, Process, names};
 
 use super::RegionKind;
 use super::chosen::Chosen;
@@ -212,7 +212,7 @@ fn name(key: &Key, profile: &Profile) -> String {
     let nested = if key.nested { "nested region" } else { "region" };
     place.map_or_else(
         || format!("A {nested} without a name"),
-        |frame| format!("The {nested} {}", wording::frame(frame)),
+        |frame| format!("The {nested} {}", names::frame(frame)),
     )
 }
 

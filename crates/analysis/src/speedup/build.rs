@@ -206,7 +206,7 @@ fn counted(
             for lone in lones {
                 if let Some(reason) = lone.fault() {
                     let phase = phased.phases[&key].site.as_ref().and_then(|site| site.place());
-                    let phase = phase.map(crate::wording::frame);
+                    let phase = phase.map(holdup_model::names::frame);
                     profile.discarded.push(discarded(phase, lone.which, reason));
                 } else {
                     counted.entry(key.clone()).or_default().push(lone);

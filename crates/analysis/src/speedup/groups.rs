@@ -4,7 +4,7 @@ use holdup_model::{Arrange, Process, ThreadId};
 
 use super::PhaseKind;
 use super::phases::PhaseRun;
-use crate::wording::sort_of_thread;
+use holdup_model::names::sort_of_thread;
 
 /// Threads of one start function are two groups where the CPU times of neighbours, in order, differ by more than this
 /// factor.

@@ -21,7 +21,7 @@ fn row(segments: &[(u64, State)]) -> Row {
 fn timeline(rows: &[&[(u64, State)]]) -> Timeline {
     let threads: Vec<Row> = rows.iter().map(|segments| row(segments)).collect();
     let end = threads.iter().map(|row| row.end).max().unwrap();
-    Timeline { start: Time::from_nanos(0), end, threads, edges: Vec::new() }
+    Timeline { start: Time::from_nanos(0), end, threads, ..Timeline::default() }
 }
 
 /// Paper 4, Fig. 2, as (length, active threads).

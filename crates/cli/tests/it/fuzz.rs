@@ -12,13 +12,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use holdup_analysis::lime::WhyOptions;
-use holdup_analysis::{Depth, Diagnosis, diagnose, predict_gains};
+use holdup_analysis::scaling::{ScalePoint, scale};
+use holdup_analysis::{Against, Depth, Diagnosis, Ledger, compare, diagnose, predict_gains};
 use holdup_export::Weight;
+use holdup_feed::Prepared;
 use holdup_model::{Nanos, Process, Run, Timeline};
 use holdup_recording::format::FrameKind;
 use holdup_recording::{Recording, Sources};
 use holdup_replay::{Replayer, parse};
 use holdup_report::{Look, PageOptions};
+use holdup_sim::{Machine, Options};
 use serde_json::Value;
 
 use super::bad_input::assert_harmless;
@@ -248,8 +251,64 @@ fn assert_escaped(page: &str) {
     assert!(!page.contains('\u{1b}'), "an escape character stands in the page");
 }
 
+/// A run beside one that is as it was recorded: what changed, and how it scales.
+fn compare_with(other: &Run, run: &Run, diagnoses: &[Diagnosis]) {
+    if let Some(first) = diagnoses.first() {
+        let own = [Ledger::of(run, first)];
+        let others = [Ledger::of(other, &diagnose(other, 0))];
+        for (before, after) in [(&others, &own), (&own, &others), (&own, &own)] {
+            for against in [Against::Change, Against::Threads] {
+                let comparison = compare(before, after, against).expect("two sides");
+                assert_harmless(&holdup_report::render_diff(&comparison, PLAIN));
+                assert_harmless(&holdup_report::diff_json_text(&comparison));
+            }
+        }
+    }
+    let points = [(1, other), (4, run)];
+    let points =
+        points.map(|(threads, run)| ScalePoint { threads, runs: std::slice::from_ref(run), plain: &[] });
+    let scaling = scale(&points);
+    assert_harmless(&holdup_report::render_scale(&scaling, PLAIN));
+    assert_harmless(&holdup_report::scale_json_text(&scaling));
+}
+
+/// How many times a simulation is looked at before it is broken off.
+const LOOKS: u32 = 3;
+
+/// The streams of a recording, simulated: whole, and by sections that stand for others.
+fn simulate(recording: &Recording, run: &Run, machine: &Machine) {
+    let Ok(prepared) = Prepared::new(recording, run) else { return };
+    let options = Options { cores: 4, ..Options::default() };
+    let mut looks = 0;
+    let mut is_long = |_: &_| {
+        looks += 1;
+        looks % LOOKS != 0
+    };
+    prepared.simulated(true, machine, &options, &mut is_long);
+    if let Some(plan) = prepared.plan() {
+        prepared.sampled(machine, &options, &plan, &mut is_long);
+    }
+}
+
+/// What recordings are read beside.
+struct Beside {
+    /// A recording as it was made.
+    other: Run,
+    machine: Machine,
+}
+
+impl Beside {
+    fn new() -> Beside {
+        let path = stage::golden::recordings().join("critical_section.holdup");
+        let (recording, warnings) = Recording::open(&path).expect("a stored recording");
+        let machine =
+            fs::read_to_string(stage::workspace().join("machines/nehalem.toml")).expect("a machine");
+        Beside { other: recording.run(&warnings), machine: Machine::parse(&machine).expect("a machine") }
+    }
+}
+
 /// Everything that reads a recording. True if it came to analyses.
-fn read_all(bytes: &[u8]) -> bool {
+fn read_all(bytes: &[u8], beside: &Beside) -> bool {
     let Ok((recording, warnings)) = Recording::parse(bytes, Path::new("fuzz.holdup")) else { return false };
     let run = recording.run_from(&warnings, Sources::ALL);
     let order = run.busiest_first();
@@ -286,6 +345,8 @@ fn read_all(bytes: &[u8]) -> bool {
         let why = holdup_analysis::lime::why(&counts, &search);
         assert_harmless(&holdup_report::render_why(&why, &Default::default(), PLAIN));
     }
+    compare_with(&beside.other, &run, &diagnoses);
+    simulate(&recording, &run, &beside.machine);
     !run.processes.is_empty()
 }
 
@@ -439,11 +500,12 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
 #[test]
 fn recordings_with_wrong_contents() {
     let seeds = seeds();
+    let beside = Beside::new();
     Fuzz {
         inputs: INPUTS,
         kinds: &["recording"],
         make: &|numbers| ("recording", generated(&seeds, numbers)),
-        read: &|_, bytes, _| read_all(bytes),
+        read: &|_, bytes, _| read_all(bytes, &beside),
         one_in: 2,
     }
     .run();

@@ -97,7 +97,8 @@ fn tokens(text: &str) -> Vec<String> {
 fn generated(seeds: &[Vec<String>], numbers: &mut Numbers) -> String {
     let mut tokens = numbers.of(seeds).clone();
     let is_number = |token: &String| token.parse::<f64>().is_ok();
-    for _ in 0..1 + numbers.below(3) {
+    let changes = if numbers.one_in(4) { 1 + numbers.below(4) } else { 1 };
+    for _ in 0..changes {
         let of_numbers: Vec<usize> = (0..tokens.len()).filter(|at| is_number(&tokens[*at])).collect();
         if !of_numbers.is_empty() && !numbers.one_in(3) {
             let at = *numbers.of(&of_numbers);
@@ -249,6 +250,13 @@ fn expressions() -> Kind {
         "threads=1..16",
         "thread:worker/2, sleep=0",
         "threads:worker=balanced",
+        "cores=4, threads=8",
+        "io/2, sleep/4",
+        "thread:worker/1.5, cores=2",
+        "lock:table_lock/3, cores=16",
+        "lock:table_lock split 2..16",
+        "cores=1..64, io/3",
+        "threads=2, lock:table_lock/2",
     ]);
     let read = move |text: &str, _: &Path| {
         let process = &run.processes[0];
@@ -330,7 +338,7 @@ fn texts_with_wrong_contents() {
             (kind.read)(&String::from_utf8_lossy(bytes), file)
         },
         // Changes are few, so that much is still a text of its kind.
-        one_in: 4,
+        one_in: 2,
     }
     .run();
 }

@@ -28,6 +28,7 @@ mod openmp_gcc;
 mod openmp_llvm;
 mod openmp_stress;
 mod page;
+mod pairs;
 mod policies;
 mod processes;
 mod real_programs;

@@ -76,6 +76,7 @@ fn every_form() {
         ("sleep/2", Change::ShorterSleep(2.0)),
         ("sleep=0", Change::ShorterSleep(f64::INFINITY)),
         ("wakeup=0", Change::FreeWakeUps),
+        ("load=0", Change::WithoutLoad),
         ("wakeup:places=0", Change::InstantWakeUps(places)),
     ];
     for (text, change) in forms {

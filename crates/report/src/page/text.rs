@@ -25,7 +25,6 @@ pub(super) struct Told<'a> {
     pub(super) timeline: &'a Timeline,
     threads: Vec<String>,
     objects: BTreeMap<ObjectId, String>,
-    roles: Vec<ObjectKind>,
 }
 
 impl<'a> Told<'a> {
@@ -33,7 +32,7 @@ impl<'a> Told<'a> {
         let process = &run.processes[diagnosis.process];
         let threads = names::threads(process, LOOK);
         let objects = objects(process, diagnosis, &threads);
-        Self { run, process, diagnosis, timeline, threads, objects, roles: holdup_analysis::roles(process) }
+        Self { run, process, diagnosis, timeline, threads, objects }
     }
 
     /// What a thread is called everywhere on the page.
@@ -64,7 +63,7 @@ impl<'a> Told<'a> {
 
     /// What an object is for: its kind, but of a futex word what the runtime that waits on it makes of it.
     pub(super) fn role(&self, id: ObjectId) -> ObjectKind {
-        self.roles.get(id.index()).copied().unwrap_or(self.process.object(id).kind)
+        self.timeline.roles.kinds.get(id.index()).copied().unwrap_or(self.process.object(id).kind)
     }
 
     /// The colour of waiting for an object.

@@ -87,7 +87,7 @@ impl Tally {
 
     pub(super) fn place_of(&self, code: &Code, block: u32, instruction: u32) -> u32 {
         let range = &code.blocks[block as usize].instructions;
-        let index = (range.start + instruction).min(range.end.saturating_sub(1));
+        let index = range.start.saturating_add(instruction).min(range.end.saturating_sub(1));
         code.instructions.get(index as usize).map_or(0, |found| found.place)
     }
 

@@ -25,7 +25,6 @@ impl<'a> Drawing<'a> {
         process: &'a Process,
         timeline: &'a Timeline,
         diagnosis: &'a Diagnosis,
-        roles: &'a [ObjectKind],
         holds: &'a Holds,
     ) -> Drawing<'a> {
         let rows = rows::rows(process, diagnosis);
@@ -33,7 +32,7 @@ impl<'a> Drawing<'a> {
         for (row, thread) in rows.iter().enumerate() {
             row_of[thread.index()] = Some(row);
         }
-        Drawing { process, timeline, diagnosis, roles, holds, rows, row_of }
+        Drawing { process, timeline, diagnosis, roles: &timeline.roles.kinds, holds, rows, row_of }
     }
 
     /// Nanoseconds after the start of the process.

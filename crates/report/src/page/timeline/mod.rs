@@ -66,11 +66,10 @@ pub(crate) struct Payload {
     pub(crate) base64: String,
 }
 
-/// The timeline of one process for the page. `timeline` is the process's as [`holdup_analysis::timeline`] gives it.
+/// The timeline of one process for the page. `timeline` is the process's.
 pub(crate) fn payload(process: &Process, timeline: &Timeline, diagnosis: &Diagnosis) -> Payload {
-    let roles = holdup_analysis::roles(process);
     let holds = Holds::of(process);
-    let drawing = Drawing::new(process, timeline, diagnosis, &roles, &holds);
+    let drawing = Drawing::new(process, timeline, diagnosis, &holds);
     let survey = Survey::of(&drawing);
     let mut dictionary = Dictionary::new(&drawing.row_of, timeline.start);
     let lanes: Vec<Option<usize>> =

@@ -19,7 +19,7 @@ use decoded::Decoded;
 
 fn diagnosed(process: &Process) -> (Timeline, Diagnosis) {
     let run = Run { processes: vec![process.clone()], cores: 4, ..Run::default() };
-    (holdup_analysis::timeline(process), diagnose(&run, 0))
+    (Timeline::build(process), diagnose(&run, 0))
 }
 
 fn payload_of(process: &Process) -> Payload {
@@ -179,8 +179,8 @@ proptest! {
         let (timeline, diagnosis) = diagnosed(&process);
         let told = payload(&process, &timeline, &diagnosis);
         let decoded = Decoded::of(&told);
-        let (roles, holds) = (holdup_analysis::roles(&process), Holds::of(&process));
-        let drawing = Drawing::new(&process, &timeline, &diagnosis, &roles, &holds);
+        let holds = Holds::of(&process);
+        let drawing = Drawing::new(&process, &timeline, &diagnosis, &holds);
         prop_assert_eq!(decoded.spans.len(), process.threads.len());
         for (thread, read) in drawing.rows.iter().zip(&decoded.spans) {
             let written: Vec<_> = drawing.spans(*thread).collect();

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use holdup_analysis::diagnose;
 use holdup_model::{
-    Hold, Mode, ObjectId, ObjectKind, Outcome, Process, Run, Site, SiteId, ThreadId, Time, Wait,
+    Hold, Mode, ObjectId, ObjectKind, Outcome, Process, Run, Site, SiteId, ThreadId, Time, Timeline, Wait,
 };
 use holdup_report::{PageOptions, page};
 
@@ -114,7 +114,7 @@ fn ten_million_events() {
     let diagnosis = diagnose(&run, 0);
     println!("diagnosed in {:.2} s", begun.elapsed().as_secs_f64());
     let begun = Instant::now();
-    let timeline = holdup_analysis::timeline(&run.processes[0]);
+    let timeline = Timeline::build(&run.processes[0]);
     let segments: usize = timeline.threads.iter().map(|row| row.segments.len()).sum();
     println!("timeline of {segments} segments in {:.2} s", begun.elapsed().as_secs_f64());
     drop(timeline);

@@ -3,11 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_model::{
+use crate::names::sort_of_thread;
+use crate::{
     Frame, ObjectId, ObjectKind, Process, Routine, RoutineKind, Segment, Site, State, ThreadId, Timeline,
 };
-
-use crate::wording::sort_of_thread;
 
 /// What a function name of a runtime says about the futex that it waits on. The first match counts, so that a
 /// condition variable's wait, which names its mutex too, is none for the mutex.
@@ -21,14 +20,15 @@ const SIGNS: &[(&str, ObjectKind)] = &[
 ];
 
 /// What the objects of a process are for, each by id.
-pub(crate) struct Roles {
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Roles {
     /// The kind, with futexes told apart by the runtime functions that wait on them, and a mutex for `hidden` locks.
-    pub(crate) kinds: Vec<ObjectKind>,
+    pub kinds: Vec<ObjectKind>,
     /// The runtime's lock that it is.
-    pub(crate) hidden: Vec<Option<&'static Routine>>,
+    pub hidden: Vec<Option<&'static Routine>>,
     /// Whether threads wait on it for something to do: in a runtime's routine for that, or at a queue that only
     /// threads of other sorts put into.
-    pub(crate) is_idle: Vec<bool>,
+    pub is_idle: Vec<bool>,
     /// The object that stands for it: a hidden lock may be made of a condition variable, a mutex and more.
     stands_for: Vec<ObjectId>,
 }
@@ -67,7 +67,7 @@ impl Roles {
             roles.kinds.push(kind);
             roles.hidden.push(hidden);
             let is_idle = kind == ObjectKind::Team || told.is_idle || is_queue;
-            roles.is_idle.push(is_signal(kind) && is_idle);
+            roles.is_idle.push(kind.is_signal() && is_idle);
         }
         roles.stands_for = stands_for(process, &roles.hidden);
         roles
@@ -112,7 +112,7 @@ fn is_one_wait(first: &Segment, second: &Segment) -> bool {
 fn stands_for(process: &Process, hidden: &[Option<&'static Routine>]) -> Vec<ObjectId> {
     let mut first: BTreeMap<&str, ObjectId> = BTreeMap::new();
     for (index, (object, routine)) in process.objects.iter().zip(hidden).enumerate() {
-        if let Some(routine) = routine.filter(|_| is_signal(object.kind)) {
+        if let Some(routine) = routine.filter(|_| object.kind.is_signal()) {
             first.entry(routine.name).or_insert(ObjectId::new(index as u32));
         }
     }
@@ -159,11 +159,6 @@ impl<'a> Told<'a> {
         }
         self.is_idle |= said.is_idle;
     }
-}
-
-/// True for what threads wait on for a signal.
-pub(crate) fn is_signal(role: ObjectKind) -> bool {
-    !role.is_lock() && !matches!(role, ObjectKind::Barrier | ObjectKind::ThreadEnd)
 }
 
 /// By object: whether only threads of one sort wait on it, and only others signal it. A barrier that is made of a

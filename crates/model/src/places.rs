@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Process, Routine, RoutineKind, SiteId, Timeline};
+use crate::{Process, Routine, RoutineKind, SiteId, Timeline};
 
 /// By site: the one that stands for all that have the same place. It is the first of them.
-pub(crate) struct Places {
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Places {
     same: Vec<SiteId>,
     /// By site: the routine in which a thread that is on a core there waits.
     spins: Vec<Option<&'static Routine>>,
@@ -31,18 +32,18 @@ impl Places {
     }
 
     /// The routine in which a thread that is on a core at this place waits.
-    pub(crate) fn spin(&self, site: Option<SiteId>) -> Option<&'static Routine> {
-        site.and_then(|site| self.spins[site.index()])
+    pub fn spin(&self, site: Option<SiteId>) -> Option<&'static Routine> {
+        site.and_then(|site| self.spins.get(site.index()).copied().flatten())
     }
 
     /// True where a thread that is on a core searches for work.
-    pub(crate) fn seeks_work(&self, site: Option<SiteId>) -> bool {
+    pub fn seeks_work(&self, site: Option<SiteId>) -> bool {
         self.spin(site).is_some_and(|routine| routine.seeks_work)
     }
 
     /// The site that stands for the place of this one.
-    pub(crate) fn at(&self, site: Option<SiteId>) -> Option<SiteId> {
-        site.map(|site| self.same[site.index()])
+    pub fn at(&self, site: Option<SiteId>) -> Option<SiteId> {
+        site.map(|site| self.same.get(site.index()).copied().unwrap_or(site))
     }
 
     /// Lets every segment name the site that stands for its place.
@@ -56,7 +57,7 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdup_model::{Frame, Site, Time};
+    use crate::{Frame, Site, Time};
 
     #[test]
     fn stacks_that_come_to_one_line_are_one_place() {

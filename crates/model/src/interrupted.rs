@@ -1,7 +1,7 @@
 //! Spinning without a core: a thread that lost its core in a loop that waits, and was still there when it got one
 //! again, has waited in between. A core would not have helped it.
 
-use holdup_model::{Doing, Nanos, Process, Segment, State, Time, Timeline};
+use crate::{Doing, Nanos, Process, Segment, State, Time, Timeline};
 
 /// What a thread does on a core for less than this between two times of spinning may be a round of a loop that gives its
 /// core away (`sched_yield`): too short to be sampled.
@@ -58,7 +58,7 @@ fn is_seen(looks: &[Time], segment: &Segment) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdup_model::{Row, Sample, ThreadId};
+    use crate::{Row, Sample, ThreadId};
 
     const LENGTH: u64 = 1_000_000;
 

@@ -1,0 +1,193 @@
+//! Commands that tell the same quantity of the same recording tell the same number, to the nanosecond: for each kept recording.
+//!
+//! Where two may differ, the comparison says why.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use holdup_analysis::scaling::{ScalePoint, scale};
+use holdup_analysis::{
+    Against, Budget, Depth, Diagnosis, Ledger, Missing, compare, diagnose, judge, parse_budget, predict_gains,
+};
+use holdup_export::{TableFormat, Weight};
+use holdup_model::{Nanos, Run, Timeline};
+use holdup_recording::{Recording, Sources};
+use holdup_replay::{Replayer, parse};
+use serde_json::Value;
+
+use crate::stage;
+
+/// A kept recording, and what `holdup report` says of its busiest process.
+struct Told {
+    name: String,
+    run: Run,
+    diagnoses: Vec<Diagnosis>,
+    report: Value,
+}
+
+/// All kept recordings in which there is a process.
+fn all() -> impl Iterator<Item = Told> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(stage::golden::recordings())
+        .expect("kept recordings")
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "holdup"))
+        .collect();
+    paths.sort();
+    paths.into_iter().filter_map(|path| {
+        let (recording, warnings) = Recording::open(&path).ok()?;
+        let run = recording.run_from(&warnings, Sources::ALL);
+        let first = *run.busiest_first().first()?;
+        let mut diagnosis = diagnose(&run, first);
+        predict_gains(&run, &mut diagnosis, Depth { all_gains: true, curves: false });
+        let diagnoses = vec![diagnosis];
+        let report = holdup_report::json(&run, &diagnoses);
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        Some(Told { name, run, diagnoses, report })
+    })
+}
+
+impl Told {
+    fn diagnosis(&self) -> &Diagnosis {
+        &self.diagnoses[0]
+    }
+
+    /// The tables of `holdup export --format csv`, as rows of cells by column.
+    fn tables(&self, folder: &Path) -> impl Fn(&str) -> Vec<BTreeMap<String, String>> {
+        let folder = folder.join(&self.name);
+        holdup_export::tables(&self.run, &self.diagnoses, TableFormat::Csv, &folder).expect("tables");
+        let process = self.diagnosis().process.to_string();
+        move |table| {
+            let mut reader = csv::Reader::from_path(folder.join(format!("{table}.csv"))).expect("a table");
+            let header: Vec<String> = reader.headers().expect("a header").iter().map(str::to_owned).collect();
+            let rows = reader.records().map(|row| {
+                let row = row.expect("a row");
+                header.iter().cloned().zip(row.iter().map(str::to_owned)).collect()
+            });
+            rows.filter(|row: &BTreeMap<_, _>| row["process"] == process).collect()
+        }
+    }
+}
+
+fn whole(cell: &str) -> Option<u64> {
+    (!cell.is_empty()).then(|| cell.parse().expect("a whole number"))
+}
+
+fn field(value: &Value, name: &str) -> Option<u64> {
+    value[name].as_u64()
+}
+
+/// States in the words of the tables, and the members of JSON that have their time.
+const STATES: [(&str, &str); 6] = [
+    ("active", "active_ns"),
+    ("I/O", "io_ns"),
+    ("asleep", "asleep_ns"),
+    ("spinning", "spinning_ns"),
+    ("waking", "waking_ns"),
+    ("descheduled", "descheduled_ns"),
+];
+
+#[test]
+fn report_and_tables() {
+    let stage = stage::Stage::new();
+    for told in all() {
+        let tables = told.tables(stage.directory());
+        let mut times: BTreeMap<(String, String), u64> = BTreeMap::new();
+        for row in tables("segments") {
+            let length = whole(&row["length_ns"]).expect("a length");
+            *times.entry((row["thread"].clone(), row["state"].clone())).or_default() += length;
+        }
+        for thread in told.report["criticality"]["threads"].as_array().expect("threads") {
+            for (state, member) in STATES {
+                let key = (thread["thread"].to_string(), state.to_owned());
+                let in_table = times.get(&key).copied().unwrap_or(0);
+                assert_eq!(field(thread, member), Some(in_table), "{}: {key:?}", told.name);
+            }
+        }
+        let (findings, rows) = (told.report["findings"].as_array().expect("findings"), tables("findings"));
+        assert_eq!(findings.len(), rows.len(), "{}", told.name);
+        for (finding, row) in findings.iter().zip(rows) {
+            assert_eq!(field(finding, "cost_ns"), whole(&row["cost_ns"]), "{}", told.name);
+            let gain = &finding["gain"];
+            for (member, column) in
+                [("ns", "gain_ns"), ("low_ns", "gain_low_ns"), ("high_ns", "gain_high_ns")]
+            {
+                assert_eq!(field(gain, member), whole(&row[column]), "{}: {column}", told.name);
+            }
+        }
+        let costs: BTreeMap<Option<u64>, Option<u64>> =
+            tables("objects").iter().map(|row| (whole(&row["object"]), whole(&row["cost_ns"]))).collect();
+        for object in told.report["objects"].as_array().expect("objects") {
+            let in_table = costs[&field(object, "object")].unwrap_or(0);
+            assert_eq!(field(object, "cost_ns"), Some(in_table), "{}: {object}", told.name);
+        }
+    }
+}
+
+/// Criticality and active time of folded stacks are those of the report; each line is a whole number of nanoseconds, and
+/// loses less than one.
+#[test]
+fn report_and_folded_stacks() {
+    for told in all().filter(|told| told.run.processes.len() == 1) {
+        let sum = |weight| -> (u64, u64) {
+            let mut text = Vec::new();
+            holdup_export::folded(&told.run, weight, &mut text).expect("stacks");
+            let text = String::from_utf8(text).expect("UTF-8");
+            let amounts = text.lines().filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok());
+            amounts.fold((0, 0), |(sum, lines), amount| (sum + amount, lines + 1))
+        };
+        let (critical, lines) = sum(Weight::Critical);
+        let whole: f64 = told.diagnosis().criticality.threads.iter().sum();
+        assert!((whole - critical as f64).abs() <= lines as f64 + 1.0, "{}: {critical} {whole}", told.name);
+    }
+}
+
+/// What a finding says that mending it gives is what `holdup whatif` says of the expression that it offers.
+#[test]
+fn findings_and_what_ifs() {
+    for told in all() {
+        let process = &told.run.processes[told.diagnosis().process];
+        let timeline = Timeline::build(process);
+        let cores = told.run.effective_cores_of(process);
+        let Ok(replayer) = Replayer::of(process, &timeline, cores) else { continue };
+        let what_if = told.diagnosis().what_if.as_ref();
+        assert_eq!(what_if.map(|what_if| what_if.replayed), Some(replayer.replayed()), "{}", told.name);
+        for gain in told.diagnosis().findings.iter().filter_map(|finding| finding.gain.as_ref()) {
+            let points = parse(&gain.expression, process)
+                .unwrap_or_else(|error| panic!("{}: {}: {error}", told.name, gain.expression));
+            let prediction = replayer.predict(&points[0].changes).expect("a replay that ends");
+            let again = prediction.gain(process.wall()).map(|gain| Nanos::new(gain.max(0) as u64));
+            assert_eq!([gain.time, gain.low, gain.high], again, "{}: {}", told.name, gain.expression);
+        }
+    }
+}
+
+/// Budgets, comparisons and scaling have the wall times, costs and parts of the report.
+#[test]
+fn report_and_what_compares() {
+    for told in all() {
+        let diagnosis = told.diagnosis();
+        let ledger = || Ledger::of(&told.run, diagnosis);
+        let process = &told.report["process"];
+        assert_eq!(field(process, "wall_ns"), Some(diagnosis.wall.get()), "{}", told.name);
+
+        let budgets: Vec<Budget> =
+            ["wall<=1000s", "efficiency>=0"].map(|text| parse_budget(text).unwrap()).into();
+        let verdicts = judge(&budgets, &[ledger()], &[], Missing::Refused).expect("verdicts");
+        let values: Vec<f64> =
+            verdicts.iter().flat_map(|verdict| &verdict.judged).map(|one| one.value).collect();
+        assert_eq!(values, [diagnosis.wall.get() as f64, diagnosis.efficiency], "{}", told.name);
+
+        let comparison = compare(&[ledger()], &[ledger()], Against::Change).expect("two sides");
+        let json = holdup_report::diff_json(&comparison);
+        for side in ["before", "after"] {
+            assert_eq!(json[side]["walls_ns"][0], process["wall_ns"], "{}: {side}", told.name);
+        }
+
+        let runs = std::slice::from_ref(&told.run);
+        let scaling = scale(&[ScalePoint { threads: diagnosis.workers.max(1), runs, plain: &[] }]);
+        let walls: Vec<Nanos> = scaling.points.iter().map(|point| point.wall.median).collect();
+        assert_eq!(walls, [diagnosis.wall], "{}", told.name);
+    }
+}
