@@ -17,6 +17,7 @@ const TABLE: &[Row] = &[
     ("crates/recording", &["crates/model", "crates/trace"]),
     ("crates/symbols", &[]),
     ("crates/code", &["crates/model"]),
+    ("crates/sections", &["crates/trace"]),
     ("crates/sync", &["crates/model"]),
     ("crates/replay", &["crates/model", "crates/sync"]),
     ("crates/policy", &["crates/model"]),
@@ -33,8 +34,14 @@ const TABLE: &[Row] = &[
     ("crates/live", &["crates/trace", "crates/policy", "collectors/kernel"]),
     ("crates/steer", &["crates/live", "crates/pirate", "crates/policy"]),
     ("collectors/qemu", &["crates/trace"]),
-    ("crates/counts", &["crates/model", "crates/trace", "crates/recording", "crates/code"]),
-    ("crates/feed", &["crates/model", "crates/trace", "crates/recording", "crates/code", "crates/sim"]),
+    (
+        "crates/counts",
+        &["crates/model", "crates/trace", "crates/recording", "crates/sections", "crates/code"],
+    ),
+    (
+        "crates/feed",
+        &["crates/model", "crates/trace", "crates/recording", "crates/sections", "crates/code", "crates/sim"],
+    ),
     (
         "crates/collect",
         &[

@@ -15,7 +15,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use holdup_trace::alone::{EndCode, Phase};
-use holdup_trace::instructions::MarkCode;
+use holdup_trace::instructions::Mark;
 use holdup_trace::shared::{
     ALONE, CHUNK_SIZE, CHUNKS, FIRST_CHUNKS, FIRST_SLOTS, HOLDS_ALL, HOLDS_SAMPLED, LIVE, MARKS,
     MONOTONIC_CLOCK, NO_ARGUMENTS, PROCESS_MAGIC, ProcessState, Refusal, SESSION_MAGIC, SLOT_SIZE, SLOTS,
@@ -448,7 +448,7 @@ pub fn end() {
         alone::stops(EndCode::Exits);
         if let Some(recorder) = crate::enter() {
             openmp::close(&recorder);
-            marks::tell(MarkCode::ThreadEnd, []);
+            marks::tell(Mark::ThreadEnd);
             let now = ticks();
             recorder.write(&holdup_trace::wire::cpu(now, recorder.thread().cpu.read(now)));
         }

@@ -5,13 +5,13 @@
 //! listens; but it costs what a system call costs. So nothing is told before somebody has said that he listens, and every
 //! hook is written such that its fast path does not ask: while marks are [`heard`], all locks count as ones that are waited
 //! for, every instance of a parallel region is whole, and every call is long enough to be told of, which leads to the slow
-//! path, where the mark is. What is told, and in what order, [`MarkCode`] says.
+//! path, where the mark is. What is told, [`Mark`] says.
 //!
 //! The child of a fork asks for a plugin again when it begins to record; until then it is silent.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use holdup_trace::instructions::{MARK_CALL, MARK_FIELDS, MarkCode, VERSION};
+use holdup_trace::instructions::{MARK_CALL, MARK_FIELDS, Mark, MarkCode, VERSION};
 use holdup_trace::shared::MARKS;
 
 use crate::arch::system_call;
@@ -27,29 +27,27 @@ pub fn heard() -> bool {
 pub(crate) fn ask() -> bool {
     static ANSWER: AtomicU32 = AtomicU32::new(0);
     ANSWER.store(0, Ordering::Relaxed);
-    call(MarkCode::Hello, &[ANSWER.as_ptr() as u64, 0, 0, 0, 0]);
+    let (code, fields) = Mark::Hello { answer: ANSWER.as_ptr() as u64 }.encode();
+    call(code, &fields);
     ANSWER.load(Ordering::Relaxed) == VERSION
 }
 
-/// Says something, if there is somebody to hear it: `fields` are the first of the mark's fields, the others are 0.
+/// Says something, if there is somebody to hear it.
 #[inline(always)]
-pub fn tell<const N: usize>(code: MarkCode, fields: [u64; N]) {
+pub fn tell(mark: Mark) {
     if heard() {
-        send(code, &fields);
+        send(&mark);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn send(code: MarkCode, told: &[u64]) {
+fn send(mark: &Mark) {
     // The child of a fork is nobody's business until it asks.
     if !life::recording() {
         return;
     }
-    let mut fields = [0; MARK_FIELDS];
-    for (to, from) in fields.iter_mut().zip(told) {
-        *to = *from;
-    }
+    let (code, fields) = mark.encode();
     match LISTENER.load(Ordering::Relaxed) {
         0 => call(code, &fields),
         listener => {
@@ -98,7 +96,7 @@ static UNITS: AtomicU64 = AtomicU64::new(0);
 /// The calling thread begins a unit of work that the program calls by the text at `label`.
 pub fn unit_begins(label: u64) {
     if heard() {
-        send(MarkCode::UnitBegin, &[label, UNITS.fetch_add(1, Ordering::Relaxed)]);
+        send(&Mark::UnitBegin { label, number: UNITS.fetch_add(1, Ordering::Relaxed) });
     }
 }
 
@@ -115,7 +113,7 @@ mod tests {
         assert!(!ask(), "the kernel does not know the call");
         assert!(!listen_inside(VERSION, unwanted));
         assert!(!heard());
-        tell(MarkCode::Created, [1]);
+        tell(Mark::Created { number: 1 });
         unit_begins(0);
     }
 }

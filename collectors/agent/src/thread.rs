@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use holdup_trace::instructions::MarkCode;
+use holdup_trace::instructions::Mark;
 use holdup_trace::shared::{Chunk, Header, MANY_THREADS, Slot, pop, push};
 use holdup_trace::wire::{self, NO_STACK, NO_THREAD, UNKNOWN};
 
@@ -328,9 +328,9 @@ pub(crate) fn tell_begin(thread: &Thread, slot: &Slot) {
     thread.holds[0].set(TimedHold { object: 0, begin: 0, caller: 0 });
     thread.timed.set(1);
     let [number, parent, tid] =
-        [&slot.thread, &slot.parent, &slot.tid].map(|word| u64::from(word.load(Ordering::Relaxed)));
+        [&slot.thread, &slot.parent, &slot.tid].map(|word| word.load(Ordering::Relaxed));
     let [entry, handle] = [&slot.entry, &slot.handle].map(|word| word.load(Ordering::Relaxed));
-    marks::tell(MarkCode::ThreadBegin, [number, parent, entry, tid, handle]);
+    marks::tell(Mark::ThreadBegin { number, parent, entry, tid, handle });
 }
 
 /// Closes the calling thread: its counts, its end, its last chunk, its slot.
@@ -346,7 +346,7 @@ pub fn end() {
         uses::flush(&recorder);
         lock_cost::flush(&recorder);
         openmp::close(&recorder);
-        marks::tell(MarkCode::ThreadEnd, []);
+        marks::tell(Mark::ThreadEnd);
         let now = life::ticks();
         let cpu = if life::confined() { UNKNOWN } else { thread.cpu.read(now) };
         recorder.write(&wire::thread_end(now, cpu));

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use holdup_trace::instructions::MarkCode;
+use holdup_trace::instructions::Mark;
 use holdup_trace::shared::HOLDS_ALL;
 use holdup_trace::wire::{self, CallCode, NO_STACK, ObjectCode, OutcomeCode, WaitRecord};
 
@@ -70,10 +70,13 @@ pub fn begin(wanted: Wanted) -> Option<Pending> {
     slot.wait_cpu.store(cpu, Ordering::Relaxed);
     slot.wait_owner.store(wanted.owner_tid, Ordering::Relaxed);
     slot.wait_kind.store(wanted.kind as u32 + 1, Ordering::Release);
-    marks::tell(
-        MarkCode::WaitBegin,
-        [wanted.object, wanted.kind as u64, stack, wanted.mutex, u64::from(wanted.shared_mode)],
-    );
+    marks::tell(Mark::WaitBegin {
+        object: wanted.object,
+        kind: wanted.kind,
+        stack,
+        mutex: wanted.mutex,
+        shared: wanted.shared_mode,
+    });
     Some(Pending { wanted, begin, stack, cpu })
 }
 
@@ -114,9 +117,10 @@ fn tell(pending: Pending, outcome: OutcomeCode) {
 fn close(recorder: &Recorder, outcome: OutcomeCode) {
     let slot = recorder.slot();
     // 0 if something in between, such as a wait in a signal handler, has closed it already.
-    if let Some(kind) = slot.wait_kind.load(Ordering::Relaxed).checked_sub(1) {
+    let kind = slot.wait_kind.load(Ordering::Relaxed).checked_sub(1);
+    if let Some(kind) = kind.and_then(|kind| ObjectCode::from_code(kind as u8)) {
         slot.wait_kind.store(0, Ordering::Release);
-        marks::tell(MarkCode::WaitEnd, [outcome as u64, u64::from(kind)]);
+        marks::tell(Mark::WaitEnd { outcome, kind });
     }
 }
 
@@ -168,7 +172,7 @@ pub fn acquired_with_others(object: u64, kind: ObjectCode, caller: u64, shared: 
     if count & SAMPLE_MASK == 0 || is_early_sample(count) || hot::is_hot(object) {
         time_hold(thread, object, caller);
         alone::acquired(kind);
-        marks::tell(MarkCode::Acquired, [object, kind as u64, caller, u64::from(shared)]);
+        marks::tell(Mark::Acquired { object, kind, caller, shared });
     }
 }
 
@@ -219,7 +223,7 @@ pub fn releasing(object: u64, kind: ObjectCode, shared_mode: bool, waited_for: b
     if !life::writes() {
         return None;
     }
-    marks::tell(MarkCode::Released, [object, kind as u64, 0, u64::from(shared_mode)]);
+    marks::tell(Mark::Released { object, kind, shared: shared_mode });
     if waited_for {
         alone::wakes(object);
     }
@@ -292,7 +296,7 @@ pub fn may_tell_of_queue(object: u64, now: u64) -> bool {
 
 /// Up to `count` waiters, if there are any, are about to be woken; gives the time of it.
 pub fn waking(object: u64, kind: ObjectCode, count: u32) -> u64 {
-    marks::tell(MarkCode::Woke, [object, kind as u64, u64::from(count)]);
+    marks::tell(Mark::Woke { object, kind, count });
     alone::wakes(object);
     life::ticks()
 }
@@ -315,7 +319,7 @@ static INITIALIZED: AtomicU32 = AtomicU32::new(0);
 
 /// An object was initialized: a barrier for so many parties, a semaphore with this value.
 pub fn initialized(object: u64, kind: ObjectCode, parties: u32, caller: u64) {
-    marks::tell(MarkCode::Initialized, [object, kind as u64, u64::from(parties), caller]);
+    marks::tell(Mark::Initialized { object, kind, value: parties, caller });
     if !life::writes() || kind != ObjectCode::Barrier && too_many_initialized() {
         return;
     }
@@ -350,7 +354,7 @@ pub fn calling(call: CallCode, descriptor: u32) -> u64 {
 #[cold]
 #[inline(never)]
 fn calling_followed(call: CallCode, descriptor: u32) -> u64 {
-    marks::tell(MarkCode::CallBegin, [call as u64, u64::from(descriptor)]);
+    marks::tell(Mark::CallBegin { call, descriptor });
     alone::call_begins(call, descriptor);
     live::call_begins(call, descriptor);
     life::ticks()
@@ -370,7 +374,7 @@ pub fn called(begin: u64, call: CallCode, descriptor: u32) {
 fn blocked(begin: u64, end: u64, call: CallCode, descriptor: u32) {
     let length = end.saturating_sub(begin);
     live::call_ends();
-    marks::tell(MarkCode::CallEnd, [life::nanos(length)]);
+    marks::tell(Mark::CallEnd { nanos: life::nanos(length) });
     if !life::writes_nothing() && length >= life::short_call_of_session() {
         tell_block(begin, end, call, descriptor);
     }

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 
 use holdup_agent::waits::{self, Wanted};
 use holdup_agent::{hot, marks, thread};
-use holdup_trace::instructions::MarkCode;
+use holdup_trace::instructions::Mark;
 use holdup_trace::shared::Slot;
 use holdup_trace::wire::{CallCode, ObjectCode, OutcomeCode};
 
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn thrd_create(handle: *mut Handle, start: Start, argument
     let number = slot.thread.load(Ordering::Relaxed);
     let result = real::thrd_create(handle, run as *mut c_void, core::ptr::from_ref(slot).cast_mut().cast());
     if result == SUCCESS {
-        marks::tell(MarkCode::Created, [u64::from(number)]);
+        marks::tell(Mark::Created { number });
     } else {
         thread::abandon_child(slot);
     }

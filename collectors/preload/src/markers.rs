@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char, c_void};
 
 use holdup_agent::marks::Listener;
 use holdup_agent::{enter, life, live, marks};
-use holdup_trace::instructions::MarkCode;
+use holdup_trace::instructions::Mark;
 use holdup_trace::wire::{self, MarkerCode, NO_STACK, ObjectCode, OutcomeCode};
 
 unsafe fn mark(kind: MarkerCode, label: *const c_char) {
@@ -14,14 +14,17 @@ unsafe fn mark(kind: MarkerCode, label: *const c_char) {
     }
     let Some(recorder) = enter() else { return };
     match kind {
-        MarkerCode::RegionBegin => marks::tell(MarkCode::InterestBegin, []),
-        MarkerCode::RegionEnd => marks::tell(MarkCode::InterestEnd, []),
+        MarkerCode::RegionBegin => marks::tell(Mark::InterestBegin),
+        MarkerCode::RegionEnd => marks::tell(Mark::InterestEnd),
         MarkerCode::WorkBegin => marks::unit_begins(label as u64),
-        MarkerCode::WorkEnd => marks::tell(MarkCode::UnitEnd, []),
+        MarkerCode::WorkEnd => marks::tell(Mark::UnitEnd),
         // A wait for nobody knows what.
-        MarkerCode::SpinBegin => marks::tell(MarkCode::WaitBegin, [0, ObjectCode::SpinLock as u64, NO_STACK]),
+        MarkerCode::SpinBegin => {
+            let (stack, kind) = (NO_STACK, ObjectCode::SpinLock);
+            marks::tell(Mark::WaitBegin { object: 0, kind, stack, mutex: 0, shared: false });
+        }
         MarkerCode::SpinEnd => {
-            marks::tell(MarkCode::WaitEnd, [OutcomeCode::Granted as u64, ObjectCode::SpinLock as u64]);
+            marks::tell(Mark::WaitEnd { outcome: OutcomeCode::Granted, kind: ObjectCode::SpinLock });
         }
         MarkerCode::Phase => {}
     }

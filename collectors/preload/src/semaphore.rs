@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_uint};
 
 use holdup_agent::waits::{self, Wanted};
 use holdup_agent::{alone, hot, life, marks};
-use holdup_trace::instructions::MarkCode;
+use holdup_trace::instructions::Mark;
 use holdup_trace::wire::{ObjectCode, OutcomeCode};
 
 use crate::front::fronts;
@@ -43,7 +43,8 @@ unsafe fn take(semaphore: Object, block: impl FnOnce() -> c_int) -> c_int {
     let value = (&raw const (*layout(semaphore)).value).read_volatile();
     let result = if value != 0 { block() } else { wait(semaphore, block) };
     if result == 0 && life::is_followed() {
-        marks::tell(MarkCode::Acquired, [semaphore as u64, ObjectCode::Semaphore as u64]);
+        let (object, kind) = (semaphore as u64, ObjectCode::Semaphore);
+        marks::tell(Mark::Acquired { object, kind, caller: 0, shared: false });
         alone::point();
     }
     result

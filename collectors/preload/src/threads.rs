@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use holdup_agent::arch::{self, number, system_call};
 use holdup_agent::waits::{self, Wanted};
 use holdup_agent::{enter, marks, stack, thread};
-use holdup_trace::instructions::MarkCode;
+use holdup_trace::instructions::Mark;
 use holdup_trace::shared::Slot;
 use holdup_trace::wire::{self, ObjectCode, OutcomeCode};
 
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn pthread_create(
         core::ptr::from_ref(slot).cast_mut().cast(),
     );
     if result == 0 {
-        marks::tell(MarkCode::Created, [u64::from(number)]);
+        marks::tell(Mark::Created { number });
     } else {
         thread::abandon_child(slot);
     }

@@ -1,48 +1,32 @@
-//! Which condition variables are barriers.
+//! Pieces that a condition variable cuts.
 //!
-//! A barrier made of a mutex and a condition variable: of each round all threads but one wait, and the last one broadcasts.
-//! So each of its threads comes to it equally often, and there are as many broadcasts as rounds. Other conditions, those of
-//! queues, end no section: what a thread does before and after them belongs together.
+//! Condition variables that are barriers ([`holdup_model::Process::find_condition_barriers`]) end sections. Others, those of
+//! queues, end none: what a thread does before and after them belongs together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use crate::course::{Boundary, Course, Piece};
+use holdup_sections::Boundary;
 
-/// A thread that was woken, looks again and waits on does no more than this in between (instructions).
-const LOOKS_AGAIN: u64 = 200;
-
-#[derive(Default)]
-struct Use {
-    /// By course: arrivals.
-    arrivals: BTreeMap<usize, u64>,
-    broadcasts: u64,
-}
+use crate::course::{Course, Piece};
 
 /// Joins the pieces that a condition variable cuts and that is no barrier, those of a thread that looks again, and those
-/// that the marks of the part of interest cut.
-pub(crate) fn keep_barriers(courses: &mut [Course]) {
+/// that the marks of the part of interest cut. `barriers` are the addresses of condition variables that are such.
+pub(crate) fn keep_barriers(courses: &mut [Course], barriers: &BTreeSet<u64>) {
     for course in &mut *courses {
-        merge(&mut course.pieces, false, |piece| match (piece.opens, piece.closes) {
-            (Boundary::Interest { .. }, _) => true,
-            (
-                Boundary::Condition { object: opened, broadcasts: false, .. },
-                Boundary::Condition { object: closed, broadcasts: false, .. },
-            ) => opened == closed && piece.tally.instructions <= LOOKS_AGAIN,
-            _ => false,
+        merge(&mut course.pieces, false, |piece| {
+            matches!(piece.opens, Boundary::Interest { .. }) || piece.looks_again
         });
     }
-    let mut uses: BTreeMap<u64, Use> = BTreeMap::new();
-    for (index, course) in courses.iter().enumerate() {
-        for piece in &course.pieces {
-            if let Boundary::Condition { object, broadcasts, .. } = piece.closes {
-                let entry = uses.entry(object).or_default();
-                *entry.arrivals.entry(index).or_default() += 1;
-                entry.broadcasts += u64::from(broadcasts);
-            }
-        }
+    // The mutex of a barrier is a part of it: its last thread takes it once, and the others once more after their wait.
+    let mutexes: BTreeSet<u64> = courses
+        .iter()
+        .flat_map(|course| &course.mutexes)
+        .filter(|(object, _)| barriers.contains(object))
+        .map(|(_, mutex)| *mutex)
+        .collect();
+    for piece in courses.iter_mut().flat_map(|course| &mut course.pieces) {
+        piece.locks.retain(|lock, _| !mutexes.contains(lock));
     }
-    let barriers: BTreeSet<u64> =
-        uses.into_iter().filter(|(_, found)| is_barrier(found)).map(|(object, _)| object).collect();
     let is_of_queue =
         |boundary| matches!(boundary, Boundary::Condition { object, .. } if !barriers.contains(&object));
     for course in courses {
@@ -53,12 +37,6 @@ pub(crate) fn keep_barriers(courses: &mut [Course]) {
             last.queued = true;
         }
     }
-}
-
-fn is_barrier(found: &Use) -> bool {
-    let mut arrivals = found.arrivals.values();
-    let first = arrivals.next().copied().unwrap_or(0);
-    found.arrivals.len() >= 2 && arrivals.all(|count| *count == first) && found.broadcasts == first
 }
 
 /// Joins each piece that `continues` the one before to that one; `queues` says whether waits in between are those of a

@@ -12,7 +12,9 @@ use holdup_recording::facts::Session;
 use holdup_recording::{Instructions, Recording};
 use holdup_trace::instructions::{CodeClass, Loss};
 
-use crate::course::{Boundary, Course, Piece, course};
+use holdup_sections::Boundary;
+
+use crate::course::{Course, Piece, course};
 use crate::error::CountsError;
 use crate::events::{Events, Executed, Modules};
 use crate::places::Places;
@@ -49,9 +51,11 @@ pub(crate) fn gathered(recording: &Recording, run: &Run) -> Result<Gathered, Cou
         return Err(CountsError::NothingCounted);
     }
     let lost_own_code = !instructions.blocks.iter().any(|block| block.class == CodeClass::Own);
-    conditions::keep_barriers(&mut courses);
-    note_starts(&mut courses, &instructions);
     let process = run.processes.first();
+    let objects = process.map_or(&[][..], |process| &process.objects);
+    let barriers = objects.iter().filter(|object| object.is_condition_barrier).map(|object| object.address);
+    conditions::keep_barriers(&mut courses, &barriers.collect());
+    note_starts(&mut courses, &instructions);
     let names = recording.processes.first().and_then(|raw| raw.names.as_ref());
     let places = Places::of_process(names, process);
     let mut sections: Vec<Section> = Vec::new();

@@ -3,42 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use holdup_recording::{CodeModule, Instructions, StreamEvent};
-use holdup_trace::instructions::{CodeClass, Loss, MARK_FIELDS, MarkCode};
-use holdup_trace::openmp::{SyncCode, WorkCode};
+use holdup_recording::{CodeModule, Instructions, StreamEvent, is_of_runtime};
+use holdup_sections::{Boundary, Cut, Looks, is_dealt};
+use holdup_trace::instructions::{Loss, Mark};
 use holdup_trace::wire::ObjectCode;
 
 use crate::replayed::Replayed;
 use crate::tally::Tally;
-
-/// A moment in a thread at which a section can begin or end.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Boundary {
-    /// The thread begins.
-    Begin,
-    /// The thread ends.
-    End,
-    /// It has created a thread.
-    Created { child: u32 },
-    /// It waits for the end of the thread with this handle; `stack` says where.
-    Join { handle: u64, stack: u64 },
-    /// A barrier.
-    Barrier { object: u64, stack: u64 },
-    /// A condition variable: a wait, or a broadcast (which has no stack of its own).
-    Condition { object: u64, stack: u64, broadcasts: bool },
-    /// It has entered a parallel region.
-    RegionBegin { instance: u64, function: u64 },
-    /// The region has ended.
-    RegionEnd { instance: u64 },
-    /// Its share of a region begins.
-    ShareBegin { instance: u64 },
-    /// It ends.
-    ShareEnd { instance: u64 },
-    /// A barrier of a team.
-    Team { instance: u64, sequence: u64, code: u64 },
-    /// The part of interest begins or ends.
-    Interest { begins: bool },
-}
 
 /// A unit of work that was dealt out at run time.
 #[derive(Clone, Debug)]
@@ -62,6 +33,8 @@ pub(crate) struct Piece {
     pub starts: Vec<u64>,
     /// It waited for a condition or a semaphore in between, as those do who take work from a queue.
     pub queued: bool,
+    /// The wait at its end goes on with the one at its begin: the thread only looked again.
+    pub looks_again: bool,
     /// Which pieces of the stream it is, by number: one, where others were not joined to it.
     pub recorded: Range<usize>,
 }
@@ -79,6 +52,8 @@ pub(crate) struct Course {
     pub tid: u32,
     /// Barriers that it initialized: object, parties.
     pub barriers: Vec<(u64, u32)>,
+    /// The mutex of each condition variable that it waited for.
+    pub mutexes: BTreeMap<u64, u64>,
     pub pieces: Vec<Piece>,
     /// Its stream ends before the thread did.
     pub is_cut: bool,
@@ -101,6 +76,7 @@ pub(crate) fn course(instructions: &Instructions<'_>, stream: u32, returns: &BTr
             entry: 0,
             tid: 0,
             barriers: Vec::new(),
+            mutexes: BTreeMap::new(),
             pieces: Vec::new(),
             is_cut: false,
             lost: None,
@@ -108,6 +84,7 @@ pub(crate) fn course(instructions: &Instructions<'_>, stream: u32, returns: &BTr
         },
         open: Some(Open::at(Boundary::Begin)),
         replayed: Replayed::new(&instructions.blocks, returns),
+        looks: Looks::default(),
         works: Vec::new(),
         modules: &instructions.modules,
     };
@@ -142,6 +119,7 @@ impl Open {
             locks: BTreeMap::new(),
             starts: Vec::new(),
             queued: false,
+            looks_again: false,
             recorded: 0..0,
         };
         Open { piece, units: Vec::new() }
@@ -175,6 +153,7 @@ struct Walker<'a> {
     /// `None` while the thread waits at a boundary.
     open: Option<Open>,
     replayed: Replayed<'a>,
+    looks: Looks,
     modules: &'a [CodeModule],
     /// Worksharing constructs that the thread is in: what deals out chunks, if it deals them out at run time.
     works: Vec<Option<u64>>,
@@ -190,9 +169,10 @@ impl Walker<'_> {
             }
             StreamEvent::Block(block, _) => self.replayed.block(block),
             StreamEvent::Partial(block, instructions, _) => self.replayed.partial(block, instructions),
-            StreamEvent::Mark(code, fields) => {
+            StreamEvent::Mark(mark) => {
                 self.flush();
-                self.mark(code, fields);
+                self.cut(&mark);
+                self.mark(&mark);
             }
             StreamEvent::Lost(_, why) => self.course.lost = Some(why),
             StreamEvent::Leaves(_) => self.course.leaves = true,
@@ -227,12 +207,6 @@ impl Walker<'_> {
         }
     }
 
-    /// True for addresses in a runtime: it takes locks of its own.
-    fn is_runtime(&self, address: u64) -> bool {
-        let within = |module: &&CodeModule| (module.start..module.end).contains(&address);
-        self.modules.iter().find(within).is_some_and(|module| module.class == CodeClass::Runtime)
-    }
-
     /// Takes the last boundary back: it was none.
     fn retract(&mut self) {
         let last = self.course.pieces.pop();
@@ -241,83 +215,76 @@ impl Walker<'_> {
         }
     }
 
-    fn mark(&mut self, code: MarkCode, fields: [u64; MARK_FIELDS]) {
-        let [first, second, third, ..] = fields;
-        let is = |kind: ObjectCode| second == kind as u64;
-        match code {
-            MarkCode::ThreadBegin => {
-                self.course.number = Some(first as u32);
-                self.course.parent = u32::try_from(second).ok().filter(|parent| *parent != u32::MAX);
-                self.course.entry = third;
-                self.course.tid = fields[3] as u32;
-                self.course.handle = fields[4];
+    /// Ends and begins pieces.
+    fn cut(&mut self, mark: &Mark) {
+        let looks_again = self.looks.again(mark);
+        match Cut::at(mark) {
+            Some(Cut::Stop(at)) => {
+                if let Some(open) = &mut self.open {
+                    open.piece.looks_again = looks_again;
+                }
+                self.stop(at);
             }
-            MarkCode::ThreadEnd => self.stop(Boundary::End),
-            MarkCode::Created => self.pass(Boundary::Created { child: first as u32 }),
-            MarkCode::WaitBegin if is(ObjectCode::Barrier) => {
-                self.stop(Boundary::Barrier { object: first, stack: third });
+            Some(Cut::Pass(at)) => self.pass(at),
+            Some(Cut::GoOn) => self.go_on(),
+            Some(Cut::Retract) => self.retract(),
+            None => {}
+        }
+    }
+
+    fn mark(&mut self, mark: &Mark) {
+        match *mark {
+            Mark::ThreadBegin { number, parent, entry, tid, handle } => {
+                self.course.number = Some(number);
+                self.course.parent = Some(parent).filter(|parent| *parent != u32::MAX);
+                (self.course.entry, self.course.tid, self.course.handle) = (entry, tid, handle);
             }
-            MarkCode::WaitBegin if is(ObjectCode::ThreadEnd) => {
-                self.stop(Boundary::Join { handle: first, stack: third });
-            }
-            MarkCode::WaitBegin if is(ObjectCode::Condition) => {
-                self.stop(Boundary::Condition { object: first, stack: third, broadcasts: false });
-            }
-            MarkCode::WaitBegin if is(ObjectCode::Semaphore) => {
+            Mark::WaitBegin { kind: ObjectCode::Semaphore, .. } => {
                 if let Some(open) = &mut self.open {
                     open.piece.queued = true;
                 }
             }
-            MarkCode::WaitEnd => self.go_on(),
-            MarkCode::Woke if is(ObjectCode::Condition) && third >= u64::from(u32::MAX) => {
-                self.pass(Boundary::Condition { object: first, stack: 0, broadcasts: true });
+            Mark::WaitBegin { object, kind: ObjectCode::Condition, mutex, .. } => {
+                self.course.mutexes.insert(object, mutex);
             }
-            MarkCode::Initialized if is(ObjectCode::Barrier) => {
-                self.course.barriers.push((first, third as u32))
+            Mark::Initialized { object, kind: ObjectCode::Barrier, value, .. } => {
+                self.course.barriers.push((object, value));
             }
-            MarkCode::Acquired if !self.is_runtime(third) => {
+            Mark::Acquired { object, caller, .. } if !is_of_runtime(self.modules, caller) => {
                 if let Some(open) = &mut self.open {
-                    *open.piece.locks.entry(first).or_default() += 1;
+                    *open.piece.locks.entry(object).or_default() += 1;
                 }
             }
-            MarkCode::RegionBegin => self.pass(Boundary::RegionBegin { instance: first, function: second }),
-            MarkCode::RegionEnd => self.pass(Boundary::RegionEnd { instance: first }),
-            MarkCode::ShareBegin => self.pass(Boundary::ShareBegin { instance: first }),
-            MarkCode::ShareEnd => self.pass(Boundary::ShareEnd { instance: first }),
-            MarkCode::SyncBegin if is_barrier(third) => {
-                self.stop(Boundary::Team { instance: first, sequence: second, code: fields[3] });
+            Mark::WorkBegin { instance, sequence, kind, .. } => {
+                self.works.push(is_dealt(kind).then(|| construct(instance, sequence.into())));
             }
-            MarkCode::SyncEnd if second == 1 => self.retract(),
-            MarkCode::SyncEnd => self.go_on(),
-            MarkCode::WorkBegin => self.works.push(is_dealt(third).then(|| construct(first, second))),
-            MarkCode::WorkEnd => {
+            Mark::WorkEnd { .. } => {
                 if self.works.pop().flatten().is_some()
                     && let Some(open) = &mut self.open
                 {
                     open.end_unit();
                 }
             }
-            MarkCode::Chunk => {
+            Mark::Chunk { .. } => {
                 if let (Some(Some(construct)), Some(open)) = (self.works.last().copied(), &mut self.open) {
                     open.end_unit();
                     open.units.push(DealtUnit { construct, tally: Tally::default() });
                 }
             }
-            MarkCode::TaskBegin | MarkCode::UnitBegin => {
-                self.go_on();
-                let construct = if code == MarkCode::TaskBegin { TASKS } else { first | MARKED };
-                if let Some(open) = &mut self.open {
-                    open.units.push(DealtUnit { construct, tally: Tally::default() });
-                }
-            }
-            MarkCode::TaskEnd | MarkCode::UnitEnd => {
+            Mark::TaskBegin { .. } => self.begin_unit(TASKS),
+            Mark::UnitBegin { label, .. } => self.begin_unit(label | MARKED),
+            Mark::TaskEnd { .. } | Mark::UnitEnd => {
                 if let Some(open) = &mut self.open {
                     open.end_unit();
                 }
             }
-            MarkCode::InterestBegin => self.pass(Boundary::Interest { begins: true }),
-            MarkCode::InterestEnd => self.pass(Boundary::Interest { begins: false }),
             _ => {}
+        }
+    }
+
+    fn begin_unit(&mut self, construct: u64) {
+        if let Some(open) = &mut self.open {
+            open.units.push(DealtUnit { construct, tally: Tally::default() });
         }
     }
 }
@@ -329,18 +296,4 @@ const MARKED: u64 = 1 << 63;
 
 fn construct(instance: u64, sequence: u64) -> u64 {
     (instance << 16 ^ sequence) & !MARKED
-}
-
-/// True for meetings of the whole team; `kind` is a [`SyncCode`].
-fn is_barrier(kind: u64) -> bool {
-    kind < SyncCode::Taskwait as u64
-}
-
-/// True for worksharing constructs whose chunks are dealt out at run time; the low 8 bits are a [`WorkCode`].
-fn is_dealt(kind: u64) -> bool {
-    let kind = kind & 0xff;
-    kind == WorkCode::DynamicLoop as u64
-        || kind == WorkCode::GuidedLoop as u64
-        || kind == WorkCode::OtherLoop as u64
-        || kind == WorkCode::Sections as u64
 }

@@ -7,7 +7,9 @@ use holdup_model::openmp::source_function;
 use holdup_model::{Frame, ObjectKind, Process};
 use holdup_recording::facts::{NamedFrame, Names};
 
-use crate::course::{Boundary, Course};
+use holdup_sections::Boundary;
+
+use crate::course::Course;
 use crate::sections::Row;
 
 /// Names of places, and times of arrivals, from the ordinary part of the recording.

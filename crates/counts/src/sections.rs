@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 
 use holdup_model::counts::{SectionKind, SectionPlace};
 
-use crate::course::{Boundary, Course};
+use holdup_sections::Boundary;
+
+use crate::course::Course;
 use crate::places::Places;
 
 /// A piece of a thread's course.
@@ -50,7 +52,7 @@ pub(crate) fn meetings(courses: &[Course], places: &Places<'_>) -> Vec<Meeting> 
                     arrive(&mut arrivals, SectionKind::ConditionBarrier, object, row)
                 }
                 Boundary::Team { instance, sequence, .. } => {
-                    found.entry((SectionKind::TeamBarrier, instance, sequence)).or_default().push(row);
+                    found.entry((SectionKind::TeamBarrier, instance, sequence.into())).or_default().push(row);
                 }
                 Boundary::ShareEnd { instance } => {
                     found.entry((SectionKind::Region, instance, 0)).or_default().push(row);

@@ -3,7 +3,7 @@
 //! [`Prepared`] reads all streams of a recording once. Code becomes micro-ops (`code`). Marks become what each thread says
 //! it did (`stream`, `told`), and that becomes acts on numbered objects (`script`): creations, joins, locks, barriers and
 //! semaphores are left to simulated time. A wait for a condition ends with the wake-up that ended it when it was recorded
-//! (`wakes`), unless the condition is a barrier (`conditions`). Chunks of loops that are dealt out at run time are kept as
+//! (`wakes`), unless the condition is a barrier ([`holdup_model::Process::find_condition_barriers`]). Chunks of loops that are dealt out at run time are kept as
 //! units (`units`), so that they can be dealt anew.
 //!
 //! [`RecordedFeed`] then goes through the streams, once for each simulation. It only decodes: all that is to be known of a
@@ -17,7 +17,6 @@
 
 mod calls;
 mod code;
-mod conditions;
 mod error;
 mod feed;
 mod prepared;

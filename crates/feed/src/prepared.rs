@@ -54,7 +54,10 @@ impl<'a> Prepared<'a> {
         let process = run.processes.first();
         let wakes = process.map_or_else(Wakes::new, |process| wakes(process, &tellings));
         let within = process.map_or_else(Within::new, |process| within(process, &tellings));
-        let found = scripts(&tellings, &wakes, &within);
+        let objects = process.map_or(&[][..], |process| &process.objects);
+        let barriers = objects.iter().filter(|object| object.is_condition_barrier);
+        let barriers = barriers.filter_map(|object| Some((object.address, object.parties?)));
+        let found = scripts(&tellings, &wakes, &within, barriers.collect());
         let names = recording.processes.first().and_then(|raw| raw.names.as_ref());
         let name_of = |address: &u64| {
             let known = names.and_then(|names| names.data.get(address).cloned());

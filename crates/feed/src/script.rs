@@ -6,7 +6,6 @@ use holdup_model::Mode;
 use holdup_sim::{Act, CallWithin, Reason};
 
 use crate::calls::Within;
-use crate::conditions;
 use crate::stream::{JOIN, Telling};
 use crate::told::{Told, Wait, Woke};
 use crate::wakes::{Wakes, Woken};
@@ -54,9 +53,14 @@ pub(crate) struct Scripts {
     pub unexplained: u64,
 }
 
-/// Translates what all threads tell.
-pub(crate) fn scripts(tellings: &[Telling], wakes: &Wakes, within: &Within) -> Scripts {
-    let mut writer = Writer::new(tellings, wakes, within);
+/// Translates what all threads tell. `condition_barriers` are the condition variables that are barriers, with their parties.
+pub(crate) fn scripts(
+    tellings: &[Telling],
+    wakes: &Wakes,
+    within: &Within,
+    condition_barriers: BTreeMap<u64, u32>,
+) -> Scripts {
+    let mut writer = Writer::new(tellings, wakes, within, condition_barriers);
     for (thread, telling) in tellings.iter().enumerate() {
         let script = writer.script(thread, telling);
         writer.found.scripts.push(script);
@@ -100,7 +104,12 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(tellings: &'a [Telling], wakes: &'a Wakes, within: &'a Within) -> Writer<'a> {
+    fn new(
+        tellings: &'a [Telling],
+        wakes: &'a Wakes,
+        within: &'a Within,
+        conditions: BTreeMap<u64, u32>,
+    ) -> Writer<'a> {
         let numbers = tellings.iter().enumerate().filter_map(|(at, telling)| Some((telling.number?, at)));
         let mut writer = Writer {
             tellings,
@@ -111,7 +120,7 @@ impl<'a> Writer<'a> {
             locks: BTreeMap::new(),
             barriers: BTreeMap::new(),
             teams: BTreeMap::new(),
-            conditions: conditions::barriers(tellings),
+            conditions,
             mutexes: BTreeMap::new(),
             gates: BTreeMap::new(),
             semaphores: BTreeMap::new(),

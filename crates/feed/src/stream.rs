@@ -1,21 +1,18 @@
 //! From one thread's stream to what it tells: one pass over it.
 //!
-//! Where pieces of its course end is decided by the same rules as for counts (`course` of `holdup-counts`), so that a piece
-//! has the same number in both.
+//! Where pieces of its course end, [`Cut`] says, as for counts, so that a piece has the same number in both.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::Mode;
-use holdup_recording::{CodeModule, Cursor, Instructions, Step};
-use holdup_trace::instructions::{CodeClass, Loss, MARK_FIELDS, MarkCode};
-use holdup_trace::openmp::{SyncCode, WorkCode};
+use holdup_recording::{CodeModule, Cursor, Instructions, Step, is_of_runtime};
+use holdup_sections::{Cut, Looks, is_barrier, is_dealt};
+use holdup_trace::instructions::{Loss, Mark};
+use holdup_trace::openmp::SyncCode;
 use holdup_trace::wire::{CallCode, ObjectCode, OutcomeCode};
 
 use crate::told::{AT_END, Called, Told, Wait, Woke};
 use crate::units::{Unit, UnitWriter};
-
-/// A thread that was woken, looks again and waits on does no more than this in between (instructions).
-const LOOKS_AGAIN: u64 = 200;
 
 /// What a thread's stream tells.
 #[derive(Clone, Debug, Default)]
@@ -71,7 +68,7 @@ pub(crate) fn tell(
         has_ended: false,
         held: BTreeMap::new(),
         waiting: None,
-        waited: None,
+        looks: Looks::default(),
         calling: (None, u32::MAX),
         waits: BTreeMap::new(),
         wakes: BTreeMap::new(),
@@ -100,7 +97,7 @@ pub(crate) fn tell(
                     teller.units.partial(block, in_table, instructions, cursor.accesses());
                 }
             }
-            Step::Mark(code, fields) => teller.mark(code, fields),
+            Step::Mark(mark) => teller.mark(&mark),
             Step::Counts => teller.telling.has_counts = true,
             Step::Lost(_, why) => teller.telling.lost = Some(why),
             Step::Leaves(_) => teller.telling.leaves = true,
@@ -108,6 +105,14 @@ pub(crate) fn tell(
     }
     teller.telling.is_whole = cursor.is_whole();
     teller.end()
+}
+
+/// A wait that has begun.
+struct Waiting {
+    object: u64,
+    kind: ObjectCode,
+    mutex: u64,
+    looks_again: bool,
 }
 
 /// A worksharing construct that the thread is in.
@@ -131,18 +136,17 @@ struct Teller<'a> {
     has_ended: bool,
     /// Locks that the thread holds: how often each.
     held: BTreeMap<u64, u32>,
-    /// A wait that has begun: object, kind, mutex.
-    waiting: Option<(u64, u64, u64)>,
-    /// The condition that was waited for at the last boundary, and the instructions until then.
-    waited: Option<(u64, u64)>,
+    /// A wait that has begun.
+    waiting: Option<Waiting>,
+    looks: Looks,
     /// The call that began last, and its descriptor.
     calling: (Option<CallCode>, u32),
     waits: BTreeMap<u64, u32>,
     wakes: BTreeMap<u64, u32>,
     works: Vec<Work>,
     in_unit: bool,
-    /// Meetings of the team and waits for tasks that have begun: instance, sequence number, [`SyncCode`].
-    meetings: Vec<(u64, u64, u64)>,
+    /// Meetings of the team and waits for tasks that have begun: instance, sequence number, kind.
+    meetings: Vec<(u64, u32, SyncCode)>,
     /// It has ended its last share of a region, and began none itself: it is kept for the next.
     in_pool: bool,
     begins_regions: bool,
@@ -172,7 +176,6 @@ impl Teller<'_> {
 
     /// A piece of the course ends, and the thread waits.
     fn stop(&mut self) {
-        self.waited = None;
         if std::mem::take(&mut self.is_open) {
             self.tell(Told::Cut);
         }
@@ -216,176 +219,81 @@ impl Teller<'_> {
         self.tell(Told::UnitEnd);
     }
 
-    /// True for addresses in a runtime: it takes locks of its own.
-    fn is_runtime(&self, address: u64) -> bool {
-        let within = |module: &&CodeModule| (module.start..module.end).contains(&address);
-        self.modules.iter().find(within).is_some_and(|module| module.class == CodeClass::Runtime)
-    }
-
-    fn mark(&mut self, code: MarkCode, fields: [u64; MARK_FIELDS]) {
+    fn mark(&mut self, mark: &Mark) {
         self.mark += 1;
-        let does_tasks = matches!(code, MarkCode::TaskBegin | MarkCode::TaskEnd | MarkCode::TaskCreate);
+        let does_tasks =
+            matches!(mark, Mark::TaskBegin { .. } | Mark::TaskEnd { .. } | Mark::TaskCreate { .. });
         if self.arrives.is_some() && self.tasks.len() == 1 && !does_tasks {
             self.arrive();
         }
-        match code {
-            MarkCode::WaitBegin | MarkCode::WaitEnd | MarkCode::Woke => self.waits(code, fields),
-            MarkCode::Acquired | MarkCode::Released => self.locks(code, fields),
-            MarkCode::WorkBegin | MarkCode::WorkEnd | MarkCode::Chunk => self.works(code, fields),
-            MarkCode::TaskCreate | MarkCode::TaskBegin | MarkCode::TaskEnd => self.task(code, fields),
-            MarkCode::RegionBegin
-            | MarkCode::RegionEnd
-            | MarkCode::ShareBegin
-            | MarkCode::ShareEnd
-            | MarkCode::SyncBegin
-            | MarkCode::SyncEnd => self.team(code, fields),
-            _ => self.thread(code, fields),
+        let looks_again = self.looks.again(mark);
+        match Cut::at(mark) {
+            Some(Cut::Stop(_)) if matches!(mark, Mark::ThreadEnd) => self.is_open = false,
+            Some(Cut::Stop(_)) => self.stop(),
+            Some(Cut::Pass(_)) => self.pass(),
+            Some(Cut::GoOn) => self.is_open = true,
+            Some(Cut::Retract) => self.retract(),
+            None => {}
         }
+        self.tell_of(mark, looks_again);
         // What ends here is not in the unit, what begins here is not before it.
         if self.in_unit && self.telling.units.last().is_some_and(|unit| unit.mark != self.mark) {
             self.units.mark();
         }
     }
 
-    fn thread(&mut self, code: MarkCode, fields: [u64; MARK_FIELDS]) {
-        let [first, second, third, ..] = fields;
-        match code {
-            MarkCode::ThreadBegin => {
-                self.telling.number = Some(first as u32);
-                self.telling.entry = third;
-                self.telling.tid = fields[3] as u32;
-                self.telling.handle = fields[4];
+    fn tell_of(&mut self, mark: &Mark, looks_again: bool) {
+        match *mark {
+            Mark::ThreadBegin { number, entry, tid, handle, .. } => {
+                self.telling.number = Some(number);
+                (self.telling.entry, self.telling.tid, self.telling.handle) = (entry, tid, handle);
             }
-            MarkCode::ThreadEnd => {
-                self.has_ended = true;
-                self.is_open = false;
+            Mark::ThreadEnd => self.has_ended = true,
+            Mark::Created { number } => self.tell(Told::Created(number)),
+            Mark::Initialized { object, kind: ObjectCode::Barrier, value, .. } => {
+                self.telling.barriers.push((object, value.into()));
             }
-            MarkCode::Created => {
-                self.pass();
-                self.tell(Told::Created(first as u32));
+            Mark::Initialized { object, kind: ObjectCode::Semaphore, value, .. } => {
+                self.telling.semaphores.push((object, value.into()));
             }
-            MarkCode::Initialized if second == ObjectCode::Barrier as u64 => {
-                self.telling.barriers.push((first, third));
-            }
-            MarkCode::Initialized if second == ObjectCode::Semaphore as u64 => {
-                self.telling.semaphores.push((first, third));
-            }
-            MarkCode::CallBegin => {
-                let call = u8::try_from(first).ok().and_then(CallCode::from_code);
-                self.calling = (call, second as u32);
+            Mark::CallBegin { call, descriptor } => {
+                self.calling = (Some(call), descriptor);
                 let used = match call {
-                    Some(CallCode::Write | CallCode::Send) => Some(&mut self.telling.writes),
-                    Some(CallCode::Read | CallCode::Receive) => Some(&mut self.telling.reads),
+                    CallCode::Write | CallCode::Send => Some(&mut self.telling.writes),
+                    CallCode::Read | CallCode::Receive => Some(&mut self.telling.reads),
                     _ => None,
                 };
-                used.map(|used| used.insert(second as u32));
+                used.map(|used| used.insert(descriptor));
             }
-            MarkCode::CallEnd if self.telling.lost.is_none() => {
+            Mark::CallEnd { nanos } if self.telling.lost.is_none() => {
                 self.tell(Told::Call(self.telling.calls.len() as u32));
                 let (call, descriptor) = self.calling;
-                self.telling.calls.push(Called { nanos: first, call, descriptor });
+                self.telling.calls.push(Called { nanos, call, descriptor });
             }
-            MarkCode::UnitBegin => self.is_open = true,
-            MarkCode::InterestBegin | MarkCode::InterestEnd => self.pass(),
-            _ => {}
-        }
-    }
-
-    fn waits(&mut self, code: MarkCode, fields: [u64; MARK_FIELDS]) {
-        let [first, second, third, ..] = fields;
-        let is_condition = second == ObjectCode::Condition as u64;
-        match code {
-            MarkCode::WaitBegin => {
-                let waited = self.waited;
-                if is_condition {
-                    self.stop();
-                    self.waited = waited;
-                } else if second == ObjectCode::Barrier as u64 || second == ObjectCode::ThreadEnd as u64 {
-                    self.stop();
-                }
-                self.waiting = Some((first, second, fields[3]));
+            Mark::WaitBegin { object, kind, mutex, .. } => {
+                self.waiting = Some(Waiting { object, kind, mutex, looks_again });
             }
-            MarkCode::WaitEnd => {
-                self.is_open = true;
-                if let Some((object, kind, mutex)) = self.waiting.take() {
-                    let outcome = OutcomeCode::from_code(first as u8).unwrap_or(OutcomeCode::Granted);
-                    self.waited(object, kind, mutex, outcome);
+            Mark::WaitEnd { outcome, .. } => {
+                if let Some(waiting) = self.waiting.take() {
+                    self.waited(&waiting, outcome);
                 }
             }
-            _ => {
-                let broadcasts = third >= u64::from(u32::MAX);
-                if second == ObjectCode::Semaphore as u64 {
-                    self.tell(Told::Give(first));
-                    return;
-                }
-                if is_condition && broadcasts {
-                    self.pass();
-                }
-                let number = next(&mut self.wakes, first);
+            Mark::Woke { object, kind: ObjectCode::Semaphore, .. } => self.tell(Told::Give(object)),
+            Mark::Woke { object, kind, count } => {
+                let number = next(&mut self.wakes, object);
                 self.tell(Told::Woke(self.telling.wakes.len() as u32));
-                self.telling.wakes.push(Woke { object: first, is_condition, number, broadcasts });
+                let (is_condition, broadcasts) = (kind == ObjectCode::Condition, count == u32::MAX);
+                self.telling.wakes.push(Woke { object, is_condition, number, broadcasts });
             }
-        }
-    }
-
-    /// A wait has ended.
-    fn waited(&mut self, object: u64, kind: u64, mutex: u64, outcome: OutcomeCode) {
-        let is = |code: ObjectCode| kind == code as u64;
-        if is(ObjectCode::Barrier) {
-            if outcome == OutcomeCode::Granted {
-                self.tell(Told::Arrive(object));
-            }
-        } else if is(ObjectCode::ThreadEnd) {
-            if outcome == OutcomeCode::Granted {
-                self.tell(Told::Join(object));
-            }
-        } else if is(ObjectCode::Condition) || is(ObjectCode::Futex) {
-            let now = self.telling.instructions;
-            let is_condition = is(ObjectCode::Condition);
-            let looks_again = is_condition
-                && self.waited.is_some_and(|(last, then)| last == object && now - then <= LOOKS_AGAIN);
-            let number = next(&mut self.waits, object);
-            self.tell(Told::Wait(self.telling.waits.len() as u32));
-            self.telling.waits.push(Wait { object, is_condition, mutex, number, looks_again });
-            if is_condition {
-                self.waited = Some((object, now));
-            }
-        }
-    }
-
-    fn locks(&mut self, code: MarkCode, fields: [u64; MARK_FIELDS]) {
-        let [object, kind, caller, shared, _] = fields;
-        if code == MarkCode::Released {
-            if let Some(count) = self.held.get_mut(&object) {
-                *count -= 1;
-                if *count == 0 {
-                    self.held.remove(&object);
-                    self.tell(Told::Release(object));
-                }
-            }
-        } else if self.telling.lost.is_some() {
-            // What the thread does meanwhile is not known, and others need not wait for it.
-        } else if kind == ObjectCode::Semaphore as u64 {
-            self.tell(Told::Take(object));
-        } else if !self.is_runtime(caller) {
-            let count = self.held.entry(object).or_default();
-            *count += 1;
-            if *count == 1 {
-                let mode = if shared == 1 { Mode::Shared } else { Mode::Exclusive };
-                self.tell(Told::Acquire(object, mode));
-            }
-        }
-    }
-
-    fn works(&mut self, code: MarkCode, fields: [u64; MARK_FIELDS]) {
-        let [first, second, third, ..] = fields;
-        match code {
-            MarkCode::WorkBegin => {
+            Mark::Acquired { object, kind, caller, shared } => self.acquired(object, kind, caller, shared),
+            Mark::Released { object, .. } => self.released(object),
+            Mark::WorkBegin { instance, sequence, kind, .. } => {
                 // A unit is dealt out as a whole, with what is dealt out inside of it.
-                let deals = is_dealt(third) && !self.in_unit;
-                self.works.push(Work { construct: first << 16 ^ second, deals, dealt: false });
+                let deals = is_dealt(kind) && !self.in_unit;
+                let construct = instance << 16 ^ u64::from(sequence);
+                self.works.push(Work { construct, deals, dealt: false });
             }
-            MarkCode::WorkEnd => {
+            Mark::WorkEnd { .. } => {
                 if let Some(work) = self.works.pop().filter(|work| work.deals) {
                     self.end_unit();
                     if !work.dealt {
@@ -393,90 +301,120 @@ impl Teller<'_> {
                     }
                 }
             }
-            _ => {
-                let Some(work) = self.works.last_mut().filter(|work| work.deals) else { return };
-                let construct = work.construct;
-                let is_first = !std::mem::replace(&mut work.dealt, true);
-                self.end_unit();
-                if is_first {
-                    self.tell(Told::Deal(construct));
-                }
-                self.begin_unit(first);
+            Mark::Chunk { first, .. } => self.chunk(first),
+            Mark::TaskCreate { .. } | Mark::TaskBegin { .. } | Mark::TaskEnd { .. } => self.task(mark),
+            _ => self.team(mark),
+        }
+    }
+
+    /// A wait has ended.
+    fn waited(&mut self, waiting: &Waiting, outcome: OutcomeCode) {
+        let Waiting { object, kind, mutex, looks_again } = *waiting;
+        match kind {
+            ObjectCode::Barrier if outcome == OutcomeCode::Granted => self.tell(Told::Arrive(object)),
+            ObjectCode::ThreadEnd if outcome == OutcomeCode::Granted => self.tell(Told::Join(object)),
+            ObjectCode::Condition | ObjectCode::Futex => {
+                let is_condition = kind == ObjectCode::Condition;
+                let number = next(&mut self.waits, object);
+                self.tell(Told::Wait(self.telling.waits.len() as u32));
+                self.telling.waits.push(Wait { object, is_condition, mutex, number, looks_again });
+            }
+            _ => {}
+        }
+    }
+
+    fn acquired(&mut self, object: u64, kind: ObjectCode, caller: u64, shared: bool) {
+        if self.telling.lost.is_some() {
+            // What the thread does meanwhile is not known, and others need not wait for it.
+        } else if kind == ObjectCode::Semaphore {
+            self.tell(Told::Take(object));
+        } else if !is_of_runtime(self.modules, caller) {
+            let count = self.held.entry(object).or_default();
+            *count += 1;
+            if *count == 1 {
+                let mode = if shared { Mode::Shared } else { Mode::Exclusive };
+                self.tell(Told::Acquire(object, mode));
             }
         }
     }
 
-    fn task(&mut self, code: MarkCode, fields: [u64; MARK_FIELDS]) {
-        let [task, complete, ..] = fields;
+    fn released(&mut self, object: u64) {
+        if let Some(count) = self.held.get_mut(&object) {
+            *count -= 1;
+            if *count == 0 {
+                self.held.remove(&object);
+                self.tell(Told::Release(object));
+            }
+        }
+    }
+
+    fn chunk(&mut self, first: u64) {
+        let Some(work) = self.works.last_mut().filter(|work| work.deals) else { return };
+        let construct = work.construct;
+        let is_first = !std::mem::replace(&mut work.dealt, true);
+        self.end_unit();
+        if is_first {
+            self.tell(Told::Deal(construct));
+        }
+        self.begin_unit(first);
+    }
+
+    fn task(&mut self, mark: &Mark) {
         self.telling.has_tasks = true;
-        match code {
-            MarkCode::TaskCreate => {
+        match *mark {
+            Mark::TaskCreate { task, .. } => {
                 self.tell(Told::TaskCreate(task));
                 if let Some(created) = self.tasks.last_mut() {
                     created.push(task);
                 }
             }
-            MarkCode::TaskBegin => {
-                self.is_open = true;
+            Mark::TaskBegin { task } => {
                 self.tasks.push(Vec::new());
                 if task != 0 {
                     self.tell(Told::TaskBegin(task));
                 }
             }
-            _ => {
+            Mark::TaskEnd { task, is_complete } => {
                 if self.tasks.len() > 1 {
                     self.tasks.pop();
                 }
-                if task != 0 && complete == 1 {
+                if task != 0 && is_complete {
                     self.tell(Told::TaskDone(task));
                 }
             }
+            _ => {}
         }
     }
 
-    fn team(&mut self, code: MarkCode, fields: [u64; MARK_FIELDS]) {
-        let [first, second, third, ..] = fields;
-        match code {
-            MarkCode::RegionBegin => {
+    fn team(&mut self, mark: &Mark) {
+        match *mark {
+            Mark::RegionBegin { instance, .. } => {
                 self.begins_regions = true;
-                self.pass();
-                self.tell(Told::RegionBegin(first));
+                self.tell(Told::RegionBegin(instance));
             }
-            MarkCode::RegionEnd => self.pass(),
-            MarkCode::ShareBegin => {
+            Mark::ShareBegin { instance, .. } => {
                 self.in_pool = false;
-                self.pass();
-                self.tell(Told::ShareBegin(first));
+                self.tell(Told::ShareBegin(instance));
             }
-            MarkCode::ShareEnd => {
+            Mark::ShareEnd { instance } => {
                 self.in_pool = true;
-                self.pass();
-                self.arrives = Some(first);
+                self.arrives = Some(instance);
             }
-            MarkCode::SyncBegin => {
-                if is_barrier(third) {
-                    self.stop();
-                }
-                self.meetings.push((first, second, third));
+            Mark::SyncBegin { instance, sequence, kind, .. } => {
+                self.meetings.push((instance, sequence, kind));
             }
-            _ => {
-                let meeting = self.meetings.pop();
-                if second == 1 {
-                    return self.retract();
+            Mark::SyncEnd { is_none, .. } => match self.meetings.pop().filter(|_| !is_none) {
+                Some((instance, sequence, kind)) if is_barrier(kind) => {
+                    self.tell(Told::Meet(instance, sequence));
                 }
-                self.is_open = true;
-                match meeting {
-                    Some((instance, sequence, kind)) if is_barrier(kind) => {
-                        self.tell(Told::Meet(instance, sequence as u32));
+                Some((_, _, kind)) if kind != SyncCode::Reduction => {
+                    for task in self.tasks.last_mut().map(std::mem::take).unwrap_or_default() {
+                        self.tell(Told::TaskAwaited(task));
                     }
-                    Some((_, _, kind)) if kind != SyncCode::Reduction as u64 => {
-                        for task in self.tasks.last_mut().map(std::mem::take).unwrap_or_default() {
-                            self.tell(Told::TaskAwaited(task));
-                        }
-                    }
-                    _ => {}
                 }
-            }
+                _ => {}
+            },
+            _ => {}
         }
     }
 }
@@ -489,17 +427,4 @@ fn next(numbers: &mut BTreeMap<u64, u32>, object: u64) -> u32 {
     let count = numbers.entry(object).or_default();
     *count += 1;
     *count - 1
-}
-
-/// True for meetings of the whole team; `kind` is a [`SyncCode`].
-fn is_barrier(kind: u64) -> bool {
-    kind < SyncCode::Taskwait as u64
-}
-
-/// True for worksharing constructs whose chunks are dealt out at run time; the low 8 bits are a [`WorkCode`].
-fn is_dealt(kind: u64) -> bool {
-    let kind = kind & 0xff;
-    [WorkCode::DynamicLoop, WorkCode::GuidedLoop, WorkCode::OtherLoop, WorkCode::Sections]
-        .into_iter()
-        .any(|dealt| kind == dealt as u64)
 }

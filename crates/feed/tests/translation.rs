@@ -341,24 +341,21 @@ fn a_condition_that_is_a_barrier_is_one_whoever_comes_last() {
         round(round(Stream::thread(1), true), false).end(),
         round(round(Stream::thread(2), false), false).end(),
     ];
+    let mut process = Process::default();
+    let condition = process.add_object(ObjectKind::Barrier, 0x10);
+    let facts = &mut process.objects[condition.index()];
+    (facts.parties, facts.is_condition_barrier) = (Some(3), true);
+    let run = run_of(process);
     let recording = recorded(&streams);
-    let prepared = prepared(&recording, &nothing());
+    let prepared = prepared(&recording, &run);
     assert_eq!(prepared.program().barriers, [3]);
     for turn in [1, 7, 1000] {
         let walked = walk(prepared.program(), &mut RecordedFeed::new(&prepared, true), turn);
         assert!(walked.stuck.is_empty(), "{walked:?}");
     }
-    let found = acts(&streams, &nothing());
+    let found = acts(&streams, &run);
     let arrivals = |acts: &[Act]| acts.iter().filter(|act| **act == Act::Arrive(0)).count();
     assert_eq!(found.iter().map(|acts| arrivals(acts)).collect::<Vec<_>>(), [2, 2, 2]);
-}
-
-#[test]
-fn a_queue_that_is_closed_by_a_broadcast_is_no_barrier() {
-    let consumer = release(waits_for(acquire(Stream::thread(1), 0x20), 0x10, 0x20), 0x20).works(1).end();
-    let closes = signal(Stream::thread(0)).mark(MarkCode::Woke, &[0x10, CONDITION, BROADCAST]).works(1);
-    let recording = recorded(&[closes, consumer]);
-    assert!(prepared(&recording, &nothing()).program().barriers.is_empty());
 }
 
 /// A share of region 9 with two barriers, the first of which is none.

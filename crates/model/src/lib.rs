@@ -22,6 +22,7 @@
 mod alone;
 mod arrange;
 mod build;
+mod condition_barriers;
 pub mod counts;
 mod cpus;
 pub mod cycles;

@@ -183,6 +183,8 @@ pub struct SyncObject {
     pub shared: bool,
     /// The OpenMP construct whose barrier or tasks it is.
     pub construct: Option<SyncKind>,
+    /// A barrier that is made of a mutex and this condition variable: see [`Process::find_condition_barriers`].
+    pub is_condition_barrier: bool,
 }
 
 /// How a thread wants an object.
@@ -500,6 +502,7 @@ impl Process {
             thread: None,
             shared: false,
             construct: None,
+            is_condition_barrier: false,
         });
         ObjectId::new(self.objects.len() as u32 - 1)
     }

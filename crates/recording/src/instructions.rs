@@ -1,8 +1,6 @@
 //! What the instruction front-end recorded: modules, blocks, and for each thread its stream.
 
-use holdup_trace::instructions::{
-    self as wire, CodeClass, Entry, Loss, MARK_FIELDS, MarkCode, Other, TABLES, unzigzag,
-};
+use holdup_trace::instructions::{self as wire, CodeClass, Entry, Loss, Mark, Other, TABLES, unzigzag};
 
 use crate::reader::{Inflater, Recording};
 
@@ -78,13 +76,19 @@ pub enum StreamEvent<'a> {
     /// A block was executed in part or with other accesses: instructions executed, each access with its address.
     Partial(u32, u32, &'a [(BlockAccess, u64)]),
     /// A mark.
-    Mark(MarkCode, [u64; MARK_FIELDS]),
+    Mark(Mark),
     /// Counts since the last ones.
     Counts(&'a StreamCounts),
     /// Something was dropped from here on: entries, why.
     Lost(u64, Option<Loss>),
     /// The process executed another program or forked: the system call's number.
     Leaves(u64),
+}
+
+/// True for addresses in a runtime: it takes locks of its own.
+pub fn is_of_runtime(modules: &[CodeModule], address: u64) -> bool {
+    let within = |module: &&CodeModule| (module.start..module.end).contains(&address);
+    modules.iter().find(within).is_some_and(|module| module.class == CodeClass::Runtime)
 }
 
 /// What the instruction front-end recorded of a process.

@@ -30,6 +30,7 @@ pub use error::{ReadError, Warning};
 pub use frames::{StoredFrame, frames, recording_of};
 pub use instructions::{
     BlockAccess, CodeModule, Cursor, Instructions, Step, StreamCounts, StreamEvent, TranslatedBlock,
+    is_of_runtime,
 };
 pub use outline::{Addresses, Outline, RawImage, RawMapping, RawModule, RawStack};
 pub use reader::{RawProcess, Recording, Sources};

@@ -92,6 +92,7 @@ impl<'a> Objects<'a> {
                 thread: None,
                 shared: self.shared.contains_key(&address),
                 construct: None,
+                is_condition_barrier: false,
             });
             ObjectId::new(process.objects.len() as u32 - 1)
         });

@@ -274,6 +274,7 @@ fn process(raw: &RawProcess, clock: &Clock, from: Option<u64>, until: Option<u64
         }
     }
     openmp::add_waits(&mut process, &cpu);
+    process.find_condition_barriers();
     let callers: Vec<_> = filler.objects.callers().collect();
     for (object, caller) in callers {
         let site = filler.sites.code(&mut process, caller);

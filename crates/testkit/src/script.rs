@@ -140,6 +140,7 @@ impl Script {
             thread: Some(id),
             shared: false,
             construct: None,
+            is_condition_barrier: false,
         });
         self.ops.push(ops);
         id

@@ -44,153 +44,16 @@
 
 use crate::atomic::{AtomicU32, AtomicU64};
 
+mod marks;
+
+pub use marks::{MARK_FIELDS, Mark, MarkCode};
+
 /// The number of the system call that tells a mark: "MARK" in ASCII.
 pub const MARK_CALL: usize = 0x4D41_524B;
 /// The version of everything in this module.
 pub const VERSION: u32 = 1;
 /// The stream of what belongs to all threads.
 pub const TABLES: u32 = u32::MAX;
-/// The number of fields of a mark.
-pub const MARK_FIELDS: usize = 5;
-
-/// What a mark says. The fields are those of the system call, from its second argument on; those not named are 0.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[repr(u8)]
-pub enum MarkCode {
-    /// Is a plugin there? The address of a u32 to which it writes [`VERSION`].
-    Hello = 0,
-    /// The thread begins: its number in the process (that of its slot's records), that of its parent (`u32::MAX` if
-    /// unknown), its start function, its kernel id, its handle (`pthread_self`, which joins name).
-    ThreadBegin = 1,
-    /// The thread ends.
-    ThreadEnd = 2,
-    /// The thread has created another: its number.
-    Created = 3,
-    /// A wait begins: object, [`crate::wire::ObjectCode`], stack id, mutex (for conditions), 1 in shared mode.
-    WaitBegin = 4,
-    /// The wait that began last has ended: [`crate::wire::OutcomeCode`], [`crate::wire::ObjectCode`].
-    WaitEnd = 5,
-    /// A lock was acquired: object, [`crate::wire::ObjectCode`], return address of the call, 1 in shared mode.
-    Acquired = 6,
-    /// A lock is released: object, [`crate::wire::ObjectCode`], 0, 1 in shared mode.
-    Released = 7,
-    /// Waiters are woken, if there are any: object, [`crate::wire::ObjectCode`], how many at most.
-    Woke = 8,
-    /// An object was initialized: object, [`crate::wire::ObjectCode`], parties (barriers; initial value of semaphores),
-    /// return address of the call.
-    Initialized = 9,
-    /// A call that can block begins: [`crate::wire::CallCode`], descriptor.
-    CallBegin = 10,
-    /// It has returned: ns that it took.
-    CallEnd = 11,
-    /// A parallel region begins in its encountering thread: instance, function or code pointer, threads asked for.
-    RegionBegin = 12,
-    /// It has ended there: instance.
-    RegionEnd = 13,
-    /// The thread's share of a parallel region begins: instance, number in the team, threads of the team.
-    ShareBegin = 14,
-    /// It ends, before the join: instance.
-    ShareEnd = 15,
-    /// The thread arrives at a barrier or other meeting of its team: instance, sequence number, kind
-    /// ([`crate::openmp`]'s code), code pointer.
-    SyncBegin = 16,
-    /// It leaves it: instance, 1 if it turned out that it is none for this thread.
-    SyncEnd = 17,
-    /// A worksharing construct begins in the thread: instance, sequence number, kind and schedule (low 8 and next 8
-    /// bits), iterations, code pointer.
-    WorkBegin = 18,
-    /// It ends in the thread, before its barrier: instance, sequence number.
-    WorkEnd = 19,
-    /// A unit of work that was dealt out while running begins, which ends the one before: first iteration, iterations,
-    /// code pointer.
-    Chunk = 20,
-    /// A task is created: its number, that of its parent, function.
-    TaskCreate = 21,
-    /// The thread begins, or goes on with, a task: its number.
-    TaskBegin = 22,
-    /// It leaves the task: its number, 1 if it is complete.
-    TaskEnd = 23,
-    /// A marked unit of work begins: the label's address, its number.
-    UnitBegin = 24,
-    /// It ends.
-    UnitEnd = 25,
-    /// The part of the program that is of interest begins.
-    InterestBegin = 26,
-    /// It ends.
-    InterestEnd = 27,
-}
-
-impl MarkCode {
-    /// All, in the order of their codes.
-    pub const ALL: [MarkCode; 28] = [
-        MarkCode::Hello,
-        MarkCode::ThreadBegin,
-        MarkCode::ThreadEnd,
-        MarkCode::Created,
-        MarkCode::WaitBegin,
-        MarkCode::WaitEnd,
-        MarkCode::Acquired,
-        MarkCode::Released,
-        MarkCode::Woke,
-        MarkCode::Initialized,
-        MarkCode::CallBegin,
-        MarkCode::CallEnd,
-        MarkCode::RegionBegin,
-        MarkCode::RegionEnd,
-        MarkCode::ShareBegin,
-        MarkCode::ShareEnd,
-        MarkCode::SyncBegin,
-        MarkCode::SyncEnd,
-        MarkCode::WorkBegin,
-        MarkCode::WorkEnd,
-        MarkCode::Chunk,
-        MarkCode::TaskCreate,
-        MarkCode::TaskBegin,
-        MarkCode::TaskEnd,
-        MarkCode::UnitBegin,
-        MarkCode::UnitEnd,
-        MarkCode::InterestBegin,
-        MarkCode::InterestEnd,
-    ];
-
-    /// The code with this number.
-    pub fn from_code(code: u64) -> Option<MarkCode> {
-        MarkCode::ALL.get(usize::try_from(code).ok()?).copied()
-    }
-
-    /// True if the counts so far are written before this mark in the fast mode: where sections and units begin and end.
-    /// `kind` is the mark's second field (the object's kind, where there is one).
-    pub const fn cuts(self, kind: u64) -> bool {
-        use crate::wire::ObjectCode;
-        match self {
-            MarkCode::WaitBegin | MarkCode::WaitEnd => {
-                kind == ObjectCode::Barrier as u64
-                    || kind == ObjectCode::ThreadEnd as u64
-                    || kind == ObjectCode::Condition as u64
-            }
-            MarkCode::Woke => kind == ObjectCode::Condition as u64,
-            MarkCode::ThreadEnd
-            | MarkCode::Created
-            | MarkCode::RegionBegin
-            | MarkCode::RegionEnd
-            | MarkCode::ShareBegin
-            | MarkCode::ShareEnd
-            | MarkCode::SyncBegin
-            | MarkCode::SyncEnd
-            | MarkCode::WorkBegin
-            | MarkCode::WorkEnd
-            | MarkCode::Chunk
-            | MarkCode::TaskBegin
-            | MarkCode::TaskEnd
-            | MarkCode::UnitBegin
-            | MarkCode::UnitEnd
-            | MarkCode::InterestBegin
-            | MarkCode::InterestEnd => true,
-            _ => false,
-        }
-    }
-}
-
 /// What an entry of a stream is: the lowest two bits of its first number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]

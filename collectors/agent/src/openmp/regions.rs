@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
 
-use holdup_trace::instructions::MarkCode;
+use holdup_trace::instructions::Mark;
 use holdup_trace::openmp::{NO_INSTANCE, Region, RuntimeCode};
 use holdup_trace::shared::Slot;
 use holdup_trace::wire::NO_STACK;
@@ -162,7 +162,7 @@ fn prepare_whole(encounter: &Encounter, known: &Known, executions: u64) {
     encounter.edges.store(0, Relaxed);
     encounter.windows_told.iter().for_each(|window| window.store(0, Relaxed));
     encounter.events.store(recorder.slot().events.load(Relaxed), Relaxed);
-    marks::tell(MarkCode::RegionBegin, [encounter.instance(), encounter.key()]);
+    marks::tell(Mark::RegionBegin { instance: encounter.instance(), key: encounter.key() });
 }
 
 /// The region has ended, in the thread that met it; its team had `size` threads (0 if [`Encounter::has_team_of`] has said
@@ -253,7 +253,7 @@ impl Encounter {
 #[inline(never)]
 fn tell(tables: &Tables, encounter: &Encounter, begin: u64, size: u32) {
     if encounter.is_whole() {
-        marks::tell(MarkCode::RegionEnd, [encounter.instance()]);
+        marks::tell(Mark::RegionEnd { instance: encounter.instance() });
     }
     let end = life::ticks();
     let key = encounter.key();

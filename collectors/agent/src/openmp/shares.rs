@@ -1,6 +1,6 @@
 //! A thread's share of an instance: from the start of its implicit task to its arrival at the join.
 
-use holdup_trace::instructions::MarkCode;
+use holdup_trace::instructions::Mark;
 use holdup_trace::openmp::{NO_INSTANCE, Share};
 
 use super::standing::{Encounter, Level, enter_whole};
@@ -68,7 +68,7 @@ fn begin_whole(level: &Level, encounter: Option<&Encounter>, index: u32) {
     level.window_begin.set(level.begin.get());
     level.window_chunks.set(0);
     let size = encounter.map_or(0, |encounter| encounter.size.load(core::sync::atomic::Ordering::Relaxed));
-    marks::tell(MarkCode::ShareBegin, [level.instance.get(), u64::from(index), u64::from(size)]);
+    marks::tell(Mark::ShareBegin { instance: level.instance.get(), index, size });
 }
 
 /// The calling thread has done its part and arrives at the join. It may run tasks of the region there.
@@ -96,7 +96,7 @@ fn tell() {
     let Some(recorder) = enter_whole() else { return };
     let standing = &recorder.thread().openmp;
     let Some((tables, level)) = standing.whole_level() else { return };
-    marks::tell(MarkCode::ShareEnd, [level.instance.get()]);
+    marks::tell(Mark::ShareEnd { instance: level.instance.get() });
     tables.arrive();
     recorder.write(
         &Share {

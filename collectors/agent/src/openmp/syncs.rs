@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering;
 
-use holdup_trace::instructions::MarkCode;
+use holdup_trace::instructions::Mark;
 use holdup_trace::openmp::{SyncCode, TaskEndCode};
 
 use super::activities::Wait;
@@ -44,10 +44,7 @@ fn begin(standing: &Standing, tables: &Tables, level: &Level, kind: SyncCode, ca
         level.waits.set(number.wrapping_add(1));
         (0, policy::TASK_WAITS.tells(number))
     };
-    marks::tell(
-        MarkCode::SyncBegin,
-        [level.instance.get(), u64::from(sequence), u64::from(kind as u8), caller],
-    );
+    marks::tell(Mark::SyncBegin { instance: level.instance.get(), sequence, kind, code: caller });
     let wait = Wait { kind, sequence, caller, told };
     let recorder = if told { enter_whole() } else { None };
     if is_whole() {
@@ -106,7 +103,7 @@ pub fn sync_ends() {
     if let Some((tables, level)) = standing.whole_level()
         && tables.top_is_task(standing) != Some(true)
     {
-        marks::tell(MarkCode::SyncEnd, [level.instance.get()]);
+        marks::tell(Mark::SyncEnd { instance: level.instance.get(), is_none: false });
         end(standing, tables, level, TaskEndCode::Complete);
     }
     alone::team_wait_ends();
@@ -118,7 +115,7 @@ pub fn sync_retracts() {
     if let Some((tables, level)) = standing.whole_level()
         && tables.top_is_task(standing) == Some(false)
     {
-        marks::tell(MarkCode::SyncEnd, [level.instance.get(), 1]);
+        marks::tell(Mark::SyncEnd { instance: level.instance.get(), is_none: true });
         level.barriers.set(level.barriers.get().wrapping_sub(1));
         tables.drop_top(standing);
     }

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering;
 
-use holdup_trace::instructions::MarkCode;
+use holdup_trace::instructions::Mark;
 use holdup_trace::openmp::{Depend, DependCode, TaskCreate, TaskEndCode};
 
 use super::policy;
@@ -45,7 +45,8 @@ pub fn task_making(function: u64) -> Making {
     let owner = unsafe { &*thread.slot.get() }.thread.load(Ordering::Relaxed);
     let task = u64::from(owner) << 32 | u64::from(made);
     if marks::heard() {
-        marks::tell(MarkCode::TaskCreate, [task, tables.running_task(&thread.openmp), function]);
+        let parent = tables.running_task(&thread.openmp);
+        marks::tell(Mark::TaskCreate { task, parent, function });
     }
     Making { task, begin: life::ticks() }
 }
@@ -109,7 +110,7 @@ pub fn task_begins(task: u64) {
     alone::task_begins();
     let standing = &thread::this().openmp;
     let Some((tables, level)) = standing.whole_level() else { return };
-    marks::tell(MarkCode::TaskBegin, [task]);
+    marks::tell(Mark::TaskBegin { task });
     let recorder = if task == 0 { None } else { enter_whole() };
     if is_whole() {
         tables.push_task(standing, level, task, recorder.as_ref());
@@ -124,8 +125,8 @@ pub fn task_ends(how: TaskEndCode) {
         && tables.top_is_task(standing) != Some(false)
     {
         if marks::heard() {
-            let complete = u64::from(matches!(how, TaskEndCode::Complete | TaskEndCode::Cancelled));
-            marks::tell(MarkCode::TaskEnd, [tables.running_task(standing), complete]);
+            let is_complete = matches!(how, TaskEndCode::Complete | TaskEndCode::Cancelled);
+            marks::tell(Mark::TaskEnd { task: tables.running_task(standing), is_complete });
         }
         super::syncs::end(standing, tables, level, how);
     }

@@ -2,7 +2,7 @@
 
 use core::cell::Cell;
 
-use holdup_trace::instructions::MarkCode;
+use holdup_trace::instructions::Mark;
 use holdup_trace::openmp::{Chunk, Work, WorkCode};
 use holdup_trace::wire::UNKNOWN;
 
@@ -79,10 +79,8 @@ fn begin(level: &Level, kind: WorkCode, caller: u64, iterations: u64, chunk: u32
         (true, false) => TOLD,
         (true, true) => DEALT,
     });
-    marks::tell(
-        MarkCode::WorkBegin,
-        [level.instance.get(), u64::from(sequence), u64::from(kind as u8), iterations, caller],
-    );
+    let instance = level.instance.get();
+    marks::tell(Mark::WorkBegin { instance, sequence, kind, iterations, code: caller });
     work.kind.set(kind as u8);
     work.sequence.set(sequence);
     work.caller.set(caller);
@@ -128,7 +126,7 @@ pub fn chunk_begins(first: u64, count: u64) {
     if work.state.get() < TOLD {
         return;
     }
-    marks::tell(MarkCode::Chunk, [first, count, work.caller.get()]);
+    marks::tell(Mark::Chunk { first, iterations: count, code: work.caller.get() });
     let chunks = work.chunks.get();
     work.chunks.set(chunks.saturating_add(1));
     level.window_chunks.set(level.window_chunks.get().saturating_add(1));
@@ -189,7 +187,7 @@ fn end(level: &Level) {
     if state < TOLD {
         return;
     }
-    marks::tell(MarkCode::WorkEnd, [level.instance.get(), u64::from(work.sequence.get())]);
+    marks::tell(Mark::WorkEnd { instance: level.instance.get(), sequence: work.sequence.get() });
     tell_chunk(level, now);
     let asked = work.asked.get();
     // Of sections LLVM's runtime does not tell who gets which.

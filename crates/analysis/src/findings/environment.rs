@@ -154,7 +154,7 @@ fn describe_load(case: &Case<'_>) -> Description {
     let load = case.scarcity.environment.load.unwrap_or_default();
     let capacity = Nanos::new(load.span.get().saturating_mul(u64::from(case.scarcity.allowed.max(1))));
     let used = |time: Nanos| percent(time.share_of(capacity));
-    let is_stolen = load.stolen.get() * 2 > load.others().get();
+    let is_stolen = load.stolen.get() > load.others().get() / 2;
     let what = if is_stolen {
         "other load: the host of this virtual machine took CPU time away"
     } else {

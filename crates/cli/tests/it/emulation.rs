@@ -30,7 +30,8 @@ fn marks(recording: &Path) -> Vec<Vec<(String, [u64; 5])>> {
     for stream in read.streams() {
         let mut told = Vec::new();
         let whole = read.each(stream, &mut |event| {
-            if let StreamEvent::Mark(code, fields) = event {
+            if let StreamEvent::Mark(mark) = event {
+                let (code, fields) = mark.encode();
                 told.push((format!("{code:?}"), fields));
             }
         });

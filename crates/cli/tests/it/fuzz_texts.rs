@@ -102,10 +102,10 @@ fn generated(seeds: &[Vec<String>], numbers: &mut Numbers) -> String {
         let of_numbers: Vec<usize> = (0..tokens.len()).filter(|at| is_number(&tokens[*at])).collect();
         if !of_numbers.is_empty() && !numbers.one_in(3) {
             let at = *numbers.of(&of_numbers);
-            tokens[at] = match numbers.below(6) {
+            tokens[at] = match numbers.below(9) {
                 0 => (*numbers.of(NUMBERS)).to_owned(),
                 1 => (numbers.next() >> numbers.below(64)).to_string(),
-                2 => tokens[*numbers.of(&of_numbers)].clone(),
+                2 | 6..9 => tokens[*numbers.of(&of_numbers)].clone(),
                 3 => format!("{}0", tokens[at]),
                 4 => numbers.below(10).to_string(),
                 _ => format!("{}.{}", numbers.below(3), numbers.below(1000)),

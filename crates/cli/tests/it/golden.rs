@@ -37,6 +37,8 @@ subjects! {
     critical_section_fixed
     late_thread
     late_thread_fixed
+    condition_barrier
+    condition_barrier_stream
     pipeline
     io_wait
     semaphore

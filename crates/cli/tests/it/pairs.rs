@@ -11,9 +11,13 @@ use holdup_analysis::{
     Against, Budget, Depth, Diagnosis, Ledger, Missing, compare, diagnose, judge, parse_budget, predict_gains,
 };
 use holdup_export::{TableFormat, Weight};
-use holdup_model::{Nanos, Run, Timeline};
+use holdup_feed::Prepared;
+use holdup_model::counts::SectionKind;
+use holdup_model::cycles::CycleComponent;
+use holdup_model::{Nanos, ObjectKind, Run, Timeline};
 use holdup_recording::{Recording, Sources};
 use holdup_replay::{Replayer, parse};
+use holdup_sim::{Machine, Options};
 use serde_json::Value;
 
 use crate::stage;
@@ -190,4 +194,33 @@ fn report_and_what_compares() {
         let walls: Vec<Nanos> = scaling.points.iter().map(|point| point.wall.median).collect();
         assert_eq!(walls, [diagnosis.wall], "{}", told.name);
     }
+}
+
+/// A barrier of a mutex and a condition variable is a barrier for `report`, `why` and `sim`, with both its meetings in each round,
+/// and its rounds can be sampled.
+#[test]
+fn report_why_and_sim_of_a_condition_barrier() {
+    let path = stage::golden::recordings().join("condition_barrier_stream.holdup");
+    let (recording, warnings) = Recording::open(&path).expect("a kept recording");
+    let run = recording.run(&warnings);
+    let barrier =
+        run.processes[0].objects.iter().find(|object| object.is_condition_barrier).expect("a barrier");
+    assert_eq!((barrier.kind, barrier.parties), (ObjectKind::Barrier, Some(4)));
+
+    let counts = holdup_counts::counts(&recording, &run).expect("counts");
+    let of_barrier = counts.sections.iter().filter(|section| section.kind == SectionKind::ConditionBarrier);
+    let instances: usize = of_barrier.map(|section| section.instances.len()).sum();
+    assert_eq!(instances, 16, "two in each of eight rounds");
+
+    let prepared = Prepared::new(&recording, &run).expect("streams");
+    assert_eq!(prepared.program().barriers, [4]);
+    assert!(prepared.program().warnings.is_empty(), "{:?}", prepared.program().warnings);
+    let machine = fs::read_to_string(stage::workspace().join("machines/dunnington.toml")).expect("a machine");
+    let machine = Machine::parse(&machine).expect("a machine");
+    let options = Options { cores: 4, ..Options::default() };
+    let simulated = prepared.simulated(true, &machine, &options, &mut |_| true);
+    let cycles =
+        |component| -> u64 { simulated.threads.iter().map(|thread| thread.stack.get(component)).sum() };
+    assert_eq!(cycles(CycleComponent::SyncCond), 0);
+    assert!(cycles(CycleComponent::SyncBarrier) > cycles(CycleComponent::SyncCritSect));
 }

@@ -11,7 +11,7 @@ use std::process::Command;
 
 use crate::stage::{HOLDUP, Stage, is_installed, run, workspace};
 use holdup_recording::{Instructions, Recording, StreamEvent};
-use holdup_trace::instructions::{CodeClass, MarkCode};
+use holdup_trace::instructions::{CodeClass, Mark};
 use object::{Object, ObjectSection};
 
 /// Of one thread.
@@ -113,7 +113,7 @@ fn by_holdup(stage: &Stage, program: &Path, arguments: &[&str]) -> Threads {
         let mut counted = Counted::default();
         let mut thread = None;
         let whole = instructions.each(stream, &mut |event| match event {
-            StreamEvent::Mark(MarkCode::ThreadBegin, [number, ..]) => thread = Some(number),
+            StreamEvent::Mark(Mark::ThreadBegin { number, .. }) => thread = Some(u64::from(number)),
             StreamEvent::Counts(counts) => {
                 for &(block, times) in &counts.executed {
                     let block = &instructions.blocks[block as usize];

@@ -42,6 +42,7 @@ mod first_findings {
         critical_section
         convoy
         late_thread
+        condition_barrier
         serial_phase
         pipeline
         two_locks

@@ -306,7 +306,7 @@ impl Drain {
 
 #[cfg(test)]
 mod tests {
-    use holdup_trace::instructions::{Entry, MarkCode, put};
+    use holdup_trace::instructions::{Entry, Mark, MarkCode, put};
     use holdup_trace::shared::pop;
 
     use super::*;
@@ -373,8 +373,8 @@ mod tests {
         let read = holdup_recording::Instructions::of(&recording).unwrap();
         let mut seen = std::collections::BTreeMap::<u64, u32>::new();
         let whole = read.each(7, &mut |event| {
-            if let holdup_recording::StreamEvent::Mark(MarkCode::Created, fields) = event {
-                *seen.entry(fields[0]).or_default() += 1;
+            if let holdup_recording::StreamEvent::Mark(Mark::Created { number }) = event {
+                *seen.entry(u64::from(number)).or_default() += 1;
             }
         });
         assert!(whole);

@@ -31,6 +31,7 @@ fn thread(number: u32, steps: &[(u64, Boundary)]) -> Course {
             locks: BTreeMap::new(),
             starts: Vec::new(),
             queued: false,
+            looks_again: false,
             recorded: 0..0,
         };
         opens = closes;
@@ -42,6 +43,7 @@ fn thread(number: u32, steps: &[(u64, Boundary)]) -> Course {
         handle: 100 + u64::from(number),
         entry: 0,
         tid: 500 + number,
+        mutexes: Default::default(),
         barriers: Vec::new(),
         pieces: pieces.collect(),
         is_cut: false,
@@ -124,7 +126,7 @@ fn threads_of_a_pool_that_wait_when_the_program_ends_are_a_section() {
     let main = [(1, Boundary::Created { child: 1 }), (1, Boundary::Created { child: 2 }), (3, Boundary::End)];
     let pool = |number, amount| thread(number, &[(amount, waits()), (2000, waits())]);
     let mut courses = vec![thread(0, &main), pool(1, 500), pool(2, 900)];
-    keep_barriers(&mut courses);
+    keep_barriers(&mut courses, &[].into());
     assert_eq!(instances(&courses, SectionKind::Join), [[(1, 2500), (2, 2900)]]);
 }
 
@@ -154,7 +156,8 @@ fn a_condition_that_all_come_to_equally_often_is_a_barrier() {
         thread(0, &[(10, waits()), (3, waits()), (900, broadcasts()), (1, Boundary::End)]),
         thread(1, &[(20, broadcasts()), (500, waits()), (1, Boundary::End)]),
     ];
-    keep_barriers(&mut courses);
+    courses[0].pieces[1].looks_again = true;
+    keep_barriers(&mut courses, &[CONDITION].into());
     // Thread 0 looked again after its first wait: three instructions are no section.
     assert_eq!(
         instances(&courses, SectionKind::ConditionBarrier),
@@ -169,7 +172,7 @@ fn a_condition_of_a_queue_ends_no_section() {
         thread(0, &[(10, broadcasts()), (30, Boundary::End)]),
         thread(1, &[(1000, waits()), (2000, waits()), (5, Boundary::End)]),
     ];
-    keep_barriers(&mut courses);
+    keep_barriers(&mut courses, &[].into());
     assert!(instances(&courses, SectionKind::ConditionBarrier).is_empty());
     assert_eq!(courses[1].pieces.len(), 1);
     assert_eq!(courses[1].pieces[0].tally.instructions, 3005);

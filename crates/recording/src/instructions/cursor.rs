@@ -1,6 +1,6 @@
 //! One stream, read step by step.
 
-use holdup_trace::instructions::{Entry, LONGEST_NUMBER, Loss, MARK_FIELDS, MarkCode, Other, unzigzag};
+use holdup_trace::instructions::{Entry, LONGEST_NUMBER, Loss, Mark, MarkCode, Other, unzigzag};
 
 use super::{BlockAccess, Bytes, Instructions, StreamCounts, StreamEvent, access};
 use crate::reader::{Inflater, Piece};
@@ -17,7 +17,7 @@ pub enum Step {
     /// A block was executed in part or with other accesses: instructions executed, and [`Cursor::accesses`].
     Partial(u32, u32),
     /// A mark.
-    Mark(MarkCode, [u64; MARK_FIELDS]),
+    Mark(Mark),
     /// Counts since the last ones: [`Cursor::counts`].
     Counts,
     /// Something was dropped from here on: entries, why.
@@ -157,7 +157,7 @@ impl<'a> Cursor<'a> {
         Some(match self.step()? {
             Step::Block(block) => StreamEvent::Block(block, self.addresses(block)),
             Step::Partial(block, instructions) => StreamEvent::Partial(block, instructions, &self.accesses),
-            Step::Mark(code, fields) => StreamEvent::Mark(code, fields),
+            Step::Mark(mark) => StreamEvent::Mark(mark),
             Step::Counts => StreamEvent::Counts(&self.counts),
             Step::Lost(entries, why) => StreamEvent::Lost(entries, why),
             Step::Leaves(call) => StreamEvent::Leaves(call),
@@ -197,7 +197,8 @@ impl<'a> Cursor<'a> {
         }
         if head & 3 == Entry::Mark as u64 {
             let fields = std::array::from_fn(|_| self.number());
-            return Some(MarkCode::from_code(rest).map(|code| Step::Mark(code, fields)));
+            let mark = MarkCode::from_code(rest).and_then(|code| Mark::decode(code, fields));
+            return Some(mark.map(Step::Mark));
         }
         if rest == Other::Counts as u64 {
             let mut bytes = Bytes { left: &self.bytes[self.at.min(self.end)..self.end] };

@@ -8,7 +8,7 @@ use holdup_recording::{
     BlockAccess, Instructions, Recording, Step, StreamCounts, StreamEvent, StreamPiece, Writer,
 };
 use holdup_trace::instructions::{
-    CodeClass, Entry, LONGEST_NUMBER, Loss, MarkCode, Other, TABLES, put, zigzag,
+    CodeClass, Entry, LONGEST_NUMBER, Loss, Mark, MarkCode, Other, TABLES, put, zigzag,
 };
 use proptest::prelude::*;
 
@@ -120,7 +120,13 @@ fn tables_and_streams_come_back() {
         (BlockAccess { instruction: 3, size: 16, stores: false }, 0x9000),
     ];
     let expected = [
-        StreamEvent::Mark(MarkCode::ThreadBegin, [7, u64::from(u32::MAX), 0x1100, 99, 0x7000]),
+        StreamEvent::Mark(Mark::ThreadBegin {
+            number: 7,
+            parent: u32::MAX,
+            entry: 0x1100,
+            tid: 99,
+            handle: 0x7000,
+        }),
         StreamEvent::Block(0, &[0x5000, 0u64.wrapping_sub(8)]),
         StreamEvent::Block(0, &[0x5008, 8]),
         StreamEvent::Partial(0, 2, &partial),
