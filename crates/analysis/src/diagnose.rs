@@ -1,5 +1,6 @@
 //! From a recorded process to its diagnosis: the methods in their order.
 
+use holdup_model::names::Names;
 use holdup_model::{Nanos, Process, Run, State, Timeline};
 
 use crate::blame::{Facts, blame};
@@ -64,9 +65,11 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         by_object[cost.object.index()] = Some(index);
     }
     let losses = losses(&timeline, &outside, &blame, &working, &times, &scarcity);
+    let names = Names::of(process, Some(&timeline.roles));
     let case = Case {
         process,
         timeline: &timeline,
+        names: &names,
         working: &working,
         times: &times,
         blame: &blame,

@@ -431,7 +431,7 @@ pub struct Finding {
     pub threads: Vec<ThreadId>,
     /// Where in the code to look.
     pub place: Option<SiteId>,
-    /// One heading: `lock cache_lock, held in cache_put (cache.c:212)`.
+    /// One heading: `mutex cache_lock, held in cache_put (cache.c:212)`.
     pub what: String,
     /// One or two sentences of figures.
     pub evidence: Vec<String>,

@@ -29,7 +29,8 @@ mod spin;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, SiteId, ThreadId, Timeline, names};
+use holdup_model::names::{self, Names};
+use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, SiteId, ThreadId, Timeline};
 
 use crate::blame::Blame;
 use crate::losses::Losses;
@@ -51,6 +52,7 @@ const LEAST_PATH_SHARE: f64 = 0.1;
 pub(crate) struct Case<'a> {
     pub(crate) process: &'a Process,
     pub(crate) timeline: &'a Timeline,
+    pub(crate) names: &'a Names<'a>,
     pub(crate) working: &'a Working,
     pub(crate) times: &'a [ThreadTimes],
     pub(crate) blame: &'a Blame,
@@ -78,18 +80,15 @@ impl Case<'_> {
     }
 
     fn object(&self, object: ObjectId) -> String {
-        match self.timeline.roles.hidden[object.index()] {
-            Some(routine) => routine.name.to_owned(),
-            None => names::object(self.process, self.role(object), object),
-        }
+        self.names.object_or_word(object).to_owned()
     }
 
     fn site(&self, site: SiteId) -> String {
-        names::site(self.process, site)
+        self.names.place(site)
     }
 
     fn threads(&self, threads: &[ThreadId]) -> String {
-        names::threads(self.process, threads)
+        self.names.threads_in_a_row(threads)
     }
 
     fn entry(&self, thread: ThreadId) -> Option<SiteId> {

@@ -1,8 +1,10 @@
 //! What mending each finding would give: a replay for each.
 
+use holdup_model::names::Names;
 use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Run, ThreadId, Timeline};
 use holdup_replay::{
-    Budget, Change, LockChange, Next, NoReplay, Prediction, Replayer, object_name, quoted, thread_name,
+    Budget, Change, LockChange, Next, NoReplay, Prediction, Replayer, object_name, quoted, sort_of,
+    thread_name,
 };
 
 use crate::findings::rank;
@@ -65,7 +67,8 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
         diagnosis.what_if = Some(WhatIf { replayed, all_together: None, curves: Vec::new(), notes });
         return;
     }
-    let case = Case { run, process, replayer: &replayer, wall: timeline.wall() };
+    let names = Names::of(process, Some(&timeline.roles));
+    let case = Case { run, process, replayer: &replayer, names: &names, wall: timeline.wall() };
     let in_time = replayer.budget(Budget::of_run(timeline.wall()));
     let mut budget = if depth.all_gains { Budget::unlimited() } else { in_time.clone() };
     let mendings: Vec<Option<Mending>> =
@@ -125,6 +128,7 @@ struct Case<'a> {
     run: &'a Run,
     process: &'a Process,
     replayer: &'a Replayer<'a>,
+    names: &'a Names<'a>,
     wall: Nanos,
 }
 
@@ -142,14 +146,12 @@ impl Case<'_> {
             Next::Cores(1) => "one core".to_owned(),
             Next::Cores(cores) => format!("the number of cores ({cores})"),
             Next::Object(object) => self.object(object),
-            Next::Thread(thread) => {
-                format!("thread {} ({})", thread.index(), thread_name(self.process, thread))
-            }
+            Next::Thread(thread) => self.names.thread_in_full(thread),
         })
     }
 
     fn object(&self, object: ObjectId) -> String {
-        format!("{} {}", self.process.object(object).kind.word(), object_name(self.process, object))
+        self.names.object(object).to_owned()
     }
 
     /// What mends a finding, where it is a change that a replay can make.
@@ -159,8 +161,7 @@ impl Case<'_> {
             Oversubscription, Pipeline, Quota, Semaphore, Serial, Sleep, Spin, Startup, WakeUp,
         };
         let name = |object| self.name_of(object);
-        let thread =
-            |threads: &[ThreadId]| threads.first().map(|&thread| quoted(&thread_name(self.process, thread)));
+        let thread = |threads: &[ThreadId]| threads.first().map(|&thread| quoted(&self.sort_name(thread)));
         let (changes, expression) = match finding.kind {
             Lock => {
                 let object = finding.object?;
@@ -187,7 +188,8 @@ impl Case<'_> {
             },
             Serial => {
                 let over = diagnosis.effective_cores.max(2).min(diagnosis.workers.max(2));
-                let of_one = |thread: &ThreadId| format!("alone:#{}/{over}", thread.index());
+                let of_one =
+                    |thread: &ThreadId| format!("alone:{}/{over}", quoted(self.names.thread(*thread)));
                 let expression = if self.sort_of(*finding.threads.first()?) == finding.threads {
                     format!("alone:{}/{over}", thread(&finding.threads)?)
                 } else {
@@ -246,12 +248,17 @@ impl Case<'_> {
         if same.take(2).count() == 1 { quoted(&name) } else { format!("#{}", object.index()) }
     }
 
-    /// All threads of the same start function; a thread alone where that is not known.
+    /// What an expression calls a thread and those that do the same.
+    fn sort_name(&self, thread: ThreadId) -> String {
+        thread_name(self.names, self.process, thread)
+    }
+
+    /// All threads that do the same; a thread alone where that is not known.
     fn sort_of(&self, thread: ThreadId) -> Vec<ThreadId> {
-        let name = thread_name(self.process, thread);
-        let known = self.process.thread(thread).entry.is_some();
+        let sort = sort_of(self.process, thread);
         let all = (0..self.process.threads.len() as u32).map(ThreadId::new);
-        all.filter(|&other| other == thread || known && thread_name(self.process, other) == name).collect()
+        all.filter(|&other| other == thread || sort.is_some() && sort_of(self.process, other) == sort)
+            .collect()
     }
 
     /// How many cores the program could use if nothing kept it from those that the machine has.
@@ -315,7 +322,7 @@ impl Case<'_> {
             }
             (FindingKind::Pipeline | FindingKind::Condition, _) if !finding.threads.is_empty() => {
                 let threads = self.sort_of(finding.threads[0]);
-                let name = thread_name(self.process, threads[0]);
+                let name = self.sort_name(threads[0]);
                 let faster = times(&|times| Change::Faster(threads.clone(), times));
                 vec![(format!("{name} made faster"), "times faster", faster)]
             }

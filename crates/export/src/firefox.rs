@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use crate::rows::Rows;
 use crate::subject::Subject;
-use crate::{ExportError, names, text};
+use crate::{ExportError, text};
 
 /// The version of the format.
 const VERSION: u32 = 55;
@@ -84,11 +84,11 @@ struct Profile<'a> {
 fn meta(run: &Run) -> Value {
     let other = json!({"name": "Other", "color": "grey", "subcategories": ["Other"]});
     let states = CATEGORIES.iter().map(
-        |(state, color)| json!({"name": names::state(*state), "color": color, "subcategories": ["Other"]}),
+        |(state, color)| json!({"name": holdup_model::names::state(*state), "color": color, "subcategories": ["Other"]}),
     );
     let categories: Vec<Value> = [other].into_iter().chain(states).collect();
     let command: Vec<_> = run.command.iter().map(|word| text::plain(word)).collect();
-    let program = run.processes.first().map(|process| names::Names::of(process).program);
+    let program = run.processes.first().map(|process| crate::subject::names_of(process).program());
     json!({
         "preprocessedProfileVersion": VERSION,
         "version": 24,

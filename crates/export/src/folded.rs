@@ -4,7 +4,7 @@ use std::io::Write;
 
 use holdup_model::Run;
 
-use crate::names::{self, BROKEN};
+use crate::names::BROKEN;
 use crate::subject::Subject;
 use crate::weights::{self, Weight};
 use crate::{ExportError, text};
@@ -21,14 +21,14 @@ pub fn folded(run: &Run, weight: Weight, out: &mut dyn Write) -> Result<(), Expo
         for (stack, amount) in weights::by_stack(&subject, weight) {
             let mut line = String::new();
             if several {
-                push(&mut line, &format!("{} {}", subject.names.program, subject.process.pid));
+                push(&mut line, &format!("{} {}", subject.names.program(), subject.process.pid));
             }
             push(&mut line, subject.names.thread(stack.thread));
             if let Some(site) = stack.site {
                 if subject.process.site(site).broken {
                     push(&mut line, BROKEN);
                 }
-                subject.frames(site).for_each(|frame| push(&mut line, &names::function(frame)));
+                subject.frames(site).for_each(|frame| push(&mut line, &crate::subject::function(frame)));
             }
             if let Some(leaf) = subject.leaf(stack.state, stack.object, stack.site.is_some()) {
                 push(&mut line, &leaf);

@@ -67,7 +67,7 @@ fn process_track(
     writer: &mut Writer<'_>,
 ) -> Result<Track, ExportError> {
     let process = subject.process;
-    let name = &subject.names.program;
+    let name = &subject.names.program();
     let pid = i32::try_from(process.pid).ok().filter(|&pid| pid > 0);
     let like = match pid.filter(|_| ids.pids.insert(process.pid)) {
         Some(pid) => TrackDescriptor {

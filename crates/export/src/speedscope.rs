@@ -14,7 +14,7 @@ use holdup_model::{Frame, Run, SiteId, ThreadId};
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
-use crate::names::{self, BROKEN};
+use crate::names::BROKEN;
 use crate::subject::Subject;
 use crate::weights::{self, Weight};
 use crate::{ExportError, text};
@@ -79,7 +79,8 @@ impl Profile {
 /// If `out` takes no more.
 pub fn speedscope(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
     let frames = Frames::default();
-    let name = run.processes.first().map_or_else(String::new, |first| names::Names::of(first).program);
+    let name =
+        run.processes.first().map_or_else(String::new, |first| crate::subject::names_of(first).program());
     let file = File {
         schema: SCHEMA,
         exporter: concat!("holdup ", env!("CARGO_PKG_VERSION")),
@@ -105,7 +106,7 @@ impl Serialize for Profiles<'_> {
         for subject in Subject::all(self.run) {
             let prefix = match self.run.processes.len() {
                 1 => String::new(),
-                _ => format!("{} {}: ", subject.names.program, subject.process.pid),
+                _ => format!("{} {}: ", subject.names.program(), subject.process.pid),
             };
             for weight in Weight::ALL {
                 list.serialize_element(&self.of_all_threads(&subject, &prefix, weight))?;
@@ -163,7 +164,10 @@ impl ShownFrame {
 
     fn of(frame: &Frame) -> ShownFrame {
         let file = frame.file.as_deref().or(frame.module.as_deref());
-        ShownFrame { name: names::function(frame), file: file.map(|file| text::plain(file).into_owned()) }
+        ShownFrame {
+            name: crate::subject::function(frame),
+            file: file.map(|file| text::plain(file).into_owned()),
+        }
     }
 }
 

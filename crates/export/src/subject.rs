@@ -1,10 +1,12 @@
 //! One process with what every format needs of it.
 
 use holdup_analysis::Diagnosis;
+use holdup_model::names::{Names, function_shown};
 use holdup_model::{Edge, Frame, ObjectId, Process, Run, SiteId, State, ThreadId, Time, Timeline, Wait};
 
-use crate::names::{self, Names};
+use crate::names;
 use crate::pieces::{Piece, Samples};
+use crate::text::plain;
 
 /// A process of a run, its timeline and its names.
 pub(crate) struct Subject<'a> {
@@ -13,7 +15,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) index: usize,
     pub(crate) process: &'a Process,
     pub(crate) timeline: Timeline,
-    pub(crate) names: Names,
+    pub(crate) names: Names<'a>,
     samples: Samples,
 }
 
@@ -30,7 +32,7 @@ impl<'a> Subject<'a> {
             index,
             process,
             timeline: Timeline::build(process),
-            names: Names::of(process),
+            names: names_of(process),
             samples: Samples::of(process),
         }
     }
@@ -56,7 +58,7 @@ impl<'a> Subject<'a> {
 
     /// What a stack ends with, to say what the thread did there; `None` for work at a known stack.
     pub(crate) fn leaf(&self, state: State, object: Option<ObjectId>, has_stack: bool) -> Option<String> {
-        let word = names::state(state);
+        let word = holdup_model::names::state(state);
         match (state, object) {
             (State::Active, _) => (!has_stack).then(|| names::NOT_SAMPLED.to_owned()),
             (_, Some(object)) => Some(format!("[{word}: {}]", self.names.object(object))),
@@ -78,4 +80,14 @@ impl<'a> Subject<'a> {
     pub(crate) fn diagnosis<'d>(&self, diagnoses: &'d [Diagnosis]) -> Option<&'d Diagnosis> {
         diagnoses.iter().find(|diagnosis| diagnosis.process == self.index)
     }
+}
+
+/// The function of a frame alone, by its address where it has no name.
+pub(crate) fn function(frame: &Frame) -> String {
+    function_shown(frame, &|name| plain(name).into_owned())
+}
+
+/// The names of a process, safe to show.
+pub(crate) fn names_of(process: &Process) -> Names<'_> {
+    Names::shown(process, None, |name| plain(name).into_owned())
 }

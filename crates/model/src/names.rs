@@ -1,68 +1,204 @@
-//! What things are called. Names come from the program and are hostile; they are passed on as they are, and escaped
-//! where they are shown.
+//! What the threads, objects and code locations of a process are called: the same in every answer, and in expressions.
+//!
+//! Names come from the program and are hostile. [`Names::shown`] takes what makes them safe for where they go; [`Names::of`]
+//! passes them on as they are.
 
-use crate::{Frame, ObjectId, ObjectKind, Process, SiteId, ThreadId};
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
-/// The function of a site, with its source line: `cache_put (cache.c:212)`.
-pub fn site(process: &Process, site: SiteId) -> String {
-    process.site(site).place().map_or_else(|| "an unknown place".to_owned(), frame)
+use crate::{Frame, ObjectId, ObjectKind, Process, Roles, Routine, Site, SiteId, State, ThreadId};
+
+/// Makes a name of the program safe for where it is shown.
+type Show<'a> = Box<dyn Fn(&str) -> String + Send + Sync + 'a>;
+
+/// What things of one process are called.
+pub struct Names<'a> {
+    process: &'a Process,
+    roles: Option<&'a Roles>,
+    show: Show<'a>,
+    /// By thread, all different.
+    threads: OnceLock<Vec<String>>,
+    /// By object.
+    objects: OnceLock<Vec<String>>,
 }
 
-/// The function of a frame with its source line.
-pub fn frame(frame: &Frame) -> String {
-    let file = frame.file.as_deref().map(|file| file.rsplit('/').next().unwrap_or(file));
-    let line = match (file, frame.line) {
-        (Some(file), Some(line)) => Some(format!("{file}:{line}")),
-        (Some(file), None) => Some(file.to_owned()),
-        _ => None,
+impl<'a> Names<'a> {
+    /// Names as the program gave them. With `roles` (those of the timeline) objects are called by what they are for.
+    pub fn of(process: &'a Process, roles: Option<&'a Roles>) -> Names<'a> {
+        Names::shown(process, roles, str::to_owned)
+    }
+
+    /// Names as `show` gives them; `roles` as in [`Names::of`].
+    pub fn shown(
+        process: &'a Process,
+        roles: Option<&'a Roles>,
+        show: impl Fn(&str) -> String + Send + Sync + 'a,
+    ) -> Names<'a> {
+        Names { process, roles, show: Box::new(show), threads: OnceLock::new(), objects: OnceLock::new() }
+    }
+
+    /// The process: the file name of its program, else its number.
+    pub fn program(&self) -> String {
+        match self.process.command.first().map(|path| path.rsplit('/').next().unwrap_or(path)) {
+            Some(name) if !name.is_empty() => (self.show)(name),
+            _ => format!("process {}", self.process.pid),
+        }
+    }
+
+    /// By thread: what it is called, all of them differently. Threads often inherit the name of the one that made them; then
+    /// the first one is `main`, and the others go by their start functions. Where that does not tell them apart either, the
+    /// thread's number follows: `compress_thread #3`.
+    pub fn threads(&self) -> &[String] {
+        self.threads.get_or_init(|| labels(self.process, &*self.show))
+    }
+
+    /// What a thread is called.
+    pub fn thread(&self, id: ThreadId) -> &str {
+        self.threads().get(id.index()).map_or("an unknown thread", String::as_str)
+    }
+
+    /// The same, with its start function where its name does not tell that: `thread 3 (crunch)`.
+    pub fn thread_in_full(&self, id: ThreadId) -> String {
+        let name = self.thread(id);
+        match start(self.process, id).map(|start| (self.show)(&start)) {
+            Some(start) if !name.contains(&start) => format!("{name} ({start})"),
+            _ => name.to_owned(),
+        }
+    }
+
+    /// Threads in a row: `main and saver`, `4 threads of crunch and main`.
+    pub fn threads_in_a_row(&self, ids: &[ThreadId]) -> String {
+        let mut groups: Vec<(Option<String>, Vec<ThreadId>)> = Vec::new();
+        for &id in ids {
+            let sort = sort_of_thread(self.process, id);
+            match groups.iter_mut().find(|(known, _)| sort.is_some() && *known == sort) {
+                Some((_, members)) => members.push(id),
+                None => groups.push((sort, vec![id])),
+            }
+        }
+        let of_group = |(sort, members): &(Option<String>, Vec<ThreadId>)| match (sort, members.as_slice()) {
+            (_, [only]) => self.thread_in_full(*only),
+            (Some(sort), members) => format!("{} threads of {}", members.len(), (self.show)(sort)),
+            (None, members) => format!("{} threads", members.len()),
+        };
+        let names: Vec<String> = groups.iter().map(of_group).collect();
+        match names.as_slice() {
+            [] => "an unknown thread".to_owned(),
+            [only] => only.clone(),
+            [first, second] => format!("{first} and {second}"),
+            [first, second, third] => format!("{first}, {second} and {third}"),
+            [first, second, rest @ ..] => format!("{first}, {second} and {} others", rest.len()),
+        }
+    }
+
+    /// What an object is for.
+    pub fn role(&self, id: ObjectId) -> ObjectKind {
+        let role = self.roles.and_then(|roles| roles.kinds.get(id.index()).copied());
+        role.unwrap_or(self.process.object(id).kind)
+    }
+
+    /// `mutex cache_lock`; without a name, by where it was made, else by its number: `mutex made in queue_create
+    /// (queue.c:12)`, `futex #3`.
+    pub fn object(&self, id: ObjectId) -> &str {
+        let in_full = |index: usize| match self.object_in_parts(ObjectId::new(index as u32)) {
+            ("", name) => name,
+            (word, name) => format!("{word} {name}"),
+        };
+        let all = || (0..self.process.objects.len()).map(in_full).collect();
+        self.objects.get_or_init(all).get(id.index()).map_or("an unknown object", String::as_str)
+    }
+
+    /// The same, but all objects of a sort that nothing is known of are one, as are the ends of threads: by its number it could
+    /// not be found again in another run.
+    pub fn object_or_word(&self, id: ObjectId) -> &str {
+        let object = self.process.object(id);
+        match (self.hidden(id), &object.name, object.created_at) {
+            (None, None, None) => self.role(id).word(),
+            _ => self.object(id),
+        }
+    }
+
+    /// The runtime's lock that an object is a part of.
+    fn hidden(&self, id: ObjectId) -> Option<&'static Routine> {
+        self.roles.and_then(|roles| roles.hidden.get(id.index()).copied().flatten())
+    }
+
+    /// What sort of thing an object is, and which; the first is empty where the second says both.
+    pub fn object_in_parts(&self, id: ObjectId) -> (&'static str, String) {
+        let object = self.process.object(id);
+        if let Some(routine) = self.hidden(id) {
+            return ("", routine.name.to_owned());
+        }
+        if let (Some(construct), Some(place)) = (object.construct, object.created_at) {
+            return ("", format!("{} {}", construct.words(), self.place(place)));
+        }
+        let word = self.role(id).word();
+        match (&object.name, object.thread, object.created_at) {
+            (Some(name), ..) => (word, (self.show)(name)),
+            (None, Some(thread), _) if object.kind == ObjectKind::ThreadEnd => {
+                ("", format!("end of {}", self.thread(thread)))
+            }
+            (None, _, Some(site)) => (word, format!("made in {}", self.place(site))),
+            (None, ..) => (word, format!("#{}", id.index())),
+        }
+    }
+
+    /// The function of a call stack to look at first, with its source line: `cache_put (cache.c:212)`.
+    pub fn place(&self, site: SiteId) -> String {
+        place(self.process.site(site), None, &*self.show)
+    }
+
+    /// The same with the lines from the first to the last: `cache_put (cache.c:208-212)`.
+    pub fn lines(&self, site: SiteId, lines: Option<(u32, u32)>) -> String {
+        place(self.process.site(site), lines, &*self.show)
+    }
+
+    /// The function alone, or the whole place where it has none.
+    pub fn function(&self, site: SiteId) -> String {
+        let function = self.process.site(site).place().and_then(|frame| frame.function.as_deref());
+        function.map_or_else(|| self.place(site), |name| (self.show)(name))
+    }
+}
+
+/// The place of a site, with the `lines` from the first to the last instead of its own, as `show` gives names.
+pub fn place(site: &Site, lines: Option<(u32, u32)>, show: &dyn Fn(&str) -> String) -> String {
+    site.place().map_or_else(|| "an unknown place".to_owned(), |frame| frame_shown(frame, lines, show))
+}
+
+/// The function of a frame with its source line, else with its module.
+pub fn frame_shown(frame: &Frame, lines: Option<(u32, u32)>, show: &dyn Fn(&str) -> String) -> String {
+    let file = frame.file.as_deref().map(|file| show(file.rsplit('/').next().unwrap_or(file)));
+    let line = match lines.filter(|(first, last)| first < last) {
+        Some((first, last)) => Some(format!("{first}-{last}")),
+        None => frame.line.map(|line| line.to_string()),
     };
-    match (&frame.function, line, &frame.module) {
-        (Some(function), Some(line), _) => format!("{function} ({line})"),
-        (Some(function), None, Some(module)) => format!("{function} ({module})"),
-        (Some(function), None, None) => function.clone(),
-        (None, Some(line), _) => line,
+    let source = file.map(|file| line.map_or_else(|| file.clone(), |line| format!("{file}:{line}")));
+    let module = frame.module.as_deref().map(show);
+    match (frame.function.as_deref().map(show), source, module) {
+        (Some(function), Some(within), _) | (Some(function), None, Some(within)) => {
+            format!("{function} ({within})")
+        }
+        (Some(function), None, None) => function,
+        (None, Some(source), _) => source,
         (None, None, Some(module)) => format!("{module}+{:#x}", frame.address),
         (None, None, None) => format!("{:#x}", frame.address),
     }
 }
 
-/// The function of a site alone.
-pub fn function(process: &Process, of: SiteId) -> String {
-    let function = process.site(of).place().and_then(|frame| frame.function.clone());
-    function.unwrap_or_else(|| site(process, of))
+/// [`place`] of a site of a process, with names as they are.
+pub fn site(process: &Process, id: SiteId) -> String {
+    place(process.site(id), None, &str::to_owned)
 }
 
-/// `mutex cache_lock`; without a name, by where it was made: `mutex made in queue_create (queue.c:12)`.
-pub fn object(process: &Process, role: ObjectKind, id: ObjectId) -> String {
-    let object = process.object(id);
-    let word = match role {
-        ObjectKind::Mutex => "lock",
-        role => role.word(),
-    };
-    if let (Some(construct), Some(place)) = (object.construct, object.created_at) {
-        return format!("{} {}", construct.words(), site(process, place));
-    }
-    match (&object.name, object.created_at) {
-        (Some(name), _) => format!("{word} {name}"),
-        (None, Some(created_at)) => format!("{word} made in {}", site(process, created_at)),
-        (None, None) => word.to_owned(),
-    }
+/// [`frame_shown`] with names as they are.
+pub fn frame(frame: &Frame) -> String {
+    frame_shown(frame, None, &str::to_owned)
 }
 
-/// `worker 2`, or with its start function where its name does not tell: `thread 3 (crunch)`.
-pub fn thread(process: &Process, id: ThreadId) -> String {
-    let name = process.thread_name(id);
-    match start(process, id) {
-        Some(start) if !name.contains(&start) => format!("{name} ({start})"),
-        _ => name,
-    }
-}
-
-/// The thread's start function, if that is the program's own: those of language runtimes start any thread.
-fn start(process: &Process, id: ThreadId) -> Option<String> {
-    let entry = process.thread(id).entry.filter(|_| id.index() > 0)?;
-    let is_own = process.site(entry).place().is_some_and(Frame::is_program);
-    is_own.then(|| function(process, entry))
+/// The function of a frame alone, by its address where it has no name: `libz.so.1+0x4f2c`.
+pub fn function_shown(frame: &Frame, show: &dyn Fn(&str) -> String) -> String {
+    let nameless = Frame { file: None, line: None, ..frame.clone() };
+    frame.function.as_deref().map_or_else(|| frame_shown(&nameless, None, show), show)
 }
 
 /// What threads that do the same have in common: the start function, else the name without its number
@@ -79,29 +215,143 @@ pub fn sort_of_thread(process: &Process, id: ThreadId) -> Option<String> {
     })
 }
 
-/// Threads in a row: `main and saver`, `4 threads of crunch and main`.
-pub fn threads(process: &Process, ids: &[ThreadId]) -> String {
-    let mut groups: Vec<(Option<String>, Vec<ThreadId>)> = Vec::new();
-    for &id in ids {
-        let sort = sort_of_thread(process, id);
-        match groups.iter_mut().find(|(known, _)| sort.is_some() && *known == sort) {
-            Some((_, members)) => members.push(id),
-            None => groups.push((sort, vec![id])),
-        }
+/// The word for a state, for people.
+pub fn state(state: State) -> &'static str {
+    match state {
+        State::Active => "active",
+        State::Blocked => "blocked",
+        State::Io => "I/O",
+        State::Asleep => "asleep",
+        State::Spinning => "spinning",
+        State::Waking => "waking",
+        State::Descheduled => "descheduled",
+        State::NotRecorded => "not recorded",
     }
-    let names: Vec<String> = groups
-        .iter()
-        .map(|(sort, members)| match (sort, members.as_slice()) {
-            (_, [only]) => thread(process, *only),
-            (Some(sort), members) => format!("{} threads of {sort}", members.len()),
-            (None, members) => format!("{} threads", members.len()),
+}
+
+/// The start function of a thread but the first, or its address where it has no name.
+fn start(process: &Process, id: ThreadId) -> Option<String> {
+    let entry = process.thread(id).entry.filter(|_| id.index() > 0)?;
+    let place = process.site(entry).place().filter(|place| place.is_program())?;
+    Some(function_shown(place, &str::to_owned))
+}
+
+/// The name of the start function, where it is the program's own: a runtime's is the same for every thread.
+fn start_function(process: &Process, id: ThreadId) -> Option<&str> {
+    let place = process.site(process.thread(id).entry?).place()?;
+    place.function.as_deref().filter(|_| place.is_program())
+}
+
+/// See [`Names::threads`].
+fn labels(process: &Process, show: &dyn Fn(&str) -> String) -> Vec<String> {
+    let ids = || (0..process.threads.len()).map(|index| ThreadId::new(index as u32));
+    let names: Vec<String> = ids().map(|id| process.thread_name(id)).collect();
+    let shared = counts(&names);
+    let told: Vec<String> = ids()
+        .zip(&names)
+        .map(|(id, name)| match start_function(process, id) {
+            _ if shared[name.as_str()] == 1 => show(name),
+            _ if id.index() == 0 => "main".to_owned(),
+            Some(function) => show(function),
+            None => show(name),
         })
         .collect();
-    match names.as_slice() {
-        [] => "an unknown thread".to_owned(),
-        [only] => only.clone(),
-        [first, second] => format!("{first} and {second}"),
-        [first, second, third] => format!("{first}, {second} and {third}"),
-        [first, second, rest @ ..] => format!("{first}, {second} and {} others", rest.len()),
+    let shared = counts(&told);
+    let numbered = |(id, name): (ThreadId, &String)| match shared[name.as_str()] {
+        1 => name.clone(),
+        _ => format!("{name} #{}", id.index()),
+    };
+    ids().zip(&told).map(numbered).collect()
+}
+
+fn counts(names: &[String]) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for name in names {
+        *counts.entry(name.as_str()).or_default() += 1;
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Time;
+
+    fn site(process: &mut Process, function: &str, line: Option<u32>) -> SiteId {
+        let frame = Frame {
+            function: Some(function.to_owned()),
+            file: line.map(|_| "/src/cache.c".to_owned()),
+            line,
+            module: Some("app".to_owned()),
+            ..Frame::default()
+        };
+        process.add_site(Site { frames: vec![frame], ..Site::default() })
+    }
+
+    fn threads(starts: &[(&str, Option<&str>)]) -> Process {
+        let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(9));
+        for (name, start) in starts {
+            let id = process.add_thread(name, Time::from_nanos(0), None);
+            process.threads[id.index()].entry = start.map(|start| site(&mut process, start, None));
+        }
+        process
+    }
+
+    #[test]
+    fn inherited_names_give_way_to_start_functions() {
+        let process =
+            threads(&[("pigz", None), ("pigz", Some("collect")), ("pigz", Some("go")), ("pigz", Some("go"))]);
+        let names = Names::of(&process, None);
+        assert_eq!(names.threads(), ["main", "collect", "go #2", "go #3"]);
+        let all: Vec<ThreadId> = (0..4).map(ThreadId::new).collect();
+        assert_eq!(names.threads_in_a_row(&all), "main, collect and 2 threads of go");
+        assert_eq!(names.threads_in_a_row(&all[3..]), "go #3");
+        let process = threads(&[("a", None), ("b", Some("go")), ("pool-7", Some("std::thread::start"))]);
+        assert_eq!(Names::of(&process, None).thread_in_full(ThreadId::new(1)), "b (go)");
+        assert_eq!(sort_of_thread(&process, ThreadId::new(0)), None);
+    }
+
+    #[test]
+    fn without_start_functions_there_are_numbers() {
+        let process = threads(&[("pigz", None), ("pigz", None), ("pigz", None), ("other", None)]);
+        assert_eq!(Names::of(&process, None).threads(), ["main", "pigz #1", "pigz #2", "other"]);
+    }
+
+    #[test]
+    fn objects_go_by_name_then_by_where_they_were_made() {
+        let mut process = threads(&[("main", None)]);
+        let made = site(&mut process, "cache_new", Some(7));
+        let named = process.add_object(ObjectKind::Mutex, 1);
+        let unnamed = process.add_object(ObjectKind::RwLock, 2);
+        let unknown = process.add_object(ObjectKind::Futex, 0x30);
+        let end = process.add_object(ObjectKind::ThreadEnd, 0);
+        process.objects[named.index()].name = Some("cache\nlock".to_owned());
+        process.objects[unnamed.index()].created_at = Some(made);
+        process.objects[end.index()].thread = Some(ThreadId::new(0));
+        let names = Names::shown(&process, None, |name| name.replace('\n', "\\n"));
+        assert_eq!(names.object(named), "mutex cache\\nlock");
+        assert_eq!(names.object(unnamed), "read-write lock made in cache_new (cache.c:7)");
+        assert_eq!(names.object(unknown), "futex #2");
+        assert_eq!(names.object(end), "end of main");
+    }
+
+    #[test]
+    fn places_have_a_line_a_module_or_an_address() {
+        let frame = |function: Option<&str>, line, module: Option<&str>| Frame {
+            function: function.map(str::to_owned),
+            file: line,
+            line: Some(212),
+            module: module.map(str::to_owned),
+            address: 0x4f2c,
+            ..Frame::default()
+        };
+        let file = || Some("/src/cache.c".to_owned());
+        let shown = |frame: &Frame, lines| frame_shown(frame, lines, &str::to_owned);
+        assert_eq!(shown(&frame(Some("put"), file(), Some("app")), None), "put (cache.c:212)");
+        assert_eq!(shown(&frame(Some("put"), file(), None), Some((208, 212))), "put (cache.c:208-212)");
+        assert_eq!(shown(&frame(Some("put"), None, Some("app")), None), "put (app)");
+        assert_eq!(shown(&frame(None, file(), Some("app")), None), "cache.c:212");
+        assert_eq!(shown(&frame(None, None, Some("app")), None), "app+0x4f2c");
+        assert_eq!(function_shown(&frame(None, file(), Some("app")), &str::to_owned), "app+0x4f2c");
     }
 }

@@ -25,6 +25,7 @@
 
 use std::collections::BTreeMap;
 
+use holdup_model::names::{Names, sort_of_thread};
 use holdup_model::{ObjectId, ObjectKind, Process, SiteId, ThreadId};
 
 use crate::change::{Change, LockChange};
@@ -102,14 +103,18 @@ pub fn object_name(process: &Process, object: ObjectId) -> String {
     facts.name.clone().or_else(made_in).unwrap_or_else(|| format!("#{}", object.index()))
 }
 
-/// What a thread is called in expressions: its start function, else its name.
-pub fn thread_name(process: &Process, thread: ThreadId) -> String {
-    entry_name(process, thread).unwrap_or_else(|| process.thread_name(thread))
+/// What threads that do the same are called in expressions; for one that nothing is known of, what it is called.
+pub fn thread_name(names: &Names<'_>, process: &Process, thread: ThreadId) -> String {
+    sort_of(process, thread).unwrap_or_else(|| names.thread(thread).to_owned())
 }
 
-fn entry_name(process: &Process, thread: ThreadId) -> Option<String> {
-    let site = process.site(process.thread(thread).entry?);
-    site.frames.first()?.function.clone()
+/// What threads that do the same have in common: as [`sort_of_thread`], else the start function of a runtime, which starts any of
+/// its threads.
+pub fn sort_of(process: &Process, thread: ThreadId) -> Option<String> {
+    sort_of_thread(process, thread).or_else(|| {
+        let site = process.site(process.thread(thread).entry?);
+        site.frames.first()?.function.clone()
+    })
 }
 
 /// Reads an expression, with its range if it has one: then one point for each size.
@@ -264,7 +269,7 @@ enum How {
 fn change(part: &str, process: &Process) -> Result<Vec<Change>, ExpressionError> {
     let form = || ExpressionError::Form { text: part.to_owned() };
     let (word, name, how) = take_apart(part)?;
-    let names = Names { process };
+    let names = Known { process };
     let is_right = match word {
         "threads" | "wakeup" => true,
         // Of the whole program.
@@ -393,11 +398,11 @@ fn unquoted(name: &str) -> Option<String> {
 }
 
 /// What names mean in a process.
-struct Names<'a> {
+struct Known<'a> {
     process: &'a Process,
 }
 
-impl Names<'_> {
+impl Known<'_> {
     fn objects(
         &self,
         name: &str,
@@ -407,19 +412,27 @@ impl Names<'_> {
         let objects = self.process.objects.iter().enumerate();
         let objects = objects.filter(|(_, object)| wanted(object.kind));
         let ids: Vec<ObjectId> = objects.map(|(index, _)| ObjectId::new(index as u32)).collect();
-        let names =
-            ids.iter().map(|&id| (vec![object_name(self.process, id), format!("#{}", id.index())], id));
-        chosen(name, names.collect(), what)
+        let names = Names::of(self.process, None);
+        let named = ids.iter().map(|&id| {
+            (vec![object_name(self.process, id), names.object(id).to_owned(), format!("#{}", id.index())], id)
+        });
+        chosen(name, named.collect(), what)
     }
 
     fn threads(&self, name: &str) -> Result<Vec<ThreadId>, ExpressionError> {
+        let names = Names::of(self.process, None);
         let ids = (0..self.process.threads.len() as u32).map(ThreadId::new);
-        let names = ids.map(|id| {
-            let mut names = vec![self.process.thread_name(id), format!("#{}", id.index())];
-            names.extend(entry_name(self.process, id));
-            (names, id)
+        let named = ids.map(|id| {
+            let mut all = vec![
+                thread_name(&names, self.process, id),
+                names.thread(id).to_owned(),
+                names.thread_in_full(id),
+            ];
+            all.push(self.process.thread_name(id));
+            all.push(format!("#{}", id.index()));
+            (all, id)
         });
-        chosen(name, names.collect(), "thread")
+        chosen(name, named.collect(), "thread or start function")
     }
 
     /// Sites whose stack goes through the function, or the line.
@@ -444,10 +457,11 @@ impl Names<'_> {
 
     /// The threads of the start function that used the most CPU time together.
     fn busiest(&self) -> Vec<ThreadId> {
+        let names = Names::of(self.process, None);
         let mut sorts: BTreeMap<String, (u64, Vec<ThreadId>)> = BTreeMap::new();
         for (index, thread) in self.process.threads.iter().enumerate().skip(1) {
             let id = ThreadId::new(index as u32);
-            let sort = sorts.entry(thread_name(self.process, id)).or_default();
+            let sort = sorts.entry(thread_name(&names, self.process, id)).or_default();
             sort.0 += thread.known_cpu().map_or(0, |cpu| cpu.get());
             sort.1.push(id);
         }

@@ -23,7 +23,7 @@ const timelineWords = (() => {
       return timelineView.moment(start + time, (this.view.to - this.view.from) / digits, start + length);
     },
 
-    /** What a span is, as a sentence without its thread: `blocked on lock cache_lock for 3.1 ms`. */
+    /** What a span is, as a sentence without its thread: `blocked on mutex cache_lock for 3.1 ms`. */
     phrase(span) {
       const shade = this.model.json.shades[span.shade], object = this.objectName(span.object);
       const length = timelineView.duration(span.end - span.start);

@@ -1,7 +1,8 @@
 //! What changes would give: the answer of `holdup whatif`, for people and for machines.
 
+use holdup_model::names::Names;
 use holdup_model::{Nanos, Process};
-use holdup_replay::{Next, Point, Prediction, Replayer, object_name, thread_name};
+use holdup_replay::{Next, Point, Prediction, Replayer, object_name};
 use serde_json::{Value, json};
 
 use crate::escape;
@@ -84,10 +85,8 @@ fn next(process: &Process, prediction: &Prediction) -> Option<String> {
     Some(match prediction.next? {
         Next::Cores(1) => "one core".to_owned(),
         Next::Cores(cores) => format!("the number of cores ({cores})"),
-        Next::Object(object) => {
-            format!("{} {}", process.object(object).kind.word(), object_name(process, object))
-        }
-        Next::Thread(thread) => format!("thread {}", thread_name(process, thread)),
+        Next::Object(object) => Names::of(process, None).object(object).to_owned(),
+        Next::Thread(thread) => Names::of(process, None).thread_in_full(thread),
     })
 }
 

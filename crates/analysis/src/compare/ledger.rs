@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Run, SiteId, State, ThreadId, Timeline};
+use holdup_model::names::Names;
+use holdup_model::{
+    Arrange, Nanos, ObjectId, ObjectKind, Process, Roles, Run, SiteId, State, ThreadId, Timeline,
+};
 
 use super::labels::labels;
 use super::names::{self, Name, Place};
@@ -203,7 +206,7 @@ impl Ledger {
                 .iter()
                 .map(|subject| match subject {
                     Subject::Findings => findings(process, diagnosis, roles),
-                    Subject::Objects => objects(process, diagnosis, roles),
+                    Subject::Objects => objects(process, diagnosis, &timeline.roles),
                     Subject::Sites => sites(process, &timeline, diagnosis, workers),
                     Subject::Threads => threads(process, diagnosis),
                     Subject::Labels => labels(process),
@@ -278,10 +281,11 @@ fn findings(process: &Process, diagnosis: &Diagnosis, roles: &[ObjectKind]) -> E
     Entries { all: diagnosis.findings.iter().map(entry).collect(), absent: vec![Some(0), None] }
 }
 
-fn objects(process: &Process, diagnosis: &Diagnosis, roles: &[ObjectKind]) -> Entries {
+fn objects(process: &Process, diagnosis: &Diagnosis, roles: &Roles) -> Entries {
+    let names_here = Names::of(process, Some(roles));
     let mut entries: Vec<Entry> = Vec::new();
     for cost in &diagnosis.objects {
-        let role = roles[cost.object.index()];
+        let role = roles.kinds[cost.object.index()];
         let name = names::object(process, role, cost.object, cost.place);
         let amounts = vec![
             Some(whole(cost.cost)),
@@ -293,7 +297,7 @@ fn objects(process: &Process, diagnosis: &Diagnosis, roles: &[ObjectKind]) -> En
         entries.push(Entry {
             told: match &name.who {
                 Some(who) => format!("end of {who}"),
-                None => holdup_model::names::object(process, role, cost.object),
+                None => names_here.object_or_word(cost.object).to_owned(),
             },
             place: Place::of(process, cost.place),
             name,

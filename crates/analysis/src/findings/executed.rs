@@ -128,7 +128,7 @@ impl Case<'_> {
             }
         }
         let place = most_first(&lines).first()?.0;
-        let own_name = names::function(process, place);
+        let own_name = self.names.function(place);
         let blamed = seen.into_iter().map(|(site, (_, time))| (site, time)).collect();
         let caller = self.caller(mostly, blamed);
         let words = match (caller, dominating(&libraries, time)) {

@@ -82,7 +82,7 @@ fn a_pattern_judges_each_and_tells_the_worst_first() {
     assert!(!verdict.holds());
     let told: Vec<(&str, bool)> =
         verdict.judged.iter().map(|judged| (judged.what.as_str(), judged.holds)).collect();
-    assert_eq!(told, [("lock table_lock", false), ("lock quiet_lock", true)]);
+    assert_eq!(told, [("mutex table_lock", false), ("mutex quiet_lock", true)]);
     let place = verdict.judged[0].place.as_ref().expect("where it is held");
     assert_eq!((place.function.as_deref(), place.line), (Some("update"), Some(12)));
 }

@@ -53,7 +53,7 @@ fn a_lock_that_is_held_less() {
     let first = &comparison.contributions[0];
     assert_eq!(first.class.word(), "lock");
     assert_eq!(first.causes.len(), 1);
-    assert!(first.causes[0].what.starts_with("lock table_lock"));
+    assert!(first.causes[0].what.starts_with("mutex table_lock"));
     let lock = row(&comparison, Subject::Objects, "table_lock");
     assert_eq!(lock.presence, Presence::Both);
     assert_eq!(lock.change().map(|change| change.difference), Some(first.change.difference));

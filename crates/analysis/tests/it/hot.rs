@@ -309,7 +309,7 @@ fn of_a_program_without_known_objects_the_one_thread_at_work_is_named() {
     let diagnosis = of(process, 3);
     let finding = &diagnosis.findings[0];
     assert_eq!((finding.kind, finding.place), (FindingKind::Serial, Some(merge)));
-    assert_eq!(finding.what, "only static at work in merge (main.c:30)");
+    assert_eq!(finding.what, "only main at work in merge (main.c:30)");
     // Two of three threads wait for 60 ms.
     assert_eq!(finding.cost, Nanos::new(40 * MS));
     assert_eq!(diagnosis.findings.len(), 1);
@@ -385,7 +385,7 @@ fn of_two_things_that_one_thread_does_alone_both_are_told() {
     let merge = stack(&mut process, &[("merge", 40), ("main", 21)]);
     sample(&mut process, MS, |_, time| Some(if time > Time::from_nanos(60 * MS) { merge } else { parse }));
     let finding = &of(process, 2).findings[0];
-    assert_eq!(finding.what, "only static at work in parse (main.c:30)");
+    assert_eq!(finding.what, "only main at work in parse (main.c:30)");
     assert_eq!(
         finding.evidence[1],
         "56 % of the 90 samples that were taken meanwhile are in parse, 44 % in merge."

@@ -54,7 +54,7 @@ fn one_long_critical_section() {
     let diagnosis = diagnosis(&script);
     let finding = first(&diagnosis);
     assert_eq!((finding.kind, finding.object, finding.place), (FindingKind::Lock, Some(lock), Some(site)));
-    assert_eq!(finding.what, "lock table_lock, held in update_table (main.c:12)");
+    assert_eq!(finding.what, "mutex table_lock, held in update_table (main.c:12)");
     assert_eq!(finding.threads.len(), 4);
     // Forty holds of 9 ms, and a millisecond after the last; nobody waits for that.
     assert_eq!(diagnosis.wall, ms(3610));

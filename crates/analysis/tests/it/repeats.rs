@@ -139,5 +139,5 @@ fn what_only_some_runs_find_is_said_to_be_so() {
     let elsewhere = &told.repeats.as_ref().expect("there are others").elsewhere;
     let lock = elsewhere.iter().find(|other| other.kind == FindingKind::Lock).expect("the others' lock");
     assert_eq!(lock.found, 2);
-    assert!(lock.what.starts_with("lock table_lock"), "{}", lock.what);
+    assert!(lock.what.starts_with("mutex table_lock"), "{}", lock.what);
 }

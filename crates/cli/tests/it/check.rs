@@ -32,7 +32,7 @@ fn budgets_are_held_or_not() {
     let exceeded = check(&planted, &["--budget", "lock:*<=0.1%", "--budget", "wall<=1000s"]);
     assert_eq!(exceeded.status, 1, "{exceeded:?}");
     let said = text(&exceeded.stdout);
-    assert!(said.starts_with("FAIL  lock:*<=0.1%\n      lock table_lock"), "{said}");
+    assert!(said.starts_with("FAIL  lock:*<=0.1%\n      mutex table_lock"), "{said}");
     assert!(said.contains("ok    wall<=1000s") && said.contains("1 of 2 budgets are not held."), "{said}");
 }
 

@@ -82,7 +82,7 @@ fn the_planted_lock_is_the_top_change() {
     let top = top_class(&json);
     assert_eq!(top["class"], "lock", "{json:#}");
     let cause = &top["causes"][0];
-    assert!(cause["what"].as_str().is_some_and(|what| what.starts_with("lock table_lock")), "{cause}");
+    assert!(cause["what"].as_str().is_some_and(|what| what.starts_with("mutex table_lock")), "{cause}");
     let mut locks = rows(&json, "objects").iter().filter(|row| row["kind"] == "mutex");
     let lock = locks.next().expect("a lock");
     assert!(lock["what"].as_str().is_some_and(|what| what.contains("table_lock")), "{lock}");

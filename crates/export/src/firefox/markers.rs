@@ -237,7 +237,7 @@ impl Markers<'_, '_> {
     }
 
     fn place(&mut self, site: Option<SiteId>) -> Option<usize> {
-        site.map(|site| self.text(&names::place(self.subject.process, site)))
+        site.map(|site| self.text(&self.subject.names.place(site)))
     }
 
     fn cause(&mut self, site: Option<SiteId>) -> Option<Cause> {

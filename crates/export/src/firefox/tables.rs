@@ -6,7 +6,7 @@ use holdup_model::{Frame, ObjectId, SiteId, State};
 use serde::Serialize;
 
 use super::{Libraries, category};
-use crate::names::{self, BROKEN};
+use crate::names::BROKEN;
 use crate::subject::Subject;
 use crate::text;
 
@@ -201,7 +201,7 @@ impl<'a> Tables<'a> {
     }
 
     fn frame(&mut self, frame: &Frame, inline_depth: u32) -> usize {
-        let name = self.strings.index(&names::function(frame));
+        let name = self.strings.index(&crate::subject::function(frame));
         let resource = frame.module.as_deref().map_or(NONE, |module| self.resource(module));
         let file = frame.file.as_deref().map(|file| self.strings.index(&text::plain(file)));
         let function = self.function((name, resource, file));

@@ -90,7 +90,7 @@ impl Thread {
             name: subject.names.thread(thread).to_owned(),
             is_main_thread: thread.index() == 0,
             process_type: "default",
-            process_name: subject.names.program.clone(),
+            process_name: subject.names.program(),
             process_startup_time: time(process.start),
             process_shutdown_time: time(process.end),
             register_time: time(row.start),

@@ -157,7 +157,7 @@ fn point(
     writer: &mut Writer<'_>,
 ) -> Result<(), ExportError> {
     let process = subject.process;
-    let place = |site: Option<SiteId>| site.map(|site| names::place(process, site)).unwrap_or_default();
+    let place = |site: Option<SiteId>| site.map(|site| subject.names.place(site)).unwrap_or_default();
     let mut say = |category, name: &str, facts: &[(&'static str, Value<'_>)]| {
         writer.instant(track, subject.time(time), What { category, name, facts }, Vec::new(), Vec::new())
     };
@@ -212,7 +212,7 @@ fn begin(
     writer: &mut Writer<'_>,
 ) -> Result<(), ExportError> {
     let process = subject.process;
-    let place = |site: Option<SiteId>| site.map(|site| names::place(process, site)).unwrap_or_default();
+    let place = |site: Option<SiteId>| site.map(|site| subject.names.place(site)).unwrap_or_default();
     let mode = |mode: Mode| if mode == Mode::Shared { "shared" } else { "exclusive" };
     let mut say = |category, name: &str, facts: &[(&'static str, Value<'_>)]| {
         writer.begin(track, span.start, What { category, name, facts }, Vec::new())

@@ -4,8 +4,8 @@ use holdup_model::{Edge, EdgeKind, Segment, ThreadId};
 
 use super::ThreadTrack;
 use super::writer::{Track, Value, What, Writer};
+use crate::ExportError;
 use crate::subject::Subject;
-use crate::{ExportError, names};
 
 /// The flows of a process: by released thread, in order of time, when it goes on and the flow's number.
 pub(super) struct Flows(Vec<(ThreadId, u64, u64)>);
@@ -94,12 +94,12 @@ fn slice(
     ends: Vec<u64>,
     writer: &mut Writer<'_>,
 ) -> Result<(), ExportError> {
-    let state = names::state(segment.state);
+    let state = holdup_model::names::state(segment.state);
     let name = match segment.object {
         Some(object) => format!("{state}: {}", subject.names.object(object)),
         None => state.to_owned(),
     };
-    let place = segment.site.map(|site| names::place(subject.process, site));
+    let place = segment.site.map(|site| subject.names.place(site));
     // The site of active time is that of the call that ends it.
     let place_is = if segment.state.is_active() { "until" } else { "place" };
     let mut facts = Vec::new();

@@ -12,7 +12,6 @@ use prost::Message;
 
 use super::packets::kind;
 use super::perfetto;
-use crate::names;
 use decoded::{InternedData, InternedString, TracePacket, TrackDescriptor, TrackEvent};
 
 /// What a `Trace` is, with all of its packets.
@@ -160,7 +159,8 @@ impl Read {
 
     /// The slices of the threads' own tracks by category.
     fn states(&self) -> BTreeMap<String, u64> {
-        let is_state = |slice: &&Slice| STATES.iter().any(|state| names::state(*state) == slice.category);
+        let is_state =
+            |slice: &&Slice| STATES.iter().any(|state| holdup_model::names::state(*state) == slice.category);
         let mut sums = BTreeMap::new();
         for slice in self.slices.iter().filter(is_state) {
             *sums.entry(slice.category.clone()).or_default() += slice.end - slice.start;
@@ -180,7 +180,8 @@ fn check(run: &Run) -> Result<(), TestCaseError> {
     for process in &run.processes {
         let timeline = Timeline::build(process);
         for segment in timeline.threads.iter().flat_map(|row| &row.segments) {
-            *states.entry(names::state(segment.state).to_owned()).or_default() += segment.length().get();
+            *states.entry(holdup_model::names::state(segment.state).to_owned()).or_default() +=
+                segment.length().get();
         }
         edges.extend(timeline.edges);
     }

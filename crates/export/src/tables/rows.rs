@@ -45,7 +45,7 @@ impl Places {
     /// Makes the name of a site's place.
     pub(super) fn know(&mut self, subject: &Subject<'_>, sites: impl IntoIterator<Item = Option<SiteId>>) {
         for site in sites.into_iter().flatten() {
-            self.0.entry(site).or_insert_with(|| names::place(subject.process, site));
+            self.0.entry(site).or_insert_with(|| subject.names.place(site));
         }
     }
 

@@ -7,7 +7,6 @@ use super::Cell::{Text, Whole};
 use super::Sink;
 use super::rows::{Places, index, object, site, thread, whole};
 use crate::ExportError;
-use crate::names;
 use crate::subject::Subject;
 
 pub(super) fn segments(
@@ -25,7 +24,7 @@ pub(super) fn segments(
                 Whole(subject.time(segment.start)),
                 Whole(subject.time(segment.end)),
                 Whole(segment.length().get()),
-                Text(names::state(segment.state)),
+                Text(holdup_model::names::state(segment.state)),
                 object(segment.object),
                 site(segment.site),
                 places.text(segment.site),

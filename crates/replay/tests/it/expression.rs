@@ -1,5 +1,6 @@
 //! The words for changes.
 
+use holdup_model::names::Names;
 use holdup_model::{Doing, Nanos, ObjectId, ObjectKind, Process, Sample, SiteId, ThreadId, Time};
 use holdup_replay::{Change, ExpressionError, LockChange, object_name, parse, quoted, sweep, thread_name};
 use holdup_testkit::{Op, Script};
@@ -269,7 +270,7 @@ proptest! {
             let text = format!("lock:{}/2..4", quoted(&name));
             prop_assert_eq!(parse(&text, &process).expect(&text).len(), 10, "{}", text);
         }
-        let text = format!("thread:{}/2", quoted(&thread_name(&process, thread)));
+        let text = format!("thread:{}/2", quoted(&thread_name(&Names::of(&process, None), &process, thread)));
         let points = parse(&text, &process).expect(&text);
         let is_faster = |change: &Change| matches!(change, Change::Faster(threads, _) if threads.contains(&thread));
         prop_assert!(points[0].changes.iter().any(is_faster), "{}", text);

@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 
 use holdup_analysis::{Diagnosis, ObjectCost};
-use holdup_model::{
-    Frame, Nanos, ObjectId, ObjectKind, Process, Run, SiteId, State, ThreadId, Time, Timeline,
-};
+use holdup_model::names::{Names, frame_shown};
+use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Run, SiteId, State, ThreadId, Time, Timeline};
 
 use super::chart::{Color, color_of_state};
 use crate::{Look, escape, names, numbers};
@@ -31,7 +30,7 @@ impl<'a> Told<'a> {
     pub(super) fn new(run: &'a Run, diagnosis: &'a Diagnosis, timeline: &'a Timeline) -> Self {
         let process = &run.processes[diagnosis.process];
         let threads = names::threads(process, LOOK);
-        let objects = objects(process, diagnosis, &threads);
+        let objects = objects(process, diagnosis, &names::of(process, Some(&timeline.roles), LOOK));
         Self { run, process, diagnosis, timeline, threads, objects }
     }
 
@@ -53,12 +52,16 @@ impl<'a> Told<'a> {
 
     /// `cache_put (cache.c:212)` for each frame of a call stack, innermost first.
     pub(super) fn stack(&self, site: SiteId) -> Vec<String> {
-        self.process.site(site).frames.iter().map(frame).collect()
+        self.process.site(site).frames.iter().map(|frame| frame_shown(frame, None, &shown)).collect()
+    }
+
+    fn names(&self) -> Names<'_> {
+        names::of(self.process, Some(&self.timeline.roles), LOOK)
     }
 
     /// What an object is called everywhere on the page.
     pub(super) fn object(&self, id: ObjectId) -> String {
-        self.objects.get(&id).cloned().unwrap_or_else(|| object(self.process, &self.threads, id))
+        self.objects.get(&id).cloned().unwrap_or_else(|| object(&self.names(), self.process, id))
     }
 
     /// What an object is for: its kind, but of a futex word what the runtime that waits on it makes of it.
@@ -97,12 +100,12 @@ impl<'a> Told<'a> {
 }
 
 /// Labels of the objects that the diagnosis tells of, all of them different.
-fn objects(process: &Process, diagnosis: &Diagnosis, threads: &[String]) -> BTreeMap<ObjectId, String> {
+fn objects(process: &Process, diagnosis: &Diagnosis, names: &Names<'_>) -> BTreeMap<ObjectId, String> {
     let costs = diagnosis.objects.iter().map(|cost| cost.object);
     let links = diagnosis.chains.iter().flat_map(|chain| chain.links.iter().map(|link| link.object));
     let on_path = diagnosis.path.by_object.iter().map(|(object, _)| *object);
     let mut labels: BTreeMap<ObjectId, String> =
-        costs.chain(links).chain(on_path).map(|id| (id, object(process, threads, id))).collect();
+        costs.chain(links).chain(on_path).map(|id| (id, object(names, process, id))).collect();
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for label in labels.values() {
         *counts.entry(label.clone()).or_default() += 1;
@@ -119,30 +122,16 @@ fn objects(process: &Process, diagnosis: &Diagnosis, threads: &[String]) -> BTre
     labels
 }
 
-/// The name of an object; without one, what it is and where it was made: `condition (queue_create)`.
-fn object(process: &Process, threads: &[String], id: ObjectId) -> String {
-    let object = process.object(id);
-    let kind = match object.kind {
-        ObjectKind::Condition => "condition",
-        ObjectKind::RwLock => "rwlock",
-        kind => kind.word(),
-    };
-    let made_in = object.created_at.and_then(|site| process.site(site).place());
-    if let (Some(construct), Some(frame)) = (object.construct, made_in) {
-        return format!("{} {}", construct.words(), self::frame(frame));
+/// The name of an object; without one, what it is and where it was made.
+fn object(names: &Names<'_>, process: &Process, id: ObjectId) -> String {
+    match process.object(id).name {
+        Some(_) => names.object_in_parts(id).1,
+        None => names.object(id).to_owned(),
     }
-    match (&object.name, object.thread, made_in) {
-        (Some(name), ..) => escape::name(name, LOOK),
-        (None, Some(thread), _) if object.kind == ObjectKind::ThreadEnd => {
-            let thread = threads.get(thread.index()).map_or("a thread", String::as_str);
-            format!("end of {thread}")
-        }
-        (None, _, Some(frame)) => match frame.function.as_deref() {
-            Some(function) => format!("{kind} ({})", escape::name(function, LOOK)),
-            None => format!("{kind} ({})", self::frame(frame)),
-        },
-        (None, ..) => format!("{kind} at {:#x}", object.address),
-    }
+}
+
+fn shown(name: &str) -> String {
+    escape::name(name, LOOK)
 }
 
 /// Names in their order, those that differ in a number only together: `main, worker 1 to 4, 7`. Each range counts as a
@@ -191,19 +180,6 @@ fn in_short(names: &[String], most: usize) -> String {
     match ranges.iter().skip(most).map(|range| range.names).sum::<usize>() {
         0 => told,
         more => format!("{told} and {more} more"),
-    }
-}
-
-fn frame(frame: &Frame) -> String {
-    let file = frame.file.as_deref().map(|file| file.rsplit('/').next().unwrap_or(file));
-    let within = match (file, frame.line, frame.module.as_deref()) {
-        (Some(file), Some(line), _) => format!("{}:{line}", escape::name(file, LOOK)),
-        (Some(name), None, _) | (None, _, Some(name)) => escape::name(name, LOOK),
-        (None, _, None) => format!("{:#x}", frame.address),
-    };
-    match frame.function.as_deref() {
-        Some(function) => format!("{} ({within})", escape::name(function, LOOK)),
-        None => within,
     }
 }
 

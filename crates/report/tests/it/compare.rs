@@ -75,7 +75,7 @@ fn a_comparison_is_told() {
     );
     for line in [
         "what the difference consists of",
-        "lock table_lock, held in update (main.c:15)",
+        "mutex table_lock, held in update (main.c:15)",
         "together: the wall time",
         "update (main.c:15), before in update (main.c:12)",
         "One run on each side cannot tell a difference from noise",
@@ -154,7 +154,7 @@ fn budgets_are_told() {
     let text = render_check(&verdicts, WIDE);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "FAIL  lock:table_lock<=5%");
-    assert!(lines[1].starts_with("      lock table_lock, update (main.c:12), costs "), "{text}");
+    assert!(lines[1].starts_with("      mutex table_lock, update (main.c:12), costs "), "{text}");
     assert!(lines[1].ends_with("; allowed is at most 5.0 %"), "{text}");
     assert_eq!(
         lines[2..],
@@ -208,7 +208,7 @@ fn annotations_are_commands_of_one_line() {
     assert_eq!(lines.len(), 2, "{text}");
     assert!(
         lines[0].starts_with(
-            "::error file=main.c,line=12,title=holdup%3A lock%3A*<=5%25::lock a%250A\\n::warning::b"
+            "::error file=main.c,line=12,title=holdup%3A lock%3A*<=5%25::mutex a%250A\\n::warning::b"
         ),
         "{text}"
     );

@@ -24,7 +24,8 @@ pub(super) fn told(
     let Drawing { process, timeline, diagnosis, .. } = drawing;
     let labels = names::threads(process, LOOK);
     let marks = Marks::of(process);
-    let object = |id| words::object(process, drawing.roles, &labels, id);
+    let names = names::of(process, Some(&timeline.roles), LOOK);
+    let object = |id| words::object(process, &names, id);
     let window = |(from, to): &(_, _)| [drawing.after(*from), drawing.after(*to)];
     json!({
         "start": timeline.start.nanos(),

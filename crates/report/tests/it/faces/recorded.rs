@@ -67,7 +67,7 @@ fn a_lock_that_two_threads_take_in_turns_is_named() {
     let diagnoses = [diagnose(&run, 0)];
     let shown = render(&run, &diagnoses, PLAIN);
     let first = shown.lines().find(|line| line.starts_with("1 ")).expect("there is a finding");
-    assert!(first.starts_with("1 lock the_lock, held in take_turns (turns.c:30) "), "{shown}");
+    assert!(first.starts_with("1 mutex the_lock, held in take_turns (turns.c:30) "), "{shown}");
     let report = json(&run, &diagnoses);
     assert_eq!(report["findings"][0]["kind"], "lock");
     assert_eq!(report["findings"][0]["where"]["line"], 30);

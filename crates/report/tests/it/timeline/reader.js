@@ -35,7 +35,7 @@ checks(async () => {
   let found = false;
   for (let i = 0; i < 40 && !found; i++) {
     await key("Enter");
-    found = details.textContent.includes("blocked on lock table_lock") && details.querySelector("button") !== null;
+    found = details.textContent.includes("blocked on mutex table_lock") && details.querySelector("button") !== null;
   }
   check("a wait for the lock is come across, with the place and the one who ended it", found && details.textContent.includes("update (main.c:12)") && details.textContent.includes("Ended by worker"));
   const waiter = details.textContent.slice(0, 10);
@@ -96,12 +96,12 @@ checks(async () => {
   check("a drag over the strip chooses a part", label() !== whole);
 
   const presets = [...document.querySelectorAll(".tl-presets button")];
-  same("the finding can be jumped to", presets.length > 1 && presets[1].textContent.includes("lock table_lock"), true);
+  same("the finding can be jumped to", presets.length > 1 && presets[1].textContent.includes("mutex table_lock"), true);
   presets[1].click();
   await frames();
   await later(50);
-  check("its longest wait is selected there", details.textContent.includes("blocked on lock table_lock"));
-  same("its object is chosen", document.querySelector(".tl-pick select").selectedOptions[0].textContent, "lock table_lock");
+  check("its longest wait is selected there", details.textContent.includes("blocked on mutex table_lock"));
+  same("its object is chosen", document.querySelector(".tl-pick select").selectedOptions[0].textContent, "mutex table_lock");
   check("who waits for it is drawn", !document.querySelector(".tl-lane").hidden);
   presets[0].click();
   await frames();
