@@ -31,7 +31,7 @@ enum Chore {
     /// Install what the tests need from Debian packages, then run every test
     Test(run_tests::Options),
     /// Check the rules that neither the compiler nor rustfmt nor clippy checks
-    Tidy,
+    Tidy(tidy::Options),
     /// Measure what recording costs, as ratios of interleaved runs
     Bench(bench::Options),
     /// Hold what commands say of the recordings in tests/recordings against what they said
@@ -58,7 +58,7 @@ fn run(chore: Chore) -> Result<ExitCode> {
     let workspace = Workspace::of_this_run()?;
     match chore {
         Chore::Test(options) => run_tests::run(&workspace, &options),
-        Chore::Tidy => tidy::run(&workspace),
+        Chore::Tidy(options) => tidy::chore(&workspace, &options),
         Chore::Bench(options) => bench::run(&workspace, &options),
         Chore::Golden(options) => golden::run(&workspace, &options),
         Chore::Fuzz(options) => fuzz::run(&workspace, &options),

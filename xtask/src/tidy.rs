@@ -1,17 +1,37 @@
 //! `cargo xtask tidy`: rules of the workspace that no compiler checks. `cargo test` checks them too.
 
+mod count;
 mod documents;
 mod length;
 mod machine_paths;
 mod manifests;
+mod once;
 mod unsafe_files;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::Args;
 
 use crate::layers;
 use crate::workspace::Workspace;
+
+/// Options of `cargo xtask tidy`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Count lines of code, of documentation and types instead, without tests
+    #[arg(long)]
+    count: bool,
+}
+
+/// Runs what the options ask for.
+pub(crate) fn chore(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
+    if options.count {
+        print!("{}", count::counts(&workspace.text_files()?));
+        return Ok(ExitCode::SUCCESS);
+    }
+    run(workspace)
+}
 
 pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
     let complaints = complaints(workspace)?;
@@ -28,6 +48,7 @@ fn complaints(workspace: &Workspace) -> Result<Vec<String>> {
     Ok([
         documents::complaints(&files),
         length::complaints(&files),
+        once::complaints(&files),
         unsafe_files::complaints(&files),
         machine_paths::complaints(&files),
         manifests::complaints(&files),

@@ -10,7 +10,6 @@
 
 mod chosen;
 mod compare;
-mod course;
 mod evidence;
 mod hints;
 mod inflation;
@@ -24,6 +23,7 @@ mod profile;
 mod regions;
 mod scale;
 mod sections;
+mod span;
 mod team;
 
 pub(crate) use chosen::{Main, has_failed, main_of};

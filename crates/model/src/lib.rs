@@ -29,6 +29,7 @@ pub mod cycles;
 mod environment;
 mod ids;
 mod interrupted;
+mod loss_class;
 mod median;
 pub mod names;
 mod on_core;
@@ -54,6 +55,7 @@ pub use environment::{
     CoreKind, Environment, FrequencyRange, Load, MemoryNode, Pin, Placement, Quota, Swapped, Throttling,
 };
 pub use ids::{ObjectId, SiteId, ThreadId};
+pub use loss_class::{ClassTimes, LossClass, ThreadSums};
 pub use median::median;
 pub use places::Places;
 pub use process::{

@@ -15,6 +15,7 @@ mod policies;
 mod policy;
 mod processes;
 mod scaling;
+mod shade;
 mod sim;
 mod stack;
 mod surroundings;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use holdup_model::Process;
 use holdup_model::openmp::{Chunk, Instance, Region, Share, Sync, SyncKind, Task, TaskRun, Work, WorkKind};
 
-use super::course::{at, overlap};
 use super::meeting::Visit;
+use super::span::{at, overlap};
 use super::team::{Meeting, Member, Part, Shared, Team};
 
 /// The rows of the columns, sorted by instance.

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::openmp::{Instance, Region};
-use holdup_model::{Process, Site, SiteId, ThreadId, Timeline};
+use holdup_model::{ClassTimes, LossClass, Process, Site, SiteId, ThreadId, ThreadSums, Timeline};
 
 use super::RegionKind;
-use super::course::{Courses, Hindered, Hindrance, at};
 use super::instance::{Columns, team};
 use super::locks::{Fastest, LockUse, Vendors};
 use super::profile::{Key, Place, Profile};
+use super::span::at;
+use super::team::{LOCKS, OUTSIDE, SIGNALS};
 use super::team::{Part, Sums, part};
 
 /// What one run spent in its regions.
@@ -113,7 +114,7 @@ pub(super) fn profiles(
     teams: &BTreeSet<Option<Place>>,
     fastest: &Fastest,
 ) -> Profiles {
-    let courses = Courses::of(process, timeline);
+    let courses = ThreadSums::of(timeline);
     let columns = Columns::of(process);
     let standings = Standings::of(process, teams);
     let mut rows: Vec<(&Region, Standing)> = process
@@ -188,15 +189,15 @@ fn master(rows: &[(&Region, Standing)]) -> ThreadId {
 
 /// What the thread that meets the regions does between them.
 struct Between<'a> {
-    courses: &'a Courses,
+    courses: &'a ThreadSums,
     master: ThreadId,
     wall: u64,
     in_regions: u64,
-    hindered: Hindered,
+    hindered: ClassTimes,
 }
 
 impl<'a> Between<'a> {
-    fn new(process: &Process, courses: &'a Courses, master: ThreadId) -> Self {
+    fn new(process: &Process, courses: &'a ThreadSums, master: ThreadId) -> Self {
         let hindered = courses.between(master, at(process.start), at(process.end));
         Self { courses, master, wall: process.wall().get(), in_regions: 0, hindered }
     }
@@ -219,18 +220,17 @@ impl<'a> Between<'a> {
 
 /// The profile of time in which one thread is on its own. That the others cannot work is added when it is compared,
 /// when their number is known.
-pub(super) fn alone(key: &Key, time: u64, hindered: &Hindered) -> Profile {
+pub(super) fn alone(key: &Key, time: u64, hindered: &ClassTimes) -> Profile {
     let mut profile = Profile::new(key, None);
     let mut sums = Sums::default();
     let mut left = time;
-    for (part, hindrance) in [
-        (Part::Oversubscription, Hindrance::OffCore),
-        (Part::LockContention, Hindrance::Lock),
-        (Part::LockContention, Hindrance::Handover),
-        (Part::Other, Hindrance::Condition),
-        (Part::Other, Hindrance::Outside),
+    for (part, classes) in [
+        (Part::Oversubscription, &[LossClass::OffCore][..]),
+        (Part::LockContention, &LOCKS),
+        (Part::Other, &SIGNALS),
+        (Part::Other, &OUTSIDE),
     ] {
-        let time = hindered.by(hindrance).min(left);
+        let time = hindered.of_all(classes).min(left);
         sums.book(part, time);
         left -= time;
     }

@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 
 use holdup_model::openmp::SyncKind;
 use holdup_model::{
-    Arrange, ObjectId, ObjectKind, Outcome, Process, SiteId, State, ThreadId, Timeline, Wait, rounds,
+    Arrange, ObjectId, ObjectKind, Outcome, Process, SiteId, State, ThreadId, ThreadSums, Timeline, Wait,
+    rounds,
 };
 
 use super::RegionKind;
 use super::chosen::Main;
-use super::course::{Courses, at, overlap};
 use super::meeting::{Phases, Visit};
 use super::profile::{Key, Place, Profile};
 use super::regions::{Profiles, alone};
+use super::span::{at, overlap};
 use super::team::{Meeting, Member, Part, Parted, Team, part};
 use crate::working::{Working, thread_times};
 
@@ -26,7 +27,7 @@ const MOST_CHANGES: usize = 2;
 /// What the run spent in its sections, and outside of them on the main thread.
 pub(super) fn profiles(main: &Main<'_>, timeline: &Timeline) -> Profiles {
     let process = main.process;
-    let courses = Courses::of(process, timeline);
+    let courses = ThreadSums::of(timeline);
     let times = thread_times(timeline);
     let working = Working::of(process, timeline, &times, main.run.cores_of(process));
     let mut profiles = Profiles::default();

@@ -2,13 +2,13 @@
 //!
 //! The team's thread-time (its length × its threads) is cut into parts that add up to it exactly, and useful work is
 //! what is left. Members work on *legs* between meetings; [`meeting`](super::meeting) has what is lost at these, and
-//! what hinders a thread on its leg is in [`Courses`].
+//! what hinders a thread on its leg is in [`ThreadSums`].
 
 use holdup_model::openmp::{SyncKind, WorkKind};
-use holdup_model::{SiteId, ThreadId};
+use holdup_model::{ClassTimes, LossClass, SiteId, ThreadId, ThreadSums};
 
-use super::course::{Courses, Hindered, Hindrance, overlap};
 use super::meeting::{Leg, Phases, Split, Visit};
+use super::span::overlap;
 
 /// What thread-time is lost to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,7 +108,7 @@ pub(super) struct Team {
     pub(super) members: Vec<Member>,
     /// By sequence; the join is the last.
     pub(super) meetings: Vec<Meeting>,
-    /// What waiting for other threads' words counts as: see [`Hindrance::Condition`].
+    /// What waiting for other threads' words counts as: see [`LossClass::Signal`].
     pub(super) condition: Part,
     /// What time at meetings without a task to execute counts as.
     pub(super) no_task: Part,
@@ -155,7 +155,7 @@ impl Parted {
 }
 
 /// Cuts the time of an execution into its parts.
-pub(super) fn part(team: &Team, courses: &Courses) -> Parted {
+pub(super) fn part(team: &Team, courses: &ThreadSums) -> Parted {
     let threads = team.members.len() as u64;
     let mut rest = Sums::default();
     let mut starts: Vec<u64> = team.members.iter().map(|member| member.begin).collect();
@@ -230,13 +230,13 @@ fn book_missing(parted: &mut Parted, missing: u64) {
 }
 
 /// What each member did on its way to a meeting, and what hindered it there.
-fn legs(team: &Team, courses: &Courses, starts: &[u64], visits: &[Visit]) -> (Vec<Leg>, Sums) {
+fn legs(team: &Team, courses: &ThreadSums, starts: &[u64], visits: &[Visit]) -> (Vec<Leg>, Sums) {
     let mut sums = Sums::default();
     let legs = team.members.iter().zip(starts).zip(visits).map(|((member, &start), visit)| {
         let (start, arrival) = (start, visit.arrival.max(start));
         let span = (start, arrival);
         let hindered = courses.between(member.thread, start, arrival);
-        let off_core = hindered.by(Hindrance::OffCore).min(arrival - start);
+        let off_core = hindered.by(LossClass::OffCore).min(arrival - start);
         let mut left = arrival - start - off_core;
         let alone: u64 = member.alone.iter().map(|&alone| overlap(span, alone)).sum();
         let leg = Leg { start, arrival, off_core, alone: alone.min(left) };
@@ -248,7 +248,7 @@ fn legs(team: &Team, courses: &Courses, starts: &[u64], visits: &[Visit]) -> (Ve
         }
         book_hindered(team, &hindered, &mut sums, &mut left);
         // Meetings of teams inside of this one.
-        let others = hindered.by(Hindrance::Meeting).saturating_sub(told);
+        let others = hindered.by(LossClass::Meeting).saturating_sub(told);
         take(&mut sums, &mut left, Part::Imbalance, others);
         let runtime = member.runtime.iter().filter(|(when, _)| (start..arrival).contains(when));
         take(&mut sums, &mut left, Part::Scheduling, runtime.map(|(_, time)| time).sum());
@@ -257,20 +257,27 @@ fn legs(team: &Team, courses: &Courses, starts: &[u64], visits: &[Visit]) -> (Ve
     (legs.collect(), sums)
 }
 
-fn book_hindered(team: &Team, hindered: &Hindered, sums: &mut Sums, left: &mut u64) {
-    let by = |hindrance| hindered.by(hindrance);
-    take(sums, left, Part::LockContention, by(Hindrance::Lock) + by(Hindrance::Handover));
-    take(sums, left, Part::Serial, by(Hindrance::Ordered));
-    take(sums, left, team.condition, by(Hindrance::Condition));
-    take(sums, left, Part::Other, by(Hindrance::Outside));
+/// Another thread has a lock that is not OpenMP's: what is known of those is told elsewhere.
+pub(super) const LOCKS: [LossClass; 2] = [LossClass::Lock, LossClass::Handover];
+/// The thread waits for what another one says.
+pub(super) const SIGNALS: [LossClass; 2] = [LossClass::Signal, LossClass::Spin];
+/// It waits for something else, or nothing is known.
+pub(super) const OUTSIDE: [LossClass; 4] =
+    [LossClass::Join, LossClass::Io, LossClass::Sleep, LossClass::Unknown];
+
+fn book_hindered(team: &Team, hindered: &ClassTimes, sums: &mut Sums, left: &mut u64) {
+    take(sums, left, Part::LockContention, hindered.of_all(&LOCKS));
+    take(sums, left, Part::Serial, hindered.by(LossClass::Turn));
+    take(sums, left, team.condition, hindered.of_all(&SIGNALS));
+    take(sums, left, Part::Other, hindered.of_all(&OUTSIDE));
 }
 
 /// What hindered members in the tasks that they executed at a meeting.
-fn tasks_at(team: &Team, courses: &Courses, visits: &[Visit], sums: &mut Sums) {
+fn tasks_at(team: &Team, courses: &ThreadSums, visits: &[Visit], sums: &mut Sums) {
     for (member, visit) in team.members.iter().zip(visits) {
         let hindered = courses.between(member.thread, visit.arrival, visit.idle_from);
         let mut left = visit.tasks;
-        take(sums, &mut left, Part::Oversubscription, hindered.by(Hindrance::OffCore));
+        take(sums, &mut left, Part::Oversubscription, hindered.by(LossClass::OffCore));
         book_hindered(team, &hindered, sums, &mut left);
         let runtime =
             member.runtime.iter().filter(|(when, _)| (visit.arrival..visit.idle_from).contains(when));

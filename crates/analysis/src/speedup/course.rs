@@ -1,6 +1,6 @@
 //! Where each thread's time goes between any two moments: t, t_wait (paper 1, section 6.3), and what is left of it.
 
-use holdup_model::{ObjectKind, Process, Row, Segment, State, ThreadId, Timeline};
+use holdup_model::{ClassTimes, LossClass, ThreadId, ThreadSums, Timeline};
 
 use super::crowd::Crowd;
 use crate::working::Working;
@@ -77,32 +77,46 @@ impl Spent {
     }
 }
 
-struct Course {
-    /// Where segments begin; the last one ends at the last entry.
-    at: Vec<u64>,
-    /// The sums at these moments.
-    sums: Vec<Spent>,
+impl From<ClassTimes> for Spent {
+    fn from(times: ClassTimes) -> Spent {
+        use LossClass::{
+            Handover, Io, Join, Lock, Meeting, OffCore, OmpHandover, OmpLock, OnCore, Signal, Sleep, Spin,
+            Turn, Unknown, Work,
+        };
+        let omp_locks = times.of_all(&[OmpLock, OmpHandover]);
+        Spent {
+            cpu: times.of_all(&[OnCore, Work]),
+            off_core: times.by(OffCore),
+            outside: times.of_all(&[Io, Sleep, Unknown]),
+            waiting: omp_locks + times.of_all(&[Lock, Handover, Turn, Meeting, Join, Signal, Spin]),
+            omp_locks,
+            unknown: times.by(Work),
+        }
+    }
 }
 
 /// The courses of all threads of a process.
 pub(super) struct Courses {
-    threads: Vec<Course>,
+    threads: ThreadSums,
+    /// By thread: it does work.
+    works: Vec<bool>,
     crowd: Crowd,
 }
 
 impl Courses {
-    pub(super) fn of(process: &Process, timeline: &Timeline, working: &Working) -> Self {
-        let rows = timeline.threads.iter().zip(&working.is);
-        let threads = rows.map(|(row, &works)| Course::of(process, row, works)).collect();
-        Self { threads, crowd: Crowd::of(timeline, working.cores) }
+    pub(super) fn of(timeline: &Timeline, working: &Working) -> Self {
+        let (threads, works) = (ThreadSums::of(timeline), working.is.clone());
+        Self { threads, works, crowd: Crowd::of(timeline, working.cores) }
     }
 
-    /// Where the thread's time between two moments went.
+    /// Where the thread's time between two moments went. A thread that does no work, but waits for a signal, a timer or a
+    /// connection, waits.
     pub(super) fn between(&self, thread: ThreadId, from: u64, to: u64) -> Spent {
-        let Some(course) = self.threads.get(thread.index()).filter(|_| from < to) else {
-            return Spent::default();
-        };
-        course.until(to).without(&course.until(from))
+        let mut spent = Spent::from(self.threads.between(thread, from, to));
+        if !self.works.get(thread.index()).copied().unwrap_or(false) {
+            spent.waiting += std::mem::take(&mut spent.outside);
+        }
+        spent
     }
 
     /// For how long more threads could run than there are cores, between two moments (ns, of all threads together).
@@ -111,65 +125,13 @@ impl Courses {
     }
 
     pub(super) fn threads(&self) -> impl Iterator<Item = ThreadId> + use<> {
-        (0..self.threads.len() as u32).map(ThreadId::new)
-    }
-}
-
-impl Course {
-    /// A thread that does no work, but waits for a signal, a timer or a connection, waits.
-    fn of(process: &Process, row: &Row, works: bool) -> Course {
-        let mut course = Course { at: vec![row.start.nanos()], sums: vec![Spent::default()] };
-        let mut sum = Spent::default();
-        for segment in &row.segments {
-            let mut spent = spent(process, segment);
-            if !works {
-                spent.waiting += std::mem::take(&mut spent.outside);
-            }
-            sum.add(&spent);
-            course.at.push(segment.end.nanos());
-            course.sums.push(sum);
-        }
-        course
-    }
-
-    fn until(&self, time: u64) -> Spent {
-        let after = self.at.partition_point(|&at| at <= time);
-        let Some(before) = after.checked_sub(1) else { return Spent::default() };
-        let mut sum = self.sums[before];
-        if let (Some(&end), Some(next)) = (self.at.get(after), self.sums.get(after)) {
-            let start = self.at[before];
-            sum.add(&next.without(&sum).share(time - start, end - start));
-        }
-        sum
-    }
-}
-
-fn spent(process: &Process, segment: &Segment) -> Spent {
-    let length = segment.length().get();
-    let none = Spent::default();
-    match (segment.state, segment.object) {
-        (State::Active, _) => match segment.cpu {
-            Some(cpu) => {
-                let cpu = cpu.get().min(length);
-                Spent { cpu, off_core: length - cpu, ..none }
-            }
-            None => Spent { cpu: length, unknown: length, ..none },
-        },
-        (State::Descheduled, _) => Spent { off_core: length, ..none },
-        (State::Io | State::Asleep | State::NotRecorded, _) => Spent { outside: length, ..none },
-        (State::Spinning, None) => Spent { waiting: length, ..none },
-        (State::Blocked | State::Waking, None) => Spent { outside: length, ..none },
-        (State::Blocked | State::Waking | State::Spinning, Some(object)) => {
-            let kind = process.object(object).kind;
-            let of_openmp = matches!(kind, ObjectKind::Critical | ObjectKind::OmpLock);
-            Spent { waiting: length, omp_locks: if of_openmp { length } else { 0 }, ..none }
-        }
+        self.threads.threads()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use holdup_model::ObjectKind;
+    use holdup_model::{ObjectKind, Process};
     use holdup_testkit::{Op, Script};
 
     use super::*;
@@ -180,7 +142,7 @@ mod tests {
         let timeline = Timeline::build(process);
         let row = timeline.row(thread);
         let working = Working::of(process, &timeline, &thread_times(&timeline), 4);
-        let courses = Courses::of(process, &timeline, &working);
+        let courses = Courses::of(&timeline, &working);
         let spent = courses.between(thread, row.start.nanos(), row.end.nanos());
         (row.end.since(row.start).get(), spent.active())
     }

@@ -53,7 +53,7 @@ impl<'a> Phased<'a> {
         let process = main.process;
         let timeline = Timeline::build(process);
         let working = Working::of(process, &timeline, &thread_times(&timeline), main.run.cores_of(process));
-        let courses = Courses::of(process, &timeline, &working);
+        let courses = Courses::of(&timeline, &working);
         let mut phased = Phased {
             main,
             phases: BTreeMap::new(),

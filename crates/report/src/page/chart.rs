@@ -5,6 +5,8 @@ use askama::Template;
 use holdup_analysis::FindingKind;
 use holdup_model::{ObjectKind, State};
 
+use super::shade::Shade;
+
 /// The colour of a mark: the name of a variable of the page's palette, behind `c-`.
 pub(super) type Color = &'static str;
 
@@ -95,21 +97,7 @@ pub(super) fn color_of_loss(kind: FindingKind) -> Color {
 
 /// The colour of what a thread did; for a wait by the role of what it waited for, if that is known.
 pub(super) fn color_of_state(state: State, role: Option<ObjectKind>) -> Color {
-    match state {
-        State::Active => "act",
-        State::Blocked => match role {
-            Some(kind) if kind.is_lock() => "lock",
-            Some(ObjectKind::Once | ObjectKind::Ordered) => "lock",
-            Some(ObjectKind::Barrier | ObjectKind::ThreadEnd) => "bar",
-            _ => "sig",
-        },
-        State::Io => "io",
-        State::Asleep => "sleep",
-        State::Spinning => "spin",
-        State::Waking => "wake",
-        State::Descheduled => "des",
-        State::NotRecorded => "hatch",
-    }
+    Shade::of(state, role).color()
 }
 
 /// Round values for an axis from 0 to `most`, at most `count` steps: the smallest step of 1, 2, 5 × 10ⁿ that does.

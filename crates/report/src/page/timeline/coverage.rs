@@ -3,8 +3,8 @@
 use holdup_model::{Nanos, Time};
 
 use super::budget;
-use super::shade::Shade;
 use super::spans::Span;
+use crate::page::shade::Shade;
 
 /// The bins of a run: equal ones from its start on, of which the last may reach beyond its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

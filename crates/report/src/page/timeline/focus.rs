@@ -5,8 +5,8 @@ use holdup_model::{Nanos, ObjectId, ThreadId, Time, Timeline};
 
 use super::budget;
 use super::coverage::Grid;
-use super::shade::Shade;
 use super::spans::Span;
+use crate::page::shade::Shade;
 
 /// How the spans of a finding are known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -9,8 +9,8 @@ use super::budget;
 use super::columns::Columns;
 use super::coverage::Grid;
 use super::holds::{Held, Holds};
-use super::shade::Shade;
 use super::spans::Span;
+use crate::page::shade::Shade;
 
 /// Waiters are told in parts of this size of one: finer than a pixel of the drawing.
 const WAITER: u64 = 64;

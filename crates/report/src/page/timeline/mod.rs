@@ -25,7 +25,6 @@ mod lanes;
 mod marks;
 mod on_path;
 mod rows;
-mod shade;
 mod spans;
 mod survey;
 mod told;

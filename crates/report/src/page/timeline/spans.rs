@@ -3,7 +3,7 @@
 use holdup_model::{ObjectId, ObjectKind, Row, Segment, SiteId, ThreadId, Time};
 
 use super::holds::Held;
-use super::shade::Shade;
+use crate::page::shade::Shade;
 
 /// What is drawn of a thread between two times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,7 +80,7 @@ impl Iterator for Spans<'_> {
         }
         let segment = self.segments.next()?;
         let role = segment.object.and_then(|object| self.roles.get(object.index()).copied());
-        let shade = Shade::of(segment, role);
+        let shade = Shade::of(segment.state, role);
         let what = What { shade, object: segment.object, site: segment.site, by: segment.by };
         let span = Span { start: segment.start, end: segment.end, what };
         Some(if shade == Shade::Active { self.cut(span) } else { span })

@@ -9,8 +9,8 @@ use super::drawing::Drawing;
 use super::focus::{Focus, Search};
 use super::lanes::Lanes;
 use super::on_path::OnPath;
-use super::shade::Shade;
 use super::windows::Density;
+use crate::page::shade::Shade;
 
 /// What there is to tell.
 pub(super) struct Survey {

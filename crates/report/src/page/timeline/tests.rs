@@ -11,10 +11,10 @@ use super::coverage::{Coverage, Grid};
 use super::drawing::Drawing;
 use super::focus::Focus;
 use super::holds::Holds;
-use super::shade::Shade;
 use super::spans::Spans;
 use super::windows::Density;
 use super::{Payload, budget, payload};
+use crate::page::shade::Shade;
 use decoded::Decoded;
 
 fn diagnosed(process: &Process) -> (Timeline, Diagnosis) {

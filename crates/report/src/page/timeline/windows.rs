@@ -5,8 +5,8 @@ use holdup_model::Nanos;
 use super::budget;
 use super::coverage::Grid;
 use super::focus::Focus;
-use super::shade::Shade;
 use super::spans::Span;
+use crate::page::shade::Shade;
 
 /// How many spans begin in each tile, and which waits are the longest.
 pub(super) struct Density {

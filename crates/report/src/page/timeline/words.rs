@@ -5,7 +5,7 @@ use holdup_model::names::Names;
 use holdup_model::{ObjectId, ObjectKind, Process, SiteId};
 use serde_json::{Value, json};
 
-use super::shade::Shade;
+use crate::page::shade::Shade;
 use crate::{Look, names};
 
 /// A page shows all characters, and its lines are broken by the browser.

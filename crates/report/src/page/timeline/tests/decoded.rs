@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 
 use super::super::Payload;
-use super::super::shade::Shade;
+use crate::page::shade::Shade;
 
 pub(super) struct Decoded {
     pub(super) bin: u64,

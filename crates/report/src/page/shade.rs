@@ -1,11 +1,11 @@
 //! What a thread did, as it is drawn: the states of the timeline, with waits told apart by what was waited for.
 
-use holdup_model::{ObjectKind, Segment, State};
+use holdup_model::{LossClass, ObjectKind, State};
 
 /// How a span is drawn. The numbers are those of the columns and of the script.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
-pub(super) enum Shade {
+pub(crate) enum Shade {
     /// Useful work while a lock is held, as far as holds were timed.
     Holding,
     /// Other useful work.
@@ -40,9 +40,9 @@ impl Shade {
         Shade::NotRecorded,
     ];
 
-    /// The shade of a segment that waits for, or spins at, an object of this role.
-    pub(super) fn of(segment: &Segment, role: Option<ObjectKind>) -> Shade {
-        match segment.state {
+    /// The shade of a state in which a thread waits for, or spins at, an object of this role, where that is known.
+    pub(crate) fn of(state: State, role: Option<ObjectKind>) -> Shade {
+        match state {
             State::Active => Shade::Active,
             State::Spinning => Shade::Spinning,
             State::Waking => Shade::Waking,
@@ -50,18 +50,19 @@ impl Shade {
             State::Io => Shade::Io,
             State::Asleep => Shade::Asleep,
             State::NotRecorded => Shade::NotRecorded,
-            State::Blocked => Shade::of_wait(role),
+            State::Blocked => match role.map(LossClass::of_wait) {
+                Some(LossClass::Lock | LossClass::OmpLock | LossClass::Turn) => Shade::Lock,
+                // A team that has nothing to do waits for a word.
+                Some(LossClass::Meeting) if role != Some(ObjectKind::Barrier) => Shade::Signal,
+                Some(LossClass::Meeting | LossClass::Join) => Shade::Barrier,
+                _ => Shade::Signal,
+            },
         }
     }
 
-    /// The shade of a wait for an object of this role; `None` where it is not known what is waited for.
+    /// The shade of a wait for an object of this role.
     pub(super) fn of_wait(role: Option<ObjectKind>) -> Shade {
-        match role {
-            Some(kind) if kind.is_lock() => Shade::Lock,
-            Some(ObjectKind::Once | ObjectKind::Ordered) => Shade::Lock,
-            Some(ObjectKind::Barrier | ObjectKind::ThreadEnd) => Shade::Barrier,
-            _ => Shade::Signal,
-        }
+        Shade::of(State::Blocked, role)
     }
 
     /// The state in a few words, as a legend and a sentence have it.
@@ -82,7 +83,7 @@ impl Shade {
     }
 
     /// The CSS variable of its colour, without the dashes.
-    pub(super) fn color(self) -> &'static str {
+    pub(crate) fn color(self) -> &'static str {
         match self {
             Shade::Holding => "hold",
             Shade::Active => "act",
