@@ -13,7 +13,7 @@
 //! (`sensitivity`), all of it for each phase (`build`), and how running alone went (`watched`). [`instances`] does the same for several copies of a program
 //! with one thread (paper 1, section 5).
 //!
-//! All that is told of a machine that one can simulate is in [`crate::cycles::speedup_stack`].
+//! All that is told of a machine that one can simulate is in [`holdup_cycles::speedup_stack`].
 
 mod alone;
 mod build;

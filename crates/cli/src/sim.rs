@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use holdup_analysis::cycles::{SpeedupStack, SpeedupStep, speedup_stack};
+use holdup_cycles::{SpeedupStack, SpeedupStep, speedup_stack};
 use holdup_feed::Prepared;
 use holdup_model::cycles::Simulated;
 use holdup_report::{

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use holdup_analysis::lime::{Method, Why, WhyOptions as Search, why as search};
 use holdup_collect::{InstructionMode, Interest};
 use holdup_counts::{Counts, CountsError, add_native_times, counts};
+use holdup_imbalance::{Method, Why, WhyOptions as Search, why as search};
 use holdup_model::counts::CountSource;
 use holdup_model::{Nanos, Run};
 use holdup_recording::Recording;

@@ -7,7 +7,7 @@ mod json;
 mod terminal;
 pub(crate) mod told;
 
-use holdup_analysis::policies::ProgramPolicies;
+use holdup_policies::ProgramPolicies;
 
 pub use json::{POLICIES_SCHEMA, policies_json, policies_json_text};
 pub use terminal::render_policies;

@@ -16,7 +16,7 @@ pub(crate) mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_analysis::cycles::{CycleNames, SectionCycles, SpeedupStack};
+use holdup_cycles::{CycleNames, SectionCycles, SpeedupStack};
 use holdup_model::cycles::Simulated;
 
 use crate::page::SourceFile;

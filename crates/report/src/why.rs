@@ -1,6 +1,6 @@
 //! The faces of what makes threads unequal: what `holdup why` says to people and to scripts.
 //!
-//! One value, [`Why`](holdup_analysis::lime::Why), is told in a terminal ([`render_why`]), as JSON ([`why_json`]), and on
+//! One value, [`Why`](holdup_imbalance::Why), is told in a terminal ([`render_why`]), as JSON ([`why_json`]), and on
 //! a page (`why_page`, which stands with the other pages). What none of them can know from it, such as the program's
 //! name and its source, is in a [`WhyScene`]. What is told in words has them from one place, so that the faces agree.
 

@@ -4,7 +4,7 @@ use holdup_model::{Nanos, Run};
 
 use super::Order;
 use super::instances::Instances;
-use crate::cycles::SpeedupStack;
+use holdup_cycles::SpeedupStack;
 
 /// Everything that was measured of one program to say why it does not scale.
 #[derive(Clone, Debug, Default)]

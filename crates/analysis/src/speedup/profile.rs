@@ -4,7 +4,7 @@ use holdup_model::{Nanos, NotAlone, Site};
 
 use super::instances::InstancesProfile;
 use super::{Beside, CacheCurve, CacheFacts, Component, Order, Speedup};
-use crate::cycles::SpeedupStack;
+use holdup_cycles::SpeedupStack;
 
 /// Why a program does not scale, as measured on the machine itself.
 #[derive(Clone, Debug, Default)]

@@ -7,7 +7,6 @@ mod environment;
 mod gains;
 mod hot;
 mod laws;
-mod lime;
 mod openmp;
 mod over_time;
 mod planted;

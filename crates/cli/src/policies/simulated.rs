@@ -1,11 +1,11 @@
 //! The simulations that a table of policies needs, and what they say.
 
-use holdup_analysis::policies::{
-    PolicyRun, PolicyThread, ProgramPolicies, Sweep, SweepPoint, Validation, scaled_slice_ns,
-};
 use holdup_feed::Prepared;
 use holdup_model::cycles::Simulated;
 use holdup_model::{Run, Steered};
+use holdup_policies::{
+    PolicyRun, PolicyThread, ProgramPolicies, Sweep, SweepPoint, Validation, scaled_slice_ns,
+};
 use holdup_policy::{Choice, Rules, best_single, most};
 use holdup_sim::{Machine, Options, Program, Steering};
 

@@ -1,7 +1,7 @@
 //! What the addresses of simulations are called.
 
-use holdup_analysis::cycles::{CycleNames, Variable, code_addresses, data_addresses};
 use holdup_collect::address_names;
+use holdup_cycles::{CycleNames, Variable, code_addresses, data_addresses};
 use holdup_report::SimRun;
 
 use super::inputs::Input;

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use holdup_analysis::cycles::{CycleNames, FalseSharing, false_sharing};
+use holdup_cycles::{CycleNames, FalseSharing, false_sharing};
 use holdup_model::cycles::Simulated;
 use holdup_sim::{Changes, Padding};
 
@@ -108,7 +108,7 @@ fn pieces(lines: &[FalseSharing]) -> Vec<BTreeSet<u64>> {
 
 #[cfg(test)]
 mod tests {
-    use holdup_analysis::cycles::SharedBytes;
+    use holdup_cycles::SharedBytes;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use holdup_analysis::cycles::SpeedupStep;
+use holdup_cycles::SpeedupStep;
 use holdup_sim::{Changes, Machine, Program};
 
 use super::policies::{Asked, PolicyOptions};

@@ -1,7 +1,7 @@
 //! Cycles by parallel section.
 
-use holdup_analysis::cycles::SectionCycles;
 use holdup_counts::simulated_sections;
+use holdup_cycles::SectionCycles;
 use holdup_model::cycles::Simulated;
 use holdup_report::SimRun;
 

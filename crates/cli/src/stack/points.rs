@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use holdup_analysis::cycles::SpeedupStack;
 use holdup_analysis::speedup::instances::Instances;
 use holdup_analysis::speedup::{
     AloneRun, Beside, CacheFacts, Measurements, Order, SpeedupProfile, ThreadPoint, Verdict,
     profile as analyse,
 };
+use holdup_cycles::SpeedupStack;
 use holdup_model::{Nanos, Run};
 
 use super::kept::{Done, Kept};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use holdup_analysis::cycles::SpeedupStack;
 use holdup_collect::{Emulation, Holds, InstructionMode, Options, Output, Setting, Window, record};
+use holdup_cycles::SpeedupStack;
 
 use super::kept::Kept;
 use crate::failure::Failure;

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use holdup_analysis::lime::{Cause, CauseKind, Why, WhyOptions as Search, why as search};
 use holdup_collect::address_names;
 use holdup_counts::{Counts, simulated_counts};
 use holdup_feed::Prepared;
+use holdup_imbalance::{Cause, CauseKind, Why, WhyOptions as Search, why as search};
 use holdup_model::Frame;
 use holdup_model::counts::HardwareKind;
 use holdup_model::cycles::Simulated;

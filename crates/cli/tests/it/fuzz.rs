@@ -11,11 +11,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use holdup_analysis::lime::WhyOptions;
 use holdup_analysis::scaling::{ScalePoint, scale};
 use holdup_analysis::{Against, Depth, Diagnosis, Ledger, compare, diagnose, predict_gains};
 use holdup_export::Weight;
 use holdup_feed::Prepared;
+use holdup_imbalance::WhyOptions;
 use holdup_model::{Nanos, Process, Run, Timeline};
 use holdup_recording::format::FrameKind;
 use holdup_recording::{Recording, Sources};
@@ -342,7 +342,7 @@ fn read_all(bytes: &[u8], beside: &Beside) -> bool {
     }
     if let Ok(counts) = holdup_counts::counts(&recording, &run) {
         let search = WhyOptions { draws: 20, ..WhyOptions::default() };
-        let why = holdup_analysis::lime::why(&counts, &search);
+        let why = holdup_imbalance::why(&counts, &search);
         assert_harmless(&holdup_report::render_why(&why, &Default::default(), PLAIN));
     }
     compare_with(&beside.other, &run, &diagnoses);

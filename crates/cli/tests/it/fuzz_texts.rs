@@ -8,9 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use holdup_analysis::lime::WhyOptions;
 use holdup_counts::text;
 use holdup_feed::Prepared;
+use holdup_imbalance::WhyOptions;
 use holdup_model::{Run, Timeline};
 use holdup_recording::Recording;
 use holdup_replay::{Replayer, parse};
@@ -196,7 +196,7 @@ edge 1 2 1 100
     let read = |text: &str, _: &Path| {
         let Ok(counts) = text::parse(text) else { return false };
         let search = WhyOptions { draws: 10, ..WhyOptions::default() };
-        let why = holdup_analysis::lime::why(&counts, &search);
+        let why = holdup_imbalance::why(&counts, &search);
         assert_harmless(&holdup_report::render_why(&why, &Default::default(), PLAIN));
         assert_harmless(&holdup_report::why_json_text(&why, &Default::default()));
         true

@@ -6,8 +6,8 @@
 use crate::stage::forged::Numbers;
 use crate::stage::lime::{Compiler, Way, workload};
 use crate::stage::{HOLDUP, Stage, run};
-use holdup_analysis::lime::{WhyOptions, why};
 use holdup_counts::counts;
+use holdup_imbalance::{WhyOptions, why};
 use holdup_model::counts::Counts;
 use holdup_recording::Recording;
 use std::process::Command;

@@ -2,7 +2,7 @@
 //! stack, single threads accelerated (Fig. 4), and the sweep of a frequency (Figs. 6 and 7).
 
 use askama::Template;
-use holdup_analysis::policies::{PolicyRun, PolicyThread, ProgramPolicies, Sweep};
+use holdup_policies::{PolicyRun, PolicyThread, ProgramPolicies, Sweep};
 
 use super::chart::{Bar, Color, across};
 use super::header::{Header, KeyFigure, command};

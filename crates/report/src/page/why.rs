@@ -7,7 +7,7 @@ mod sections;
 mod threads;
 
 use askama::Template;
-use holdup_analysis::lime::Why;
+use holdup_imbalance::Why;
 
 use super::header::{Header, KeyFigure, command};
 use super::text::{Figure, LOOK, grouped, percent, sentence, time};

@@ -1,6 +1,6 @@
 //! Every number of it, as JSON: `docs/json-schema/policies.schema.json` says what each member means.
 
-use holdup_analysis::policies::{
+use holdup_policies::{
     Better, Kind, PAPER_SLICE_NS, PolicyRun, PolicyThread, ProgramPolicies, Sweep, mean_energy, mean_gain,
     paper_means,
 };

@@ -1,6 +1,6 @@
 //! The answer of `holdup policies` in a terminal.
 
-use holdup_analysis::policies::{PolicyRun, ProgramPolicies, Sweep};
+use holdup_policies::{PolicyRun, ProgramPolicies, Sweep};
 
 use super::{PoliciesTold, told};
 use crate::Look;
@@ -111,7 +111,7 @@ fn runs(program: &ProgramPolicies, look: Look) -> Vec<Line> {
 /// Which thread to accelerate.
 fn threads(program: &ProgramPolicies, look: Look) -> Vec<Line> {
     let rows = told::threads(program, MOST_THREADS);
-    let each = |cell: &dyn Fn(&holdup_analysis::policies::PolicyThread) -> String| {
+    let each = |cell: &dyn Fn(&holdup_policies::PolicyThread) -> String| {
         rows.iter().map(|thread| cell(thread)).collect::<Vec<_>>()
     };
     table(

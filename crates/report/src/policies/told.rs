@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use holdup_analysis::policies::{
+use holdup_model::Nanos;
+use holdup_policies::{
     Better, Kind, PAPER_SLICE_NS, PolicyRun, PolicyThread, ProgramPolicies, Sweep, mean_energy, mean_gain,
     paper_means,
 };
-use holdup_model::Nanos;
 
 use super::PoliciesTold;
 use crate::Look;

@@ -1,6 +1,6 @@
 //! Every number of simulations, as JSON: `docs/json-schema/sim.schema.json` says what each member means.
 
-use holdup_analysis::cycles::{
+use holdup_cycles::{
     Aggregate, Growth, PlaceCycles, SectionCycles, SpeedupStack, Variable, by_function, by_line,
     false_sharing, shared_bytes,
 };
@@ -156,7 +156,7 @@ fn threads(simulated: &Simulated, aggregate: &Aggregate, told: &SimTold) -> Valu
 fn groups(simulated: &Simulated, aggregate: &Aggregate) -> Value {
     let numbers =
         |threads: &[usize]| threads.iter().map(|&index| simulated.threads[index].number).collect::<Vec<_>>();
-    let one = |group: &holdup_analysis::cycles::ThreadGroup| {
+    let one = |group: &holdup_cycles::ThreadGroup| {
         json!({
             "group": words::group(group, LOOK),
             "kind": words::group_kind(group.kind),

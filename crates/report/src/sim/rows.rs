@@ -1,6 +1,6 @@
 //! Threads with much the same stack as one row, where there are more than a reader wants to see.
 
-use holdup_analysis::cycles::Aggregate;
+use holdup_cycles::Aggregate;
 use holdup_model::cycles::{CYCLE_COMPONENTS, CycleComponent, CycleStack, Simulated};
 
 /// Neighbouring threads of a run that are told together.
@@ -75,7 +75,7 @@ fn distance(a: &CycleStack, b: &CycleStack) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use holdup_analysis::cycles::{CycleNames, aggregate};
+    use holdup_cycles::{CycleNames, aggregate};
     use holdup_model::cycles::SimulatedThread;
     use proptest::prelude::*;
 

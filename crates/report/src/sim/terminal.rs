@@ -1,7 +1,7 @@
 //! The short answer of `holdup sim`: where most cycles go, first; then the stacks of runs, groups and threads as bars, the
 //! lines that cost most, lines that are shared in vain, and resources that are full.
 
-use holdup_analysis::cycles::{PlaceCycles, SpeedupStack};
+use holdup_cycles::{PlaceCycles, SpeedupStack};
 use holdup_model::Arrange;
 use holdup_model::cycles::{CycleComponent, CycleStack};
 
@@ -241,7 +241,7 @@ fn sections(view: &View, look: Look) -> Vec<Line> {
     told.arrange_by_key(|section| std::cmp::Reverse(section.stack.total()));
     let left = told.len().saturating_sub(most(view, MOST_SECTIONS));
     told.truncate(most(view, MOST_SECTIONS));
-    let name = |section: &holdup_analysis::cycles::SectionCycles| {
+    let name = |section: &holdup_cycles::SectionCycles| {
         let kind = why::section_kind(section.kind);
         let place = why::place(&section.end, look).unwrap_or_else(|| "at an unknown place".to_owned());
         format!("to the {kind} {place}")

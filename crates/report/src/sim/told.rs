@@ -1,6 +1,6 @@
 //! The answer in sentences: where the cycles go, what grew with the cores, which lines are shared in vain, what is full.
 
-use holdup_analysis::cycles::{FalseSharing, Growth, PlaceCycles, SharedBytes, SpeedupStack};
+use holdup_cycles::{FalseSharing, Growth, PlaceCycles, SharedBytes, SpeedupStack};
 use holdup_model::Arrange;
 use holdup_model::cycles::{CycleComponent, CycleStack, Resource, Simulated};
 

@@ -1,6 +1,6 @@
 //! What all faces work out from simulations: their stacks, which one is told in detail, and what each is compared with.
 
-use holdup_analysis::cycles::{
+use holdup_cycles::{
     Aggregate, FalseSharing, Growth, PlaceCycles, aggregate, by_line, false_sharing, growth,
 };
 use holdup_model::cycles::{CycleComponent, CycleStack, Simulated};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use holdup_analysis::cycles::{GroupKind, SharedBytes, SpeedupLoss, ThreadGroup, Variable};
+use holdup_cycles::{GroupKind, SharedBytes, SpeedupLoss, ThreadGroup, Variable};
 use holdup_model::cycles::{CycleComponent, Level, Simulated};
 
 use crate::why::words as why;
@@ -123,7 +123,7 @@ pub(crate) fn loss(loss: SpeedupLoss) -> &'static str {
 
 /// What a part of a speedup stack means.
 pub(crate) fn loss_meaning(loss: SpeedupLoss) -> &'static str {
-    use holdup_analysis::cycles::SpeedupStep;
+    use holdup_cycles::SpeedupStep;
     match loss {
         SpeedupLoss::Idle(CycleComponent::Imbalance) => {
             "cores without a thread, even so: serial parts, late starts, early ends"

@@ -242,11 +242,7 @@ fn discarded(discarded: &Discarded, look: Look) -> String {
 }
 
 /// What the simulator says, with all that is lost there, and what was measured beside it.
-pub(crate) fn simulated(
-    profile: &SpeedupProfile,
-    stack: &holdup_analysis::cycles::SpeedupStack,
-    look: Look,
-) -> String {
+pub(crate) fn simulated(profile: &SpeedupProfile, stack: &holdup_cycles::SpeedupStack, look: Look) -> String {
     let losses = stack.losses.iter().filter(|(_, amount)| amount.abs() >= 0.005);
     let losses: Vec<String> = losses
         .map(|(loss, amount)| format!("{} {}", crate::sim::words::loss(*loss), words::factor(*amount)))

@@ -1,6 +1,6 @@
 //! What each thread did, as a small chart of characters: its time, and beside that how often it took the causes' edges.
 
-use holdup_analysis::lime::{Cause, SectionWhy};
+use holdup_imbalance::{Cause, SectionWhy};
 use holdup_model::counts::TimeUnit;
 use textwrap::core::display_width;
 

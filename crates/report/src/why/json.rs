@@ -1,6 +1,6 @@
 //! Every number of what makes threads unequal, as JSON: `docs/json-schema/why.schema.json` says what each member means.
 
-use holdup_analysis::lime::{Cause, NativeImbalance, SectionWhy, Why};
+use holdup_imbalance::{Cause, NativeImbalance, SectionWhy, Why};
 use holdup_model::counts::SectionPlace;
 use holdup_model::{Frame, Nanos};
 use serde_json::{Value, json};

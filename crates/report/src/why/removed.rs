@@ -1,6 +1,6 @@
 //! How much of the imbalance is gone when the reported misses are (paper 2, section 5.3 and Fig. 5).
 
-use holdup_analysis::lime::SectionWhy;
+use holdup_imbalance::SectionWhy;
 use holdup_model::counts::{SectionKind, SectionPlace};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_analysis::lime::{SectionWhy, Why};
+use holdup_imbalance::{SectionWhy, Why};
 use holdup_model::counts::ThreadLabel;
 use holdup_model::{Frame, Nanos};
 

@@ -1,7 +1,7 @@
 //! The short answer of `holdup why`: what makes threads unequal in the section that matters most, first; then how sure that
 //! is, what each thread did, and all sections as a table.
 
-use holdup_analysis::lime::{Cause, SectionWhy, Why};
+use holdup_imbalance::{Cause, SectionWhy, Why};
 
 use super::{WhyScene, chart, removed, told, words};
 use crate::lines::{Line, labelled, painted, wrapped, wrapped_short};

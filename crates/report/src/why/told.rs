@@ -1,6 +1,6 @@
 //! The answer in sentences: where threads are unequal, by what, how sure that is, and what is not explained.
 
-use holdup_analysis::lime::{Cause, CauseKind, NativeImbalance, SectionWhy, Verdict, Why};
+use holdup_imbalance::{Cause, CauseKind, NativeImbalance, SectionWhy, Verdict, Why};
 use holdup_model::Frame;
 use holdup_model::counts::{CountSource, SectionKind, TimeUnit};
 

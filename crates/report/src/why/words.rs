@@ -1,6 +1,6 @@
 //! What sections, causes and figures of LIME are called.
 
-use holdup_analysis::lime::{Cause, CauseKind, Method, SectionWhy, Verdict};
+use holdup_imbalance::{Cause, CauseKind, Method, SectionWhy, Verdict};
 use holdup_model::counts::{CountSource, SectionKind, SectionPlace, TimeUnit};
 use holdup_model::{Frame, Nanos, Site};
 

@@ -1,7 +1,7 @@
 //! Cycles by line, by function and by parallel section.
 
 use askama::Template;
-use holdup_analysis::cycles::{PlaceCycles, SectionCycles, by_function};
+use holdup_cycles::{PlaceCycles, SectionCycles, by_function};
 use holdup_model::Arrange;
 use holdup_model::cycles::CycleStack;
 

@@ -1,7 +1,7 @@
 //! What cores share: cache lines, interconnects, memory.
 
 use askama::Template;
-use holdup_analysis::cycles::shared_bytes;
+use holdup_cycles::shared_bytes;
 
 use super::super::chart::across;
 use super::super::text::{LOOK, grouped, percent};

@@ -1,7 +1,7 @@
 //! Which line: section by section what makes its threads unequal, with source, and what each thread did.
 
 use askama::Template;
-use holdup_analysis::lime::{Cause, SectionWhy, Why};
+use holdup_imbalance::{Cause, SectionWhy, Why};
 
 use super::super::chart::across;
 use super::super::text::{LOOK, sentence};

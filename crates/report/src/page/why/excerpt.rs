@@ -3,7 +3,7 @@
 use holdup_model::Arrange;
 use std::collections::BTreeMap;
 
-use holdup_analysis::lime::{Cause, CauseKind};
+use holdup_imbalance::{Cause, CauseKind};
 
 use super::super::text::LOOK;
 use crate::escape;

@@ -1,7 +1,7 @@
 //! All parallel sections as a table (paper 2, Table 1).
 
 use askama::Template;
-use holdup_analysis::lime::{SectionWhy, Why};
+use holdup_imbalance::{SectionWhy, Why};
 
 use super::super::text::{LOOK, grouped, percent};
 use super::causes::MOST_SECTIONS;

@@ -1,7 +1,7 @@
 //! What each thread did in a section: its time, and beside it how often it took the causes' edges.
 
 use askama::Template;
-use holdup_analysis::lime::SectionWhy;
+use holdup_imbalance::SectionWhy;
 use holdup_model::counts::TimeUnit;
 
 use super::super::chart::{Color, across};

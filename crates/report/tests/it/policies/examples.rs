@@ -1,7 +1,7 @@
 //! Tables to tell of.
 
-use holdup_analysis::policies::{PolicyRun, PolicyThread, ProgramPolicies, Sweep, SweepPoint, Validation};
 use holdup_model::RunEnergy;
+use holdup_policies::{PolicyRun, PolicyThread, ProgramPolicies, Sweep, SweepPoint, Validation};
 use holdup_report::PoliciesTold;
 
 /// A machine and nothing else.

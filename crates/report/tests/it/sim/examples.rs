@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_analysis::cycles::{CycleNames, SectionCycles, SpeedupStack, Variable, speedup_stack};
+use holdup_cycles::{CycleNames, SectionCycles, SpeedupStack, Variable, speedup_stack};
 use holdup_model::Frame;
 use holdup_model::counts::{SectionKind, SectionPlace};
 use holdup_model::cycles::{

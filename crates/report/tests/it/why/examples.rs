@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_analysis::lime::{
-    Cause, CauseKind, Method, NativeImbalance, SectionWhy, Verdict, Why, WhyOptions,
-};
+use holdup_imbalance::{Cause, CauseKind, Method, NativeImbalance, SectionWhy, Verdict, Why, WhyOptions};
 use holdup_model::counts::{BlockId, CountSource, SectionKind, SectionPlace, ThreadLabel, TimeUnit};
 use holdup_model::{Frame, Nanos};
 use holdup_report::{SourceFile, WhyScene};

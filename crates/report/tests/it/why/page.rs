@@ -1,6 +1,6 @@
 //! The page: what it says without its scripts, and that it does no harm whatever the names in it.
 
-use holdup_analysis::lime::Why;
+use holdup_imbalance::Why;
 use holdup_report::{WhyScene, why_page};
 use proptest::prelude::*;
 use scraper::{Html, Selector};

@@ -1,7 +1,7 @@
 //! The answer in a terminal.
 
 use expect_test::{Expect, expect};
-use holdup_analysis::lime::{Verdict, Why};
+use holdup_imbalance::{Verdict, Why};
 use holdup_report::{Look, WhyScene, render_why, why_json};
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;

@@ -6,7 +6,7 @@
 //! cores are not worth what they should be ([`growth`]), and the speedup stack of paper 1 ([`speedup_stack`]).
 //!
 //! ```
-//! use holdup_analysis::cycles::{CycleNames, aggregate};
+//! use holdup_cycles::{CycleNames, aggregate};
 //! use holdup_model::cycles::{CycleComponent, CycleStack, Simulated, SimulatedThread};
 //!
 //! let mut stack = CycleStack::default();
@@ -16,6 +16,8 @@
 //! let told = aggregate(&Simulated { cycles: 100, threads, ..Simulated::default() }, &CycleNames::default());
 //! assert_eq!(told.stack.get(CycleComponent::MemDram), 60);
 //! ```
+
+#![forbid(unsafe_code)]
 
 mod core_time;
 mod groups;

@@ -1,8 +1,8 @@
 //! One planted cause each: it must come first, with its kind, a high score and a high charge.
 
-use holdup_analysis::lime::{Cause, CauseKind, Verdict, Why, WhyOptions, why};
+use holdup_imbalance::{Cause, CauseKind, Verdict, Why, WhyOptions, why};
 
-use crate::lime::synthetic::{Do, Here, Synthetic, call_one, either, library, turns, until, when};
+use crate::synthetic::{Do, Here, Synthetic, call_one, either, library, turns, until, when};
 
 /// The lines that a cause shows.
 pub(crate) fn lines(cause: &Cause) -> Vec<u32> {

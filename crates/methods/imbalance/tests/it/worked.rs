@@ -1,9 +1,9 @@
 //! The paper's own example: radix (Fig. 1 and 2).
 
-use holdup_analysis::lime::{CauseKind, Method, WhyOptions, why};
+use holdup_imbalance::{CauseKind, Method, WhyOptions, why};
 
-use crate::lime::planted::lines;
-use crate::lime::synthetic::{Do, Here, Synthetic, either, turns, when};
+use crate::planted::lines;
+use crate::synthetic::{Do, Here, Synthetic, either, turns, when};
 
 /// Fig. 1, with its lines. Thread 0 takes the way at 535; the others walk up a tree, along the bits of `offset`.
 fn radix() -> Vec<Vec<Do>> {

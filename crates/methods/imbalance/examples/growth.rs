@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use holdup_analysis::lime::{Method, WhyOptions, why};
+use holdup_imbalance::{Method, WhyOptions, why};
 use holdup_model::counts::{
     BasicBlock, BlockExit, BlockId, CountedThread, Counts, EventId, EventTable, Instance, Section,
     ThreadLabel,

@@ -10,6 +10,8 @@
 //! (`worth`) and what it decides (`charge`), causes with their places (`causes`), how sure they are (`bootstrap`), the two
 //! methods (`paper`, 3.6, and `stacked`), how unequal threads are (`measure`), and a section as a whole (`section`).
 
+#![forbid(unsafe_code)]
+
 mod bootstrap;
 mod causes;
 mod charge;

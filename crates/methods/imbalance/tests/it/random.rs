@@ -1,11 +1,11 @@
 //! Random programs with one planted cause: loops, branches and calls, nested at random, that treat all threads alike.
 
-use holdup_analysis::lime::{WhyOptions, why};
+use holdup_imbalance::{WhyOptions, why};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use crate::lime::planted::lines;
-use crate::lime::synthetic::{Do, Here, Synthetic, call_one, either, library, turns, until, when};
+use crate::planted::lines;
+use crate::synthetic::{Do, Here, Synthetic, call_one, either, library, turns, until, when};
 
 /// The line of what is planted.
 const PLANTED: u32 = 7777;

@@ -1,14 +1,14 @@
 //! Sections of which little can be said: a truthful answer each, and no made-up score.
 
-use holdup_analysis::lime::{CauseKind, Method, Verdict, WhyOptions, why};
+use holdup_imbalance::{CauseKind, Method, Verdict, WhyOptions, why};
 use holdup_model::Nanos;
 use holdup_model::counts::{
     BasicBlock, BlockExit, BlockId, CountedThread, Counts, EventId, EventTable, HardwareEvent, HardwareKind,
     Instance, Section, TimeUnit, Unit,
 };
 
-use crate::lime::planted::{balanced, lines};
-use crate::lime::synthetic::{Do, Synthetic, turns, when};
+use crate::planted::{balanced, lines};
+use crate::synthetic::{Do, Synthetic, turns, when};
 
 fn extra() -> Synthetic {
     Synthetic::new(vec![vec![
@@ -17,7 +17,7 @@ fn extra() -> Synthetic {
     ]])
 }
 
-fn both(counts: &Counts) -> [holdup_analysis::lime::SectionWhy; 2] {
+fn both(counts: &Counts) -> [holdup_imbalance::SectionWhy; 2] {
     [Method::Stacked, Method::Paper]
         .map(|method| why(counts, &WhyOptions { method, ..WhyOptions::default() }).sections.remove(0))
 }

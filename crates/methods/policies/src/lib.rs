@@ -2,6 +2,8 @@
 //! validation of criticality by accelerating single threads (Figs. 4 and 5), and the sweep of a thread's frequency (Figs. 6
 //! and 7).
 
+#![forbid(unsafe_code)]
+
 mod sweep;
 mod threads;
 

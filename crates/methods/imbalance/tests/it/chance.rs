@@ -1,14 +1,14 @@
 //! Nothing is found where there is nothing.
 
-use holdup_analysis::lime::{Verdict, WhyOptions, why};
+use holdup_imbalance::{Verdict, WhyOptions, why};
 use holdup_model::counts::{
     BasicBlock, BlockId, CountedThread, Counts, EventId, EventTable, Instance, Section, ThreadLabel,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use crate::lime::planted::{self, balanced};
-use crate::lime::synthetic::{Do, Synthetic, turns, when};
+use crate::planted::{self, balanced};
+use crate::synthetic::{Do, Synthetic, turns, when};
 
 const OPTIONS: WhyOptions = WhyOptions { draws: 0, ..WhyOptions::DEFAULT };
 
@@ -95,7 +95,7 @@ fn unrelated_counts() {
 
 #[test]
 fn threads_that_do_the_same() {
-    let test = |here: &mut crate::lime::synthetic::Here<'_>| here.turn() % 16 == here.me % 16;
+    let test = |here: &mut crate::synthetic::Here<'_>| here.turn() % 16 == here.me % 16;
     let programs = [
         vec![vec![balanced(), turns(10, |_| 900, vec![Do::Work(40)])]],
         // Each thread owns as many blocks as any other.

@@ -1,4 +1,4 @@
-//! Each statistic against SciPy and statsmodels: values that `tests/it/lime/oracle.py` recorded.
+//! Each statistic against SciPy and statsmodels: values that `tests/it/oracle.py` recorded.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ type Case = BTreeMap<String, Vec<Vec<f64>>>;
 
 fn cases() -> Vec<Case> {
     let mut cases = vec![Case::new()];
-    for line in include_str!("../../tests/it/lime/oracle.txt").lines().filter(|line| !line.starts_with('#')) {
+    for line in include_str!("../tests/it/oracle.txt").lines().filter(|line| !line.starts_with('#')) {
         match line.split_once(": ") {
             Some((name, numbers)) => {
                 let numbers = numbers.split(' ').map(|number| number.parse().expect("a number")).collect();

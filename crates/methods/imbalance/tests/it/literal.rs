@@ -1,13 +1,13 @@
 //! Where the paper's method, taken to the letter, goes wrong, and the mended one does not.
 
-use holdup_analysis::lime::{Cause, Method, WhyOptions, why};
+use holdup_imbalance::{Cause, Method, WhyOptions, why};
 use holdup_model::counts::Counts;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use crate::lime::chance::shuffle;
-use crate::lime::planted::{self, balanced, lines};
-use crate::lime::synthetic::{Do, Here, Synthetic, either, turns, when};
+use crate::chance::shuffle;
+use crate::planted::{self, balanced, lines};
+use crate::synthetic::{Do, Here, Synthetic, either, turns, when};
 
 fn causes(counts: &Counts, method: Method, least_score: f64) -> Vec<Cause> {
     let options = WhyOptions { method, least_score, draws: 0, ..WhyOptions::default() };
