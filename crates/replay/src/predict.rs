@@ -200,6 +200,11 @@ impl<'a> Replayer<'a> {
     /// What changes would give, with an interval as wide as is known, else by replays with other costs.
     fn attempt(&self, changes: &[Change], known: Option<Spread>, budget: &Budget) -> Attempt {
         let setting = apply(self.recorded, &self.program, &self.machine, changes);
+        if changes.iter().all(|change| *change == Change::WithoutLoad) {
+            // Nothing is replayed otherwise than it was.
+            let prediction = Some(self.prediction(changes, &self.unchanged, &setting, known));
+            return Attempt { events: 0, prediction };
+        }
         let machines = variants(&setting.machine);
         let machines = if known.is_some() { &machines[..1] } else { &machines[..] };
         let most = budget.of_one(self.events());
