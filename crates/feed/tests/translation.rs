@@ -323,6 +323,23 @@ fn a_wait_without_a_known_end_takes_no_time_and_is_told() {
     assert!(prepared.program().warnings[0].contains("1 wait"), "{:?}", prepared.program().warnings);
 }
 
+#[test]
+fn a_block_that_claims_to_be_left_behind_its_end_is_left_there() {
+    let recording = recorded(&[Stream::thread(0).partial(272, 64).end()]);
+    let run = nothing();
+    let prepared = prepared(&recording, &run);
+    let length = prepared.program().code.blocks[COPIES as usize].instructions.len() as u32;
+    let mut feed = RecordedFeed::new(&prepared, false);
+    let count = loop {
+        match feed.next(0) {
+            Item::Partial(_, count, _) => break count,
+            Item::End => panic!("the block is there"),
+            _ => {}
+        }
+    };
+    assert_eq!((length, count), (4, 4));
+}
+
 /// A round of a barrier that is made of a mutex and a condition.
 fn round(stream: Stream, is_last: bool) -> Stream {
     let stream = acquire(stream.works(300), 0x20);

@@ -148,11 +148,6 @@ impl<'a> Names<'a> {
         place(self.process.site(site), None, &*self.show)
     }
 
-    /// The same with the lines from the first to the last: `cache_put (cache.c:208-212)`.
-    pub fn lines(&self, site: SiteId, lines: Option<(u32, u32)>) -> String {
-        place(self.process.site(site), lines, &*self.show)
-    }
-
     /// The function alone, or the whole place where it has none.
     pub fn function(&self, site: SiteId) -> String {
         let function = self.process.site(site).place().and_then(|frame| frame.function.as_deref());

@@ -134,4 +134,13 @@ mod tests {
         assert_eq!(clock.time(3_000).nanos(), 1_000);
         assert_eq!(clock.length(200).get(), 100);
     }
+
+    #[test]
+    fn no_time_is_later_than_any_run_ends() {
+        let clock = Clock::new(&session(), &[]);
+        let longest = Nanos::LONGEST_RUN.get();
+        assert_eq!(clock.time(u64::MAX).nanos(), longest);
+        assert_eq!(clock.at(u64::MAX).nanos(), longest);
+        assert_eq!(clock.length(u64::MAX).get(), longest);
+    }
 }

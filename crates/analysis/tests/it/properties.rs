@@ -1,7 +1,7 @@
 //! What holds for every process, however odd.
 
 use holdup_analysis::{Diagnosis, diagnose};
-use holdup_model::{Nanos, Process, Run, Timeline};
+use holdup_model::{Nanos, Process, Run, State, Timeline};
 use proptest::prelude::*;
 
 fn run(process: Process, cores: u32) -> Run {
@@ -61,6 +61,36 @@ proptest! {
         let diagnosis = diagnose(&run(process, cores), 0);
         check(&diagnosis)?;
         check_identity(&diagnosis, 0)?;
+    }
+
+    #[test]
+    fn threads_have_the_times_of_the_timeline(process in holdup_testkit::any_process()) {
+        let timeline = Timeline::build(&process);
+        let diagnosis = diagnose(&run(process, 2), 0);
+        for (row, times) in timeline.threads.iter().zip(&diagnosis.threads) {
+            prop_assert_eq!(row.time_in(State::is_active), times.active);
+            prop_assert_eq!(row.time_in(|state| state == State::Spinning), times.spinning);
+        }
+    }
+
+    #[test]
+    fn the_critical_path_has_no_gaps(script in holdup_testkit::any_script()) {
+        let process = script.play();
+        let (start, end) = (process.start, process.end);
+        let path = diagnose(&run(process, 2), 0).path;
+        let mut at = start;
+        for piece in &path.pieces {
+            prop_assert_eq!(piece.start, at);
+            at = piece.end;
+        }
+        prop_assert_eq!(at, end);
+        let of_thread = |thread| -> Nanos {
+            let pieces = path.pieces.iter().filter(|piece| piece.thread == thread);
+            pieces.map(|piece| piece.end.since(piece.start)).sum()
+        };
+        for (thread, time) in &path.by_thread {
+            prop_assert_eq!(of_thread(*thread), *time);
+        }
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use crate::programs;
 use crate::programs::{MS, any_program};
-use holdup_model::{Nanos, ObjectId, ObjectKind, ObjectUse, Process, ThreadId, Timeline};
+use holdup_model::{
+    Mode, Nanos, ObjectId, ObjectKind, ObjectUse, Outcome, Process, ThreadId, Timeline, Wait,
+};
 use holdup_replay::{Budget, Change, LockChange, Next, NoReplay, Prediction, Replayer};
 use holdup_testkit::{Op, Script};
 use proptest::prelude::*;
@@ -259,4 +261,55 @@ proptest! {
             prop_assert!(prediction.low <= prediction.wall && prediction.wall <= prediction.high);
         }
     }
+}
+
+/// Two workers of 30 ms that share a core, which others had as far as the replay knows.
+#[test]
+fn without_load_threads_have_the_cores() {
+    let mut script = Script::new();
+    workers(&mut script, vec![vec![work(30)]; 2]);
+    let process = script.play_on(1, MS);
+    assert_eq!(process.wall().get(), 60 * MS);
+    let without = predicted(&process, 2, &[Change::WithoutLoad]);
+    contains(&without, Nanos::new(30 * MS));
+    let timeline = Timeline::build(&process);
+    let replayed = Replayer::of(&process, &timeline, 2).expect("it can be replayed").replayed();
+    assert_eq!(without.wall, replayed);
+    // With its cores the run was as long as it is.
+    assert_eq!(predicted(&process, 1, &[Change::WithoutLoad]).wall.get().abs_diff(60 * MS) / MS, 0);
+}
+
+/// Who is killed while it waits for a signal that nobody sends was not held up by load, however short the replay is.
+#[test]
+fn no_run_is_shorter_without_load_than_threads_lacked_a_core() {
+    let mut script = Script::new();
+    workers(&mut script, vec![vec![work(30)]; 2]);
+    let mut process = script.play();
+    let begin = process.end;
+    process.end = begin + Nanos::new(10_000 * MS);
+    let signal = process.add_object(ObjectKind::Condition, 0x77);
+    process.threads[0].end = Some(process.end);
+    process.waits.push(Wait {
+        thread: ThreadId::new(0),
+        begin,
+        end: process.end,
+        object: signal,
+        site: None,
+        mode: Mode::Exclusive,
+        outcome: Outcome::Open,
+        owner: None,
+        mutex: None,
+        cpu_begin: None,
+        cpu_end: None,
+        round: None,
+    });
+    let wall = process.wall();
+    let timeline = Timeline::build(&process);
+    let replayer = Replayer::of(&process, &timeline, 2).expect("it can be replayed");
+    let without = replayer.predict(&[Change::WithoutLoad]).expect("an end");
+    assert!(
+        without.wall.get() + MS >= wall.get(),
+        "{without:?} of {wall:?}, replayed {:?}",
+        replayer.replayed()
+    );
 }
