@@ -1,5 +1,7 @@
 //! From a recorded process to its diagnosis: the methods in their order.
 
+use std::sync::Arc;
+
 use holdup_model::names::Names;
 use holdup_model::{Nanos, Process, Run, State, Timeline};
 
@@ -41,7 +43,7 @@ const PARTLY_ON_A_CORE: &str =
 pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     let index = process;
     let process = &run.processes[index];
-    let timeline = Timeline::build(process);
+    let timeline = Arc::new(Timeline::build(process));
     let times = thread_times(&timeline);
     let samples = Samples::of(process, &timeline);
     let mut working = Working::of(process, &timeline, &times, run.cores_of(process));
@@ -121,6 +123,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         environment,
         hot: hot_spots(process, &samples),
         over_time: over_time(process, &timeline),
+        timeline: Arc::clone(&timeline),
         what_if: None,
         repeats: None,
     }

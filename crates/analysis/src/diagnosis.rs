@@ -1,7 +1,9 @@
 //! The answer: what holds one process up, as one value. Every face (terminal, JSON, page) shows this and
 //! nothing else, so that they cannot disagree.
 
-use holdup_model::{Nanos, ObjectId, Process, SiteId, Stack, State, ThreadId, Time, Unit};
+use std::sync::Arc;
+
+use holdup_model::{Nanos, ObjectId, Process, SiteId, Stack, State, ThreadId, Time, Timeline, Unit};
 
 use crate::environment::EnvironmentNote;
 use crate::repeats::{FindingRepeats, RunRepeats};
@@ -11,6 +13,9 @@ use crate::repeats::{FindingRepeats, RunRepeats};
 pub struct Diagnosis {
     /// The index into [`holdup_model::Run::processes`].
     pub process: usize,
+    /// What all of this was found in: to build it takes as long as to diagnose it, and whoever shows or replays the
+    /// process reads the same.
+    pub timeline: Arc<Timeline>,
     /// How long the process lived: T.
     pub wall: Nanos,
     /// How many CPUs it was allowed to use; 0 where that is not known.

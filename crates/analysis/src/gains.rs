@@ -1,7 +1,9 @@
 //! What mending each finding would give: a replay for each.
 
+use std::sync::Arc;
+
 use holdup_model::names::Names;
-use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Run, ThreadId, Timeline};
+use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Run, ThreadId};
 use holdup_replay::{
     Budget, Change, LockChange, Next, NoReplay, Prediction, Replayer, object_name, quoted, sort_of,
     thread_name,
@@ -50,8 +52,8 @@ struct Mending {
 /// If the diagnosis is not of this run.
 pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     let process = &run.processes[diagnosis.process];
-    let timeline = Timeline::build(process);
-    let replayer = match Replayer::of(process, &timeline, run.effective_cores_of(process)) {
+    let timeline = &*Arc::clone(&diagnosis.timeline);
+    let replayer = match Replayer::of(process, timeline, run.effective_cores_of(process)) {
         Ok(replayer) => replayer,
         Err(NoReplay::Nothing) => return,
         Err(endless @ NoReplay::Endless) => {

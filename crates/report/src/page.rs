@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 use holdup_analysis::Diagnosis;
-use holdup_model::{Run, Timeline};
+use holdup_model::Run;
 
 pub use characterize::characterize_page;
 pub use header::command as shell_words;
@@ -159,8 +159,7 @@ pub fn page(run: &Run, diagnoses: &[Diagnosis], options: &PageOptions) -> String
     };
     let page = match told {
         Some(diagnosis) => {
-            let timeline = Timeline::build(&run.processes[diagnosis.process]);
-            let told = Told::new(run, diagnosis, &timeline);
+            let told = Told::new(run, diagnosis);
             Page { header: header::Header::new(&told), told: Some(sections(&told, options)), ..page }
         }
         None => page,

@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::names::Names;
-use holdup_model::{
-    Arrange, Nanos, ObjectId, ObjectKind, Process, Roles, Run, SiteId, State, ThreadId, Timeline,
-};
+use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Roles, Run, SiteId, State, ThreadId};
 
 use super::labels::labels;
 use super::names::{self, Name, Place};
@@ -179,7 +177,7 @@ impl Ledger {
     pub fn of(run: &Run, diagnosis: &Diagnosis) -> Ledger {
         let process = &run.processes[diagnosis.process];
         let workers = diagnosis.workers.max(1);
-        let timeline = Timeline::build(process);
+        let timeline = &diagnosis.timeline;
         let roles = &timeline.roles.kinds;
         let found = |finding: &Finding| FoundOnce { kind: finding.kind, gain: finding.gain.clone() };
         let frames = process.sites.iter().flat_map(|site| &site.frames);
@@ -207,7 +205,7 @@ impl Ledger {
                 .map(|subject| match subject {
                     Subject::Findings => findings(process, diagnosis, roles),
                     Subject::Objects => objects(process, diagnosis, &timeline.roles),
-                    Subject::Sites => sites(process, &timeline, diagnosis, workers),
+                    Subject::Sites => sites(process, diagnosis, workers),
                     Subject::Threads => threads(process, diagnosis),
                     Subject::Labels => labels(process),
                     Subject::Functions => functions_at_work(process, diagnosis),
@@ -308,7 +306,7 @@ fn objects(process: &Process, diagnosis: &Diagnosis, roles: &Roles) -> Entries {
 }
 
 /// Where threads wait for objects and are in system calls, on the average over the working threads.
-fn sites(process: &Process, timeline: &Timeline, diagnosis: &Diagnosis, workers: u32) -> Entries {
+fn sites(process: &Process, diagnosis: &Diagnosis, workers: u32) -> Entries {
     let mut times: BTreeMap<SiteId, [Nanos; 2]> = BTreeMap::new();
     let mut add = |site: Option<SiteId>, measure: usize, time| {
         if let Some(site) = site {
@@ -318,7 +316,7 @@ fn sites(process: &Process, timeline: &Timeline, diagnosis: &Diagnosis, workers:
     for waiter in diagnosis.objects.iter().flat_map(|cost| &cost.waiters) {
         add(waiter.site, 0, waiter.time);
     }
-    for segment in timeline.threads.iter().flat_map(|row| &row.segments) {
+    for segment in diagnosis.timeline.threads.iter().flat_map(|row| &row.segments) {
         if matches!(segment.state, State::Io | State::Asleep) {
             add(segment.site, 1, segment.length());
         }

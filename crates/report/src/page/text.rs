@@ -27,7 +27,8 @@ pub(super) struct Told<'a> {
 }
 
 impl<'a> Told<'a> {
-    pub(super) fn new(run: &'a Run, diagnosis: &'a Diagnosis, timeline: &'a Timeline) -> Self {
+    pub(super) fn new(run: &'a Run, diagnosis: &'a Diagnosis) -> Self {
+        let timeline = &diagnosis.timeline;
         let process = &run.processes[diagnosis.process];
         let threads = names::threads(process, LOOK);
         let objects = objects(process, diagnosis, &names::of(process, Some(&timeline.roles), LOOK));

@@ -3,11 +3,15 @@
 mod sampled;
 mod surrounded;
 
+use std::sync::Arc;
+
 use holdup_analysis::{
     Bottle, Chain, ChainLink, CostIdentity, CriticalPath, Criticality, Diagnosis, Finding, FindingKind,
     HoldTime, HolderShare, NobodyCause, ObjectCost, OverTime, PathStep, Phase, ThreadTimes, WaiterShare,
 };
-use holdup_model::{ExitStatus, Frame, Nanos, ObjectKind, Process, Run, Site, SiteId, State, ThreadId, Time};
+use holdup_model::{
+    ExitStatus, Frame, Nanos, ObjectKind, Process, Run, Site, SiteId, State, ThreadId, Time, Timeline,
+};
 
 pub(crate) use sampled::{at, kernel_only, sample_it, sampled_lock};
 pub(crate) use surrounded::{clean_machine, surrounded};
@@ -77,6 +81,7 @@ pub(crate) fn diagnosis(process: &Process, index: usize, active: &[f64], critica
     let parallelism = active.iter().sum::<f64>();
     Diagnosis {
         process: index,
+        timeline: Arc::new(Timeline::build(process)),
         wall,
         cores: 8,
         effective_cores: 8,
