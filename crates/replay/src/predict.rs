@@ -32,6 +32,10 @@ const CROWDED: f64 = 0.05;
 /// differed by up to 4 % from run to run).
 const ERROR_OF_LOCKS: f64 = 0.02;
 
+/// A thread that waits for a core for so long after its wake-up waits behind another: to wake on a free one takes a hundredth
+/// of it, also on a virtual machine.
+const BEHIND_ANOTHER: Nanos = Nanos::new(1_000_000);
+
 /// Cores that work for this share of the time limit the program.
 const BUSY_CORES: f64 = 0.93;
 /// So does a thread that works for this share of it,
@@ -238,8 +242,9 @@ impl<'a> Replayer<'a> {
         let high = ratios[0] * (1.0 + spread.above) + margin;
         // Of a run alone on the machine: what it may be shorter than the recorded one, likely, most and least.
         let alone = if changes.contains(&Change::WithoutLoad) {
-            let most = self.without_core() as f64;
-            [(recorded - self.replayed().get() as f64).clamp(0.0, most), most, 0.0]
+            let likely = self.without_core(BEHIND_ANOTHER) as f64;
+            let most = self.without_core(Nanos::ZERO) as f64;
+            [(recorded - self.replayed().get() as f64).clamp(0.0, likely), most, 0.0]
         } else {
             [0.0; 3]
         };
@@ -313,9 +318,11 @@ impl<'a> Replayer<'a> {
         predictions
     }
 
-    /// The longest time that a thread could have run and had no core (ns): no run is shorter by more without others on the machine.
-    fn without_core(&self) -> u64 {
+    /// The longest time that a thread could have run and had no core (ns): no run is shorter by more without others on the
+    /// machine. Wake-ups count that took so long at least.
+    fn without_core(&self, wake_up: Nanos) -> u64 {
         let of_segment = |segment: &Segment| match segment.state {
+            State::Waking if segment.length() < wake_up => Nanos::ZERO,
             State::Descheduled | State::Waking => segment.length(),
             State::Active | State::Spinning => {
                 segment.length().saturating_sub(segment.cpu.unwrap_or(segment.length()))

@@ -3,7 +3,8 @@
 use crate::programs;
 use crate::programs::{MS, any_program};
 use holdup_model::{
-    Mode, Nanos, ObjectId, ObjectKind, ObjectUse, Outcome, Process, ThreadId, Timeline, Wait,
+    Mode, Nanos, ObjectId, ObjectKind, ObjectUse, Outcome, Process, ThreadId, Time, Timeline, Wait, Wake,
+    WakeCount,
 };
 use holdup_replay::{Budget, Change, LockChange, Next, NoReplay, Prediction, Replayer};
 use holdup_testkit::{Op, Script};
@@ -279,6 +280,64 @@ fn without_load_threads_have_the_cores() {
     assert_eq!(predicted(&process, 1, &[Change::WithoutLoad]).wall.get().abs_diff(60 * MS) / MS, 0);
 }
 
+fn wait_of(thread: ThreadId, object: ObjectId, begin: Time, end: Time) -> Wait {
+    Wait {
+        thread,
+        begin,
+        end,
+        object,
+        site: None,
+        mode: Mode::Exclusive,
+        outcome: Outcome::Granted,
+        owner: None,
+        mutex: None,
+        cpu_begin: None,
+        cpu_end: None,
+        round: None,
+    }
+}
+
+/// Two threads that hand on to each other: some wake-ups take longer than most, as they do, and nobody had their cores.
+#[test]
+fn slow_wake_ups_are_no_load() {
+    const US: u64 = 1_000;
+    let mut script = Script::new();
+    workers(&mut script, vec![vec![work(1)]]);
+    let mut process = script.play();
+    let there = process.add_object(ObjectKind::Semaphore, 0x77);
+    let back = process.add_object(ObjectKind::Semaphore, 0x88);
+    let [first, second] = [ThreadId::new(0), ThreadId::new(1)];
+    let mut now = process.start + Nanos::new(US);
+    let mut waiting_since = [now; 2];
+    for round in 0..40 {
+        for (who, whom, object) in [(first, second, there), (second, first, back)] {
+            let sent = now + Nanos::new(50 * US);
+            let latency = if round % 5 < 3 { 5 * US } else { 900 * US };
+            now = sent + Nanos::new(latency);
+            process.wakes.push(Wake {
+                thread: who,
+                time: sent,
+                object,
+                site: None,
+                count: WakeCount::AtMost(1),
+            });
+            let begin = waiting_since[whom.index()];
+            process.waits.push(wait_of(whom, object, begin, now));
+            waiting_since[who.index()] = sent + Nanos::new(US);
+        }
+    }
+    process.end = now + Nanos::new(US);
+    process.threads[0].end = Some(process.end);
+    process.threads[1].end = Some(process.end);
+    let wall = process.wall().get();
+    let timeline = Timeline::build(&process);
+    let replayer = Replayer::of(&process, &timeline, 2).expect("it can be replayed");
+    assert!(replayer.replayed().get() < wall / 2, "{:?} of {wall}", replayer.replayed());
+    let without = replayer.predict(&[Change::WithoutLoad]).expect("an end");
+    assert_eq!(without.wall.get(), wall);
+    assert!(without.low.get() < wall, "it is not known that it was no load either");
+}
+
 /// Who is killed while it waits for a signal that nobody sends was not held up by load, however short the replay is.
 #[test]
 fn no_run_is_shorter_without_load_than_threads_lacked_a_core() {
@@ -289,20 +348,8 @@ fn no_run_is_shorter_without_load_than_threads_lacked_a_core() {
     process.end = begin + Nanos::new(10_000 * MS);
     let signal = process.add_object(ObjectKind::Condition, 0x77);
     process.threads[0].end = Some(process.end);
-    process.waits.push(Wait {
-        thread: ThreadId::new(0),
-        begin,
-        end: process.end,
-        object: signal,
-        site: None,
-        mode: Mode::Exclusive,
-        outcome: Outcome::Open,
-        owner: None,
-        mutex: None,
-        cpu_begin: None,
-        cpu_end: None,
-        round: None,
-    });
+    let wait = wait_of(ThreadId::new(0), signal, begin, process.end);
+    process.waits.push(Wait { outcome: Outcome::Open, ..wait });
     let wall = process.wall();
     let timeline = Timeline::build(&process);
     let replayer = Replayer::of(&process, &timeline, 2).expect("it can be replayed");
