@@ -55,8 +55,11 @@ impl Answer {
     /// are missing are put into it.
     pub(crate) fn of(path: &Path, made: Option<&File>, part: &Part) -> Result<Answer, Failure> {
         let _progress = Progress::start("reading the recording");
-        let (recording, warnings) = named(path, made)?;
+        let (mut recording, warnings) = named(path, made)?;
         let mut run = recording.run_from(&warnings, part.sources);
+        let source = recording.source_text.take();
+        // Its records take as much memory as what is made of them.
+        drop(recording);
         if part.from.is_some() || part.to.is_some() {
             let at = |length: Duration| run.start + Nanos::new(length.as_nanos() as u64);
             let (from, to) = (part.from.map_or(run.start, at), part.to.map_or(run.end, at));
@@ -90,7 +93,7 @@ impl Answer {
         if let Some(told) = diagnoses.first_mut() {
             predict_gains(&run, told, part.depth);
         }
-        Ok(Answer { run, diagnoses, source: recording.source_text })
+        Ok(Answer { run, diagnoses, source })
     }
 
     /// The short answer.

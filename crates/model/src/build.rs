@@ -13,6 +13,8 @@
 //! one line are one site (`places.rs`), a thread that lost its core while it spun has spun on (`interrupted.rs`), and the
 //! parts of a runtime's lock are one object (`roles.rs`).
 
+use rayon::prelude::*;
+
 use crate::interrupted::spinning_goes_on;
 use crate::on_core;
 use crate::places::Places;
@@ -40,29 +42,25 @@ impl Timeline {
     /// two spans of one thread overlap the later one begins when the earlier ends.
     pub fn build(process: &Process) -> Timeline {
         let endings = wakes::endings(process);
-        let mut pieces: Vec<Vec<Piece>> = process.threads.iter().map(|_| Vec::new()).collect();
-        let mut edges = Vec::new();
-        for (wait, ending) in process.waits.iter().zip(&endings) {
-            pieces_of_wait(process, wait, ending, &mut pieces[wait.thread.index()]);
-            edges.extend(edge_of_wait(wait, ending));
-        }
-        for block in &process.blocks {
-            pieces[block.thread.index()].push(piece_of_block(block));
-        }
-        pieces_of_spins(process, &mut pieces);
-        let mut threads: Vec<Row> = process
-            .threads
-            .iter()
-            .zip(pieces)
-            .map(|(thread, pieces)| {
+        let mut edges: Vec<Edge> = Vec::with_capacity(process.waits.len() + process.threads.len());
+        edges.extend(
+            process.waits.iter().zip(&endings).filter_map(|(wait, ending)| edge_of_wait(wait, ending)),
+        );
+        let spans = spans_by_thread(process);
+        let records = on_core::Records::of(process);
+        let threads: Vec<Row> = (process.threads.par_iter().zip(spans).enumerate())
+            .map(|(index, (thread, spans))| {
                 let start = thread.start.clamp(process.start, process.end);
                 let end = thread.end.unwrap_or(process.end).clamp(start, process.end);
                 // CPU times count from the thread's start.
                 let cpu = (thread.start >= process.start).then_some(Nanos::ZERO);
-                row(start, end, pieces, cpu, thread.cpu)
+                let id = ThreadId::new(index as u32);
+                let refined = records.refine(id, start, end, spans.len() * SEGMENTS + 1);
+                let making = Making { end, at: start, cpu_at: cpu, refined };
+                making.row(process, &endings, spans, thread.cpu)
             })
             .collect();
-        on_core::refine(process, &mut threads);
+        drop((endings, records));
         for (index, thread) in process.threads.iter().enumerate() {
             if let Some(parent) = thread.parent {
                 edges.push(Edge {
@@ -148,7 +146,48 @@ fn piece_of_block(block: &Block) -> Piece {
     }
 }
 
-fn pieces_of_spins(process: &Process, pieces: &mut [Vec<Piece>]) {
+/// A span of a thread's time from which pieces are made.
+#[derive(Clone, Copy)]
+enum Span {
+    /// By its index.
+    Wait(u32),
+    /// By its index.
+    Block(u32),
+    /// The thread said that it spins.
+    Spin(Time, Time),
+}
+
+impl Span {
+    fn times(self, process: &Process) -> (Time, Time) {
+        match self {
+            Span::Wait(index) => (process.waits[index as usize].begin, process.waits[index as usize].end),
+            Span::Block(index) => (process.blocks[index as usize].begin, process.blocks[index as usize].end),
+            Span::Spin(start, end) => (start, end),
+        }
+    }
+}
+
+/// How many segments a span gives, mostly: what was before it, the wait and the wake-up.
+const SEGMENTS: usize = 3;
+
+fn spans_by_thread(process: &Process) -> Vec<Vec<Span>> {
+    let mut count = vec![0; process.threads.len()];
+    let waits = process.waits.iter().map(|wait| wait.thread);
+    for thread in waits.chain(process.blocks.iter().map(|block| block.thread)) {
+        count[thread.index()] += 1;
+    }
+    let mut spans: Vec<Vec<Span>> = count.into_iter().map(Vec::with_capacity).collect();
+    for (wait, index) in process.waits.iter().zip(0..) {
+        spans[wait.thread.index()].push(Span::Wait(index));
+    }
+    for (block, index) in process.blocks.iter().zip(0..) {
+        spans[block.thread.index()].push(Span::Block(index));
+    }
+    add_spins(process, &mut spans);
+    spans
+}
+
+fn add_spins(process: &Process, spans: &mut [Vec<Span>]) {
     let mut markers: Vec<_> = process.markers.iter().collect();
     markers.sort_by_key(|marker| (marker.time, marker.thread, marker.kind));
     let mut since: Vec<Option<Time>> = vec![None; process.threads.len()];
@@ -158,16 +197,7 @@ fn pieces_of_spins(process: &Process, pieces: &mut [Vec<Piece>]) {
             MarkerKind::SpinBegin => *open = open.or(Some(marker.time)),
             MarkerKind::SpinEnd => {
                 if let Some(start) = open.take() {
-                    pieces[marker.thread.index()].push(Piece {
-                        start,
-                        end: marker.time,
-                        state: State::Spinning,
-                        object: None,
-                        site: None,
-                        by: None,
-                        cpu_start: None,
-                        cpu_end: None,
-                    });
+                    spans[marker.thread.index()].push(Span::Spin(start, marker.time));
                 }
             }
             _ => {}
@@ -175,65 +205,98 @@ fn pieces_of_spins(process: &Process, pieces: &mut [Vec<Piece>]) {
     }
 }
 
-fn row(
-    start: Time,
+/// A row on its way.
+struct Making<'a> {
+    /// The thread's end.
     end: Time,
-    mut pieces: Vec<Piece>,
-    cpu_at_start: Option<Nanos>,
-    total_cpu: Option<Nanos>,
-) -> Row {
-    // By all that a piece is, so that the order of the columns does not matter where spans overlap.
-    pieces.sort_by_key(|piece| {
-        let Piece { start, end, state, object, site, by, cpu_start, cpu_end } = *piece;
-        (start, end, state, object, site, by, cpu_start, cpu_end)
-    });
-    let mut segments = Vec::with_capacity(pieces.len() * 2 + 1);
-    let mut at = start;
-    // CPU time at `at`, where it is known.
-    let mut cpu_at = cpu_at_start;
-    for piece in pieces {
-        let from = piece.start.clamp(at, end);
-        let to = piece.end.clamp(from, end);
-        if from > at {
-            segments.push(Segment {
-                start: at,
-                end: from,
-                state: State::Active,
-                object: None,
+    /// Up to where the row is made.
+    at: Time,
+    /// CPU time at `at`, where it is known.
+    cpu_at: Option<Nanos>,
+    refined: on_core::Refined<'a>,
+}
+
+impl Making<'_> {
+    /// The row of the thread that these spans are of. Only those that overlap are in hand at a time.
+    fn row(mut self, process: &Process, endings: &[Ending], mut spans: Vec<Span>, cpu: Option<Nanos>) -> Row {
+        spans.sort_by_key(|span| span.times(process));
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut until = None;
+        for span in spans {
+            let (begin, end) = span.times(process);
+            if until.is_some_and(|until| begin > until) {
+                self.take(&mut pieces);
+            }
+            until = until.max(Some(end.max(begin)));
+            match span {
+                Span::Wait(index) => {
+                    let index = index as usize;
+                    pieces_of_wait(process, &process.waits[index], &endings[index], &mut pieces);
+                }
+                Span::Block(index) => pieces.push(piece_of_block(&process.blocks[index as usize])),
+                Span::Spin(start, end) => pieces.push(piece_of_spin(start, end)),
+            }
+        }
+        self.take(&mut pieces);
+        if self.at < self.end {
+            let last =
+                Segment { start: self.at, end: self.end, ..active(None, difference(self.cpu_at, cpu)) };
+            self.refined.push(last);
+        }
+        self.refined.finish()
+    }
+
+    /// Takes the pieces that come next.
+    fn take(&mut self, pieces: &mut Vec<Piece>) {
+        // By all that a piece is, so that the order of the columns does not matter where spans overlap.
+        pieces.sort_by_key(|piece| {
+            let Piece { start, end, state, object, site, by, cpu_start, cpu_end } = *piece;
+            (start, end, state, object, site, by, cpu_start, cpu_end)
+        });
+        for piece in pieces.drain(..) {
+            let from = piece.start.clamp(self.at, self.end);
+            let to = piece.end.clamp(from, self.end);
+            if from > self.at {
+                let cpu = difference(self.cpu_at, piece.cpu_start);
+                self.refined.push(Segment { start: self.at, end: from, ..active(piece.site, cpu) });
+                self.cpu_at = piece.cpu_start;
+            }
+            self.at = to;
+            if to == from {
+                // The last to arrive at a barrier does not wait, but its work ends there all the same.
+                continue;
+            }
+            self.refined.push(Segment {
+                start: from,
+                end: to,
+                state: piece.state,
+                object: piece.object,
                 site: piece.site,
-                by: None,
-                cpu: difference(cpu_at, piece.cpu_start),
+                by: piece.by,
+                cpu: difference(piece.cpu_start.or(self.cpu_at), piece.cpu_end),
             });
-            cpu_at = piece.cpu_start;
+            self.cpu_at = piece.cpu_end;
         }
-        at = to;
-        if to == from {
-            // The last to arrive at a barrier does not wait, but its work ends there all the same.
-            continue;
-        }
-        segments.push(Segment {
-            start: from,
-            end: to,
-            state: piece.state,
-            object: piece.object,
-            site: piece.site,
-            by: piece.by,
-            cpu: difference(piece.cpu_start.or(cpu_at), piece.cpu_end),
-        });
-        cpu_at = piece.cpu_end;
     }
-    if at < end {
-        segments.push(Segment {
-            start: at,
-            end,
-            state: State::Active,
-            object: None,
-            site: None,
-            by: None,
-            cpu: difference(cpu_at, total_cpu),
-        });
+}
+
+fn piece_of_spin(start: Time, end: Time) -> Piece {
+    Piece {
+        start,
+        end,
+        state: State::Spinning,
+        object: None,
+        site: None,
+        by: None,
+        cpu_start: None,
+        cpu_end: None,
     }
-    Row { start, end, segments }
+}
+
+/// Work that ends at `site`, of no length yet.
+fn active(site: Option<SiteId>, cpu: Option<Nanos>) -> Segment {
+    let none = Time::default();
+    Segment { start: none, end: none, state: State::Active, object: None, site, by: None, cpu }
 }
 
 fn difference(from: Option<Nanos>, to: Option<Nanos>) -> Option<Nanos> {

@@ -15,47 +15,127 @@
 //! stand for from active to spinning.
 
 use crate::{
-    CpuReading, Doing, Left, Nanos, OnCore, Process, Row, Sample, Segment, Site, SiteId, State, Time,
+    CpuReading, Doing, Left, Nanos, OnCore, Process, Row, Sample, Segment, Site, SiteId, State, ThreadId,
+    Time,
 };
 
-/// Refines the rows of all threads where there are records.
-pub(crate) fn refine(process: &Process, rows: &mut [Row]) {
-    let alone = process.seen_by.kernel && !process.seen_by.preload;
-    let mut covered = [process.covered.as_slice(), process.estimated.as_slice()].concat();
-    covered.sort_unstable();
-    if alone || !covered.is_empty() {
-        let mut spans: Vec<Vec<OnCore>> = rows.iter().map(|_| Vec::new()).collect();
-        for span in &process.on_core {
-            spans[span.thread.index()].push(*span);
+/// What refines the rows of a process.
+pub(crate) struct Records {
+    /// True if nothing but the kernel saw the process.
+    alone: bool,
+    /// When anything is known of cores.
+    covered: Vec<(Time, Time)>,
+    threads: Vec<OfThread>,
+    /// By site: whether a thread that is on a core there waits.
+    waits: Vec<bool>,
+    /// True if any sample is at such a site.
+    any_spins: bool,
+}
+
+/// What is known of one thread, in order of time.
+#[derive(Clone, Default)]
+struct OfThread {
+    on_core: Vec<OnCore>,
+    readings: Vec<CpuReading>,
+    running: Vec<Sample>,
+}
+
+impl Records {
+    pub(crate) fn of(process: &Process) -> Self {
+        let alone = process.seen_by.kernel && !process.seen_by.preload;
+        let mut covered = [process.covered.as_slice(), process.estimated.as_slice()].concat();
+        covered.sort_unstable();
+        let mut threads = vec![OfThread::default(); process.threads.len()];
+        if alone || !covered.is_empty() {
+            for span in &process.on_core {
+                threads[span.thread.index()].on_core.push(*span);
+            }
+            for reading in process.readings.iter().filter(|_| alone) {
+                threads[reading.thread.index()].readings.push(*reading);
+            }
         }
-        let mut readings: Vec<Vec<CpuReading>> = rows.iter().map(|_| Vec::new()).collect();
-        for reading in process.readings.iter().filter(|_| alone) {
-            readings[reading.thread.index()].push(*reading);
+        let waits: Vec<bool> = process.sites.iter().map(Site::waits_on_a_core).collect();
+        let mut any_spins = false;
+        for sample in process.samples.iter().filter(|sample| sample.doing == Doing::Running) {
+            any_spins |= sample.site.is_some_and(|site| waits[site.index()]);
+            threads[sample.thread.index()].running.push(*sample);
         }
-        for ((row, spans), readings) in rows.iter_mut().zip(&mut spans).zip(&mut readings) {
-            spans.sort_unstable();
-            readings.sort_unstable_by_key(|reading| (reading.time, reading.cpu, reading.delay));
-            let mut changes = changes(row, spans, &covered);
-            if alone {
-                changes.extend(read(readings, &covered));
+        for thread in &mut threads {
+            thread.on_core.sort_unstable();
+            thread.readings.sort_unstable_by_key(|reading| (reading.time, reading.cpu, reading.delay));
+            thread.running.sort_unstable_by_key(|sample| (sample.time, sample.site, sample.weight));
+        }
+        Self { alone, covered, threads, waits, any_spins }
+    }
+
+    /// For the row of a thread, from `start` to `end`, of about so many segments.
+    pub(crate) fn refine(&self, thread: ThreadId, start: Time, end: Time, segments: usize) -> Refined<'_> {
+        let known = &self.threads[thread.index()];
+        let changes = (self.alone || !self.covered.is_empty()).then(|| {
+            let mut changes = changes(start, end, &known.on_core, &self.covered);
+            if self.alone {
+                changes.extend(read(&known.readings, &self.covered));
                 changes.sort_by_key(|change| change.0);
             }
-            row.segments = laid_over(row, &changes, if alone { State::NotRecorded } else { State::Active });
+            changes
+        });
+        let more = changes.as_ref().map_or(0, Vec::len);
+        Refined {
+            records: self,
+            thread,
+            row: Row { start, end, segments: Vec::new() },
+            segments: Rows(Vec::with_capacity(segments + more)),
+            changes,
+            next: 0,
+            kernel: Kernel::Unknown,
         }
     }
-    let mut spins: Vec<Vec<Sample>> = rows.iter().map(|_| Vec::new()).collect();
-    let waits: Vec<bool> = process.sites.iter().map(Site::waits_on_a_core).collect();
-    let mut any = false;
-    for sample in process.samples.iter().filter(|sample| sample.doing == Doing::Running) {
-        any |= sample.site.is_some_and(|site| waits[site.index()]);
-        spins[sample.thread.index()].push(*sample);
+}
+
+/// A row that is being refined.
+pub(crate) struct Refined<'a> {
+    records: &'a Records,
+    thread: ThreadId,
+    /// Without segments yet.
+    row: Row,
+    segments: Rows,
+    /// `None` where nothing is known of cores.
+    changes: Option<Vec<(Time, Kernel)>>,
+    /// The first change that is still to come.
+    next: usize,
+    kernel: Kernel,
+}
+
+impl Refined<'_> {
+    /// Takes the next segment of the row, as the preload saw it.
+    pub(crate) fn push(&mut self, segment: Segment) {
+        let Some(changes) = &self.changes else {
+            self.segments.0.push(segment);
+            return;
+        };
+        // What an active thread is where the kernel's view has a gap.
+        let unknown = if self.records.alone { State::NotRecorded } else { State::Active };
+        let mut at = segment.start;
+        while at < segment.end {
+            while let Some(&(time, now)) = changes.get(self.next).filter(|change| change.0 <= at) {
+                debug_assert!(time <= at);
+                self.kernel = now;
+                self.next += 1;
+            }
+            let until = changes.get(self.next).map_or(segment.end, |change| change.0.min(segment.end));
+            self.segments.push(piece(&segment, at, until, self.kernel, unknown));
+            at = until;
+        }
     }
-    if any {
-        for (row, samples) in rows.iter_mut().zip(&mut spins) {
-            samples.sort_unstable_by_key(|sample| (sample.time, sample.site, sample.weight));
-            let spans = spinning(row, samples, &waits);
+
+    pub(crate) fn finish(self) -> Row {
+        let mut row = Row { segments: self.segments.0, ..self.row };
+        if self.records.any_spins {
+            let samples = &self.records.threads[self.thread.index()].running;
+            let spans = spinning(&row, samples, &self.records.waits);
             row.segments = with_spinning(&row.segments, &spans);
         }
+        row
     }
 }
 
@@ -77,14 +157,14 @@ fn without_core(left: Left) -> Kernel {
 }
 
 /// The moments at which the kernel's view of a thread changes, in order of time.
-fn changes(row: &Row, spans: &[OnCore], covered: &[(Time, Time)]) -> Vec<(Time, Kernel)> {
+fn changes(start: Time, end: Time, spans: &[OnCore], covered: &[(Time, Time)]) -> Vec<(Time, Kernel)> {
     let mut changes = Vec::with_capacity(spans.len() * 2 + covered.len() * 2);
     let mut next = spans.iter().peekable();
     for &(from, until) in covered {
         // Before its first span a thread that began meanwhile waits for its first core; one that was there waits for
         // something else.
-        let is_new = row.start > from;
-        let (from, until) = (from.max(row.start), until.min(row.end));
+        let is_new = start > from;
+        let (from, until) = (from.max(start), until.min(end));
         if from >= until {
             continue;
         }
@@ -136,27 +216,6 @@ fn read(readings: &[CpuReading], covered: &[(Time, Time)]) -> Vec<(Time, Kernel)
     changes
 }
 
-/// A row with the kernel's view laid over it; `unknown` is the state of active threads where that has a gap.
-fn laid_over(row: &Row, changes: &[(Time, Kernel)], unknown: State) -> Vec<Segment> {
-    let mut result = Rows::with_capacity(row.segments.len() + changes.len());
-    let mut next = 0;
-    let mut kernel = Kernel::Unknown;
-    for segment in &row.segments {
-        let mut at = segment.start;
-        while at < segment.end {
-            while let Some(&(time, now)) = changes.get(next).filter(|change| change.0 <= at) {
-                debug_assert!(time <= at);
-                kernel = now;
-                next += 1;
-            }
-            let until = changes.get(next).map_or(segment.end, |change| change.0.min(segment.end));
-            result.push(piece(segment, at, until, kernel, unknown));
-            at = until;
-        }
-    }
-    result.0
-}
-
 fn piece(segment: &Segment, start: Time, end: Time, kernel: Kernel, unknown: State) -> Segment {
     let length = end.since(start);
     let whole = start == segment.start && end == segment.end;
@@ -182,10 +241,6 @@ fn piece(segment: &Segment, start: Time, end: Time, kernel: Kernel, unknown: Sta
 struct Rows(Vec<Segment>);
 
 impl Rows {
-    fn with_capacity(capacity: usize) -> Rows {
-        Rows(Vec::with_capacity(capacity))
-    }
-
     fn push(&mut self, segment: Segment) {
         if segment.start == segment.end {
             return;
@@ -235,7 +290,7 @@ fn spinning(row: &Row, samples: &[Sample], waits: &[bool]) -> Vec<(Time, Time, S
 }
 
 fn with_spinning(segments: &[Segment], spans: &[(Time, Time, SiteId)]) -> Vec<Segment> {
-    let mut result = Rows::with_capacity(segments.len() + spans.len() * 2);
+    let mut result = Rows(Vec::with_capacity(segments.len() + spans.len() * 2));
     let mut next = 0;
     for segment in segments {
         let mut at = segment.start;

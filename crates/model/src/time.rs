@@ -1,16 +1,22 @@
 //! Points in time and lengths of time, both in integer nanoseconds.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::iter::Sum;
+use std::num::NonZeroU64;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
 /// A point in time: nanoseconds since the zero of the recording.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Time(u64);
 
-/// A length of time in nanoseconds.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Nanos(u64);
+/// A length of time in nanoseconds, of 584 years less one at most. An `Option` of one takes no more room than it does: there
+/// are several for each wait.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Nanos {
+    /// The complement of the length, which is 0 for none.
+    not: NonZeroU64,
+}
 
 impl Time {
     /// The point `nanos` nanoseconds after the zero of the recording.
@@ -25,54 +31,58 @@ impl Time {
 
     /// The time from `earlier` to this point; zero where `earlier` is later.
     pub const fn since(self, earlier: Time) -> Nanos {
-        Nanos(self.0.saturating_sub(earlier.0))
+        Nanos::new(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Nanos {
     /// No time at all.
-    pub const ZERO: Nanos = Nanos(0);
+    pub const ZERO: Nanos = Nanos::new(0);
     /// No process runs for longer: 104 days. Where one seems to, its times are damaged, and their sums over threads might be no
     /// numbers.
-    pub const LONGEST_RUN: Nanos = Nanos(1 << 53);
+    pub const LONGEST_RUN: Nanos = Nanos::new(1 << 53);
 
     /// A length of `nanos` nanoseconds.
     pub const fn new(nanos: u64) -> Self {
-        Self(nanos)
+        let not = match NonZeroU64::new(!nanos) {
+            Some(not) => not,
+            None => NonZeroU64::MIN,
+        };
+        Self { not }
     }
 
     /// The length in nanoseconds.
     pub const fn get(self) -> u64 {
-        self.0
+        !self.not.get()
     }
 
     /// The length in seconds.
     pub fn seconds(self) -> f64 {
-        self.0 as f64 * 1e-9
+        self.get() as f64 * 1e-9
     }
 
     /// The difference, or zero where `other` is longer.
     pub const fn saturating_sub(self, other: Nanos) -> Nanos {
-        Nanos(self.0.saturating_sub(other.0))
+        Nanos::new(self.get().saturating_sub(other.get()))
     }
 
     /// This length as a share of `whole`; 0 where `whole` is zero.
     pub fn share_of(self, whole: Nanos) -> f64 {
-        if whole.0 == 0 { 0.0 } else { self.0 as f64 / whole.0 as f64 }
+        if whole.get() == 0 { 0.0 } else { self.get() as f64 / whole.get() as f64 }
     }
 }
 
 impl Add<Nanos> for Time {
     type Output = Time;
     fn add(self, rhs: Nanos) -> Time {
-        Time(self.0.saturating_add(rhs.0))
+        Time(self.0.saturating_add(rhs.get()))
     }
 }
 
 impl Add for Nanos {
     type Output = Nanos;
     fn add(self, rhs: Nanos) -> Nanos {
-        Nanos(self.0.saturating_add(rhs.0))
+        Nanos::new(self.get().saturating_add(rhs.get()))
     }
 }
 
@@ -85,7 +95,7 @@ impl AddAssign for Nanos {
 impl Sub for Nanos {
     type Output = Nanos;
     fn sub(self, rhs: Nanos) -> Nanos {
-        Nanos(self.0 - rhs.0)
+        Nanos::new(self.get() - rhs.get())
     }
 }
 
@@ -101,14 +111,38 @@ impl Sum for Nanos {
     }
 }
 
+impl Default for Nanos {
+    fn default() -> Nanos {
+        Nanos::ZERO
+    }
+}
+
+impl Ord for Nanos {
+    fn cmp(&self, other: &Nanos) -> Ordering {
+        self.get().cmp(&other.get())
+    }
+}
+
+impl PartialOrd for Nanos {
+    fn partial_cmp(&self, other: &Nanos) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Debug for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Nanos").field(&self.get()).finish()
+    }
+}
+
 impl fmt::Display for Nanos {
     /// Three significant digits with a unit: `12.4 s`, `3.05 ms`, `870 ns`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (value, unit) = match self.0 {
-            0..1_000 => return write!(f, "{} ns", self.0),
-            1_000..1_000_000 => (self.0 as f64 / 1e3, "µs"),
-            1_000_000..1_000_000_000 => (self.0 as f64 / 1e6, "ms"),
-            _ => (self.0 as f64 / 1e9, "s"),
+        let (value, unit) = match self.get() {
+            0..1_000 => return write!(f, "{} ns", self.get()),
+            1_000..1_000_000 => (self.get() as f64 / 1e3, "µs"),
+            1_000_000..1_000_000_000 => (self.get() as f64 / 1e6, "ms"),
+            _ => (self.get() as f64 / 1e9, "s"),
         };
         let digits = if value < 9.995 {
             2

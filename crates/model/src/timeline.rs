@@ -175,3 +175,19 @@ impl Timeline {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Hold, Wait, Wake};
+
+    /// A long recording has ten million waits, each with three segments and an edge.
+    #[test]
+    fn what_there_is_many_of_is_small() {
+        assert_eq!(size_of::<Segment>(), 40);
+        assert_eq!(size_of::<Edge>(), 32);
+        assert_eq!(size_of::<Wait>(), 72);
+        assert_eq!(size_of::<Hold>(), 48);
+        assert_eq!(size_of::<Wake>(), 32);
+    }
+}

@@ -193,30 +193,68 @@ fn signals(
         let wait = &process.waits[index];
         (wait.end, wait.thread, wait.begin, wait.mutex, wait.site)
     });
-    // The wake-ups with room, by time and then their order.
-    let mut room: BTreeMap<(Time, usize), u32> =
-        wakes.iter().enumerate().map(|(order, wake)| ((wake.time, order), limit(wake))).collect();
-    room.retain(|_, room| *room > 0);
+    let mut room = Room::of(wakes);
+    let mut until_end = 0;
     for index in waits {
         let wait = &process.waits[index];
         endings[index].kind = EdgeKind::Signal;
         if wait.outcome != Outcome::Granted {
             continue;
         }
-        let fits = |key: &(Time, usize)| wakes[key.1].thread != wait.thread;
-        let found =
-            room.range((wait.begin, 0)..=(wait.end, usize::MAX)).rev().map(|(key, _)| *key).find(fits);
-        let Some(key) = found else { continue };
-        if let Some(left) = room.get_mut(&key).filter(|left| **left < UNLIMITED) {
-            *left -= 1;
-            if *left == 0 {
-                room.remove(&key);
-            }
-        }
+        until_end += wakes[until_end..].iter().take_while(|wake| wake.time <= wait.end).count();
+        let Some(wake) = room.take(until_end, wait) else { continue };
         let ending = &mut endings[index];
-        ending.at = key.0;
-        ending.by = Some(wakes[key.1].thread);
-        ending.then_lock = relock(process, releases, wait, key.0);
+        ending.at = wake.time;
+        ending.by = Some(wake.thread);
+        ending.then_lock = relock(process, releases, wait, wake.time);
+    }
+}
+
+/// The wake-ups of one object in order of time, and whom they can still release.
+struct Room<'a> {
+    wakes: &'a [&'a Wake],
+    left: Vec<u32>,
+    /// By wake-up: how many come before the next earlier one that may have room.
+    before: Vec<u32>,
+}
+
+impl<'a> Room<'a> {
+    fn of(wakes: &'a [&'a Wake]) -> Self {
+        let left = wakes.iter().map(|wake| limit(wake)).collect();
+        Self { wakes, left, before: (0..wakes.len() as u32).collect() }
+    }
+
+    /// Takes the last of the first `count` wake-ups that can have released this wait.
+    fn take(&mut self, mut count: usize, wait: &Wait) -> Option<&'a Wake> {
+        loop {
+            count = self.with_room(count);
+            let last = count.checked_sub(1)?;
+            let wake = self.wakes[last];
+            if wake.time < wait.begin {
+                return None;
+            }
+            if wake.thread != wait.thread {
+                if self.left[last] < UNLIMITED {
+                    self.left[last] -= 1;
+                }
+                return Some(wake);
+            }
+            count = last;
+        }
+    }
+
+    /// Up to how many of the first `count` have one with room at their end; 0 if none has. What was passed over once is
+    /// passed over at one go from then on.
+    fn with_room(&mut self, count: usize) -> usize {
+        let mut found = count;
+        while let Some(last) = found.checked_sub(1).filter(|&last| self.left[last] == 0) {
+            found = self.before[last] as usize;
+        }
+        let mut passed = count;
+        while let Some(last) = passed.checked_sub(1).filter(|_| passed > found) {
+            passed = std::mem::replace(&mut self.before[last], found as u32) as usize;
+        }
+        found
     }
 }
 
