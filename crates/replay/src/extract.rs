@@ -325,7 +325,10 @@ impl Maker<'_> {
                 self.add(parent, at, at, Act::Start(id), thread.created_at);
             }
         }
-        for wake in &self.process.wakes {
+        // Only what threads wait for with a mutex may be the signal of a pool.
+        let pooled: BTreeSet<ObjectId> =
+            self.process.waits.iter().filter(|wait| wait.mutex.is_some()).map(|wait| wait.object).collect();
+        for wake in self.process.wakes.iter().filter(|wake| pooled.contains(&wake.object)) {
             let all = wake.count == WakeCount::All;
             self.add(wake.thread, wake.time, wake.time, Act::Signal(wake.object, all), wake.site);
         }

@@ -9,7 +9,10 @@ use crate::Answer;
 pub struct Gate {
     /// How many acts are still needed to open it.
     closed_by: u32,
-    waiting: Vec<ThreadId>,
+    /// Who waits: mostly one, at one of millions of gates.
+    first: Option<ThreadId>,
+    #[expect(clippy::box_collection, reason = "as small as can be where nobody else waits")]
+    more: Option<Box<Vec<ThreadId>>>,
 }
 
 impl Default for Gate {
@@ -21,7 +24,7 @@ impl Default for Gate {
 impl Gate {
     /// Opens at the `acts`-th call of [`Gate::open`]; with 0 it is open from the beginning.
     pub fn new(acts: u32) -> Self {
-        Self { closed_by: acts, waiting: Vec::new() }
+        Self { closed_by: acts, first: None, more: None }
     }
 
     /// The thread wants to pass.
@@ -29,7 +32,10 @@ impl Gate {
         if self.closed_by == 0 {
             return Answer::Go;
         }
-        self.waiting.push(thread);
+        match self.first {
+            None => self.first = Some(thread),
+            Some(_) => self.more.get_or_insert_default().push(thread),
+        }
         Answer::Wait
     }
 
@@ -40,12 +46,19 @@ impl Gate {
         }
         self.closed_by -= 1;
         if self.closed_by == 0 {
-            released.append(&mut self.waiting);
+            released.extend(self.first.take());
+            released.extend(self.more.take().into_iter().flat_map(|more| *more));
         }
     }
 
     /// The thread goes on though it is closed.
     pub fn forget(&mut self, thread: ThreadId) {
-        self.waiting.retain(|&waiter| waiter != thread);
+        if let Some(more) = &mut self.more {
+            more.retain(|&waiter| waiter != thread);
+        }
+        if self.first == Some(thread) {
+            let next = self.more.as_mut().and_then(|more| (!more.is_empty()).then(|| more.remove(0)));
+            self.first = next;
+        }
     }
 }
