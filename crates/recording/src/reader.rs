@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
+use std::ops::Range;
 use std::path::Path;
 
 use holdup_model::Run;
@@ -125,7 +126,18 @@ pub struct RawProcess {
     pub names: Option<Names>,
     /// Objects that it shares with other processes.
     pub shared: Vec<SharedObject>,
-    chunks: Vec<Chunk>,
+    chunks: Vec<Stored>,
+    /// Of all chunks, in the order in which they were read: one large block, of which nothing is left once it is not
+    /// needed any more.
+    words: Vec<u64>,
+}
+
+/// Where the words of a chunk are in [`RawProcess::words`].
+#[derive(Clone, Debug)]
+struct Stored {
+    thread: u32,
+    sequence: u32,
+    words: Range<usize>,
 }
 
 /// Records of one thread.
@@ -146,20 +158,23 @@ impl Chunk {
 
     /// Its records. Those that cannot be understood are passed over.
     pub(crate) fn records(&self) -> impl Iterator<Item = Record<'_>> {
-        let mut words = self.words.as_slice();
-        std::iter::from_fn(move || {
-            loop {
-                match wire::read(words) {
-                    Ok((record, length)) => {
-                        words = &words[length..];
-                        return Some(record);
-                    }
-                    Err(BadRecord::Unknown(length)) => words = &words[length..],
-                    Err(BadRecord::Length) => return None,
-                }
-            }
-        })
+        records(&self.words)
     }
+}
+
+fn records(mut words: &[u64]) -> impl Iterator<Item = Record<'_>> {
+    std::iter::from_fn(move || {
+        loop {
+            match wire::read(words) {
+                Ok((record, length)) => {
+                    words = &words[length..];
+                    return Some(record);
+                }
+                Err(BadRecord::Unknown(length)) => words = &words[length..],
+                Err(BadRecord::Length) => return None,
+            }
+        }
+    })
 }
 
 impl Recording {
@@ -280,7 +295,7 @@ impl Recording {
             }
             FrameKind::Chunk => {
                 let chunk = Chunk::of(frame)?;
-                self.process(frame.process, most_processes)?.chunks.push(chunk);
+                self.process(frame.process, most_processes)?.add(&chunk);
             }
         }
         Some(())
@@ -302,7 +317,16 @@ impl RawProcess {
     /// All records, thread by thread in the order in which they were written, with the thread's number. Records
     /// that cannot be understood are passed over.
     pub fn records(&self) -> impl Iterator<Item = (u32, Record<'_>)> {
-        self.chunks.iter().flat_map(|chunk| chunk.records().map(|record| (chunk.thread, record)))
+        self.chunks
+            .iter()
+            .flat_map(|chunk| records(&self.words[chunk.words.clone()]).map(|record| (chunk.thread, record)))
+    }
+
+    fn add(&mut self, chunk: &Chunk) {
+        let from = self.words.len();
+        self.words.extend_from_slice(&chunk.words);
+        let words = from..self.words.len();
+        self.chunks.push(Stored { thread: chunk.thread, sequence: chunk.sequence, words });
     }
 
     /// True if nothing of it was recorded.

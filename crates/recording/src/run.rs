@@ -23,8 +23,11 @@ use crate::threads::Threads;
 
 pub(crate) fn run(recording: &Recording, warnings: &[Warning], sources: Sources) -> Run {
     let clock = Clock::new(&recording.session, &recording.samples);
-    let last_event = recording.processes.iter().map(last_tick).max().unwrap_or(recording.session.start);
-    let end = recording.end.as_ref().map_or(last_event, |end| end.end.max(recording.session.start));
+    let last_event = || recording.processes.iter().map(last_tick).max().unwrap_or(recording.session.start);
+    let end = match &recording.end {
+        Some(end) => end.end.max(recording.session.start),
+        None => last_event(),
+    };
     let frames = if sources.kernel { recording.kernel.as_slice() } else { &[] };
     let end_ns = match recording.end {
         Some(_) => clock.monotonic(end),
