@@ -5,7 +5,7 @@ use std::sync::Arc;
 use holdup_model::names::Names;
 use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Run, ThreadId};
 use holdup_replay::{
-    Budget, Change, LockChange, Next, NoReplay, Prediction, Replayer, object_name, quoted, sort_of,
+    Budget, Change, LockChange, Next, NoReplay, Pool, Prediction, Replayer, object_name, quoted, sort_of,
     thread_name,
 };
 
@@ -56,7 +56,7 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     let replayer = match Replayer::of(process, timeline, run.effective_cores_of(process)) {
         Ok(replayer) => replayer,
         Err(NoReplay::Nothing) => return,
-        Err(endless @ NoReplay::Endless) => {
+        Err(endless) => {
             let notes = vec![format!("No gains are predicted: {endless}.")];
             diagnosis.what_if =
                 Some(WhatIf { replayed: timeline.wall(), all_together: None, curves: Vec::new(), notes });
@@ -83,18 +83,24 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
             places.push(place);
         }
     }
-    let all: Vec<Change> = sets.iter().flatten().cloned().collect();
-    if sets.len() > 1 {
-        sets.push(all);
-    }
-    let mut predictions = replayer.sweep(&sets, &mut budget);
-    let together = (sets.len() > places.len()).then(|| predictions.pop()).flatten().flatten();
+    let predictions = replayer.sweep(&sets, &mut budget);
+    // Those of which nothing is known alone are not to be known together with others.
+    let known: Vec<usize> = (0..sets.len()).filter(|&set| predictions[set].is_ok()).collect();
+    let all: Vec<Change> = known.iter().flat_map(|&set| sets[set].iter().cloned()).collect();
+    let is_left = !predictions.contains(&Err(NoReplay::NoTime));
+    let together = (known.len() > 1 && is_left).then(|| replayer.sweep(&[all], &mut budget).pop()).flatten();
     for (&place, prediction) in places.iter().zip(&predictions) {
         let finding = &mut diagnosis.findings[place];
-        let Some(prediction) = prediction else {
-            let endless = || format!("No gain is predicted: {}.", NoReplay::Endless);
-            finding.notes.push(if depth.all_gains { endless() } else { NO_TIME.to_owned() });
-            continue;
+        let prediction = match prediction {
+            Ok(prediction) => prediction,
+            Err(NoReplay::NoTime) => {
+                finding.notes.push(NO_TIME.to_owned());
+                continue;
+            }
+            Err(why) => {
+                finding.notes.push(format!("No gain is predicted: {why}."));
+                continue;
+            }
         };
         if let Some(mending) = &mendings[place] {
             let gain = case.gain(prediction, mending.expression.clone());
@@ -107,15 +113,16 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
         }
     }
     rank(&mut diagnosis.findings, case.wall);
-    let expressions: Vec<&str> =
-        mendings.iter().flatten().map(|mending| mending.expression.as_str()).collect();
-    let all_together = together.map(|prediction| Gain {
+    let expressions: Vec<&str> = (known.iter().filter_map(|&set| mendings[places[set]].as_ref()))
+        .map(|mending| mending.expression.as_str())
+        .collect();
+    let all_together = together.and_then(Result::ok).map(|prediction| Gain {
         capped_by: case.next(&prediction),
         ..case.gain(&prediction, expressions.join(","))
     });
     let curves =
         if depth.curves { case.curves(diagnosis, in_time.times(TIMES_FOR_CURVES)) } else { Vec::new() };
-    let predictions: Vec<Prediction> = predictions.into_iter().flatten().collect();
+    let predictions: Vec<Prediction> = predictions.into_iter().filter_map(Result::ok).collect();
     diagnosis.what_if =
         Some(WhatIf { replayed: replayer.replayed(), all_together, curves, notes: case.notes(&predictions) });
 }
@@ -201,7 +208,7 @@ impl Case<'_> {
             }
             Pipeline | Condition => {
                 let threads = self.sort_of(*finding.threads.first()?);
-                let takes = |pool: &holdup_replay::Pool| pool.members.contains(&threads[0]);
+                let takes = |pool: &Pool| pool.members.contains(&threads[0]);
                 if self.replayer.program().pools.iter().any(takes) {
                     let number = threads.len() as u32 * 2;
                     let expression = format!("stage:{}*2", thread(&threads)?);
@@ -219,7 +226,7 @@ impl Case<'_> {
             Oversubscription => {
                 let threads = self.sort_of(*finding.threads.first()?);
                 let cores = diagnosis.effective_cores.max(1);
-                if threads.len() as u32 <= cores {
+                if threads.len() as u32 <= cores || !self.share_pools(&threads) {
                     return None;
                 }
                 let expression = format!("threads:{}={cores}", thread(&threads)?);
@@ -235,6 +242,17 @@ impl Case<'_> {
             Spin | Startup | Idle | Deadlock | Blocked => return None,
         };
         Some(Mending { changes, expression })
+    }
+
+    /// True if all of these threads take their work from the same pools, if from any: of pools of their own none can do without
+    /// its threads.
+    fn share_pools(&self, threads: &[ThreadId]) -> bool {
+        let pools = &self.replayer.program().pools;
+        let shares = |pool: &Pool| {
+            let takes = |thread: &ThreadId| pool.members.contains(thread);
+            threads.iter().all(takes) || !threads.iter().any(takes)
+        };
+        pools.iter().all(shares)
     }
 
     fn is_barrier(&self, object: ObjectId) -> bool {
@@ -282,10 +300,12 @@ impl Case<'_> {
                 break;
             }
             for (what, axis, points) in self.course(diagnosis, index) {
-                let Some(curve) = self.curve(what, Some(index), axis, points, &mut left) else {
-                    return curves;
-                };
-                curves.push(curve);
+                match self.curve(what, Some(index), axis, points, &mut left) {
+                    Ok(curve) => curves.push(curve),
+                    Err(NoReplay::NoTime) => return curves,
+                    // Nothing is known of one of its points.
+                    Err(_) => {}
+                }
             }
         }
         let cores = cores_shown(diagnosis);
@@ -332,7 +352,6 @@ impl Case<'_> {
         }
     }
 
-    /// `None` where there is no time for it.
     fn curve(
         &self,
         what: String,
@@ -340,14 +359,14 @@ impl Case<'_> {
         axis: &'static str,
         points: Sizes,
         left: &mut Budget,
-    ) -> Option<Curve> {
+    ) -> Result<Curve, NoReplay> {
         let (sizes, sets): (Vec<f64>, Vec<Vec<Change>>) = points.into_iter().unzip();
         let predictions = self.replayer.curve(&sets, left);
         let points = sizes.into_iter().zip(predictions).map(|(at, prediction)| {
             let Prediction { wall, low, high, .. } = prediction?;
-            Some(CurvePoint { at, wall, low, high })
+            Ok(CurvePoint { at, wall, low, high })
         });
-        Some(Curve { what, finding, axis, points: points.collect::<Option<_>>()? })
+        Ok(Curve { what, finding, axis, points: points.collect::<Result<_, _>>()? })
     }
 
     fn notes(&self, predictions: &[Prediction]) -> Vec<String> {

@@ -67,8 +67,26 @@ pub(crate) fn what_if(options: &WhatIfOptions) -> Result<ExitCode, Failure> {
     for expression in options.expressions.iter().cloned().chain(swept) {
         let points = parse(&expression, process).map_err(|error| Failure::input(error.to_string()))?;
         let sets: Vec<_> = points.iter().map(|point| point.changes.clone()).collect();
-        for (point, prediction) in points.into_iter().zip(replayer.curve(&sets, &mut Budget::unlimited())) {
-            results.push((point, prediction.ok_or(NoReplay::Endless).map_err(failed)?));
+        let known = results.len();
+        let predictions = replayer.curve(&sets, &mut Budget::unlimited());
+        let mut unknown = Vec::new();
+        for (point, prediction) in points.into_iter().zip(predictions) {
+            match prediction {
+                Ok(prediction) => results.push((point, prediction)),
+                Err(why) => unknown.push((point.expression, why)),
+            }
+        }
+        match unknown.as_slice() {
+            [] => {}
+            // Nothing is left to tell of this expression.
+            [(what, why), ..] if results.len() == known => {
+                return Err(Failure::input(format!("{}: {what}: {why}", path.display())));
+            }
+            some => {
+                for (what, why) in some {
+                    eprintln!("holdup: {what} is left out: {why}");
+                }
+            }
         }
     }
     let text = if options.json {

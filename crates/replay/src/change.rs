@@ -47,6 +47,17 @@ pub enum Change {
 }
 
 impl Change {
+    /// True if all the work of the program is still to be done.
+    pub(crate) fn keeps_work(&self) -> bool {
+        !matches!(
+            self,
+            Change::Lock(_, LockChange::Shorter(_))
+                | Change::Faster(..)
+                | Change::FasterCode(..)
+                | Change::Spread(..)
+        )
+    }
+
     /// True if it is about a lock: predictions about those depend on what a wake-up costs.
     pub fn is_of_lock(&self) -> bool {
         matches!(self, Change::Lock(..))

@@ -10,7 +10,7 @@ use crate::budget::Budget;
 use crate::change::Change;
 use crate::extract::extract;
 use crate::machine::Machine;
-use crate::program::{Op, Program};
+use crate::program::{Actor, Op, Program};
 use crate::run::{Behaviour, Replayed, replay, replay_within};
 use crate::workers;
 
@@ -35,6 +35,10 @@ const ERROR_OF_LOCKS: f64 = 0.02;
 /// A thread that waits for a core for so long after its wake-up waits behind another: to wake on a free one takes a hundredth
 /// of it, also on a virtual machine.
 const BEHIND_ANOTHER: Nanos = Nanos::new(1_000_000);
+
+/// A replay that leaves more of the work undone than this share tells nothing; less may be what threads wait actively for
+/// each other.
+const MOST_UNDONE: f64 = 0.1;
 
 /// Cores that work for this share of the time limit the program.
 const BUSY_CORES: f64 = 0.93;
@@ -83,6 +87,15 @@ pub enum NoReplay {
     /// What was recorded contradicts itself, so that the replay of it, or of it with a change, does not come to its end.
     #[error("what was recorded contradicts itself: a replay of it comes to no end; record again")]
     Endless,
+    /// With the change its threads wait for each other, and end with work left undone.
+    #[error(
+        "what was recorded does not say how its threads would share the work then: they would wait for each other and \
+         leave some of it undone"
+    )]
+    Undone,
+    /// It takes more than there is for it.
+    #[error("to replay it takes longer than an answer may")]
+    NoTime,
 }
 
 impl Prediction {
@@ -130,8 +143,8 @@ impl Spread {
 struct Attempt {
     /// Events of its replays.
     events: u64,
-    /// With how wide its interval is; `None` if a replay did not come to its end.
-    prediction: Option<(Prediction, Spread)>,
+    /// With how wide its interval is.
+    prediction: Result<(Prediction, Spread), NoReplay>,
 }
 
 /// How many replays there are for a prediction.
@@ -195,10 +208,12 @@ impl<'a> Replayer<'a> {
         self.unchanged[0].let_through
     }
 
-    /// What all these changes together would give; `None` where the replay comes to no end, which takes a recording that
-    /// contradicts itself.
-    pub fn predict(&self, changes: &[Change]) -> Option<Prediction> {
-        Some(self.attempt(changes, None, &Budget::unlimited()).prediction?.0)
+    /// What all these changes together would give.
+    ///
+    /// # Errors
+    /// Where the replay comes to no end, which takes a recording that contradicts itself, or leaves work undone.
+    pub fn predict(&self, changes: &[Change]) -> Result<Prediction, NoReplay> {
+        Ok(self.attempt(changes, None, &Budget::unlimited()).prediction?.0)
     }
 
     /// What changes would give, with an interval as wide as is known, else by replays with other costs.
@@ -206,7 +221,7 @@ impl<'a> Replayer<'a> {
         let setting = apply(self.recorded, &self.program, &self.machine, changes);
         if changes.iter().all(|change| *change == Change::WithoutLoad) {
             // Nothing is replayed otherwise than it was.
-            let prediction = Some(self.prediction(changes, &self.unchanged, &setting, known));
+            let prediction = Ok(self.prediction(changes, &self.unchanged, &setting, known));
             return Attempt { events: 0, prediction };
         }
         let machines = variants(&setting.machine);
@@ -216,11 +231,32 @@ impl<'a> Replayer<'a> {
             .par_iter()
             .map(|machine| replay_within(&setting.program, machine, &setting.behaviour, most))
             .collect();
-        let is_whole = runs.iter().all(|run| run.is_whole);
-        Attempt {
-            events: runs.iter().map(|run| run.events).sum(),
-            prediction: is_whole.then(|| self.prediction(changes, &runs, &setting, known)),
-        }
+        let events = runs.iter().map(|run| run.events).sum();
+        let prediction = if !runs.iter().all(|run| run.is_whole) {
+            Err(if most < u64::MAX { NoReplay::NoTime } else { NoReplay::Endless })
+        } else if runs.iter().any(|run| self.is_undone(changes, run)) {
+            Err(NoReplay::Undone)
+        } else {
+            Ok(self.prediction(changes, &runs, &setting, known))
+        };
+        Attempt { events, prediction }
+    }
+
+    /// True if a program with changes that leave all of its work to be done did much less of it than unchanged: no run is
+    /// shorter than its work. What threads do that are cut off by the end of the program need not be done, where the program
+    /// did not get stuck on the way there and their work is not divided among others.
+    fn is_undone(&self, changes: &[Change], run: &Replayed) -> bool {
+        let unchanged = &self.unchanged[0];
+        let got_stuck = run.let_through > unchanged.let_through;
+        let is_divided = |thread: &ThreadId| {
+            let divides = |change: &Change| matches!(change, Change::Threads(all, _) if all.contains(thread));
+            changes.iter().any(divides)
+        };
+        let wanted = |actor: &Actor| actor.is_awaited || got_stuck || is_divided(&actor.thread);
+        let actors = self.program.actors.iter().zip(&unchanged.worked);
+        let wanted = actors.filter(|(actor, _)| wanted(actor)).map(|(_, worked)| *worked);
+        let (wanted, done): (u64, u64) = (wanted.sum(), run.worked.iter().sum());
+        changes.iter().all(Change::keeps_work) && (done as f64) < (1.0 - MOST_UNDONE) * wanted as f64
     }
 
     fn prediction(
@@ -263,9 +299,9 @@ impl<'a> Replayer<'a> {
         (prediction, spread)
     }
 
-    /// As [`Replayer::predict`] for several sets of changes, on all cores, one after another until the budget is spent: `None`
-    /// for those that it is not enough for too.
-    pub fn sweep(&self, sets: &[Vec<Change>], budget: &mut Budget) -> Vec<Option<Prediction>> {
+    /// As [`Replayer::predict`] for several sets of changes, on all cores, one after another until the budget is spent:
+    /// [`NoReplay::NoTime`] for those that it is not enough for.
+    pub fn sweep(&self, sets: &[Vec<Change>], budget: &mut Budget) -> Vec<Result<Prediction, NoReplay>> {
         // So many at once, and not as many as there are cores: which ones are replayed must not depend on the machine.
         const AT_ONCE: usize = 8;
         let mut found = Vec::with_capacity(sets.len());
@@ -282,26 +318,26 @@ impl<'a> Replayer<'a> {
                 found.push(attempt.prediction.map(|(prediction, _)| prediction));
             }
         }
-        found.resize(sets.len(), None);
+        found.resize(sets.len(), Err(NoReplay::NoTime));
         found
     }
 
     /// The same for one change in several sizes. In a long recording only the first, the middle and the last size are replayed with
     /// other costs too; the widest of their intervals is that of all others. Nothing where the budget is not enough for all.
-    pub fn curve(&self, sizes: &[Vec<Change>], budget: &mut Budget) -> Vec<Option<Prediction>> {
+    pub fn curve(&self, sizes: &[Vec<Change>], budget: &mut Budget) -> Vec<Result<Prediction, NoReplay>> {
         let full = [0, sizes.len() / 2, sizes.len().saturating_sub(1)];
         let is_short = self.program.steps.len() < LONG || sizes.len() <= full.len();
         let replays =
             if is_short { sizes.len() * VARIANTS } else { sizes.len() + full.len() * (VARIANTS - 1) };
         if budget.replays(self.events()) < replays {
-            return vec![None; sizes.len()];
+            return vec![Err(NoReplay::NoTime); sizes.len()];
         }
         if is_short {
             return self.sweep(sizes, budget);
         }
         let attempt = |size: usize, known| self.attempt(&sizes[size], known, budget);
         let some: Vec<Attempt> = full.par_iter().map(|&size| attempt(size, None)).collect();
-        let spreads = some.iter().filter_map(|attempt| Some(attempt.prediction.as_ref()?.1));
+        let spreads = some.iter().filter_map(|attempt| Some(attempt.prediction.as_ref().ok()?.1));
         let spread = spreads.fold(Spread::default(), Spread::widest);
         let is_known = |size: &usize| full.contains(size);
         let others = (0..sizes.len()).into_par_iter();

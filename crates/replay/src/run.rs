@@ -358,7 +358,23 @@ impl<'a> Replay<'a> {
             self.go_on(core as u32);
         }
         self.result.wall = Nanos::new(self.now);
-        self.result.worked = self.threads.iter().map(|thread| thread.worked).collect();
+        self.result.worked = self.threads.iter().map(|thread| thread.worked - self.undone(thread)).collect();
+    }
+
+    /// What is left to do of the work of the thread's step (ns).
+    fn undone(&self, thread: &Thread) -> u64 {
+        let left = match thread.place {
+            Place::Nowhere => 0,
+            Place::On(core) => match self.cores[core as usize].done {
+                NEVER_AGAIN => 0,
+                done => done.saturating_sub(self.now),
+            },
+            Place::Queued | Place::Blocked(_) | Place::Timer => match thread.left {
+                SPINS => 0,
+                left => left,
+            },
+        };
+        left.min(thread.worked)
     }
 
     fn first_core(&self) -> (usize, u64) {

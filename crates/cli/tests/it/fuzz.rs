@@ -335,7 +335,9 @@ fn read_all(bytes: &[u8], beside: &Beside) -> bool {
         {
             let results: Vec<_> = points
                 .into_iter()
-                .filter_map(|point| replayer.predict(&point.changes).map(|prediction| (point, prediction)))
+                .filter_map(|point| {
+                    replayer.predict(&point.changes).ok().map(|prediction| (point, prediction))
+                })
                 .collect();
             assert_harmless(&holdup_report::render_what_if(process, &replayer, &results, PLAIN));
         }

@@ -264,7 +264,7 @@ fn expressions() -> Kind {
         let timeline = Timeline::build(process);
         let Ok(replayer) = Replayer::of(process, &timeline, 2) else { return true };
         for point in points.iter().take(2) {
-            if let Some(prediction) = replayer.predict(&point.changes) {
+            if let Ok(prediction) = replayer.predict(&point.changes) {
                 assert!(prediction.low <= prediction.high, "{text}: {prediction:?}");
             }
         }

@@ -147,7 +147,7 @@ fn a_budget_is_spent_on_the_first_changes() {
     let replayer = Replayer::of(&process, &timeline, 2).expect("it can be replayed");
     let sets: Vec<Vec<Change>> = (1..=20).map(|cores| vec![Change::Cores(cores)]).collect();
     let all = replayer.sweep(&sets, &mut Budget::unlimited());
-    assert!(all.iter().all(Option::is_some));
+    assert!(all.iter().all(Result::is_ok));
     let one = replayer.events();
     let known = |budget: u64| {
         let found = [1, 3].map(|threads| {
@@ -155,16 +155,16 @@ fn a_budget_is_spent_on_the_first_changes() {
             pool.install(|| replayer.sweep(&sets, &mut Budget::of_events(budget)))
         });
         assert_eq!(found[0], found[1]);
-        let known = found[0].iter().take_while(|prediction| prediction.is_some()).count();
+        let known = found[0].iter().take_while(|prediction| prediction.is_ok()).count();
         assert_eq!(found[0][..known], all[..known]);
-        assert!(found[0][known..].iter().all(Option::is_none));
+        assert!(found[0][known..].iter().all(|later| *later == Err(NoReplay::NoTime)));
         known
     };
     assert_eq!(known(0), 0);
     assert_eq!(known(one * 3), 1);
     // The third of three variants, and changes, need not have as many events as the run without any.
     assert!((4..=16).contains(&known(one * 30)), "{}", known(one * 30));
-    assert_eq!(replayer.curve(&sets, &mut Budget::of_events(one * 59)), vec![None; 20]);
+    assert_eq!(replayer.curve(&sets, &mut Budget::of_events(one * 59)), vec![Err(NoReplay::NoTime); 20]);
 }
 
 fn used(process: &mut Process, lock: ObjectId, thread: ThreadId, acquisitions: u64, timed: u64, each: u64) {
@@ -230,7 +230,7 @@ fn a_curve_of_a_long_recording() {
     assert!(curve.windows(2).all(|pair| pair[0].wall > pair[1].wall), "{curve:?}");
     assert!(curve.iter().all(|point| point.low <= point.wall && point.wall <= point.high), "{curve:?}");
     // The first has an interval of its own, the second that of the others.
-    assert_eq!(Some(&curve[0]), replayer.predict(&sizes[0]).as_ref());
+    assert_eq!(Ok(&curve[0]), replayer.predict(&sizes[0]).as_ref());
     let second = replayer.predict(&sizes[1]).expect("an end");
     assert_eq!(
         (curve[1].wall, curve[1].next, curve[1].let_through),
@@ -278,6 +278,35 @@ fn without_load_threads_have_the_cores() {
     assert_eq!(without.wall, replayed);
     // With its cores the run was as long as it is.
     assert_eq!(predicted(&process, 1, &[Change::WithoutLoad]).wall.get().abs_diff(60 * MS) / MS, 0);
+}
+
+/// Consumers of two queues: those of one cannot do what is in the other.
+#[test]
+fn no_work_is_left_undone() {
+    let mut script = Script::new();
+    let [put, get, close] =
+        [("put", 10), ("get", 20), ("close", 30)].map(|(name, line)| script.site(name, line));
+    let mut threads = Vec::new();
+    for name in ["letters", "parcels"] {
+        let queue = script.guarded_queue(name, 2);
+        let mut producer = [Op::Work(100_003), Op::Put(queue, put)].repeat(40);
+        producer.push(Op::Close(queue, close));
+        let mut consumer = [Op::Get(queue, get), work(1)].repeat(40);
+        consumer.push(Op::Get(queue, get));
+        threads.extend([script.thread(&format!("post {name}"), producer), script.thread("carry", consumer)]);
+    }
+    script.main_runs(&threads);
+    let process = script.play();
+    let timeline = Timeline::build(&process);
+    let replayer = Replayer::of(&process, &timeline, 4).expect("it can be replayed");
+    let carriers = vec![threads[1], threads[3]];
+    let takes =
+        |thread: &ThreadId| replayer.program().pools.iter().position(|pool| pool.members.contains(thread));
+    let pools: Vec<_> = carriers.iter().map(takes).collect();
+    assert!(pools.iter().all(Option::is_some) && pools[0] != pools[1], "{pools:?}");
+    assert_eq!(replayer.predict(&[Change::Threads(carriers.clone(), 1)]), Err(NoReplay::Undone));
+    let more = replayer.predict(&[Change::Threads(carriers, 4)]).expect("each queue has two");
+    assert!(more.wall.get() < 30 * MS, "{more:?}");
 }
 
 fn wait_of(thread: ThreadId, object: ObjectId, begin: Time, end: Time) -> Wait {
