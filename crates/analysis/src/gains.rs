@@ -208,16 +208,8 @@ impl Case<'_> {
             }
             Pipeline | Condition => {
                 let threads = self.sort_of(*finding.threads.first()?);
-                let takes = |pool: &Pool| pool.members.contains(&threads[0]);
-                if self.replayer.program().pools.iter().any(takes) {
-                    let number = threads.len() as u32 * 2;
-                    let expression = format!("stage:{}*2", thread(&threads)?);
-                    (vec![Change::Threads(threads, number)], expression)
-                } else {
-                    // What its threads take from where is not known: then they can only be faster.
-                    let expression = format!("thread:{}/2", thread(&threads)?);
-                    (vec![Change::Faster(threads, 2.0)], expression)
-                }
+                let expression = format!("stage:{}*2", thread(&threads)?);
+                (vec![Change::Stage(threads, 2)], expression)
             }
             Quota | Affinity => {
                 let cores = self.cores_without_limit(diagnosis)?;

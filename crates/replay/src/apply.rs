@@ -7,12 +7,12 @@ mod threads;
 
 use std::borrow::Cow;
 
-use holdup_model::{ObjectId, Process, ThreadId, Timeline};
+use holdup_model::{Nanos, ObjectId, Process, ThreadId, Timeline};
 
 use crate::change::{Change, LockChange};
 use crate::machine::Machine;
 use crate::program::{LockIndex, Op, PauseKind, Program};
-use crate::run::Behaviour;
+use crate::run::{Behaviour, Replayed};
 
 /// What is replayed.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub struct Setting<'a> {
     pub machine: Machine,
     /// How objects behave.
     pub behaviour: Behaviour,
+    /// For how many threads each recorded one stands. Those beyond the end stand for themselves.
+    pub stands_for: Vec<f64>,
 }
 
 /// What the changes may look at besides the program.
@@ -46,16 +48,14 @@ pub fn apply<'a>(
         program: Cow::Borrowed(program),
         machine: machine.clone(),
         behaviour: Behaviour::default(),
+        stands_for: Vec::new(),
     };
-    let of_number = |change: &&Change| matches!(change, Change::Threads(..));
+    let of_number = |change: &&Change| change.numbered().is_some();
     // There can be one number of the same threads only: the one that is said first.
     let is_first = |(index, change): &(usize, &Change)| {
-        let Change::Threads(threads, _) = change else { return false };
-        let said = |before: &Change| match before {
-            Change::Threads(others, _) => threads.iter().any(|thread| others.contains(thread)),
-            _ => false,
-        };
-        !changes[..*index].iter().any(said)
+        let Some(threads) = change.numbered() else { return false };
+        let said = |others: &[ThreadId]| threads.iter().any(|thread| others.contains(thread));
+        !changes[..*index].iter().filter_map(Change::numbered).any(said)
     };
     let numbers = changes.iter().enumerate().filter(is_first).map(|(_, change)| change);
     for change in changes.iter().filter(|change| !of_number(change)).chain(numbers) {
@@ -85,13 +85,7 @@ impl Setting<'_> {
                 }
             }
             Change::BalancedThreads(threads) => balance::threads(self.program.to_mut(), recorded, threads),
-            Change::Faster(threads, times) => {
-                let faster = &mut self.behaviour.faster;
-                faster.resize(faster.len().max(self.program.copies.len()), 1.0);
-                for thread in threads {
-                    faster[thread.index()] *= times;
-                }
-            }
+            Change::Faster(threads, times) => multiply(&mut self.behaviour.faster, threads, *times),
             Change::FasterCode(sites, times) => code::faster(self.program.to_mut(), recorded, sites, *times),
             Change::Spread(threads, over) => spread::spread(self.program.to_mut(), recorded, threads, *over),
             Change::FasterIo(times) => self.shorter_pauses(PauseKind::Io, *times),
@@ -106,7 +100,30 @@ impl Setting<'_> {
             Change::WithoutLoad => {}
             Change::Cores(cores) => self.machine.cores = (*cores).max(1),
             Change::Threads(threads, number) => threads::set(self.program.to_mut(), threads, *number),
+            Change::Stage(threads, times) if threads::take_from_pools(&self.program, threads) => {
+                let number = (threads.len() as u32).saturating_mul(*times);
+                threads::set(self.program.to_mut(), threads, number);
+            }
+            Change::Stage(threads, times) => {
+                let times = f64::from((*times).max(1));
+                multiply(&mut self.behaviour.faster, threads, times);
+                multiply(&mut self.stands_for, threads, times);
+            }
         }
+    }
+
+    /// Counts the work of those that a faster thread stands for: no run is shorter than all of it on all cores.
+    pub(crate) fn with_all_work(&self, mut run: Replayed) -> Replayed {
+        if self.stands_for.is_empty() {
+            return run;
+        }
+        for (actor, worked) in self.program.actors.iter().zip(&mut run.worked) {
+            let threads = self.stands_for.get(actor.thread.index()).copied().unwrap_or(1.0);
+            *worked = (*worked as f64 * threads).round() as u64;
+        }
+        let work: u64 = run.worked.iter().sum();
+        run.wall = run.wall.max(Nanos::new(work / u64::from(self.machine.cores.max(1))));
+        run
     }
 
     fn free(&mut self, object: ObjectId) {
@@ -131,6 +148,14 @@ impl Setting<'_> {
                 pause.length = divided(pause.length, times);
             }
         }
+    }
+}
+
+/// Of each of these threads; others are 1.
+fn multiply(factors: &mut Vec<f64>, threads: &[ThreadId], times: f64) {
+    for thread in threads {
+        factors.resize(factors.len().max(thread.index() + 1), 1.0);
+        factors[thread.index()] *= times;
     }
 }
 

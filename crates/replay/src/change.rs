@@ -44,6 +44,9 @@ pub enum Change {
     Cores(u32),
     /// So many threads in the place of these, which do the same.
     Threads(Vec<ThreadId>, u32),
+    /// So many times as many of these threads, which others wait for. Where it is not known what they take from where, they
+    /// are so many times faster, and the cores have the work that as many would do.
+    Stage(Vec<ThreadId>, u32),
 }
 
 impl Change {
@@ -56,6 +59,14 @@ impl Change {
                 | Change::FasterCode(..)
                 | Change::Spread(..)
         )
+    }
+
+    /// The threads whose number it changes.
+    pub(crate) fn numbered(&self) -> Option<&[ThreadId]> {
+        match self {
+            Change::Threads(threads, _) | Change::Stage(threads, _) => Some(threads),
+            _ => None,
+        }
     }
 
     /// True if it is about a lock: predictions about those depend on what a wake-up costs.

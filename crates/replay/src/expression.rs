@@ -307,11 +307,7 @@ fn change(part: &str, process: &Process) -> Result<Vec<Change>, ExpressionError>
         ("thread", How::Divided(times)) => vec![Change::Faster(names.threads(&name)?, times)],
         ("threads", How::Balanced) => vec![Change::BalancedThreads(names.threads(&name)?)],
         ("alone", How::Divided(over)) => vec![Change::Spread(names.threads(&name)?, over)],
-        ("stage", How::Times(times)) => {
-            let threads = names.threads(&name)?;
-            let number = (threads.len() as u32).saturating_mul(times);
-            vec![Change::Threads(threads, number)]
-        }
+        ("stage", How::Times(times)) => vec![Change::Stage(names.threads(&name)?, times)],
         ("threads", How::Number(number)) => {
             let threads = if is_unnamed { names.busiest() } else { names.threads(&name)? };
             vec![Change::Threads(threads, number)]

@@ -230,6 +230,7 @@ impl<'a> Replayer<'a> {
         let runs: Vec<Replayed> = machines
             .par_iter()
             .map(|machine| replay_within(&setting.program, machine, &setting.behaviour, most))
+            .map(|run| setting.with_all_work(run))
             .collect();
         let events = runs.iter().map(|run| run.events).sum();
         let prediction = if !runs.iter().all(|run| run.is_whole) {
@@ -249,7 +250,7 @@ impl<'a> Replayer<'a> {
         let unchanged = &self.unchanged[0];
         let got_stuck = run.let_through > unchanged.let_through;
         let is_divided = |thread: &ThreadId| {
-            let divides = |change: &Change| matches!(change, Change::Threads(all, _) if all.contains(thread));
+            let divides = |change: &Change| change.numbered().is_some_and(|all| all.contains(thread));
             changes.iter().any(divides)
         };
         let wanted = |actor: &Actor| actor.is_awaited || got_stuck || is_divided(&actor.thread);

@@ -17,9 +17,6 @@ const ENOUGH_TURNS: usize = 4;
 /// Lets `number` threads do what these do.
 pub(super) fn set(program: &mut Program, threads: &[ThreadId], number: u32) {
     let number = number.max(1) as usize;
-    let deals = |program: &Program, thread: ThreadId| {
-        program.steps[program.steps_of(thread)].iter().any(|step| matches!(step.op, Op::Deal(_)))
-    };
     // Those of them that take nothing from it would go on taking nothing.
     let takers: Vec<ThreadId> = threads.iter().copied().filter(|&thread| deals(program, thread)).collect();
     if !takers.is_empty() {
@@ -29,6 +26,15 @@ pub(super) fn set(program: &mut Program, threads: &[ThreadId], number: u32) {
     } else if !threads.is_empty() && number != threads.len() {
         parts(program, threads, number);
     }
+}
+
+/// True if any of these threads takes from a pool.
+pub(super) fn take_from_pools(program: &Program, threads: &[ThreadId]) -> bool {
+    threads.iter().any(|&thread| deals(program, thread))
+}
+
+fn deals(program: &Program, thread: ThreadId) -> bool {
+    program.steps[program.steps_of(thread)].iter().any(|step| matches!(step.op, Op::Deal(_)))
 }
 
 /// More or fewer threads that take from a pool.

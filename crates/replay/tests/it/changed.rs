@@ -66,6 +66,7 @@ fn settings(
         program: std::borrow::Cow::Owned(setting.program.into_owned()),
         machine: setting.machine,
         behaviour: setting.behaviour,
+        stands_for: setting.stands_for,
     };
     let replayed = replay(&setting.program, &setting.machine, &setting.behaviour);
     (program, changes, setting, replayed)

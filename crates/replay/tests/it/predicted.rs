@@ -280,6 +280,32 @@ fn without_load_threads_have_the_cores() {
     assert_eq!(predicted(&process, 1, &[Change::WithoutLoad]).wall.get().abs_diff(60 * MS) / MS, 0);
 }
 
+/// Two threads that keep both cores busy, and a third that waits for what they make: there is no core for more of them.
+#[test]
+fn a_stage_has_no_more_cores_than_there_are() {
+    let mut script = Script::new();
+    let made = script.object(ObjectKind::Semaphore, "made");
+    let [post, take] = [("make", 10), ("take", 20)].map(|(name, line)| script.site(name, line));
+    let makes = [work(5), Op::Post(made, post)].repeat(20);
+    let mut threads = vec![script.thread("make", makes.clone()), script.thread("make", makes)];
+    threads.push(script.thread("take", vec![Op::Take(made, take); 40]));
+    script.main_runs(&threads);
+    let process = script.play_on(2, MS);
+    assert_eq!(process.wall().get() / MS, 100);
+    let makers = vec![threads[0], threads[1]];
+    // But for what the thread that takes them does.
+    let takes = |cores, changes: &[Change], length: u64| {
+        let wall = predicted(&process, cores, changes).wall.get();
+        assert!(wall.abs_diff(length * MS) < MS / 2, "{changes:?} on {cores}: {wall}");
+    };
+    let stage = |times| Change::Stage(makers.clone(), times);
+    takes(2, &[Change::Faster(makers.clone(), 2.0)], 50);
+    takes(2, &[stage(2)], 100);
+    takes(2, &[stage(1)], 100);
+    takes(2, &[stage(2), Change::Cores(4)], 50);
+    assert_eq!(predicted(&process, 2, &[stage(2)]).next, Some(Next::Cores(2)));
+}
+
 /// Consumers of two queues: those of one cannot do what is in the other.
 #[test]
 fn no_work_is_left_undone() {
