@@ -1,12 +1,13 @@
 //! What mending each finding would give: a replay for each.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use holdup_model::names::Names;
 use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Run, ThreadId};
 use holdup_replay::{
-    Budget, Change, LockChange, Next, NoReplay, Pool, Prediction, Replayer, object_name, quoted, sort_of,
-    thread_name,
+    Budget, Change, LockChange, Next, NoReplay, Pool, Prediction, Replayer, object_name, parse, place_name,
+    quoted, sort_of, thread_name,
 };
 
 use crate::findings::rank;
@@ -35,6 +36,10 @@ const FAR_OFF: f64 = 0.05;
 
 /// What is said where a finding's gain was not computed.
 const NO_TIME: &str = "What mending would give is at most the cost here: to replay this run with each change takes longer than an     answer may; holdup report --all-gains replays them all.";
+
+/// What is said where threads that share cores do different things.
+const SEVERAL_SORTS: &str = "What fewer threads would give is not known: no more of them than there are cores do the same, \
+    or they take their work from different queues.";
 
 /// Most waits of a program that the library was not in last as long in the replay as they did, whatever else changes.
 const ONLY_KERNEL: &str = "Only the kernel saw this program: who ended which wait is mostly not known, so that no gains are \
@@ -78,17 +83,27 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     let mut sets: Vec<Vec<Change>> = Vec::new();
     let mut places: Vec<usize> = Vec::new();
     for (place, mending) in mendings.iter().enumerate() {
-        if let Some(mending) = mending {
-            sets.push(mending.changes.clone());
-            places.push(place);
+        let finding = &mut diagnosis.findings[place];
+        match mending {
+            Some(mending) => {
+                sets.push(mending.changes.clone());
+                places.push(place);
+            }
+            None if finding.kind == FindingKind::Oversubscription => {
+                finding.notes.push(SEVERAL_SORTS.to_owned());
+            }
+            None => {}
         }
     }
     let predictions = replayer.sweep(&sets, &mut budget);
     // Those of which nothing is known alone are not to be known together with others.
     let known: Vec<usize> = (0..sets.len()).filter(|&set| predictions[set].is_ok()).collect();
-    let all: Vec<Change> = known.iter().flat_map(|&set| sets[set].iter().cloned()).collect();
+    let all = once(known.iter().flat_map(|&set| sets[set].iter().cloned()));
     let is_left = !predictions.contains(&Err(NoReplay::NoTime));
     let together = (known.len() > 1 && is_left).then(|| replayer.sweep(&[all], &mut budget).pop()).flatten();
+    // Who mends one of them has what it gives: all of them that give less say nothing.
+    let best = predictions.iter().flatten().map(|prediction| prediction.wall).min();
+    let together = together.and_then(Result::ok).filter(|all| best.is_none_or(|best| all.wall <= best));
     for (&place, prediction) in places.iter().zip(&predictions) {
         let finding = &mut diagnosis.findings[place];
         let prediction = match prediction {
@@ -113,10 +128,10 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
         }
     }
     rank(&mut diagnosis.findings, case.wall);
-    let expressions: Vec<&str> = (known.iter().filter_map(|&set| mendings[places[set]].as_ref()))
-        .map(|mending| mending.expression.as_str())
-        .collect();
-    let all_together = together.and_then(Result::ok).map(|prediction| Gain {
+    tell_shared_gains(&mut diagnosis.findings);
+    let expressions = known.iter().filter_map(|&set| mendings[places[set]].as_ref());
+    let expressions = once(expressions.map(|mending| mending.expression.as_str()));
+    let all_together = together.map(|prediction| Gain {
         capped_by: case.next(&prediction),
         ..case.gain(&prediction, expressions.join(","))
     });
@@ -125,6 +140,29 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     let predictions: Vec<Prediction> = predictions.into_iter().filter_map(Result::ok).collect();
     diagnosis.what_if =
         Some(WhatIf { replayed: replayer.replayed(), all_together, curves, notes: case.notes(&predictions) });
+}
+
+/// Says where a finding is mended by the same change as one before it: to mend both gives no more.
+fn tell_shared_gains(findings: &mut [Finding]) {
+    let mut first: BTreeMap<String, usize> = BTreeMap::new();
+    for (number, finding) in (1..).zip(findings) {
+        let Some(gain) = &finding.gain else { continue };
+        let before = *first.entry(gain.expression.clone()).or_insert(number);
+        if before < number {
+            finding.notes.insert(0, format!("What mends {before} mends this too: it is one gain."));
+        }
+    }
+}
+
+/// Each of them once, where it first stands: what mends two findings is done once.
+fn once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for one in all {
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
 }
 
 /// Changes by their size.
@@ -228,12 +266,25 @@ impl Case<'_> {
                 Some(object) => (vec![Change::InstantWakeUps(object)], format!("wakeup:{}=0", name(object))),
                 None => (vec![Change::FreeWakeUps], "wakeup=0".to_owned()),
             },
-            Io => (vec![Change::FasterIo(f64::INFINITY)], "io=0".to_owned()),
-            Sleep => (vec![Change::ShorterSleep(f64::INFINITY)], "sleep=0".to_owned()),
+            Io => self
+                .shorter_at(finding, "io")
+                .unwrap_or((vec![Change::FasterIo(f64::INFINITY)], "io=0".to_owned())),
+            Sleep => {
+                let all = (vec![Change::ShorterSleep(f64::INFINITY)], "sleep=0".to_owned());
+                self.shorter_at(finding, "sleep").unwrap_or(all)
+            }
             Load | Delayed => (vec![Change::WithoutLoad], "load=0".to_owned()),
             Spin | Startup | Idle | Deadlock | Blocked => return None,
         };
         Some(Mending { changes, expression })
+    }
+
+    /// No waiting at the finding's place; `None` where that has no name.
+    fn shorter_at(&self, finding: &Finding, word: &str) -> Option<(Vec<Change>, String)> {
+        let name = place_name(self.process, finding.place?)?;
+        let expression = format!("{word}:{}=0", quoted(&name));
+        let point = parse(&expression, self.process).ok()?.pop()?;
+        Some((point.changes, expression))
     }
 
     /// True if all of these threads take their work from the same pools, if from any: of pools of their own none can do without

@@ -21,6 +21,7 @@ changes (several at once with a comma between them; one number may be a range, s
   stage:NAME*2 twice as many of them       threads=8, threads:NAME=8, cores=8
   object:NAME=0 nobody waits for it        wakeup:NAME=0 its wake-ups cost nothing
   io=0, io/2, sleep=0, wakeup=0            load=0 nothing else on the machine
+  io:FILE:LINE=0, sleep:FUNCTION/2 only what is waited for at this place
 A part of a name is enough where only one name has it; names with blanks stand in single quotes.";
 
 /// Options of `holdup whatif`.

@@ -73,6 +73,13 @@ impl Roles {
         roles
     }
 
+    /// All objects that are one with this: the parts of a runtime's lock, else itself alone.
+    pub fn parts(&self, object: ObjectId) -> Vec<ObjectId> {
+        let Some(first) = self.stands_for.get(object.index()) else { return vec![object] };
+        let all = self.stands_for.iter().zip(0..);
+        all.filter(|(other, _)| *other == first).map(|(_, index)| ObjectId::new(index)).collect()
+    }
+
     /// Lets every segment and edge name the object that stands for its own.
     pub(crate) fn put_into(&self, timeline: &mut Timeline) {
         let known = |object: ObjectId| self.stands_for[object.index()];
@@ -196,6 +203,7 @@ fn role_of_frame(frame: &Frame) -> Option<ObjectKind> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Mode, Outcome, Time, Wait};
 
     fn site(functions: &[&str]) -> Site {
         let frame = |name: &&str| Frame { function: Some((*name).to_owned()), ..Frame::default() };
@@ -209,6 +217,43 @@ mod tests {
         let condvar = ["std::sys::sync::condvar::futex::Condvar::wait", "std::sync::Mutex", "take"];
         assert_eq!(role_at(&site(&condvar)), Some(ObjectKind::Condition));
         assert_eq!(role_at(&site(&["std::thread::park", "recv"])), None);
+    }
+
+    #[test]
+    fn what_a_runtime_s_lock_is_made_of_is_one() {
+        let at = Time::from_nanos;
+        let mut process = Process::new(at(0), at(100));
+        let thread = process.add_thread("main", at(0), None);
+        let monitor = ["os::PlatformEvent::park", "ObjectMonitor::EnterI", "ObjectMonitor::enter"];
+        let [monitor, own] = [site(&monitor), site(&["my_wait"])].map(|site| process.add_site(site));
+        let objects = [1, 2, 3].map(|address| process.add_object(ObjectKind::Condition, address));
+        for (object, site) in objects.into_iter().zip([monitor, own, monitor]) {
+            let (begin, end) = (at(10), at(20));
+            process.waits.push(Wait { site: Some(site), ..wait(thread, object, begin, end) });
+        }
+        let roles = Roles::of(&process);
+        assert_eq!(roles.parts(objects[0]), [objects[0], objects[2]]);
+        assert_eq!(roles.parts(objects[2]), roles.parts(objects[0]));
+        assert_eq!(roles.parts(objects[1]), [objects[1]]);
+        assert_eq!(roles.kinds[objects[0].index()], ObjectKind::Mutex);
+        assert_eq!(Roles::default().parts(objects[1]), [objects[1]]);
+    }
+
+    fn wait(thread: ThreadId, object: ObjectId, begin: Time, end: Time) -> Wait {
+        Wait {
+            thread,
+            begin,
+            end,
+            object,
+            site: None,
+            mode: Mode::Exclusive,
+            outcome: Outcome::Granted,
+            owner: None,
+            mutex: None,
+            cpu_begin: None,
+            cpu_end: None,
+            round: None,
+        }
     }
 
     #[test]

@@ -6,8 +6,9 @@ mod spread;
 mod threads;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
-use holdup_model::{Nanos, ObjectId, Process, ThreadId, Timeline};
+use holdup_model::{Nanos, ObjectId, Process, SiteId, ThreadId, Timeline};
 
 use crate::change::{Change, LockChange};
 use crate::machine::Machine;
@@ -67,7 +68,11 @@ pub fn apply<'a>(
 impl Setting<'_> {
     fn make(&mut self, recorded: Recorded<'_>, change: &Change) {
         match change {
-            Change::Lock(object, LockChange::Free) => self.free(*object),
+            Change::Lock(object, LockChange::Free) | Change::Free(object) => {
+                for part in recorded.timeline.roles.parts(*object) {
+                    self.free(part);
+                }
+            }
             Change::Lock(object, LockChange::Split(shards)) => {
                 if let Some(lock) = self.program.lock_of(*object) {
                     self.split(lock, (*shards).max(1));
@@ -78,7 +83,6 @@ impl Setting<'_> {
                     shorten(self.program.to_mut(), lock, *times);
                 }
             }
-            Change::Free(object) => self.free(*object),
             Change::BalancedBarrier(object) => {
                 if let Some(barrier) = self.program.barrier_of(*object) {
                     balance::barrier(self.program.to_mut(), barrier);
@@ -90,10 +94,15 @@ impl Setting<'_> {
             Change::Spread(threads, over) => spread::spread(self.program.to_mut(), recorded, threads, *over),
             Change::FasterIo(times) => self.shorter_pauses(PauseKind::Io, *times),
             Change::ShorterSleep(times) => self.shorter_pauses(PauseKind::Sleep, *times),
+            Change::ShorterAt(kind, places, times) => {
+                shorten_at(self.program.to_mut(), *kind, places, *times)
+            }
             Change::InstantWakeUps(object) => {
                 let is_instant = &mut self.behaviour.is_instant;
-                is_instant.resize(is_instant.len().max(object.index() + 1), false);
-                is_instant[object.index()] = true;
+                for part in recorded.timeline.roles.parts(*object) {
+                    is_instant.resize(is_instant.len().max(part.index() + 1), false);
+                    is_instant[part.index()] = true;
+                }
             }
             Change::FreeWakeUps => self.machine = self.machine.without_costs(),
             // The replay has no threads but the program's: what that gives, `predict` says.
@@ -147,6 +156,20 @@ impl Setting<'_> {
             for pause in self.program.to_mut().pauses.iter_mut().filter(|pause| pause.kind == kind) {
                 pause.length = divided(pause.length, times);
             }
+        }
+    }
+}
+
+/// Divides the pauses of this kind at these places.
+fn shorten_at(program: &mut Program, kind: PauseKind, places: &[SiteId], times: f64) {
+    let places: BTreeSet<u32> = places.iter().map(|site| site.index() as u32).collect();
+    for (step, site) in program.steps.iter().zip(program.sites.iter()) {
+        if let Op::Pause(pause) = step.op
+            && let pause = &mut program.pauses[pause as usize]
+            && pause.kind == kind
+            && places.contains(site)
+        {
+            pause.length = divided(pause.length, times);
         }
     }
 }

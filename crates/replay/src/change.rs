@@ -2,6 +2,8 @@
 
 use holdup_model::{ObjectId, SiteId, ThreadId};
 
+use crate::program::PauseKind;
+
 /// What is done about a lock.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum LockChange {
@@ -34,6 +36,8 @@ pub enum Change {
     FasterIo(f64),
     /// Sleeping takes so many times less.
     ShorterSleep(f64),
+    /// What is waited for at these places, I/O or sleep, takes so many times less.
+    ShorterAt(PauseKind, Vec<SiteId>, f64),
     /// Putting threads to sleep and waking them costs nothing.
     FreeWakeUps,
     /// Threads that wait for this object run as soon as they are released, at no cost.

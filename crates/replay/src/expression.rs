@@ -17,18 +17,21 @@
 //!            | "cores=" N
 //!            | "wakeup:" NAME "=0"          who waits for this object runs as soon as it is released
 //!            | "io/" NUMBER | "io=0" | "sleep/" NUMBER | "sleep=0" | "wakeup=0"
+//!            | "io:" NAME "/" NUMBER        waits for I/O at this place (file:line, or function) take so many times less
+//!            | "io:" NAME "=0" | "sleep:" NAME "/" NUMBER | "sleep:" NAME "=0"
 //!            | "load=0"                     nothing but the program uses the machine
 //! NAME       = a word, or anything in single quotes, with quotes in it doubled
 //! ```
 //!
 //! In place of one number of each change a range may stand, `1..16`: then the expression is a sweep.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_model::names::{Names, sort_of_thread};
-use holdup_model::{ObjectId, ObjectKind, Process, SiteId, ThreadId};
+use holdup_model::names::{Names, function_shown, sort_of_thread};
+use holdup_model::{Call, Frame, ObjectId, ObjectKind, Process, SiteId, ThreadId};
 
 use crate::change::{Change, LockChange};
+use crate::program::PauseKind;
 
 /// Why an expression is none: one line with a way out.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -257,6 +260,7 @@ fn changes(parts: &[String], process: &Process) -> Result<Vec<Change>, Expressio
 }
 
 /// How a change goes on behind its name.
+#[derive(Clone, Copy)]
 enum How {
     Zero,
     Balanced,
@@ -271,9 +275,9 @@ fn change(part: &str, process: &Process) -> Result<Vec<Change>, ExpressionError>
     let (word, name, how) = take_apart(part)?;
     let names = Known { process };
     let is_right = match word {
-        "threads" | "wakeup" => true,
+        "threads" | "wakeup" | "io" | "sleep" => true,
         // Of the whole program.
-        "cores" | "io" | "sleep" | "load" => name.is_none(),
+        "cores" | "load" => name.is_none(),
         _ => name.is_some(),
     };
     if !is_right {
@@ -313,10 +317,15 @@ fn change(part: &str, process: &Process) -> Result<Vec<Change>, ExpressionError>
             vec![Change::Threads(threads, number)]
         }
         ("cores", How::Number(cores)) => vec![Change::Cores(cores)],
-        ("io", How::Divided(times)) => vec![Change::FasterIo(times)],
-        ("io", How::Zero) => vec![Change::FasterIo(f64::INFINITY)],
-        ("sleep", How::Divided(times)) => vec![Change::ShorterSleep(times)],
-        ("sleep", How::Zero) => vec![Change::ShorterSleep(f64::INFINITY)],
+        ("io" | "sleep", How::Divided(_) | How::Zero) => {
+            let times = if let How::Divided(times) = how { times } else { f64::INFINITY };
+            vec![match (word, is_unnamed) {
+                ("io", true) => Change::FasterIo(times),
+                ("io", false) => Change::ShorterAt(PauseKind::Io, names.places(&name, false)?, times),
+                (_, true) => Change::ShorterSleep(times),
+                (_, false) => Change::ShorterAt(PauseKind::Sleep, names.places(&name, true)?, times),
+            }]
+        }
         ("load", How::Zero) => vec![Change::WithoutLoad],
         ("wakeup", How::Zero) if is_unnamed => vec![Change::FreeWakeUps],
         ("wakeup", How::Zero) => each(locked(|_| true, "object")?, Change::InstantWakeUps),
@@ -393,6 +402,23 @@ fn unquoted(name: &str) -> Option<String> {
     Some(name)
 }
 
+/// What an expression calls the place of a stack: file and line, else the function. `None` where nothing is known.
+pub fn place_name(process: &Process, site: SiteId) -> Option<String> {
+    place_names(process.site(site).place()?).into_iter().next()
+}
+
+/// All names of a place, the one that tells most first.
+fn place_names(frame: &Frame) -> Vec<String> {
+    let mut names = Vec::new();
+    if let (Some(file), Some(line)) = (&frame.file, frame.line) {
+        let short = file.rsplit('/').next().unwrap_or(file);
+        names.push(format!("{short}:{line}"));
+        names.push(format!("{file}:{line}"));
+    }
+    names.push(function_shown(frame, &str::to_owned));
+    names
+}
+
 /// What names mean in a process.
 struct Known<'a> {
     process: &'a Process,
@@ -431,20 +457,31 @@ impl Known<'_> {
         chosen(name, named.collect(), "thread or start function")
     }
 
+    /// Sites at the places at which there was I/O, or sleep.
+    fn places(&self, name: &str, sleeps: bool) -> Result<Vec<SiteId>, ExpressionError> {
+        let process = self.process;
+        let blocks = process.blocks.iter().filter(|block| (block.call == Call::Sleep) == sleeps);
+        let called: BTreeSet<SiteId> = blocks.filter_map(|block| block.site).collect();
+        let at = |id: SiteId| process.site(id).place().map(place_names).unwrap_or_default();
+        let known: BTreeSet<String> = called.into_iter().flat_map(at).collect();
+        let all = (0..process.sites.len() as u32).map(SiteId::new);
+        // Another call at the place may be what stands for it.
+        let named = all.map(|id| (at(id).into_iter().filter(|name| known.contains(name)).collect(), id));
+        let named: Vec<(Vec<String>, SiteId)> =
+            named.filter(|(names, _): &(Vec<_>, _)| !names.is_empty()).collect();
+        chosen(name, named, if sleeps { "place that sleeps" } else { "place with I/O" })
+    }
+
     /// Sites whose stack goes through the function, or the line.
     fn sites(&self, name: &str) -> Result<Vec<SiteId>, ExpressionError> {
-        let sampled: std::collections::BTreeSet<SiteId> =
+        let sampled: BTreeSet<SiteId> =
             self.process.samples.iter().filter_map(|sample| sample.site).collect();
         let mut found: Vec<(Vec<String>, SiteId)> = Vec::new();
         for &id in &sampled {
             let mut names = Vec::new();
             for frame in &self.process.site(id).frames {
                 names.extend(frame.function.clone());
-                if let (Some(file), Some(line)) = (&frame.file, frame.line) {
-                    let short = file.rsplit('/').next().unwrap_or(file);
-                    names.push(format!("{short}:{line}"));
-                    names.push(format!("{file}:{line}"));
-                }
+                names.extend(place_names(frame));
             }
             found.push((names, id));
         }

@@ -243,21 +243,26 @@ impl<'a> Replayer<'a> {
         Attempt { events, prediction }
     }
 
-    /// True if a program with changes that leave all of its work to be done did much less of it than unchanged: no run is
-    /// shorter than its work. What threads do that are cut off by the end of the program need not be done, where the program
-    /// did not get stuck on the way there and their work is not divided among others.
+    /// True if a program with changes that leave all of its work to be done did much less of it than unchanged.
     fn is_undone(&self, changes: &[Change], run: &Replayed) -> bool {
-        let unchanged = &self.unchanged[0];
-        let got_stuck = run.let_through > unchanged.let_through;
+        let got_stuck = run.let_through > self.unchanged[0].let_through;
+        let done: u64 = run.worked.iter().sum();
+        (done as f64) < (1.0 - MOST_UNDONE) * self.work_left_by(changes, got_stuck) as f64
+    }
+
+    /// What there is to do with these changes (ns): nothing is known of that where one of them takes work away. What threads do
+    /// that are cut off by the end of the program need not be done, where the program did not get stuck on the way there and
+    /// their work is not divided among others.
+    fn work_left_by(&self, changes: &[Change], got_stuck: bool) -> u64 {
+        if !changes.iter().all(Change::keeps_work) {
+            return 0;
+        }
         let is_divided = |thread: &ThreadId| {
-            let divides = |change: &Change| change.numbered().is_some_and(|all| all.contains(thread));
-            changes.iter().any(divides)
+            changes.iter().filter_map(Change::numbered).any(|threads| threads.contains(thread))
         };
-        let wanted = |actor: &Actor| actor.is_awaited || got_stuck || is_divided(&actor.thread);
-        let actors = self.program.actors.iter().zip(&unchanged.worked);
-        let wanted = actors.filter(|(actor, _)| wanted(actor)).map(|(_, worked)| *worked);
-        let (wanted, done): (u64, u64) = (wanted.sum(), run.worked.iter().sum());
-        changes.iter().all(Change::keeps_work) && (done as f64) < (1.0 - MOST_UNDONE) * wanted as f64
+        let is_wanted = |actor: &Actor| actor.is_awaited || got_stuck || is_divided(&actor.thread);
+        let actors = self.program.actors.iter().zip(&self.unchanged[0].worked);
+        actors.filter(|(actor, _)| is_wanted(actor)).map(|(_, worked)| *worked).sum()
     }
 
     fn prediction(
@@ -287,7 +292,10 @@ impl<'a> Replayer<'a> {
         };
         let ratios = [ratios[0], low, high].into_iter().zip(alone);
         let walls = ratios.map(|(ratio, less)| ((recorded - less).max(0.0) * ratio.max(0.0)).round() as u64);
-        let walls: Vec<Nanos> = walls.map(Nanos::new).collect();
+        // No run is shorter than its work on all cores.
+        let least = self.work_left_by(changes, false) / u64::from(setting.machine.cores.max(1));
+        let least = least.min(recorded as u64);
+        let walls: Vec<Nanos> = walls.map(|wall| Nanos::new(wall.max(least))).collect();
         let (wall, low, high) = (walls[0], walls[1], walls[2]);
         let prediction = Prediction {
             wall,

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Call, Nanos, SiteId, State};
+use holdup_model::{Call, Nanos, Segment, SiteId, State};
 
 use super::{Candidate, Case, Description, main_ones, most_first};
 use crate::FindingKind;
 use crate::losses::ByThread;
 use crate::wording::times;
+
+/// What others lose meanwhile is told from this share of the waiting on.
+const HARDLY_ANY: f64 = 0.05;
 
 pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
     at_places(&case.losses.io, FindingKind::Io, candidates);
@@ -43,13 +46,21 @@ fn describe(case: &Case<'_>, kind: FindingKind, place: Option<SiteId>, by_thread
         .filter(|step| step.state == state && step.site == place && by_thread.contains_key(&step.thread))
         .map(|step| step.time)
         .sum();
-    let total: Nanos = by_thread.values().copied().sum();
+    // What is lost to it may be more: threads that are not there while this one should start them lose the same time.
+    let lost: Nanos = by_thread.values().copied().sum();
+    let waited = by_thread.keys().flat_map(|&thread| &case.timeline.row(thread).segments);
+    let waited = waited.filter(|segment| segment.state == state && segment.site == place);
+    let waited: Nanos = waited.map(Segment::length).sum();
     let who = case.threads(&threads);
+    let mut evidence = vec![format!("{who} waited {waited} in all, in calls made {}.", times(calls))];
+    if lost.share_of(waited) > 1.0 + HARDLY_ANY {
+        evidence.push(format!("Threads that were not there meanwhile lost {}.", lost - waited));
+    }
     Description {
         object: None,
         place,
         what: format!("{word}{at}"),
-        evidence: vec![format!("{who} waited {total} in all, in calls made {}.", times(calls))],
+        evidence,
         threads,
         hint: if is_io {
             "Do other work meanwhile: read ahead, write behind, have several requests under way at once."

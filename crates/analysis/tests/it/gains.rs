@@ -199,8 +199,8 @@ fn io_and_sleep() {
         script.play()
     };
     let diagnosis = of(program(true, true), 8);
-    gives(&diagnosis, FindingKind::Io, "io=0", program(false, true).wall());
-    gives(&diagnosis, FindingKind::Sleep, "sleep=0", program(true, false).wall());
+    gives(&diagnosis, FindingKind::Io, "io:main.c:10=0", program(false, true).wall());
+    gives(&diagnosis, FindingKind::Sleep, "sleep:main.c:10=0", program(true, false).wall());
     // Together it is what is left without either.
     let together = diagnosis
         .what_if

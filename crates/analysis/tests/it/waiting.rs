@@ -367,3 +367,22 @@ fn threads_that_never_found_work_count() {
     assert_eq!((finding.kind, finding.cost), (FindingKind::Serial, ms(750)));
     assert_eq!(finding.threads, [ThreadId::new(0)]);
 }
+
+/// Main reads for 30 ms before it starts three workers, which then compute for 60 ms.
+#[test]
+fn nobody_waits_for_longer_than_it_lived() {
+    let mut script = Script::new();
+    let read = script.site("read_input", 10);
+    let workers: Vec<ThreadId> = (0..3).map(|_| script.thread("worker", vec![work(60)])).collect();
+    let main: Vec<Op> = [Op::Read(30 * MS, read)]
+        .into_iter()
+        .chain(workers.iter().map(|&worker| Op::Start(worker)))
+        .chain(workers.iter().map(|&worker| Op::Join(worker, read)))
+        .collect();
+    script.main_does(&main);
+    let diagnosis = of(script.play());
+    let io = diagnosis.findings.iter().find(|finding| finding.kind == FindingKind::Io).expect("it reads");
+    assert_eq!(io.evidence[0], "main waited 30.0 ms in all, in calls made once.");
+    assert!(io.evidence[1].starts_with("Threads that were not there meanwhile lost "), "{:?}", io.evidence);
+    assert!(io.cost <= ms(300), "{io:?}");
+}

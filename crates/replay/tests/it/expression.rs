@@ -2,7 +2,9 @@
 
 use holdup_model::names::Names;
 use holdup_model::{Doing, Nanos, ObjectId, ObjectKind, Process, Sample, SiteId, ThreadId, Time};
-use holdup_replay::{Change, ExpressionError, LockChange, object_name, parse, quoted, sweep, thread_name};
+use holdup_replay::{
+    Change, ExpressionError, LockChange, PauseKind, object_name, parse, quoted, sweep, thread_name,
+};
 use holdup_testkit::{Op, Script};
 use proptest::prelude::*;
 
@@ -164,7 +166,7 @@ fn what_is_no_change() {
         "sites:hash/2",
         "cores/2",
         "cores:table_lock=2",
-        "io:table_lock/2",
+        "io:table_lock*2",
         "wakeup/2",
         "lock:'table_lock=0",
         "lock:table_lock'=0",
@@ -205,6 +207,26 @@ fn numbers_that_make_no_sense() {
             format!("`{text}`: give how many times less or faster: a number above 0 (0.001 to 1000000000)")
         );
     }
+}
+
+/// Of what a name means, only what waits there becomes shorter.
+#[test]
+fn io_at_one_place() {
+    let mut script = Script::new();
+    let [input, output] =
+        [("read_input", 10), ("write_output", 20)].map(|(name, line)| script.site(name, line));
+    let worker = script.thread("worker", vec![Op::Read(5, input), Op::Sleep(7, input), Op::Read(9, output)]);
+    script.main_runs(&[worker]);
+    let process = script.play();
+    let changes = |text: &str| parse(text, &process).map(|points| points[0].changes.clone());
+    let at = |kind, site, times| Ok(vec![Change::ShorterAt(kind, vec![site], times)]);
+    assert_eq!(changes("io:main.c:10=0"), at(PauseKind::Io, input, f64::INFINITY));
+    assert_eq!(changes("io:'/src/main.c:20'/2"), at(PauseKind::Io, output, 2.0));
+    assert_eq!(changes("io:write_output/2"), at(PauseKind::Io, output, 2.0));
+    assert_eq!(changes("sleep:read_input=0"), at(PauseKind::Sleep, input, f64::INFINITY));
+    let error = changes("sleep:write_output=0").expect_err("nobody sleeps there");
+    let told = "no place that sleeps is named \"write_output\" in this recording; did you mean main.c:10?";
+    assert!(error.to_string().starts_with(&told[..52]), "{error}");
 }
 
 #[test]

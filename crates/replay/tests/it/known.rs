@@ -2,7 +2,7 @@
 
 use crate::programs::{MS, on_ideal_cores};
 use holdup_model::{Doing, Nanos, ObjectId, ObjectKind, Process, Sample, SiteId, ThreadId, Time, Timeline};
-use holdup_replay::{Change, LockChange, Machine, Recorded, Replayed, apply, extract, replay};
+use holdup_replay::{Change, LockChange, Machine, PauseKind, Recorded, Replayed, apply, extract, replay};
 use holdup_testkit::{Op, QueueId, Script};
 
 fn work(length: u64) -> Op {
@@ -244,6 +244,22 @@ fn io_and_sleep() {
     assert_eq!(changed(&process, &[Change::ShorterSleep(f64::INFINITY)]), 100 * MS);
     let both = [Change::ShorterSleep(f64::INFINITY), Change::FasterIo(f64::INFINITY)];
     assert_eq!(changed(&process, &both), 20 * MS);
+}
+
+#[test]
+fn io_at_one_place() {
+    let mut script = Script::new();
+    let [read, write] = [("read", 10), ("write", 20)].map(|(name, line)| script.site(name, line));
+    workers(
+        &mut script,
+        &[vec![Op::Read(80 * MS, read), Op::Read(40 * MS, write), Op::Sleep(20 * MS, read)]],
+    );
+    let process = script.play();
+    let at = |kind, site, times| changed(&process, &[Change::ShorterAt(kind, vec![site], times)]) / MS;
+    assert_eq!(at(PauseKind::Io, read, f64::INFINITY), 60);
+    assert_eq!(at(PauseKind::Io, write, 2.0), 120);
+    assert_eq!(at(PauseKind::Sleep, read, 2.0), 130);
+    assert_eq!(at(PauseKind::Sleep, write, 2.0), 140);
 }
 
 /// A ball that two threads throw to each other.

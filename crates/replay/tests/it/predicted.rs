@@ -242,6 +242,34 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
+    fn no_run_is_shorter_than_its_work(script in any_program(), cores in 1..6u32, more in 1..6u32) {
+        let process = script.play_on(cores, 100_000);
+        let timeline = Timeline::build(&process);
+        let Ok(replayer) = Replayer::of(&process, &timeline, cores) else { return Ok(()) };
+        let work = replayer.program().work();
+        let workers: Vec<ThreadId> = (1..process.threads.len() as u32).map(ThreadId::new).collect();
+        let free = (0..process.objects.len() as u32).map(|object| vec![Change::Free(ObjectId::new(object))]);
+        let sets = free.chain([
+            vec![Change::FreeWakeUps, Change::WithoutLoad],
+            vec![Change::FasterIo(f64::INFINITY), Change::ShorterSleep(f64::INFINITY)],
+            vec![Change::BalancedThreads(workers.clone())],
+            vec![Change::Threads(workers.clone(), more)],
+            vec![Change::Stage(workers.clone(), more)],
+        ]);
+        for set in sets {
+            for (cores, set) in [(cores, set.clone()), (more, [set, vec![Change::Cores(more)]].concat())] {
+                match replayer.predict(&set) {
+                    Ok(found) => prop_assert!(
+                        found.low.get() >= (work / u64::from(cores)).min(process.wall().get()),
+                        "{:?}: {:?}, {} on {}", set, found, work, cores
+                    ),
+                    Err(why) => prop_assert_eq!(why, NoReplay::Undone),
+                }
+            }
+        }
+    }
+
+    #[test]
     fn the_same_with_any_number_of_host_threads(script in any_program(), cores in 1..6u32) {
         let process = script.play_on(cores, 100_000);
         let timeline = Timeline::build(&process);
