@@ -158,18 +158,8 @@ fn waited(waits: &[(u64, u64, Outcome)], wakes: &[u64]) -> Run {
     process.threads = vec![thread(100), thread(101)];
     let condition = process.add_object(ObjectKind::Condition, 0x10);
     process.waits.extend(waits.iter().map(|&(begin, end, outcome)| Wait {
-        thread: ThreadId::new(1),
-        begin: Time::from_nanos(begin),
-        end: Time::from_nanos(end),
-        object: condition,
-        site: None,
-        mode: Mode::Exclusive,
         outcome,
-        owner: None,
-        mutex: None,
-        cpu_begin: None,
-        cpu_end: None,
-        round: None,
+        ..Wait::granted(ThreadId::new(1), condition, Time::from_nanos(begin), Time::from_nanos(end))
     }));
     process.wakes.extend(wakes.iter().map(|&time| Wake {
         thread: ThreadId::new(0),

@@ -206,18 +206,14 @@ mod tests {
                 let next = threads.iter().filter_map(rest).min().map(|ahead| time / 10 + ahead);
                 match step {
                     'w' => process.waits.push(Wait {
-                        thread,
-                        begin,
-                        end: at(next.map_or(1_000, |next| (next as u64 + 1) * 10 + index as u64)),
-                        object: CONDITION,
                         site: waits_at,
-                        mode: Mode::Exclusive,
-                        outcome: Outcome::Granted,
-                        owner: None,
                         mutex: Some(MUTEX),
-                        cpu_begin: None,
-                        cpu_end: None,
-                        round: None,
+                        ..Wait::granted(
+                            thread,
+                            CONDITION,
+                            begin,
+                            at(next.map_or(1_000, |next| (next as u64 + 1) * 10 + index as u64)),
+                        )
                     }),
                     'A' | 's' => {
                         let count = if step == 'A' { WakeCount::All } else { WakeCount::AtMost(1) };

@@ -241,6 +241,26 @@ pub struct Wait {
     pub round: Option<u64>,
 }
 
+impl Wait {
+    /// A wait for an object for itself, which was granted and of which nothing more is known.
+    pub fn granted(thread: ThreadId, object: ObjectId, begin: Time, end: Time) -> Wait {
+        Wait {
+            thread,
+            begin,
+            end,
+            object,
+            site: None,
+            mode: Mode::Exclusive,
+            outcome: Outcome::Granted,
+            owner: None,
+            mutex: None,
+            cpu_begin: None,
+            cpu_end: None,
+            round: None,
+        }
+    }
+}
+
 /// A span in which a thread held a lock.
 #[derive(Clone, Debug)]
 pub struct Hold {

@@ -203,7 +203,7 @@ fn role_of_frame(frame: &Frame) -> Option<ObjectKind> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Mode, Outcome, Time, Wait};
+    use crate::{Time, Wait};
 
     fn site(functions: &[&str]) -> Site {
         let frame = |name: &&str| Frame { function: Some((*name).to_owned()), ..Frame::default() };
@@ -228,8 +228,7 @@ mod tests {
         let [monitor, own] = [site(&monitor), site(&["my_wait"])].map(|site| process.add_site(site));
         let objects = [1, 2, 3].map(|address| process.add_object(ObjectKind::Condition, address));
         for (object, site) in objects.into_iter().zip([monitor, own, monitor]) {
-            let (begin, end) = (at(10), at(20));
-            process.waits.push(Wait { site: Some(site), ..wait(thread, object, begin, end) });
+            process.waits.push(Wait { site: Some(site), ..Wait::granted(thread, object, at(10), at(20)) });
         }
         let roles = Roles::of(&process);
         assert_eq!(roles.parts(objects[0]), [objects[0], objects[2]]);
@@ -237,23 +236,6 @@ mod tests {
         assert_eq!(roles.parts(objects[1]), [objects[1]]);
         assert_eq!(roles.kinds[objects[0].index()], ObjectKind::Mutex);
         assert_eq!(Roles::default().parts(objects[1]), [objects[1]]);
-    }
-
-    fn wait(thread: ThreadId, object: ObjectId, begin: Time, end: Time) -> Wait {
-        Wait {
-            thread,
-            begin,
-            end,
-            object,
-            site: None,
-            mode: Mode::Exclusive,
-            outcome: Outcome::Granted,
-            owner: None,
-            mutex: None,
-            cpu_begin: None,
-            cpu_end: None,
-            round: None,
-        }
     }
 
     #[test]

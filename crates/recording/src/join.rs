@@ -177,7 +177,7 @@ fn covered_by_any(a: &[(Time, Time)], b: &[(Time, Time)]) -> Vec<(Time, Time)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdup_model::{Hold, Mode, ObjectKind, Outcome, Timeline, Wait};
+    use holdup_model::{Hold, Mode, ObjectKind, Timeline, Wait};
 
     fn at(nanos: u64) -> Time {
         Time::from_nanos(nanos)
@@ -205,20 +205,7 @@ mod tests {
             mode: Mode::Exclusive,
         });
         let (mut waiter, lock) = member("pool", 0x7000);
-        waiter.process.waits.push(Wait {
-            thread: ThreadId::new(0),
-            begin: at(20),
-            end: at(70),
-            object: lock,
-            site: None,
-            mode: Mode::Exclusive,
-            outcome: Outcome::Granted,
-            owner: None,
-            mutex: None,
-            cpu_begin: None,
-            cpu_end: None,
-            round: None,
-        });
+        waiter.process.waits.push(Wait::granted(ThreadId::new(0), lock, at(20), at(70)));
         let (stranger, _) = member("other", 0x1000);
         let processes = join(vec![holder, stranger, waiter]);
         assert_eq!(processes.iter().map(|process| process.threads.len()).collect::<Vec<_>>(), [2, 1]);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use holdup_model::{
-    Block, Call, CpuReading, Doing, Frame, Left, Nanos, ObjectId, ObjectKind, OnCore, Outcome, Process,
-    Routine, RoutineKind, Sample, Site, SiteId, Thread, ThreadId, Time, Wait, Wake, WakeCount,
+    Block, Call, CpuReading, Doing, Frame, Left, Nanos, ObjectId, ObjectKind, OnCore, Process, Routine,
+    RoutineKind, Sample, Site, SiteId, Thread, ThreadId, Time, Wait, Wake, WakeCount,
 };
 use holdup_trace::kernel::{NO_CALL, NO_STACK, SampleCode};
 
@@ -362,18 +362,9 @@ impl Merge<'_> {
             let object = unseen.object(process, lock.map(|lock| lock.name), address);
             let index = process.waits.len();
             process.waits.push(Wait {
-                thread: gap.thread,
-                begin,
-                end,
-                object,
                 site,
                 mode: holdup_model::Mode::Exclusive,
-                outcome: Outcome::Granted,
-                owner: None,
-                mutex: None,
-                cpu_begin: None,
-                cpu_end: None,
-                round: None,
+                ..Wait::granted(gap.thread, object, begin, end)
             });
             unseen.waits.push((index, gap.tid, gap.from, gap.until));
             return;

@@ -79,10 +79,6 @@ fn wait() -> impl Strategy<Value = Wait> {
         let (object, site, mode, outcome, owner, has_mutex) = about;
         let is_condition = kind_of(object) == ObjectKind::Condition;
         Wait {
-            thread,
-            begin: span.0,
-            end: span.1,
-            object,
             site,
             mode,
             outcome,
@@ -90,7 +86,7 @@ fn wait() -> impl Strategy<Value = Wait> {
             mutex: (is_condition && has_mutex).then_some(ObjectId::new(0)),
             cpu_begin,
             cpu_end,
-            round: None,
+            ..Wait::granted(thread, object, span.0, span.1)
         }
     })
 }

@@ -3,8 +3,7 @@
 use holdup_analysis::{Depth, Diagnosis, Finding, FindingKind, diagnose, predict_gains};
 use holdup_model::openmp::SyncKind;
 use holdup_model::{
-    Frame, Mode, Nanos, ObjectId, ObjectKind, Outcome, Process, Run, Site, SiteId, ThreadId, Time, Wait,
-    Wake, WakeCount,
+    Frame, Nanos, ObjectId, ObjectKind, Process, Run, Site, SiteId, ThreadId, Time, Wait, Wake, WakeCount,
 };
 
 const MS: u64 = 1_000_000;
@@ -49,18 +48,9 @@ impl Regions {
             return;
         }
         self.process.waits.push(Wait {
-            thread: ThreadId::new(thread),
-            begin: Time::from_nanos(begin),
-            end: Time::from_nanos(end),
-            object,
             site: Some(self.place),
-            mode: Mode::Exclusive,
-            outcome: Outcome::Granted,
-            owner: None,
-            mutex: None,
-            cpu_begin: None,
-            cpu_end: None,
             round,
+            ..Wait::granted(ThreadId::new(thread), object, Time::from_nanos(begin), Time::from_nanos(end))
         });
     }
 

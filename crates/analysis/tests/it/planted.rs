@@ -450,18 +450,14 @@ fn crowd(threads: u64, wall: u64, cpu: u64) -> Process {
 
 fn join(begin: u64, end: u64) -> holdup_model::Wait {
     holdup_model::Wait {
-        thread: ThreadId::new(0),
-        begin: Time::from_nanos(begin),
-        end: Time::from_nanos(end),
-        object: ObjectId::new(0),
-        site: None,
-        mode: holdup_model::Mode::Exclusive,
-        outcome: holdup_model::Outcome::Granted,
-        owner: None,
-        mutex: None,
         cpu_begin: Some(Nanos::ZERO),
         cpu_end: Some(Nanos::ZERO),
-        round: None,
+        ..holdup_model::Wait::granted(
+            ThreadId::new(0),
+            ObjectId::new(0),
+            Time::from_nanos(begin),
+            Time::from_nanos(end),
+        )
     }
 }
 

@@ -7,7 +7,7 @@ use holdup_analysis::speedup::{
 use holdup_model::openmp::{Instance, Region, Vendor};
 use holdup_model::{
     AloneCount, AloneSpan, Frame, LockCost, Marker, MarkerKind, Nanos, NotAlone, ObjectId, ObjectKind,
-    ObjectUse, Outcome, Process, Run, Site, SiteId, ThreadId, Time, Wait,
+    ObjectUse, Process, Run, Site, SiteId, ThreadId, Time, Wait,
 };
 use holdup_testkit::{Op, Script, any_process};
 use proptest::prelude::*;
@@ -494,18 +494,8 @@ fn a_region_of_openmp_is_a_phase_and_the_rest_is_serial() {
         if size > 1 {
             let worker = process.add_thread("worker", at(100), None);
             process.waits.push(Wait {
-                thread: worker,
-                begin: at(100 + other),
-                end: at(100 + time),
-                object: barrier,
-                site: None,
                 mode: Default::default(),
-                outcome: Outcome::Granted,
-                owner: None,
-                mutex: None,
-                cpu_begin: None,
-                cpu_end: None,
-                round: None,
+                ..Wait::granted(worker, barrier, at(100 + other), at(100 + time))
             });
         }
         process.openmp.regions.push(Region {

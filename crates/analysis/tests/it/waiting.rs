@@ -2,8 +2,8 @@
 
 use holdup_analysis::{Diagnosis, Finding, FindingKind, diagnose};
 use holdup_model::{
-    Call, Doing, Frame, Mode, Nanos, ObjectId, ObjectKind, Outcome, Process, Run, Sample, Site, SiteId,
-    ThreadId, Time, Timeline, Wait, Wake, WakeCount,
+    Call, Doing, Frame, Nanos, ObjectId, ObjectKind, Outcome, Process, Run, Sample, Site, SiteId, ThreadId,
+    Time, Timeline, Wait, Wake, WakeCount,
 };
 use holdup_testkit::{Op, Script};
 
@@ -71,20 +71,7 @@ fn run_at(process: &mut Process, thread: ThreadId, site: SiteId, from: u64, to: 
 }
 
 fn wait(thread: ThreadId, object: ObjectId, site: SiteId, begin: Time, end: Time) -> Wait {
-    Wait {
-        thread,
-        begin,
-        end,
-        object,
-        site: Some(site),
-        mode: Mode::Exclusive,
-        outcome: Outcome::Granted,
-        owner: None,
-        mutex: None,
-        cpu_begin: None,
-        cpu_end: None,
-        round: None,
-    }
+    Wait { site: Some(site), ..Wait::granted(thread, object, begin, end) }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::openmp::SyncKind;
 use holdup_model::{
-    Mode, Nanos, ObjectId, ObjectKind, Outcome, Process, SiteId, ThreadId, Time, Wait, Wake, WakeCount,
+    Nanos, ObjectId, ObjectKind, Outcome, Process, SiteId, ThreadId, Time, Wait, Wake, WakeCount,
 };
 
 use super::CpuTimes;
@@ -206,18 +206,5 @@ fn wait(
     end: Time,
     (cpu_begin, cpu_end): (Option<Nanos>, Option<Nanos>),
 ) -> Wait {
-    Wait {
-        thread,
-        begin,
-        end,
-        object,
-        site: None,
-        mode: Mode::Exclusive,
-        outcome: Outcome::Granted,
-        owner: None,
-        mutex: None,
-        cpu_begin,
-        cpu_end,
-        round: None,
-    }
+    Wait { cpu_begin, cpu_end, ..Wait::granted(thread, object, begin, end) }
 }

@@ -3,8 +3,7 @@
 use crate::programs;
 use crate::programs::{MS, any_program};
 use holdup_model::{
-    Mode, Nanos, ObjectId, ObjectKind, ObjectUse, Outcome, Process, ThreadId, Time, Timeline, Wait, Wake,
-    WakeCount,
+    Nanos, ObjectId, ObjectKind, ObjectUse, Outcome, Process, ThreadId, Timeline, Wait, Wake, WakeCount,
 };
 use holdup_replay::{Budget, Change, LockChange, Next, NoReplay, Prediction, Replayer};
 use holdup_testkit::{Op, Script};
@@ -363,23 +362,6 @@ fn no_work_is_left_undone() {
     assert!(more.wall.get() < 30 * MS, "{more:?}");
 }
 
-fn wait_of(thread: ThreadId, object: ObjectId, begin: Time, end: Time) -> Wait {
-    Wait {
-        thread,
-        begin,
-        end,
-        object,
-        site: None,
-        mode: Mode::Exclusive,
-        outcome: Outcome::Granted,
-        owner: None,
-        mutex: None,
-        cpu_begin: None,
-        cpu_end: None,
-        round: None,
-    }
-}
-
 /// Two threads that hand on to each other: some wake-ups take longer than most, as they do, and nobody had their cores.
 #[test]
 fn slow_wake_ups_are_no_load() {
@@ -405,7 +387,7 @@ fn slow_wake_ups_are_no_load() {
                 count: WakeCount::AtMost(1),
             });
             let begin = waiting_since[whom.index()];
-            process.waits.push(wait_of(whom, object, begin, now));
+            process.waits.push(Wait::granted(whom, object, begin, now));
             waiting_since[who.index()] = sent + Nanos::new(US);
         }
     }
@@ -431,7 +413,7 @@ fn no_run_is_shorter_without_load_than_threads_lacked_a_core() {
     process.end = begin + Nanos::new(10_000 * MS);
     let signal = process.add_object(ObjectKind::Condition, 0x77);
     process.threads[0].end = Some(process.end);
-    let wait = wait_of(ThreadId::new(0), signal, begin, process.end);
+    let wait = Wait::granted(ThreadId::new(0), signal, begin, process.end);
     process.waits.push(Wait { outcome: Outcome::Open, ..wait });
     let wall = process.wall();
     let timeline = Timeline::build(&process);

@@ -89,7 +89,7 @@ fn begin_with_first_wait(process: &Process, open: &mut [Held]) {
 
 #[cfg(test)]
 mod tests {
-    use holdup_model::{Hold, Mode, ObjectKind, Outcome, Wait};
+    use holdup_model::{Hold, Mode, ObjectKind, Wait};
 
     use super::*;
 
@@ -116,20 +116,7 @@ mod tests {
         let (a, b) = (process.add_thread("a", at(0), None), process.add_thread("b", at(0), None));
         let lock = process.add_object(ObjectKind::Mutex, 1);
         process.holds = vec![hold(a, Some(10), 30, lock), hold(a, None, 500, lock), hold(b, None, 800, lock)];
-        let wait = |begin, end| Wait {
-            thread: b,
-            begin: at(begin),
-            end: at(end),
-            object: lock,
-            site: None,
-            mode: Mode::Exclusive,
-            outcome: Outcome::Granted,
-            owner: None,
-            mutex: None,
-            cpu_begin: None,
-            cpu_end: None,
-            round: None,
-        };
+        let wait = |begin, end| Wait::granted(b, lock, at(begin), at(end));
         process.waits = vec![wait(20, 31), wait(450, 501)];
         let holds = Holds::of(&process);
         let spans: Vec<_> = holds.all().iter().map(|h| (h.start.nanos(), h.end.nanos())).collect();

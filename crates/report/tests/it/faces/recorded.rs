@@ -1,7 +1,7 @@
 //! Both faces of diagnoses that the analysis has made.
 
 use holdup_analysis::diagnose;
-use holdup_model::{Hold, Mode, Nanos, ObjectId, ObjectKind, Outcome, Process, SiteId, ThreadId, Time, Wait};
+use holdup_model::{Hold, Mode, Nanos, ObjectId, ObjectKind, Process, SiteId, ThreadId, Time, Wait};
 use holdup_report::{Look, json, render};
 use proptest::prelude::*;
 
@@ -15,20 +15,7 @@ fn at(milliseconds: u64) -> Time {
 }
 
 fn wait(thread: ThreadId, object: ObjectId, site: SiteId, begin: u64, end: u64) -> Wait {
-    Wait {
-        thread,
-        begin: at(begin),
-        end: at(end),
-        object,
-        site: Some(site),
-        mode: Mode::Exclusive,
-        outcome: Outcome::Granted,
-        owner: None,
-        mutex: None,
-        cpu_begin: None,
-        cpu_end: None,
-        round: None,
-    }
+    Wait { site: Some(site), ..Wait::granted(thread, object, at(begin), at(end)) }
 }
 
 /// Two workers that take turns with one lock and do nothing else, for `rounds` holds of these lengths (ms).

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use holdup_analysis::diagnose;
 use holdup_model::{
-    Hold, Mode, ObjectId, ObjectKind, Outcome, Process, Run, Site, SiteId, ThreadId, Time, Timeline, Wait,
+    Hold, Mode, ObjectId, ObjectKind, Process, Run, Site, SiteId, ThreadId, Time, Timeline, Wait,
 };
 use holdup_report::{PageOptions, page};
 
@@ -60,18 +60,9 @@ fn contended(threads: u32, locks: usize, events: usize) -> Process {
         if lock.free_at > at {
             begin = lock.free_at + 2_000 + below(4_000);
             process.waits.push(Wait {
-                thread,
-                begin: Time::from_nanos(at),
-                end: Time::from_nanos(begin),
-                object: lock.id,
                 site: Some(lock.site),
-                mode: Mode::Exclusive,
-                outcome: Outcome::Granted,
                 owner: lock.holder,
-                mutex: None,
-                cpu_begin: None,
-                cpu_end: None,
-                round: None,
+                ..Wait::granted(thread, lock.id, Time::from_nanos(at), Time::from_nanos(begin))
             });
             told += 2;
         }
