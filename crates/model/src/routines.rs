@@ -263,6 +263,20 @@ mod tests {
     }
 
     #[test]
+    fn java_s_monitors_are_locks_and_its_own_threads_idle() {
+        let park = ["__pthread_cond_wait@libc.so.6", "os::PlatformEvent::park@libjvm.so"];
+        let with = |outer: &[&'static str]| [&park, outer].concat();
+        let monitor = with(&["ObjectMonitor::EnterI@libjvm.so", "ObjectMonitor::enter@libjvm.so"]);
+        assert_eq!(lock(&monitor), Some("the monitor of a Java object (synchronized)"));
+        // Object.wait() waits for what the program does.
+        let notified = with(&["ObjectMonitor::wait@libjvm.so", "JVM_MonitorWait@libjvm.so"]);
+        assert_eq!((lock(&notified), idle(&notified)), (None, None));
+        let compiler =
+            ["os::PlatformMonitor::wait@libjvm.so", "Monitor::wait@libjvm.so", "CompileQueue::get@libjvm.so"];
+        assert_eq!(idle(&compiler), Some("the Java virtual machine's idle threads"));
+    }
+
+    #[test]
     fn the_c_library_s_locks_are_known_by_who_called_them() {
         let inner = "__lll_lock_wait_private@libc.so.6";
         assert_eq!(lock(&[inner, "malloc@libc.so.6", "fill@app"]), ARENA);

@@ -170,6 +170,15 @@ mod tests {
     }
 
     #[test]
+    fn lengths_have_their_order_and_no_room_for_none() {
+        let lengths = [0, 1, 2, 1 << 53, u64::MAX - 1].map(Nanos::new);
+        assert!(lengths.is_sorted() && lengths.map(Nanos::get) == [0, 1, 2, 1 << 53, u64::MAX - 1]);
+        assert_eq!(Nanos::new(u64::MAX), lengths[4]);
+        assert_eq!((Nanos::default(), size_of::<Option<Nanos>>()), (Nanos::ZERO, 8));
+        assert!(None < Some(Nanos::ZERO));
+    }
+
+    #[test]
     fn time_before_counts_as_none() {
         assert_eq!(Time::from_nanos(3).since(Time::from_nanos(5)), Nanos::ZERO);
     }

@@ -265,3 +265,60 @@ fn relock(process: &Process, releases: &Releases<'_>, wait: &Wait, signal: Time)
     let hold = last_release(releases, mutex, signal, wait.end, wait.thread)?;
     Some((hold.end, hold.thread))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What [`Room::take`] is short for.
+    fn last_that_fits(wakes: &[&Wake], left: &mut [u32], count: usize, wait: &Wait) -> Option<usize> {
+        let fits = |index: &usize| {
+            let wake = wakes[*index];
+            left[*index] > 0 && wake.time >= wait.begin && wake.thread != wait.thread
+        };
+        let found = (0..count).rev().find(fits)?;
+        if left[found] < UNLIMITED {
+            left[found] -= 1;
+        }
+        Some(found)
+    }
+
+    #[test]
+    fn a_wait_takes_the_last_wake_up_with_room() {
+        let mut state = 1u64;
+        let mut any = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for _ in 0..300 {
+            let mut wakes: Vec<Wake> = (0..any(40))
+                .map(|_| Wake {
+                    thread: ThreadId::new(any(3) as u32),
+                    time: Time::from_nanos(any(60)),
+                    object: ObjectId::new(0),
+                    site: None,
+                    count: if any(5) == 0 { WakeCount::All } else { WakeCount::AtMost(any(3) as u32) },
+                })
+                .collect();
+            wakes.sort_by_key(|wake| wake.time);
+            let wakes: Vec<&Wake> = wakes.iter().collect();
+            let mut left: Vec<u32> = wakes.iter().map(|wake| limit(wake)).collect();
+            let mut room = Room::of(&wakes);
+            let mut ends: Vec<u64> = (0..any(60)).map(|_| any(70)).collect();
+            ends.sort_unstable();
+            for end in ends {
+                let begin = Time::from_nanos(end.saturating_sub(any(50)));
+                let end = Time::from_nanos(end);
+                let wait = Wait::granted(ThreadId::new(any(3) as u32), ObjectId::new(0), begin, end);
+                let count = wakes.partition_point(|wake| wake.time <= end);
+                let expected = last_that_fits(&wakes, &mut left, count, &wait).map(|index| wakes[index]);
+                let found = room.take(count, &wait);
+                assert!(match (found, expected) {
+                    (Some(found), Some(expected)) => std::ptr::eq(found, expected),
+                    (found, expected) => found.is_none() && expected.is_none(),
+                });
+            }
+            assert_eq!(room.left, left);
+        }
+    }
+}
