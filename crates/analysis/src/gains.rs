@@ -6,8 +6,8 @@ use std::sync::Arc;
 use holdup_model::names::Names;
 use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Run, ThreadId};
 use holdup_replay::{
-    Budget, Change, LockChange, Next, NoReplay, Pool, Prediction, Replayer, object_name, parse, place_name,
-    quoted, sort_of, thread_name,
+    Budget, Change, LockChange, Next, NoReplay, PauseKind, Pool, Prediction, Replayer, object_name, parse,
+    place_name, quoted, sort_of, thread_name,
 };
 
 use crate::findings::rank;
@@ -268,9 +268,10 @@ impl Case<'_> {
             },
             Io => self
                 .shorter_at(finding, "io")
-                .unwrap_or((vec![Change::FasterIo(f64::INFINITY)], "io=0".to_owned())),
+                .unwrap_or((vec![Change::Shorter(PauseKind::Io, None, f64::INFINITY)], "io=0".to_owned())),
             Sleep => {
-                let all = (vec![Change::ShorterSleep(f64::INFINITY)], "sleep=0".to_owned());
+                let all =
+                    (vec![Change::Shorter(PauseKind::Sleep, None, f64::INFINITY)], "sleep=0".to_owned());
                 self.shorter_at(finding, "sleep").unwrap_or(all)
             }
             Load | Delayed => (vec![Change::WithoutLoad], "load=0".to_owned()),

@@ -92,9 +92,8 @@ impl Setting<'_> {
             Change::Faster(threads, times) => multiply(&mut self.behaviour.faster, threads, *times),
             Change::FasterCode(sites, times) => code::faster(self.program.to_mut(), recorded, sites, *times),
             Change::Spread(threads, over) => spread::spread(self.program.to_mut(), recorded, threads, *over),
-            Change::FasterIo(times) => self.shorter_pauses(PauseKind::Io, *times),
-            Change::ShorterSleep(times) => self.shorter_pauses(PauseKind::Sleep, *times),
-            Change::ShorterAt(kind, places, times) => {
+            Change::Shorter(kind, None, times) => self.shorter_pauses(*kind, *times),
+            Change::Shorter(kind, Some(places), times) => {
                 shorten_at(self.program.to_mut(), *kind, places, *times)
             }
             Change::InstantWakeUps(object) => {

@@ -32,12 +32,8 @@ pub enum Change {
     FasterCode(Vec<SiteId>, f64),
     /// What these threads do while nobody else is active is spread over so many threads.
     Spread(Vec<ThreadId>, f64),
-    /// I/O takes so many times less; infinity for no time.
-    FasterIo(f64),
-    /// Sleeping takes so many times less.
-    ShorterSleep(f64),
-    /// What is waited for at these places, I/O or sleep, takes so many times less.
-    ShorterAt(PauseKind, Vec<SiteId>, f64),
+    /// Waits of this kind, at these places or anywhere, take so many times less; infinity for no time.
+    Shorter(PauseKind, Option<Vec<SiteId>>, f64),
     /// Putting threads to sleep and waking them costs nothing.
     FreeWakeUps,
     /// Threads that wait for this object run as soon as they are released, at no cost.

@@ -319,12 +319,10 @@ fn change(part: &str, process: &Process) -> Result<Vec<Change>, ExpressionError>
         ("cores", How::Number(cores)) => vec![Change::Cores(cores)],
         ("io" | "sleep", How::Divided(_) | How::Zero) => {
             let times = if let How::Divided(times) = how { times } else { f64::INFINITY };
-            vec![match (word, is_unnamed) {
-                ("io", true) => Change::FasterIo(times),
-                ("io", false) => Change::ShorterAt(PauseKind::Io, names.places(&name, false)?, times),
-                (_, true) => Change::ShorterSleep(times),
-                (_, false) => Change::ShorterAt(PauseKind::Sleep, names.places(&name, true)?, times),
-            }]
+            let sleeps = word == "sleep";
+            let kind = if sleeps { PauseKind::Sleep } else { PauseKind::Io };
+            let places = if is_unnamed { None } else { Some(names.places(&name, sleeps)?) };
+            vec![Change::Shorter(kind, places, times)]
         }
         ("load", How::Zero) => vec![Change::WithoutLoad],
         ("wakeup", How::Zero) if is_unnamed => vec![Change::FreeWakeUps],

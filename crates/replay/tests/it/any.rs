@@ -2,8 +2,8 @@
 
 use holdup_model::{Nanos, ObjectId, ObjectUse, Process, SiteId, ThreadId, Time, Timeline};
 use holdup_replay::{
-    Behaviour, Change, LockChange, Machine, NoReplay, Recorded, Replayer, apply, extract, object_name, parse,
-    quoted, replay,
+    Behaviour, Change, LockChange, Machine, NoReplay, PauseKind, Recorded, Replayer, apply, extract,
+    object_name, parse, quoted, replay,
 };
 use holdup_testkit::any_process;
 use proptest::collection::vec;
@@ -32,8 +32,8 @@ fn all_changes(process: &Process) -> Vec<Change> {
         Change::FasterCode((0..process.sites.len() as u32).map(SiteId::new).collect(), 3.0),
         Change::FasterCode(Vec::new(), 2.0),
         Change::Spread(threads.clone(), 2.5),
-        Change::FasterIo(f64::INFINITY),
-        Change::ShorterSleep(2.0),
+        Change::Shorter(PauseKind::Io, None, f64::INFINITY),
+        Change::Shorter(PauseKind::Sleep, None, 2.0),
         Change::FreeWakeUps,
         Change::Cores(1),
         Change::Cores(u32::MAX),

@@ -3,7 +3,8 @@
 use crate::programs::{any_program, on_ideal_cores};
 use holdup_model::{ObjectId, ObjectKind, Process, SiteId, ThreadId, Timeline};
 use holdup_replay::{
-    Behaviour, Change, LockChange, Machine, Op, Program, Recorded, Replayed, Setting, apply, extract, replay,
+    Behaviour, Change, LockChange, Machine, Op, PauseKind, Program, Recorded, Replayed, Setting, apply,
+    extract, replay,
 };
 use holdup_testkit::any_script;
 use proptest::collection::vec;
@@ -42,8 +43,8 @@ fn change(process: &Process, (kind, which, number, times): Choice) -> Change {
         7 => Change::Faster(vec![thread], times),
         8 => Change::FasterCode(vec![SiteId::new(pick(process.sites.len()))], times),
         9 => Change::Spread(vec![thread], times),
-        10 => Change::FasterIo(if number == 1 { f64::INFINITY } else { times }),
-        11 => Change::ShorterSleep(if number == 1 { f64::INFINITY } else { times }),
+        10 => Change::Shorter(PauseKind::Io, None, if number == 1 { f64::INFINITY } else { times }),
+        11 => Change::Shorter(PauseKind::Sleep, None, if number == 1 { f64::INFINITY } else { times }),
         12 => Change::FreeWakeUps,
         _ => Change::Threads(alike, number),
     }

@@ -74,10 +74,10 @@ fn every_form() {
         ("threads:worker=3", Change::Threads(workers.clone(), 3)),
         ("threads=8", Change::Threads(workers.clone(), 8)),
         ("cores=16", Change::Cores(16)),
-        ("io/2", Change::FasterIo(2.0)),
-        ("io=0", Change::FasterIo(f64::INFINITY)),
-        ("sleep/2", Change::ShorterSleep(2.0)),
-        ("sleep=0", Change::ShorterSleep(f64::INFINITY)),
+        ("io/2", Change::Shorter(PauseKind::Io, None, 2.0)),
+        ("io=0", Change::Shorter(PauseKind::Io, None, f64::INFINITY)),
+        ("sleep/2", Change::Shorter(PauseKind::Sleep, None, 2.0)),
+        ("sleep=0", Change::Shorter(PauseKind::Sleep, None, f64::INFINITY)),
         ("wakeup=0", Change::FreeWakeUps),
         ("load=0", Change::WithoutLoad),
         ("wakeup:places=0", Change::InstantWakeUps(places)),
@@ -219,7 +219,7 @@ fn io_at_one_place() {
     script.main_runs(&[worker]);
     let process = script.play();
     let changes = |text: &str| parse(text, &process).map(|points| points[0].changes.clone());
-    let at = |kind, site, times| Ok(vec![Change::ShorterAt(kind, vec![site], times)]);
+    let at = |kind, site, times| Ok(vec![Change::Shorter(kind, Some(vec![site]), times)]);
     assert_eq!(changes("io:main.c:10=0"), at(PauseKind::Io, input, f64::INFINITY));
     assert_eq!(changes("io:'/src/main.c:20'/2"), at(PauseKind::Io, output, 2.0));
     assert_eq!(changes("io:write_output/2"), at(PauseKind::Io, output, 2.0));

@@ -238,11 +238,14 @@ fn io_and_sleep() {
     workers(&mut script, &[vec![work(10), Op::Read(80 * MS, site), work(10), Op::Sleep(100 * MS, site)]]);
     let process = script.play();
     assert_eq!(changed(&process, &[]), 200 * MS);
-    assert_eq!(changed(&process, &[Change::FasterIo(4.0)]), 140 * MS);
-    assert_eq!(changed(&process, &[Change::FasterIo(f64::INFINITY)]), 120 * MS);
-    assert_eq!(changed(&process, &[Change::ShorterSleep(2.0)]), 150 * MS);
-    assert_eq!(changed(&process, &[Change::ShorterSleep(f64::INFINITY)]), 100 * MS);
-    let both = [Change::ShorterSleep(f64::INFINITY), Change::FasterIo(f64::INFINITY)];
+    assert_eq!(changed(&process, &[Change::Shorter(PauseKind::Io, None, 4.0)]), 140 * MS);
+    assert_eq!(changed(&process, &[Change::Shorter(PauseKind::Io, None, f64::INFINITY)]), 120 * MS);
+    assert_eq!(changed(&process, &[Change::Shorter(PauseKind::Sleep, None, 2.0)]), 150 * MS);
+    assert_eq!(changed(&process, &[Change::Shorter(PauseKind::Sleep, None, f64::INFINITY)]), 100 * MS);
+    let both = [
+        Change::Shorter(PauseKind::Sleep, None, f64::INFINITY),
+        Change::Shorter(PauseKind::Io, None, f64::INFINITY),
+    ];
     assert_eq!(changed(&process, &both), 20 * MS);
 }
 
@@ -255,7 +258,7 @@ fn io_at_one_place() {
         &[vec![Op::Read(80 * MS, read), Op::Read(40 * MS, write), Op::Sleep(20 * MS, read)]],
     );
     let process = script.play();
-    let at = |kind, site, times| changed(&process, &[Change::ShorterAt(kind, vec![site], times)]) / MS;
+    let at = |kind, site, times| changed(&process, &[Change::Shorter(kind, Some(vec![site]), times)]) / MS;
     assert_eq!(at(PauseKind::Io, read, f64::INFINITY), 60);
     assert_eq!(at(PauseKind::Io, write, 2.0), 120);
     assert_eq!(at(PauseKind::Sleep, read, 2.0), 130);

@@ -9,7 +9,7 @@
 use crate::programs;
 use crate::programs::{any_program, on_ideal_cores};
 use holdup_model::{ObjectId, ObjectKind, Process, ThreadId, Timeline};
-use holdup_replay::{Change, LockChange, Machine, Recorded, apply, extract, replay};
+use holdup_replay::{Change, LockChange, Machine, PauseKind, Recorded, apply, extract, replay};
 use holdup_testkit::{Op, Script};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -132,12 +132,12 @@ proptest! {
             prop_assert!(faster <= last, "{:?}: {} {}", changes, faster, last);
             last = faster;
         }
-        changes.push(Change::FasterIo(times[0]));
+        changes.push(Change::Shorter(PauseKind::Io, None, times[0]));
         prop_assert!(wall(&process, &machine, &changes) <= last);
         // Nobody waits any more, or all have the same to do.
         prop_assert!(wall(&process, &machine, &[Change::Free(barrier)]) <= wall(&process, &machine, &[]));
-        let balanced = wall(&process, &machine, &[Change::BalancedBarrier(barrier), Change::FasterIo(f64::INFINITY)]);
-        prop_assert!(balanced <= wall(&process, &machine, &[Change::FasterIo(f64::INFINITY)]));
+        let balanced = wall(&process, &machine, &[Change::BalancedBarrier(barrier), Change::Shorter(PauseKind::Io, None, f64::INFINITY)]);
+        prop_assert!(balanced <= wall(&process, &machine, &[Change::Shorter(PauseKind::Io, None, f64::INFINITY)]));
     }
 
     /// Wake-ups that cost nothing, for threads of which each waits for one certain other.

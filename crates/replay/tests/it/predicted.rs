@@ -5,7 +5,7 @@ use crate::programs::{MS, any_program};
 use holdup_model::{
     Nanos, ObjectId, ObjectKind, ObjectUse, Outcome, Process, ThreadId, Timeline, Wait, Wake, WakeCount,
 };
-use holdup_replay::{Budget, Change, LockChange, Next, NoReplay, Prediction, Replayer};
+use holdup_replay::{Budget, Change, LockChange, Next, NoReplay, PauseKind, Prediction, Replayer};
 use holdup_testkit::{Op, Script};
 use proptest::prelude::*;
 
@@ -250,7 +250,7 @@ proptest! {
         let free = (0..process.objects.len() as u32).map(|object| vec![Change::Free(ObjectId::new(object))]);
         let sets = free.chain([
             vec![Change::FreeWakeUps, Change::WithoutLoad],
-            vec![Change::FasterIo(f64::INFINITY), Change::ShorterSleep(f64::INFINITY)],
+            vec![Change::Shorter(PauseKind::Io, None, f64::INFINITY), Change::Shorter(PauseKind::Sleep, None, f64::INFINITY)],
             vec![Change::BalancedThreads(workers.clone())],
             vec![Change::Threads(workers.clone(), more)],
             vec![Change::Stage(workers.clone(), more)],
