@@ -17,7 +17,7 @@ const TABLE: &[Row] = &[
     ("crates/recording", &["crates/model", "crates/trace"]),
     ("crates/symbols", &[]),
     ("crates/code", &["crates/model"]),
-    ("crates/sections", &["crates/trace"]),
+    ("crates/sections", &["crates/model", "crates/trace"]),
     ("crates/sync", &["crates/model"]),
     ("crates/replay", &["crates/model", "crates/sync"]),
     ("crates/policy", &["crates/model"]),
@@ -25,21 +25,28 @@ const TABLE: &[Row] = &[
     ("crates/methods/imbalance", &["crates/model", "crates/code"]),
     ("crates/methods/cycles", &["crates/model"]),
     ("crates/methods/policies", &["crates/model"]),
-    ("crates/analysis", &["crates/model", "crates/replay", "crates/methods/cycles"]),
+    ("crates/methods/criticality", &["crates/model", "crates/sections", "crates/replay"]),
+    ("crates/methods/scaling", &["crates/model", "crates/sections", "crates/replay"]),
+    ("crates/methods/speedup", &["crates/model", "crates/sections"]),
+    // No method uses another; this one holds their answers against each other.
+    ("crates/methods/compare", &["crates/model", "crates/methods/criticality"]),
     ("crates/characterize", &[]),
     (
         "crates/report",
         &[
             "crates/model",
             "crates/replay",
-            "crates/analysis",
+            "crates/methods/criticality",
+            "crates/methods/scaling",
+            "crates/methods/speedup",
+            "crates/methods/compare",
             "crates/methods/imbalance",
             "crates/methods/cycles",
             "crates/methods/policies",
             "crates/characterize",
         ],
     ),
-    ("crates/export", &["crates/model", "crates/analysis"]),
+    ("crates/export", &["crates/model", "crates/methods/criticality"]),
     ("crates/sweep", &["crates/export"]),
     ("collectors/agent", &["crates/trace", "crates/program"]),
     ("collectors/preload", &["collectors/agent", "crates/trace", "crates/program"]),
@@ -84,7 +91,10 @@ const TABLE: &[Row] = &[
             "crates/policy",
             "crates/live",
             "crates/sim",
-            "crates/analysis",
+            "crates/methods/criticality",
+            "crates/methods/scaling",
+            "crates/methods/speedup",
+            "crates/methods/compare",
             "crates/methods/imbalance",
             "crates/methods/cycles",
             "crates/methods/policies",
@@ -150,7 +160,7 @@ mod tests {
         let folders: BTreeMap<&str, String> = [
             ("holdup-model", "crates/model"),
             ("holdup-trace", "crates/trace"),
-            ("holdup-analysis", "crates/analysis"),
+            ("holdup-criticality", "crates/methods/criticality"),
             ("holdup-testkit", "crates/testkit"),
             ("holdup-preload", "collectors/preload"),
             ("holdup-new", "crates/new"),
@@ -170,10 +180,10 @@ mod tests {
 
     #[test]
     fn the_table_is_enforced() {
-        assert_eq!(lines("holdup-analysis", "holdup-model", None), Vec::<String>::new());
-        assert_eq!(lines("holdup-analysis", "serde", None), Vec::<String>::new());
-        assert_eq!(lines("holdup-analysis", "holdup-trace", None).len(), 1);
-        assert_eq!(lines("holdup-model", "holdup-analysis", None).len(), 1);
+        assert_eq!(lines("holdup-criticality", "holdup-model", None), Vec::<String>::new());
+        assert_eq!(lines("holdup-criticality", "serde", None), Vec::<String>::new());
+        assert_eq!(lines("holdup-criticality", "holdup-trace", None).len(), 1);
+        assert_eq!(lines("holdup-model", "holdup-criticality", None).len(), 1);
         assert_eq!(lines("holdup", "holdup-preload", Some("build")).len(), 1);
         assert_eq!(lines("holdup-new", "serde", None).len(), 1);
     }
@@ -182,7 +192,7 @@ mod tests {
     fn tests_may_use_the_testkit_only() {
         assert_eq!(lines("holdup-model", "holdup-testkit", Some("dev")), Vec::<String>::new());
         assert_eq!(lines("holdup-model", "holdup-testkit", None).len(), 1);
-        assert_eq!(lines("holdup-model", "holdup-analysis", Some("dev")).len(), 1);
+        assert_eq!(lines("holdup-model", "holdup-criticality", Some("dev")).len(), 1);
     }
 
     #[test]

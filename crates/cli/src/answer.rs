@@ -6,8 +6,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use holdup_analysis::{Depth, Diagnosis, diagnose, predict_gains};
 use holdup_collect::as_caller;
+use holdup_criticality::{Depth, Diagnosis, diagnose, predict_gains};
 use holdup_model::{Nanos, Run};
 use holdup_recording::facts::SourceText;
 use holdup_recording::{Recording, Sources, Warning};

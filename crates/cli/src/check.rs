@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use holdup_analysis::{Budget, Missing, Verdict, judge, parse_budget};
+use holdup_compare::{Budget, Missing, Verdict, judge, parse_budget};
 use holdup_report::{check_github, check_json_text, check_junit, render_check};
 use serde::Deserialize;
 use toml::Spanned;

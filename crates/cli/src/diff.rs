@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use holdup_analysis::{Against, compare};
+use holdup_compare::{Against, compare};
 use holdup_report::{diff_json_text, render_diff};
 
 use crate::answer;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use holdup_analysis::{Depth, Rank, Ranks};
+use holdup_criticality::{Depth, Rank, Ranks};
 use holdup_recording::Sources;
 use holdup_report::{PageOptions, ranks_json_text, render_ranks};
 

@@ -17,13 +17,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use holdup_analysis::scaling::Scaling;
+use affinity::{Affinity, Topology};
 use holdup_collect::{allowed_cores, find_program};
 use holdup_report::{render_scale, scale_json_text, scale_page};
+use holdup_scaling::Scaling;
 
 use crate::arguments::{Collector, EachRun, Faces, seconds};
 use crate::failure::Failure;
-use affinity::{Affinity, Topology};
 pub(crate) use control::{Control, OPENMP, Variable};
 pub(crate) use holdup_sweep::Counts;
 use manifest::{Circumstances, Manifest, Subject};

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use holdup_analysis::{Diagnosis, Ledger, combine, middle};
+use holdup_compare::{Ledger, combine, middle};
+use holdup_criticality::Diagnosis;
 use holdup_model::Run;
 
 use crate::answer::{Answer, Part};

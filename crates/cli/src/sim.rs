@@ -25,13 +25,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use holdup_cycles::{SpeedupStack, SpeedupStep, speedup_stack};
 use holdup_feed::Prepared;
 use holdup_model::cycles::Simulated;
 use holdup_report::{
     PaddedRun, SimRun, SimTold, render_sim, sim_csv, sim_json_text, sim_page, sim_source_files,
 };
 use holdup_sim::{Options, Plan};
+use holdup_speedup::{SpeedupStack, SpeedupStep, speedup_stack};
+use padded::Second;
+use plan::{Role, Simulation};
+use what_if::WhatIf;
 
 use crate::answer;
 use crate::arguments::Color;
@@ -39,9 +42,6 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::sources;
 use crate::why::InstructionPart;
-use padded::Second;
-use plan::{Role, Simulation};
-use what_if::WhatIf;
 
 pub(crate) use host::kept_as;
 pub(crate) use inputs::{Input, check_machine, working_threads};

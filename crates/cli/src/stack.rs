@@ -21,9 +21,12 @@ use std::process::ExitCode;
 use std::str::FromStr;
 use std::time::Duration;
 
-use holdup_analysis::speedup::{Component, Order, SpeedupProfile};
 use holdup_collect::{allowed_cores, find_program};
 use holdup_report::{render_stack, stack_json_text, stack_page};
+use holdup_speedup::{Component, Order, SpeedupProfile};
+use instances::{Copies, Measured};
+use kept::Kept;
+use plan::Wanted;
 
 use crate::answer;
 use crate::arguments::{Collector, EachRun, Faces, seconds};
@@ -31,9 +34,6 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::run::Input;
 use crate::scale::{Control, Counts, OPENMP, Variable};
-use instances::{Copies, Measured};
-use kept::Kept;
-use plan::Wanted;
 pub(crate) use robber::UNDO_CHANGES;
 use runs::{Finish, Way};
 use simulated::SimulateOptions;

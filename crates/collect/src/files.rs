@@ -92,17 +92,6 @@ pub(crate) fn shell_word(word: &str) -> String {
     }
 }
 
-/// Bytes as people say them.
-pub(crate) fn bytes(count: u64) -> String {
-    let count = count as f64;
-    let units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-    let power = units.iter().enumerate().rev().find(|(power, _)| count >= 1024_f64.powi(*power as i32));
-    match power {
-        Some((power, unit)) if power > 0 => format!("{:.1} {unit}", count / 1024_f64.powi(power as i32)),
-        _ => format!("{count} bytes"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,14 +101,5 @@ mod tests {
         assert_eq!(shell_word("/usr/bin/holdup"), "/usr/bin/holdup");
         assert_eq!(shell_word("/a b/it's"), r"'/a b/it'\''s'");
         assert_eq!(shell_word(""), "''");
-    }
-
-    #[test]
-    fn bytes_have_the_unit_that_fits() {
-        for (count, text) in
-            [(0, "0 bytes"), (1023, "1023 bytes"), (65_536, "64.0 KiB"), (3 << 30, "3.0 GiB")]
-        {
-            assert_eq!(bytes(count), text);
-        }
     }
 }

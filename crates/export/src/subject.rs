@@ -1,6 +1,6 @@
 //! One process with what every format needs of it.
 
-use holdup_analysis::Diagnosis;
+use holdup_criticality::Diagnosis;
 use holdup_model::names::{Names, function_shown};
 use holdup_model::{Edge, Frame, ObjectId, Process, Run, SiteId, State, ThreadId, Time, Timeline, Wait};
 

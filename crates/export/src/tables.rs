@@ -14,12 +14,12 @@ mod segment_rows;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use holdup_analysis::Diagnosis;
+use csv_file::CsvFile;
+use holdup_criticality::Diagnosis;
 use holdup_model::Run;
 
 use crate::ExportError;
 use crate::subject::Subject;
-use csv_file::CsvFile;
 #[cfg(feature = "parquet")]
 use parquet_file::ParquetFile;
 

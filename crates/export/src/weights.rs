@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use holdup_analysis::{NobodyCause, OnlineCriticality};
+use holdup_criticality::{NobodyCause, OnlineCriticality};
 use holdup_model::{ObjectId, SiteId, State, ThreadId, Time};
 
 use crate::pieces::Piece;
@@ -143,7 +143,7 @@ impl<I: Iterator<Item = Piece>> Iterator for Changes<I> {
 
 #[cfg(test)]
 mod tests {
-    use holdup_analysis::criticality;
+    use holdup_criticality::criticality;
     use holdup_model::Run;
     use holdup_testkit::{any_process, any_script};
     use proptest::prelude::*;

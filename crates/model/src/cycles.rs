@@ -1,6 +1,7 @@
 //! Where the cycles of a simulated run went: the paper's components by name (paper 3, section 4.1), and what a simulation
 //! gives.
 
+pub use crate::core_time::{CoreTime, core_time};
 use crate::{Nanos, Steered};
 
 macro_rules! components {

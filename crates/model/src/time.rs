@@ -6,6 +6,8 @@ use std::iter::Sum;
 use std::num::NonZeroU64;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
+use crate::figures::figure;
+
 /// A point in time: nanoseconds since the zero of the recording.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Time(u64);
@@ -136,22 +138,17 @@ impl fmt::Debug for Nanos {
 }
 
 impl fmt::Display for Nanos {
-    /// Three significant digits with a unit: `12.4 s`, `3.05 ms`, `870 ns`.
+    /// Two or three significant digits with a unit: `12.4 s`, `3.1 ms`, `870 ns`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (value, unit) = match self.get() {
-            0..1_000 => return write!(f, "{} ns", self.get()),
-            1_000..1_000_000 => (self.get() as f64 / 1e3, "µs"),
-            1_000_000..1_000_000_000 => (self.get() as f64 / 1e6, "ms"),
-            _ => (self.get() as f64 / 1e9, "s"),
-        };
-        let digits = if value < 9.995 {
-            2
-        } else if value < 99.95 {
-            1
-        } else {
-            0
-        };
-        write!(f, "{value:.digits$} {unit}")
+        const UNITS: [(f64, &str); 3] = [(1e3, "µs"), (1e6, "ms"), (1e9, "s")];
+        let nanos = self.get();
+        if nanos < 1_000 {
+            return write!(f, "{nanos} ns");
+        }
+        // A value that rounds up to 1000 of its unit is shown in the next one.
+        let fits = |(scale, _): &&(f64, &str)| nanos as f64 / scale < 999.5;
+        let (scale, unit) = UNITS.iter().find(fits).unwrap_or(&UNITS[2]);
+        write!(f, "{} {unit}", figure(nanos as f64 / scale))
     }
 }
 
@@ -160,13 +157,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_read_with_three_digits() {
+    fn lengths_have_two_or_three_digits() {
         let shown = |nanos| Nanos::new(nanos).to_string();
         assert_eq!(shown(0), "0 ns");
-        assert_eq!(shown(870), "870 ns");
-        assert_eq!(shown(3_050), "3.05 µs");
-        assert_eq!(shown(12_400_000_000), "12.4 s");
-        assert_eq!(shown(431_000_000), "431 ms");
+        assert_eq!(shown(999), "999 ns");
+        assert_eq!(shown(1_049), "1.0 µs");
+        assert_eq!(shown(999_400), "999 µs");
+        assert_eq!(shown(999_700), "1.0 ms");
+        assert_eq!(shown(5_100_000_000), "5.1 s");
+        assert_eq!(shown(12_437_000_000), "12.4 s");
+        assert_eq!(shown(4_000_000_000_000), "4000 s");
     }
 
     #[test]

@@ -55,6 +55,11 @@ impl Segment {
     pub fn length(&self) -> Nanos {
         self.end.since(self.start)
     }
+
+    /// Time without a core in it; zero where CPU time is not known.
+    pub fn delay(&self) -> Nanos {
+        self.cpu.map_or(Nanos::ZERO, |cpu| self.length().saturating_sub(cpu))
+    }
 }
 
 /// One thread's segments. They abut, the first starts with the thread and the last ends with it.

@@ -1,6 +1,6 @@
 //! The criticality stack as one bar: who the run time belongs to.
 
-use holdup_analysis::Diagnosis;
+use holdup_criticality::Diagnosis;
 use holdup_model::{Arrange, Process};
 
 use crate::lines::{Line, labelled};

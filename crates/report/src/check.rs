@@ -10,7 +10,7 @@ pub use json::{CHECK_SCHEMA, check_json, check_json_text};
 pub use junit::check_junit;
 pub use terminal::render_check;
 
-use holdup_analysis::{Budget, Judged, Limited, Op, Unit};
+use holdup_compare::{Budget, Judged, Limited, Op, Unit};
 use holdup_model::Nanos;
 
 use crate::Look;

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use holdup_analysis::{Diagnosis, Phase};
+use holdup_criticality::{Diagnosis, Phase};
 use holdup_model::{Arrange, Nanos, Run, Time};
 
 use crate::lines::{Line, labelled};

@@ -5,11 +5,11 @@
 
 mod markdown;
 
-use holdup_model::Arrange;
 use std::cmp::Reverse;
 
-use holdup_analysis::scaling::HintKind;
-use holdup_analysis::{FindingKind, NoteKind};
+use holdup_criticality::{FindingKind, NoteKind};
+use holdup_model::Arrange;
+use holdup_scaling::HintKind;
 
 use crate::Look;
 use crate::lines::{Line, painted, wrapped};

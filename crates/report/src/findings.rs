@@ -1,6 +1,6 @@
 //! The table of findings: what, cost, share or gain, then evidence and hint.
 
-use holdup_analysis::{Diagnosis, Finding, Gain};
+use holdup_criticality::{Diagnosis, Finding, Gain};
 use holdup_model::Nanos;
 
 use crate::lines::{Line, broken_short, fits_short, wrapped, wrapped_short};

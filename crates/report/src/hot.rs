@@ -1,6 +1,6 @@
 //! The places to optimise: where critical time passes, which is not always where most of the time passes.
 
-use holdup_analysis::{Diagnosis, HotSpot, HotSpots};
+use holdup_criticality::{Diagnosis, HotSpot, HotSpots};
 use holdup_model::{Frame, Process};
 use textwrap::core::display_width;
 

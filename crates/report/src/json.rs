@@ -8,7 +8,9 @@ mod what_if;
 
 use std::fmt::Write;
 
-use holdup_analysis::{Criticality, Diagnosis, EnvironmentNote, Finding, HoldTime, NobodyCause, ObjectCost};
+use holdup_criticality::{
+    Criticality, Diagnosis, EnvironmentNote, Finding, HoldTime, NobodyCause, ObjectCost,
+};
 use holdup_model::{ExitStatus, Frame, Process, Run, Site, SiteId, State, ThreadId};
 use serde_json::Value;
 
@@ -305,7 +307,7 @@ fn critical_path(process: &Process, diagnosis: &Diagnosis) -> schema::CriticalPa
 }
 
 fn chains(process: &Process, diagnosis: &Diagnosis) -> Vec<schema::Chain> {
-    let link = |link: &holdup_analysis::ChainLink| schema::ChainLink {
+    let link = |link: &holdup_criticality::ChainLink| schema::ChainLink {
         object: link.object.index(),
         wait_place: place(process, link.wait_site),
         holder: link.holder.map(ThreadId::index),
@@ -378,7 +380,7 @@ pub(crate) fn place_at(site: Option<&Site>) -> Place {
 }
 
 /// The same of a place that is known without its address.
-pub(crate) fn place_of(place: Option<&holdup_analysis::Place>) -> Place {
+pub(crate) fn place_of(place: Option<&holdup_compare::Place>) -> Place {
     place.map_or_else(Place::default, |place| Place {
         function: place.function.clone(),
         file: place.file.clone(),

@@ -1,9 +1,9 @@
 //! How the terminal wants its text.
 
 use anstyle::{AnsiColor, Style};
-use holdup_analysis::FindingKind;
-use holdup_analysis::speedup::Component;
+use holdup_criticality::FindingKind;
 use holdup_model::cycles::CycleComponent;
+use holdup_speedup::Component;
 
 /// What the terminal can show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -29,7 +29,7 @@ mod why;
 use std::collections::BTreeMap;
 
 use askama::Template;
-use holdup_analysis::Diagnosis;
+use holdup_criticality::Diagnosis;
 use holdup_model::Run;
 
 pub use characterize::characterize_page;

@@ -1,6 +1,6 @@
 //! What a report of several recordings says of all of them.
 
-use holdup_analysis::Diagnosis;
+use holdup_criticality::Diagnosis;
 
 use crate::lines::{Line, wrapped};
 use crate::look::Ink;

@@ -1,6 +1,6 @@
 //! The faces of how a program scales: what `holdup scale` says to people and to scripts.
 //!
-//! One value, [`Scaling`](holdup_analysis::scaling::Scaling), is told in a terminal ([`render_scale`]), as JSON
+//! One value, [`Scaling`](holdup_scaling::Scaling), is told in a terminal ([`render_scale`]), as JSON
 //! ([`scale_json`]), and on a page (`scale_page`, which stands with the other page). What is told in words has them from
 //! one place, so that the faces agree.
 

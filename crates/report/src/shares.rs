@@ -1,6 +1,6 @@
 //! The shares that both faces show, computed in one place.
 
-use holdup_analysis::{Diagnosis, HotSpot, HotSpots};
+use holdup_criticality::{Diagnosis, HotSpot, HotSpots};
 use holdup_model::{Arrange, Nanos, Process, Run};
 
 /// The time that recording took in the program's threads, as a share of the CPU time of all threads (where that

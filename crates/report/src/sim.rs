@@ -16,8 +16,9 @@ pub(crate) mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_cycles::{CycleNames, SectionCycles, SpeedupStack};
+use holdup_cycles::{CycleNames, SectionCycles};
 use holdup_model::cycles::Simulated;
+use holdup_speedup::SpeedupStack;
 
 use crate::page::SourceFile;
 

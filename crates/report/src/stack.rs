@@ -1,6 +1,6 @@
 //! The faces of a measured speedup stack: what `holdup stack` says to people and to scripts.
 //!
-//! One value, [`SpeedupProfile`](holdup_analysis::speedup::SpeedupProfile), is told in a terminal ([`render_stack`]), as
+//! One value, [`SpeedupProfile`](holdup_speedup::SpeedupProfile), is told in a terminal ([`render_stack`]), as
 //! JSON ([`stack_json`]), and on a page (`stack_page`, which stands with the other pages). Words, sentences and the pieces
 //! of a bar come from one place, so that the faces agree.
 

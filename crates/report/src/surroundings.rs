@@ -1,6 +1,6 @@
 //! What surrounded the run, and what saw it: the lines below the findings that say how far to trust them.
 
-use holdup_analysis::{Diagnosis, FindingKind};
+use holdup_criticality::{Diagnosis, FindingKind};
 use holdup_model::{Process, Run};
 
 use crate::lines::{Line, labelled};

@@ -1,6 +1,6 @@
 //! The short answer: one screen of text.
 
-use holdup_analysis::Diagnosis;
+use holdup_criticality::Diagnosis;
 use holdup_model::{Arrange, ExitStatus, Nanos, Process, Run};
 
 use crate::lines::{Line, labelled, painted, wrapped};

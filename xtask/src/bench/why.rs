@@ -110,10 +110,10 @@ fn once(kernel: &Kernel, way: &Way, program: &Path, arguments: &[String]) -> Res
 fn growth(workspace: &Workspace) -> Result<()> {
     let status = workspace
         .cargo()
-        .args(["run", "--release", "--quiet", "--package", "holdup-analysis", "--example", "lime_growth"])
+        .args(["run", "--release", "--quiet", "--package", "holdup-imbalance", "--example", "growth"])
         .status()?;
     if !status.success() {
-        bail!("the example lime_growth of holdup-analysis failed");
+        bail!("the example growth of holdup-imbalance failed");
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use holdup_analysis::{Diagnosis, diagnose};
+use holdup_criticality::{Diagnosis, diagnose};
 use holdup_model::{Arrange, Run};
 use holdup_recording::{Recording, Sources};
 

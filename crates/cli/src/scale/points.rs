@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use holdup_analysis::scaling::{ScalePoint, Scaling, scale};
 use holdup_model::{Arrange, Nanos, Run};
+use holdup_scaling::{ScalePoint, Scaling, scale};
 
 use super::control::Control;
 use super::evidence::{self, Seen};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use holdup_cycles::SpeedupStep;
 use holdup_sim::{Changes, Machine, Program};
+use holdup_speedup::SpeedupStep;
 
 use super::policies::{Asked, PolicyOptions};
 use super::what_if::{Changed, Nameable, WhatIf};

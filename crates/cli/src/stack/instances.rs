@@ -6,11 +6,11 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use holdup_analysis::speedup::instances::Instances;
-use holdup_analysis::speedup::{CacheCurve, CachePoint};
 use holdup_collect::{CollectError, Output, PlainRun, Setting, run_plain};
 use holdup_model::median;
 use holdup_pirate::Switch;
+use holdup_speedup::instances::Instances;
+use holdup_speedup::{CacheCurve, CachePoint};
 
 use super::kept::Kept;
 use super::plan::Kind;

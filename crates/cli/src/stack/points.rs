@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use holdup_analysis::speedup::instances::Instances;
-use holdup_analysis::speedup::{
-    AloneRun, Beside, CacheFacts, Measurements, Order, SpeedupProfile, ThreadPoint, Verdict,
+use holdup_model::{Nanos, Run};
+use holdup_speedup::instances::Instances;
+use holdup_speedup::{
+    AloneRun, Beside, CacheFacts, Measurements, Order, SpeedupProfile, SpeedupStack, ThreadPoint, Verdict,
     profile as analyse,
 };
-use holdup_cycles::SpeedupStack;
-use holdup_model::{Nanos, Run};
 
 use super::kept::{Done, Kept};
 use super::plan::Kind;

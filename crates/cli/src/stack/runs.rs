@@ -9,13 +9,13 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use holdup_analysis::speedup::{Rotation, worth_profiling};
 use holdup_collect::{
     AloneOptions, CounterSource, Holds, Options, Output, PlainRun, Setting, Window, record, record_alone,
     run_plain,
 };
 use holdup_model::Nanos;
 use holdup_recording::Recording;
+use holdup_speedup::{Rotation, worth_profiling};
 
 use super::kept::{Done, Kept};
 use super::plan::{self, Kind, MOST_ROUNDS, Step, Wanted};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use holdup_collect::{Emulation, Holds, InstructionMode, Options, Output, Setting, Window, record};
-use holdup_cycles::SpeedupStack;
+use holdup_speedup::SpeedupStack;
 
 use super::kept::Kept;
 use crate::failure::Failure;

@@ -5,16 +5,17 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use holdup_criticality::{Diagnosis, diagnose};
+use holdup_model::Run;
+use holdup_recording::{ReadError, Recording};
+use holdup_report::Look;
+
 use crate::stage;
 use crate::stage::forged::{Numbers, file_of, frames};
 use crate::stage::{
     HOLDUP, Stage, assert_adds_up, assert_refused, is_installed, is_root, record, report, report_json, run,
     text,
 };
-use holdup_analysis::{Diagnosis, diagnose};
-use holdup_model::Run;
-use holdup_recording::{ReadError, Recording};
-use holdup_report::Look;
 
 /// `holdup` with words, run in a directory of its own.
 fn holdup(stage: &Stage, words: &[&str]) -> stage::Ended {

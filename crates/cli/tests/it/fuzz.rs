@@ -11,8 +11,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use holdup_analysis::scaling::{ScalePoint, scale};
-use holdup_analysis::{Against, Depth, Diagnosis, Ledger, compare, diagnose, predict_gains};
+use holdup_compare::{Against, Ledger, compare};
+use holdup_criticality::{Depth, Diagnosis, diagnose, predict_gains};
 use holdup_export::Weight;
 use holdup_feed::Prepared;
 use holdup_imbalance::WhyOptions;
@@ -21,6 +21,7 @@ use holdup_recording::format::FrameKind;
 use holdup_recording::{Recording, Sources};
 use holdup_replay::{Replayer, parse};
 use holdup_report::{Look, PageOptions};
+use holdup_scaling::{ScalePoint, scale};
 use holdup_sim::{Machine, Options};
 use serde_json::Value;
 

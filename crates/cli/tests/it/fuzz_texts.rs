@@ -281,7 +281,7 @@ fn budgets() -> Kind {
         "object:the_*<2ms",
         "lock:table_lock<=5%",
     ]);
-    let read = |text: &str, _: &Path| holdup_analysis::parse_budget(text).is_ok();
+    let read = |text: &str, _: &Path| holdup_compare::parse_budget(text).is_ok();
     Kind { name: "budgets", seeds, one_in: 2, read: Box::new(read) }
 }
 

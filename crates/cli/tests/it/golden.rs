@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use holdup_analysis::FindingKind;
+use holdup_criticality::FindingKind;
 use holdup_recording::format::{MAGIC, VERSION};
 use serde_json::Value;
 

@@ -6,10 +6,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use holdup_analysis::scaling::{ScalePoint, scale};
-use holdup_analysis::{
-    Against, Budget, Depth, Diagnosis, Ledger, Missing, compare, diagnose, judge, parse_budget, predict_gains,
-};
+use holdup_compare::{Against, Budget, Ledger, Missing, compare, judge, parse_budget};
+use holdup_criticality::{Depth, Diagnosis, diagnose, predict_gains};
 use holdup_export::{TableFormat, Weight};
 use holdup_feed::Prepared;
 use holdup_model::counts::SectionKind;
@@ -17,6 +15,7 @@ use holdup_model::cycles::CycleComponent;
 use holdup_model::{Nanos, ObjectKind, Run, Timeline};
 use holdup_recording::{Recording, Sources};
 use holdup_replay::{Replayer, parse};
+use holdup_scaling::{ScalePoint, scale};
 use holdup_sim::{Machine, Options};
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use holdup_analysis::offline_criticality;
+use holdup_criticality::offline_criticality;
 use holdup_model::Timeline;
 use holdup_policy::{CriticalityUnit, to_ticks};
 use holdup_recording::Recording;

@@ -1,8 +1,10 @@
 //! Room for the buffers between the program and holdup.
 
+use holdup_model::figures::bytes;
+
 use super::{Check, Setting};
 use crate::cgroups::Version;
-use crate::files::{bytes, shell_word};
+use crate::files::shell_word;
 
 /// Two pools of 32 MiB: one program that execs another has both for a while.
 const WANTED: u64 = 64 << 20;

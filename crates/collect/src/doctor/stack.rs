@@ -1,10 +1,10 @@
 //! What `holdup stack` needs: a cache that cores share, and a core from which it can be stolen.
 
 use holdup_model::CpuSet;
+use holdup_model::figures::bytes;
 use holdup_pirate::{LEAST_CPU, Mounted, Pages, Place, Resctrl};
 
 use super::{Check, Setting};
-use crate::files::bytes;
 
 /// Where the kernel's cache allocation is mounted.
 const RESCTRL: &str = "sys/fs/resctrl";

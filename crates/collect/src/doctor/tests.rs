@@ -353,7 +353,7 @@ fn a_tight_memory_limit_is_told_a_wide_one_is_shown() {
         fake.file("sys/fs/cgroup/job/memory.current", "1048576\n")
     };
     let check = limit(10 << 20).only_trouble();
-    says(&check.found, &["10.0 MiB", "9.0 MiB left"]);
+    says(&check.found, &["10 MiB", "9 MiB left"]);
     assert_eq!(limit(1 << 30).check("memory limit").state, State::Available);
     assert!(Fake::sound().checks().iter().all(|check| check.name != "memory limit"));
 }

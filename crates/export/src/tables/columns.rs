@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use holdup_analysis::Diagnosis;
+use holdup_criticality::Diagnosis;
 
 use super::{Sink, finding_rows, rows, segment_rows};
 use crate::ExportError;

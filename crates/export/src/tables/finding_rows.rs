@@ -1,6 +1,6 @@
 //! The rows of the table of findings.
 
-use holdup_analysis::Diagnosis;
+use holdup_criticality::Diagnosis;
 
 use super::Cell::{Text, Whole};
 use super::Sink;

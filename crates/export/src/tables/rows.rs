@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_analysis::Diagnosis;
+use holdup_criticality::Diagnosis;
 use holdup_model::{Doing, MarkerKind, Mode, ObjectId, SiteId, ThreadId, WakeCount};
 
 use super::Cell::{self, Flag, Null, Real, Text, Whole};

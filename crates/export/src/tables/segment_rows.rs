@@ -1,6 +1,6 @@
 //! The rows of tables that are parts of the timeline.
 
-use holdup_analysis::Diagnosis;
+use holdup_criticality::Diagnosis;
 use holdup_model::EdgeKind;
 
 use super::Cell::{Text, Whole};

@@ -1,6 +1,6 @@
 //! Folded stacks.
 
-use holdup_analysis::diagnose;
+use holdup_criticality::diagnose;
 use holdup_export::{Weight, folded};
 use holdup_model::{Run, State, Timeline};
 use holdup_testkit::any_script;

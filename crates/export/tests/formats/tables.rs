@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use holdup_analysis::{Diagnosis, diagnose};
+use holdup_criticality::{Diagnosis, diagnose};
 use holdup_export::{ColumnKind, ExportError, TABLES, Table, TableFormat, tables};
 use holdup_model::{Run, Timeline};
 #[cfg(feature = "parquet")]

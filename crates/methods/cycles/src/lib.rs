@@ -2,8 +2,8 @@
 //!
 //! A simulation books each cycle of each thread to one component ([`CycleStack`]). From that come, in reading order: the
 //! stacks of groups of threads that do the same ([`aggregate`]; paper 3, section 2.3), of functions and source lines
-//! ([`by_line`], [`by_function`]), cache lines that are shared in vain ([`false_sharing`]), the components by which more
-//! cores are not worth what they should be ([`growth`]), and the speedup stack of paper 1 ([`speedup_stack`]).
+//! ([`by_line`], [`by_function`]), cache lines that are shared in vain ([`false_sharing`]), and the components by which more
+//! cores are not worth what they should be ([`growth`]).
 //!
 //! ```
 //! use holdup_cycles::{CycleNames, aggregate};
@@ -19,12 +19,10 @@
 
 #![forbid(unsafe_code)]
 
-mod core_time;
 mod groups;
 mod growth;
 mod places;
 mod sharing;
-mod speedup;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,12 +30,10 @@ use holdup_model::Frame;
 use holdup_model::counts::{SectionKind, SectionPlace};
 use holdup_model::cycles::{CycleStack, Simulated};
 
-pub use core_time::{CoreTime, core_time};
 pub use groups::{Aggregate, GroupKind, ThreadGroup, aggregate};
 pub use growth::{Growth, growth};
 pub use places::{PlaceCycles, by_function, by_line};
 pub use sharing::{FalseSharing, SharedBytes, false_sharing, shared_bytes};
-pub use speedup::{SpeedupLoss, SpeedupStack, SpeedupStep, speedup_stack};
 
 /// What addresses of a simulated program are called.
 #[derive(Clone, Debug, Default, PartialEq)]

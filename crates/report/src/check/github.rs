@@ -1,6 +1,6 @@
 //! What became of budgets as workflow commands, which GitHub shows beside the lines of the source.
 
-use holdup_analysis::{Place, Verdict};
+use holdup_compare::{Place, Verdict};
 
 use super::sentence;
 use crate::escape;

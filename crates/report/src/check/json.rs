@@ -1,6 +1,6 @@
 //! What became of budgets, as JSON: `docs/json-schema/check.schema.json` says what each member means.
 
-use holdup_analysis::{Op, Unit, Verdict};
+use holdup_compare::{Op, Unit, Verdict};
 use serde_json::{Value, json};
 
 use crate::json::{place_of, printed};

@@ -1,6 +1,6 @@
 //! What became of budgets as JUnit's XML, which most CI systems read: a test case for each budget.
 
-use holdup_analysis::Verdict;
+use holdup_compare::Verdict;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::{PLAIN, is, sentence, shown_with_interval, told};

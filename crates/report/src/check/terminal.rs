@@ -1,6 +1,6 @@
 //! Budgets for a terminal: a line each, and more of those that do not hold.
 
-use holdup_analysis::{Judged, Verdict};
+use holdup_compare::{Judged, Verdict};
 
 use super::{is, limit, shown_with_interval};
 use crate::lines::{Line, painted, wrapped};

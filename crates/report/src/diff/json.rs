@@ -1,6 +1,6 @@
 //! Every number of a comparison, as JSON: `docs/json-schema/diff.schema.json` says what each member means.
 
-use holdup_analysis::{Against, Change, Comparison, Counted, Row, Side, Table};
+use holdup_compare::{Against, Change, Comparison, Counted, Row, Side, Table};
 use serde_json::{Map, Value, json};
 
 use crate::json::{place_of, printed};

@@ -1,6 +1,6 @@
 //! Rows of a name, an amount before, an amount after, and their difference.
 
-use holdup_analysis::{Change, Comparison};
+use holdup_compare::{Change, Comparison};
 use holdup_model::Nanos;
 
 use crate::lines::{Line, broken_short, wrapped};

@@ -1,7 +1,7 @@
 //! What changed, for a terminal: the wall time, what its difference consists of, then locks, places, threads, marked parts
 //! and functions whose differences matter.
 
-use holdup_analysis::{
+use holdup_compare::{
     Against, Cause, Change, Class, Comparison, Contribution, Place, Presence, Row, Side, Subject, Table,
 };
 use holdup_model::{Arrange, Nanos};

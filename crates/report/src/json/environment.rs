@@ -1,6 +1,6 @@
 //! What surrounded the run, as it was read from the machine.
 
-use holdup_analysis::EnvironmentNote;
+use holdup_criticality::EnvironmentNote;
 use holdup_model::{CpuSet, Environment, Placement, Quota};
 
 use crate::schema::environment as schema;

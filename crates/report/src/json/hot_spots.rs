@@ -1,6 +1,6 @@
 //! Where threads were seen at work.
 
-use holdup_analysis::{HotSpot, HotSpots};
+use holdup_criticality::{HotSpot, HotSpots};
 use holdup_model::Process;
 
 use super::place;

@@ -1,6 +1,6 @@
 //! The course of the run. Times are counted from its start, as `--from` and `--to` do.
 
-use holdup_analysis::{OverTime, Phase, Slice};
+use holdup_criticality::{OverTime, Phase, Slice};
 use holdup_model::{Run, ThreadId};
 
 use crate::schema;

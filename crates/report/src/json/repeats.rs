@@ -2,7 +2,7 @@
 
 use crate::schema::{Elsewhere, FindingRepeats, RunRepeats};
 
-pub(super) fn run(repeats: &holdup_analysis::RunRepeats) -> RunRepeats {
+pub(super) fn run(repeats: &holdup_criticality::RunRepeats) -> RunRepeats {
     RunRepeats {
         walls_ns: repeats.walls.iter().map(|wall| wall.get()).collect(),
         mean_ns: repeats.mean.get(),
@@ -21,7 +21,7 @@ pub(super) fn run(repeats: &holdup_analysis::RunRepeats) -> RunRepeats {
     }
 }
 
-pub(super) fn finding(repeats: &holdup_analysis::FindingRepeats) -> FindingRepeats {
+pub(super) fn finding(repeats: &holdup_criticality::FindingRepeats) -> FindingRepeats {
     FindingRepeats {
         runs: repeats.runs,
         found: repeats.found,

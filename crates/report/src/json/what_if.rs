@@ -1,6 +1,6 @@
 //! What the replay of the run predicts.
 
-use holdup_analysis::{Curve, Gain, WhatIf};
+use holdup_criticality::{Curve, Gain, WhatIf};
 
 use crate::schema;
 

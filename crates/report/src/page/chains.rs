@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use holdup_analysis::{Chain, ChainLink};
+use holdup_criticality::{Chain, ChainLink};
 use holdup_model::{Arrange, Nanos, ObjectId, State, ThreadId};
 
 use super::chart::{Color, across, color_of_state, number};

@@ -2,7 +2,7 @@
 //! there is, text in it keeps its size, and nothing has to be drawn again when the room changes, nor by a script.
 
 use askama::Template;
-use holdup_analysis::FindingKind;
+use holdup_criticality::FindingKind;
 use holdup_model::{ObjectKind, State};
 
 use super::shade::Shade;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use askama::Template;
-use holdup_analysis::{Finding, FindingKind, Gain};
+use holdup_criticality::{Finding, FindingKind, Gain};
 use holdup_model::{Arrange, Nanos, ThreadId};
 
 use super::chart::{Color, across, color_of_loss};

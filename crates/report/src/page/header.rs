@@ -1,7 +1,7 @@
 //! The head of the page: what ran, its key figures, and where its time went.
 
 use askama::Template;
-use holdup_analysis::FindingKind as Kind;
+use holdup_criticality::FindingKind as Kind;
 use holdup_model::{Arrange, Nanos, Run};
 
 use super::chart::{Bar, Color, color_of_loss};

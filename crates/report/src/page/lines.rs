@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use askama::Template;
-use holdup_analysis::Diagnosis;
+use holdup_criticality::Diagnosis;
 use holdup_model::{Arrange, Nanos, Process, Run, SiteId};
 
 use super::PageOptions;

@@ -1,7 +1,7 @@
 //! Which lock: what each object that threads wait for cost, who held it and who waited.
 
 use askama::Template;
-use holdup_analysis::{HoldTime, ObjectCost};
+use holdup_criticality::{HoldTime, ObjectCost};
 use holdup_model::Nanos;
 
 use super::chart::{Color, across};

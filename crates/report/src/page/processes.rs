@@ -1,7 +1,7 @@
 //! The other processes of the run, a line each.
 
 use askama::Template;
-use holdup_analysis::Diagnosis;
+use holdup_criticality::Diagnosis;
 use holdup_model::{Process, Run};
 
 use super::text::{LOOK, counted, grouped, percent, sentence, time};

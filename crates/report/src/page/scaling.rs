@@ -9,8 +9,8 @@ mod losses;
 mod regions;
 
 use askama::Template;
-use holdup_analysis::scaling::Scaling;
 use holdup_model::Nanos;
+use holdup_scaling::Scaling;
 
 use super::header::{Header, KeyFigure, command};
 use super::text::{Figure, LOOK, counted, percent, time};

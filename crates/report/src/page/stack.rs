@@ -9,7 +9,7 @@ mod curves;
 mod phases;
 
 use askama::Template;
-use holdup_analysis::speedup::SpeedupProfile;
+use holdup_speedup::SpeedupProfile;
 
 use super::header::{Header, KeyFigure, command};
 use super::scaling::unbroken;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_analysis::{Diagnosis, ObjectCost};
+use holdup_criticality::{Diagnosis, ObjectCost};
 use holdup_model::names::{Names, frame_shown};
 use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Run, SiteId, State, ThreadId, Time, Timeline};
 

@@ -1,8 +1,8 @@
 //! Which thread: criticality stack, bottle graph, and what each thread did.
 
 use askama::Template;
-use holdup_analysis::{Bottle, ThreadTimes};
-use holdup_model::{Arrange, Nanos, Segment, State, Thread, ThreadId};
+use holdup_criticality::Bottle;
+use holdup_model::{Arrange, Nanos, Segment, State, Thread, ThreadId, ThreadTimes};
 
 use super::chart::{Bar, Color, across, color_of_state, coordinate, ticks};
 use super::text::{Told, grouped, percent, time, time_of};

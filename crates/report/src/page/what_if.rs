@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use askama::Template;
-use holdup_analysis::CurvePoint;
+use holdup_criticality::CurvePoint;
 use holdup_model::Nanos;
 
 use super::chart::{across, coordinate, ticks};
@@ -83,7 +83,7 @@ impl WhatIf {
 
 /// A curve over the sizes of a change, which are as far apart as their order: the last one is infinite where a thing is
 /// removed.
-fn drawn(curve: &holdup_analysis::Curve, findings: usize, replayed: Nanos, most: Nanos) -> Curve {
+fn drawn(curve: &holdup_criticality::Curve, findings: usize, replayed: Nanos, most: Nanos) -> Curve {
     let most = most.get() as f64 * 1.04;
     let points = &curve.points;
     let steps = (points.len() - 1).max(1) as f64;

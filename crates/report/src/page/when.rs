@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use askama::Template;
-use holdup_analysis::Phase;
+use holdup_criticality::Phase;
 use holdup_model::{Nanos, ThreadId};
 
 use super::chart::{across, coordinate, ticks};

@@ -1,8 +1,7 @@
 //! Every number of a scaling analysis, as JSON: `docs/json-schema/scale.schema.json` says what each member means.
 
-use holdup_analysis::scaling::{
-    Efficiency, FittedLaw, Hint, Losses, Measured, RegionPoint, RegionScaling, Scaling, WholePoint,
-};
+use holdup_model::Efficiency;
+use holdup_scaling::{FittedLaw, Hint, Losses, Measured, RegionPoint, RegionScaling, Scaling, WholePoint};
 use serde_json::{Value, json};
 
 use super::words;

@@ -1,6 +1,6 @@
 //! The speedup as a plot of characters: both axes count in powers of two, so that perfect scaling is a straight line.
 
-use holdup_analysis::scaling::Scaling;
+use holdup_scaling::Scaling;
 
 use super::{told, words};
 use crate::Look;

@@ -1,7 +1,7 @@
 //! How well the ranks of an MPI program use their cores: for a terminal, and as JSON.
 
-use holdup_analysis::scaling::Efficiency;
-use holdup_analysis::{Rank, Ranks};
+use holdup_criticality::{Rank, Ranks};
+use holdup_model::Efficiency;
 use serde_json::{Value, json};
 
 use super::json::efficiency;

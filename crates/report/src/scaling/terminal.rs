@@ -1,8 +1,8 @@
 //! The short answer of `holdup scale`: how it scales, what is lost and where, what helps, and what more threads would do.
 
-use holdup_analysis::scaling::{Efficiency, Hint, Losses, Measured, RegionPoint, RegionScaling, Scaling};
+use holdup_model::Efficiency;
 use holdup_model::{Arrange, Nanos};
-
+use holdup_scaling::{Hint, Losses, Measured, RegionPoint, RegionScaling, Scaling};
 use textwrap::core::display_width;
 
 use super::tabular::{Column, table};

@@ -1,7 +1,7 @@
 //! The answer in sentences: how it scales, what is lost and to what, what would help most.
 
-use holdup_analysis::scaling::{FittedLaw, Hint, HintGain, LawPrediction, RegionPoint, Scaling, WholePoint};
 use holdup_model::{Arrange, Nanos};
+use holdup_scaling::{FittedLaw, Hint, HintGain, LawPrediction, RegionPoint, Scaling, WholePoint};
 
 use super::words;
 use crate::numbers::{counted, percent, time};

@@ -1,7 +1,7 @@
 //! What losses, regions, hints and laws are called.
 
-use holdup_analysis::scaling::{Hint, HintKind, LawKind, Losses, RegionKind, RegionScaling, Scaling};
 use holdup_model::{Arrange, Nanos, Site};
+use holdup_scaling::{Hint, HintKind, LawKind, Losses, RegionKind, RegionScaling, Scaling};
 
 use crate::{Look, escape, names, numbers};
 

@@ -1,11 +1,13 @@
 //! Every number of simulations, as JSON: `docs/json-schema/sim.schema.json` says what each member means.
 
 use holdup_cycles::{
-    Aggregate, Growth, PlaceCycles, SectionCycles, SpeedupStack, Variable, by_function, by_line,
-    false_sharing, shared_bytes,
+    Aggregate, Growth, PlaceCycles, SectionCycles, Variable, by_function, by_line, false_sharing,
+    shared_bytes,
 };
+use holdup_model::Frame;
+use holdup_model::counts::SectionPlace;
 use holdup_model::cycles::{CycleComponent, CycleStack, Level, SharedLine, Simulated};
-use holdup_model::{Frame, counts::SectionPlace};
+use holdup_speedup::SpeedupStack;
 use serde_json::{Map, Value, json};
 
 use super::view::{View, cpi};

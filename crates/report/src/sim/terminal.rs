@@ -1,9 +1,10 @@
 //! The short answer of `holdup sim`: where most cycles go, first; then the stacks of runs, groups and threads as bars, the
 //! lines that cost most, lines that are shared in vain, and resources that are full.
 
-use holdup_cycles::{PlaceCycles, SpeedupStack};
+use holdup_cycles::PlaceCycles;
 use holdup_model::Arrange;
 use holdup_model::cycles::{CycleComponent, CycleStack};
+use holdup_speedup::SpeedupStack;
 
 use super::bars::{Bar, bars};
 use super::rows::rows;

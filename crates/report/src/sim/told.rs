@@ -1,8 +1,9 @@
 //! The answer in sentences: where the cycles go, what grew with the cores, which lines are shared in vain, what is full.
 
-use holdup_cycles::{FalseSharing, Growth, PlaceCycles, SharedBytes, SpeedupStack};
+use holdup_cycles::{FalseSharing, Growth, PlaceCycles, SharedBytes};
 use holdup_model::Arrange;
 use holdup_model::cycles::{CycleComponent, CycleStack, Resource, Simulated};
+use holdup_speedup::SpeedupStack;
 
 use super::view::{View, cpi, largest, share};
 use super::words::{Family, family};

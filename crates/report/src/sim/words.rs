@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use holdup_cycles::{GroupKind, SharedBytes, SpeedupLoss, ThreadGroup, Variable};
+use holdup_cycles::{GroupKind, SharedBytes, ThreadGroup, Variable};
 use holdup_model::cycles::{CycleComponent, Level, Simulated};
+use holdup_speedup::SpeedupLoss;
 
 use crate::why::words as why;
 use crate::{Look, escape};
@@ -123,7 +124,7 @@ pub(crate) fn loss(loss: SpeedupLoss) -> &'static str {
 
 /// What a part of a speedup stack means.
 pub(crate) fn loss_meaning(loss: SpeedupLoss) -> &'static str {
-    use holdup_cycles::SpeedupStep;
+    use holdup_speedup::SpeedupStep;
     match loss {
         SpeedupLoss::Idle(CycleComponent::Imbalance) => {
             "cores without a thread, even so: serial parts, late starts, early ends"

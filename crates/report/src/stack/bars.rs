@@ -1,6 +1,6 @@
 //! Speedup stacks as bars of characters: each piece begins with the letter of its component.
 
-use holdup_analysis::speedup::PointStack;
+use holdup_speedup::PointStack;
 
 use super::pieces::{Part, pieces};
 use super::words;

@@ -1,7 +1,7 @@
 //! Every number of a measured speedup stack, as JSON: `docs/json-schema/stack.schema.json` says what each member means.
 
-use holdup_analysis::speedup::instances::{InstancesPoint, InstancesProfile};
-use holdup_analysis::speedup::{
+use holdup_speedup::instances::{InstancesPoint, InstancesProfile};
+use holdup_speedup::{
     Beside, Component, Discarded, GroupCurve, Missing, PhaseKind, PhasePoint, PhaseStack, PointStack,
     Speedup, SpeedupProfile, Watched,
 };

@@ -1,7 +1,7 @@
 //! A speedup stack as pieces of a bar: what is reached, and what it is lost to, from there to the perfect speedup.
 
-use holdup_analysis::speedup::{Component, PointStack, Speedup};
 use holdup_model::Arrange;
+use holdup_speedup::{Component, PointStack, Speedup};
 
 /// What a piece stands for.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,6 +1,6 @@
 //! The short answer of `holdup stack`: what costs most, what mending it would give, and what more cache would.
 
-use holdup_analysis::speedup::{Component, PhasePoint, PhaseStack, PointStack, SpeedupProfile};
+use holdup_speedup::{Component, PhasePoint, PhaseStack, PointStack, SpeedupProfile};
 use textwrap::core::display_width;
 
 use super::bars::{bar, longest};
@@ -8,7 +8,7 @@ use super::pieces::{Part, pieces};
 use super::{told, words};
 use crate::lines::{Line, labelled, painted, wrapped, wrapped_short};
 use crate::look::Ink;
-use crate::numbers::{counted, percent, time};
+use crate::numbers::{self, counted, percent, time};
 use crate::scaling::tabular::{Column, table};
 use crate::scaling::words::sentences;
 use crate::{Look, escape};
@@ -96,9 +96,9 @@ fn components(profile: &SpeedupProfile, look: Look) -> Vec<Line> {
     }
     let title = format!("lost of {}", point.threads);
     let missing = |component: Component| stack.get(component).is_none();
-    let rows: Vec<(Part, holdup_analysis::speedup::Speedup)> =
+    let rows: Vec<(Part, holdup_speedup::Speedup)> =
         pieces(stack).into_iter().filter(|(part, _)| *part != Part::Reached).rev().collect();
-    let is_told = |(part, amount): &&(Part, holdup_analysis::speedup::Speedup)| {
+    let is_told = |(part, amount): &&(Part, holdup_speedup::Speedup)| {
         !matches!(part, Part::Lost(_)) || amount.millionths().abs() >= 5_000
     };
     let rows: Vec<_> = rows.iter().filter(is_told).collect();
@@ -249,16 +249,16 @@ fn instances(profile: &SpeedupProfile, look: Look) -> Vec<Line> {
             continue;
         }
         let title = format!("copies of {}", escape::name(&of.name, look));
-        let cell = |value: Option<holdup_analysis::speedup::Speedup>| {
+        let cell = |value: Option<holdup_speedup::Speedup>| {
             value.map_or_else(|| "not known".to_owned(), |value| words::speedup(value, look))
         };
-        let component = |point: &holdup_analysis::speedup::instances::InstancesPoint, wanted| {
+        let component = |point: &holdup_speedup::instances::InstancesPoint, wanted| {
             cell(point.components.iter().find(|(known, _)| *known == wanted).map(|(_, amount)| *amount))
         };
         lines.extend(table(
             vec![
                 Column::numbers(&title, of.points.iter().map(|point| point.copies.to_string())),
-                Column::numbers("cache each", of.points.iter().map(|point| words::bytes(point.cache)))
+                Column::numbers("cache each", of.points.iter().map(|point| numbers::bytes(point.cache)))
                     .optional(),
                 Column::numbers("throughput", of.points.iter().map(|point| cell(point.measured))),
                 Column::numbers("cache", of.points.iter().map(|point| component(point, Component::Cache))),

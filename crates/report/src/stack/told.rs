@@ -1,14 +1,14 @@
 //! The answer in sentences: what costs most, what mending it would give, and how far the numbers go.
 
-use holdup_analysis::speedup::{
+use holdup_model::Nanos;
+use holdup_speedup::{
     Beside, Component, Discarded, Effort, GroupCurve, PhaseKind, PhasePoint, PhaseStack, PointStack, Speedup,
     SpeedupProfile,
 };
-use holdup_model::Nanos;
 
 use super::pieces::{Part, largest};
 use super::words;
-use crate::numbers::{counted, percent, time};
+use crate::numbers::{self, counted, percent, threads, time};
 use crate::{Look, escape};
 
 /// From this share of the perfect speedup on, a program scales as well as one can tell.
@@ -44,10 +44,6 @@ pub(crate) fn nearly_all(profile: &SpeedupProfile) -> Option<&PhaseStack> {
 pub(crate) fn last(phase: &PhaseStack) -> Option<(&PhasePoint, &PointStack)> {
     let point = phase.points.last()?;
     Some((point, point.stack.as_ref()?))
-}
-
-fn threads(count: u32) -> String {
-    counted(u64::from(count), "thread", "threads")
 }
 
 /// What costs most, and what mending it would give.
@@ -159,9 +155,9 @@ pub(crate) fn sensitivity(group: &GroupCurve, alone: bool, look: Look) -> Option
     };
     Some(format!(
         "With its {} of the cache {who} loses {} of its time; with {} more it would lose {}.",
-        words::bytes(told.now),
+        numbers::bytes(told.now),
         percent(told.lost),
-        words::bytes(told.more),
+        numbers::bytes(told.more),
         percent(told.lost_with_more.max(0.0))
     ))
 }
@@ -170,14 +166,14 @@ pub(crate) fn sensitivity(group: &GroupCurve, alone: bool, look: Look) -> Option
 pub(crate) fn counted_with(group: &GroupCurve) -> Option<String> {
     let points = group.curve.points();
     let (least, most) = (points.first()?, points.last()?);
-    let cpi = |at: &holdup_analysis::speedup::CachePoint| {
+    let cpi = |at: &holdup_speedup::CachePoint| {
         let memory = at
             .bandwidth
             .map_or_else(String::new, |bytes| format!(" and {} from memory", words::bandwidth(bytes)));
         Some(format!(
             "{} cycles per instruction{memory} with {}",
             words::factor(at.cpi?),
-            words::bytes(at.bytes)
+            numbers::bytes(at.bytes)
         ))
     };
     (least.bytes < most.bytes).then_some(())?;
@@ -226,7 +222,7 @@ fn discarded(discarded: &Discarded, look: Look) -> String {
     let beside = match discarded.beside {
         Beside::Nothing => "with nothing beside it".to_owned(),
         Beside::Control => "beside a pirate that takes nothing".to_owned(),
-        Beside::Pirate => format!("with {} of the cache", words::bytes(discarded.cache)),
+        Beside::Pirate => format!("with {} of the cache", numbers::bytes(discarded.cache)),
         Beside::Thief(taken) => format!("beside a thief of {}", words::bandwidth(taken as f64)),
     };
     let phase = discarded
@@ -242,7 +238,11 @@ fn discarded(discarded: &Discarded, look: Look) -> String {
 }
 
 /// What the simulator says, with all that is lost there, and what was measured beside it.
-pub(crate) fn simulated(profile: &SpeedupProfile, stack: &holdup_cycles::SpeedupStack, look: Look) -> String {
+pub(crate) fn simulated(
+    profile: &SpeedupProfile,
+    stack: &holdup_speedup::SpeedupStack,
+    look: Look,
+) -> String {
     let losses = stack.losses.iter().filter(|(_, amount)| amount.abs() >= 0.005);
     let losses: Vec<String> = losses
         .map(|(loss, amount)| format!("{} {}", crate::sim::words::loss(*loss), words::factor(*amount)))
@@ -298,11 +298,11 @@ pub(crate) fn cache(profile: &SpeedupProfile) -> Option<String> {
     Some(if cache.nominal > cache.bytes {
         format!(
             "{} of the {level}'s {} were really to be had.",
-            words::bytes(cache.bytes),
-            words::bytes(cache.nominal)
+            numbers::bytes(cache.bytes),
+            numbers::bytes(cache.nominal)
         )
     } else {
-        format!("The {level} has {}.", words::bytes(cache.bytes))
+        format!("The {level} has {}.", numbers::bytes(cache.bytes))
     })
 }
 
@@ -327,7 +327,7 @@ pub(crate) fn copies(profile: &SpeedupProfile, look: Look) -> Option<String> {
 }
 
 /// What copies would fetch from memory against what it gives, in a sentence.
-pub(crate) fn demand(point: &holdup_analysis::speedup::instances::InstancesPoint) -> Option<String> {
+pub(crate) fn demand(point: &holdup_speedup::instances::InstancesPoint) -> Option<String> {
     let demand = point.demand?;
     Some(match point.demand_of_bandwidth {
         Some(share) if share > 1.0 => format!(

@@ -1,6 +1,6 @@
 //! Words, letters and colours of components; sizes and speedups as people read them.
 
-use holdup_analysis::speedup::{Beside, Component, PhaseKind, PhaseStack, Speedup};
+use holdup_speedup::{Beside, Component, PhaseKind, PhaseStack, Speedup};
 
 use crate::scaling::words::place;
 use crate::{Look, numbers};
@@ -148,18 +148,6 @@ pub(crate) fn speedup(speedup: Speedup, look: Look) -> String {
     }
 }
 
-/// A size in powers of two: `2.5 MB`, `512 kB`.
-pub(crate) fn bytes(bytes: u64) -> String {
-    let mib = bytes as f64 / f64::from(1u32 << 20);
-    let (value, unit) = match bytes {
-        0..0x10_0000 => (bytes as f64 / 1024.0, "kB"),
-        0x10_0000..0x4000_0000 => (mib, "MB"),
-        _ => (mib / 1024.0, "GB"),
-    };
-    let rounded = if value < 9.95 { (value * 10.0).round() / 10.0 } else { value.round() };
-    format!("{rounded} {unit}")
-}
-
 /// Bytes in a second: `10.6 GB/s`, in powers of ten as memory is sold.
 pub(crate) fn bandwidth(bytes: f64) -> String {
     if bytes == 0.0 {
@@ -176,9 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_have_two_or_three_digits() {
-        let told = [512 << 10, 1 << 20, (5 << 20) / 2, 480 << 20, 3 << 30].map(bytes);
-        assert_eq!(told, ["512 kB", "1 MB", "2.5 MB", "480 MB", "3 GB"]);
+    fn rates_have_two_or_three_digits() {
         assert_eq!([bandwidth(10.6e9), bandwidth(850e6)], ["10.6 GB/s", "850 MB/s"]);
     }
 

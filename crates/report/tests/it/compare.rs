@@ -1,8 +1,7 @@
 //! The faces of comparisons, of budgets, and of several recordings.
 
-use holdup_analysis::{
-    Against, Comparison, Diagnosis, Ledger, Missing, Verdict, combine, compare, diagnose, judge, parse_budget,
-};
+use holdup_compare::{Against, Comparison, Ledger, Missing, Verdict, combine, compare, judge, parse_budget};
+use holdup_criticality::{Diagnosis, diagnose};
 use holdup_model::{ObjectKind, Process, Run, ThreadId};
 use holdup_report::{
     Look, check_github, check_json, check_json_text, check_junit, diff_json, diff_json_text, json, render,

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use askama::Template;
-use holdup_analysis::scaling::Scaling;
 use holdup_model::{Arrange, Nanos};
+use holdup_scaling::Scaling;
 
 use super::super::chart::{across, coordinate};
 use super::super::text::{LOOK, counted, percent, range, time};

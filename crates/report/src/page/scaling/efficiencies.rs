@@ -1,7 +1,8 @@
 //! What the efficiency consists of: the tree of efficiencies, a column for each number of threads.
 
 use askama::Template;
-use holdup_analysis::scaling::{Efficiency, Scaling};
+use holdup_model::Efficiency;
+use holdup_scaling::Scaling;
 
 use super::super::text::{percent, sentence};
 

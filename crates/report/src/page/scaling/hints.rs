@@ -1,8 +1,8 @@
 //! What to do: what helps, best first, with what it saves.
 
 use askama::Template;
-use holdup_analysis::scaling::{Hint, Scaling};
 use holdup_model::Nanos;
+use holdup_scaling::{Hint, Scaling};
 
 use super::super::chart::across;
 use super::super::text::{LOOK, sentence};

@@ -1,7 +1,7 @@
 //! What more threads would do: the law that fits, its parameters, and what it says.
 
 use askama::Template;
-use holdup_analysis::scaling::Scaling;
+use holdup_scaling::Scaling;
 
 use super::super::text::{LOOK, percent, range, sentence, time};
 use crate::scaling::{told, words};

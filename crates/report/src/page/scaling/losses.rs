@@ -1,8 +1,8 @@
 //! Where the time goes: at each number of threads a bar of what perfect scaling would take and of what is lost.
 
 use askama::Template;
-use holdup_analysis::scaling::{Losses as Parts, Scaling};
 use holdup_model::Nanos;
+use holdup_scaling::{Losses as Parts, Scaling};
 
 use super::super::chart::{Color, across};
 use super::super::text::{LOOK, percent, time};

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use askama::Template;
-use holdup_analysis::scaling::{RegionScaling, Scaling};
 use holdup_model::Nanos;
+use holdup_scaling::{RegionScaling, Scaling};
 
 use super::super::chart::coordinate;
 use super::super::text::{LOOK, grouped, percent, sentence, time};

@@ -1,7 +1,7 @@
 //! Speedup stacks: a bar from the speedup that is reached to the perfect one.
 
 use askama::Template;
-use holdup_cycles::{SpeedupLoss, SpeedupStack, SpeedupStep};
+use holdup_speedup::{SpeedupLoss, SpeedupStack, SpeedupStep};
 
 use super::super::chart::{Color, Piece, across};
 use super::super::text::LOOK;

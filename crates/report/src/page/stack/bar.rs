@@ -1,7 +1,7 @@
 //! A speedup stack as a bar: what is reached, then what is lost; what helps hangs out on the left.
 
 use askama::Template;
-use holdup_analysis::speedup::Speedup;
+use holdup_speedup::Speedup;
 
 use super::super::chart::{Color, Piece, across};
 use super::super::text::LOOK;

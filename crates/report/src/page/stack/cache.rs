@@ -1,16 +1,16 @@
 //! Time for the same work over the size of the cache (paper 1, Figs. 4 and 7), and over the bandwidth that a thief takes.
 
-use holdup_model::Arrange;
 use std::fmt::Write;
 
 use askama::Template;
-use holdup_analysis::speedup::{CachePoint, GroupCurve, PhasePoint, PhaseStack, SpeedupProfile};
+use holdup_model::Arrange;
+use holdup_speedup::{CachePoint, GroupCurve, PhasePoint, PhaseStack, SpeedupProfile};
 
 use super::super::chart::{across, coordinate, ticks};
 use super::super::scaling::unbroken;
 use super::super::text::{LOOK, counted};
-use crate::escape;
 use crate::stack::{told, words};
+use crate::{escape, numbers};
 
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 190.0;
@@ -101,7 +101,7 @@ fn row(name: &str, at: &CachePoint) -> Row {
     Row {
         name: name.to_owned(),
         cells: [
-            words::bytes(at.bytes),
+            numbers::bytes(at.bytes),
             words::factor(at.time),
             words::factor(at.high),
             at.runs.to_string(),
@@ -199,7 +199,7 @@ fn cache_chart(name: &str, point: &PhasePoint, group: &GroupCurve) -> Chart {
             .map_or_else(String::new, |bytes| format!("\n{} from memory", words::bandwidth(bytes)));
         format!(
             "{} of the cache\n{} times the time{cpi}{memory}",
-            words::bytes(at.bytes),
+            numbers::bytes(at.bytes),
             words::factor(at.time)
         )
     };
@@ -208,7 +208,7 @@ fn cache_chart(name: &str, point: &PhasePoint, group: &GroupCurve) -> Chart {
         let time = group.curve.at(bytes as f64)?;
         let title = format!(
             "{} for each when all run together\n{} times the time",
-            words::bytes(bytes),
+            numbers::bytes(bytes),
             words::factor(time)
         );
         Some((scale.at(bytes as f64), scale.y(time), title))
@@ -225,7 +225,7 @@ fn cache_chart(name: &str, point: &PhasePoint, group: &GroupCurve) -> Chart {
         whiskers: scale.whiskers(&points),
         dots: measured.iter().map(|at| (scale.at(at.bytes as f64), scale.y(at.time), said(at))).collect(),
         here,
-        names: scale.names(&sizes, |size| words::bytes(size as u64)),
+        names: scale.names(&sizes, |size| numbers::bytes(size as u64)),
         axis: "cache left to the thread",
         told: told::sensitivity(group, point.groups.len() == 1, LOOK).map(|text| unbroken(&text)),
     }
@@ -264,7 +264,7 @@ fn counted_charts(name: &str, group: &GroupCurve) -> Vec<Chart> {
         }
         let scale = Scale::from_zero(&points);
         let said = |(bytes, value, _): &(f64, f64, f64)| {
-            format!("{} of the cache\n{}", words::bytes(*bytes as u64), told(*value))
+            format!("{} of the cache\n{}", numbers::bytes(*bytes as u64), told(*value))
         };
         let label: Vec<String> = points.iter().map(|at| said(at).replace('\n', ", ")).collect();
         let sizes: Vec<f64> = points.iter().map(|point| point.0).collect();
@@ -279,7 +279,7 @@ fn counted_charts(name: &str, group: &GroupCurve) -> Vec<Chart> {
             whiskers: Vec::new(),
             dots: points.iter().map(|at| (scale.at(at.0), scale.y(at.1), said(at))).collect(),
             here: None,
-            names: scale.names(&sizes, |size| words::bytes(size as u64)),
+            names: scale.names(&sizes, |size| numbers::bytes(size as u64)),
             axis: "cache left to the thread",
             told: None,
         })

@@ -1,16 +1,16 @@
 //! Copies of programs with one thread (paper 1, Figs. 5 and 6).
 
 use askama::Template;
-use holdup_analysis::speedup::instances::{InstancesPoint, InstancesProfile};
-use holdup_analysis::speedup::{Component, Speedup, SpeedupProfile};
+use holdup_speedup::instances::{InstancesPoint, InstancesProfile};
+use holdup_speedup::{Component, Speedup, SpeedupProfile};
 
 use super::super::chart::Color;
 use super::super::scaling::unbroken;
 use super::super::text::LOOK;
 use super::bar::{Reach, StackBar};
-use crate::escape;
 use crate::stack::pieces::Part;
 use crate::stack::{told, words};
+use crate::{escape, numbers};
 
 /// The section.
 #[derive(Template)]
@@ -60,7 +60,7 @@ fn program(of: &InstancesProfile) -> Program {
     let rows = of.points.iter().zip(&told_of).map(|(point, pieces)| Row {
         copies: point.copies.to_string(),
         bar: StackBar::new(&format!("{} copies", point.copies), pieces, reach),
-        cache: words::bytes(point.cache),
+        cache: numbers::bytes(point.cache),
         throughput: point
             .measured
             .map_or_else(|| "not known".to_owned(), |measured| words::speedup(measured, LOOK)),

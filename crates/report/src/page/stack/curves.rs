@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use holdup_analysis::speedup::{Curves, PhasePoint, PhaseStack, PointStack, Speedup};
+use holdup_speedup::{Curves, PhasePoint, PhaseStack, PointStack, Speedup};
 
 use super::super::chart::{Color, across, coordinate, ticks};
 use super::super::text::{LOOK, time};

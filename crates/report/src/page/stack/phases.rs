@@ -1,7 +1,7 @@
 //! Phases as curves beside stacks: the whole program first, then its phases.
 
 use askama::Template;
-use holdup_analysis::speedup::{Component, PhaseKind, PhaseStack, PointStack, Speedup, SpeedupProfile};
+use holdup_speedup::{Component, PhaseKind, PhaseStack, PointStack, Speedup, SpeedupProfile};
 
 use super::super::chart::Color;
 use super::super::scaling::unbroken;
@@ -123,7 +123,7 @@ fn missing(phase: &PhaseStack) -> Vec<String> {
 }
 
 fn phase(phase: &PhaseStack) -> Phase {
-    let stacks: Vec<(&holdup_analysis::speedup::PhasePoint, &PointStack)> =
+    let stacks: Vec<(&holdup_speedup::PhasePoint, &PointStack)> =
         phase.points.iter().filter_map(|point| Some((point, point.stack.as_ref()?))).collect();
     let told_of: Vec<Vec<(Part, Speedup)>> = stacks.iter().map(|(_, stack)| pieces(stack)).collect();
     let reach = Reach::of(told_of.iter().map(Vec::as_slice));

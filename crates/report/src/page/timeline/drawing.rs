@@ -1,6 +1,6 @@
 //! What is drawn: the threads that have a row, and the spans of each.
 
-use holdup_analysis::Diagnosis;
+use holdup_criticality::Diagnosis;
 use holdup_model::{ObjectKind, Process, ThreadId, Time, Timeline};
 
 use super::holds::Holds;

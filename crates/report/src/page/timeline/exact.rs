@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_analysis::PathPiece;
+use holdup_criticality::PathPiece;
 use holdup_model::{ObjectId, SiteId, Time};
 
 use super::budget;

@@ -1,6 +1,6 @@
 //! Where each finding happens most: the part of the run, and the span in it, to which a reader can jump.
 
-use holdup_analysis::{Diagnosis, Finding, FindingKind};
+use holdup_criticality::{Diagnosis, Finding, FindingKind};
 use holdup_model::{Nanos, ObjectId, ThreadId, Time, Timeline};
 
 use super::budget;

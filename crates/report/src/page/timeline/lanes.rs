@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_analysis::Diagnosis;
+use holdup_criticality::Diagnosis;
 use holdup_model::{ObjectId, Process, Time};
 
 use super::budget;

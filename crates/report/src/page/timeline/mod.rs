@@ -34,14 +34,13 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-use holdup_analysis::Diagnosis;
-use holdup_model::{Process, Timeline};
-use serde_json::Value;
-
 use columns::{Columns, Packed};
 use drawing::Drawing;
 use exact::Dictionary;
 use holds::Holds;
+use holdup_criticality::Diagnosis;
+use holdup_model::{Process, Timeline};
+use serde_json::Value;
 use survey::Survey;
 
 /// The script: it defines `mountTimeline(element, json, base64)`.

@@ -1,6 +1,6 @@
 //! The critical path in bins.
 
-use holdup_analysis::PathPiece;
+use holdup_criticality::PathPiece;
 
 use super::coverage::Grid;
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use holdup_analysis::Diagnosis;
+use holdup_criticality::Diagnosis;
 use holdup_model::names::sort_of_thread;
 use holdup_model::{Arrange, Process, ThreadId};
 

@@ -2,7 +2,8 @@
 
 mod decoded;
 
-use holdup_analysis::{Diagnosis, diagnose};
+use decoded::Decoded;
+use holdup_criticality::{Diagnosis, diagnose};
 use holdup_model::{Marker, MarkerKind, ObjectKind, Process, Run, Time, Timeline};
 use holdup_testkit::{Op, Script, any_process, any_script, any_timeline};
 use proptest::prelude::*;
@@ -15,7 +16,6 @@ use super::spans::Spans;
 use super::windows::Density;
 use super::{Payload, budget, payload};
 use crate::page::shade::Shade;
-use decoded::Decoded;
 
 fn diagnosed(process: &Process) -> (Timeline, Diagnosis) {
     let run = Run { processes: vec![process.clone()], cores: 4, ..Run::default() };

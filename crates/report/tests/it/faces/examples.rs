@@ -5,12 +5,13 @@ mod surrounded;
 
 use std::sync::Arc;
 
-use holdup_analysis::{
+use holdup_criticality::{
     Bottle, Chain, ChainLink, CostIdentity, CriticalPath, Criticality, Diagnosis, Finding, FindingKind,
-    HoldTime, HolderShare, NobodyCause, ObjectCost, OverTime, PathStep, Phase, ThreadTimes, WaiterShare,
+    HoldTime, HolderShare, NobodyCause, ObjectCost, OverTime, PathStep, Phase, WaiterShare,
 };
 use holdup_model::{
-    ExitStatus, Frame, Nanos, ObjectKind, Process, Run, Site, SiteId, State, ThreadId, Time, Timeline,
+    ExitStatus, Frame, Nanos, ObjectKind, Process, Run, Site, SiteId, State, ThreadId, ThreadTimes, Time,
+    Timeline,
 };
 
 pub(crate) use sampled::{at, kernel_only, sample_it, sampled_lock};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use holdup_analysis::{Gain, NobodyCause};
+use holdup_criticality::{Gain, NobodyCause};
 use holdup_model::Nanos;
 use holdup_report::{Look, json, render};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! What holds for each answer, whatever is in it.
 
-use holdup_analysis::{Diagnosis, FindingKind};
+use holdup_criticality::{Diagnosis, FindingKind};
 use holdup_model::Run;
 use holdup_report::{Look, json, json_text, render};
 use proptest::prelude::*;

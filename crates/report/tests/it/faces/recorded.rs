@@ -1,6 +1,6 @@
 //! Both faces of diagnoses that the analysis has made.
 
-use holdup_analysis::diagnose;
+use holdup_criticality::diagnose;
 use holdup_model::{Hold, Mode, Nanos, ObjectId, ObjectKind, Process, SiteId, ThreadId, Time, Wait};
 use holdup_report::{Look, json, render};
 use proptest::prelude::*;

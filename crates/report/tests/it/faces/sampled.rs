@@ -1,8 +1,8 @@
 //! The lines that the kernel collector's data give: hot lines, the course of the run, who recorded what.
 
 use expect_test::expect;
-use holdup_analysis::{HotSpot, Phase, ThreadTimes};
-use holdup_model::{CpuReading, Run};
+use holdup_criticality::{HotSpot, Phase};
+use holdup_model::{CpuReading, Run, ThreadTimes};
 use holdup_report::{Look, json, render};
 
 use crate::faces::examples::{self, ms};

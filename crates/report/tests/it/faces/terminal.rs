@@ -1,7 +1,7 @@
 //! The text of the answer, whole.
 
 use expect_test::{Expect, expect};
-use holdup_analysis::{Diagnosis, Finding, FindingKind, Gain};
+use holdup_criticality::{Diagnosis, Finding, FindingKind, Gain};
 use holdup_model::{Process, Run};
 use holdup_report::{Look, render};
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_analysis::Diagnosis;
+use holdup_criticality::Diagnosis;
 use holdup_model::{Nanos, Process, Run, Time};
 use holdup_report::{PageOptions, SourceFile, page, source_files};
 use holdup_testkit::any_process;

@@ -1,6 +1,6 @@
 //! Recordings that pages are made of.
 
-use holdup_analysis::{Curve, CurvePoint, Diagnosis, Gain, WhatIf, diagnose};
+use holdup_criticality::{Curve, CurvePoint, Diagnosis, Gain, WhatIf, diagnose};
 use holdup_model::{Nanos, ObjectKind, Process, Run, Time};
 use holdup_testkit::{Op, Script};
 use scraper::{ElementRef, Html, Selector};

@@ -1,10 +1,10 @@
 //! Scaling analyses of several shapes.
 
-use holdup_analysis::scaling::{
-    Efficiencies, Efficiency, FittedLaw, Hint, HintGain, HintKind, LawKind, LawParameter, LawPrediction,
-    Losses, Measured, RegionKind, RegionPoint, RegionScaling, Scaling, WholePoint,
+use holdup_model::{Efficiency, Frame, Nanos, Site};
+use holdup_scaling::{
+    Efficiencies, FittedLaw, Hint, HintGain, HintKind, LawKind, LawParameter, LawPrediction, Losses,
+    Measured, RegionKind, RegionPoint, RegionScaling, Scaling, WholePoint,
 };
-use holdup_model::{Frame, Nanos, Site};
 
 pub(crate) const MS: i64 = 1_000_000;
 

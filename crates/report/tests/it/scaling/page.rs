@@ -1,7 +1,7 @@
 //! The page: what it says without its scripts, and that it does no harm whatever the names in it.
 
-use holdup_analysis::scaling::Scaling;
 use holdup_report::scale_page;
+use holdup_scaling::Scaling;
 use proptest::prelude::*;
 use scraper::{ElementRef, Html, Selector};
 

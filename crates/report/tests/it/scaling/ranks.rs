@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use holdup_analysis::{Rank, Ranks};
+use holdup_criticality::{Rank, Ranks};
 use holdup_model::Nanos;
 use holdup_report::{Look, ranks_json, render_ranks};
 

@@ -1,8 +1,8 @@
 //! The answer in a terminal.
 
 use expect_test::{Expect, expect};
-use holdup_analysis::scaling::{HintGain, Scaling};
 use holdup_report::{Look, render_scale, scale_json};
+use holdup_scaling::{HintGain, Scaling};
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 

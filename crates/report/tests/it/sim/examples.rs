@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_cycles::{CycleNames, SectionCycles, SpeedupStack, Variable, speedup_stack};
+use CycleComponent::{
+    Branch, DependFp, DependInt, DispatchWidth, Ifetch, Imbalance, Io, MemDram, MemL1Neighbor, MemL1d, MemL2,
+    MemL3, MemOffSocket, NoCore, SyncBarrier, SyncCond, SyncCritSect, SyncJoin,
+};
+use holdup_cycles::{CycleNames, SectionCycles, Variable};
 use holdup_model::Frame;
 use holdup_model::counts::{SectionKind, SectionPlace};
 use holdup_model::cycles::{
@@ -10,11 +14,7 @@ use holdup_model::cycles::{
     SimulatedThread,
 };
 use holdup_report::{PaddedRun, SimRun, SimTold, SourceFile};
-
-use CycleComponent::{
-    Branch, DependFp, DependInt, DispatchWidth, Ifetch, Imbalance, Io, MemDram, MemL1Neighbor, MemL1d, MemL2,
-    MemL3, MemOffSocket, NoCore, SyncBarrier, SyncCond, SyncCritSect, SyncJoin,
-};
+use holdup_speedup::{SpeedupStack, speedup_stack};
 
 pub(crate) fn frame(function: &str, file: &str, line: u32) -> Frame {
     Frame {

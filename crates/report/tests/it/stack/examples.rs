@@ -1,15 +1,13 @@
 //! Profiles to tell of.
 
-use holdup_analysis::speedup::instances::{Instances, instances};
-use holdup_analysis::speedup::{
-    Beside, CacheCurve, CacheFacts, CachePoint, Component, Curves, Discarded, Effort, GroupCurve, Missing,
-    PhaseKind, PhasePoint, PhaseStack, PointStack, Sensitivity, Speedup, SpeedupProfile, ThiefPoint,
-    Together, Watched,
-};
-use holdup_cycles::{SpeedupLoss, SpeedupStack, SpeedupStep};
-use holdup_model::{Frame, Nanos, NotAlone, Site};
-
 use Component::{Cache, Environment, ExtraWork, Memory, Oversubscription, Serial, Synchronization};
+use holdup_model::{Frame, Nanos, NotAlone, Site};
+use holdup_speedup::instances::{Instances, instances};
+use holdup_speedup::{
+    Beside, CacheCurve, CacheFacts, CachePoint, Component, Curves, Discarded, Effort, GroupCurve, Missing,
+    PhaseKind, PhasePoint, PhaseStack, PointStack, Sensitivity, Speedup, SpeedupLoss, SpeedupProfile,
+    SpeedupStack, SpeedupStep, ThiefPoint, Together, Watched,
+};
 
 const MIB: u64 = 1 << 20;
 

@@ -1,7 +1,7 @@
 //! The page: what it says without its scripts, and that it does no harm whatever the names in it.
 
-use holdup_analysis::speedup::SpeedupProfile;
 use holdup_report::stack_page;
+use holdup_speedup::SpeedupProfile;
 use proptest::prelude::*;
 use scraper::{Html, Selector};
 
@@ -56,7 +56,7 @@ fn the_answer_is_read_without_scripts() {
     assert!(answer.contains("one phase") && answer.contains("swaptions.c:88"), "{answer}");
     assert_eq!(
         texts(&page, "#cache .verdict")[0],
-        "With its 2 MB of the cache each thread loses 19 % of its time; with 2 MB more it would lose 4.0 %."
+        "With its 2 MiB of the cache each thread loses 19 % of its time; with 2 MiB more it would lose 4.0 %."
     );
     assert!(texts(&page, "#notes").concat().contains("9 % of its probes"));
     let sections: Vec<_> =

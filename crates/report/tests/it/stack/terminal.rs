@@ -1,8 +1,8 @@
 //! The answer in a terminal.
 
 use expect_test::{Expect, expect};
-use holdup_analysis::speedup::{Noise, SpeedupProfile};
 use holdup_report::{Look, render_stack};
+use holdup_speedup::{Noise, SpeedupProfile};
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 
@@ -38,8 +38,8 @@ fn the_whole_answer() {
               s  synchronization       0.28                  1.10
               Of synchronization, 0.07 is work that is unevenly spread, and 0.21 waiting besides that.
 
-              more cache    In threads joined in main (swaptions.c:88): with its 2 MB of the cache each thread
-                            loses 19 % of its time; with 2 MB more it would lose 4.0 %.
+              more cache    In threads joined in main (swaptions.c:88): with its 2 MiB of the cache each thread
+                            loses 19 % of its time; with 2 MiB more it would lose 4.0 %.
 
               phases, by what perfect scaling would save
             1 threads joined in main (swaptions.c:88)
@@ -49,10 +49,10 @@ fn the_whole_answer() {
                 3.0 % of the time, perfect scaling would save 60.0 ms; speedup 1.70 of 4; lost: memory 1.90,
                 extra work 0.40.
 
-              discarded     With 4 threads, number 1 alone with 2 MB of the cache: the pirate missed 9 % of its
+              discarded     With 4 threads, number 1 alone with 2 MiB of the cache: the pirate missed 9 % of its
                             probes.
               note          Threads wait often.
-              cache         8 MB of the L3's 32 MB were really to be had.
+              cache         8 MiB of the L3's 32 MiB were really to be had.
               measured      11 runs in 83.0 s, as long as 6.7 runs with 1 thread; recorded runs take 1.2 %
                             longer, a pirate that takes nothing adds 0.4 % of CPU time, a run with a thread
                             alone takes 1.90 times as long.
@@ -112,15 +112,15 @@ fn copies_of_a_program_with_one_thread() {
         &examples::copies(),
         WIDE,
         expect![[r#"
-        4 copies of 403.gcc get 3.10 times the throughput of one: cache 0.42, memory 0.48.
+            4 copies of 403.gcc get 3.10 times the throughput of one: cache 0.42, memory 0.48.
 
-          copies of 403.gcc  cache each  throughput  cache     memory
-                          1        8 MB        1.00   0.00       0.00
-                          2        4 MB   not known   0.11  not known
-                          4        2 MB        3.10   0.42       0.48
-          4 copies want 3.8 GB/s from memory, 112 % of what it gives: that cannot be met.
-          missing       2 copies were not run at once.
-    "#]],
+              copies of 403.gcc  cache each  throughput  cache     memory
+                              1       8 MiB        1.00   0.00       0.00
+                              2       4 MiB   not known   0.11  not known
+                              4       2 MiB        3.10   0.42       0.48
+              4 copies want 3.8 GB/s from memory, 112 % of what it gives: that cannot be met.
+              missing       2 copies were not run at once.
+        "#]],
     );
 }
 
@@ -169,9 +169,9 @@ fn narrow_terminals_without_unicode() {
 
               more cache
                 In threads joined in main (swaptions.c:88):
-                with its 2 MB of the cache each thread loses
-                19 % of its time; with 2 MB more it would lose
-                4.0 %.
+                with its 2 MiB of the cache each thread loses
+                19 % of its time; with 2 MiB more it would
+                lose 4.0 %.
 
               phases, by what perfect scaling would save
             1 threads joined in main (swaptions.c:88)
@@ -184,13 +184,14 @@ fn narrow_terminals_without_unicode() {
                 extra work 0.40.
 
               discarded
-                With 4 threads, number 1 alone with 2 MB of
+                With 4 threads, number 1 alone with 2 MiB of
                 the cache: the pirate missed 9 % of its
                 probes.
               note
                 Threads wait often.
               cache
-                8 MB of the L3's 32 MB were really to be had.
+                8 MiB of the L3's 32 MiB were really to be
+                had.
               measured
                 11 runs in 83.0 s, as long as 6.7 runs with 1
                 thread; recorded runs take 1.2 % longer, a

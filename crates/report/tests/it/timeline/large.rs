@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use holdup_analysis::diagnose;
+use holdup_criticality::diagnose;
 use holdup_model::{
     Hold, Mode, ObjectId, ObjectKind, Process, Run, Site, SiteId, ThreadId, Time, Timeline, Wait,
 };

@@ -4,7 +4,7 @@ mod browser;
 mod large;
 mod programs;
 
-use holdup_analysis::diagnose;
+use holdup_criticality::diagnose;
 use holdup_model::{Process, Run};
 use holdup_report::{PageOptions, page};
 

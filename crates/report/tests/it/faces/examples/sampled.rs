@@ -1,6 +1,6 @@
 //! What the kernel collector adds: samples, context switches, the course of the run.
 
-use holdup_analysis::{Diagnosis, FindingKind, HotSpot, HotSpots, OverTime, Phase, Slice};
+use holdup_criticality::{Diagnosis, FindingKind, HotSpot, HotSpots, OverTime, Phase, Slice};
 use holdup_model::{Doing, Nanos, Process, Run, Sample, SeenBy, SiteId, Time};
 
 use super::{MS, diagnosis, finding, ms, planted_lock, process, run, site, thread};

@@ -1,6 +1,6 @@
 //! Runs with what was known of the machine around them.
 
-use holdup_analysis::{Diagnosis, EnvironmentNote, Finding, FindingKind, NoteKind};
+use holdup_criticality::{Diagnosis, EnvironmentNote, Finding, FindingKind, NoteKind};
 use holdup_model::{
     CoreKind, CpuSet, Environment, FrequencyRange, Load, MemoryNode, Pin, Placement, Quota, Run, Swapped,
     Throttling,

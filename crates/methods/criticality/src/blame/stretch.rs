@@ -1,0 +1,254 @@
+//! Stretches of a thread's work between two points at which it waits for others or releases them, and whether
+//! the thread worked alone in them.
+
+use holdup_model::openmp::SyncKind;
+use holdup_model::{Nanos, ObjectId, ObjectKind, Segment, SiteId, State, ThreadId, Time};
+
+use super::Pass;
+
+/// A stretch is serial if its thread is the only active one for at least this share of its active time.
+const ALONE_SHARE: f64 = 0.95;
+
+/// At a barrier a stretch is serial only if those who wait there did less than this share of its work, on
+/// average: else its thread is late, not alone.
+const OTHERS_SHARE: f64 = 0.02;
+
+/// Working threads' time by what the root of their waits did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Charge {
+    pub(crate) active: Nanos,
+    /// Able to run, without a core.
+    pub(crate) descheduled: Nanos,
+    pub(crate) io: Nanos,
+    /// In a call that something outside of the program ends; see [`holdup_sections::Outside`].
+    pub(crate) outside: Nanos,
+    pub(crate) asleep: Nanos,
+    pub(crate) waking: Nanos,
+    pub(crate) other: Nanos,
+}
+
+impl Charge {
+    pub(crate) fn add(&mut self, state: State, is_outside: bool, time: Nanos) {
+        match state {
+            State::Active => self.active += time,
+            State::Descheduled => self.descheduled += time,
+            State::Io if is_outside => self.outside += time,
+            State::Io => self.io += time,
+            State::Asleep => self.asleep += time,
+            State::Waking => self.waking += time,
+            _ => self.other += time,
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Charge) {
+        self.active += other.active;
+        self.descheduled += other.descheduled;
+        self.io += other.io;
+        self.outside += other.outside;
+        self.asleep += other.asleep;
+        self.waking += other.waking;
+        self.other += other.other;
+    }
+
+    pub(crate) fn total(&self) -> Nanos {
+        self.active + self.descheduled + self.io + self.outside + self.asleep + self.waking + self.other
+    }
+}
+
+/// A serial stretch: whose, from where to where, and what the others waited for meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct SerialKey {
+    pub(crate) thread: ThreadId,
+    pub(crate) from: Option<SiteId>,
+    pub(crate) to: Option<SiteId>,
+    pub(crate) object: Option<ObjectId>,
+}
+
+/// What was lost in a serial phase, and how long its thread worked alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Serial {
+    pub(crate) lost: Nanos,
+    pub(crate) alone: Nanos,
+    /// Part of `lost`: of threads of which it is not known whom they waited for, while this one alone was able to run.
+    pub(crate) sought: Nanos,
+}
+
+/// What others lost while they waited for one thread.
+#[derive(Clone, Copy, Debug, Default)]
+struct Awaited {
+    time: Nanos,
+    /// Part of `time`: while the thread had no core.
+    descheduled: Nanos,
+}
+
+/// Work of one or several threads in a stretch.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Work {
+    threads: u32,
+    active: Nanos,
+    /// Part of `active`: without a core.
+    delay: Nanos,
+    /// Before it: released, and not yet running, while there were more threads able to run than cores.
+    kept_waiting: Nanos,
+}
+
+impl Work {
+    pub(super) fn add(&mut self, other: &Work) {
+        self.threads += other.threads.max(1);
+        self.active += other.active;
+        self.delay += other.delay;
+        self.kept_waiting += other.kept_waiting;
+    }
+}
+
+/// The current stretch of one thread.
+#[derive(Default)]
+pub(super) struct Stretch {
+    pub(super) work: Work,
+    pub(super) alone: Nanos,
+    /// Up to when `work` has been added to, while the thread is able to run.
+    pub(super) able_since: Option<Time>,
+    /// The sync site at which it began.
+    from: Option<SiteId>,
+    /// By the object that was waited for (`None`: absent threads).
+    waited: Vec<(Option<ObjectId>, Awaited)>,
+    /// What seeking threads lost while this one alone was able to run, and how long that was.
+    pub(super) sought: Serial,
+}
+
+impl Stretch {
+    pub(super) fn wait_for(&mut self, object: Option<ObjectId>, state: State, time: Nanos) {
+        let descheduled = if state == State::Descheduled { time } else { Nanos::ZERO };
+        match self.waited.iter_mut().find(|(waited, _)| *waited == object) {
+            Some((_, sum)) => {
+                sum.time += time;
+                sum.descheduled += descheduled;
+            }
+            None => self.waited.push((object, Awaited { time, descheduled })),
+        }
+    }
+
+    /// The thread runs, `crowded` later than it could have if there had been a core for each thread.
+    pub(super) fn end_of_waking(&mut self, crowded: Nanos) {
+        self.work.kept_waiting += crowded;
+    }
+
+    /// The thread is no longer in `segment`, in which it was able to run.
+    pub(super) fn end_of_activity(&mut self, now: Time, segment: &Segment) {
+        self.add_work(now, segment.state);
+        self.able_since = None;
+        if segment.state == State::Active {
+            self.work.delay += segment.delay();
+        }
+    }
+
+    fn add_work(&mut self, now: Time, state: State) {
+        let Some(since) = &mut self.able_since else { return };
+        let length = now.since(*since);
+        *since = now;
+        self.work.active += length;
+        if state == State::Descheduled {
+            self.work.delay += length;
+        }
+    }
+}
+
+impl Pass<'_> {
+    /// Ends the stretch of `thread` at `site`, and decides what the waiting for it was.
+    pub(super) fn decide(&mut self, thread: ThreadId, site: Option<SiteId>) {
+        let doing = &mut self.doing[thread.index()];
+        let stretch = &mut doing.stretch;
+        stretch.add_work(self.now, doing.state.unwrap_or(State::NotRecorded));
+        if stretch.work.active == Nanos::ZERO && stretch.waited.is_empty() {
+            return;
+        }
+        let to = site.or(doing.site);
+        let from = std::mem::replace(&mut stretch.from, to);
+        let work = std::mem::take(&mut stretch.work);
+        let mut alone = std::mem::take(&mut stretch.alone);
+        let is_alone = alone.get() as f64 >= ALONE_SHARE * work.active.get() as f64;
+        let sought = std::mem::take(&mut stretch.sought);
+        let waited = std::mem::take(&mut stretch.waited);
+        let mut serial_keys = Vec::new();
+        if sought.lost > Nanos::ZERO {
+            let key = SerialKey { thread, from, to, object: None };
+            serial_keys.push(key);
+            let serial = self.blame.serial.entry(key).or_default();
+            serial.lost += sought.lost;
+            serial.sought += sought.lost;
+            serial.alone += if is_alone { std::mem::take(&mut alone) } else { sought.alone };
+        }
+        for (object, Awaited { time, descheduled }) in waited {
+            let barrier = object.filter(|object| self.roles[object.index()] == ObjectKind::Barrier);
+            let others = barrier.and_then(|barrier| self.arrived.get(&barrier)).copied();
+            // A parallel region is there to be shared out, however little of it the others got.
+            let is_region = barrier.is_some_and(|barrier| {
+                self.process.object(barrier).construct == Some(SyncKind::RegionBarrier)
+            });
+            let is_late = others.is_some_and(|others| {
+                is_region
+                    || on_core(others) as f64
+                        > OTHERS_SHARE * on_core(work) as f64 * f64::from(others.threads)
+            });
+            if is_alone && !is_late {
+                let key = SerialKey { thread, from, to, object };
+                serial_keys.push(key);
+                let serial = self.blame.serial.entry(key).or_default();
+                serial.lost += time;
+                // Once a stretch, whatever the number of objects on which others waited.
+                serial.alone += std::mem::take(&mut alone);
+                continue;
+            }
+            let is_end = object.is_some_and(|object| self.roles[object.index()] == ObjectKind::ThreadEnd);
+            let late = match others {
+                Some(others) => late_for_want_of_a_core(time, work, others),
+                None if is_end => late_for_want_of_a_core(time, work, Work::default()),
+                None => Late::default(),
+            };
+            if let (Some(object), true) = (object, late.delayed > Nanos::ZERO) {
+                *self.blame.delayed.entry((object, thread)).or_default() += late.delayed;
+            }
+            self.blame.kept_waiting_late += late.kept_waiting;
+            let rest = time - late.delayed - late.kept_waiting;
+            // Where there are no others to compare with, it can only be said that it had no core meanwhile.
+            let is_compared = others.is_some() || is_end;
+            let without_core = if is_compared { Nanos::ZERO } else { descheduled };
+            let charge = self.blame.charges.entry((object, Some(thread))).or_default();
+            charge.active += rest - without_core;
+            charge.descheduled += without_core;
+        }
+        self.blame.times.end_stretch(thread, &serial_keys);
+    }
+}
+
+/// Work, less what it was delayed (ns).
+fn on_core(work: Work) -> u64 {
+    work.active.saturating_sub(work.delay).get()
+}
+
+/// The part of the waiting for a late thread that comes from its want of a core.
+#[derive(Clone, Copy, Debug, Default)]
+struct Late {
+    /// Because it lost its core.
+    delayed: Nanos,
+    /// Because it got one late.
+    kept_waiting: Nanos,
+}
+
+/// At a barrier a thread is later than the others by what it worked more, by what it was delayed more and by what it
+/// began later, than they on the average; the wait is divided in the same ratio. Where others have ended there is
+/// nobody to compare with, and `others` is zero.
+fn late_for_want_of_a_core(wait: Nanos, last: Work, others: Work) -> Late {
+    let threads = f64::from(others.threads.max(1));
+    let more = |own: Nanos, others: Nanos| (own.get() as f64 - others.get() as f64 / threads).max(0.0);
+    let more_work = more(Nanos::new(on_core(last)), Nanos::new(on_core(others)));
+    let more_delay = more(last.delay, others.delay);
+    let later = more(last.kept_waiting, others.kept_waiting);
+    let all = more_work + more_delay + later;
+    if all == 0.0 {
+        return Late::default();
+    }
+    let part = |amount: f64| Nanos::new((wait.get() as f64 * (amount / all)) as u64);
+    let delayed = part(more_delay).min(wait);
+    Late { delayed, kept_waiting: part(later).min(wait - delayed) }
+}

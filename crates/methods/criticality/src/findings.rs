@@ -1,0 +1,345 @@
+//! From costs to findings: what to mend, what is most worth it first.
+//!
+//! Every class of lost time makes candidates, which hold all of it. Those that matter become findings:
+//!
+//! - below [`LEAST_SHARE`] of the wall time, or below [`LEAST_COST`], nothing is said: the machine itself is
+//!   not steadier than that;
+//! - a quota, an affinity and much other load come first: as long as they take cores away, nothing in the program
+//!   helps;
+//! - other things that the program cannot help (it was able to run, and something else had the cores) come after what
+//!   it can;
+//! - what mending a finding gives, where a replay says so (`gains`), counts where it is less than what it costs;
+//! - else what is hardly on the critical path (its time there is below [`LEAST_PATH_SHARE`] of its cost) comes after
+//!   all others, because mending it alone gives no more than that time;
+//! - what threads lose because there is nothing to do comes last.
+
+mod blocked;
+mod cores;
+mod deadlock;
+mod environment;
+mod executed;
+mod idle;
+mod lock;
+mod meeting;
+mod own;
+mod serial;
+mod signal;
+mod spin;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use holdup_model::names::{self, Names};
+use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, SiteId, ThreadId, ThreadTimes, Timeline};
+use holdup_sections::Working;
+
+use crate::blame::Blame;
+use crate::losses::Losses;
+use crate::samples::Samples;
+use crate::scarcity::Scarcity;
+use crate::{CostIdentity, CriticalPath, Finding, FindingKind, ObjectCost};
+
+/// The least cost of a finding, as a share of the wall time.
+pub const LEAST_SHARE: f64 = 0.015;
+
+/// The least cost of a finding.
+pub(crate) const LEAST_COST: Nanos = Nanos::new(1_000_000);
+
+/// The least time on the critical path, as a share of the cost, of a finding that ranks by its cost.
+const LEAST_PATH_SHARE: f64 = 0.1;
+
+/// Everything that findings are made from.
+pub(crate) struct Case<'a> {
+    pub(crate) process: &'a Process,
+    pub(crate) timeline: &'a Timeline,
+    pub(crate) names: &'a Names<'a>,
+    pub(crate) working: &'a Working,
+    pub(crate) times: &'a [ThreadTimes],
+    pub(crate) blame: &'a Blame,
+    pub(crate) losses: &'a Losses,
+    pub(crate) scarcity: &'a Scarcity<'a>,
+    pub(crate) objects: &'a [ObjectCost],
+    /// Where each object is in `objects`.
+    pub(crate) by_object: &'a [Option<usize>],
+    pub(crate) path: &'a CriticalPath,
+    pub(crate) samples: &'a Samples,
+}
+
+impl Case<'_> {
+    fn wall(&self) -> Nanos {
+        self.timeline.wall()
+    }
+
+    /// What an object is for.
+    fn role(&self, object: ObjectId) -> ObjectKind {
+        self.timeline.roles.kinds[object.index()]
+    }
+
+    fn object_cost(&self, object: ObjectId) -> Option<&ObjectCost> {
+        self.by_object[object.index()].map(|index| &self.objects[index])
+    }
+
+    fn object(&self, object: ObjectId) -> String {
+        self.names.object_or_word(object).to_owned()
+    }
+
+    fn site(&self, site: SiteId) -> String {
+        self.names.place(site)
+    }
+
+    fn threads(&self, threads: &[ThreadId]) -> String {
+        self.names.threads_in_a_row(threads)
+    }
+
+    fn entry(&self, thread: ThreadId) -> Option<SiteId> {
+        self.process.thread(thread).entry
+    }
+
+    /// Threads that do the same: those with the same start function or sort of name, else the one alone.
+    fn stage(&self, thread: ThreadId) -> Stage {
+        match names::sort_of_thread(self.process, thread) {
+            Some(sort) => Stage::Sort(sort),
+            None => Stage::Thread(thread),
+        }
+    }
+}
+
+/// Threads that do the same.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Stage {
+    /// All that have this in common.
+    Sort(String),
+    /// The main thread, or one of which nothing is known.
+    Thread(ThreadId),
+}
+
+/// Lost time of one cause, which becomes a finding if there is enough of it.
+struct Candidate<'a> {
+    kind: FindingKind,
+    lost: Nanos,
+    describe: Box<dyn FnOnce(&Case<'_>) -> Description + 'a>,
+}
+
+impl<'a> Candidate<'a> {
+    fn new(kind: FindingKind, lost: Nanos, describe: impl FnOnce(&Case<'_>) -> Description + 'a) -> Self {
+        Self { kind, lost, describe: Box::new(describe) }
+    }
+}
+
+/// The words of a finding.
+struct Description {
+    object: Option<ObjectId>,
+    threads: Vec<ThreadId>,
+    place: Option<SiteId>,
+    what: String,
+    evidence: Vec<String>,
+    hint: String,
+    on_path: Option<Nanos>,
+    method: &'static str,
+    notes: Vec<String>,
+}
+
+/// The findings of a case, and where all of its wall time went.
+pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
+    let mut candidates: Vec<Candidate<'_>> = Vec::new();
+    lock::candidates(case, &mut candidates);
+    meeting::candidates(case, &mut candidates);
+    signal::candidates(case, &mut candidates);
+    serial::candidates(case, &mut candidates);
+    own::candidates(case, &mut candidates);
+    spin::candidates(case, &mut candidates);
+    idle::candidates(case, &mut candidates);
+    environment::candidates(case, &mut candidates);
+    cores::candidates(case, &mut candidates);
+    blocked::candidates(case, &mut candidates);
+    let identity = identity(case, &candidates);
+    let wall = case.wall();
+    let mut findings: Vec<Finding> = alike(case, candidates)
+        .into_iter()
+        .filter_map(|group| {
+            let cost = case.working.cost(group.lost.get());
+            (cost >= LEAST_COST && cost.share_of(wall) >= LEAST_SHARE)
+                .then(|| finding(group.kind, cost, group.description))
+        })
+        .collect();
+    rank(&mut findings, wall);
+    // Nothing is as bad as what never ends.
+    findings.splice(0..0, deadlock::findings(case));
+    (findings, identity)
+}
+
+/// Findings are told apart by what mending them gives in steps of this share of the wall time: below it, what they cost
+/// decides. A gain of some microseconds is no reason to tell a trifle before what took most of the time.
+const STEP_OF_WORTH: f64 = 0.005;
+
+/// Sorts findings: by the lower of what mending them gives, where that is known, and what they cost.
+pub(crate) fn rank(findings: &mut [Finding], wall: Nanos) {
+    let rank = |finding: &Finding| {
+        let is_deadlock = finding.kind == FindingKind::Deadlock;
+        let is_outside = matches!(finding.kind, FindingKind::Delayed | FindingKind::Load);
+        let is_first = is_first_suspect(finding, wall);
+        let is_idle = finding.kind == FindingKind::Idle;
+        let on_path = finding.on_path.filter(|_| is_hardly_on_path(finding));
+        let is_last = finding.gain.is_none() && on_path.is_some();
+        // What cannot be won is worth nothing, and a gain beyond its cost is not this finding's alone: without any sleep or
+        // any barrier every program would be faster.
+        let worth = finding.gain.as_ref().map_or(finding.cost, |gain| gain.time.min(finding.cost));
+        // Nor is what is hardly on the critical path, whatever the replay of a busy machine's run makes of it.
+        let worth =
+            finding.on_path.filter(|_| is_hardly_on_path(finding)).map_or(worth, |time| worth.min(time));
+        let worth = (worth.share_of(wall) / STEP_OF_WORTH) as u64;
+        (!is_deadlock, !is_first, is_idle, is_last, is_outside, Reverse((worth, finding.cost)), finding.kind)
+    };
+    findings.arrange_by(|a, b| {
+        rank(a).cmp(&rank(b)).then_with(|| a.what.cmp(&b.what)).then_with(|| a.object.cmp(&b.object))
+    });
+}
+
+/// From this share of the wall time on, other load is told first: the rest says little then.
+const MUCH_LOAD: f64 = 0.1;
+
+/// What the environment takes away is told before all else: as long as it does, nothing in the program helps.
+fn is_first_suspect(finding: &Finding, wall: Nanos) -> bool {
+    match finding.kind {
+        FindingKind::Quota | FindingKind::Affinity => true,
+        FindingKind::Load => finding.cost.share_of(wall) >= MUCH_LOAD,
+        _ => false,
+    }
+}
+
+/// Causes of the same words: locks that were made at one place and are held at one, say.
+struct Group {
+    kind: FindingKind,
+    lost: Nanos,
+    description: Description,
+}
+
+/// A cause that cost less than this share of the wall time is not put into words, even together with others.
+const LEAST_SHARE_OF_A_PART: f64 = 1e-4;
+
+/// Puts candidates into words, and those of the same words together: they are told by the largest one.
+fn alike(case: &Case<'_>, mut candidates: Vec<Candidate<'_>>) -> Vec<Group> {
+    candidates.arrange_by_key(|candidate| (Reverse(candidate.lost), candidate.kind));
+    let mut groups: Vec<Group> = Vec::new();
+    let mut by_words: BTreeMap<(FindingKind, String), (usize, u64)> = BTreeMap::new();
+    for candidate in candidates {
+        if case.working.cost(candidate.lost.get()).share_of(case.wall()) < LEAST_SHARE_OF_A_PART {
+            break;
+        }
+        let description = (candidate.describe)(case);
+        let (index, count) =
+            by_words.entry((candidate.kind, description.what.clone())).or_insert((groups.len(), 0));
+        *count += 1;
+        match groups.get_mut(*index) {
+            None => groups.push(Group { kind: candidate.kind, lost: candidate.lost, description }),
+            Some(group) => {
+                group.lost += candidate.lost;
+                let all = &mut group.description;
+                all.on_path = all.on_path.zip(description.on_path).map(|(a, b)| a + b);
+                all.threads.extend(description.threads);
+                all.threads.sort_unstable();
+                all.threads.dedup();
+            }
+        }
+    }
+    for (index, count) in by_words.into_values().filter(|(_, count)| *count > 1) {
+        let evidence = &mut groups[index].description.evidence;
+        evidence.push(format!("That is the largest of {count} like it, whose costs are added up."));
+    }
+    groups
+}
+
+/// Leaves out what cannot be won. Where the program's cores are as busy with its work as this share says, its threads
+/// wait because there is no core to run on: what a finding costs beyond the idle time of the cores is not to be had
+/// by mending it. What makes cores scarce is told in any case.
+pub(crate) const BUSY_CORES: f64 = 0.95;
+
+pub(crate) fn keep_what_can_be_won(findings: &mut Vec<Finding>, wall: Nanos, efficiency: f64) {
+    let idle = (1.0 - efficiency) + LEAST_SHARE;
+    findings.retain(|finding| {
+        use FindingKind::{Affinity, Deadlock, Load, Oversubscription, Quota};
+        matches!(finding.kind, Quota | Affinity | Load | Oversubscription | Deadlock)
+            || finding.cost.share_of(wall) <= idle
+    });
+}
+
+fn is_hardly_on_path(finding: &Finding) -> bool {
+    finding.on_path.is_some_and(|time| time.share_of(finding.cost) < LEAST_PATH_SHARE)
+}
+
+fn finding(kind: FindingKind, cost: Nanos, description: Description) -> Finding {
+    let Description { object, threads, place, what, evidence, hint, on_path, method, notes } = description;
+    let (gain, repeats) = (None, None);
+    let mut finding = Finding {
+        kind,
+        object,
+        threads,
+        place,
+        what,
+        evidence,
+        hint,
+        cost,
+        on_path,
+        gain,
+        repeats,
+        method,
+        notes,
+    };
+    if is_hardly_on_path(&finding) {
+        finding.notes.insert(
+            0,
+            match on_path {
+                None | Some(Nanos::ZERO) => "It is not on the critical path of this run.".to_owned(),
+                Some(time) => format!("Only {time} of it is on the critical path of this run."),
+            },
+        );
+    }
+    finding
+}
+
+fn identity(case: &Case<'_>, candidates: &[Candidate<'_>]) -> CostIdentity {
+    let mut lost: BTreeMap<FindingKind, Nanos> = BTreeMap::new();
+    for candidate in candidates {
+        *lost.entry(candidate.kind).or_default() += candidate.lost;
+    }
+    let active: Nanos = case
+        .working
+        .threads
+        .iter()
+        .map(|thread| {
+            let times = case.times[thread.index()];
+            times.active.saturating_sub(times.delayed)
+        })
+        .sum();
+    let useful = case.working.cost(active.get());
+    let parts: Vec<(FindingKind, Nanos)> = lost
+        .into_iter()
+        .map(|(kind, lost)| (kind, case.working.cost(lost.get())))
+        .filter(|(_, cost)| *cost > Nanos::ZERO)
+        .collect();
+    let explained = useful + parts.iter().map(|(_, cost)| *cost).sum();
+    CostIdentity { useful, parts, unexplained: case.wall().saturating_sub(explained) }
+}
+
+/// The most first, and then in order.
+fn most_first<K: Copy + Ord>(times: &BTreeMap<K, Nanos>) -> Vec<(K, Nanos)> {
+    let mut times: Vec<(K, Nanos)> = times.iter().map(|(&key, &time)| (key, time)).collect();
+    times.arrange_by_key(|&(key, time)| (Reverse(time), key));
+    times
+}
+
+/// Those of the most that make up nine tenths of all together.
+fn main_ones<K: Copy + Ord>(times: &BTreeMap<K, Nanos>) -> Vec<K> {
+    let total: Nanos = times.values().copied().sum();
+    let mut so_far = Nanos::ZERO;
+    most_first(times)
+        .into_iter()
+        .filter(|(_, time)| *time > Nanos::ZERO)
+        .take_while(|(_, time)| {
+            let enough = so_far.share_of(total) >= 0.9;
+            so_far += *time;
+            !enough
+        })
+        .map(|(key, _)| key)
+        .collect()
+}

@@ -1,0 +1,134 @@
+//! Too few cores, or none at the moment: oversubscription, other delays, and wake-ups.
+
+use std::collections::BTreeMap;
+
+use holdup_model::figures::times;
+use holdup_model::{Nanos, ObjectId, SiteId, State, ThreadId};
+
+use super::{Candidate, Case, Description, main_ones};
+use crate::FindingKind;
+use crate::scarcity::Want;
+use crate::wording::mean;
+
+pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
+    let cores = &case.losses.cores;
+    if !case.scarcity.is_by_affinity() {
+        let lost = cores.crowded.total();
+        candidates.push(Candidate::new(FindingKind::Oversubscription, lost, describe_oversubscription));
+    }
+    candidates.push(Candidate::new(FindingKind::Delayed, cores.other.total(), describe_delayed));
+    for (&object, &lost) in &case.losses.wake_up {
+        candidates
+            .push(Candidate::new(FindingKind::WakeUp, lost, move |case| describe_wake_up(case, object)));
+    }
+}
+
+/// Working threads by the time for which they lacked a core.
+pub(super) fn delayed_threads(case: &Case<'_>) -> Vec<ThreadId> {
+    let delayed: BTreeMap<ThreadId, Nanos> = case
+        .working
+        .threads
+        .iter()
+        .map(|&thread| (thread, case.times[thread.index()].delayed + case.times[thread.index()].descheduled))
+        .collect();
+    main_ones(&delayed)
+}
+
+pub(super) fn started_at(case: &Case<'_>, threads: &[ThreadId]) -> Option<SiteId> {
+    threads.iter().find_map(|&thread| {
+        let thread = case.process.thread(thread);
+        thread.created_at.or(thread.entry)
+    })
+}
+
+/// What each thread lost for a want of cores, as a sentence.
+pub(super) fn each_lost(case: &Case<'_>, want: &Want) -> String {
+    let each = |time: Nanos| case.working.cost(time.get());
+    let parts: Vec<String> = [
+        (want.own, "able to run without a core"),
+        (want.wake_up, "woken but not yet running"),
+        (want.late, "waiting for such threads"),
+    ]
+    .into_iter()
+    .filter(|(time, _)| *time > Nanos::ZERO)
+    .map(|(time, what)| format!("{} {what}", each(time)))
+    .collect();
+    format!("On average each thread was {}.", parts.join(", "))
+}
+
+fn describe_oversubscription(case: &Case<'_>) -> Description {
+    let threads = delayed_threads(case);
+    let workers = case.working.at_once;
+    let cores = case.working.cores;
+    let shared = if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") };
+    let place = started_at(case, &threads);
+    Description {
+        object: None,
+        place,
+        what: format!("{workers} threads share {shared}"),
+        evidence: vec![each_lost(case, &case.losses.cores.crowded)],
+        threads,
+        hint: format!("Start no more working threads than cores ({cores}), or give the program more cores."),
+        on_path: None,
+        method: "wall time less CPU time of active threads, up to what the threads beyond the number of cores lack",
+        notes: Vec::new(),
+    }
+}
+
+fn describe_delayed(case: &Case<'_>) -> Description {
+    let threads = delayed_threads(case);
+    let cores = match case.working.cores {
+        0 => String::new(),
+        cores => format!(" The program may use {cores} and has {} at work at once.", case.working.at_once),
+    };
+    Description {
+        object: None,
+        place: None,
+        what: "threads delayed by something outside of the program".to_owned(),
+        evidence: vec![format!(
+            "Each of them was active for {} without a core, on average, and waited {} for others that were.{cores}",
+            case.working.cost(case.losses.cores.other.own.get()),
+            case.working.cost(case.losses.cores.other.late.get())
+        )],
+        threads,
+        hint: "Look for other programs on these cores, swapping, page faults, or blocking calls that are not recorded."
+            .to_owned(),
+        on_path: None,
+        method: "wall time less CPU time of active threads",
+        notes: Vec::new(),
+    }
+}
+
+fn describe_wake_up(case: &Case<'_>, object: Option<ObjectId>) -> Description {
+    let mut by_thread: BTreeMap<ThreadId, Nanos> = BTreeMap::new();
+    let mut count = 0;
+    for &thread in &case.working.threads {
+        for segment in &case.timeline.row(thread).segments {
+            if segment.state == State::Waking && segment.object == object {
+                *by_thread.entry(thread).or_default() += segment.length();
+                count += 1;
+            }
+        }
+    }
+    let cost = object.and_then(|object| case.object_cost(object));
+    let place = cost.and_then(|cost| cost.waiters.first()?.site.or(cost.place));
+    let at = place.map(|place| format!(", woken in {}", case.site(place))).unwrap_or_default();
+    let after = object.map(|object| format!(" after waits for {}", case.object(object))).unwrap_or_default();
+    let total: Nanos = by_thread.values().copied().sum();
+    let on_path = case.path.steps.iter().filter(|step| step.state == State::Waking);
+    Description {
+        object,
+        threads: main_ones(&by_thread),
+        place,
+        what: format!("wake-ups{after}{at}"),
+        evidence: vec![format!(
+            "Threads were woken {}, and ran {} later on average.",
+            times(count),
+            mean(total, count)
+        )],
+        hint: "Wait less often: hand on more at once, or keep the waiting threads at work.".to_owned(),
+        on_path: Some(on_path.map(|step| step.time).sum()),
+        method: "time from the release of a waiting thread until it ran, less what lack of cores explains",
+        notes: Vec::new(),
+    }
+}

@@ -1,0 +1,199 @@
+//! What threads executed while others waited for them: the line to look at, where samples tell.
+//!
+//! The line is the innermost one of the program, as in [`crate::HotSpots`]. Where its function does work for many (a
+//! hash, a loop that the compiler put into its callers), that says little: then the caller from which the blamed
+//! samples came is named first. A caller is named if most blamed samples came through it, and the function is also
+//! reached otherwise.
+
+use std::collections::BTreeMap;
+
+use holdup_model::figures::percent;
+use holdup_model::{Frame, Nanos, ObjectId, Site, SiteId, ThreadId, names};
+
+use super::{Case, most_first};
+use crate::blame::Spans;
+use crate::hot::{Function, dominating, function, inside};
+use crate::samples::Look;
+
+/// With fewer samples nothing is said.
+const FEWEST_SAMPLES: u64 = 5;
+
+/// A function is named if at least this share of the samples is in it.
+const LEAST_SHARE: f64 = 0.3;
+
+/// The next one is named too if at least this share of the samples is in it.
+const LEAST_SHARE_OF_NEXT: f64 = 0.15;
+
+/// A caller is named if this share of the blamed samples in a function came through it, and less than this of all.
+const MOST_THROUGH: f64 = 0.75;
+
+/// How many callers may be passed on the way to the one that is named.
+const MOST_CALLERS: usize = 4;
+
+/// The function in which threads mostly were.
+pub(super) struct Executed {
+    /// Its hottest line.
+    pub(super) place: SiteId,
+    /// `build_index (x.c:88)`; `parse (x.c:12), inside hash_bytes`.
+    pub(super) words: String,
+    /// Tells it from what others executed: the caller that is named, and the function.
+    pub(super) key: (Option<String>, String),
+    function: String,
+    share: f64,
+    samples: u64,
+    /// The next one, with its share, where that is not small.
+    next: Option<(String, f64)>,
+}
+
+impl Executed {
+    /// How certain that is, as a sentence.
+    pub(super) fn evidence(&self) -> String {
+        let next = self.next.as_ref().map(|(next, share)| format!(", {} in {next}", percent(*share)));
+        format!(
+            "{} of the {} samples that were taken meanwhile are in {}{}.",
+            percent(self.share),
+            self.samples,
+            self.function,
+            next.unwrap_or_default()
+        )
+    }
+}
+
+impl Case<'_> {
+    /// What these threads mostly executed while others waited for them because of one of `objects`.
+    pub(super) fn executed_while_waited_for(
+        &self,
+        threads: &[ThreadId],
+        objects: impl IntoIterator<Item = Option<ObjectId>>,
+    ) -> Option<Executed> {
+        let waited = &self.blame.times.waited;
+        let mut during = Vec::new();
+        for object in objects {
+            during
+                .extend(threads.iter().filter_map(|&thread| Some((thread, waited.get(&(object, thread))?))));
+        }
+        self.executed(during)
+    }
+
+    /// What these threads mostly executed during these times; `None` where samples do not tell.
+    pub(super) fn executed<'s>(
+        &self,
+        during: impl IntoIterator<Item = (ThreadId, &'s Spans)>,
+    ) -> Option<Executed> {
+        let process = self.process;
+        let mut seen: BTreeMap<SiteId, (SiteId, Nanos)> = BTreeMap::new();
+        let (mut samples, mut total) = (0, Nanos::ZERO);
+        let mut threads: BTreeMap<ThreadId, Vec<&Spans>> = BTreeMap::new();
+        for (thread, spans) in during {
+            threads.entry(thread).or_default().push(spans);
+        }
+        for (thread, spans) in threads {
+            let is_meanwhile = |look: &&Look| spans.iter().any(|spans| spans.contain(look.time));
+            for look in self.samples.of_thread(thread).iter().filter(is_meanwhile) {
+                samples += 1;
+                total += look.active;
+                if let (Some(site), Some(place)) = (look.site, look.place) {
+                    seen.entry(site).or_insert((place, Nanos::ZERO)).1 += look.active;
+                }
+            }
+        }
+        if samples < FEWEST_SAMPLES {
+            return None;
+        }
+        let mut functions: BTreeMap<Function<'_>, Nanos> = BTreeMap::new();
+        for &(place, time) in seen.values() {
+            *functions.entry(function(process, place)).or_default() += time;
+        }
+        let ordered = most_first(&functions);
+        let (mostly, time) = *ordered.first()?;
+        if time.share_of(total) < LEAST_SHARE {
+            return None;
+        }
+        let next = ordered.get(1).filter(|next| next.1.share_of(total) >= LEAST_SHARE_OF_NEXT).map(
+            |&(next, time)| {
+                let name = match next {
+                    Ok((name, _)) => name.to_owned(),
+                    Err(place) => self.site(place),
+                };
+                (name, time.share_of(total))
+            },
+        );
+        seen.retain(|_, (place, _)| function(process, *place) == mostly);
+        let mut lines: BTreeMap<SiteId, Nanos> = BTreeMap::new();
+        let mut libraries: BTreeMap<&str, Nanos> = BTreeMap::new();
+        for (&site, &(place, time)) in &seen {
+            *lines.entry(place).or_default() += time;
+            if let Some(library) = inside(process, site) {
+                *libraries.entry(library).or_default() += time;
+            }
+        }
+        let place = most_first(&lines).first()?.0;
+        let own_name = self.names.function(place);
+        let blamed = seen.into_iter().map(|(site, (_, time))| (site, time)).collect();
+        let caller = self.caller(mostly, blamed);
+        let words = match (caller, dominating(&libraries, time)) {
+            (Some(caller), _) => format!("{}, inside {own_name}", names::frame(caller)),
+            (None, Some(library)) => format!("{}, inside {library}", self.site(place)),
+            (None, None) => self.site(place),
+        };
+        let key = (caller.and_then(|caller| caller.function.clone()), own_name.clone());
+        Some(Executed { place, words, key, function: own_name, share: time.share_of(total), samples, next })
+    }
+
+    /// The caller that tells the blamed time in a function apart from other time in it.
+    fn caller(&self, mostly: Function<'_>, mut blamed: Vec<(SiteId, Nanos)>) -> Option<&Frame> {
+        let process = self.process;
+        let mut all: Vec<(SiteId, Nanos)> = self
+            .samples
+            .sites()
+            .filter(|(site, _)| {
+                self.timeline.places.at(Some(*site)).is_some_and(|place| function(process, place) == mostly)
+            })
+            .collect();
+        let mut named = None;
+        for depth in 1..=MOST_CALLERS {
+            let caller = |site: SiteId| frame_at(process.site(site), depth);
+            let mut frames: BTreeMap<&Frame, Nanos> = BTreeMap::new();
+            let mut names: BTreeMap<&str, Nanos> = BTreeMap::new();
+            let sum = |times: &[(SiteId, Nanos)]| times.iter().map(|(_, time)| *time).sum::<Nanos>();
+            let (blamed_time, all_time) = (sum(&blamed), sum(&all));
+            for &(site, time) in &blamed {
+                let Some((frame, name)) = caller(site) else { continue };
+                *frames.entry(frame).or_default() += time;
+                *names.entry(name).or_default() += time;
+            }
+            let Some(&(name, time)) = most_first(&names).first() else { break };
+            let comes_from =
+                |&(site, _): &(SiteId, Nanos)| caller(site).is_some_and(|(_, known)| known == name);
+            blamed.retain(comes_from);
+            all.retain(comes_from);
+            let is_main_way = time.share_of(blamed_time) >= MOST_THROUGH;
+            let is_inlined = depth == 1 && blamed.iter().all(|&(site, _)| is_inlined(process.site(site)));
+            if !is_main_way || (sum(&all).share_of(all_time) > MOST_THROUGH && !is_inlined) {
+                break;
+            }
+            named = most_first(&frames)
+                .into_iter()
+                .map(|(frame, _)| frame)
+                .find(|frame| frame.function.as_deref() == Some(name));
+        }
+        named
+    }
+}
+
+/// The program's frame `depth` calls further out than its innermost one, and its function. A function that calls
+/// itself counts once.
+fn frame_at(site: &Site, depth: usize) -> Option<(&Frame, &str)> {
+    let mut own = site.frames.iter().filter(|frame| frame.is_program());
+    let mut inner = own.next()?.function.as_deref()?;
+    let mut left = depth;
+    own.find_map(|frame| {
+        let name = frame.function.as_deref()?;
+        left -= usize::from(std::mem::replace(&mut inner, name) != name);
+        (left == 0).then_some((frame, name))
+    })
+}
+
+fn is_inlined(site: &Site) -> bool {
+    site.place().is_some_and(|frame| frame.inlined)
+}

@@ -1,0 +1,212 @@
+//! Serial phases: one thread works, the others do not exist or wait for it. And threads that start late.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use holdup_model::figures::percent;
+use holdup_model::{Nanos, ObjectId, ObjectKind, SiteId, ThreadId};
+
+use super::executed::Executed;
+use super::{Candidate, Case, Description, LEAST_SHARE_OF_A_PART, Stage, main_ones, most_first};
+use crate::FindingKind;
+use crate::blame::SerialKey;
+
+#[derive(Default)]
+struct Phase {
+    lost: Nanos,
+    /// Part of `lost`; see [`crate::blame::Serial`].
+    sought: Nanos,
+    alone: Nanos,
+    threads: BTreeMap<ThreadId, Nanos>,
+    from: BTreeMap<SiteId, Nanos>,
+    to: BTreeMap<SiteId, Nanos>,
+    objects: BTreeMap<Option<ObjectId>, Nanos>,
+    keys: Vec<SerialKey>,
+}
+
+impl Phase {
+    fn merge(&mut self, other: Phase) {
+        self.lost += other.lost;
+        self.sought += other.sought;
+        self.alone += other.alone;
+        add_all(&mut self.threads, other.threads);
+        add_all(&mut self.from, other.from);
+        add_all(&mut self.to, other.to);
+        add_all(&mut self.objects, other.objects);
+        self.keys.extend(other.keys);
+    }
+
+    fn executed(&self, case: &Case<'_>) -> Option<Executed> {
+        let times = &case.blame.times.serial;
+        case.executed(self.keys.iter().filter_map(|key| Some((key.thread, times.get(key)?))))
+    }
+}
+
+fn add_all<K: Ord>(sums: &mut BTreeMap<K, Nanos>, others: BTreeMap<K, Nanos>) {
+    for (key, time) in others {
+        *sums.entry(key).or_default() += time;
+    }
+}
+
+/// Phases of the same threads that begin at the same place, or end at the same place: the first time round a loop
+/// begins elsewhere, and whether the call at the end has to wait, and so which one ends it, may vary.
+#[derive(Default)]
+struct Span {
+    from: BTreeSet<SiteId>,
+    to: BTreeSet<SiteId>,
+    phase: Phase,
+}
+
+impl Span {
+    fn meets(&self, other: &Span) -> bool {
+        let is_unknown = |span: &Span| span.from.is_empty() && span.to.is_empty();
+        !self.from.is_disjoint(&other.from)
+            || !self.to.is_disjoint(&other.to)
+            || is_unknown(self) && is_unknown(other)
+    }
+}
+
+pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
+    let mut stages: BTreeMap<Stage, Vec<Span>> = BTreeMap::new();
+    for (key, serial) in &case.losses.serial {
+        let places = stages.entry(case.stage(key.thread)).or_default();
+        let mut new = Span {
+            from: key.from.into_iter().collect(),
+            to: key.to.into_iter().collect(),
+            phase: Phase {
+                lost: serial.lost,
+                sought: serial.sought,
+                alone: serial.alone,
+                threads: BTreeMap::from([(key.thread, serial.lost)]),
+                from: key.from.map(|site| (site, serial.lost)).into_iter().collect(),
+                to: key.to.map(|site| (site, serial.lost)).into_iter().collect(),
+                objects: BTreeMap::from([(key.object, serial.lost)]),
+                keys: vec![*key],
+            },
+        };
+        let (same, other): (Vec<Span>, Vec<Span>) =
+            std::mem::take(places).into_iter().partition(|known| known.meets(&new));
+        *places = other;
+        for same in same {
+            new.from.extend(same.from);
+            new.to.extend(same.to);
+            new.phase.merge(same.phase);
+        }
+        places.push(new);
+    }
+    let phases = stages.into_values().flatten().map(|span| span.phase).collect();
+    for (phase, executed) in in_turn(case, phases) {
+        candidates.push(Candidate::new(FindingKind::Serial, phase.lost, move |case| {
+            describe(case, &phase, executed)
+        }));
+    }
+    candidates.push(Candidate::new(FindingKind::Startup, case.losses.startup, describe_startup));
+}
+
+/// Phases with what is mostly executed in them. Those in which that is the same are one, whichever thread it is: a
+/// runtime may let any of its threads go on with what another has begun.
+fn in_turn(case: &Case<'_>, phases: Vec<Phase>) -> Vec<(Phase, Option<Executed>)> {
+    let mut known: BTreeMap<(Option<String>, String), usize> = BTreeMap::new();
+    let mut all: Vec<(Phase, Option<Executed>)> = Vec::new();
+    for phase in phases {
+        let is_told = case.working.cost(phase.lost.get()).share_of(case.wall()) >= LEAST_SHARE_OF_A_PART;
+        let executed = phase.executed(case).filter(|_| is_told);
+        let index = executed.as_ref().map(|executed| *known.entry(executed.key.clone()).or_insert(all.len()));
+        match index.and_then(|index| all.get_mut(index)) {
+            Some((same, _)) => same.merge(phase),
+            None => all.push((phase, executed)),
+        }
+    }
+    all
+}
+
+fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Description {
+    // Of phases that were put together the hottest line may be another.
+    let executed = if phase.keys.len() > 1 { phase.executed(case).or(executed) } else { executed };
+    let threads = main_ones(&phase.threads);
+    let who = case.threads(&threads);
+    let from = most_first(&phase.from).first().map(|(site, _)| *site);
+    let to = most_first(&phase.to).first().map(|(site, _)| *site);
+    let span = match (from.map(|site| case.site(site)), to.map(|site| case.site(site))) {
+        (Some(from), Some(to)) if from == to => format!(" between two calls in {to}"),
+        (Some(from), Some(to)) => format!(" from {from} to {to}"),
+        (Some(from), None) => format!(" from {from} on"),
+        (None, Some(to)) => format!(" up to {to}"),
+        (None, None) => String::new(),
+    };
+    let object = most_first(&phase.objects).first().and_then(|(object, _)| *object);
+    let meanwhile = match object {
+        _ if phase.sought.share_of(phase.lost) >= 0.5 => {
+            "the others search for work, or are blocked on what was not recorded".to_owned()
+        }
+        Some(object) if case.role(object) != ObjectKind::ThreadEnd => {
+            format!("the others wait on {}", case.object(object))
+        }
+        _ => "the others have not started or have ended".to_owned(),
+    };
+    let mut evidence = vec![format!(
+        "{} the only active thread for {} ({} of the time){}; {meanwhile}.",
+        if threads.len() > 1 { "One of them is" } else { "It is" },
+        phase.alone,
+        percent(phase.alone.share_of(case.wall())),
+        if executed.is_some() && !case.working.take_turns { &span } else { "" },
+    )];
+    evidence.extend(executed.as_ref().map(Executed::evidence));
+    Description {
+        object,
+        place: executed
+            .as_ref()
+            .map(|executed| executed.place)
+            .or(to)
+            .or(from)
+            .or_else(|| threads.first().and_then(|&thread| case.entry(thread))),
+        what: match executed {
+            Some(Executed { words, .. }) if threads.len() > 1 => {
+                format!("only one thread at a time at work, mostly in {words}")
+            }
+            Some(Executed { words, .. }) => format!("only {who} at work in {words}"),
+            None => format!("only {who} at work{span}"),
+        },
+        evidence,
+        threads,
+        hint: "Share this work out among the threads, do it while they work on something else, or make it \
+               shorter."
+            .to_owned(),
+        on_path: None,
+        method: "time in which one thread was active and the others waited for it or did not exist",
+        notes: Vec::new(),
+    }
+}
+
+fn describe_startup(case: &Case<'_>) -> Description {
+    let main = ThreadId::new(0);
+    let late: BTreeMap<ThreadId, Nanos> = case
+        .working
+        .threads
+        .iter()
+        .map(|&thread| (thread, case.timeline.row(thread).start.since(case.timeline.start)))
+        .collect();
+    let latest = most_first(&late).first().copied();
+    let place = latest.and_then(|(thread, _)| case.process.thread(thread).created_at);
+    let at = place.map(|place| format!(" in {}", case.site(place))).unwrap_or_default();
+    Description {
+        object: None,
+        threads: vec![main],
+        place,
+        what: match case.process.seen_by.preload || !case.process.seen_by.kernel {
+            true => format!("threads started late{at}"),
+            // Waits for threads' ends were not seen.
+            false => format!("threads that had not started yet, or had ended{at}"),
+        },
+        evidence: latest
+            .map(|(thread, after)| {
+                format!("The last to start, {}, started {after} after the program.", case.threads(&[thread]))
+            })
+            .into_iter()
+            .collect(),
+        hint: "Start all threads before the first work, or keep threads instead of starting new ones."
+            .to_owned(),
+        on_path: None,
+        method: "time in which threads were not there, while the main thread worked beside others",
+        notes: Vec::new(),
+    }
+}

@@ -1,0 +1,459 @@
+//! What mending each finding would give: a replay for each.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use holdup_model::names::Names;
+use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Run, ThreadId};
+use holdup_replay::{
+    Budget, Change, LockChange, Next, NoReplay, PauseKind, Pool, Prediction, Replayer, object_name, parse,
+    place_name, quoted, sort_of, thread_name,
+};
+
+use crate::findings::rank;
+use crate::{Curve, CurvePoint, Diagnosis, Finding, FindingKind, Gain, WhatIf};
+
+/// What is predicted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Depth {
+    /// The gain of each finding, however long that takes; else those of the first ones, as many as there is time for
+    /// ([`Budget`]).
+    pub all_gains: bool,
+    /// Curves for the findings that give the most too, as many as there is time for.
+    pub curves: bool,
+}
+
+/// What curves may take, as a multiple of what gains may.
+const TIMES_FOR_CURVES: u64 = 3;
+/// Findings that have curves, at most.
+const MOST_CURVES: usize = 3;
+/// How many times shorter sections, or faster threads, curves show.
+const TIMES: [f64; 7] = [1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0];
+/// A gain that is below this share of the cost is kept low by something else.
+const CAPPED: f64 = 0.8;
+/// An unchanged replay that is further off than this share of the wall time is told of.
+const FAR_OFF: f64 = 0.05;
+
+/// What is said where a finding's gain was not computed.
+const NO_TIME: &str = "What mending would give is at most the cost here: to replay this run with each change takes longer than an     answer may; holdup report --all-gains replays them all.";
+
+/// What is said where threads that share cores do different things.
+const SEVERAL_SORTS: &str = "What fewer threads would give is not known: no more of them than there are cores do the same, \
+    or they take their work from different queues.";
+
+/// Most waits of a program that the library was not in last as long in the replay as they did, whatever else changes.
+const ONLY_KERNEL: &str = "Only the kernel saw this program: who ended which wait is mostly not known, so that no gains are \
+    predicted.";
+
+/// A change that mends a finding, and the words for it.
+struct Mending {
+    changes: Vec<Change>,
+    expression: String,
+}
+
+/// Predicts what mending the findings of a diagnosis would give, and puts it into the diagnosis.
+///
+/// # Panics
+/// If the diagnosis is not of this run.
+pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
+    let process = &run.processes[diagnosis.process];
+    let timeline = &*Arc::clone(&diagnosis.timeline);
+    let replayer = match Replayer::of(process, timeline, run.effective_cores_of(process)) {
+        Ok(replayer) => replayer,
+        Err(NoReplay::Nothing) => return,
+        Err(endless) => {
+            let notes = vec![format!("No gains are predicted: {endless}.")];
+            diagnosis.what_if =
+                Some(WhatIf { replayed: timeline.wall(), all_together: None, curves: Vec::new(), notes });
+            return;
+        }
+    };
+    if process.seen_by.kernel && !process.seen_by.preload {
+        let notes = vec![ONLY_KERNEL.to_owned()];
+        let replayed = replayer.replayed();
+        diagnosis.what_if = Some(WhatIf { replayed, all_together: None, curves: Vec::new(), notes });
+        return;
+    }
+    let names = Names::of(process, Some(&timeline.roles));
+    let case = Case { run, process, replayer: &replayer, names: &names, wall: timeline.wall() };
+    let in_time = replayer.budget(Budget::of_run(timeline.wall()));
+    let mut budget = if depth.all_gains { Budget::unlimited() } else { in_time.clone() };
+    let mendings: Vec<Option<Mending>> =
+        diagnosis.findings.iter().map(|finding| case.mending(diagnosis, finding)).collect();
+    let mut sets: Vec<Vec<Change>> = Vec::new();
+    let mut places: Vec<usize> = Vec::new();
+    for (place, mending) in mendings.iter().enumerate() {
+        let finding = &mut diagnosis.findings[place];
+        match mending {
+            Some(mending) => {
+                sets.push(mending.changes.clone());
+                places.push(place);
+            }
+            None if finding.kind == FindingKind::Oversubscription => {
+                finding.notes.push(SEVERAL_SORTS.to_owned());
+            }
+            None => {}
+        }
+    }
+    let predictions = replayer.sweep(&sets, &mut budget);
+    // Those of which nothing is known alone are not to be known together with others.
+    let known: Vec<usize> = (0..sets.len()).filter(|&set| predictions[set].is_ok()).collect();
+    let all = once(known.iter().flat_map(|&set| sets[set].iter().cloned()));
+    let is_left = !predictions.contains(&Err(NoReplay::NoTime));
+    let together = (known.len() > 1 && is_left).then(|| replayer.sweep(&[all], &mut budget).pop()).flatten();
+    // Who mends one of them has what it gives: all of them that give less say nothing.
+    let best = predictions.iter().flatten().map(|prediction| prediction.wall).min();
+    let together = together.and_then(Result::ok).filter(|all| best.is_none_or(|best| all.wall <= best));
+    for (&place, prediction) in places.iter().zip(&predictions) {
+        let finding = &mut diagnosis.findings[place];
+        let prediction = match prediction {
+            Ok(prediction) => prediction,
+            Err(NoReplay::NoTime) => {
+                finding.notes.push(NO_TIME.to_owned());
+                continue;
+            }
+            Err(why) => {
+                finding.notes.push(format!("No gain is predicted: {why}."));
+                continue;
+            }
+        };
+        if let Some(mending) = &mendings[place] {
+            let gain = case.gain(prediction, mending.expression.clone());
+            let capped = (gain.time.get() as f64) < CAPPED * finding.cost.get() as f64;
+            let next = case.next(prediction).filter(|_| capped);
+            if let Some(next) = &next {
+                finding.notes.insert(0, format!("Once it is mended, {next} limits the program."));
+            }
+            finding.gain = Some(Gain { capped_by: next, ..gain });
+        }
+    }
+    rank(&mut diagnosis.findings, case.wall);
+    tell_shared_gains(&mut diagnosis.findings);
+    let expressions = known.iter().filter_map(|&set| mendings[places[set]].as_ref());
+    let expressions = once(expressions.map(|mending| mending.expression.as_str()));
+    let all_together = together.map(|prediction| Gain {
+        capped_by: case.next(&prediction),
+        ..case.gain(&prediction, expressions.join(","))
+    });
+    let curves =
+        if depth.curves { case.curves(diagnosis, in_time.times(TIMES_FOR_CURVES)) } else { Vec::new() };
+    let predictions: Vec<Prediction> = predictions.into_iter().filter_map(Result::ok).collect();
+    diagnosis.what_if =
+        Some(WhatIf { replayed: replayer.replayed(), all_together, curves, notes: case.notes(&predictions) });
+}
+
+/// Says where a finding is mended by the same change as one before it: to mend both gives no more.
+fn tell_shared_gains(findings: &mut [Finding]) {
+    let mut first: BTreeMap<String, usize> = BTreeMap::new();
+    for (number, finding) in (1..).zip(findings) {
+        let Some(gain) = &finding.gain else { continue };
+        let before = *first.entry(gain.expression.clone()).or_insert(number);
+        if before < number {
+            finding.notes.insert(0, format!("What mends {before} mends this too: it is one gain."));
+        }
+    }
+}
+
+/// Each of them once, where it first stands: what mends two findings is done once.
+fn once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for one in all {
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
+}
+
+/// Changes by their size.
+type Sizes = Vec<(f64, Vec<Change>)>;
+
+/// What a curve shows, its axis and its points.
+type Course = (String, &'static str, Sizes);
+
+struct Case<'a> {
+    run: &'a Run,
+    process: &'a Process,
+    replayer: &'a Replayer<'a>,
+    names: &'a Names<'a>,
+    wall: Nanos,
+}
+
+/// From this share on, parallel regions count as recorded whole.
+const ALL_BUT_NOTHING: f64 = 0.98;
+
+impl Case<'_> {
+    fn gain(&self, prediction: &Prediction, expression: String) -> Gain {
+        let [time, low, high] = prediction.gain(self.wall).map(|gain| Nanos::new(gain.max(0) as u64));
+        Gain { time, low, high, expression, capped_by: None }
+    }
+
+    fn next(&self, prediction: &Prediction) -> Option<String> {
+        Some(match prediction.next? {
+            Next::Cores(1) => "one core".to_owned(),
+            Next::Cores(cores) => format!("the number of cores ({cores})"),
+            Next::Object(object) => self.object(object),
+            Next::Thread(thread) => self.names.thread_in_full(thread),
+        })
+    }
+
+    fn object(&self, object: ObjectId) -> String {
+        self.names.object(object).to_owned()
+    }
+
+    /// What mends a finding, where it is a change that a replay can make.
+    fn mending(&self, diagnosis: &Diagnosis, finding: &Finding) -> Option<Mending> {
+        use FindingKind::{
+            Affinity, Barrier, Blocked, Condition, Deadlock, Delayed, Idle, Imbalance, Io, Join, Load, Lock,
+            Oversubscription, Pipeline, Quota, Semaphore, Serial, Sleep, Spin, Startup, WakeUp,
+        };
+        let name = |object| self.name_of(object);
+        let thread = |threads: &[ThreadId]| threads.first().map(|&thread| quoted(&self.sort_name(thread)));
+        let (changes, expression) = match finding.kind {
+            Lock => {
+                let object = finding.object?;
+                if self.replayer.program().lock_of(object).is_some() {
+                    (vec![Change::Lock(object, LockChange::Free)], format!("lock:{}=0", name(object)))
+                } else {
+                    (vec![Change::Free(object)], format!("object:{}=0", name(object)))
+                }
+            }
+            Semaphore => (vec![Change::Free(finding.object?)], format!("object:{}=0", name(finding.object?))),
+            Barrier => (vec![Change::Free(finding.object?)], format!("barrier:{}=0", name(finding.object?))),
+            Imbalance | Join => match finding.object.filter(|&object| self.is_barrier(object)) {
+                Some(object) => {
+                    (vec![Change::BalancedBarrier(object)], format!("barrier:{}=balanced", name(object)))
+                }
+                None => {
+                    let threads = self.sort_of(*finding.threads.first()?);
+                    if threads.len() < 2 {
+                        return None;
+                    }
+                    let expression = format!("threads:{}=balanced", thread(&threads)?);
+                    (vec![Change::BalancedThreads(threads)], expression)
+                }
+            },
+            Serial => {
+                let over = diagnosis.effective_cores.max(2).min(diagnosis.workers.max(2));
+                let of_one =
+                    |thread: &ThreadId| format!("alone:{}/{over}", quoted(self.names.thread(*thread)));
+                let expression = if self.sort_of(*finding.threads.first()?) == finding.threads {
+                    format!("alone:{}/{over}", thread(&finding.threads)?)
+                } else {
+                    finding.threads.iter().map(of_one).collect::<Vec<_>>().join(",")
+                };
+                (vec![Change::Spread(finding.threads.clone(), f64::from(over))], expression)
+            }
+            Pipeline | Condition => {
+                let threads = self.sort_of(*finding.threads.first()?);
+                let expression = format!("stage:{}*2", thread(&threads)?);
+                (vec![Change::Stage(threads, 2)], expression)
+            }
+            Quota | Affinity => {
+                let cores = self.cores_without_limit(diagnosis)?;
+                (vec![Change::Cores(cores)], format!("cores={cores}"))
+            }
+            Oversubscription => {
+                let threads = self.sort_of(*finding.threads.first()?);
+                let cores = diagnosis.effective_cores.max(1);
+                if threads.len() as u32 <= cores || !self.share_pools(&threads) {
+                    return None;
+                }
+                let expression = format!("threads:{}={cores}", thread(&threads)?);
+                (vec![Change::Threads(threads, cores)], expression)
+            }
+            WakeUp => match finding.object {
+                Some(object) => (vec![Change::InstantWakeUps(object)], format!("wakeup:{}=0", name(object))),
+                None => (vec![Change::FreeWakeUps], "wakeup=0".to_owned()),
+            },
+            Io => self
+                .shorter_at(finding, "io")
+                .unwrap_or((vec![Change::Shorter(PauseKind::Io, None, f64::INFINITY)], "io=0".to_owned())),
+            Sleep => {
+                let all =
+                    (vec![Change::Shorter(PauseKind::Sleep, None, f64::INFINITY)], "sleep=0".to_owned());
+                self.shorter_at(finding, "sleep").unwrap_or(all)
+            }
+            Load | Delayed => (vec![Change::WithoutLoad], "load=0".to_owned()),
+            Spin | Startup | Idle | Deadlock | Blocked => return None,
+        };
+        Some(Mending { changes, expression })
+    }
+
+    /// No waiting at the finding's place; `None` where that has no name.
+    fn shorter_at(&self, finding: &Finding, word: &str) -> Option<(Vec<Change>, String)> {
+        let name = place_name(self.process, finding.place?)?;
+        let expression = format!("{word}:{}=0", quoted(&name));
+        let point = parse(&expression, self.process).ok()?.pop()?;
+        Some((point.changes, expression))
+    }
+
+    /// True if all of these threads take their work from the same pools, if from any: of pools of their own none can do without
+    /// its threads.
+    fn share_pools(&self, threads: &[ThreadId]) -> bool {
+        let pools = &self.replayer.program().pools;
+        let shares = |pool: &Pool| {
+            let takes = |thread: &ThreadId| pool.members.contains(thread);
+            threads.iter().all(takes) || !threads.iter().any(takes)
+        };
+        pools.iter().all(shares)
+    }
+
+    fn is_barrier(&self, object: ObjectId) -> bool {
+        self.process.object(object).kind == ObjectKind::Barrier
+            && self.replayer.program().barrier_of(object).is_some()
+    }
+
+    /// What an expression calls this object, and no other.
+    fn name_of(&self, object: ObjectId) -> String {
+        let name = object_name(self.process, object);
+        let all = (0..self.process.objects.len() as u32).map(ObjectId::new);
+        let same = all.filter(|&other| object_name(self.process, other) == name);
+        if same.take(2).count() == 1 { quoted(&name) } else { format!("#{}", object.index()) }
+    }
+
+    /// What an expression calls a thread and those that do the same.
+    fn sort_name(&self, thread: ThreadId) -> String {
+        thread_name(self.names, self.process, thread)
+    }
+
+    /// All threads that do the same; a thread alone where that is not known.
+    fn sort_of(&self, thread: ThreadId) -> Vec<ThreadId> {
+        let sort = sort_of(self.process, thread);
+        let all = (0..self.process.threads.len() as u32).map(ThreadId::new);
+        all.filter(|&other| other == thread || sort.is_some() && sort_of(self.process, other) == sort)
+            .collect()
+    }
+
+    /// How many cores the program could use if nothing kept it from those that the machine has.
+    fn cores_without_limit(&self, diagnosis: &Diagnosis) -> Option<u32> {
+        let online = self.run.environment.online.len() as u32;
+        let cores = online.min(diagnosis.workers);
+        (cores > diagnosis.effective_cores).then_some(cores)
+    }
+
+    /// Curves of the findings that give the most, and of the cores.
+    fn curves(&self, diagnosis: &Diagnosis, mut left: Budget) -> Vec<Curve> {
+        let mut ranked: Vec<usize> = (0..diagnosis.findings.len()).collect();
+        let gain =
+            |index: &usize| diagnosis.findings[*index].gain.as_ref().map_or(Nanos::ZERO, |gain| gain.time);
+        ranked.arrange_by_key(|index| std::cmp::Reverse(gain(index)));
+        let mut curves = Vec::new();
+        for index in ranked.into_iter().filter(|index| gain(index) > Nanos::ZERO) {
+            if curves.len() == MOST_CURVES {
+                break;
+            }
+            for (what, axis, points) in self.course(diagnosis, index) {
+                match self.curve(what, Some(index), axis, points, &mut left) {
+                    Ok(curve) => curves.push(curve),
+                    Err(NoReplay::NoTime) => return curves,
+                    // Nothing is known of one of its points.
+                    Err(_) => {}
+                }
+            }
+        }
+        let cores = cores_shown(diagnosis);
+        if cores.len() > 1 {
+            let points =
+                cores.into_iter().map(|cores| (f64::from(cores), vec![Change::Cores(cores)])).collect();
+            curves.extend(self.curve("the number of cores".to_owned(), None, "cores", points, &mut left));
+        }
+        curves
+    }
+
+    fn course(&self, diagnosis: &Diagnosis, index: usize) -> Vec<Course> {
+        let finding = &diagnosis.findings[index];
+        let times = |change: &dyn Fn(f64) -> Change| -> Sizes {
+            TIMES.iter().map(|&times| (times, vec![change(times)])).collect()
+        };
+        match (finding.kind, finding.object) {
+            (FindingKind::Lock, Some(object)) if self.replayer.program().lock_of(object).is_some() => {
+                let shorter = times(&|times| Change::Lock(object, LockChange::Shorter(times)));
+                let name = object_name(self.process, object);
+                let parts = [1u32, 2, 3, 4, 6, 8, 16];
+                let parts = parts
+                    .map(|parts| (f64::from(parts), vec![Change::Lock(object, LockChange::Split(parts))]));
+                // With ever more parts nobody waits for any of them.
+                let free = (f64::INFINITY, vec![Change::Lock(object, LockChange::Free)]);
+                let split = parts.into_iter().chain([free]).collect();
+                vec![
+                    (format!("critical sections of {name} made cheaper"), "times shorter", shorter),
+                    (format!("{name} split into several locks"), "locks", split),
+                ]
+            }
+            (FindingKind::Serial, _) => {
+                let threads = finding.threads.clone();
+                let spread = times(&|times| Change::Spread(threads.clone(), times));
+                vec![("the serial part spread over threads".to_owned(), "threads", spread)]
+            }
+            (FindingKind::Pipeline | FindingKind::Condition, _) if !finding.threads.is_empty() => {
+                let threads = self.sort_of(finding.threads[0]);
+                let name = self.sort_name(threads[0]);
+                let faster = times(&|times| Change::Faster(threads.clone(), times));
+                vec![(format!("{name} made faster"), "times faster", faster)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn curve(
+        &self,
+        what: String,
+        finding: Option<usize>,
+        axis: &'static str,
+        points: Sizes,
+        left: &mut Budget,
+    ) -> Result<Curve, NoReplay> {
+        let (sizes, sets): (Vec<f64>, Vec<Vec<Change>>) = points.into_iter().unzip();
+        let predictions = self.replayer.curve(&sets, left);
+        let points = sizes.into_iter().zip(predictions).map(|(at, prediction)| {
+            let Prediction { wall, low, high, .. } = prediction?;
+            Ok(CurvePoint { at, wall, low, high })
+        });
+        Ok(Curve { what, finding, axis, points: points.collect::<Result<_, _>>()? })
+    }
+
+    fn notes(&self, predictions: &[Prediction]) -> Vec<String> {
+        let mut notes = Vec::new();
+        let off = self.replayer.replayed().get() as f64 / self.wall.get().max(1) as f64 - 1.0;
+        if off.abs() > FAR_OFF {
+            let words = if off < 0.0 { "less" } else { "more" };
+            notes.push(format!(
+                "Unchanged, the replay takes {:.0} % {words} than the run did: gains are less certain.",
+                off.abs() * 100.0
+            ));
+        }
+        if let Some(whole) = self.process.openmp.whole_share().filter(|&share| share < ALL_BUT_NOTHING) {
+            notes.push(format!(
+                "{} of the time in parallel regions was recorded whole; the rest is taken to have gone alike.",
+                holdup_model::figures::percent(whole)
+            ));
+        }
+        let stuck = predictions.iter().filter(|prediction| prediction.let_through > 0).count();
+        if stuck > 0 {
+            notes.push(format!(
+                "In {stuck} of the replays all threads came to wait for each other, and one was let through: what was \
+                 recorded does not say who would have gone first."
+            ));
+        }
+        let mut unseen: Vec<ObjectId> =
+            predictions.iter().flat_map(|prediction| prediction.unseen.iter().copied()).collect();
+        unseen.sort_unstable();
+        unseen.dedup();
+        for object in unseen {
+            notes.push(format!(
+                "{} may be the next to hold the program up: how long it is held is known from a few holds only. \
+                 Record with --holds all.",
+                self.object(object)
+            ));
+        }
+        notes
+    }
+}
+
+/// Numbers of cores to show: up to twice as many as there are, or as are wanted.
+fn cores_shown(diagnosis: &Diagnosis) -> Vec<u32> {
+    let most = diagnosis.workers.max(diagnosis.effective_cores * 2).clamp(1, 128);
+    let all = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128];
+    all.into_iter().filter(|&cores| cores <= most).collect()
+}

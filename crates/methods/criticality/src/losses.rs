@@ -1,0 +1,253 @@
+//! All lost time of the working threads, each nanosecond in one class. Findings and the cost identity are both
+//! made from this, so that they agree.
+
+use std::collections::BTreeMap;
+
+use holdup_model::{Nanos, ObjectId, ObjectKind, Roles, SiteId, State, ThreadId, ThreadTimes, Timeline};
+use holdup_sections::{Outside, Working};
+
+use crate::blame::{Blame, Charge, Serial, SerialKey};
+use crate::scarcity::{Scarcity, WantOfCores, part};
+
+/// Time at one place, by thread.
+pub(crate) type ByThread = BTreeMap<ThreadId, Nanos>;
+
+/// Lost time of working threads (ns, not yet divided by their number).
+#[derive(Default)]
+pub(crate) struct Losses {
+    /// Waits that end at a lock, by lock and the thread that was waited for in the end.
+    pub(crate) locks: BTreeMap<(ObjectId, Option<ThreadId>), Charge>,
+    /// Waits at a barrier, by the late thread.
+    pub(crate) barriers: BTreeMap<(ObjectId, Option<ThreadId>), Charge>,
+    /// Waits for the end of a thread, and threads that are not there meanwhile.
+    pub(crate) joins: BTreeMap<(ObjectId, Option<ThreadId>), Charge>,
+    /// Waits for signals, semaphores, futexes, by who gave the signal in the end.
+    pub(crate) signals: BTreeMap<(ObjectId, Option<ThreadId>), Charge>,
+    /// Waits for a thread that works alone.
+    pub(crate) serial: BTreeMap<SerialKey, Serial>,
+    /// Threads that are not there yet or no longer, while the main thread works and is not alone.
+    pub(crate) startup: Nanos,
+    /// By the place where the threads wait.
+    pub(crate) io: BTreeMap<Option<SiteId>, ByThread>,
+    /// By the place where the threads sleep.
+    pub(crate) sleep: BTreeMap<Option<SiteId>, ByThread>,
+    /// By the place of the loop; `None` for loops that the program marked.
+    pub(crate) spin: BTreeMap<Option<SiteId>, ByThread>,
+    /// For want of a core that a spinning thread had.
+    pub(crate) taken_by_spinning: Nanos,
+    /// With nothing to do.
+    pub(crate) idle: Idle,
+    /// From release to running, by what had been waited for.
+    pub(crate) wake_up: BTreeMap<Option<ObjectId>, Nanos>,
+    /// Blocked on something that was not recorded, while no other thread or several were able to run.
+    pub(crate) blocked: ByThread,
+    /// Active threads without a core.
+    delayed: Nanos,
+    /// That, waking threads and waits for late ones, for want of a core.
+    pub(crate) cores: WantOfCores,
+    /// Not in any class.
+    pub(crate) unexplained: Nanos,
+}
+
+/// Time in which threads had nothing to do, since nothing came from outside of the program.
+#[derive(Debug, Default)]
+pub(crate) struct Idle {
+    /// In calls that something outside of the program ends, by place.
+    pub(crate) own: BTreeMap<Option<SiteId>, ByThread>,
+    /// By what they waited on, and who could have given them something but was waiting itself.
+    pub(crate) by_object: BTreeMap<(ObjectId, Option<ThreadId>), Nanos>,
+    /// In place of threads that were not there.
+    pub(crate) absent: Nanos,
+}
+
+impl Idle {
+    pub(crate) fn total(&self) -> Nanos {
+        let own: Nanos = self.own.values().flat_map(BTreeMap::values).copied().sum();
+        own + self.by_object.values().copied().sum() + self.absent
+    }
+}
+
+/// Sorts everything that was lost into classes.
+pub(crate) fn losses(
+    timeline: &Timeline,
+    outside: &Outside,
+    blame: &Blame,
+    working: &Working,
+    times: &[ThreadTimes],
+    scarcity: &Scarcity<'_>,
+) -> Losses {
+    let mut losses = Losses::default();
+    losses.sort_waits(timeline, blame, working, times);
+    losses.add_own(timeline, outside, working);
+    losses.sort_sought(blame);
+    losses.sort_wants_of_cores(blame, working, scarcity);
+    losses
+}
+
+impl Losses {
+    fn sort_waits(&mut self, timeline: &Timeline, blame: &Blame, working: &Working, times: &[ThreadTimes]) {
+        // Threads that take turns feed each other only as they are alone.
+        let roles = &timeline.roles;
+        let feeds_others = |thread| !working.take_turns && feeds_others(blame, times, thread);
+        for (&(object, thread), charge) in &blame.charges {
+            match object {
+                Some(object) => self.charge(roles, object, thread, charge),
+                None => self.charge_absence(timeline, thread, charge),
+            }
+        }
+        for (&key, &serial) in &blame.serial {
+            // A team is not fed: it works with the thread that calls it.
+            let is_queue = |object: ObjectId| {
+                let kind = roles.kinds[object.index()];
+                kind.is_signal() && kind != ObjectKind::Team
+            };
+            match key.object {
+                Some(object) if is_queue(object) && feeds_others(key.thread) => {
+                    let charge = Charge { active: serial.lost, ..Charge::default() };
+                    self.charge(roles, object, Some(key.thread), &charge);
+                }
+                _ => {
+                    self.serial.insert(key, serial);
+                }
+            }
+        }
+    }
+
+    fn charge(&mut self, roles: &Roles, object: ObjectId, thread: Option<ThreadId>, charge: &Charge) {
+        let kind = roles.kinds[object.index()];
+        let mut charge = *charge;
+        if kind.is_signal() || kind == ObjectKind::ThreadEnd {
+            let mut idle = std::mem::take(&mut charge.outside);
+            if roles.is_idle[object.index()] {
+                idle += std::mem::take(&mut charge.asleep);
+            }
+            *self.idle.by_object.entry((object, thread)).or_default() += idle;
+        }
+        let class = match kind {
+            kind if kind.is_lock() => &mut self.locks,
+            ObjectKind::Barrier => {
+                // Who is late because it did not run yet after the last round is late by the system's fault.
+                *self.wake_up.entry(Some(object)).or_default() += charge.waking;
+                charge.waking = Nanos::ZERO;
+                &mut self.barriers
+            }
+            ObjectKind::ThreadEnd => &mut self.joins,
+            _ => &mut self.signals,
+        };
+        class.entry((object, thread)).or_default().merge(&charge);
+    }
+
+    /// Nobody takes a place, and `thread`, which should start somebody, does something else.
+    fn charge_absence(&mut self, timeline: &Timeline, thread: Option<ThreadId>, charge: &Charge) {
+        self.startup += charge.active + charge.descheduled;
+        self.idle.absent += charge.outside;
+        *self.wake_up.entry(None).or_default() += charge.waking;
+        self.unexplained += charge.other;
+        if let Some(thread) = thread {
+            let add = |class: &mut BTreeMap<Option<SiteId>, ByThread>, state, time| {
+                if time > Nanos::ZERO {
+                    let site = mostly_at(timeline, thread, state);
+                    *class.entry(site).or_default().entry(thread).or_default() += time;
+                }
+            };
+            add(&mut self.io, State::Io, charge.io);
+            add(&mut self.sleep, State::Asleep, charge.asleep);
+        } else {
+            self.unexplained += charge.io + charge.asleep;
+        }
+    }
+
+    /// What threads lost by themselves.
+    fn add_own(&mut self, timeline: &Timeline, outside: &Outside, working: &Working) {
+        for &thread in &working.threads {
+            for segment in &timeline.row(thread).segments {
+                let length = segment.length();
+                let at_site = |class: &mut BTreeMap<Option<SiteId>, ByThread>| {
+                    *class.entry(segment.site).or_default().entry(thread).or_default() += length;
+                };
+                match segment.state {
+                    State::Active => self.delayed += segment.delay(),
+                    State::Io if outside.is_at(thread, segment.start) => at_site(&mut self.idle.own),
+                    State::Io => at_site(&mut self.io),
+                    State::Asleep => at_site(&mut self.sleep),
+                    State::Waking => *self.wake_up.entry(segment.object).or_default() += length,
+                    State::Descheduled => self.delayed += length,
+                    State::Spinning if segment.object.is_none() => at_site(&mut self.spin),
+                    State::Blocked if segment.object.is_none() => {
+                        *self.blocked.entry(thread).or_default() += length;
+                    }
+                    State::NotRecorded => self.unexplained += length,
+                    State::Blocked | State::Spinning => {}
+                }
+            }
+        }
+    }
+
+    /// What waits for nobody in particular is the fault of the one thread that was able to run meanwhile, which
+    /// [`Blame::serial`] has; that is no loss of its own.
+    fn sort_sought(&mut self, blame: &Blame) {
+        for (key, sought) in &blame.sought {
+            match key.object {
+                Some(object) => {
+                    *self.idle.by_object.entry((object, None)).or_default() += sought.with_none;
+                    self.signals.entry((object, None)).or_default().other += sought.with_more;
+                }
+                None if key.state == State::Spinning => {
+                    let spun = self.spin.get_mut(&key.site).and_then(|threads| threads.get_mut(&key.thread));
+                    if let Some(spun) = spun {
+                        *spun -= sought.with_one;
+                    }
+                }
+                None => {
+                    if let Some(blocked) = self.blocked.get_mut(&key.thread) {
+                        *blocked -= sought.with_one;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Divides what was lost for want of a core by its reason.
+    fn sort_wants_of_cores(&mut self, blame: &Blame, working: &Working, scarcity: &Scarcity<'_>) {
+        let waking: Nanos = self.wake_up.values().copied().sum();
+        let mut wants = scarcity.divide(self.delayed, waking, blame, working);
+        let scarce = wants.quota.wake_up + wants.crowded.wake_up;
+        let mut taken = Nanos::ZERO;
+        for time in self.wake_up.values_mut() {
+            let some = part(*time, scarce, waking);
+            taken += some;
+            *time -= some;
+        }
+        // What the parts, each rounded down, do not have stays with the wake-ups.
+        wants.quota.wake_up = wants.quota.wake_up.min(taken);
+        wants.crowded.wake_up = taken - wants.quota.wake_up;
+        if !self.spin.is_empty() {
+            for time in [&mut wants.crowded.own, &mut wants.crowded.wake_up, &mut wants.crowded.late] {
+                let by_spinning = part(*time, blame.excess_by_spinning, blame.excess);
+                *time -= by_spinning;
+                self.taken_by_spinning += by_spinning;
+            }
+        }
+        self.cores = wants;
+    }
+}
+
+/// True for a thread that others work along with rather than in turn with: a stage of a pipeline, which the
+/// others mostly accompany, not a serial phase, after which they work without it.
+fn feeds_others(blame: &Blame, times: &[ThreadTimes], thread: ThreadId) -> bool {
+    let index = thread.index();
+    let active = times[index].active;
+    let together = active.saturating_sub(blame.alone[index]) + blame.active_beside_io[index];
+    together > blame.any_active.saturating_sub(active + blame.active_beside_io[index])
+}
+
+/// Where the thread is longest in this state.
+fn mostly_at(timeline: &Timeline, thread: ThreadId, state: State) -> Option<SiteId> {
+    let mut sites: BTreeMap<SiteId, Nanos> = BTreeMap::new();
+    for segment in timeline.row(thread).segments.iter().filter(|segment| segment.state == state) {
+        if let Some(site) = segment.site {
+            *sites.entry(site).or_default() += segment.length();
+        }
+    }
+    sites.into_iter().max_by_key(|&(site, time)| (time, std::cmp::Reverse(site))).map(|(site, _)| site)
+}

@@ -1,0 +1,186 @@
+//! What each sync object cost, who held it, and who waited for it.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, SiteId, State, ThreadId, Timeline};
+use holdup_sections::Working;
+
+use crate::blame::Blame;
+use crate::{CriticalPath, HoldTime, HolderShare, ObjectCost, WaiterShare};
+
+/// The most holders and the most waiters that an [`ObjectCost`] lists.
+const MOST_SHARES: usize = 32;
+
+/// Sums over one object's waits.
+#[derive(Default)]
+struct Waiting {
+    waits: u64,
+    wait: Nanos,
+    waking: Nanos,
+    waiters: BTreeMap<(ThreadId, Option<SiteId>), Nanos>,
+    holders: BTreeMap<(Option<ThreadId>, Option<SiteId>), Nanos>,
+}
+
+/// The costs of all objects that were used or waited for, most costly first.
+pub(crate) fn object_costs(
+    process: &Process,
+    timeline: &Timeline,
+    blame: &Blame,
+    working: &Working,
+    path: &CriticalPath,
+) -> Vec<ObjectCost> {
+    let waiting = waiting(process, timeline, blame);
+    let rooted = rooted(process, blame);
+    let mut on_path = vec![Nanos::ZERO; process.objects.len()];
+    for &(object, time) in &path.by_object {
+        on_path[object.index()] = time;
+    }
+    let uses = uses(process);
+    let mut costs: Vec<ObjectCost> = waiting
+        .into_iter()
+        .enumerate()
+        .filter(|(index, waiting)| waiting.waits > 0 || uses[*index].seen)
+        .map(|(index, waiting)| {
+            let uses = &uses[index];
+            let waited = blame.objects[index].waited;
+            let holders: Vec<HolderShare> = most_first(waiting.holders)
+                .map(|((thread, site), time)| HolderShare { thread, site, time })
+                .collect();
+            let waiters: Vec<WaiterShare> = most_first(waiting.waiters)
+                .map(|((thread, site), time)| WaiterShare { thread, site, time })
+                .collect();
+            let object = &process.objects[index];
+            ObjectCost {
+                object: ObjectId::new(index as u32),
+                place: place(timeline.roles.kinds[index], &holders, &waiters).or(object.created_at),
+                acquisitions: uses.acquisitions,
+                failed_tries: uses.failed_tries,
+                waits: waiting.waits,
+                wait: waiting.wait,
+                waking: waiting.waking,
+                hold: uses.hold(),
+                cost: working.cost(rooted[index].get()),
+                direct_cost: working.cost(blame.objects[index].direct.get()),
+                holders,
+                waiters,
+                on_path: on_path[index],
+                mean_waiters: waiting.wait.share_of(waited),
+            }
+        })
+        .collect();
+    costs.arrange_by_key(|cost| (Reverse(cost.cost), Reverse(cost.wait), cost.object));
+    costs
+}
+
+/// Working threads' waiting by the object at the root.
+fn rooted(process: &Process, blame: &Blame) -> Vec<Nanos> {
+    let mut rooted = vec![Nanos::ZERO; process.objects.len()];
+    for ((object, _), charge) in &blame.charges {
+        if let Some(object) = object {
+            rooted[object.index()] += charge.total();
+        }
+    }
+    for (key, serial) in &blame.serial {
+        if let Some(object) = key.object {
+            rooted[object.index()] += serial.lost;
+        }
+    }
+    for (key, sought) in &blame.sought {
+        if let Some(object) = key.object {
+            rooted[object.index()] += sought.with_more + sought.with_none;
+        }
+    }
+    for ((object, _), &time) in &blame.delayed {
+        rooted[object.index()] += time;
+    }
+    rooted
+}
+
+fn waiting(process: &Process, timeline: &Timeline, blame: &Blame) -> Vec<Waiting> {
+    let mut all: Vec<Waiting> = process.objects.iter().map(|_| Waiting::default()).collect();
+    for wait in &process.waits {
+        all[wait.object.index()].waits += 1;
+    }
+    for (index, row) in timeline.threads.iter().enumerate() {
+        let thread = ThreadId::new(index as u32);
+        for segment in &row.segments {
+            let Some(object) = segment.object else { continue };
+            let waiting = &mut all[object.index()];
+            match segment.state {
+                State::Blocked | State::Spinning => {
+                    waiting.wait += segment.length();
+                    *waiting.waiters.entry((thread, segment.site)).or_default() += segment.length();
+                }
+                State::Waking => waiting.waking += segment.length(),
+                _ => {}
+            }
+        }
+    }
+    for (link, total) in blame.chains.links.iter().zip(&blame.chains.totals) {
+        if total.time > Nanos::ZERO {
+            let holders = &mut all[link.object.index()].holders;
+            *holders.entry((link.holder, link.site)).or_default() += total.time;
+        }
+    }
+    all
+}
+
+/// Where to look. Who holds a lock makes the others wait; at anything else the one that is waited for is not
+/// at a place of this object's, but the waiters are.
+fn place(role: ObjectKind, holders: &[HolderShare], waiters: &[WaiterShare]) -> Option<SiteId> {
+    let held = holders.iter().filter(|_| role.is_lock()).find_map(|holder| holder.site);
+    held.or_else(|| waiters.iter().find_map(|waiter| waiter.site))
+}
+
+#[derive(Clone, Default)]
+struct Uses {
+    seen: bool,
+    acquisitions: Option<u64>,
+    failed_tries: u64,
+    /// Holds that were sampled by counters: how many, how long.
+    sampled: (u64, Nanos),
+    /// Holds that are in the recording one by one: how many, how long.
+    recorded: (u64, Nanos),
+}
+
+impl Uses {
+    fn hold(&self) -> HoldTime {
+        let (samples, time) = self.sampled.max(self.recorded);
+        match self.acquisitions {
+            _ if samples == 0 => HoldTime::Unknown,
+            Some(acquisitions) if acquisitions > samples => {
+                let time = u128::from(time.get()) * u128::from(acquisitions) / u128::from(samples);
+                HoldTime::Estimated { time: Nanos::new(time as u64), samples }
+            }
+            _ => HoldTime::Measured(time),
+        }
+    }
+}
+
+fn uses(process: &Process) -> Vec<Uses> {
+    let mut all = vec![Uses::default(); process.objects.len()];
+    for used in &process.uses {
+        let uses = &mut all[used.object.index()];
+        uses.seen = true;
+        uses.acquisitions = Some(uses.acquisitions.unwrap_or(0).saturating_add(used.acquisitions));
+        uses.failed_tries = uses.failed_tries.saturating_add(used.failed_tries);
+        uses.sampled.0 = uses.sampled.0.saturating_add(used.timed_holds);
+        uses.sampled.1 += used.timed_hold;
+    }
+    for hold in &process.holds {
+        let uses = &mut all[hold.object.index()];
+        uses.seen = true;
+        if let Some(begin) = hold.begin {
+            uses.recorded.0 += 1;
+            uses.recorded.1 += hold.end.since(begin);
+        }
+    }
+    all
+}
+
+fn most_first<K: Copy + Ord>(times: BTreeMap<K, Nanos>) -> impl Iterator<Item = (K, Nanos)> {
+    let mut times: Vec<(K, Nanos)> = times.into_iter().filter(|(_, time)| *time > Nanos::ZERO).collect();
+    times.arrange_by_key(|&(key, time)| (Reverse(time), key));
+    times.into_iter().take(MOST_SHARES)
+}

@@ -1,0 +1,155 @@
+//! What made cores scarce: the number of threads, a quota, an affinity, or others on the same CPUs.
+//!
+//! Threads that could run and had no core lost time together, which is known; for whom or what is known only in sums
+//! of the whole run: how long a quota stopped CPUs, how many threads there were beyond the cores, how much CPU time
+//! others used. The lost time is divided by these, in this order, so that each nanosecond has one cause.
+
+use holdup_model::{Environment, Nanos, Placement, Process, Run};
+use holdup_sections::Working;
+
+use crate::blame::Blame;
+
+/// CPU time of others counts from this share of the CPUs' time on, and from [`LEAST_OTHERS`] on: the kernel counts in
+/// ticks, and something always runs.
+const LEAST_SHARE_OF_OTHERS: f64 = 0.03;
+
+/// See [`LEAST_SHARE_OF_OTHERS`]: five ticks.
+const LEAST_OTHERS: Nanos = Nanos::new(50_000_000);
+
+/// What is known of the cores that a process could have.
+pub(crate) struct Scarcity<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) placement: Option<&'a Placement>,
+    /// CPUs that the process was allowed to use; 0 where that is not known.
+    pub(crate) allowed: u32,
+    /// CPUs that its working threads could have at a time: fewer than `allowed` where they are pinned to few of these.
+    pub(crate) cores: u32,
+    /// CPU time for which a quota stopped CPUs.
+    pub(crate) stopped: Nanos,
+    /// CPU time that others used on the CPUs of the process.
+    pub(crate) others: Nanos,
+}
+
+/// What was lost for want of a core.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Want {
+    /// By active threads without a core.
+    pub(crate) own: Nanos,
+    /// By threads that were released but did not run.
+    pub(crate) wake_up: Nanos,
+    /// In waits for threads that were late for that reason.
+    pub(crate) late: Nanos,
+}
+
+impl Want {
+    pub(crate) fn total(&self) -> Nanos {
+        self.own + self.wake_up + self.late
+    }
+}
+
+/// The same by its reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct WantOfCores {
+    /// A quota was used up.
+    pub(crate) quota: Want,
+    /// There were more threads able to run than cores.
+    pub(crate) crowded: Want,
+    /// Others used the cores.
+    pub(crate) load: Want,
+    /// It is not known why. Waking threads are not in it: that has a class of its own.
+    pub(crate) other: Want,
+}
+
+impl<'a> Scarcity<'a> {
+    pub(crate) fn of(run: &'a Run, process: &Process, working: &Working) -> Self {
+        let placement = run.environment.placement(process.pid);
+        let allowed = run.cores_of(process);
+        let tids: Vec<u32> = working.threads.iter().map(|&thread| process.thread(thread).tid).collect();
+        let room = placement.and_then(|placement| placement.room_for(&tids));
+        let all = u32::try_from(tids.len()).unwrap_or(u32::MAX).min(allowed);
+        let stopped = placement.and_then(Placement::throttling_quota).map(|(_, throttling)| throttling.time);
+        let others = run.environment.load.filter(|load| {
+            let capacity = load.span.get().saturating_mul(u64::from(allowed.max(1)));
+            load.others() >= LEAST_OTHERS
+                && load.others().share_of(Nanos::new(capacity)) >= LEAST_SHARE_OF_OTHERS
+        });
+        Self {
+            environment: &run.environment,
+            placement,
+            allowed,
+            cores: room.filter(|&room| room < all).unwrap_or(allowed),
+            stopped: stopped.unwrap_or(Nanos::ZERO),
+            others: others.map_or(Nanos::ZERO, |load| load.others()),
+        }
+    }
+
+    /// True if a limit, not the machine, makes the cores as few as they are.
+    pub(crate) fn is_by_affinity(&self) -> bool {
+        (self.cores as usize) < self.environment.online.len()
+    }
+
+    /// How many CPUs' time the process can have.
+    pub(crate) fn capacity(&self) -> f64 {
+        let quota = self.placement.and_then(Placement::throttling_quota).map(|(quota, _)| quota.cpus());
+        quota.unwrap_or(f64::MAX).min(f64::from(self.cores))
+    }
+
+    /// How many threads can run at a time at least while the quota, if it stops anything, lasts.
+    pub(crate) fn fewest_cores(&self) -> u32 {
+        (self.capacity().ceil() as u32).clamp(self.cores.min(1), self.cores)
+    }
+
+    /// Divides what was lost for want of a core.
+    ///
+    /// - While a quota stops CPUs nobody runs: it has what the CPUs stood still, and what threads beyond the number of
+    ///   cores lacked meanwhile, which is their [`Blame::excess`] times the share of the CPUs' time that was stopped.
+    /// - Of the rest, threads beyond the number of cores lack the rest of the excess.
+    /// - Of the rest, others have what they used.
+    ///
+    /// What others lost in waits for late threads is divided as what these lost.
+    pub(crate) fn divide(
+        &self,
+        delayed: Nanos,
+        waking: Nanos,
+        blame: &Blame,
+        working: &Working,
+    ) -> WantOfCores {
+        let late: Nanos = blame.delayed.values().copied().sum();
+        let kept = blame.kept_waiting_late;
+        let is_crowded = working.cores > 0 && working.at_once > working.cores;
+        let most = |time: Nanos| if is_crowded { time } else { Nanos::ZERO };
+        let all_cores = Nanos::new(working.wall().get().saturating_mul(u64::from(working.cores)));
+        let excess = most(blame.excess);
+        let excess_while_stopped = part(excess, self.stopped, all_cores);
+        let by_quota = self.stopped + excess_while_stopped;
+        let quota = by_quota.min(delayed);
+        let crowded = (excess - excess_while_stopped).min(delayed - quota);
+        let load = (delayed - quota - crowded).min(self.others);
+        let quota_wake_up = (by_quota - quota).min(waking);
+        // `waking` has waits for waking threads, too: in these they lacked a core as often as in the rest.
+        let crowded_waking = part(waking, blame.crowded_waking, blame.waking);
+        let crowded_wake_up = most(crowded_waking).min(waking - quota_wake_up);
+        let late_by = |own: Nanos| part(late, own, delayed);
+        let kept_by_quota = match (self.stopped > Nanos::ZERO, is_crowded) {
+            (false, _) => Nanos::ZERO,
+            (true, false) => kept,
+            (true, true) => part(kept, quota, quota + crowded),
+        };
+        let kept_by_crowd = most(kept - kept_by_quota);
+        let mut wants = WantOfCores {
+            quota: Want { own: quota, wake_up: quota_wake_up, late: late_by(quota) + kept_by_quota },
+            crowded: Want { own: crowded, wake_up: crowded_wake_up, late: late_by(crowded) + kept_by_crowd },
+            load: Want { own: load, wake_up: Nanos::ZERO, late: late_by(load) },
+            other: Want { own: delayed - quota - crowded - load, ..Want::default() },
+        };
+        wants.other.late = late + kept - wants.quota.late - wants.crowded.late - wants.load.late;
+        wants
+    }
+}
+
+/// `time` × `some` / `all`.
+pub(crate) fn part(time: Nanos, some: Nanos, all: Nanos) -> Nanos {
+    let some = some.min(all);
+    let part = u128::from(time.get()) * u128::from(some.get()) / u128::from(all.get().max(1));
+    Nanos::new(part as u64)
+}

@@ -1,0 +1,362 @@
+//! Gains: each finding that can be mended says what that would give, and the script that was really mended takes that long.
+
+use holdup_criticality::{Depth, Diagnosis, Finding, FindingKind, Gain, diagnose, predict_gains};
+use holdup_model::{CpuSet, Environment, Nanos, ObjectId, ObjectKind, Placement, Process, Run, ThreadId};
+use holdup_testkit::{Op, QueueId, Script, any_process, any_script};
+use proptest::prelude::*;
+
+const MS: u64 = 1_000_000;
+
+fn work(length: u64) -> Op {
+    Op::Work(length * MS)
+}
+
+fn ms(length: u64) -> Nanos {
+    Nanos::new(length * MS)
+}
+
+fn predicted(run: &Run, depth: Depth) -> Diagnosis {
+    let mut diagnosis = diagnose(run, 0);
+    predict_gains(run, &mut diagnosis, depth);
+    diagnosis
+}
+
+fn of(process: Process, cores: u32) -> Diagnosis {
+    predicted(&Run { processes: vec![process], cores, ..Run::default() }, Depth::default())
+}
+
+fn find(diagnosis: &Diagnosis, kind: FindingKind) -> (&Finding, &Gain) {
+    let finding = diagnosis.findings.iter().find(|finding| finding.kind == kind);
+    let finding = finding.unwrap_or_else(|| panic!("no {kind:?} in {:?}", diagnosis.findings));
+    (finding, finding.gain.as_ref().unwrap_or_else(|| panic!("{finding:?} has no gain")))
+}
+
+/// The finding of this kind can be mended by this change, which gives what the mended program really takes less.
+fn gives(diagnosis: &Diagnosis, kind: FindingKind, expression: &str, mended: Nanos) {
+    let (_, gain) = find(diagnosis, kind);
+    assert_eq!(gain.expression, expression);
+    assert!(gain.low <= gain.time && gain.time <= gain.high, "{gain:?}");
+    let real = diagnosis.wall.saturating_sub(mended);
+    assert!(gain.low <= real && real <= gain.high, "{gain:?}, really {real:?} of {:?}", diagnosis.wall);
+    let what_if = diagnosis.what_if.as_ref().expect("it was replayed");
+    let off = what_if.replayed.get().abs_diff(diagnosis.wall.get());
+    assert!(off * 50 <= diagnosis.wall.get(), "{:?} {:?}", what_if.replayed, diagnosis.wall);
+    assert_eq!(what_if.notes, [] as [String; 0]);
+}
+
+fn workers(script: &mut Script, ops: &[Vec<Op>]) -> Vec<ThreadId> {
+    let workers: Vec<ThreadId> = ops.iter().map(|ops| script.thread("worker", ops.clone())).collect();
+    script.main_runs(&workers);
+    workers
+}
+
+#[test]
+fn a_planted_lock() {
+    let program = |locked: bool| {
+        let mut script = Script::new();
+        let lock = script.object(ObjectKind::Mutex, "table_lock");
+        let site = script.site("update_table", 12);
+        let ops = if locked {
+            [Op::Lock(lock, site), work(9), Op::Unlock(lock), work(3)].repeat(20)
+        } else {
+            [work(9), work(3)].repeat(20)
+        };
+        workers(&mut script, &vec![ops; 4]);
+        script.play()
+    };
+    let diagnosis = of(program(true), 8);
+    gives(&diagnosis, FindingKind::Lock, "lock:table_lock=0", program(false).wall());
+    // On two cores there is less to win, and they are what keeps it low.
+    let crowded = of(program(true), 2);
+    let (finding, gain) = find(&crowded, FindingKind::Lock);
+    assert!(gain.high < find(&diagnosis, FindingKind::Lock).1.low, "{gain:?}");
+    assert!(gain.time < finding.cost && gain.capped_by.is_some(), "{gain:?}");
+}
+
+#[test]
+fn the_next_lock_caps_the_gain() {
+    let program = |first_is_locked: bool| {
+        let mut script = Script::new();
+        let [first, second] = ["first", "second"].map(|name| script.object(ObjectKind::Mutex, name));
+        let site = script.site("update", 12);
+        let mut turn = vec![work(10)];
+        if first_is_locked {
+            turn = vec![Op::Lock(first, site), work(10), Op::Unlock(first)];
+        }
+        turn.extend([Op::Lock(second, site), work(8), Op::Unlock(second), work(1)]);
+        workers(&mut script, &vec![turn.repeat(20); 4]);
+        script.play()
+    };
+    let diagnosis = of(program(true), 8);
+    let of_first = diagnosis.findings.iter().find(|finding| finding.what.contains("first"));
+    let gain = of_first.and_then(|finding| finding.gain.as_ref()).expect("the first lock is a finding");
+    let real = diagnosis.wall.saturating_sub(program(false).wall());
+    assert!(gain.low <= real && real <= gain.high, "{gain:?} {real:?}");
+    assert_eq!(gain.capped_by.as_deref(), Some("mutex second"));
+}
+
+fn rounds(lengths: [[u64; 3]; 4]) -> Process {
+    let mut script = Script::new();
+    let barrier = script.barrier("round_done", 3);
+    let site = script.site("round", 10);
+    let ops: Vec<Vec<Op>> = (0..3)
+        .map(|thread: usize| {
+            lengths.iter().flat_map(|round| [work(round[thread]), Op::Meet(barrier, site)]).collect()
+        })
+        .collect();
+    workers(&mut script, &ops);
+    script.play()
+}
+
+#[test]
+fn uneven_rounds() {
+    let late = of(rounds([[10, 10, 40]; 4]), 8);
+    gives(&late, FindingKind::Imbalance, "barrier:round_done=balanced", rounds([[20; 3]; 4]).wall());
+    // Each comes last as often as the others: nobody has too much to do, and only the meeting itself could go.
+    let lengths = [[10, 10, 40], [40, 10, 10], [10, 40, 10], [20, 20, 20]];
+    let in_turn = of(rounds(lengths), 8);
+    let without = lengths.iter().map(|round| round[0]).sum();
+    gives(&in_turn, FindingKind::Barrier, "barrier:round_done=0", ms(without));
+}
+
+#[test]
+fn uneven_threads() {
+    let program = |lengths: &[u64]| {
+        let mut script = Script::new();
+        workers(&mut script, &lengths.iter().map(|&length| vec![work(length)]).collect::<Vec<_>>());
+        script.play()
+    };
+    let diagnosis = of(program(&[40, 40, 40, 120]), 8);
+    gives(&diagnosis, FindingKind::Imbalance, "threads:worker=balanced", program(&[60; 4]).wall());
+}
+
+#[test]
+fn a_serial_part() {
+    let program = |alone: u64| {
+        let mut script = Script::new();
+        script.main_does(&[work(alone)]);
+        workers(&mut script, &vec![vec![work(50)]; 4]);
+        script.play()
+    };
+    let diagnosis = of(program(100), 4);
+    gives(&diagnosis, FindingKind::Serial, "alone:main/4", program(25).wall());
+}
+
+fn pipeline(consumers: usize) -> (Process, QueueId) {
+    const ITEMS: usize = 80;
+    let mut script = Script::new();
+    let queue = script.guarded_queue("items", 8);
+    let [put, get, close] =
+        [("put", 10), ("get", 20), ("close", 30)].map(|(name, line)| script.site(name, line));
+    let mut ops = [work(3), Op::Put(queue, put)].repeat(ITEMS);
+    ops.push(Op::Close(queue, close));
+    let mut threads = vec![script.thread("produce", ops)];
+    for _ in 0..consumers {
+        let mut ops = [Op::Get(queue, get), work(8)].repeat(ITEMS / consumers);
+        ops.push(Op::Get(queue, get));
+        threads.push(script.thread("consume", ops));
+    }
+    script.main_runs(&threads);
+    (script.play(), queue)
+}
+
+#[test]
+fn a_slow_stage() {
+    let (process, _) = pipeline(1);
+    let diagnosis = of(process, 8);
+    gives(&diagnosis, FindingKind::Pipeline, "stage:consume*2", pipeline(2).0.wall());
+}
+
+#[test]
+fn a_pool_of_places() {
+    let program = |places: u32| {
+        let mut script = Script::new();
+        let slots = script.semaphore("connection_slots", places);
+        let [take, query, post] =
+            [("take", 10), ("query", 20), ("post", 30)].map(|(name, line)| script.site(name, line));
+        let ops = [Op::Take(slots, take), Op::Sleep(4 * MS, query), Op::Post(slots, post), Op::Work(MS / 5)]
+            .repeat(20);
+        workers(&mut script, &vec![ops; 6]);
+        script.play()
+    };
+    let diagnosis = of(program(2), 8);
+    gives(&diagnosis, FindingKind::Semaphore, "object:connection_slots=0", program(6).wall());
+}
+
+#[test]
+fn io_and_sleep() {
+    let program = |reads: bool, sleeps: bool| {
+        let mut script = Script::new();
+        let site = script.site("wait", 10);
+        let mut turn = vec![work(10)];
+        if reads {
+            turn.push(Op::Read(20 * MS, site));
+        }
+        if sleeps {
+            turn.push(Op::Sleep(30 * MS, site));
+        }
+        workers(&mut script, &vec![turn.repeat(5); 2]);
+        script.play()
+    };
+    let diagnosis = of(program(true, true), 8);
+    gives(&diagnosis, FindingKind::Io, "io:main.c:10=0", program(false, true).wall());
+    gives(&diagnosis, FindingKind::Sleep, "sleep:main.c:10=0", program(true, false).wall());
+    // Together it is what is left without either.
+    let together = diagnosis
+        .what_if
+        .as_ref()
+        .and_then(|what_if| what_if.all_together.as_ref())
+        .expect("two can be mended");
+    let real = diagnosis.wall.saturating_sub(program(false, false).wall());
+    assert!(together.low <= real && real <= together.high, "{together:?} {real:?}");
+}
+
+#[test]
+fn late_wake_ups() {
+    let program = |latency: u64| {
+        let mut script = Script::new();
+        script.wake_up_takes(latency);
+        let [ping, pong] = ["ping", "pong"].map(|name| script.semaphore(name, 0));
+        let site = script.site("throw", 10);
+        let first = [Op::Work(50_000), Op::Post(ping, site), Op::Take(pong, site)].repeat(200);
+        let second = [Op::Take(ping, site), Op::Work(50_000), Op::Post(pong, site)].repeat(200);
+        workers(&mut script, &[first, second]);
+        script.play()
+    };
+    let diagnosis = of(program(25_000), 8);
+    let (_, gain) = find(&diagnosis, FindingKind::WakeUp);
+    assert_eq!(gain.expression, "wakeup:ping=0");
+    // Of two ways to wake up it is one.
+    let real = diagnosis.wall.saturating_sub(program(0).wall()).get() / 2;
+    assert!(gain.low.get() <= real && real <= gain.high.get(), "{gain:?} {real:?}");
+    assert!(gain.time.get().abs_diff(real) * 4 <= real, "{gain:?} {real:?}");
+}
+
+#[test]
+fn more_threads_than_cores() {
+    let program = |threads: u64| {
+        let mut script = Script::new();
+        script.main_does(&[Op::Work(1)]);
+        workers(&mut script, &vec![vec![work(240 / threads)]; threads as usize]);
+        script.play_on(2, MS)
+    };
+    let diagnosis = of(program(6), 2);
+    let (_, gain) = find(&diagnosis, FindingKind::Oversubscription);
+    assert_eq!(gain.expression, "threads:worker=2");
+    // Two cores are busy with as much work as before.
+    let real = diagnosis.wall.saturating_sub(program(2).wall());
+    assert!(gain.low <= real && real <= gain.high, "{gain:?} {real:?}");
+}
+
+#[test]
+fn cores_that_it_may_not_use() {
+    let program = |cores| {
+        let mut script = Script::new();
+        script.main_does(&[Op::Work(1)]);
+        workers(&mut script, &vec![vec![work(60)]; 4]);
+        script.play_on(cores, MS)
+    };
+    let cpus = |list: &str| CpuSet::parse(list).expect("a list");
+    let mut process = program(2);
+    process.pid = 7;
+    let placement = Placement {
+        pid: 7,
+        given: cpus("0-3"),
+        allowed: cpus("0-1"),
+        cpuset: cpus("0-3"),
+        ..Placement::default()
+    };
+    let environment =
+        Environment { online: cpus("0-3"), placements: vec![placement], ..Environment::default() };
+    let run = Run { processes: vec![process], cores: 2, environment, ..Run::default() };
+    let diagnosis = predicted(&run, Depth::default());
+    let limits = [FindingKind::Affinity, FindingKind::Quota, FindingKind::Oversubscription];
+    let finding = diagnosis
+        .findings
+        .iter()
+        .find(|finding| limits.contains(&finding.kind))
+        .expect("it is short of cores");
+    let gain = finding.gain.as_ref().expect("it can be mended");
+    assert_eq!((finding.kind, gain.expression.as_str()), (FindingKind::Affinity, "cores=4"));
+    let real = diagnosis.wall.saturating_sub(program(4).wall());
+    assert!(gain.low <= real && real <= gain.high, "{gain:?} {real:?}");
+}
+
+#[test]
+fn curves_go_from_as_it_is_to_the_gain() {
+    let mut script = Script::new();
+    let lock = script.object(ObjectKind::Mutex, "table_lock");
+    let site = script.site("update_table", 12);
+    let ops = [Op::Lock(lock, site), work(9), Op::Unlock(lock), work(1)].repeat(20);
+    workers(&mut script, &vec![ops; 4]);
+    let run = Run { processes: vec![script.play()], cores: 8, ..Run::default() };
+    let diagnosis = predicted(&run, Depth { curves: true, ..Depth::default() });
+    let what_if = diagnosis.what_if.as_ref().expect("it was replayed");
+    let first = &what_if.curves[0];
+    let at = |size: f64| first.points.iter().find(|point| point.at == size).expect("the size is there").wall;
+    assert_eq!((first.finding, at(1.0)), (Some(0), diagnosis.wall));
+    assert!(
+        first.points.windows(2).all(|pair| pair[0].at < pair[1].at && pair[0].wall >= pair[1].wall),
+        "{first:?}"
+    );
+    let gain = find(&diagnosis, FindingKind::Lock).1.time;
+    let split = what_if.curves.iter().find(|curve| curve.axis == "locks").expect("a lock can be split");
+    let last = split.points.last().expect("a curve has points");
+    assert_eq!((last.at, diagnosis.wall.saturating_sub(last.wall)), (f64::INFINITY, gain));
+    for curve in &what_if.curves {
+        assert!(
+            curve.points.iter().all(|point| point.low <= point.wall && point.wall <= point.high),
+            "{curve:?}"
+        );
+    }
+    // The gains do not depend on whether there are curves.
+    assert_eq!(predicted(&run, Depth::default()).findings, diagnosis.findings);
+}
+
+#[test]
+fn what_nobody_can_mend_has_no_gain() {
+    let mut script = Script::new();
+    let [first, second] = [1, 2].map(|number| script.object(ObjectKind::Mutex, &format!("lock_{number}")));
+    let site = script.site("take", 10);
+    let take = |first: ObjectId, second: ObjectId| {
+        vec![Op::Lock(first, site), work(10), Op::Lock(second, site), Op::Unlock(second), Op::Unlock(first)]
+    };
+    workers(&mut script, &[take(first, second), take(second, first)]);
+    let diagnosis = of(script.play(), 8);
+    let deadlock = diagnosis.findings.iter().find(|finding| finding.kind == FindingKind::Deadlock);
+    assert_eq!(deadlock.expect("they wait for each other").gain, None);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_was_recorded(process in any_process(), cores in 1..5u32) {
+        let run = Run { processes: vec![process], cores, ..Run::default() };
+        let diagnosis = predicted(&run, Depth { curves: true, ..Depth::default() });
+        for gain in diagnosis.findings.iter().filter_map(|finding| finding.gain.as_ref()) {
+            prop_assert!(gain.low <= gain.time && gain.time <= gain.high, "{:?}", gain);
+        }
+    }
+
+    /// What can be replayed and can be mended has a gain; the expressions are ones that `holdup whatif` reads.
+    #[test]
+    fn every_finding_that_can_be_mended_has_a_gain(script in any_script(), cores in 1..5u32) {
+        let process = script.play_on(cores, 500);
+        let run = Run { processes: vec![process], cores, ..Run::default() };
+        let diagnosis = predicted(&run, Depth::default());
+        for finding in &diagnosis.findings {
+            use FindingKind::{Barrier, Condition, Io, Lock, Pipeline, Semaphore, Sleep, WakeUp};
+            if matches!(finding.kind, Lock | Semaphore | Barrier | Io | Sleep | WakeUp | Pipeline | Condition) {
+                prop_assert!(finding.gain.is_some(), "{:?}", finding);
+            }
+            if let Some(gain) = &finding.gain {
+                prop_assert!(gain.high <= diagnosis.wall);
+                if !matches!(finding.kind, FindingKind::Load | FindingKind::Delayed) {
+                    let points = holdup_replay::parse(&gain.expression, &run.processes[0]);
+                    prop_assert!(points.is_ok(), "{:?}", points);
+                }
+            }
+        }
+    }
+}

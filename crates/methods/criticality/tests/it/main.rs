@@ -1,0 +1,13 @@
+//! All tests of this crate from outside, in one program: each program would link what it tests anew.
+
+mod criticality;
+mod environment;
+mod gains;
+mod hot;
+mod openmp;
+mod over_time;
+mod planted;
+mod properties;
+mod ranks;
+mod scheduled;
+mod waiting;

@@ -1,0 +1,142 @@
+//! OpenMP programs with one planted problem each, as the reader gives them: the first finding must name it.
+
+use holdup_criticality::{Depth, Diagnosis, Finding, FindingKind, diagnose, predict_gains};
+use holdup_model::openmp::SyncKind;
+use holdup_model::{
+    Frame, Nanos, ObjectId, ObjectKind, Process, Run, Site, SiteId, ThreadId, Time, Wait, Wake, WakeCount,
+};
+
+const MS: u64 = 1_000_000;
+const TEAM: u32 = 4;
+
+/// A process whose main thread runs regions on a team.
+struct Regions {
+    process: Process,
+    team: ObjectId,
+    join: ObjectId,
+    place: SiteId,
+    now: u64,
+    /// Since when each worker waits for its team.
+    idle: [u64; TEAM as usize],
+    round: u64,
+}
+
+impl Regions {
+    fn new() -> Regions {
+        let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(0));
+        for _ in 0..TEAM {
+            process.add_thread("lu", Time::from_nanos(0), None);
+        }
+        let frame = Frame {
+            function: Some("solve".into()),
+            file: Some("lu.c".into()),
+            line: Some(88),
+            address: 0x40_1000,
+            ..Frame::default()
+        };
+        let place = process.add_site(Site { frames: vec![frame], ..Site::default() });
+        let team = process.add_object(ObjectKind::Team, 0);
+        let join = process.add_object(ObjectKind::Barrier, 0x40_1000);
+        let object = &mut process.objects[join.index()];
+        (object.parties, object.construct) = (Some(TEAM), Some(SyncKind::RegionBarrier));
+        object.created_at = Some(place);
+        Regions { process, team, join, place, now: 0, idle: [0; TEAM as usize], round: 0 }
+    }
+
+    fn wait(&mut self, thread: u32, object: ObjectId, begin: u64, end: u64, round: Option<u64>) {
+        if begin == end && round.is_none() {
+            return;
+        }
+        self.process.waits.push(Wait {
+            site: Some(self.place),
+            round,
+            ..Wait::granted(ThreadId::new(thread), object, Time::from_nanos(begin), Time::from_nanos(end))
+        });
+    }
+
+    /// The main thread works alone, then the team does; lengths in ms.
+    fn region(&mut self, alone: u64, shares: [u64; TEAM as usize]) {
+        let begin = self.now + alone * MS;
+        let end = begin + shares.iter().max().unwrap_or(&0) * MS;
+        let (thread, time, object) = (ThreadId::new(0), Time::from_nanos(begin), self.team);
+        self.process.wakes.push(Wake { thread, time, object, site: Some(self.place), count: WakeCount::All });
+        for (thread, share) in shares.into_iter().enumerate() {
+            if thread > 0 {
+                self.wait(thread as u32, self.team, self.idle[thread], begin, None);
+            }
+            self.wait(thread as u32, self.join, begin + share * MS, end, Some(self.round));
+            self.idle[thread] = end;
+        }
+        self.round += 1;
+        self.now = end;
+    }
+
+    fn diagnosis(mut self) -> Diagnosis {
+        self.process.end = Time::from_nanos(self.now);
+        self.process.seen_by.preload = true;
+        let run = Run { processes: vec![self.process], cores: 8, ..Run::default() };
+        let mut diagnosis = diagnose(&run, 0);
+        predict_gains(&run, &mut diagnosis, Depth::default());
+        diagnosis
+    }
+}
+
+fn first(diagnosis: &Diagnosis) -> &Finding {
+    diagnosis.findings.first().expect("there is something to find")
+}
+
+#[test]
+fn blocks_of_unequal_rows() {
+    let mut regions = Regions::new();
+    for _ in 0..10 {
+        regions.region(0, [2, 2, 2, 10]);
+    }
+    let diagnosis = regions.diagnosis();
+    let finding = first(&diagnosis);
+    assert_eq!(finding.kind, FindingKind::Imbalance);
+    assert!(finding.what.contains("the end of the parallel region in solve (lu.c:88)"), "{}", finding.what);
+    assert_eq!(finding.threads, [ThreadId::new(3)]);
+    // Three of four threads wait 8 ms in each of ten regions.
+    assert_eq!(finding.cost, Nanos::new(60 * MS));
+    // With the work shared out evenly a region takes 4 ms.
+    let gain = finding.gain.as_ref().expect("a gain");
+    assert!(gain.low <= Nanos::new(60 * MS) && gain.high >= Nanos::new(60 * MS), "{gain:?}");
+    assert!(gain.time.get().abs_diff(60 * MS) < MS, "{gain:?}");
+}
+
+#[test]
+fn a_block_that_has_all_the_work() {
+    let mut regions = Regions::new();
+    for _ in 0..10 {
+        regions.region(0, [1, 1, 1, 101]);
+    }
+    let diagnosis = regions.diagnosis();
+    let finding = first(&diagnosis);
+    assert_eq!((finding.kind, finding.cost), (FindingKind::Imbalance, Nanos::new(750 * MS)));
+}
+
+#[test]
+fn work_between_regions() {
+    let mut regions = Regions::new();
+    for _ in 0..10 {
+        regions.region(6, [2, 2, 2, 2]);
+    }
+    let diagnosis = regions.diagnosis();
+    let finding = first(&diagnosis);
+    assert_eq!(finding.kind, FindingKind::Serial);
+    assert_eq!(finding.threads, [ThreadId::new(0)]);
+    assert_eq!(finding.cost, Nanos::new(45 * MS));
+    assert_eq!(diagnosis.findings.len(), 1, "{:#?}", diagnosis.findings);
+    // Shared out among the four it takes 1.5 ms of the 6.
+    let gain = finding.gain.as_ref().expect("a gain");
+    assert!(gain.time.get().abs_diff(45 * MS) < MS, "{gain:?}");
+}
+
+#[test]
+fn a_balanced_program_has_no_finding() {
+    let mut regions = Regions::new();
+    for _ in 0..10 {
+        regions.region(0, [5, 5, 5, 5]);
+    }
+    assert_eq!(regions.diagnosis().findings, []);
+}

@@ -1,0 +1,281 @@
+//! Programs on few cores, as the library and the kernel's records show them together.
+
+use holdup_criticality::{Diagnosis, Finding, FindingKind, NobodyCause, diagnose};
+use holdup_model::{
+    Doing, Left, Nanos, ObjectKind, OnCore, Process, Run, Sample, Site, State, ThreadId, Time, Timeline,
+};
+use holdup_testkit::{Op, Script};
+use proptest::prelude::*;
+
+const MS: u64 = 1_000_000;
+
+fn of(process: Process, cores: u32) -> Diagnosis {
+    assert_eq!(Timeline::build(&process).check(), Ok(()));
+    diagnose(&Run { processes: vec![process], cores, ..Run::default() }, 0)
+}
+
+fn first(diagnosis: &Diagnosis) -> &Finding {
+    diagnosis.findings.first().expect("there is something to find")
+}
+
+fn ms(tenths: u64) -> Nanos {
+    Nanos::new(tenths * MS / 10)
+}
+
+fn work(length: u64) -> Op {
+    Op::Work(length * MS)
+}
+
+/// Four threads that meet after each 10 ms of work.
+fn four_that_meet(rounds: usize) -> Script {
+    let mut script = Script::new();
+    let barrier = script.barrier("round_done", 4);
+    let site = script.site("round", 10);
+    let workers: Vec<ThreadId> =
+        (0..4).map(|_| script.thread("worker", [work(10), Op::Meet(barrier, site)].repeat(rounds))).collect();
+    // Of a thread that is there when the records begin it is not known whether it could run.
+    script.main_does(&[Op::Work(1)]);
+    script.main_runs(&workers);
+    script
+}
+
+#[test]
+fn on_enough_cores_nothing_is_lost() {
+    let diagnosis = of(four_that_meet(10).play_on(5, MS), 5);
+    assert_eq!(diagnosis.findings, []);
+    assert!(diagnosis.wall.saturating_sub(diagnosis.cost_identity.useful) <= Nanos::new(1));
+    assert_eq!(diagnosis.active_means, "on a core (the kernel's context-switch records)");
+}
+
+#[test]
+fn four_threads_that_meet_on_one_core() {
+    for slice in [3 * MS, 100 * MS] {
+        let diagnosis = of(four_that_meet(10).play_on(1, slice), 1);
+        assert_eq!((diagnosis.wall, diagnosis.workers), (ms(4000) + Nanos::new(1), 4));
+        let finding = first(&diagnosis);
+        assert_eq!(
+            (finding.kind, finding.what.as_str()),
+            (FindingKind::Oversubscription, "4 threads share 1 core")
+        );
+        // Each works for a quarter of the time; nothing else is lost.
+        assert_eq!(diagnosis.findings.len(), 1, "{:#?}", diagnosis.findings);
+        assert!(
+            finding.cost >= ms(3000) && finding.cost <= ms(3000) + Nanos::new(8),
+            "{slice} {:?} {}",
+            diagnosis.cost_identity,
+            finding.evidence[0]
+        );
+        assert_eq!(diagnosis.cost_identity.useful, ms(1000));
+        assert!((diagnosis.efficiency - 1.0).abs() < 1e-9, "the core is busy");
+        for thread in &diagnosis.threads[1..] {
+            assert_eq!((thread.active, thread.delayed), (ms(1000), Nanos::ZERO));
+        }
+        // With one core, never more than one thread is critical: the shares are those of the CPU time.
+        let criticality = &diagnosis.criticality;
+        assert!(criticality.threads[1..].iter().all(|&share| (share - 1e8).abs() < 1.0), "{criticality:?}");
+    }
+}
+
+/// Two threads fight for a lock; something else takes the holder's core for most of the time.
+#[test]
+fn a_lock_whose_holder_has_no_core() {
+    let mut script = Script::new();
+    let lock = script.object(ObjectKind::Mutex, "table_lock");
+    let site = script.site("update_table", 12);
+    let ops = [Op::Lock(lock, site), work(10), Op::Unlock(lock)].repeat(5);
+    let workers: Vec<ThreadId> = (0..2).map(|_| script.thread("worker", ops.clone())).collect();
+    script.main_runs(&workers);
+    let mut process = script.play_on(4, 100 * MS);
+    // Of each span on a core, which is one hold of 10 ms, the middle 4 ms were another program's.
+    process.on_core = process
+        .on_core
+        .iter()
+        .flat_map(|&span| {
+            let at = |nanos| (span.begin + Nanos::new(nanos * MS)).min(span.end);
+            let is_hold = span.end.since(span.begin) == Nanos::new(10 * MS);
+            let (from, to) = if is_hold { (at(3), at(7)) } else { (span.end, span.end) };
+            let spans = [OnCore { end: from, left: Left::Preempted, ..span }, OnCore { begin: to, ..span }];
+            spans.into_iter().filter(|span| span.begin < span.end)
+        })
+        .collect();
+    let diagnosis = of(process, 4);
+    let finding = first(&diagnosis);
+    assert_eq!((finding.kind, finding.object), (FindingKind::Lock, Some(lock)));
+    assert!(
+        finding.evidence.iter().any(|line| line.contains("was without a core 40 % of the time")),
+        "{:?}",
+        finding.evidence
+    );
+    let delayed = diagnosis.findings.iter().find(|finding| finding.kind == FindingKind::Delayed);
+    // Ten holds, 4 ms each, by two threads.
+    assert_eq!(delayed.map(|finding| finding.cost), Some(ms(200)));
+    let nobody: Vec<NobodyCause> = diagnosis.criticality.nobody.iter().map(|(cause, _)| *cause).collect();
+    assert_eq!(nobody, [NobodyCause::RunQueue]);
+}
+
+/// The thread that the others wait for is the only one that can run, but has a core for half of the time only.
+#[test]
+fn a_serial_phase_without_a_core_is_still_one() {
+    let mut script = Script::new();
+    let site = script.site("main", 40);
+    let workers: Vec<ThreadId> = (0..4).map(|_| script.thread("worker", vec![work(20)])).collect();
+    script.main_does(&[work(40)]);
+    script.main_runs(&workers);
+    let mut process = script.play_on(4, 100 * MS);
+    let span = process.on_core[0];
+    assert_eq!((span.thread, span.end.since(span.begin)), (ThreadId::new(0), Nanos::new(40 * MS)));
+    process.on_core[0].end = Time::from_nanos(20 * MS);
+    process.on_core[0].left = Left::Preempted;
+    process.on_core.push(OnCore { begin: Time::from_nanos(39 * MS), ..span });
+    let diagnosis = of(process, 4);
+    let finding = first(&diagnosis);
+    assert_eq!((finding.kind, finding.threads.as_slice()), (FindingKind::Serial, &[ThreadId::new(0)][..]));
+    assert_eq!(finding.cost, ms(300));
+    assert!(finding.place.is_none_or(|place| place != site));
+}
+
+#[test]
+fn a_thread_that_waits_for_a_core_is_able_to_run() {
+    // While main works, the other has no core: main does not work alone.
+    let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(100 * MS));
+    let threads =
+        [process.add_thread("main", process.start, None), process.add_thread("x", process.start, None)];
+    process.covered = vec![(process.start, process.end)];
+    for (thread, begin, end) in [(threads[0], 0, 50), (threads[1], 50, 100)] {
+        let (begin, end) = (Time::from_nanos(begin * MS), Time::from_nanos(end * MS));
+        process.on_core.push(OnCore { thread, begin, end, core: 0, left: Left::Preempted });
+        if begin > process.start {
+            process.on_core.push(OnCore {
+                thread,
+                begin: process.start,
+                end: Time::from_nanos(1),
+                core: 0,
+                left: Left::Preempted,
+            });
+        }
+    }
+    let diagnosis = of(process, 1);
+    let kinds: Vec<FindingKind> = diagnosis.findings.iter().map(|finding| finding.kind).collect();
+    assert_eq!(kinds, [FindingKind::Oversubscription]);
+    assert_eq!(first(&diagnosis).cost, Nanos::new((100 * MS - 1) / 2));
+    assert_eq!(diagnosis.threads[1].descheduled, Nanos::new(50 * MS - 1));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// With a core for each thread, the kernel's records say nothing new.
+    #[test]
+    fn with_enough_cores_the_records_change_nothing(script in holdup_testkit::any_script()) {
+        let alone = of(script.play(), 16);
+        let both = of(script.play_on(16, u64::MAX), 16);
+        prop_assert_eq!(&alone.criticality, &both.criticality);
+        prop_assert_eq!(&alone.cost_identity, &both.cost_identity);
+        prop_assert_eq!(&alone.findings, &both.findings);
+        prop_assert_eq!(&alone.threads, &both.threads);
+    }
+
+    #[test]
+    fn all_is_explained_on_few_cores(
+        script in holdup_testkit::any_script(),
+        slice in 1..5_000u64,
+        cores in 1..4u32,
+    ) {
+        let process = script.play_on(cores, slice);
+        for thread in &Timeline::build(&process).threads {
+            for segment in thread.segments.iter().filter(|segment| segment.state == State::Active) {
+                prop_assert_eq!(segment.cpu, Some(segment.length()));
+            }
+        }
+        let diagnosis = of(process, cores);
+        prop_assert!(diagnosis.parallelism <= f64::from(cores) + 1e-9);
+        let identity = &diagnosis.cost_identity;
+        let parts: Nanos = identity.parts.iter().map(|(_, cost)| *cost).sum();
+        prop_assert_eq!(identity.useful + parts + identity.unexplained, diagnosis.wall);
+        let rounding = identity.parts.len() + diagnosis.threads.len() * 2 + 1;
+        prop_assert!(identity.unexplained.get() <= rounding as u64, "{:?}", identity);
+    }
+}
+
+/// Of a late thread's 30 ms a round, it has a core for 10 ms. The other works for 0.4 ms: less than a fiftieth of the
+/// time, but not of the work.
+#[test]
+fn a_late_thread_that_lacks_a_core_is_late_and_not_alone() {
+    let mut script = Script::new();
+    let barrier = script.barrier("round_done", 2);
+    let site = script.site("round", 10);
+    let workers = [30 * MS, MS * 2 / 5]
+        .map(|length| script.thread("worker", [Op::Work(length), Op::Meet(barrier, site)].repeat(10)));
+    script.main_runs(&workers);
+    let mut process = script.play();
+    process.covered = vec![(process.start, process.end)];
+    for round in 0..10 {
+        for (thread, length, left) in
+            [(workers[0], 10 * MS, Left::Preempted), (workers[1], MS * 2 / 5, Left::Blocked)]
+        {
+            let begin = Time::from_nanos(round * 30 * MS);
+            process.on_core.push(OnCore { thread, begin, end: begin + Nanos::new(length), core: 0, left });
+        }
+    }
+    let diagnosis = of(process, 2);
+    let kinds: Vec<FindingKind> = diagnosis.findings.iter().map(|finding| finding.kind).collect();
+    assert!(kinds.contains(&FindingKind::Imbalance) && !kinds.contains(&FindingKind::Serial), "{kinds:?}");
+}
+
+fn span(thread: ThreadId, begin: u64, end: u64, left: Left) -> OnCore {
+    OnCore { thread, begin: Time::from_nanos(begin * MS), end: Time::from_nanos(end * MS), core: 0, left }
+}
+
+/// What only the kernel saw has no joins: the path goes to the thread whose end let main go on.
+#[test]
+fn the_path_leads_through_waits_of_which_nothing_is_known() {
+    let at = |ms: u64| Time::from_nanos(ms * MS);
+    let mut process = Process::new(at(0), at(100));
+    let main = process.add_thread("main", at(0), None);
+    let first = process.add_thread("first", at(10), Some(at(60)));
+    let second = process.add_thread("second", at(10), Some(at(90)));
+    process.covered = vec![(at(0), at(100))];
+    process.on_core = vec![
+        span(main, 0, 10, Left::Blocked),
+        span(main, 91, 100, Left::Unknown),
+        span(first, 10, 60, Left::Unknown),
+        span(second, 10, 90, Left::Unknown),
+    ];
+    for worker in [first, second] {
+        process.threads[worker.index()].parent = Some(main);
+    }
+    let diagnosis = of(process, 4);
+    assert_eq!(diagnosis.path.by_thread, [(second, ms(800)), (main, ms(200))]);
+}
+
+/// A thread that spins has the only core for most of the time: what the other lacks, the program itself took.
+#[test]
+fn who_spins_takes_a_core_from_the_others() {
+    let at = |ms: u64| Time::from_nanos(ms * MS);
+    let mut process = Process::new(at(0), at(100));
+    let worker = process.add_thread("main", at(0), None);
+    let spinner = process.add_thread("spinner", at(0), None);
+    let spin = process.add_site(Site { in_waiting_loop: true, ..Site::default() });
+    process.covered = vec![(at(0), at(100))];
+    process.on_core = vec![
+        span(worker, 0, 10, Left::Preempted),
+        span(spinner, 0, 0, Left::Preempted),
+        span(spinner, 10, 80, Left::Preempted),
+        span(worker, 80, 100, Left::Unknown),
+    ];
+    let looks = (1..=7).map(|look| Sample {
+        thread: spinner,
+        time: at(10 + look * 10),
+        doing: Doing::Running,
+        site: Some(spin),
+        weight: Nanos::new(10 * MS),
+    });
+    process.samples.extend(looks);
+    let diagnosis = of(process, 1);
+    let costs: Vec<(FindingKind, Nanos)> = diagnosis.cost_identity.parts.clone();
+    assert_eq!(diagnosis.threads[worker.index()].descheduled, ms(700));
+    // 70 ms of spinning and 70 ms of the other's without a core; 30 ms in which there were two that could have worked.
+    assert_eq!(costs, [(FindingKind::Spin, ms(700)), (FindingKind::Oversubscription, ms(150))]);
+    let evidence = &first(&diagnosis).evidence;
+    assert!(evidence[1].contains("lacked a core for 70.0 ms in all"), "{evidence:?}");
+}

@@ -1,0 +1,375 @@
+//! Waits that do not say what they are: spinning, locks of runtimes, and threads with nothing to do.
+
+use holdup_criticality::{Diagnosis, Finding, FindingKind, diagnose};
+use holdup_model::{
+    Call, Doing, Frame, Nanos, ObjectId, ObjectKind, Outcome, Process, Run, Sample, Site, SiteId, ThreadId,
+    Time, Timeline, Wait, Wake, WakeCount,
+};
+use holdup_testkit::{Op, Script};
+
+const MS: u64 = 1_000_000;
+
+fn of(process: Process) -> Diagnosis {
+    assert_eq!(Timeline::build(&process).check(), Ok(()));
+    diagnose(&Run { processes: vec![process], cores: 8, ..Run::default() }, 0)
+}
+
+fn first(diagnosis: &Diagnosis) -> &Finding {
+    diagnosis.findings.first().expect("there is something to find")
+}
+
+fn kinds(diagnosis: &Diagnosis) -> Vec<FindingKind> {
+    diagnosis.findings.iter().map(|finding| finding.kind).collect()
+}
+
+fn at(ms: u64) -> Time {
+    Time::from_nanos(ms * MS)
+}
+
+fn ms(tenths: u64) -> Nanos {
+    Nanos::new(tenths * MS / 10)
+}
+
+fn work(length: u64) -> Op {
+    Op::Work(length * MS)
+}
+
+/// A stack from `function@module`, innermost first; the first function of `app` has a line.
+fn stack(process: &mut Process, frames: &[&str]) -> SiteId {
+    let frame = |frame: &&str| {
+        let (function, module) = frame.rsplit_once('@').expect("function@module");
+        let line = (module == "app").then_some(33);
+        Frame {
+            function: Some(function.to_owned()),
+            file: line.map(|_| "/src/main.c".to_owned()),
+            line,
+            module: Some(module.to_owned()),
+            ..Frame::default()
+        }
+    };
+    process.add_site(Site { frames: frames.iter().map(frame).collect(), ..Site::default() })
+}
+
+/// Four threads for 100 ms: the main thread and three workers.
+fn four() -> (Process, Vec<ThreadId>) {
+    let mut process = Process::new(at(0), at(100));
+    process.add_thread("main", at(0), None);
+    let workers = (1..4).map(|number| process.add_thread(&format!("worker {number}"), at(0), None)).collect();
+    (process, workers)
+}
+
+/// Looks at a running thread, each of which stands for 1 ms.
+fn run_at(process: &mut Process, thread: ThreadId, site: SiteId, from: u64, to: u64) {
+    let samples = (from + 1..=to).map(|ms| Sample {
+        thread,
+        time: at(ms),
+        doing: Doing::Running,
+        site: Some(site),
+        weight: Nanos::new(MS),
+    });
+    process.samples.extend(samples);
+}
+
+fn wait(thread: ThreadId, object: ObjectId, site: SiteId, begin: Time, end: Time) -> Wait {
+    Wait { site: Some(site), ..Wait::granted(thread, object, begin, end) }
+}
+
+#[test]
+fn a_loop_that_waits_for_a_flag() {
+    let (mut process, workers) = four();
+    let spin = stack(&mut process, &["wait_for_flag@app", "worker@app"]);
+    process.sites[spin.index()].in_waiting_loop = true;
+    let encode = stack(&mut process, &["encode@app"]);
+    for &worker in &workers {
+        run_at(&mut process, worker, encode, 0, 10);
+        run_at(&mut process, worker, spin, 10, 70);
+        run_at(&mut process, worker, encode, 70, 100);
+    }
+    let diagnosis = of(process);
+    assert_eq!(kinds(&diagnosis), [FindingKind::Spin]);
+    let finding = first(&diagnosis);
+    assert_eq!(finding.what, "spinning in wait_for_flag (main.c:33)");
+    assert_eq!((finding.place, finding.threads.as_slice()), (Some(spin), workers.as_slice()));
+    assert_eq!(finding.cost, ms(450));
+    let cause = "For 100 % of that, main is the only other thread at work: most likely they wait for it.";
+    assert_eq!(finding.evidence[1], cause);
+}
+
+#[test]
+fn a_loop_around_sched_yield() {
+    let (mut process, workers) = four();
+    let spin = stack(&mut process, &["sched_yield@libc.so.6", "wait_turn@app", "worker@app"]);
+    for &worker in &workers[..2] {
+        run_at(&mut process, worker, spin, 0, 50);
+    }
+    let diagnosis = of(process);
+    let finding = first(&diagnosis);
+    assert_eq!(finding.what, "spinning in wait_turn (main.c:33): a loop around sched_yield");
+    assert_eq!(finding.cost, ms(250));
+    assert!(finding.hint.starts_with("Block instead"));
+    // Two others are at work: which of them is waited for is not known.
+    assert_eq!(finding.evidence.len(), 1);
+}
+
+#[test]
+fn a_pool_that_searches_for_work_while_one_thread_works() {
+    let (mut process, workers) = four();
+    let (main, last) = (ThreadId::new(0), workers[0]);
+    let search = ["crossbeam_deque::deque::Stealer<T>::steal@app", "rayon_core::registry::main_loop@app"];
+    let search = stack(&mut process, &search);
+    let join = stack(&mut process, &["rayon_core::registry::WorkerThread::wait_until_cold@app", "shade@app"]);
+    let shade = stack(&mut process, &["shade@app"]);
+    run_at(&mut process, last, shade, 0, 100);
+    for (thread, waits) in [(main, join), (workers[1], search), (workers[2], search)] {
+        run_at(&mut process, thread, shade, 0, 20);
+        run_at(&mut process, thread, waits, 20, 100);
+    }
+    let diagnosis = of(process);
+    assert_eq!(kinds(&diagnosis), [FindingKind::Serial]);
+    let finding = first(&diagnosis);
+    assert_eq!((finding.threads.as_slice(), finding.cost), (&[last][..], ms(600)));
+    assert!(finding.what.starts_with("only worker 1 at work"), "{}", finding.what);
+    assert!(
+        finding.evidence[0].contains("80.0 ms (80 % of the time); the others search for work"),
+        "{:?}",
+        finding.evidence
+    );
+}
+
+#[test]
+fn a_pool_with_work_for_two_of_four() {
+    let (mut process, workers) = four();
+    let search = stack(&mut process, &["rayon_core::registry::WorkerThread::wait_until_cold@app"]);
+    let shade = stack(&mut process, &["shade@app"]);
+    for &worker in &workers[1..] {
+        run_at(&mut process, worker, shade, 0, 20);
+        run_at(&mut process, worker, search, 20, 100);
+    }
+    let diagnosis = of(process);
+    let finding = first(&diagnosis);
+    assert_eq!((finding.kind, finding.cost), (FindingKind::Spin, ms(400)));
+    assert_eq!(finding.what, "spinning: rayon's search for work");
+    assert_eq!(finding.hint, "Give the pool more, or more evenly cut, work.");
+}
+
+#[test]
+fn a_lock_inside_of_malloc_has_its_name() {
+    let (mut process, workers) = four();
+    let lock = process.add_object(ObjectKind::Mutex, 0x7000);
+    process.objects[lock.index()].name = Some("glibc's malloc arena lock".to_owned());
+    let inside = ["__lll_lock_wait_private@libc.so.6", "malloc@libc.so.6", "fill@app"];
+    let site = stack(&mut process, &inside);
+    for &worker in &workers {
+        for begin in (0..100).step_by(10) {
+            process.waits.push(wait(worker, lock, site, at(begin), at(begin + 6)));
+        }
+    }
+    let diagnosis = of(process);
+    assert_eq!(kinds(&diagnosis), [FindingKind::Lock]);
+    let finding = first(&diagnosis);
+    assert_eq!(finding.what, "glibc's malloc arena lock, waited for in fill (main.c:33)");
+    assert_eq!((finding.cost, finding.place), (ms(450), Some(site)));
+    assert!(finding.hint.contains("M_ARENA_MAX"));
+}
+
+/// Three threads that each compute for 15 ms under Python's lock, in turn; a thread that waits looks again each 5 ms,
+/// as Python's do, and the one that has the lock signals when it lets it go.
+fn gil(frames: &[&str], name: Option<&str>) -> Process {
+    const TURN: u64 = 15;
+    let mut process = Process::new(at(0), at(20 * TURN));
+    process.add_thread("main", at(0), None);
+    process.add_thread("worker", at(0), None);
+    process.add_thread("worker", at(0), None);
+    let condition = process.add_object(ObjectKind::Condition, 0x9000);
+    let mutex = process.add_object(ObjectKind::Mutex, 0x9030);
+    process.objects[condition.index()].name = name.map(str::to_owned);
+    process.objects[mutex.index()].name = name.map(str::to_owned);
+    let site = stack(&mut process, frames);
+    for turn in 0..20 {
+        let holder = ThreadId::new(turn as u32 % 3);
+        for other in (0..3).map(ThreadId::new).filter(|&other| other != holder) {
+            let is_next = other.index() as u64 == (turn + 1) % 3;
+            for look in 0..3 {
+                let (begin, end) = (at(turn * TURN + look * 5), at(turn * TURN + look * 5 + 5));
+                let is_last = is_next && look == 2;
+                let outcome = if is_last { Outcome::Granted } else { Outcome::TimedOut };
+                let wait = Wait { outcome, mutex: Some(mutex), ..wait(other, condition, site, begin, end) };
+                process.waits.push(wait);
+            }
+        }
+        let count = WakeCount::AtMost(1);
+        let time = at((turn + 1) * TURN);
+        process.wakes.push(Wake { thread: holder, time, object: condition, site: Some(site), count });
+    }
+    process
+}
+
+#[test]
+fn python_s_lock_is_named_whether_names_are_known_or_not() {
+    let named = gil(&["PyCOND_TIMEDWAIT@libpython3.11.so", "take_gil@libpython3.11.so"], None);
+    let stripped = gil(&["wait@python3.11"], Some("_PyRuntime+0x188"));
+    for process in [named, stripped] {
+        let diagnosis = of(process);
+        assert_eq!(kinds(&diagnosis), [FindingKind::Lock], "{:#?}", diagnosis.findings);
+        let finding = first(&diagnosis);
+        assert!(
+            finding.what.starts_with("Python's global interpreter lock (GIL), waited for in "),
+            "{}",
+            finding.what
+        );
+        assert!(finding.hint.starts_with("Use processes"));
+        // Two of three threads wait all the time, for all three of them in turn.
+        assert_eq!((diagnosis.wall, finding.cost, finding.threads.len()), (ms(3000), ms(2000), 3));
+        assert!(finding.on_path >= Some(ms(2700)), "{:?}", finding.on_path);
+    }
+}
+
+/// Requests that come each 10 ms and are worked on for 1 ms by one of four threads.
+fn server(call: Call) -> Process {
+    let mut script = Script::new();
+    let (put, get) = (script.site("submit", 50), script.site("next_request", 60));
+    let accept = script.site("accept_loop", 70);
+    let requests = script.queue("requests", 100);
+    let workers: Vec<ThreadId> = (0..4)
+        .map(|_| script.thread("request_worker", [Op::Get(requests, get), work(1)].repeat(10)))
+        .collect();
+    workers.iter().for_each(|&thread| script.main_does(&[Op::Start(thread)]));
+    script.main_does(&[Op::Read(10 * MS, accept), Op::Work(MS / 100), Op::Put(requests, put)].repeat(40));
+    let join = script.site("main", 80);
+    workers.iter().for_each(|&thread| script.main_does(&[Op::Join(thread, join)]));
+    let mut process = script.play();
+    process.blocks.iter_mut().for_each(|block| block.call = call);
+    process
+}
+
+#[test]
+fn a_server_that_waits_for_requests_has_nothing_to_mend() {
+    for call in [Call::Accept, Call::Poll, Call::Signal] {
+        let diagnosis = of(server(call));
+        assert_eq!(kinds(&diagnosis), [FindingKind::Idle], "{:#?}", diagnosis.findings);
+        let finding = first(&diagnosis);
+        assert_eq!(
+            finding.what,
+            "nothing to do for 4 threads of request_worker, mostly in next_request (main.c:60)"
+        );
+        assert!(
+            finding.evidence[0].contains("for work that main would give them, but waits itself"),
+            "{:?}",
+            finding.evidence
+        );
+    }
+    // A file is another thing: it can be read ahead.
+    assert_eq!(first(&of(server(Call::Read))).kind, FindingKind::Pipeline);
+}
+
+#[test]
+fn a_thread_that_is_given_work_by_one_that_sleeps_is_idle() {
+    let mut process = server(Call::Sleep);
+    assert_eq!(kinds(&of(process.clone())), [FindingKind::Idle]);
+    // If the same threads also signal, it is no queue at which workers wait for work.
+    let worker = ThreadId::new(1);
+    let object = process.waits.iter().find(|wait| wait.thread == worker).map(|wait| wait.object);
+    let object = object.expect("the worker waits");
+    let count = WakeCount::AtMost(1);
+    process.wakes.push(Wake { thread: worker, time: at(3), object, site: None, count });
+    assert_ne!(first(&of(process)).kind, FindingKind::Idle);
+}
+
+#[test]
+fn what_a_server_receives_are_requests() {
+    let mut script = Script::new();
+    let serve = script.site("serve", 30);
+    let ops = [Op::Read(9 * MS, serve), work(1)].repeat(10);
+    let workers: Vec<ThreadId> = (0..3).map(|_| script.thread("connection", ops.clone())).collect();
+    let accept = script.site("accept_loop", 70);
+    script.main_does(&[Op::Read(MS, accept)]);
+    script.main_runs(&workers);
+    let mut process = script.play();
+    process.blocks.iter_mut().for_each(|block| block.call = Call::Receive);
+    assert_eq!(first(&of(process.clone())).kind, FindingKind::Io, "a client waits for answers");
+    let accepting = process.blocks.iter_mut().find(|block| block.thread.index() == 0);
+    accepting.expect("main waits").call = Call::Accept;
+    let diagnosis = of(process);
+    assert_eq!(kinds(&diagnosis), [FindingKind::Idle]);
+    assert!(first(&diagnosis).what.ends_with("mostly in serve (main.c:30)"), "{}", first(&diagnosis).what);
+}
+
+#[test]
+fn a_pool_that_waits_for_a_thread_that_computes_is_told_whom_it_waits_for() {
+    let mut script = Script::new();
+    let (put, get) = (script.site("submit", 50), script.site("next_job", 60));
+    let jobs = script.queue("jobs", 100);
+    let workers: Vec<ThreadId> =
+        (0..4).map(|_| script.thread("pool_worker", [Op::Get(jobs, get), work(1)].repeat(10))).collect();
+    workers.iter().for_each(|&thread| script.main_does(&[Op::Start(thread)]));
+    script.main_does(&[work(5), Op::Put(jobs, put)].repeat(40));
+    let join = script.site("main", 80);
+    workers.iter().for_each(|&thread| script.main_does(&[Op::Join(thread, join)]));
+    let diagnosis = of(script.play());
+    let finding = first(&diagnosis);
+    assert!(matches!(finding.kind, FindingKind::Serial | FindingKind::Pipeline));
+    assert_eq!(finding.threads, [ThreadId::new(0)]);
+    assert!(diagnosis.findings.iter().all(|finding| finding.kind != FindingKind::Idle));
+}
+
+#[test]
+fn sleeping_workers_of_a_pool_wait_for_whoever_works() {
+    let (mut process, workers) = four();
+    let sleep = stack(
+        &mut process,
+        &["std::sys::sync::condvar::futex::Condvar::wait@app", "rayon_core::sleep::Sleep::sleep@app"],
+    );
+    // Main works from 0 to 80, the first worker from 0 to 30: the others are not woken before the end.
+    let mut idle = |thread, begin, end| {
+        let object = process.add_object(ObjectKind::Futex, 0x100 + process.objects.len() as u64 * 8);
+        let open = Wait { outcome: Outcome::Open, ..wait(thread, object, sleep, at(begin), at(end)) };
+        process.waits.push(open);
+    };
+    idle(workers[0], 30, 100);
+    idle(workers[1], 10, 100);
+    idle(workers[2], 10, 100);
+    idle(ThreadId::new(0), 80, 100);
+    let diagnosis = of(process);
+    let costs: Vec<(FindingKind, Nanos)> =
+        diagnosis.findings.iter().map(|finding| (finding.kind, finding.cost)).collect();
+    // 50 ms with main alone, three waiting; 20 ms with two at work; 20 ms with none.
+    let expected =
+        [(FindingKind::Serial, ms(375)), (FindingKind::Condition, ms(100)), (FindingKind::Idle, ms(200))];
+    assert_eq!(costs, expected, "{:#?}", diagnosis.findings);
+    assert_eq!(diagnosis.findings[0].threads, [ThreadId::new(0)]);
+    assert_eq!(diagnosis.findings[1].what, "not enough work for rayon's idle workers");
+    assert!(diagnosis.findings[2].evidence[0].contains("while no thread of the program is at work"));
+}
+
+/// A pool of which only one thread ever has work: those that search all the time are part of it.
+#[test]
+fn threads_that_never_found_work_count() {
+    let (mut process, workers) = four();
+    let search = stack(&mut process, &["rayon_core::registry::WorkerThread::wait_until_cold@app"]);
+    for &worker in &workers {
+        run_at(&mut process, worker, search, 0, 100);
+    }
+    let diagnosis = of(process);
+    let finding = first(&diagnosis);
+    assert_eq!((finding.kind, finding.cost), (FindingKind::Serial, ms(750)));
+    assert_eq!(finding.threads, [ThreadId::new(0)]);
+}
+
+/// Main reads for 30 ms before it starts three workers, which then compute for 60 ms.
+#[test]
+fn nobody_waits_for_longer_than_it_lived() {
+    let mut script = Script::new();
+    let read = script.site("read_input", 10);
+    let workers: Vec<ThreadId> = (0..3).map(|_| script.thread("worker", vec![work(60)])).collect();
+    let main: Vec<Op> = [Op::Read(30 * MS, read)]
+        .into_iter()
+        .chain(workers.iter().map(|&worker| Op::Start(worker)))
+        .chain(workers.iter().map(|&worker| Op::Join(worker, read)))
+        .collect();
+    script.main_does(&main);
+    let diagnosis = of(script.play());
+    let io = diagnosis.findings.iter().find(|finding| finding.kind == FindingKind::Io).expect("it reads");
+    assert_eq!(io.evidence[0], "main waited 30.0 ms in all, in calls made once.");
+    assert!(io.evidence[1].starts_with("Threads that were not there meanwhile lost "), "{:?}", io.evidence);
+    assert!(io.cost <= ms(300), "{io:?}");
+}

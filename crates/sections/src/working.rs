@@ -1,0 +1,160 @@
+//! Which threads do work, and how many of them there are at once.
+
+use holdup_model::{Call, Nanos, ObjectKind, Process, Segment, State, ThreadId, ThreadTimes, Time, Timeline};
+
+use crate::outside::{is_outside, is_server};
+
+/// A thread works if it is active, able to run, spinning (it would work if there was work for it), or in I/O for at
+/// least this share of its life. A thread that only waits for a timer, a signal or a connection is below it.
+const LEAST_OWN_SHARE: f64 = 0.005;
+
+/// A thread that starts others works if it does that for at least this share of the run, and, less what it stood without
+/// a core, for at least this share of what any thread did: it must do more than start and join, for which it may have
+/// had to wait long where cores are scarce.
+const LEAST_PARENT_SHARE: f64 = 0.02;
+
+/// So many working threads count as at once if there are that many for at least this share of the run: a main
+/// thread that goes on for a moment after it has started the last worker makes no additional one.
+const LEAST_TOGETHER: f64 = 0.02;
+
+/// The working threads: what costs are divided by.
+///
+/// At each moment there are `at_once` places for working threads (more where there are more threads for a
+/// moment). A place is taken by a working thread that does not wait for another thread's end; a place that is
+/// not taken is lost, like the time of a thread that waits. So all places' time together is what the run used
+/// and lost, and costs and useful time add up to the wall time when divided by the number of places.
+#[derive(Clone, Debug)]
+pub struct Working {
+    /// By id.
+    pub threads: Vec<ThreadId>,
+    /// By thread: whether it is one of `threads`.
+    pub is: Vec<bool>,
+    /// The number of places, at least 1.
+    pub at_once: u32,
+    /// The time of all places together (ns).
+    pub thread_time: u64,
+    /// How many of them can run at a time on the CPUs that they may use; 0 where that is not known.
+    pub cores: u32,
+    /// The same while a quota is used up: what keeps threads waiting.
+    pub fewest_cores: u32,
+    /// True for threads that go on with what others of them have begun, as those do that run goroutines.
+    pub take_turns: bool,
+    wall: Nanos,
+}
+
+impl Working {
+    /// Those of `process`, of which `times` tells what each thread did, on so many `cores` (0: not known).
+    pub fn of(process: &Process, timeline: &Timeline, times: &[ThreadTimes], cores: u32) -> Self {
+        let is = who_works(process, timeline, times);
+        let threads: Vec<ThreadId> =
+            (0..is.len()).filter(|&index| is[index]).map(|index| ThreadId::new(index as u32)).collect();
+        let (at_once, thread_time) = places(process, timeline, &threads);
+        let (fewest_cores, take_turns, wall) = (cores, runs_goroutines(process), timeline.wall());
+        Self { threads, is, at_once, thread_time, cores, fewest_cores, take_turns, wall }
+    }
+
+    /// The wall time of the process.
+    pub fn wall(&self) -> Nanos {
+        self.wall
+    }
+
+    /// What `lost` nanoseconds of working threads' time cost: divided by the number of places.
+    pub fn cost(&self, lost: u64) -> Nanos {
+        let places = u128::from(self.thread_time.max(1));
+        Nanos::new((u128::from(lost) * u128::from(self.wall.get()) / places) as u64)
+    }
+}
+
+/// True while the thread waits for another's end: it then takes no place.
+pub fn is_joining(process: &Process, segment: &Segment) -> bool {
+    segment.state == State::Blocked
+        && segment.object.is_some_and(|object| process.object(object).kind == ObjectKind::ThreadEnd)
+}
+
+fn who_works(process: &Process, timeline: &Timeline, times: &[ThreadTimes]) -> Vec<bool> {
+    let mut starts_others = vec![false; process.threads.len()];
+    for thread in &process.threads {
+        if let Some(parent) = thread.parent.and_then(|parent| starts_others.get_mut(parent.index())) {
+            *parent = true;
+        }
+    }
+    let mut idle = vec![Nanos::ZERO; process.threads.len()];
+    let is_server = is_server(process);
+    for block in &process.blocks {
+        if is_outside(block, is_server) || block.call == Call::WaitChild {
+            idle[block.thread.index()] += block.end.since(block.begin);
+        }
+    }
+    let own = |index: usize| {
+        let times = &times[index];
+        let in_io = times.io.saturating_sub(idle[index]);
+        (times.active + times.descheduled + times.spinning + in_io).get() as f64
+    };
+    let done = |index: usize| own(index) - (times[index].delayed + times[index].descheduled).get() as f64;
+    let most_done = (0..times.len()).map(done).fold(0.0, f64::max);
+    let mut works: Vec<bool> = (0..times.len())
+        .map(|index| {
+            let life = timeline.wall().saturating_sub(times[index].not_existing).get() as f64;
+            let is_enough = if starts_others[index] {
+                own(index) >= LEAST_PARENT_SHARE * timeline.wall().get() as f64
+                    && done(index) >= LEAST_PARENT_SHARE * most_done
+            } else {
+                own(index) >= LEAST_OWN_SHARE * life
+            };
+            own(index) > 0.0 && is_enough
+        })
+        .collect();
+    if !works.contains(&true)
+        && let Some(main) = works.first_mut()
+    {
+        *main = true;
+    }
+    works
+}
+
+/// Functions at the outer ends of the stacks of Go's threads and goroutines, by the start of their name.
+const GO: &[&str] = &["runtime.goexit", "runtime.main", "runtime.mstart"];
+
+fn runs_goroutines(process: &Process) -> bool {
+    process.sites.iter().any(|site| {
+        let outermost = site.frames.last().and_then(|frame| frame.function.as_deref());
+        outermost.is_some_and(|name| GO.iter().any(|go| name.starts_with(go)))
+    })
+}
+
+/// The number of places, and their time together.
+fn places(process: &Process, timeline: &Timeline, threads: &[ThreadId]) -> (u32, u64) {
+    let mut steps: Vec<(Time, i32)> = Vec::new();
+    for &thread in threads {
+        let row = timeline.row(thread);
+        steps.push((row.start, 1));
+        steps.push((row.end, -1));
+        for segment in row.segments.iter().filter(|segment| is_joining(process, segment)) {
+            steps.push((segment.start, -1));
+            steps.push((segment.end, 1));
+        }
+    }
+    steps.sort_unstable();
+    // Time by the number of places that are taken.
+    let mut time_with = vec![0u64; threads.len() + 1];
+    let mut taken = 0i32;
+    let mut at = timeline.start;
+    for (time, step) in steps.into_iter().chain([(timeline.end, 0)]) {
+        time_with[taken.max(0) as usize] += time.since(at).get();
+        at = at.max(time);
+        taken += step;
+    }
+    let least = LEAST_TOGETHER * timeline.wall().get() as f64;
+    let mut at_least = 0u64;
+    let mut at_once = 1;
+    for (taken, &time) in time_with.iter().enumerate().rev() {
+        at_least += time;
+        if taken > 0 && at_least > 0 && at_least as f64 >= least {
+            at_once = taken;
+            break;
+        }
+    }
+    let of_all = |(taken, &time): (usize, &u64)| (at_once.max(taken) as u64).saturating_mul(time);
+    let thread_time = time_with.iter().enumerate().map(of_all).fold(0, u64::saturating_add);
+    (at_once as u32, thread_time)
+}
