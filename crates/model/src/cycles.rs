@@ -1,11 +1,13 @@
 //! Where the cycles of a simulated run went: the paper's components by name (paper 3, section 4.1), and what a simulation
 //! gives.
 
+use std::borrow::Cow;
+
 pub use crate::core_time::{CoreTime, core_time};
-use crate::{Nanos, Steered};
+use crate::{Nanos, Stack, StackComponent, Steered, Unit};
 
 macro_rules! components {
-    ($($(#[$text:meta])* $component:ident = $name:literal,)*) => {
+    ($($(#[$text:meta])* $component:ident = $name:literal, $family:ident, $letter:literal, $color:literal, $meaning:literal;)*) => {
         /// What a cycle of a thread was for. The names are those of paper 3.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         #[repr(u8)]
@@ -23,51 +25,107 @@ macro_rules! components {
                     $(Self::$component => $name,)*
                 }
             }
+
+            /// The kind that it is of.
+            pub const fn family(self) -> Family {
+                match self {
+                    $(Self::$component => Family::$family,)*
+                }
+            }
+
+            /// The letter with which its piece of a bar begins.
+            pub const fn letter(self) -> char {
+                match self {
+                    $(Self::$component => $letter,)*
+                }
+            }
+
+            /// The name of its colour.
+            pub const fn color(self) -> &'static str {
+                match self {
+                    $(Self::$component => $color,)*
+                }
+            }
+
+            /// What its cycles are spent on, for a sentence: `41 % of the cycles are mem-dram (data from memory)`.
+            pub const fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$component => $meaning,)*
+                }
+            }
         }
     };
 }
 
 components! {
     /// The core dispatched as many micro-ops as it can.
-    DispatchWidth = "dispatch_width",
+    DispatchWidth = "dispatch_width", Core, 'w', "kw", "as many instructions as the core can take";
     /// Dependences between integer operations.
-    DependInt = "depend-int",
+    DependInt = "depend-int", Core, 'i', "ki", "integer operations that wait for each other";
     /// Dependences between operations on floating point numbers or vectors.
-    DependFp = "depend-fp",
+    DependFp = "depend-fp", Core, 'f', "kf", "floating-point or vector operations that wait for each other";
     /// Mispredicted branches: their resolution and the refill of the front end.
-    Branch = "branch",
+    Branch = "branch", Core, 'b', "kb", "mispredicted branches";
     /// Misses of the instruction cache, and of its translation buffer.
-    Ifetch = "ifetch",
+    Ifetch = "ifetch", Core, 'F', "kF", "instructions that are not in the cache";
     /// Misses of the data translation buffer.
-    Tlb = "tlb",
+    Tlb = "tlb", Memory, 't', "kt", "translations of addresses";
     /// Loads that hit in the first level, and are on the critical path.
-    MemL1d = "mem-l1d",
+    MemL1d = "mem-l1d", Memory, '1', "k1", "data from the first-level cache";
     /// Data that came from the first-level cache of another core of the socket.
-    MemL1Neighbor = "mem-l1_neighbor",
+    MemL1Neighbor = "mem-l1_neighbor", Memory, 'n', "kn", "data from the first level of another core of the socket";
     /// Data that came from the own second level.
-    MemL2 = "mem-l2",
+    MemL2 = "mem-l2", Memory, '2', "k2", "data from the second-level cache";
     /// Data that came from another second-level cache of the socket.
-    MemL2Neighbor = "mem-l2_neighbor",
+    MemL2Neighbor = "mem-l2_neighbor", Memory, 'N', "kN", "data from another second-level cache of the socket";
     /// Data that came from the third level.
-    MemL3 = "mem-l3",
+    MemL3 = "mem-l3", Memory, '3', "k3", "data from the third-level cache";
     /// Data that came from a cache of another socket.
-    MemOffSocket = "mem-off_socket",
+    MemOffSocket = "mem-off_socket", Memory, 'o', "ko", "data from the caches of another socket";
     /// Data that came from memory.
-    MemDram = "mem-dram",
+    MemDram = "mem-dram", Memory, 'm', "km", "data from memory";
     /// Waiting for a lock.
-    SyncCritSect = "sync-crit_sect",
+    SyncCritSect = "sync-crit_sect", Sync, 'L', "kL", "waiting for locks";
     /// Waiting at a barrier.
-    SyncBarrier = "sync-barrier",
+    SyncBarrier = "sync-barrier", Sync, 'B', "kB", "waiting at barriers";
     /// Waiting for a condition, a semaphore, or for work.
-    SyncCond = "sync-cond",
+    SyncCond = "sync-cond", Sync, 'C', "kC", "waiting for conditions, semaphores or work";
     /// Waiting for the end of another thread.
-    SyncJoin = "sync-join",
+    SyncJoin = "sync-join", Sync, 'J', "kJ", "waiting for the end of threads";
     /// Calls that block: input and output, sleep; system calls.
-    Io = "io",
+    Io = "io", Away, 'I', "kI", "calls that block";
     /// Able to run, but all cores were taken by other threads.
-    NoCore = "no_core",
+    NoCore = "no_core", Away, 'R', "kR", "waiting for a core";
     /// The thread had not begun yet, or had ended already.
-    Imbalance = "imbalance",
+    Imbalance = "imbalance", Away, '-', "kE", "threads that have not begun or have ended";
+}
+
+/// Kinds of components, from the bottom of a stack to its top.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// The core itself.
+    Core,
+    /// Waiting for data.
+    Memory,
+    /// Waiting for other threads.
+    Sync,
+    /// Without a core, or not there.
+    Away,
+}
+
+impl Family {
+    /// All, in that order.
+    pub const ALL: [Family; 4] = [Family::Core, Family::Memory, Family::Sync, Family::Away];
+
+    /// What it is called beside its components.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::Core => "core",
+            Family::Memory => "memory",
+            Family::Sync => "sync",
+            Family::Away => "away",
+        }
+    }
 }
 
 /// How many components there are.
@@ -129,6 +187,19 @@ impl CycleStack {
     /// The components that are not 0, from the bottom to the top.
     pub fn parts(&self) -> impl Iterator<Item = (CycleComponent, u64)> + '_ {
         CycleComponent::ALL.iter().copied().zip(self.0).filter(|(_, cycles)| *cycles > 0)
+    }
+
+    /// As a bar: the components that are not 0.
+    pub fn stack(&self) -> Stack {
+        let component = |(component, cycles): (CycleComponent, u64)| StackComponent {
+            key: Cow::Borrowed(component.name()),
+            label: Cow::Borrowed(component.name()),
+            meaning: component.meaning(),
+            color: component.color(),
+            letter: Some(component.letter()),
+            amount: cycles as f64,
+        };
+        Stack::of(Unit::Cycles, self.parts().map(component).collect())
     }
 
     /// The cycles in which it waited for other threads.
@@ -354,5 +425,20 @@ mod tests {
         assert_eq!((half.get(CycleComponent::DependInt), half.get(CycleComponent::MemDram)), (1, 4));
         assert_eq!(stack.scaled(101).total(), 101);
         assert_eq!(stack.scaled(0).total(), 0);
+    }
+
+    #[test]
+    fn each_component_has_a_letter_of_its_own() {
+        let letters: std::collections::BTreeSet<char> =
+            CycleComponent::ALL.iter().map(|component| component.letter()).collect();
+        assert_eq!(letters.len(), CycleComponent::ALL.len());
+    }
+
+    #[test]
+    fn components_stand_by_family() {
+        let families: Vec<Family> = CycleComponent::ALL.iter().map(|component| component.family()).collect();
+        let mut seen = families.clone();
+        seen.dedup();
+        assert_eq!(seen, Family::ALL);
     }
 }

@@ -21,6 +21,15 @@ pub fn figure(value: f64) -> String {
     if value.abs() < 99.95 { format!("{value:.1}") } else { format!("{value:.0}") }
 }
 
+/// A factor, or a speedup: `2.43`, `12.4`; `-` where it is no number.
+pub fn factor(value: f64) -> String {
+    match value {
+        value if !value.is_finite() => "-".to_owned(),
+        value if value.abs() < 9.995 => format!("{value:.2}"),
+        value => figure(value),
+    }
+}
+
 /// A whole number in groups of three: `12 345 678`.
 pub fn grouped(value: u64) -> String {
     let digits = value.to_string();

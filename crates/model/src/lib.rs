@@ -72,7 +72,7 @@ pub use routines::{Routine, RoutineKind};
 pub use run::{ExitStatus, Run};
 pub use scheduling::{CpuReading, Doing, Left, OnCore, Sample, SeenBy};
 pub use site::{Frame, Site};
-pub use stack::{Component, Stack, Unit};
+pub use stack::{Stack, StackComponent, Unit};
 pub use steered::{FastSpan, RunEnergy, Steered, ThreadProspect};
 pub use thread_times::ThreadTimes;
 pub use time::{Nanos, Time};

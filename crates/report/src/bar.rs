@@ -1,12 +1,12 @@
 //! The criticality stack as one bar: who the run time belongs to.
 
 use holdup_criticality::Diagnosis;
-use holdup_model::{Arrange, Process};
+use holdup_model::{Arrange, Process, StackComponent};
 
 use crate::lines::{Line, labelled};
 use crate::look::Ink;
 use crate::numbers::{in_words, percent};
-use crate::{Look, names};
+use crate::{Look, names, palette};
 
 /// At most so many threads have a piece of their own.
 const MOST_THREADS: usize = 3;
@@ -24,29 +24,22 @@ pub(crate) fn criticality(process: &Process, diagnosis: &Diagnosis, look: Look) 
     if total == 0.0 {
         return Vec::new();
     }
-    let labels = names::threads(process, look);
-    let mut shares: Vec<(usize, f64)> = diagnosis
-        .criticality
-        .threads
+    let stack = diagnosis.criticality.stack(&names::threads(process, look));
+    let threads = &stack.components()[..diagnosis.criticality.threads.len()];
+    let mut shares: Vec<(&StackComponent, f64)> = threads
         .iter()
-        .enumerate()
-        .map(|(index, amount)| (index, amount / total))
+        .map(|thread| (thread, thread.amount / total))
         .filter(|(_, share)| *share > 0.0)
         .collect();
-    shares.arrange_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    shares.arrange_by(|a, b| b.1.total_cmp(&a.1));
     let mut own = shares.iter().take(MOST_THREADS).take_while(|(_, share)| *share >= SMALL).count();
     // To merge a single thread would hide its name and save nothing.
     if shares.len() - own == 1 {
         own += 1;
     }
     let (own, others) = shares.split_at(own);
-    let mut pieces: Vec<Line> = own
-        .iter()
-        .map(|&(index, share)| {
-            let label = labels.get(index).map_or_else(|| format!("thread {index}"), Clone::clone);
-            piece(&label, share, Ink::Active, look)
-        })
-        .collect();
+    let mut pieces: Vec<Line> =
+        own.iter().map(|(thread, share)| piece(&thread.label, *share, thread.color, look)).collect();
     if let Some((_, largest)) = others.first() {
         let count = in_words(others.len());
         let share = percent(others.iter().map(|(_, share)| share).sum());
@@ -61,18 +54,19 @@ pub(crate) fn criticality(process: &Process, diagnosis: &Diagnosis, look: Look) 
     }
     let nobody = diagnosis.criticality.nobody_total() / total;
     if nobody >= NOBODY {
-        pieces.push(piece("nobody", nobody, Ink::Nobody, look));
+        pieces.push(piece("nobody", nobody, "io", look));
         pieces.extend(causes(diagnosis, nobody, total));
     }
     if pieces.is_empty() { pieces } else { labelled("criticality", Ink::Faint, pieces, look) }
 }
 
-fn piece(label: &str, share: f64, ink: Ink, look: Look) -> Line {
+fn piece(label: &str, share: f64, color: &'static str, look: Look) -> Line {
     let full = if look.is_narrow() { 10.0 } else { 20.0 };
     let blocks = (share * full).round() as usize;
     let mut line = Line::default().with(&format!("{label} "), Ink::Text);
     if blocks > 0 {
-        line = line.with(&look.block().repeat(blocks), ink).with(" ", Ink::Text);
+        let filled = palette::fill(color, look).to_string().repeat(blocks);
+        line = line.with(&filled, Ink::Color(color)).with(" ", Ink::Text);
     }
     line.with(&percent(share), Ink::Text)
 }

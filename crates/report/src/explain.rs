@@ -14,6 +14,7 @@ use holdup_scaling::HintKind;
 use crate::Look;
 use crate::lines::{Line, painted, wrapped};
 use crate::look::Ink;
+use crate::palette;
 use crate::scaling::words;
 
 /// What a page is about.
@@ -189,7 +190,7 @@ impl Explanation {
 
     fn ink(&self) -> Ink {
         match self.subject {
-            Subject::Finding(kind) => Ink::Kind(kind),
+            Subject::Finding(kind) => Ink::Mark(palette::of_loss(kind)),
             Subject::Note(_) | Subject::Hint(_) | Subject::Simulated(_) | Subject::Component(_) => {
                 Ink::Strong
             }

@@ -6,6 +6,7 @@ use holdup_model::Nanos;
 use crate::lines::{Line, broken_short, fits_short, wrapped, wrapped_short};
 use crate::look::Ink;
 use crate::numbers::{counted, figure, percent, time};
+use crate::palette;
 use crate::{Look, escape};
 
 /// At most so many findings are told.
@@ -149,7 +150,7 @@ impl<'a> Columns<'a> {
             .enumerate()
             .map(|(index, text)| {
                 let start = if index == 0 {
-                    Line::default().with(&format!("{rank} "), Ink::Kind(finding.kind))
+                    Line::default().with(&format!("{rank} "), Ink::Mark(palette::of_loss(finding.kind)))
                 } else {
                     Line::indented(2)
                 };
@@ -158,7 +159,10 @@ impl<'a> Columns<'a> {
             .collect();
         if lines.is_empty() {
             lines.push(
-                Line::default().with(&format!("{rank} {}", finding.kind.word()), Ink::Kind(finding.kind)),
+                Line::default().with(
+                    &format!("{rank} {}", finding.kind.word()),
+                    Ink::Mark(palette::of_loss(finding.kind)),
+                ),
             );
         }
         if narrow {

@@ -31,6 +31,7 @@
 #![forbid(unsafe_code)]
 
 mod bar;
+mod bars;
 mod characterize;
 mod check;
 mod course;
@@ -45,6 +46,7 @@ mod look;
 mod names;
 mod numbers;
 mod page;
+mod palette;
 mod policies;
 mod repeated;
 mod scaling;

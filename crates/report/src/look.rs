@@ -1,9 +1,8 @@
 //! How the terminal wants its text.
 
 use anstyle::{AnsiColor, Style};
-use holdup_criticality::FindingKind;
-use holdup_model::cycles::CycleComponent;
-use holdup_speedup::Component;
+
+use crate::palette;
 
 /// What the terminal can show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,18 +51,12 @@ pub(crate) enum Ink {
     Strong,
     /// Labels and column titles.
     Faint,
-    /// Useful work.
-    Active,
-    /// Time in which no thread is active.
-    Nobody,
     /// A warning's label.
     Warning,
-    /// The mark of a finding of this kind.
-    Kind(FindingKind),
-    /// Simulated cycles of this component.
-    Cycles(CycleComponent),
-    /// Speedup that is lost to this component.
-    Lost(Component),
+    /// The colour of this name.
+    Color(&'static str),
+    /// The mark of a finding, in the colour of this name.
+    Mark(&'static str),
 }
 
 impl Ink {
@@ -74,64 +67,9 @@ impl Ink {
             Ink::Text => Style::new(),
             Ink::Strong => Style::new().bold(),
             Ink::Faint => Style::new().dimmed(),
-            Ink::Active => color(AnsiColor::Blue),
-            Ink::Nobody => color(AnsiColor::BrightBlack),
             Ink::Warning => color(AnsiColor::Yellow).bold(),
-            Ink::Kind(kind) => match kind {
-                FindingKind::Lock
-                | FindingKind::Condition
-                | FindingKind::Semaphore
-                | FindingKind::Pipeline
-                | FindingKind::Deadlock
-                | FindingKind::Blocked => color(AnsiColor::Red),
-                FindingKind::Barrier | FindingKind::Imbalance | FindingKind::Join => color(AnsiColor::Yellow),
-                FindingKind::Spin => color(AnsiColor::Magenta),
-                FindingKind::Quota
-                | FindingKind::Affinity
-                | FindingKind::Oversubscription
-                | FindingKind::Load
-                | FindingKind::Delayed
-                | FindingKind::WakeUp => color(AnsiColor::BrightMagenta),
-                _ => color(AnsiColor::BrightBlack),
-            }
-            .bold(),
-            Ink::Cycles(component) => color(color_of_cycles(component)),
-            Ink::Lost(component) => color(color_of_loss(component)),
+            Ink::Color(name) => color(palette::terminal(name)),
+            Ink::Mark(name) => color(palette::terminal(name)).bold(),
         }
-    }
-}
-
-/// As on the page: caches green, memory yellow, synchronization red.
-fn color_of_loss(component: Component) -> AnsiColor {
-    match component {
-        Component::Serial | Component::Other => AnsiColor::White,
-        Component::ExtraWork => AnsiColor::Magenta,
-        Component::Cache => AnsiColor::Green,
-        Component::Memory => AnsiColor::Yellow,
-        Component::Oversubscription => AnsiColor::BrightMagenta,
-        Component::Environment => AnsiColor::Cyan,
-        Component::Synchronization => AnsiColor::Red,
-    }
-}
-
-/// The core is grey and blue, memory green and the further the more yellow, synchronization red, as on the page.
-fn color_of_cycles(component: CycleComponent) -> AnsiColor {
-    match component {
-        CycleComponent::DependInt => AnsiColor::Blue,
-        CycleComponent::DependFp => AnsiColor::BrightBlue,
-        CycleComponent::Branch => AnsiColor::Cyan,
-        CycleComponent::Ifetch => AnsiColor::BrightCyan,
-        CycleComponent::MemL1d | CycleComponent::MemL2 | CycleComponent::MemL3 => AnsiColor::Green,
-        CycleComponent::Tlb | CycleComponent::MemL1Neighbor | CycleComponent::MemL2Neighbor => {
-            AnsiColor::BrightGreen
-        }
-        CycleComponent::MemOffSocket => AnsiColor::BrightYellow,
-        CycleComponent::MemDram => AnsiColor::Yellow,
-        CycleComponent::SyncCritSect => AnsiColor::Red,
-        CycleComponent::SyncBarrier => AnsiColor::BrightRed,
-        CycleComponent::SyncCond => AnsiColor::Magenta,
-        CycleComponent::SyncJoin => AnsiColor::BrightMagenta,
-        CycleComponent::DispatchWidth | CycleComponent::NoCore | CycleComponent::Io => AnsiColor::White,
-        CycleComponent::Imbalance => AnsiColor::BrightBlack,
     }
 }

@@ -1,7 +1,7 @@
 //! Numbers as the terminal and the page show them.
 
 use holdup_model::Nanos;
-pub(crate) use holdup_model::figures::{bytes, counted, figure, grouped, in_words, percent, threads};
+pub(crate) use holdup_model::figures::{bytes, counted, factor, figure, grouped, in_words, percent, threads};
 
 use crate::Look;
 

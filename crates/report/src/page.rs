@@ -18,6 +18,7 @@ mod scaling;
 mod shade;
 mod sim;
 mod stack;
+mod stack_bar;
 mod surroundings;
 mod text;
 mod threads;

@@ -4,9 +4,7 @@
 //! JSON ([`stack_json`]), and on a page (`stack_page`, which stands with the other pages). Words, sentences and the pieces
 //! of a bar come from one place, so that the faces agree.
 
-mod bars;
 mod json;
-pub(crate) mod pieces;
 mod terminal;
 pub(crate) mod told;
 pub(crate) mod words;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use holdup_model::{
-    Nanos, ObjectId, Process, SiteId, Stack, State, ThreadId, ThreadTimes, Time, Timeline, Unit,
+    Nanos, ObjectId, SiteId, Stack, StackComponent, State, ThreadId, ThreadTimes, Time, Timeline, Unit,
 };
 
 use crate::environment::EnvironmentNote;
@@ -87,17 +87,17 @@ impl Criticality {
         self.nobody.iter().map(|(_, amount)| amount).sum()
     }
 
-    /// The criticality stack (paper 4, section 2): one component a thread, by name, then *nobody* by its causes.
-    /// Threads of the same name share a component, as a bar that a person reads wants it.
-    pub fn stack(&self, process: &Process) -> Stack {
-        let mut stack = Stack::new(self.total.get() as f64, Unit::Nanos);
-        for (index, &amount) in self.threads.iter().enumerate() {
-            stack.book(&process.thread_name(ThreadId::new(index as u32)), amount);
-        }
-        for &(cause, amount) in &self.nobody {
-            stack.book(&format!("nobody: {}", cause.word()), amount);
-        }
-        stack
+    /// The criticality stack (paper 4, section 2): one component a thread, by its label, then *nobody* by its causes.
+    pub fn stack(&self, labels: &[String]) -> Stack {
+        let threads = self.threads.iter().enumerate().map(|(index, &amount)| {
+            let label = labels.get(index).map_or_else(|| format!("thread {index}"), Clone::clone);
+            StackComponent::new(format!("thread_{index}"), label, "act", amount)
+        });
+        let nobody = self.nobody.iter().map(|&(cause, amount)| {
+            let word = cause.word();
+            StackComponent::new(format!("nobody_{word}"), format!("nobody: {word}"), "io", amount)
+        });
+        Stack::of_total(self.total.get() as f64, Unit::Nanos, threads.chain(nobody).collect())
     }
 }
 

@@ -30,7 +30,7 @@ mod team;
 
 pub use scale::scale;
 
-use holdup_model::{Efficiency, Nanos, Run, Site};
+use holdup_model::{Efficiency, Nanos, Run, Site, Stack, StackComponent, Unit};
 
 /// The runs at one number of threads.
 #[derive(Clone, Copy, Debug)]
@@ -124,6 +124,67 @@ pub struct Losses {
     pub oversubscription: i64,
     /// What none of these explains; negative where they explain too much.
     pub unexplained: i64,
+}
+
+/// The key of what no cause explains.
+pub const UNEXPLAINED: &str = "unexplained";
+
+impl Losses {
+    /// All parts in the order in which they are drawn: what synchronization costs, what the work itself costs, and last what
+    /// none of them explains. They add up to `lost`.
+    pub fn components(&self) -> [StackComponent; 11] {
+        let part = |key: &'static str, label: &'static str, meaning, color, nanos: i64| StackComponent {
+            key: key.into(),
+            label: label.into(),
+            meaning,
+            color,
+            letter: None,
+            amount: nanos as f64,
+        };
+        let late = "threads wait because others come late";
+        let startup = "some threads have left a barrier and others not yet";
+        let algorithm = "taking locks takes time, though nobody else has them";
+        let scheduling = "the runtime deals out chunks, makes tasks, forks threads";
+        let inflation = "the same work takes more CPU time than at the base";
+        [
+            part("imbalance", "imbalance", late, "bar", self.imbalance),
+            part(
+                "walkthrough",
+                "barrier walkthrough",
+                "all threads have arrived and none has left",
+                "sig",
+                self.walkthrough,
+            ),
+            part("startup", "barrier startup", startup, "wake", self.startup),
+            part(
+                "lock_contention",
+                "lock contention",
+                "threads wait for locks that others have",
+                "lock",
+                self.lock_contention,
+            ),
+            part("lock_algorithm", "lock algorithm", algorithm, "hold", self.lock_algorithm),
+            part("scheduling", "scheduling", scheduling, "spin", self.scheduling),
+            part("serial", "serial part", "only one thread may work", "serial", self.serial),
+            part("starvation", "starvation", "threads find no task to execute", "idle", self.starvation),
+            part("inflation", "work inflation", inflation, "cache", self.inflation),
+            part(
+                "oversubscription",
+                "oversubscription",
+                "threads could run and had no core",
+                "des",
+                self.oversubscription,
+            ),
+            part(UNEXPLAINED, UNEXPLAINED, "none of the others explains it", "hatch", self.unexplained),
+        ]
+    }
+
+    /// What a time of `whole` consists of: these losses, and the `rest`, which is what is left without them.
+    pub fn stack(&self, whole: Nanos, rest: &'static str) -> Stack {
+        let left = StackComponent::new("rest", rest, "act", whole.get() as f64 - self.lost as f64);
+        let components = [left].into_iter().chain(self.components()).collect();
+        Stack::of_total(whole.get() as f64, Unit::Nanos, components)
+    }
 }
 
 /// What a [`RegionScaling`] is.

@@ -3,6 +3,8 @@
 use std::iter::Sum;
 use std::ops::{Add, Sub};
 
+use holdup_model::StackComponent;
+
 /// A bottleneck: one component of a speedup stack.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Component {
@@ -53,6 +55,16 @@ impl Component {
         }
     }
 
+    /// Several in a sentence: `extra work, cache and memory`.
+    pub fn several(components: &[Component]) -> String {
+        let words: Vec<&str> = components.iter().map(|component| component.words()).collect();
+        match words.split_last() {
+            None => String::new(),
+            Some((last, [])) => (*last).to_owned(),
+            Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        }
+    }
+
     /// What a person calls it.
     pub fn words(self) -> &'static str {
         match self {
@@ -67,11 +79,61 @@ impl Component {
         }
     }
 
+    /// The letter with which its piece of a bar begins.
+    pub fn letter(self) -> char {
+        match self {
+            Component::Serial => '1',
+            Component::ExtraWork => 'x',
+            Component::Cache => 'c',
+            Component::Memory => 'm',
+            Component::Oversubscription => 'o',
+            Component::Environment => 'e',
+            Component::Other => '?',
+            Component::Synchronization => 's',
+        }
+    }
+
+    /// The name of its colour.
+    pub fn color(self) -> &'static str {
+        match self {
+            Component::Serial => "serial",
+            Component::ExtraWork => "spin",
+            Component::Cache => "cache",
+            Component::Memory => "mem",
+            Component::Oversubscription => "des",
+            Component::Environment => "wake",
+            Component::Other => "idle",
+            Component::Synchronization => "lock",
+        }
+    }
+
+    /// So much of it as a part of a stack.
+    pub(crate) fn of(self, amount: Speedup) -> StackComponent {
+        StackComponent {
+            key: self.name().into(),
+            label: self.words().into(),
+            meaning: "",
+            color: self.color(),
+            letter: Some(self.letter()),
+            amount: amount.value(),
+        }
+    }
+
     /// The component of this name, with `-` or `_` between its words.
     pub fn named(name: &str) -> Option<Component> {
         let name = name.trim().replace('-', "_");
         Component::ALL.into_iter().find(|component| component.name() == name)
     }
+}
+
+/// The key of the measured speedup in a stack: all else is lost.
+pub const REACHED: &str = "speedup";
+
+/// The key of what several components cost together.
+pub const NOT_TOLD_APART: &str = "together";
+
+pub(crate) fn reached(amount: Speedup) -> StackComponent {
+    StackComponent::new(REACHED, "measured speedup", "act", amount.value())
 }
 
 /// The order in which bottlenecks are introduced to a machine that has none: a component is the speedup that its own
@@ -195,5 +257,12 @@ mod tests {
         assert_eq!(Speedup::of(f64::NAN), Speedup::ZERO);
         assert_eq!(Speedup::of(1.85).value(), 1.85);
         assert_eq!(Speedup::perfect(4) - Speedup::of(2.5), Speedup::of(1.5));
+    }
+
+    #[test]
+    fn components_are_named_in_a_row() {
+        use Component::{Cache, ExtraWork, Memory};
+        assert_eq!(Component::several(&[ExtraWork, Cache, Memory]), "extra work, cache and memory");
+        assert_eq!(Component::several(&[Cache]), "cache");
     }
 }

@@ -5,8 +5,9 @@
 //! all of the memory, the throughput of n relative to that of one is n · t(C) / t(C / n); what was measured is lower
 //! because of memory.
 
-use holdup_model::{Arrange, figures};
+use holdup_model::{Arrange, Stack, StackComponent, Unit, figures};
 
+use super::component::reached;
 use super::{CacheCurve, Component, Missing, Speedup};
 
 /// What was measured of a program with one thread.
@@ -55,6 +56,25 @@ pub struct InstancesPoint {
     pub demand: Option<f64>,
     /// That divided by what the memory gives: above 1 it cannot be met.
     pub demand_of_bandwidth: Option<f64>,
+}
+
+impl InstancesPoint {
+    /// As a bar; it adds up to the number of copies, where anything is known.
+    pub fn stack(&self) -> Stack {
+        let lost = self.components.iter().rev().map(|(component, amount)| component.of(*amount));
+        let reached = match (self.measured, self.pirate) {
+            (Some(measured), _) => Some(reached(measured)),
+            (None, Some(pirate)) => Some(StackComponent {
+                key: "untold".into(),
+                label: format!("reached, or lost to {}: not measured", Component::Memory.words()).into(),
+                color: "hatch",
+                letter: Some('&'),
+                ..reached(pirate)
+            }),
+            (None, None) => None,
+        };
+        Stack::of(Unit::Speedup, reached.into_iter().chain(lost).collect())
+    }
 }
 
 /// The components for each number of copies.

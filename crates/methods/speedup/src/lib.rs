@@ -39,7 +39,7 @@ mod steps;
 mod watched;
 
 pub use build::profile;
-pub use component::{Component, Order, Speedup};
+pub use component::{Component, NOT_TOLD_APART, Order, REACHED, Speedup};
 pub use curve::{CacheCurve, CachePoint};
 pub use measurements::{AloneRun, Beside, CacheFacts, Counters, Measurements, ThreadPoint, Verdict};
 pub use profile::{

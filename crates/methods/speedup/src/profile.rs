@@ -1,8 +1,9 @@
 //! What comes out: the speedup stack of each phase at each number of threads.
 
-use holdup_model::{Nanos, NotAlone, Site};
+use holdup_model::{Nanos, NotAlone, Site, Stack, StackComponent, Unit};
 
 use super::SpeedupStack;
+use super::component::{NOT_TOLD_APART, reached};
 use super::instances::InstancesProfile;
 use super::{Beside, CacheCurve, CacheFacts, Component, Order, Speedup};
 
@@ -118,6 +119,24 @@ impl PointStack {
         let known: Speedup = self.components.iter().map(|(_, amount)| *amount).sum();
         let together = self.together.as_ref().map_or(Speedup::ZERO, |together| together.amount);
         self.curves.measured + known + together
+    }
+}
+
+impl PointStack {
+    /// As a bar, from the bottom to the top: what was introduced last is next to the measured speedup. It adds up to the
+    /// number of threads; nothing that is 0 is left out.
+    pub fn stack(&self) -> Stack {
+        let mut parts = vec![reached(self.curves.measured)];
+        parts.extend(self.components.iter().rev().map(|(component, amount)| component.of(*amount)));
+        parts.extend(self.together.as_ref().map(|together| StackComponent {
+            key: NOT_TOLD_APART.into(),
+            label: format!("{} together", Component::several(&together.of)).into(),
+            meaning: "what they cost cannot be told apart",
+            color: "hatch",
+            letter: Some('&'),
+            amount: together.amount.value(),
+        }));
+        Stack::of(Unit::Speedup, parts)
     }
 }
 

@@ -1,6 +1,10 @@
 //! The speedup stack (paper 1, section 2), exactly: a simulated machine can be had without each of its bottlenecks.
 
 use holdup_model::cycles::{CycleComponent, Simulated, core_time};
+use holdup_model::{Stack, StackComponent, Unit};
+
+use super::Speedup;
+use super::component::{REACHED, reached};
 
 /// A bottleneck that is taken away from a machine and brought back, one after the other in this order. Memory comes behind
 /// caches because less cache makes more use of memory (section 2).
@@ -51,6 +55,51 @@ pub enum SpeedupLoss {
     Step(SpeedupStep),
 }
 
+impl SpeedupLoss {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            SpeedupLoss::Idle(component) => component.name(),
+            SpeedupLoss::ExtraWork => "extra work",
+            SpeedupLoss::Step(step) => step.name(),
+        }
+    }
+
+    /// What it means.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            SpeedupLoss::Idle(CycleComponent::Imbalance) => {
+                "cores without a thread, even so: serial parts, late starts, early ends"
+            }
+            SpeedupLoss::Idle(CycleComponent::SyncBarrier) => {
+                "waiting at barriers, even if nothing is shared"
+            }
+            SpeedupLoss::Idle(_) => "waiting, even if nothing is shared",
+            SpeedupLoss::ExtraWork => "cycles of all cores beyond those of one, even if nothing is shared",
+            SpeedupLoss::Step(SpeedupStep::Caches) => "cores that take cache from each other",
+            SpeedupLoss::Step(SpeedupStep::Links) => "cores that share an interconnect",
+            SpeedupLoss::Step(SpeedupStep::Memory) => "cores that share memory controllers and channels",
+            SpeedupLoss::Step(SpeedupStep::Coherence) => {
+                "cache lines that go from core to core because of writes"
+            }
+            SpeedupLoss::Step(SpeedupStep::Locks) => "threads that wait for locks",
+        }
+    }
+
+    /// The name of its colour.
+    pub fn color(self) -> &'static str {
+        match self {
+            SpeedupLoss::Idle(component) => component.color(),
+            SpeedupLoss::ExtraWork => "kF",
+            SpeedupLoss::Step(SpeedupStep::Caches) => "kn",
+            SpeedupLoss::Step(SpeedupStep::Links) => "k3",
+            SpeedupLoss::Step(SpeedupStep::Memory) => "km",
+            SpeedupLoss::Step(SpeedupStep::Coherence) => "ko",
+            SpeedupLoss::Step(SpeedupStep::Locks) => "kL",
+        }
+    }
+}
+
 /// What each bottleneck costs of the perfect speedup. The speedup and all losses add up to the number of cores.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpeedupStack {
@@ -66,6 +115,27 @@ pub struct SpeedupStack {
     pub speedup: f64,
     /// What is lost, from the top of the stack to the speedup; none is 0. Negative where a bottleneck helps.
     pub losses: Vec<(SpeedupLoss, f64)>,
+}
+
+impl SpeedupStack {
+    /// As a bar, from the speedup that is reached to the perfect one.
+    pub fn stack(&self) -> Stack {
+        let reached = StackComponent {
+            label: REACHED.into(),
+            meaning: "what the machine as it is reaches",
+            amount: self.speedup,
+            ..reached(Speedup::ZERO)
+        };
+        let lost = self.losses.iter().rev().map(|(loss, amount)| StackComponent {
+            key: loss.name().into(),
+            label: loss.name().into(),
+            meaning: loss.meaning(),
+            color: loss.color(),
+            letter: None,
+            amount: *amount,
+        });
+        Stack::of(Unit::Speedup, [reached].into_iter().chain(lost).collect())
+    }
 }
 
 /// Makes the stack of a run on one core of the machine, and of runs on all cores: `variants[k]` is without the bottlenecks

@@ -18,7 +18,7 @@ const MOST_TOLD: usize = 5;
 pub fn render_check(verdicts: &[Verdict], look: Look) -> String {
     let mut lines = Vec::new();
     for verdict in verdicts {
-        let (word, ink) = if verdict.holds() { ("ok", Ink::Active) } else { ("FAIL", Ink::Warning) };
+        let (word, ink) = if verdict.holds() { ("ok", Ink::Color("act")) } else { ("FAIL", Ink::Warning) };
         let title = Line::default().with(word, ink).at_column("", INDENT, Ink::Text);
         let text = escape::sentence(&verdict.budget.text, look);
         lines.push(title.with(&text, Ink::Strong));

@@ -93,7 +93,7 @@ impl Page {
             Event::Text(text) if self.code => {
                 for line in text.lines() {
                     let code = visible(line, self.look);
-                    self.lines.push(Line::indented(INDENT + CODE).with(&code, Ink::Active));
+                    self.lines.push(Line::indented(INDENT + CODE).with(&code, Ink::Color("act")));
                 }
             }
             Event::Text(text) => self.text(&text, self.ink),

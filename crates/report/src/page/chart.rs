@@ -2,7 +2,6 @@
 //! there is, text in it keeps its size, and nothing has to be drawn again when the room changes, nor by a script.
 
 use askama::Template;
-use holdup_criticality::FindingKind;
 use holdup_model::{ObjectKind, State};
 
 use super::shade::Shade;
@@ -22,6 +21,11 @@ pub(super) struct Piece {
 
 /// A part of a bar that is smaller than this has no gap beside it, which would take all of it.
 const LEAST_WITH_GAP: f64 = 0.006;
+
+/// True for a piece of a bar that is wide enough to spare a gap to its neighbours.
+pub(super) fn has_gap(length: f64, whole: f64) -> bool {
+    length >= LEAST_WITH_GAP * whole
+}
 
 /// A bar of pieces that abut.
 #[derive(Template)]
@@ -48,7 +52,7 @@ impl Bar {
         let mut pieces = Vec::new();
         for (length, color, title) in parts {
             if length > 0.0 {
-                let gap = length >= LEAST_WITH_GAP * whole;
+                let gap = has_gap(length, whole);
                 pieces.push(Piece { x: across(at, whole), width: across(length, whole), color, title, gap });
             }
             at += length;
@@ -71,28 +75,6 @@ pub(super) fn coordinate(part: f64, whole: f64, size: f64) -> String {
 /// A number for SVG, with at most three digits behind the point.
 pub(super) fn number(value: f64) -> String {
     format!("{value:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// The colour of what was lost to a kind of cause.
-pub(super) fn color_of_loss(kind: FindingKind) -> Color {
-    match kind {
-        FindingKind::Lock | FindingKind::Deadlock => "lock",
-        FindingKind::Barrier | FindingKind::Imbalance | FindingKind::Join => "bar",
-        FindingKind::Condition | FindingKind::Semaphore | FindingKind::Pipeline | FindingKind::Blocked => {
-            "sig"
-        }
-        FindingKind::Serial => "serial",
-        FindingKind::Spin => "spin",
-        FindingKind::Quota
-        | FindingKind::Affinity
-        | FindingKind::Oversubscription
-        | FindingKind::Load
-        | FindingKind::Delayed => "des",
-        FindingKind::WakeUp => "wake",
-        FindingKind::Io => "io",
-        FindingKind::Sleep => "sleep",
-        FindingKind::Startup | FindingKind::Idle => "idle",
-    }
 }
 
 /// The colour of what a thread did; for a wait by the role of what it waited for, if that is known.

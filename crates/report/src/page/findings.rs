@@ -7,8 +7,9 @@ use askama::Template;
 use holdup_criticality::{Finding, FindingKind, Gain};
 use holdup_model::{Arrange, Nanos, ThreadId};
 
-use super::chart::{Color, across, color_of_loss};
+use super::chart::{Color, across};
 use super::text::{Figure, LOOK, Told, percent, range, sentence, time};
+use crate::palette;
 use crate::{escape, numbers, surroundings, terminal};
 
 /// At most so many threads speak for a finding.
@@ -148,7 +149,7 @@ fn row(told: &Told<'_>, index: usize, finding: &Finding, scale: Nanos) -> Row {
     facts.extend(finding.notes.iter().map(|note| ("Keep in mind", sentence(note))));
     Row {
         rank: index + 1,
-        color: color_of_loss(finding.kind),
+        color: palette::of_loss(finding.kind),
         what: sentence(&finding.what),
         tag: tag(finding.kind),
         evidence: evidence.join(" "),
@@ -175,7 +176,7 @@ fn tag(kind: FindingKind) -> Option<&'static str> {
 /// For what is held or waited for: who was waited for, and how long. For anything else: how much of the run time
 /// belongs to the threads that cause it.
 fn shown(told: &Told<'_>, finding: &Finding) -> Option<Evidence> {
-    let color = color_of_loss(finding.kind);
+    let color = palette::of_loss(finding.kind);
     let holders = finding.object.and_then(|object| told.cost_of(object)).map(|cost| &cost.holders);
     let mut waited: BTreeMap<Option<ThreadId>, Nanos> = BTreeMap::new();
     for holder in holders.into_iter().flatten() {

@@ -2,10 +2,12 @@
 
 use askama::Template;
 use holdup_criticality::FindingKind as Kind;
-use holdup_model::{Arrange, Nanos, Run};
+use holdup_model::{Arrange, Nanos, Run, Stack, StackComponent, Unit};
 
-use super::chart::{Bar, Color, color_of_loss};
-use super::text::{Figure, LOOK, Told, counted, grouped, percent, sentence, time};
+use super::chart::Color;
+use super::stack_bar::{Reach, StackBar};
+use super::text::{Figure, LOOK, Told, counted, grouped, percent, sentence, time, time_of};
+use crate::palette;
 use crate::{escape, names, numbers, shares, terminal, warnings};
 
 /// The most columns that the command takes.
@@ -38,7 +40,7 @@ pub(super) struct KeyFigure {
 /// Where the threads' time went: the palette's legend.
 pub(super) struct Budget {
     title: String,
-    bar: Bar,
+    bar: StackBar,
     parts: Vec<Part>,
 }
 
@@ -171,41 +173,40 @@ fn budget(told: &Told<'_>) -> Option<Budget> {
     let workers = u64::from(diagnosis.workers);
     let mut losses = identity.parts.clone();
     losses.arrange_by_key(|(kind, cost)| (std::cmp::Reverse(*cost), *kind));
-    let mut all = vec![("act", "useful work", identity.useful)];
-    all.extend(losses.iter().map(|(kind, cost)| (color_of_loss(*kind), loss(*kind), *cost)));
-    all.push(("hatch", "not explained", identity.unexplained));
-    all.retain(|(.., length)| *length > Nanos::ZERO);
-    let whole = diagnosis.wall.get() as f64;
-    let of_threads = |length: Nanos| time(Nanos::new(length.get().saturating_mul(workers)));
-    let share = |length: Nanos| percent(length.share_of(diagnosis.wall));
-    let title = match workers {
-        1 => format!("Where {} of thread time went", time(diagnosis.wall)),
-        _ => format!(
-            "Where {workers} × {} = {} of thread time went",
-            time(diagnosis.wall),
-            of_threads(diagnosis.wall)
-        ),
-    };
-    let pieces = all.iter().map(|&(color, name, length)| {
-        (length.get() as f64, color, format!("{name}\n{} · {}", of_threads(length), share(length)))
+    let of_threads = |length: Nanos| Nanos::new(length.get().saturating_mul(workers));
+    let all = of_threads(diagnosis.wall);
+    let amount = |length: Nanos| of_threads(length).get() as f64;
+    let useful = StackComponent::new("useful", "useful work", "act", amount(identity.useful));
+    let lost = losses.iter().map(|&(kind, cost)| {
+        StackComponent::new(kind.word(), loss(kind), palette::of_loss(kind), amount(cost))
     });
-    let part =
-        |color, name: String, length| Part { color, name, time: of_threads(length), share: share(length) };
+    let rest = StackComponent::new("unexplained", "not explained", "hatch", amount(identity.unexplained));
+    let known = [useful].into_iter().chain(lost).chain([rest]).filter(|component| component.amount > 0.0);
+    let stack = Stack::of_total(all.get() as f64, Unit::Nanos, known.collect());
+    let title = match workers {
+        1 => format!("Where {} of thread time went", time(all)),
+        _ => format!("Where {workers} × {} = {} of thread time went", time(diagnosis.wall), time(all)),
+    };
+    let part = |color, name: String, amount: f64| Part {
+        color,
+        name,
+        time: time_of(amount),
+        share: stack.told_short(amount),
+    };
     let (large, small): (Vec<_>, Vec<_>) =
-        all.iter().copied().partition(|(_, _, length)| length.share_of(diagnosis.wall) >= SMALL);
-    let mut parts: Vec<Part> =
-        large.into_iter().map(|(color, name, length)| part(Some(color), name.to_owned(), length)).collect();
+        stack.components().iter().partition(|component| component.amount >= SMALL * stack.total());
+    let single = |of: &StackComponent| part(Some(of.color), of.label.to_string(), of.amount);
+    let mut parts: Vec<Part> = large.into_iter().map(single).collect();
     match small.as_slice() {
         [] => {}
-        [(color, name, length)] => parts.push(part(Some(*color), (*name).to_owned(), *length)),
+        [only] => parts.push(single(only)),
         many => {
-            let names: Vec<&str> = many.iter().map(|(_, name, _)| *name).collect();
-            parts.push(part(None, names.join(", "), many.iter().map(|(.., length)| *length).sum()));
+            let names: Vec<&str> = many.iter().map(|component| &*component.label).collect();
+            let sum = many.iter().map(|component| component.amount).sum();
+            parts.push(part(None, names.join(", "), sum));
         }
     }
-    let said: Vec<String> =
-        all.iter().map(|(_, name, length)| format!("{name} {}", share(*length))).collect();
-    Some(Budget { bar: Bar::new(format!("{title}: {}", said.join(", ")), 34, whole, pieces), title, parts })
+    Some(Budget { bar: StackBar::new(&title, &stack, Reach::of([&stack]), 34), title, parts })
 }
 
 /// What a class of losses is called beside its time.

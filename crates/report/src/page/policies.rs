@@ -8,8 +8,8 @@ use super::chart::{Bar, Color, across};
 use super::header::{Header, KeyFigure, command};
 use super::text::{Figure, LOOK, percent};
 use super::{SCRIPT_OF_TABLES, policy};
+use crate::numbers::factor;
 use crate::policies::{PoliciesTold, told};
-use crate::sim::words::factor;
 
 const STYLE: &[&str] = &[
     include_str!("../../page/palette.css"),

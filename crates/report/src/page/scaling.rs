@@ -15,6 +15,7 @@ use holdup_scaling::Scaling;
 use super::header::{Header, KeyFigure, command};
 use super::text::{Figure, LOOK, counted, percent, time};
 use super::{SCRIPT_OF_TABLES, policy};
+use crate::numbers;
 use crate::scaling::{told, words};
 
 const STYLE: &[&str] = &[
@@ -125,7 +126,7 @@ fn figures(scaling: &Scaling) -> Vec<KeyFigure> {
     }
     add("Wall time", with(last.wall.median, last.threads));
     let ideal = f64::from(last.threads) / f64::from(base.threads.max(1));
-    add("Speedup", Figure::with(words::factor(last.speedup), format!("of {}", words::ratio(ideal))));
+    add("Speedup", Figure::with(numbers::factor(last.speedup), format!("of {}", words::ratio(ideal))));
     add("Efficiency", Figure::of(&percent(last.efficiency)));
     add("Lost", Figure::of(&signed(last.losses.lost)));
     if let Some(share) = last.whole_share {

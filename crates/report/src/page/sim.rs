@@ -12,8 +12,9 @@ use holdup_model::cycles::CycleComponent;
 use super::header::{Header, KeyFigure, command};
 use super::text::{Figure, LOOK, counted, grouped, percent, sentence, time};
 use super::{SCRIPT_OF_TABLES, policy};
+use crate::numbers;
 use crate::sim::view::{View, cpi};
-use crate::sim::{SimTold, told, words};
+use crate::sim::{SimTold, told};
 
 const STYLE: &[&str] = &[
     include_str!("../../page/palette.css"),
@@ -132,14 +133,14 @@ fn figures(view: &View) -> Vec<KeyFigure> {
     }
     let all: u64 = simulated.threads.iter().map(|thread| thread.stack.total()).sum();
     if let Some(cpi) = cpi(all, simulated.instructions) {
-        add("Cycles per instruction", Figure::with(words::factor(cpi), ""));
+        add("Cycles per instruction", Figure::with(numbers::factor(cpi), ""));
     }
     add("Instructions", Figure::of(&crate::why::words::count(simulated.instructions)));
     add("Threads", Figure::with(grouped(simulated.threads.len() as u64), ""));
     add("Cores", Figure::with(grouped(u64::from(simulated.cores)), ""));
     if let Some(growth) = view.growth() {
         let from = counted(growth.cores.0 as usize, "core", "cores");
-        add("Speedup", Figure::with(words::factor(growth.speedup), format!("over {from}")));
+        add("Speedup", Figure::with(numbers::factor(growth.speedup), format!("over {from}")));
     }
     if let Some(sample) = simulated.sampled {
         add("95 % interval", Figure::of(&format!("± {}", percent(sample.error))));

@@ -2,14 +2,13 @@
 //! 1, Figs. 3, 11, 13 and 14), what more cache would give (Figs. 4, 7 and 8), copies of programs with one thread (Figs. 5
 //! and 6), what the simulator says, and how far all of it goes.
 
-mod bar;
 mod cache;
 mod copies;
 mod curves;
 mod phases;
 
 use askama::Template;
-use holdup_speedup::SpeedupProfile;
+use holdup_speedup::{NOT_TOLD_APART, Speedup, SpeedupProfile};
 
 use super::header::{Header, KeyFigure, command};
 use super::scaling::unbroken;
@@ -144,12 +143,9 @@ fn figures(profile: &SpeedupProfile) -> Vec<KeyFigure> {
     add("Wall time", Figure::with(number, format!("{unit} with {with}")));
     let of = format!("of {}", point.threads);
     add("Speedup", Figure::with(words::speedup(stack.curves.measured, LOOK), of));
-    if let Some((part, amount)) = told::named(profile, point, stack) {
-        let what = match part {
-            crate::stack::pieces::Part::Together(_) => "not told apart".to_owned(),
-            other => other.words(),
-        };
-        add("Lost most to", Figure::with(words::speedup(amount, LOOK), what));
+    if let Some(part) = told::named(profile, point, stack) {
+        let what = if part.key == NOT_TOLD_APART { "not told apart" } else { &*part.label };
+        add("Lost most to", Figure::with(words::speedup(Speedup::of(part.amount), LOOK), what));
     }
     if profile.effort.runs > 0 {
         add("Measured in", Figure::with(profile.effort.runs.to_string(), "runs"));

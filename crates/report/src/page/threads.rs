@@ -2,9 +2,12 @@
 
 use askama::Template;
 use holdup_criticality::Bottle;
-use holdup_model::{Arrange, Nanos, Segment, State, Thread, ThreadId, ThreadTimes};
+use holdup_model::{
+    Arrange, Nanos, Segment, Stack, StackComponent, State, Thread, ThreadId, ThreadTimes, Unit,
+};
 
-use super::chart::{Bar, Color, across, color_of_state, coordinate, ticks};
+use super::chart::{Color, across, color_of_state, coordinate, ticks};
+use super::stack_bar::{Reach, StackBar};
 use super::text::{Told, grouped, percent, time, time_of};
 use crate::numbers;
 
@@ -32,7 +35,7 @@ pub(super) struct Threads {
     total: String,
     bottle: Option<BottleGraph>,
     has_delayed: bool,
-    key: Vec<(Color, &'static str)>,
+    key: Vec<(Color, String)>,
     rows: Vec<Row>,
     more: Option<String>,
     /// Whether there are so many rows that they scroll in a box of their own.
@@ -76,7 +79,7 @@ struct Row {
     about: String,
     criticality: u64,
     share: String,
-    states: Bar,
+    states: StackBar,
     /// Sort key and text of each time, in the order of the columns.
     times: Vec<(u64, String)>,
 }
@@ -161,16 +164,17 @@ fn stack(told: &Told<'_>, order: &[usize]) -> Vec<Share> {
     let shown = if order.len() > MOST_BARS + 1 { MOST_BARS } else { order.len() };
     let (own, others) = order.split_at(shown);
     let sum: f64 = others.iter().map(|&index| criticality.threads[index]).sum();
-    let mut parts: Vec<(String, Color, f64)> = own
-        .iter()
-        .map(|&index| (told.thread(ThreadId::new(index as u32)), "act", criticality.threads[index]))
-        .collect();
+    let labels: Vec<String> =
+        (0..order.len()).map(|index| told.thread(ThreadId::new(index as u32))).collect();
+    let stack = criticality.stack(&labels);
+    let part = |part: &StackComponent| (part.label.to_string(), part.color, part.amount);
+    let (threads, nobody) = stack.components().split_at(order.len());
+    let mut parts: Vec<(String, Color, f64)> = own.iter().map(|&index| part(&threads[index])).collect();
     if let Some(&largest) = others.first() {
         let most = percent(criticality.threads[largest] / total);
         parts.push((format!("{} others, at most {most} each", grouped(others.len() as u64)), "act2", sum));
     }
-    let nobody = criticality.nobody.iter().filter(|(_, amount)| *amount > 0.0);
-    parts.extend(nobody.map(|(cause, amount)| (format!("nobody: {}", cause.word()), "io", *amount)));
+    parts.extend(nobody.iter().filter(|cause| cause.amount > 0.0).map(part));
     // The others together would make all else small: their bar may be cut off.
     let single = own.iter().map(|&index| criticality.threads[index]);
     let most = single.chain(criticality.nobody.iter().map(|(_, amount)| *amount)).fold(0.0, f64::max);
@@ -279,10 +283,10 @@ fn bottle(told: &Told<'_>) -> Option<BottleGraph> {
 }
 
 /// A part of a thread's life: its place in the order, colour and word.
-type Part = (usize, Color, &'static str);
+type Part = (usize, Color, String);
 
 /// What a thread did, in the order of the bar. Waits are split by what was waited for, as the timeline has them.
-fn parts(told: &Told<'_>, index: usize, times: &ThreadTimes) -> Vec<(Color, &'static str, Nanos)> {
+fn did(told: &Told<'_>, index: usize, times: &ThreadTimes) -> Stack {
     let segments = told.timeline.threads.get(index).map_or(&[][..], |row| &row.segments);
     let waited = |color: Color| -> Nanos {
         let role = |segment: &Segment| segment.object.map(|object| told.role(object));
@@ -293,7 +297,7 @@ fn parts(told: &Told<'_>, index: usize, times: &ThreadTimes) -> Vec<(Color, &'st
             .sum()
     };
     let (locks, meetings) = (waited("lock"), waited("bar"));
-    vec![
+    let parts = [
         ("act", "active", times.active),
         ("spin", "spinning", times.spinning),
         ("lock", "blocked on a lock", locks),
@@ -305,7 +309,11 @@ fn parts(told: &Told<'_>, index: usize, times: &ThreadTimes) -> Vec<(Color, &'st
         ("sleep", "asleep", times.asleep),
         ("hatch", "not recorded", times.not_recorded),
         ("idle", "did not exist", times.not_existing),
-    ]
+    ];
+    let component = |(color, word, length): (Color, &'static str, Nanos)| {
+        StackComponent::new(word, word, color, length.get() as f64)
+    };
+    Stack::of(Unit::Nanos, parts.into_iter().map(component).collect())
 }
 
 fn row(told: &Told<'_>, index: usize, has_delayed: bool) -> (Row, Vec<Part>) {
@@ -314,21 +322,13 @@ fn row(told: &Told<'_>, index: usize, has_delayed: bool) -> (Row, Vec<Part>) {
     let facts = told.process.thread(id);
     let times = diagnosis.threads[index];
     let wall = diagnosis.wall.get() as f64;
-    let parts = parts(told, index, &times);
-    let present = (parts.iter().enumerate())
-        .filter(|(_, (.., length))| *length > Nanos::ZERO)
-        .map(|(at, (color, word, _))| (at, *color, *word))
+    let did = did(told, index, &times);
+    let present = (did.components().iter().enumerate())
+        .filter(|(_, part)| part.amount > 0.0)
+        .map(|(at, part)| (at, part.color, part.label.to_string()))
         .collect();
     let label = told.thread(id);
-    let said: Vec<String> = (parts.iter())
-        .filter(|(.., length)| *length > Nanos::ZERO)
-        .map(|(_, word, length)| format!("{word} {}", told.of_wall(*length)))
-        .collect();
-    let titles = parts.iter().map(|(color, word, length)| {
-        let title = format!("{label}: {word}\n{} · {}", time(*length), told.of_wall(*length));
-        (length.get() as f64, *color, title)
-    });
-    let states = Bar::new(format!("{label}: {}", said.join(", ")), 14, wall, titles);
+    let states = StackBar::new(&label, &did, Reach::of([&did]), 14);
     let blocked = times.waiting + times.spinning;
     let columns = [times.active, blocked, times.waking + times.descheduled, times.io + times.asleep];
     let delayed = has_delayed.then_some(times.delayed);

@@ -6,9 +6,9 @@ use super::{PoliciesTold, told};
 use crate::Look;
 use crate::lines::{Line, painted, wrapped, wrapped_short};
 use crate::look::Ink;
+use crate::numbers::factor;
 use crate::numbers::percent;
 use crate::scaling::tabular::{Column, table};
-use crate::sim::words::factor;
 
 /// At most so many threads of a program, and notes, are told.
 const MOST_THREADS: usize = 4;

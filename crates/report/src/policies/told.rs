@@ -10,8 +10,8 @@ use holdup_policies::{
 
 use super::PoliciesTold;
 use crate::Look;
+use crate::numbers::factor;
 use crate::numbers::{counted, percent, time};
-use crate::sim::words::factor;
 
 /// A program does alone what is worth dividing from this share of its time on.
 const WORTH_DIVIDING: f64 = 0.05;

@@ -109,7 +109,7 @@ fn drawn(marks: &[Mark], label: String, look: Look) -> Line {
         let (sign, ink) = match same[0] {
             Mark::Nothing => (" ", Ink::Text),
             Mark::Perfect => (perfect, Ink::Faint),
-            Mark::Predicted => (predicted, Ink::Active),
+            Mark::Predicted => (predicted, Ink::Color("act")),
             Mark::Measured => (measured, Ink::Strong),
         };
         line = line.with(&sign.repeat(same.len()), ink);

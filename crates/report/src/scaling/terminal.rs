@@ -1,7 +1,6 @@
 //! The short answer of `holdup scale`: how it scales, what is lost and where, what helps, and what more threads would do.
 
-use holdup_model::Efficiency;
-use holdup_model::{Arrange, Nanos};
+use holdup_model::{Arrange, Efficiency, Nanos};
 use holdup_scaling::{Hint, Losses, Measured, RegionPoint, RegionScaling, Scaling};
 use textwrap::core::display_width;
 
@@ -9,6 +8,7 @@ use super::tabular::{Column, table};
 use super::{plot, told, words};
 use crate::lines::{Line, broken_short, labelled, painted, wrapped, wrapped_short};
 use crate::look::Ink;
+use crate::numbers;
 use crate::numbers::{counted, percent, time};
 use crate::{Look, escape};
 
@@ -67,17 +67,18 @@ fn runs(scaling: &Scaling, look: Look) -> Vec<Line> {
     };
     let points = || told.iter().map(|&index| &scaling.points[index]);
     let mostly = |losses: &Losses, wall: Nanos| {
-        let mut parts = words::largest(losses).into_iter().filter(|part| share(part.nanos, wall) >= SMALL);
-        parts
-            .next()
-            .map_or_else(String::new, |part| format!("{} {}", part.word, words::signed(part.nanos, look)))
+        let mut parts =
+            words::largest(losses).into_iter().filter(|part| share(part.amount as i64, wall) >= SMALL);
+        parts.next().map_or_else(String::new, |part| {
+            format!("{} {}", part.label, words::signed(part.amount as i64, look))
+        })
     };
     let mut lines = table(
         vec![
             Column::numbers("threads", points().map(|point| point.threads.to_string())),
             Column::numbers("time", points().map(|point| time(point.wall.median, look))),
             Column::words(&range, points().map(|point| spread(&point.wall, look))).optional(),
-            Column::numbers("speedup", points().map(|point| words::factor(point.speedup))).optional(),
+            Column::numbers("speedup", points().map(|point| numbers::factor(point.speedup))).optional(),
             Column::numbers("efficiency", points().map(|point| percent(point.efficiency))),
             Column::numbers("lost", points().map(|point| words::signed(point.losses.lost, look))),
             Column::words("mostly to", points().map(|point| mostly(&point.losses, point.wall.median)))
@@ -157,14 +158,14 @@ fn why(point: &RegionPoint, losses: &Losses, look: Look) -> String {
     let whole = point.time.median;
     let losses: Vec<String> = words::largest(losses)
         .into_iter()
-        .filter(|part| share(part.nanos, whole) >= SMALL)
+        .filter(|part| share(part.amount as i64, whole) >= SMALL)
         .take(MOST_LOSSES)
         .map(|part| {
             format!(
                 "{} {} ({})",
-                part.word,
-                words::signed(part.nanos, look),
-                percent(share(part.nanos, whole))
+                part.label,
+                words::signed(part.amount as i64, look),
+                percent(share(part.amount as i64, whole))
             )
         })
         .collect();

@@ -4,6 +4,7 @@ use holdup_model::{Arrange, Nanos};
 use holdup_scaling::{FittedLaw, Hint, HintGain, LawPrediction, RegionPoint, Scaling, WholePoint};
 
 use super::words;
+use crate::numbers;
 use crate::numbers::{counted, percent, time};
 use crate::{Look, escape};
 
@@ -47,8 +48,8 @@ pub(crate) fn heading(scaling: &Scaling, look: Look) -> String {
     }
     let ideal = f64::from(last.threads) / f64::from(base.threads.max(1));
     let speed = match last.speedup {
-        speedup if speedup >= 1.0 => format!("{} times as fast", words::factor(speedup)),
-        speedup => format!("{} times as long", words::factor(1.0 / speedup.max(f64::MIN_POSITIVE))),
+        speedup if speedup >= 1.0 => format!("{} times as fast", numbers::factor(speedup)),
+        speedup => format!("{} times as long", numbers::factor(1.0 / speedup.max(f64::MIN_POSITIVE))),
     };
     format!(
         "{program} ran {at_base} with {} and {at_last} with {}{cores}: {speed} with {} times the threads, an efficiency of {}.",
@@ -86,7 +87,11 @@ pub(crate) fn lost(scaling: &Scaling, look: Look) -> Option<String> {
         );
         let most = words::largest(losses).into_iter().next().filter(|part| !words::is_unexplained(part));
         if let Some(most) = most {
-            text.push_str(&format!(", most of it to {} ({})", most.word, words::signed(most.nanos, look)));
+            text.push_str(&format!(
+                ", most of it to {} ({})",
+                most.label,
+                words::signed(most.amount as i64, look)
+            ));
         }
         if let Some(region) = scaling.regions.first().filter(|region| region.potential_gain > Nanos::ZERO) {
             text.push_str(&format!("; most in {}", words::region_in_short(region, look)));
@@ -116,9 +121,14 @@ pub(crate) fn standing(point: &RegionPoint, look: Look) -> Option<String> {
     let share = |nanos: i64| nanos as f64 / point.time.median.get().max(1) as f64;
     let told: Vec<String> = words::standing(&point.losses, &point.costs)
         .into_iter()
-        .filter(|part| share(part.nanos) >= SMALL_STANDING)
+        .filter(|part| share(part.amount as i64) >= SMALL_STANDING)
         .map(|part| {
-            format!("{} {} ({})", part.word, words::signed(part.nanos, look), percent(share(part.nanos)))
+            format!(
+                "{} {} ({})",
+                part.label,
+                words::signed(part.amount as i64, look),
+                percent(share(part.amount as i64))
+            )
         })
         .collect();
     (!told.is_empty()).then(|| format!("With the fewest threads as well: {}.", told.join(", ")))
@@ -158,7 +168,7 @@ pub(crate) fn gain(hint: &Hint, wall: Nanos, look: Look) -> String {
 /// How much faster the program would be: wall time / (wall time − gain), where that is not 1.
 fn faster(gain: HintGain, wall: Nanos) -> Option<String> {
     let left = wall.get() as f64 - gain.time as f64;
-    let told = words::factor(wall.get() as f64 / left);
+    let told = numbers::factor(wall.get() as f64 / left);
     (gain.time > 0 && left > 0.0 && told != "1.00").then_some(told)
 }
 

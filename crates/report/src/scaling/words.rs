@@ -1,86 +1,35 @@
 //! What losses, regions, hints and laws are called.
 
-use holdup_model::{Arrange, Nanos, Site};
-use holdup_scaling::{Hint, HintKind, LawKind, Losses, RegionKind, RegionScaling, Scaling};
+use holdup_model::{Arrange, Nanos, Site, StackComponent};
+use holdup_scaling::{Hint, HintKind, LawKind, Losses, RegionKind, RegionScaling, Scaling, UNEXPLAINED};
 
 use crate::{Look, escape, names, numbers};
 
 /// Functions that compilers make of a region are named after the one it stands in, with one of these behind it.
 const OUTLINED: [&str; 2] = ["._omp_fn.", ".omp_outlined"];
 
-/// One part of what is lost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Loss {
-    /// What it is called.
-    pub(crate) word: &'static str,
-    /// What it is, as a clause.
-    pub(crate) meaning: &'static str,
-    /// Its colour on the page.
-    pub(crate) color: &'static str,
-    /// How much it is (ns); negative where it is a gain.
-    pub(crate) nanos: i64,
-}
-
-/// All parts in the order in which they are drawn: what synchronization costs, what the work itself costs, and last
-/// what none of them explains. They add up to [`Losses::lost`].
-pub(crate) fn parts(losses: &Losses) -> [Loss; 11] {
-    let part = |word, meaning, color, nanos| Loss { word, meaning, color, nanos };
-    [
-        part("imbalance", "threads wait because others come late", "bar", losses.imbalance),
-        part("barrier walkthrough", "all threads have arrived and none has left", "sig", losses.walkthrough),
-        part(
-            "barrier startup",
-            "some threads have left a barrier and others not yet",
-            "wake",
-            losses.startup,
-        ),
-        part("lock contention", "threads wait for locks that others have", "lock", losses.lock_contention),
-        part(
-            "lock algorithm",
-            "taking locks takes time, though nobody else has them",
-            "hold",
-            losses.lock_algorithm,
-        ),
-        part(
-            "scheduling",
-            "the runtime deals out chunks, makes tasks, forks threads",
-            "spin",
-            losses.scheduling,
-        ),
-        part("serial part", "only one thread may work", "serial", losses.serial),
-        part("starvation", "threads find no task to execute", "idle", losses.starvation),
-        part(
-            "work inflation",
-            "the same work takes more CPU time than at the base",
-            "cache",
-            losses.inflation,
-        ),
-        part("oversubscription", "threads could run and had no core", "des", losses.oversubscription),
-        part("unexplained", "none of the others explains it", "hatch", losses.unexplained),
-    ]
-}
-
 /// The parts that are losses, the largest first; what is unexplained comes last, however large it is.
-pub(crate) fn largest(losses: &Losses) -> Vec<Loss> {
-    let mut parts: Vec<Loss> = parts(losses).into_iter().filter(|part| part.nanos > 0).collect();
-    parts.arrange_by_key(|part| (is_unexplained(part), std::cmp::Reverse(part.nanos)));
+pub(crate) fn largest(losses: &Losses) -> Vec<StackComponent> {
+    let mut parts: Vec<StackComponent> =
+        losses.components().into_iter().filter(|part| part.amount > 0.0).collect();
+    parts.arrange_by(|a, b| is_unexplained(a).cmp(&is_unexplained(b)).then(b.amount.total_cmp(&a.amount)));
     parts
 }
 
 /// What costs as much with the fewest threads, and so is no loss, but could be saved as well: causes whose cost is mostly
 /// not in what is lost, the largest first.
-pub(crate) fn standing(losses: &Losses, costs: &Losses) -> Vec<Loss> {
-    let mut standing: Vec<Loss> = (parts(costs).into_iter().zip(parts(losses)))
-        .filter(|(cost, loss)| cost.nanos > 0 && loss.nanos < cost.nanos / 2 && !is_unexplained(cost))
+pub(crate) fn standing(losses: &Losses, costs: &Losses) -> Vec<StackComponent> {
+    let mut standing: Vec<StackComponent> = (costs.components().into_iter().zip(losses.components()))
+        .filter(|(cost, loss)| cost.amount > 0.0 && loss.amount < cost.amount / 2.0 && !is_unexplained(cost))
         .map(|(cost, _)| cost)
         .collect();
-    standing.arrange_by_key(|part| std::cmp::Reverse(part.nanos));
+    standing.arrange_by(|a, b| b.amount.total_cmp(&a.amount));
     standing
 }
 
 /// True for what no cause explains.
-pub(crate) fn is_unexplained(part: &Loss) -> bool {
-    part.color == "hatch"
+pub(crate) fn is_unexplained(part: &StackComponent) -> bool {
+    part.key == UNEXPLAINED
 }
 
 /// What a region is called: `parallel region blts (blts.c:88)`.
@@ -200,14 +149,9 @@ pub(crate) fn law_kind(kind: LawKind) -> &'static str {
     }
 }
 
-/// How often: `1.91`, `12.4`, `431`.
-pub(crate) fn factor(value: f64) -> String {
-    if value.abs() < 9.995 { format!("{value:.2}") } else { numbers::figure(value) }
-}
-
 /// A ratio of numbers of threads: `8`, `2.67`.
 pub(crate) fn ratio(value: f64) -> String {
-    if value.fract() == 0.0 { format!("{value:.0}") } else { factor(value) }
+    if value.fract() == 0.0 { format!("{value:.0}") } else { numbers::factor(value) }
 }
 
 /// A time that may be negative: `1.4 s`, `−30 ms`.
@@ -300,9 +244,9 @@ mod tests {
             oversubscription: 10,
             unexplained: 11,
         };
-        assert_eq!(parts(&losses).iter().map(|part| part.nanos).sum::<i64>(), losses.lost);
+        assert_eq!(losses.components().iter().map(|part| part.amount).sum::<f64>(), losses.lost as f64);
         let told = largest(&losses);
-        assert_eq!((told[0].word, told[10].word), ("oversubscription", "unexplained"));
+        assert_eq!((&*told[0].label, &*told[10].label), ("oversubscription", "unexplained"));
     }
 
     #[test]

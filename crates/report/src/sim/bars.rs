@@ -1,10 +1,9 @@
-//! Stacks as bars of characters: each piece begins with the letter of its component.
+//! Stacks of cycles below each other, with figures beside them.
 
-use holdup_model::Arrange;
-use holdup_model::cycles::{CycleComponent, CycleStack};
+use holdup_model::cycles::CycleStack;
 use textwrap::core::display_width;
 
-use super::words::{Family, family, letter};
+use crate::bars::bar;
 use crate::lines::Line;
 use crate::look::Ink;
 use crate::{Look, escape};
@@ -58,80 +57,12 @@ pub(super) fn bars(title: &str, titles: &[&str], rows: &[Bar], look: Look) -> Ve
     for (row, label) in rows.iter().zip(&labels) {
         let mut line = Line::indented(INDENT).with(label, Ink::Text);
         line = line.at_column("", begin, Ink::Text);
-        line = bar(line, &row.stack, length, look);
+        let stack = row.stack.stack();
+        line = bar(line, &stack, stack.total(), length, look);
         for (figure, end) in row.figures.iter().zip(&ends) {
             line = line.right_aligned(figure, *end, Ink::Text);
         }
         lines.push(line);
     }
     lines
-}
-
-/// The line with a bar of so many columns at its end.
-fn bar(mut line: Line, stack: &CycleStack, length: usize, look: Look) -> Line {
-    for (component, cells) in cells(stack, length) {
-        let mut piece = String::from(letter(component));
-        for _ in 1..cells {
-            piece.push(fill(component, look));
-        }
-        line = line.with(&piece, Ink::Cycles(component));
-    }
-    line
-}
-
-/// What a piece is filled with, by the family of its component.
-fn fill(component: CycleComponent, look: Look) -> char {
-    match (family(component), look.unicode) {
-        (Family::Core, true) => '█',
-        (Family::Memory, true) => '▓',
-        (Family::Sync, true) => '▒',
-        (Family::Away, true) => '░',
-        (Family::Core, false) => '#',
-        (Family::Memory, false) => '=',
-        (Family::Sync, false) => '~',
-        (Family::Away, false) => '.',
-    }
-}
-
-/// How many columns each component has: rounded so that they fill the bar. Empty for an empty stack.
-pub(super) fn cells(stack: &CycleStack, length: usize) -> Vec<(CycleComponent, usize)> {
-    let total = u128::from(stack.total());
-    if total == 0 {
-        return Vec::new();
-    }
-    let exact = |cycles: u64| u128::from(cycles) * length as u128;
-    let mut parts: Vec<(CycleComponent, usize, u128)> = stack
-        .parts()
-        .map(|(component, cycles)| (component, (exact(cycles) / total) as usize, exact(cycles) % total))
-        .collect();
-    let left = length - parts.iter().map(|(_, cells, _)| cells).sum::<usize>();
-    let mut order: Vec<usize> = (0..parts.len()).collect();
-    order.arrange_by_key(|&index| (std::cmp::Reverse(parts[index].2), index));
-    for index in order.into_iter().take(left) {
-        parts[index].1 += 1;
-    }
-    parts
-        .into_iter()
-        .filter(|(_, cells, _)| *cells > 0)
-        .map(|(component, cells, _)| (component, cells))
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn a_bar_is_as_long_as_it_should_be(cycles in prop::collection::vec(0u64..=u64::MAX / 64, 20), length in 1usize..100) {
-            let mut stack = CycleStack::default();
-            for (component, cycles) in CycleComponent::ALL.iter().zip(&cycles) {
-                stack.book(*component, *cycles);
-            }
-            let sum: usize = cells(&stack, length).iter().map(|(_, cells)| cells).sum();
-            prop_assert_eq!(sum, if stack.total() > 0 { length } else { 0 });
-        }
-    }
 }

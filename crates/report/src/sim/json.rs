@@ -52,8 +52,7 @@ pub fn sim_json_text(told: &SimTold) -> String {
 
 /// What the components are, from the bottom of a stack to its top.
 fn components() -> Value {
-    let one =
-        |component: &CycleComponent| json!({"name": component.name(), "meaning": words::meaning(*component)});
+    let one = |component: &CycleComponent| json!({"name": component.name(), "meaning": component.meaning()});
     CycleComponent::ALL.iter().map(one).collect()
 }
 
@@ -261,7 +260,7 @@ pub(crate) fn speedup_stack(stack: &SpeedupStack) -> Value {
         "variant_cycles": stack.cycles,
         "speedup": number(stack.speedup),
         "losses": stack.losses.iter().map(|(loss, amount)| json!({
-            "component": words::loss(*loss),
+            "component": loss.name(),
             "speedup": number(*amount),
         })).collect::<Vec<_>>(),
     })

@@ -4,8 +4,8 @@ use holdup_model::Steered;
 use holdup_model::cycles::Simulated;
 use serde_json::{Value, json};
 
+use super::SimRun;
 use super::view::View;
-use super::{SimRun, words};
 use crate::lines::Line;
 use crate::numbers::percent;
 use crate::scaling::tabular::{Column, table};
@@ -41,9 +41,9 @@ pub(super) fn policies(view: &View, look: Look) -> Vec<Line> {
     if told.is_empty() {
         return Vec::new();
     }
-    let speedup = |index| view.speedup(index).map_or_else(String::new, |(_, factor)| words::factor(factor));
+    let speedup = |index| view.speedup(index).map_or_else(String::new, |(_, factor)| numbers::factor(factor));
     let relative = |run: &SimRun| base(&view.told.runs, run).and_then(|base| relative(&run.simulated, base));
-    let factor = |number: Option<f64>| number.map_or_else(String::new, words::factor);
+    let factor = |number: Option<f64>| number.map_or_else(String::new, numbers::factor);
     let fast = |run: &SimRun, steered: &Steered| {
         percent(steered.fast_cycles() as f64 / run.simulated.cycles.max(1) as f64)
     };

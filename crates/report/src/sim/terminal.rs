@@ -2,14 +2,14 @@
 //! lines that cost most, lines that are shared in vain, and resources that are full.
 
 use holdup_cycles::PlaceCycles;
-use holdup_model::Arrange;
+use holdup_model::cycles::Family;
 use holdup_model::cycles::{CycleComponent, CycleStack};
+use holdup_model::{Arrange, StackComponent};
 use holdup_speedup::SpeedupStack;
 
 use super::bars::{Bar, bars};
 use super::rows::rows;
 use super::view::{View, share, told_cpi};
-use super::words::Family;
 use super::{SimTold, told, words};
 use crate::lines::{Line, labelled, painted, wrapped, wrapped_short, wrapped_whole};
 use crate::look::Ink;
@@ -90,7 +90,8 @@ fn runs(view: &View, look: Look) -> Vec<Line> {
     let rows: Vec<Bar> = (0..told)
         .map(|index| {
             let run = &view.told.runs[index];
-            let speedup = view.speedup(index).map_or_else(String::new, |(_, speedup)| words::factor(speedup));
+            let speedup =
+                view.speedup(index).map_or_else(String::new, |(_, speedup)| numbers::factor(speedup));
             Bar {
                 label: told::label(view, run, look),
                 stack: view.aggregates[index].stack,
@@ -187,12 +188,12 @@ fn key_of(
     is_told: impl Fn(&CycleComponent) -> bool,
     look: Look,
 ) -> Vec<Line> {
-    let own = || CycleComponent::ALL.iter().copied().filter(|component| words::family(*component) == family);
+    let own = || CycleComponent::ALL.iter().copied().filter(|component| component.family() == family);
     let pieces: Vec<Line> = own()
         .filter(is_told)
         .map(|component| {
             let piece = Line::default()
-                .with(&words::letter(component).to_string(), Ink::Cycles(component))
+                .with(&component.letter().to_string(), Ink::Color(component.color()))
                 .with(&format!(" {}", component.name()), Ink::Text);
             match stack.get(component) {
                 0 => piece,
@@ -304,22 +305,19 @@ fn speedups(told: &SimTold, look: Look) -> Vec<Line> {
 /// What each bottleneck costs of the perfect speedup.
 fn speedup(stack: &SpeedupStack, look: Look) -> Vec<Line> {
     let mut lines = wrapped_whole(&shown(&told::speedup(stack, look), look), 0, Ink::Text, look);
-    let mut names = vec!["speedup"];
-    let mut values = vec![words::factor(stack.speedup)];
-    let mut meanings = vec!["what the machine as it is reaches"];
-    for (loss, amount) in stack.losses.iter().rev() {
-        names.push(words::loss(*loss));
-        values.push(words::factor(*amount));
-        meanings.push(words::loss_meaning(*loss));
-    }
-    names.push("perfect");
-    values.push(stack.cores.to_string());
-    meanings.push("the sum of all");
+    let all = stack.stack();
+    let parts = || all.components().iter();
+    let column = |of: &dyn Fn(&StackComponent) -> String, last: &str| -> Vec<String> {
+        parts().map(of).chain([last.to_owned()]).collect()
+    };
     lines.extend(table(
         vec![
-            Column::numbers("speedup", values),
-            Column::words("by", names.into_iter().map(str::to_owned)),
-            Column::words("", meanings.into_iter().map(str::to_owned)).optional(),
+            Column::numbers(
+                "speedup",
+                column(&|part| shown(&all.told_short(part.amount), look), &stack.cores.to_string()),
+            ),
+            Column::words("by", column(&|part| part.label.to_string(), "perfect")),
+            Column::words("", column(&|part| part.meaning.to_owned(), "the sum of all")).optional(),
         ],
         look,
     ));

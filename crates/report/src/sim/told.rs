@@ -2,11 +2,11 @@
 
 use holdup_cycles::{FalseSharing, Growth, PlaceCycles, SharedBytes};
 use holdup_model::Arrange;
+use holdup_model::cycles::Family;
 use holdup_model::cycles::{CycleComponent, CycleStack, Resource, Simulated};
 use holdup_speedup::SpeedupStack;
 
 use super::view::{View, cpi, largest, share};
-use super::words::{Family, family};
 use super::{PaddedRun, SimRun, words};
 use crate::numbers::{counted, percent};
 use crate::why::words as why;
@@ -75,7 +75,7 @@ pub(crate) fn length(run: &SimRun, look: Look) -> String {
     }
     let all: u64 = simulated.threads.iter().map(|thread| thread.stack.total()).sum();
     if let Some(cpi) = cpi(all, simulated.instructions) {
-        text.push_str(&format!(", CPI {}", words::factor(cpi)));
+        text.push_str(&format!(", CPI {}", numbers::factor(cpi)));
     }
     text
 }
@@ -101,10 +101,10 @@ pub(crate) fn because(view: &View, places: &[PlaceCycles], look: Look) -> Option
     let (component, part) = largest(&aggregate.stack)?;
     let told = |component: CycleComponent| {
         let place = mostly_in(component, places, look).map_or_else(String::new, |place| format!(", {place}"));
-        format!("{} ({}){place}", component.name(), words::meaning(component))
+        format!("{} ({}){place}", component.name(), component.meaning())
     };
     let mut text = format!("{} of the cycles are {}.", percent(part), told(component));
-    let is_waiting = |component| matches!(family(component), Family::Sync | Family::Away);
+    let is_waiting = |component: CycleComponent| matches!(component.family(), Family::Sync | Family::Away);
     if is_waiting(component) {
         let mut executing = CycleStack::default();
         let parts = aggregate.stack.parts().filter(|(component, _)| !is_waiting(*component));
@@ -141,8 +141,8 @@ pub(crate) fn grown(growth: &Growth) -> String {
     let mut text = format!(
         "{} are {} times as fast as {from} ({} would be perfect)",
         counted(u64::from(to), "core", "cores"),
-        words::factor(growth.speedup),
-        words::factor(growth.ideal)
+        numbers::factor(growth.speedup),
+        numbers::factor(growth.ideal)
     );
     let added: f64 = growth.by.iter().map(|(_, cycles)| cycles.max(0.0)).sum();
     let removed: f64 = growth.by.iter().map(|(_, cycles)| (-cycles).max(0.0)).sum();
@@ -284,16 +284,11 @@ pub(crate) fn cycles_told(cycles: f64) -> String {
 pub(crate) fn speedup(stack: &SpeedupStack, look: Look) -> String {
     let most = stack.losses.iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, loss)| *loss > 0.0);
     let most = most.map_or_else(String::new, |(loss, amount)| {
-        format!(
-            "; most is lost to {}: {} ({})",
-            words::loss(*loss),
-            words::factor(*amount),
-            words::loss_meaning(*loss)
-        )
+        format!("; most is lost to {}: {} ({})", loss.name(), numbers::factor(*amount), loss.meaning())
     });
     format!(
         "Speedup {} of {} on {}{most}.",
-        words::factor(stack.speedup),
+        numbers::factor(stack.speedup),
         stack.cores,
         escape::name(&stack.machine, look)
     )

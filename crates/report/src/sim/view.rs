@@ -5,8 +5,8 @@ use holdup_cycles::{
 };
 use holdup_model::cycles::{CycleComponent, CycleStack, Simulated};
 
-use super::words::factor;
 use super::{SimRun, SimTold};
+use crate::numbers::factor;
 
 /// A face's view of what it tells.
 pub(crate) struct View<'a> {

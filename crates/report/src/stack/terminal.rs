@@ -1,11 +1,12 @@
 //! The short answer of `holdup stack`: what costs most, what mending it would give, and what more cache would.
 
-use holdup_speedup::{Component, PhasePoint, PhaseStack, PointStack, SpeedupProfile};
+use holdup_model::{Stack, StackComponent};
+use holdup_speedup::{Component, PhasePoint, PhaseStack, PointStack, REACHED, Speedup, SpeedupProfile};
 use textwrap::core::display_width;
 
-use super::bars::{bar, longest};
-use super::pieces::{Part, pieces};
+use super::told::LEAST_TOLD;
 use super::{told, words};
+use crate::bars::bar;
 use crate::lines::{Line, labelled, painted, wrapped, wrapped_short};
 use crate::look::Ink;
 use crate::numbers::{self, counted, percent, time};
@@ -53,7 +54,8 @@ fn bars(profile: &SpeedupProfile, look: Look) -> Vec<Line> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let most = longest(rows.iter().map(|(_, stack)| *stack));
+    let stacks: Vec<Stack> = rows.iter().map(|(_, stack)| stack.stack()).collect();
+    let most = stacks.iter().map(|stack| stack.reach().1).fold(f64::MIN_POSITIVE, f64::max);
     let figures: Vec<[String; 3]> = rows
         .iter()
         .map(|(point, stack)| {
@@ -81,7 +83,7 @@ fn bars(profile: &SpeedupProfile, look: Look) -> Vec<Line> {
         cells.iter().zip(ends).fold(line, |line, (cell, end)| line.right_aligned(cell, end, ink))
     };
     let mut lines = vec![titled(Line::default(), titles, Ink::Faint)];
-    for ((_, stack), figures) in rows.iter().zip(&figures) {
+    for (stack, figures) in stacks.iter().zip(&figures) {
         let line = titled(Line::default(), figures.each_ref().map(String::as_str), Ink::Text);
         lines.push(bar(line.at_column("", begin, Ink::Text), stack, most, length, look));
     }
@@ -96,28 +98,25 @@ fn components(profile: &SpeedupProfile, look: Look) -> Vec<Line> {
     }
     let title = format!("lost of {}", point.threads);
     let missing = |component: Component| stack.get(component).is_none();
-    let rows: Vec<(Part, holdup_speedup::Speedup)> =
-        pieces(stack).into_iter().filter(|(part, _)| *part != Part::Reached).rev().collect();
-    let is_told = |(part, amount): &&(Part, holdup_speedup::Speedup)| {
-        !matches!(part, Part::Lost(_)) || amount.millionths().abs() >= 5_000
+    let all = stack.stack();
+    let is_told = |component: &&StackComponent| {
+        component.key != REACHED
+            && (component.amount.abs() >= LEAST_TOLD || Component::named(&component.key).is_none())
     };
-    let rows: Vec<_> = rows.iter().filter(is_told).collect();
-    let sign = |part: &Part| match part {
-        Part::Lost(component) => words::letter(*component).to_string(),
-        _ => "&".to_owned(),
-    };
+    let rows: Vec<&StackComponent> = all.components().iter().rev().filter(is_told).collect();
+    let amount = |component: &StackComponent| Speedup::of(component.amount);
     let mut lines = Vec::new();
     if rows.is_empty() {
         lines.push(Line::indented(2).with("Nothing of a size to name is lost.", Ink::Text));
     } else {
         lines.extend(table(
             vec![
-                Column::words("", rows.iter().map(|(part, _)| sign(part))),
-                Column::words("what", rows.iter().map(|(part, _)| part.words())),
-                Column::numbers(&title, rows.iter().map(|(_, amount)| words::speedup(*amount, look))),
+                Column::words("", rows.iter().map(|part| part.letter.into_iter().collect())),
+                Column::words("what", rows.iter().map(|part| part.label.to_string())),
+                Column::numbers(&title, rows.iter().map(|part| words::speedup(amount(part), look))),
                 Column::numbers(
                     "times faster without",
-                    rows.iter().map(|(_, amount)| told::gain(stack, *amount).unwrap_or_default()),
+                    rows.iter().map(|part| told::gain(stack, amount(part)).unwrap_or_default()),
                 )
                 .optional(),
             ],
@@ -220,10 +219,10 @@ fn phase_told(phase: &PhaseStack, look: Look) -> String {
         let why = why.first().map_or_else(String::new, |(_, reason)| format!(" {reason}"));
         return format!("{share}; its speedup is not known.{why}");
     };
-    let lost: Vec<String> = super::pieces::largest(stack)
+    let lost: Vec<String> = told::largest(stack)
         .into_iter()
         .take(3)
-        .map(|(part, amount)| format!("{} {}", part.words(), words::speedup(amount, look)))
+        .map(|part| format!("{} {}", part.label, words::speedup(Speedup::of(part.amount), look)))
         .collect();
     let lost = if lost.is_empty() {
         "next to nothing is lost".to_owned()

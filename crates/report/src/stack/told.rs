@@ -1,18 +1,29 @@
 //! The answer in sentences: what costs most, what mending it would give, and how far the numbers go.
 
-use holdup_model::Nanos;
+use holdup_model::{Arrange, Nanos, StackComponent};
 use holdup_speedup::{
-    Beside, Component, Discarded, Effort, GroupCurve, PhaseKind, PhasePoint, PhaseStack, PointStack, Speedup,
-    SpeedupProfile,
+    Beside, Component, Discarded, Effort, GroupCurve, PhaseKind, PhasePoint, PhaseStack, PointStack, REACHED,
+    Speedup, SpeedupProfile,
 };
 
-use super::pieces::{Part, largest};
 use super::words;
 use crate::numbers::{self, counted, percent, threads, time};
 use crate::{Look, escape};
 
 /// From this share of the perfect speedup on, a program scales as well as one can tell.
 const PERFECT: f64 = 0.97;
+
+/// A smaller part of a speedup than this is not told by itself.
+pub(crate) const LEAST_TOLD: f64 = 0.005;
+
+/// What is lost, most first; nothing that helps or is next to nothing.
+pub(crate) fn largest(stack: &PointStack) -> Vec<StackComponent> {
+    let all = stack.stack();
+    let is_lost = |part: &&StackComponent| part.key != REACHED && part.amount >= LEAST_TOLD;
+    let mut lost: Vec<StackComponent> = all.components().iter().filter(is_lost).cloned().collect();
+    lost.arrange_by(|a, b| b.amount.total_cmp(&a.amount));
+    lost
+}
 
 /// The file name of the program, without its directory.
 pub(crate) fn program(profile: &SpeedupProfile, look: Look) -> String {
@@ -65,21 +76,22 @@ pub(crate) fn heading(profile: &SpeedupProfile, look: Look) -> String {
     let measured = words::speedup(stack.curves.measured, look);
     let text = format!("{program} is {measured} times as fast with {}", threads(point.threads));
     match (named(profile, point, stack), largest(stack).first()) {
-        (Some((part, amount)), _) => {
-            let what = match &part {
-                Part::Lost(component) => format!("{} costs", words::cause(*component)),
-                several => format!("{} cost", several.words()),
+        (Some(part), _) => {
+            let what = match Component::named(&part.key) {
+                Some(component) => format!("{} costs", words::cause(component)),
+                None => format!("{} cost", part.label),
             };
+            let amount = Speedup::of(part.amount);
             format!(
                 "{text}: {what} most ({}). {}",
                 words::speedup(amount, look),
-                without(point, stack, &part, look)
+                without(point, stack, amount, look)
             )
         }
-        (None, Some((_, amount))) if !is_perfect(point, stack) => format!(
+        (None, Some(most)) if !is_perfect(point, stack) => format!(
             "{text}. What it loses does not show: measurements of the same differ by more than the largest part ({}); repeat \
              when the machine is quiet, or with a larger --repeat.",
-            words::speedup(*amount, look)
+            words::speedup(Speedup::of(most.amount), look)
         ),
         _ => format!("{text}: that is as good as perfect scaling."),
     }
@@ -90,19 +102,17 @@ pub(crate) fn named(
     profile: &SpeedupProfile,
     point: &PhasePoint,
     stack: &PointStack,
-) -> Option<(Part, Speedup)> {
+) -> Option<StackComponent> {
     let largest = largest(stack).into_iter().next().filter(|_| !is_perfect(point, stack));
-    largest.filter(|(_, amount)| profile.noise.is_none_or(|noise| amount.value() >= noise.speedup))
+    largest.filter(|part| profile.noise.is_none_or(|noise| part.amount >= noise.speedup))
 }
 
 fn is_perfect(point: &PhasePoint, stack: &PointStack) -> bool {
     stack.curves.measured.value() >= PERFECT * f64::from(point.threads)
 }
 
-/// What the whole program would be without what a part stands for.
-fn without(point: &PhasePoint, stack: &PointStack, part: &Part, look: Look) -> String {
-    let amount = largest(stack).into_iter().find(|(known, _)| known == part).map(|(_, amount)| amount);
-    let Some(amount) = amount else { return String::new() };
+/// What the whole program would be without a part of this size.
+fn without(point: &PhasePoint, stack: &PointStack, amount: Speedup, look: Look) -> String {
     let (now, then) = (stack.curves.measured.value(), (stack.curves.measured + amount).value());
     if now <= 0.0 {
         return String::new();
@@ -113,8 +123,8 @@ fn without(point: &PhasePoint, stack: &PointStack, part: &Part, look: Look) -> S
     let times = if left == all { String::new() } else { format!(", {left} in the place of {all}") };
     format!(
         "Without it: {} times as fast{times} ({} times faster).",
-        words::factor(then),
-        words::factor(then / now)
+        numbers::factor(then),
+        numbers::factor(then / now)
     )
 }
 
@@ -122,16 +132,13 @@ fn without(point: &PhasePoint, stack: &PointStack, part: &Part, look: Look) -> S
 pub(crate) fn gain(stack: &PointStack, amount: Speedup) -> Option<String> {
     let now = stack.curves.measured.value();
     let then = (stack.curves.measured + amount).value();
-    (now > 0.0 && then > now).then(|| words::factor(then / now))
+    (now > 0.0 && then > now).then(|| numbers::factor(then / now))
 }
 
 /// What to do about the largest component, where it is one.
 pub(crate) fn advice(profile: &SpeedupProfile, phase: &PhaseStack) -> Option<&'static str> {
     let (point, stack) = last(phase)?;
-    match named(profile, point, stack)? {
-        (Part::Lost(component), _) => Some(words::advice(component)),
-        _ => None,
-    }
+    Component::named(&named(profile, point, stack)?.key).map(words::advice)
 }
 
 /// Of synchronization, what is uneven work.
@@ -172,7 +179,7 @@ pub(crate) fn counted_with(group: &GroupCurve) -> Option<String> {
             .map_or_else(String::new, |bytes| format!(" and {} from memory", words::bandwidth(bytes)));
         Some(format!(
             "{} cycles per instruction{memory} with {}",
-            words::factor(at.cpi?),
+            numbers::factor(at.cpi?),
             numbers::bytes(at.bytes)
         ))
     };
@@ -194,7 +201,7 @@ pub(crate) fn missing(point: &PhasePoint, look: Look) -> Vec<(String, String)> {
     told.into_iter()
         .map(|(components, reason)| {
             let what =
-                if components.is_empty() { "the stack".to_owned() } else { words::several(&components) };
+                if components.is_empty() { "the stack".to_owned() } else { Component::several(&components) };
             (what, crate::scaling::words::sentences(reason, look))
         })
         .collect()
@@ -244,9 +251,8 @@ pub(crate) fn simulated(
     look: Look,
 ) -> String {
     let losses = stack.losses.iter().filter(|(_, amount)| amount.abs() >= 0.005);
-    let losses: Vec<String> = losses
-        .map(|(loss, amount)| format!("{} {}", crate::sim::words::loss(*loss), words::factor(*amount)))
-        .collect();
+    let losses: Vec<String> =
+        losses.map(|(loss, amount)| format!("{} {}", loss.name(), numbers::factor(*amount))).collect();
     let losses = if losses.is_empty() {
         "next to nothing is lost".to_owned()
     } else {
@@ -258,7 +264,7 @@ pub(crate) fn simulated(
     });
     format!(
         "Speedup {} of {} on {}: {losses}{}.",
-        words::factor(stack.speedup),
+        numbers::factor(stack.speedup),
         stack.cores,
         escape::name(&stack.machine, look),
         measured.unwrap_or_default()
@@ -283,7 +289,7 @@ pub(crate) fn effort(effort: &Effort, base: u32, look: Look) -> Option<String> {
         added.push(format!("a pirate that takes nothing adds {} of CPU time", percent(control.max(0.0))));
     }
     if let Some(alone) = effort.alone {
-        added.push(format!("a run with a thread alone takes {} times as long", words::factor(alone)));
+        added.push(format!("a run with a thread alone takes {} times as long", numbers::factor(alone)));
     }
     if !added.is_empty() {
         text.push_str(&format!("; {}", added.join(", ")));

@@ -5,8 +5,6 @@ use holdup_speedup::{Beside, Component, PhaseKind, PhaseStack, Speedup};
 use crate::scaling::words::place;
 use crate::{Look, numbers};
 
-pub(crate) use crate::scaling::words::factor;
-
 /// What a component is, in a sentence.
 pub(crate) fn meaning(component: Component) -> &'static str {
     match component {
@@ -68,44 +66,6 @@ pub(crate) fn advice(component: Component) -> &'static str {
     }
 }
 
-/// The letter with which its piece of a bar begins.
-pub(crate) fn letter(component: Component) -> char {
-    match component {
-        Component::Serial => '1',
-        Component::ExtraWork => 'x',
-        Component::Cache => 'c',
-        Component::Memory => 'm',
-        Component::Oversubscription => 'o',
-        Component::Environment => 'e',
-        Component::Other => '?',
-        Component::Synchronization => 's',
-    }
-}
-
-/// Its colour on the page: the name of a variable of the palette, behind `c-`.
-pub(crate) fn color(component: Component) -> &'static str {
-    match component {
-        Component::Serial => "serial",
-        Component::ExtraWork => "spin",
-        Component::Cache => "cache",
-        Component::Memory => "mem",
-        Component::Oversubscription => "des",
-        Component::Environment => "wake",
-        Component::Other => "idle",
-        Component::Synchronization => "lock",
-    }
-}
-
-/// Several in a sentence: `extra work, cache and memory`.
-pub(crate) fn several(components: &[Component]) -> String {
-    let words: Vec<&str> = components.iter().map(|component| component.words()).collect();
-    match words.split_last() {
-        None => String::new(),
-        Some((last, [])) => (*last).to_owned(),
-        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
-    }
-}
-
 /// The word of JSON for what a phase is.
 pub(crate) fn phase_kind(kind: PhaseKind) -> &'static str {
     match kind {
@@ -139,7 +99,7 @@ pub(crate) fn beside(beside: Beside) -> &'static str {
 
 /// A speedup, or a part of one: `2.43`, `−0.12`.
 pub(crate) fn speedup(speedup: Speedup, look: Look) -> String {
-    let told = factor(speedup.value().abs());
+    let told = numbers::factor(speedup.value().abs());
     let is_nothing = told.chars().all(|c| matches!(c, '0' | '.'));
     match (speedup.value() < 0.0 && !is_nothing, look.unicode) {
         (false, _) => told,
@@ -173,12 +133,5 @@ mod tests {
         let look = Look { width: 80, color: false, unicode: true };
         assert_eq!(speedup(Speedup::of(-0.001), look), "0.00");
         assert_eq!(speedup(Speedup::of(-0.12), look), "−0.12");
-    }
-
-    #[test]
-    fn components_are_named_in_a_row() {
-        use Component::{Cache, ExtraWork, Memory};
-        assert_eq!(several(&[ExtraWork, Cache, Memory]), "extra work, cache and memory");
-        assert_eq!(several(&[Cache]), "cache");
     }
 }

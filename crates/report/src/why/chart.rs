@@ -44,10 +44,10 @@ pub(super) fn chart(
         return Vec::new();
     }
     let mut series =
-        vec![Series::new("time", Ink::Active, &section.time, |value| words::amount(value, unit, look))];
+        vec![Series::new("time", Ink::Color("act"), &section.time, |value| words::amount(value, unit, look))];
     if let Some(native) = &section.native {
         let times: Vec<u64> = native.time.iter().map(|time| time.get()).collect();
-        series.push(Series::new("natively", Ink::Active, &times, |value| {
+        series.push(Series::new("natively", Ink::Color("act"), &times, |value| {
             words::amount(value, TimeUnit::Nanos, look)
         }));
     }

@@ -8,6 +8,7 @@ use holdup_scaling::Scaling;
 
 use super::super::chart::{across, coordinate};
 use super::super::text::{LOOK, counted, percent, range, time};
+use crate::numbers;
 use crate::scaling::{told, words};
 
 /// The units in which a curve is drawn; the chart is stretched to the room there is.
@@ -96,7 +97,7 @@ impl Curves {
                         String::new()
                     },
                     runs: point.wall.runs,
-                    speedup: words::factor(point.speedup),
+                    speedup: numbers::factor(point.speedup),
                     efficiency: percent(point.efficiency),
                 })
                 .collect(),
@@ -113,7 +114,7 @@ fn charts(scaling: &Scaling) -> Vec<Chart> {
         format!(
             "{threads} threads\n{}\n{} times as fast\nefficiency {}",
             time(wall),
-            words::factor(speedup),
+            numbers::factor(speedup),
             percent(efficiency)
         )
     };

@@ -4,11 +4,12 @@ use std::fmt::Write;
 
 use askama::Template;
 use holdup_model::Nanos;
-use holdup_scaling::{RegionScaling, Scaling};
+use holdup_scaling::{RegionPoint, RegionScaling, Scaling};
 
 use super::super::chart::coordinate;
+use super::super::stack_bar::{Reach, StackBar};
 use super::super::text::{LOOK, grouped, percent, sentence, time};
-use super::losses::{Against, LossBar, Reach, Stack};
+use super::losses::{self, Against, Stack};
 use crate::scaling::{told, words};
 
 /// At most so many regions have a row.
@@ -43,7 +44,7 @@ struct Row {
     /// The courses of its efficiency and of the perfect one; empty for one number of threads.
     course: String,
     perfect: String,
-    bar: Option<LossBar>,
+    bar: Option<StackBar>,
     open: Option<Open>,
 }
 
@@ -66,9 +67,10 @@ impl Regions {
         let wall = last.map_or(Nanos::ZERO, |point| point.wall.median);
         let ends = || scaling.regions.iter().take(MOST).filter_map(|region| region.points.last());
         let against = Against::of(scaling);
-        let reach = Reach::of_narrow(
-            ends().map(|point| (point.time.median, against.pick(&point.losses, &point.costs))),
-        );
+        let stack = |point: &RegionPoint| {
+            against.pick(&point.losses, &point.costs).stack(point.time.median, against.rest())
+        };
+        let reach = losses::reach_of_narrow(&ends().map(stack).collect::<Vec<_>>());
         let span =
             last.zip(scaling.points.first()).map_or(0.0, |(last, base)| octaves(last.threads, base.threads));
         let base = scaling.points.first().map_or(1, |point| point.threads);
@@ -117,14 +119,8 @@ fn row(
         course,
         perfect,
         bar: last.map(|point| {
-            let told = (length, against.pick(&point.losses, &point.costs));
-            LossBar::new(
-                &format!("{name} with {} threads", point.threads),
-                told,
-                against,
-                reach.for_bar(told),
-                12,
-            )
+            let stack = against.pick(&point.losses, &point.costs).stack(length, against.rest());
+            losses::bar(&format!("{name} with {} threads", point.threads), &stack, reach, 12)
         }),
         open: (index < MOST_OPEN).then(|| open(region, wall, against)),
         name,

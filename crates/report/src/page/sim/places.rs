@@ -5,8 +5,9 @@ use holdup_cycles::{PlaceCycles, SectionCycles, by_function};
 use holdup_model::Arrange;
 use holdup_model::cycles::CycleStack;
 
+use super::super::stack_bar::StackBar;
 use super::super::text::{LOOK, grouped, percent};
-use super::stacks::CycleBar;
+use super::stacks::bar;
 use crate::escape;
 use crate::sim::view::View;
 use crate::sim::{SimTold, told};
@@ -38,7 +39,7 @@ struct Table {
 struct Row {
     name: String,
     source: Option<String>,
-    bar: CycleBar,
+    bar: StackBar,
     cycles: u64,
     share: String,
     mostly: String,
@@ -108,7 +109,7 @@ impl Places {
 fn row(name: String, source: Option<String>, stack: &CycleStack, all: u64, count: u64) -> Row {
     let cycles = stack.total();
     Row {
-        bar: CycleBar::new(&name, stack, 12),
+        bar: bar(&name, stack, 12),
         name,
         source,
         cycles,

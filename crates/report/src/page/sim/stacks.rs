@@ -1,13 +1,14 @@
 //! Stacked bars: of groups and threads (paper 3, Fig. 3), and of simulations beside each other (Figs. 4 and 5).
 
 use askama::Template;
-use holdup_model::cycles::{CycleComponent, CycleStack};
+use holdup_model::cycles::{CycleComponent, CycleStack, Family};
 
-use super::super::chart::{Color, Piece, across};
+use super::super::chart::{Color, across};
+use super::super::stack_bar::{Reach, StackBar};
 use super::super::text::{LOOK, grouped, percent, time};
+use crate::numbers;
 use crate::sim::rows::rows;
 use crate::sim::view::{View, cpi, share, told_cpi};
-use crate::sim::words::Family;
 use crate::sim::{told, words};
 use crate::why::words::count;
 
@@ -19,9 +20,6 @@ const MANY: usize = 40;
 
 /// With more rows than this there are no numbers below the bars: JSON has them.
 const MOST_NUMBERS: usize = 64;
-
-/// A piece that is smaller than this has no gap beside it, which would take all of it.
-const LEAST_WITH_GAP: f64 = 0.006;
 
 /// A section of bars.
 #[derive(Template)]
@@ -51,7 +49,7 @@ struct Table {
 struct Row {
     name: String,
     left_out: bool,
-    bar: CycleBar,
+    bar: StackBar,
     figures: Vec<String>,
     amounts: Vec<String>,
 }
@@ -70,20 +68,6 @@ struct KeyPart {
     meaning: &'static str,
 }
 
-/// A stack as a bar. A script makes it as long as its cycles, or its cycles per instruction.
-#[derive(Template)]
-#[template(
-    ext = "html",
-    source = r#"<svg class="bar cycles" width="100%" height="{{ height }}" role="img" aria-label="{{ label }}" data-absolute="{{ absolute }}" data-cpi="{{ cpi }}">{% for piece in pieces %}<rect class="c-{{ piece.color }}{% if piece.gap %} gap{% endif %}" x="{{ piece.x }}" width="{{ piece.width }}" height="100%"><title>{{ piece.title }}</title></rect>{% endfor %}</svg>"#
-)]
-pub(super) struct CycleBar {
-    pieces: Vec<Piece>,
-    label: String,
-    height: u32,
-    absolute: String,
-    cpi: String,
-}
-
 /// What a bar is made of.
 struct Given {
     name: String,
@@ -93,62 +77,6 @@ struct Given {
     /// How long the bar is beside others: cycles of each thread.
     length: f64,
     figures: Vec<String>,
-}
-
-/// The colour of a component.
-pub(super) fn color(component: CycleComponent) -> Color {
-    match component {
-        CycleComponent::DispatchWidth => "kw",
-        CycleComponent::DependInt => "ki",
-        CycleComponent::DependFp => "kf",
-        CycleComponent::Branch => "kb",
-        CycleComponent::Ifetch => "kF",
-        CycleComponent::Tlb => "kt",
-        CycleComponent::MemL1d => "k1",
-        CycleComponent::MemL1Neighbor => "kn",
-        CycleComponent::MemL2 => "k2",
-        CycleComponent::MemL2Neighbor => "kN",
-        CycleComponent::MemL3 => "k3",
-        CycleComponent::MemOffSocket => "ko",
-        CycleComponent::MemDram => "km",
-        CycleComponent::SyncCritSect => "kL",
-        CycleComponent::SyncBarrier => "kB",
-        CycleComponent::SyncCond => "kC",
-        CycleComponent::SyncJoin => "kJ",
-        CycleComponent::Io => "kI",
-        CycleComponent::NoCore => "kR",
-        CycleComponent::Imbalance => "kE",
-    }
-}
-
-impl CycleBar {
-    /// The bar of a stack with a name; it is as long as its table is wide.
-    pub(super) fn new(name: &str, stack: &CycleStack, height: u32) -> Self {
-        let total = stack.total() as f64;
-        let mut at = 0.0;
-        let mut pieces = Vec::new();
-        for (component, cycles) in stack.parts() {
-            let length = cycles as f64;
-            pieces.push(Piece {
-                x: across(at, total),
-                width: across(length, total),
-                color: color(component),
-                title: format!(
-                    "{name}\n{} {}, {} cycles",
-                    component.name(),
-                    percent(length / total),
-                    count(cycles)
-                ),
-                gap: length >= LEAST_WITH_GAP * total,
-            });
-            at += length;
-        }
-        let label = match told::mostly(stack, 4) {
-            mostly if mostly.is_empty() => format!("{name}: no cycles"),
-            mostly => format!("{name}: {mostly}"),
-        };
-        Self { pieces, label, height, absolute: "100%".to_owned(), cpi: "100%".to_owned() }
-    }
 }
 
 impl Stacks {
@@ -233,7 +161,7 @@ impl Stacks {
                 count(run.simulated.cycles),
                 if run.simulated.frequency > 0.0 { time(run.simulated.time()) } else { String::new() },
                 told_cpi(aggregate.stack.total(), aggregate.instructions),
-                view.speedup(index).map_or_else(String::new, |(_, speedup)| words::factor(speedup)),
+                view.speedup(index).map_or_else(String::new, |(_, speedup)| numbers::factor(speedup)),
             ],
         });
         let table = table(
@@ -266,6 +194,12 @@ impl Stacks {
     }
 }
 
+/// The bar of cycles with a name; it is as long as its table is wide.
+pub(super) fn bar(name: &str, stack: &CycleStack, height: u32) -> StackBar {
+    let stack = stack.stack();
+    StackBar::new(name, &stack, Reach::of([&stack]), height)
+}
+
 fn figures(stack: &CycleStack, instructions: u64) -> Vec<String> {
     vec![told_cpi(stack.total(), instructions), count(instructions)]
 }
@@ -285,11 +219,8 @@ fn table(caption: &str, title: &'static str, titles: &'static [&'static str], gi
         .map(|given| Row {
             name: given.name.clone(),
             left_out: given.left_out,
-            bar: CycleBar {
-                absolute: across(given.length, longest),
-                cpi: across(ratio(given), most),
-                ..CycleBar::new(&given.name, &given.stack, if many { 9 } else { 18 })
-            },
+            bar: bar(&given.name, &given.stack, if many { 9 } else { 18 })
+                .scaled(across(given.length, longest), across(ratio(given), most)),
             figures: given.figures.clone(),
             amounts: match used.is_empty() {
                 true => Vec::new(),
@@ -306,14 +237,14 @@ fn table(caption: &str, title: &'static str, titles: &'static [&'static str], gi
 
 fn families(stack: &CycleStack) -> Vec<FamilyKey> {
     let of_family = |family: Family| {
-        let own = stack.parts().filter(|(component, _)| words::family(*component) == family);
+        let own = stack.parts().filter(|(component, _)| component.family() == family);
         let own: Vec<CycleComponent> = own.map(|(component, _)| component).collect();
         let all: f64 = own.iter().map(|component| share(stack, *component)).sum();
         let parts = own.iter().map(|&component| KeyPart {
-            color: color(component),
+            color: component.color(),
             name: component.name(),
             share: percent(share(stack, component)),
-            meaning: words::meaning(component),
+            meaning: component.meaning(),
         });
         (!own.is_empty()).then(|| FamilyKey {
             name: match family {

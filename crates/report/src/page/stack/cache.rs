@@ -73,7 +73,7 @@ impl Cache {
                             name: name.clone(),
                             cells: [
                                 words::bandwidth(at.taken as f64),
-                                words::factor(at.time),
+                                numbers::factor(at.time),
                                 String::new(),
                                 String::new(),
                                 String::new(),
@@ -102,10 +102,10 @@ fn row(name: &str, at: &CachePoint) -> Row {
         name: name.to_owned(),
         cells: [
             numbers::bytes(at.bytes),
-            words::factor(at.time),
-            words::factor(at.high),
+            numbers::factor(at.time),
+            numbers::factor(at.high),
             at.runs.to_string(),
-            at.cpi.map_or_else(String::new, words::factor),
+            at.cpi.map_or_else(String::new, numbers::factor),
             at.bandwidth.map_or_else(String::new, words::bandwidth),
         ],
     }
@@ -149,7 +149,7 @@ impl Scale {
         ticks(self.high, 12.0 * self.high / (self.high - self.low) / 3.0)
             .into_iter()
             .filter(|tick| *tick >= self.low)
-            .map(|tick| (self.y(tick), words::factor(tick)))
+            .map(|tick| (self.y(tick), numbers::factor(tick)))
             .collect()
     }
 
@@ -193,14 +193,14 @@ fn cache_chart(name: &str, point: &PhasePoint, group: &GroupCurve) -> Chart {
         measured.iter().map(|at| (at.bytes as f64, at.time, at.high)).collect();
     let scale = Scale::of(&points);
     let said = |at: &CachePoint| {
-        let cpi = at.cpi.map_or_else(String::new, |cpi| format!("\nCPI {}", words::factor(cpi)));
+        let cpi = at.cpi.map_or_else(String::new, |cpi| format!("\nCPI {}", numbers::factor(cpi)));
         let memory = at
             .bandwidth
             .map_or_else(String::new, |bytes| format!("\n{} from memory", words::bandwidth(bytes)));
         format!(
             "{} of the cache\n{} times the time{cpi}{memory}",
             numbers::bytes(at.bytes),
-            words::factor(at.time)
+            numbers::factor(at.time)
         )
     };
     let label: Vec<String> = measured.iter().map(|at| said(at).replace('\n', ", ")).collect();
@@ -209,7 +209,7 @@ fn cache_chart(name: &str, point: &PhasePoint, group: &GroupCurve) -> Chart {
         let title = format!(
             "{} for each when all run together\n{} times the time",
             numbers::bytes(bytes),
-            words::factor(time)
+            numbers::factor(time)
         );
         Some((scale.at(bytes as f64), scale.y(time), title))
     });
@@ -247,7 +247,7 @@ fn counted_charts(name: &str, group: &GroupCurve) -> Vec<Chart> {
             title: "cycles per instruction",
             note: "cycles per instruction, by counters",
             value: |at| at.cpi,
-            told: words::factor,
+            told: numbers::factor,
         },
         Counted {
             title: "fetched from memory",
@@ -293,7 +293,7 @@ fn bandwidth_chart(name: &str, group: &GroupCurve) -> Chart {
     points.arrange_by(|a, b| a.0.total_cmp(&b.0));
     let scale = Scale::of(&points);
     let said = |(taken, time, _): &(f64, f64, f64)| {
-        format!("a thief takes {}\n{} times the time", words::bandwidth(*taken), words::factor(*time))
+        format!("a thief takes {}\n{} times the time", words::bandwidth(*taken), numbers::factor(*time))
     };
     let label: Vec<String> = points.iter().map(|at| said(at).replace('\n', ", ")).collect();
     let sizes: Vec<f64> = points.iter().map(|point| point.0).collect();

@@ -1,14 +1,14 @@
 //! Copies of programs with one thread (paper 1, Figs. 5 and 6).
 
 use askama::Template;
+use holdup_model::Stack;
+use holdup_speedup::SpeedupProfile;
 use holdup_speedup::instances::{InstancesPoint, InstancesProfile};
-use holdup_speedup::{Component, Speedup, SpeedupProfile};
 
 use super::super::chart::Color;
 use super::super::scaling::unbroken;
+use super::super::stack_bar::{Reach, StackBar};
 use super::super::text::LOOK;
-use super::bar::{Reach, StackBar};
-use crate::stack::pieces::Part;
 use crate::stack::{told, words};
 use crate::{escape, numbers};
 
@@ -43,23 +43,12 @@ impl Copies {
     }
 }
 
-/// They add up to the number of copies, where anything is known.
-fn pieces(point: &InstancesPoint) -> Vec<(Part, Speedup)> {
-    let reached = match (point.measured, point.pirate) {
-        (Some(measured), _) => Some((Part::Reached, measured)),
-        (None, Some(pirate)) => Some((Part::Untold(Component::Memory), pirate)),
-        (None, None) => None,
-    };
-    let lost = point.components.iter().rev().map(|(component, amount)| (Part::Lost(*component), *amount));
-    reached.into_iter().chain(lost).collect()
-}
-
 fn program(of: &InstancesProfile) -> Program {
-    let told_of: Vec<Vec<(Part, Speedup)>> = of.points.iter().map(pieces).collect();
-    let reach = Reach::of(told_of.iter().map(Vec::as_slice));
-    let rows = of.points.iter().zip(&told_of).map(|(point, pieces)| Row {
+    let told_of: Vec<Stack> = of.points.iter().map(InstancesPoint::stack).collect();
+    let reach = Reach::of(&told_of);
+    let rows = of.points.iter().zip(&told_of).map(|(point, stack)| Row {
         copies: point.copies.to_string(),
-        bar: StackBar::new(&format!("{} copies", point.copies), pieces, reach),
+        bar: StackBar::new(&format!("{} copies", point.copies), stack, reach, 20),
         cache: numbers::bytes(point.cache),
         throughput: point
             .measured
@@ -67,9 +56,9 @@ fn program(of: &InstancesProfile) -> Program {
     });
     let missing = of.points.iter().flat_map(|point| &point.missing).map(|missing| missing.reason.clone());
     let mut key: Vec<(Color, String)> = Vec::new();
-    for (part, _) in told_of.iter().flatten() {
-        if !key.iter().any(|(color, _)| *color == part.color()) {
-            key.push((part.color(), part.words()));
+    for part in told_of.iter().flat_map(Stack::components) {
+        if !key.iter().any(|(color, _)| *color == part.color) {
+            key.push((part.color, part.label.to_string()));
         }
     }
     Program {

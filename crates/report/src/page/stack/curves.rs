@@ -3,11 +3,11 @@
 
 use std::fmt::Write;
 
-use holdup_speedup::{Curves, PhasePoint, PhaseStack, PointStack, Speedup};
+use holdup_model::{Stack, StackComponent};
+use holdup_speedup::{Curves, PhasePoint, PhaseStack, PointStack, REACHED, Speedup};
 
 use super::super::chart::{Color, across, coordinate, ticks};
 use super::super::text::{LOOK, time};
-use crate::stack::pieces::{Part, pieces};
 use crate::stack::words;
 
 /// The units in which curves are drawn; the chart is stretched to the room there is.
@@ -145,31 +145,27 @@ pub(super) fn chart(phase: &PhaseStack) -> Option<Chart> {
 
 /// From the measured curve up to the perfect one. A part that is not told of at a number of threads has no height there.
 fn areas(axes: &Axes, points: &[(&PhasePoint, &PointStack)]) -> Vec<(Color, String)> {
-    let mut parts: Vec<Part> = Vec::new();
-    for (_, stack) in points {
-        for (part, _) in pieces(stack) {
-            if part != Part::Reached && !parts.contains(&part) {
-                parts.push(part);
-            }
+    let stacks: Vec<Stack> = points.iter().map(|(_, stack)| stack.stack()).collect();
+    let mut parts: Vec<&StackComponent> = Vec::new();
+    for part in stacks.iter().flat_map(Stack::components) {
+        if part.key != REACHED && !parts.iter().any(|known| known.key == part.key) {
+            parts.push(part);
         }
     }
     let mut low: Vec<(u32, Speedup)> =
         points.iter().map(|(point, stack)| (point.threads, stack.curves.measured)).collect();
     let mut areas = Vec::new();
     for part in parts {
-        let mut any = false;
+        let amount =
+            |stack: &Stack| stack.get(&part.key).map_or(Speedup::ZERO, |part| Speedup::of(part.amount));
+        let amounts: Vec<Speedup> = stacks.iter().map(amount).collect();
         let high: Vec<(u32, Speedup)> = low
             .iter()
-            .zip(points)
-            .map(|((threads, speedup), (_, stack))| {
-                let amount = pieces(stack).into_iter().find(|(known, _)| *known == part);
-                let amount = amount.map_or(Speedup::ZERO, |(_, amount)| amount);
-                any |= amount != Speedup::ZERO;
-                (*threads, *speedup + amount)
-            })
+            .zip(&amounts)
+            .map(|((threads, speedup), amount)| (*threads, *speedup + *amount))
             .collect();
-        if any {
-            areas.push((part.color(), axes.area(&low, &high)));
+        if amounts.iter().any(|amount| *amount != Speedup::ZERO) {
+            areas.push((part.color, axes.area(&low, &high)));
         }
         low = high;
     }

@@ -1,14 +1,14 @@
 //! Phases as curves beside stacks: the whole program first, then its phases.
 
 use askama::Template;
+use holdup_model::Stack;
 use holdup_speedup::{Component, PhaseKind, PhaseStack, PointStack, Speedup, SpeedupProfile};
 
 use super::super::chart::Color;
 use super::super::scaling::unbroken;
+use super::super::stack_bar::{Reach, StackBar};
 use super::super::text::{LOOK, percent, time};
-use super::bar::{Reach, StackBar};
 use super::curves::{Chart, chart};
-use crate::stack::pieces::{Part, pieces};
 use crate::stack::{told, words};
 
 /// At most so many phases are shown.
@@ -84,7 +84,7 @@ impl Phases {
             meanings: Component::ALL
                 .into_iter()
                 .filter(known)
-                .map(|component| (words::color(component), component.words(), words::meaning(component)))
+                .map(|component| (component.color(), component.words(), words::meaning(component)))
                 .collect(),
         })
     }
@@ -125,11 +125,11 @@ fn missing(phase: &PhaseStack) -> Vec<String> {
 fn phase(phase: &PhaseStack) -> Phase {
     let stacks: Vec<(&holdup_speedup::PhasePoint, &PointStack)> =
         phase.points.iter().filter_map(|point| Some((point, point.stack.as_ref()?))).collect();
-    let told_of: Vec<Vec<(Part, Speedup)>> = stacks.iter().map(|(_, stack)| pieces(stack)).collect();
-    let reach = Reach::of(told_of.iter().map(Vec::as_slice));
+    let told_of: Vec<Stack> = stacks.iter().map(|(_, stack)| stack.stack()).collect();
+    let reach = Reach::of(&told_of);
     let together = stacks.iter().any(|(_, stack)| stack.together.is_some());
     let name = words::phase(phase, LOOK);
-    let rows = stacks.iter().zip(&told_of).map(|((point, stack), pieces)| {
+    let rows = stacks.iter().zip(&told_of).map(|((point, stack), bar)| {
         let speedup = words::speedup(stack.curves.measured, LOOK);
         let threads = point.threads.to_string();
         let mut amounts = vec![speedup.clone()];
@@ -142,7 +142,7 @@ fn phase(phase: &PhaseStack) -> Phase {
         let curves = stack.curves;
         amounts.extend([amount(curves.pirate), amount(Some(curves.no_sync))]);
         Row {
-            bar: StackBar::new(&format!("{threads} threads"), pieces, reach),
+            bar: StackBar::new(&format!("{threads} threads"), bar, reach, 20),
             threads,
             time: time(point.time),
             speedup,
@@ -156,9 +156,9 @@ fn phase(phase: &PhaseStack) -> Phase {
         columns.push("not told apart".to_owned());
     }
     columns.extend(["alone, its share of the cache".to_owned(), "without synchronization".to_owned()]);
-    let key = told_of.last().map(|pieces| {
-        let amounts = pieces.iter().filter(|(_, amount)| amount.millionths().abs() >= 5_000);
-        amounts.map(|(part, amount)| (part.color(), part.words(), words::speedup(*amount, LOOK))).collect()
+    let key = told_of.last().map(|stack| {
+        let parts = stack.components().iter().filter(|part| part.amount.abs() >= told::LEAST_TOLD);
+        parts.map(|part| (part.color, part.label.to_string(), stack.told_short(part.amount))).collect()
     });
     let mut sentences = Vec::new();
     if let Some((_, stack)) = stacks.last() {

@@ -109,20 +109,20 @@ fn a_program_that_the_kernel_alone_saw() {
         examples::kernel_only(),
         PLAIN,
         expect![[r#"
-        serve ran 4.0 s with 6 threads on 8 cores; 1.0 of them were active on average (efficiency 17 %).
+            serve ran 4.0 s with 6 threads on 8 cores; 1.0 of them were active on average (efficiency 17 %).
 
-          what holds it up                                                                costs  of the time
-        1 only one thread at a time at work, mostly in main.crunch (x.go:20)              2.5 s         62 %
-            It was seen to cost that much.
-            Mend it.
+              what holds it up                                                                costs  of the time
+            1 only one thread at a time at work, mostly in main.crunch (x.go:20)              2.5 s         62 %
+                It was seen to cost that much.
+                Mend it.
 
-          criticality   main █████████████████ 85 %   serve #1 █ 5.0 %   nobody ██ 10 %   (until: I/O)
-          hot lines     main.crunch (x.go:20)  100 % of critical time (100 % of active, 31 samples)
-          environment   active threads had a core 100 % of the time
-          recorded by   kernel (context switches for 75 % of the time, 31 samples)
-                        recording cost not measured
-          warning       serve (pid 100) is a Go program: its locks were not recorded.
-    "#]],
+              criticality   main █████████████████ 85 %   serve #1 █ 5.0 %   nobody ▒▒ 10 %   (until: I/O)
+              hot lines     main.crunch (x.go:20)  100 % of critical time (100 % of active, 31 samples)
+              environment   active threads had a core 100 % of the time
+              recorded by   kernel (context switches for 75 % of the time, 31 samples)
+                            recording cost not measured
+              warning       serve (pid 100) is a Go program: its locks were not recorded.
+        "#]],
     );
 }
 

@@ -243,7 +243,7 @@ fn a_single_thread() {
             It never had a second thread, so no thread can have held up another; its one thread was active 87 %
             of the time.
 
-              criticality   sort █████████████████ 87 %   nobody ███ 13 %   (until: I/O)
+              criticality   sort █████████████████ 87 %   nobody ▒▒▒ 13 %   (until: I/O)
               environment   active threads had a core 100 % of the time
               recorded by   preload   recording cost not measured
         "#]],
@@ -308,7 +308,7 @@ fn many_threads_and_findings() {
                 Mend it.
               and 4 smaller ones: holdup report FILE --json
 
-              criticality   64 threads 90 %, at most 1.4 % each   nobody ██ 10 %
+              criticality   64 threads 90 %, at most 1.4 % each   nobody ▒▒ 10 %
                             (until: I/O 7.5 %, wake-up 2.5 %)
               environment   64 threads at work on 8 cores   active threads had a core 72 % of the time
               recorded by   preload   recording cost not measured
@@ -464,7 +464,7 @@ fn too_much_of_everything() {
               and 8 smaller ones: holdup report FILE --json
 
               criticality   worker 2 █████ 27 %   main ██ 11 %   worker 1 ██ 11 %   five others 31 %
-                            nobody ████ 20 %   (until: I/O 5.0 %, sleep 5.0 %, wake-up 5.0 %, run queue 5.0 %)
+                            nobody ▒▒▒▒ 20 %   (until: I/O 5.0 %, sleep 5.0 %, wake-up 5.0 %, run queue 5.0 %)
               environment   active threads had a core 100 % of the time
               recorded by   preload and kernel (context switches, 1 532 samples)   recording cost not measured
               also ran      cc1 (pid 201)  900 ms, 2 threads, 1.2 active; join 100 ms

@@ -100,7 +100,7 @@ fn a_speedup_stack_fills_its_bar() {
     let page = read(&examples::streamcluster());
     let bar = select(&page, "#speedup svg.losses")[0];
     assert!((pieces(bar).iter().sum::<f64>() - 100.0).abs() < 0.02);
-    assert!(bar.select(&Selector::parse(".zero").expect("a selector")).next().is_some());
+    assert!(bar.select(&Selector::parse(".mark").expect("a selector")).next().is_some());
 }
 
 #[test]

@@ -25,13 +25,13 @@ fn threads_far_from_their_data() {
             (fft.c:240).
 
               group                                                                           CPI  instructions
-              slave_start (7)  w████i███f████████████b1▓▓2▓3▓▓▓o▓▓▓▓▓▓▓▓▓▓▓▓▓m▓▓▓B▒▒▒▒▒▒▒▒-  3.00        28.7 M
+              slave_start (7)  w████i███f████████████b1▓▓2▓3▓▓o▓▓▓▓▓▓▓▓▓▓▓▓▓▓m▓▓▓B▒▒▒▒▒▒▒▒-  3.00        28.7 M
               main             w████i███f████████████b1▓▓2▓3▓▓▓▓▓▓om▓▓▓▓B▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒  3.00         4.1 M
 
               threads                                                                 CPI  instructions
               0        w████i███f████████████b1▓▓2▓3▓▓▓▓▓▓om▓▓▓▓B▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒  3.00         4.1 M
               1 to 3   w████i███f████████████b1▓▓2▓3▓▓▓▓▓▓om▓▓▓▓B▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒  3.00        12.3 M
-              4 to 7   w████i███f████████████b1▓▓2▓3o▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓m▓▓▓B-  3.00        16.4 M
+              4 to 7   w████i███f████████████b1▓▓2▓3o▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓m▓▓▓B▒-  3.00        16.4 M
 
               core 38 %     w dispatch_width 9.0 %   i depend-int 6.0 %   f depend-fp 22 %   b branch 1.0 %
               memory 44 %   1 mem-l1d 5.0 %   2 mem-l2 3.0 %   3 mem-l3 6.8 %   o mem-off_socket 22 %
@@ -77,20 +77,20 @@ fn more_cores() {
             sync-barrier 61 %, imbalance 18 %. Others became fewer: mem-l3 80 %, mem-l2 20 %.
 
               simulation                                                             time  speedup   CPI  cycles
-              2 cores, as it is           w█i██f██████████2▓▓▓3▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓B  22.5 ms           1.88  60.0 M
+              2 cores, as it is           w█i██f██████████2▓▓▓▓3▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓B  22.5 ms           1.88  60.0 M
               4 cores, as it is           w█i███f█████████████2▓▓3▓▓▓▓▓▓▓▓▓▓▓▓▓B   9.7 ms     2.31  1.62  26.0 M
               8 cores, as it is           w██i████f██████████████████2▓3▓▓▓▓▓B▒-   4.0 ms     5.56  1.35  10.8 M
-              16 cores, as it is          w█i██f███████████3L▒B▒▒▒▒▒▒▒▒▒▒▒▒▒-░░░   3.1 ms     7.23  2.08   8.3 M
-              16 cores, free locks        w█i███f████████████L▒B▒▒▒▒▒▒▒▒▒▒▒▒-░░░   3.0 ms     1.02  2.02   8.1 M
-              16 cores, perfect branches  w█i███f████████████L▒B▒▒▒▒▒▒▒▒▒▒▒▒-░░░   3.1 ms     1.01  2.06   8.2 M
+              16 cores, as it is          w█i██f███████████2L▒B▒▒▒▒▒▒▒▒▒▒▒▒▒-░░░   3.1 ms     7.23  2.08   8.3 M
+              16 cores, free locks        w█i██f████████████3L▒B▒▒▒▒▒▒▒▒▒▒▒▒-░░░   3.0 ms     1.02  2.02   8.1 M
+              16 cores, perfect branches  w█i██f████████████3L▒B▒▒▒▒▒▒▒▒▒▒▒▒-░░░   3.1 ms     1.01  2.06   8.2 M
 
               group                                                                        CPI  instructions
-              threads (15)  w██i█████f██████████████████3L▒▒B▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒-░░░░░  2.08        60.0 M
-              main          w██i█████f██████████████████3L▒▒B▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒-░░░░░  2.08         4.0 M
+              threads (15)  w██i████f███████████████████3L▒▒B▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒-░░░░░  2.08        60.0 M
+              main          w██i████f███████████████████3L▒▒B▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒-░░░░░  2.08         4.0 M
 
               threads                                                                 CPI  instructions
-              0        w██i█████f██████████████████3L▒▒B▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒-░░░░░  2.08         4.0 M
-              1 to 15  w██i█████f██████████████████3L▒▒B▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒-░░░░░  2.08        60.0 M
+              0        w██i████f███████████████████3L▒▒B▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒-░░░░░  2.08         4.0 M
+              1 to 15  w██i████f███████████████████3L▒▒B▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒-░░░░░  2.08        60.0 M
 
               core 46 %     w dispatch_width 4.6 %   i depend-int 9.2 %   f depend-fp 32 %
               memory 2.0 %  2 mem-l2 0.4 %   3 mem-l3 1.6 %
@@ -102,7 +102,7 @@ fn more_cores() {
               speedup  by
                  8.43  speedup        what the machine as it is reaches
                  1.71  locks          threads that wait for locks
-                -0.14  coherence      cache lines that go from core to core because of writes
+                −0.14  coherence      cache lines that go from core to core because of writes
                  1.48  memory         cores that share memory controllers and channels
                  0.19  interconnect   cores that share an interconnect
                  2.33  shared caches  cores that take cache from each other
@@ -125,11 +125,11 @@ fn inputs_and_machines() {
             16 cores are 2.00 times as fast as 8 (2.00 would be perfect).
 
               simulation                                                             time  speedup   CPI  cycles
-              small, dunnington, 8 cores   w██i██████f██████████████████████23▓▓B  1.9 ms           0.62   5.0 M
-              small, dunnington, 16 cores  w██i██████f██████████████████████23▓▓B  937 µs     2.00  0.62   2.5 M
-              large, dunnington, 8 cores   wi██f████████2▓▓▓▓3▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓B-  1.9 ms           0.62   5.0 M
-              large, dunnington, 16 cores  wi██f████████2▓▓▓▓3▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓B-  937 µs     2.00  0.62   2.5 M
-              large, zen4, 16 cores        w██i████f████████████████2▓3▓▓▓▓▓▓▓▓B-  375 µs     5.00  0.38   1.5 M
+              small, dunnington, 8 cores   w██i██████f█████████████████████23▓▓B▒  1.9 ms           0.62   5.0 M
+              small, dunnington, 16 cores  w██i██████f█████████████████████23▓▓B▒  937 µs     2.00  0.62   2.5 M
+              large, dunnington, 8 cores   wi██f████████2▓▓▓▓3▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓B▒  1.9 ms           0.62   5.0 M
+              large, dunnington, 16 cores  wi██f████████2▓▓▓▓3▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓B▒  937 µs     2.00  0.62   2.5 M
+              large, zen4, 16 cores        w█i████f█████████████████2▓3▓▓▓▓▓▓▓▓B▒  375 µs     5.00  0.38   1.5 M
 
               group                                                                        CPI  instructions
               threads (15)  w████i█████████f███████████████████████████████████23▓▓▓▓B▒-  0.62        60.0 M
@@ -160,13 +160,13 @@ fn a_pipeline_on_a_plain_narrow_terminal() {
             joins take more than half of their time.
 
               group                                    CPI  instructions
-              Compress (6)  i##############1====C~R-  2.22         5.4 M
-              Fragment      m=========C~~~~I......-.  2.22         900 k
+              Compress (6)  i#############1====C~~R-  2.22         5.4 M
+              Fragment      m=========C~~~I.......-.  2.22         900 k
 
               threads                                  CPI  instructions
               0 fft       J~~~~~~~~~~~~~~~~~~~~~~~~-     -         1.0 k
-              1 worker 1  m=========C~~~~I.......-..  2.22         900 k
-              2 to 7      i###############1====C~~R-  2.22         5.4 M
+              1 worker 1  m=========C~~~~~I......-..  2.22         900 k
+              2 to 7      i###############1====C~R.-  2.22         5.4 M
               8 to 9      i####C~~~~~~~~~~~~~~~~~-..  2.22         1.8 M
 
               core 51 %
