@@ -26,7 +26,7 @@ Budgets:
   thread:NAME<=40%   criticality of threads by start function or name; region:LABEL<=1s
   finding:KIND<=3%   each finding of a kind (holdup explain lists them); cost:KIND, all of it
   regression<=5%     how much longer than the --baseline
-In names * stands for any text and ? for any character. Operators are <=, <, >= and >.
+In names * stands for any text and ? for any character, unless they are in single quotes. Operators are <=, <, >= and >.
 
 Statuses: 0 all budgets are held, 1 one is not, 2 wrong usage or input.";
 

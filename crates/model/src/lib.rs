@@ -43,6 +43,7 @@ mod roles;
 mod routines;
 mod run;
 mod scheduling;
+pub mod selector;
 mod site;
 mod stack;
 mod steered;

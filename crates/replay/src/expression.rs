@@ -20,7 +20,7 @@
 //!            | "io:" NAME "/" NUMBER        waits for I/O at this place (file:line, or function) take so many times less
 //!            | "io:" NAME "=0" | "sleep:" NAME "/" NUMBER | "sleep:" NAME "=0"
 //!            | "load=0"                     nothing but the program uses the machine
-//! NAME       = a word, or anything in single quotes, with quotes in it doubled
+//! NAME       = as everywhere in expressions: see holdup_model::selector
 //! ```
 //!
 //! In place of one number of each change a range may stand, `1..16`: then the expression is a sweep.
@@ -28,6 +28,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::names::{Names, function_shown, sort_of_thread};
+use holdup_model::selector::{self, Pattern, behind_quotes, quoted};
 use holdup_model::{Call, Frame, ObjectId, ObjectKind, Process, SiteId, ThreadId};
 
 use crate::change::{Change, LockChange};
@@ -85,17 +86,6 @@ pub struct Point {
     pub changes: Vec<Change>,
 }
 
-/// A name as an expression has it: in quotes where it is more than a word, with quotes in it doubled.
-pub fn quoted(name: &str) -> String {
-    let is_word = |character: char| character.is_alphanumeric() || "_.:#-<>~".contains(character);
-    // The end of a word in front of a number is the number's mark.
-    if !name.is_empty() && name.chars().all(is_word) {
-        name.to_owned()
-    } else {
-        format!("'{}'", name.replace('\'', "''"))
-    }
-}
-
 /// What an object is called in expressions: its name, else the function in which it was made, else its number.
 pub fn object_name(process: &Process, object: ObjectId) -> String {
     let facts = process.object(object);
@@ -125,7 +115,7 @@ pub fn sort_of(process: &Process, thread: ThreadId) -> Option<String> {
 /// # Errors
 /// One line that names the part, what is wrong, and what there is.
 pub fn parse(text: &str, process: &Process) -> Result<Vec<Point>, ExpressionError> {
-    let parts = split(text);
+    let parts = selector::parts(text);
     let ranges: Vec<Option<Swept>> = parts.iter().map(|part| Swept::of(part)).collect();
     let Some(first) = ranges.iter().flatten().next() else {
         let changes = changes(&parts, process)?;
@@ -156,7 +146,7 @@ pub fn parse(text: &str, process: &Process) -> Result<Vec<Point>, ExpressionErro
 /// An expression for a sweep: one without a number gets a range, `lock:NAME` becomes `lock:NAME/1..16`.
 pub fn sweep(text: &str) -> String {
     let text = text.trim();
-    let rest = &text[body(text)..];
+    let rest = &text[behind_quotes(text)..];
     if rest.contains(['=', '/', '*']) || rest.contains(SPLIT) {
         return text.to_owned();
     }
@@ -208,7 +198,7 @@ struct Swept {
 
 impl Swept {
     fn of(part: &str) -> Option<Self> {
-        let body = body(part);
+        let body = behind_quotes(part);
         let dots = body + part[body..].rfind("..")?;
         let number = |character: char| character.is_ascii_digit() || character == '.';
         let begin = part[..dots].trim_end_matches(number).len();
@@ -227,25 +217,6 @@ impl Swept {
     fn at(&self, part: &str, size: f64) -> String {
         format!("{}{}{}", &part[..self.place.start], number(size), &part[self.place.end..])
     }
-}
-
-/// Where a change goes on behind the last quote.
-fn body(part: &str) -> usize {
-    part.rfind('\'').map_or(0, |quote| quote + 1)
-}
-
-/// The changes of an expression: at commas outside of quotes.
-fn split(text: &str) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let mut quoted = false;
-    for character in text.chars() {
-        quoted ^= character == '\'';
-        match parts.last_mut() {
-            Some(last) if character != ',' || quoted => last.push(character),
-            _ => parts.push(String::new()),
-        }
-    }
-    parts.iter().map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
 }
 
 fn changes(parts: &[String], process: &Process) -> Result<Vec<Change>, ExpressionError> {
@@ -292,7 +263,7 @@ fn change(part: &str, process: &Process) -> Result<Vec<Change>, ExpressionError>
         _ => {}
     }
     let is_unnamed = name.is_none();
-    let name = name.unwrap_or_default();
+    let name = name.unwrap_or_else(|| Pattern::of(""));
     let locked = |kinds: fn(ObjectKind) -> bool, what| names.objects(&name, kinds, what);
     Ok(match (word, how) {
         ("lock", How::Zero) => each(locked(is_lock, "lock")?, |lock| Change::Lock(lock, LockChange::Free)),
@@ -340,11 +311,11 @@ fn each(objects: Vec<ObjectId>, change: impl Fn(ObjectId) -> Change) -> Vec<Chan
 }
 
 /// The word, the name, and what becomes of it.
-fn take_apart(part: &str) -> Result<(&str, Option<String>, How), ExpressionError> {
+fn take_apart(part: &str) -> Result<(&str, Option<Pattern>, How), ExpressionError> {
     let form = || ExpressionError::Form { text: part.to_owned() };
     let number = |problem| ExpressionError::Number { text: part.to_owned(), problem };
     // The mark is the last one outside of quotes, so that names may have it too.
-    let body = body(part);
+    let body = behind_quotes(part);
     let rest = &part[body..];
     let (at, mark) = rest
         .rmatch_indices(SPLIT)
@@ -355,7 +326,7 @@ fn take_apart(part: &str) -> Result<(&str, Option<String>, How), ExpressionError
     let (before, value) = (part[..at].trim(), part[at + mark.len()..].trim());
     let (word, name) =
         before.split_once(':').map_or((before, None), |(word, name)| (word, Some(name.trim())));
-    let name = name.map(|name| unquoted(name).ok_or_else(form)).transpose()?;
+    let name = name.map(|name| Pattern::parse(name).ok_or_else(form)).transpose()?;
     let whole = || value.parse::<u32>().ok().filter(|number| (1..=65_536).contains(number));
     let how = match mark {
         "=" if value == "0" => How::Zero,
@@ -386,20 +357,6 @@ const MOST_THREADS: u32 = 1024;
 /// Between a name and the number of locks that take the place of one.
 const SPLIT: &str = " split ";
 
-/// The name that [`quoted`] was given; `None` if its quotes do not fit together.
-fn unquoted(name: &str) -> Option<String> {
-    let Some(rest) = name.strip_prefix('\'') else { return (!name.contains('\'')).then(|| name.to_owned()) };
-    let mut characters = rest.strip_suffix('\'')?.chars();
-    let mut name = String::new();
-    while let Some(character) = characters.next() {
-        if character == '\'' && characters.next() != Some('\'') {
-            return None;
-        }
-        name.push(character);
-    }
-    Some(name)
-}
-
 /// What an expression calls the place of a stack: file and line, else the function. `None` where nothing is known.
 pub fn place_name(process: &Process, site: SiteId) -> Option<String> {
     place_names(process.site(site).place()?).into_iter().next()
@@ -425,7 +382,7 @@ struct Known<'a> {
 impl Known<'_> {
     fn objects(
         &self,
-        name: &str,
+        name: &Pattern,
         wanted: impl Fn(ObjectKind) -> bool,
         what: &'static str,
     ) -> Result<Vec<ObjectId>, ExpressionError> {
@@ -439,7 +396,7 @@ impl Known<'_> {
         chosen(name, named.collect(), what)
     }
 
-    fn threads(&self, name: &str) -> Result<Vec<ThreadId>, ExpressionError> {
+    fn threads(&self, name: &Pattern) -> Result<Vec<ThreadId>, ExpressionError> {
         let names = Names::of(self.process, None);
         let ids = (0..self.process.threads.len() as u32).map(ThreadId::new);
         let named = ids.map(|id| {
@@ -456,7 +413,7 @@ impl Known<'_> {
     }
 
     /// Sites at the places at which there was I/O, or sleep.
-    fn places(&self, name: &str, sleeps: bool) -> Result<Vec<SiteId>, ExpressionError> {
+    fn places(&self, name: &Pattern, sleeps: bool) -> Result<Vec<SiteId>, ExpressionError> {
         let process = self.process;
         let blocks = process.blocks.iter().filter(|block| (block.call == Call::Sleep) == sleeps);
         let called: BTreeSet<SiteId> = blocks.filter_map(|block| block.site).collect();
@@ -471,7 +428,7 @@ impl Known<'_> {
     }
 
     /// Sites whose stack goes through the function, or the line.
-    fn sites(&self, name: &str) -> Result<Vec<SiteId>, ExpressionError> {
+    fn sites(&self, name: &Pattern) -> Result<Vec<SiteId>, ExpressionError> {
         let sampled: BTreeSet<SiteId> =
             self.process.samples.iter().filter_map(|sample| sample.site).collect();
         let mut found: Vec<(Vec<String>, SiteId)> = Vec::new();
@@ -501,9 +458,10 @@ impl Known<'_> {
     }
 }
 
-/// All with exactly this name; else all whose names begin with it, else have it in them, if that is one name only.
+/// All of a pattern; all with exactly this name; else all whose names begin with it, else have it in them, if that is one name
+/// only.
 fn chosen<T: Copy>(
-    name: &str,
+    name: &Pattern,
     all: Vec<(Vec<String>, T)>,
     what: &'static str,
 ) -> Result<Vec<T>, ExpressionError> {
@@ -512,10 +470,11 @@ fn chosen<T: Copy>(
             .filter_map(|(names, id)| Some((names.iter().find(|name| matches(name))?.as_str(), *id)))
             .collect()
     };
-    let exact = matching(&|other| other == name);
+    let exact = matching(&|other| name.matches(other));
     if !exact.is_empty() {
         return Ok(exact.into_iter().map(|(_, id)| id).collect());
     }
+    let (is_open, name) = (name.is_open(), &*name.to_string());
     for matches in [&(|other: &str| other.starts_with(name)) as &dyn Fn(&str) -> bool, &|other: &str| {
         other.contains(name)
     }] {
@@ -523,7 +482,7 @@ fn chosen<T: Copy>(
         let mut names: Vec<&str> = found.iter().map(|(name, _)| *name).collect();
         names.sort_unstable();
         names.dedup();
-        if names.len() == 1 && !name.is_empty() {
+        if names.len() == 1 && !name.is_empty() && !is_open {
             return Ok(found.into_iter().map(|(_, id)| id).collect());
         }
     }

@@ -53,9 +53,7 @@ mod workers;
 pub use apply::{Recorded, Setting, apply};
 pub use budget::Budget;
 pub use change::{Change, LockChange};
-pub use expression::{
-    ExpressionError, Point, object_name, parse, place_name, quoted, sort_of, sweep, thread_name,
-};
+pub use expression::{ExpressionError, Point, object_name, parse, place_name, sort_of, sweep, thread_name};
 pub use extract::extract;
 pub use machine::Machine;
 pub use predict::{Next, NoReplay, Prediction, Replayer};

@@ -30,7 +30,7 @@ mod work;
 pub use counts::Counts;
 pub use error::SweepError;
 pub use hash::{content_hash, hash_of};
-pub use numbers::{Numbers, Stack, numbers};
+pub use numbers::{Numbers, StackNumbers, numbers};
 pub use outcome::{Host, Outcome, Status};
 pub use plan::{Input, Measure, Named, Plan, Program, Roi, SlurmOptions, Subject};
 pub use store::{Store, replace};

@@ -18,12 +18,12 @@ pub struct Numbers {
     pub real: BTreeMap<String, f64>,
     /// The stacks.
     #[serde(default)]
-    pub stacks: Vec<Stack>,
+    pub stacks: Vec<StackNumbers>,
 }
 
 /// Components that add up to a total.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Stack {
+pub struct StackNumbers {
     /// `cycles`, `speedup`, `loss` or `criticality`.
     pub name: String,
     /// `cycles`, `threads` (of a speedup) or `ns`.
@@ -34,10 +34,10 @@ pub struct Stack {
     pub total: f64,
 }
 
-impl Stack {
-    fn new(name: &str, unit: &str, components: Vec<(String, f64)>) -> Stack {
+impl StackNumbers {
+    fn new(name: &str, unit: &str, components: Vec<(String, f64)>) -> StackNumbers {
         let total = components.iter().map(|(_, value)| value).sum();
-        Stack { name: name.to_owned(), unit: unit.to_owned(), components, total }
+        StackNumbers { name: name.to_owned(), unit: unit.to_owned(), components, total }
     }
 }
 
@@ -71,7 +71,7 @@ fn simulated(answer: &Value, is_changed: bool) -> Option<Numbers> {
         groups.iter().filter_map(|group| group["stack"][name].as_f64()).fold(0.0, |sum, cycles| sum + cycles)
     };
     let mut numbers = Numbers::default();
-    numbers.stacks.push(Stack::new(
+    numbers.stacks.push(StackNumbers::new(
         "cycles",
         "cycles",
         names.map(|name| (name.to_owned(), of(name))).collect(),
@@ -93,7 +93,7 @@ fn simulated(answer: &Value, is_changed: bool) -> Option<Numbers> {
             .extend(losses.filter_map(|loss| {
                 Some((loss["component"].as_str()?.to_owned(), loss["speedup"].as_f64()?))
             }));
-        numbers.stacks.push(Stack::new("speedup", "threads", components));
+        numbers.stacks.push(StackNumbers::new("speedup", "threads", components));
     }
     Some(numbers)
 }
@@ -117,7 +117,7 @@ fn reported(answer: &Value) -> Option<Numbers> {
         let mut components = vec![("useful".to_owned(), identity["useful_ns"].as_f64()?)];
         components.extend(losses);
         components.push(("unexplained".to_owned(), identity["unexplained_ns"].as_f64()?));
-        numbers.stacks.push(Stack::new("loss", "ns", components));
+        numbers.stacks.push(StackNumbers::new("loss", "ns", components));
     }
     let criticality = &answer["criticality"];
     if let Some(threads) = criticality["threads"].as_array() {
@@ -130,7 +130,7 @@ fn reported(answer: &Value) -> Option<Numbers> {
             nobody.iter().filter_map(|(why, time)| Some((format!("nobody_{why}"), time.as_f64()?))).collect();
         components
             .extend(each.iter().enumerate().map(|(rank, time)| (format!("thread_{}", rank + 1), *time)));
-        numbers.stacks.push(Stack::new("criticality", "ns", components));
+        numbers.stacks.push(StackNumbers::new("criticality", "ns", components));
     }
     Some(numbers)
 }

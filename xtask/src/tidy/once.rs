@@ -18,6 +18,16 @@ const ONCE: &[(&str, &str, &str)] = &[
     ("threads that do the same", "fn sort_of_thread(", "crates/model/src/names.rs"),
     ("a mark and its encoding", "pub enum Mark {", "crates/trace/src/instructions/marks.rs"),
     ("where a stream is cut", "pub enum Cut {", "crates/sections/src/cut.rs"),
+    ("which threads do the work", "pub struct Working {", "crates/sections/src/working.rs"),
+    ("threads from their creation to their join", "pub struct ForkJoin<", "crates/sections/src/fork_join.rs"),
+    ("which regions are in which", "pub struct Regions<", "crates/sections/src/regions.rs"),
+    ("a bar whose parts add up", "pub struct Stack {", "crates/model/src/stack.rs"),
+    ("a bar on the page", "struct StackBar {", "crates/report/src/page/stack_bar.rs"),
+    ("a bar in the terminal", "fn bar(mut line: Line", "crates/report/src/bars.rs"),
+    ("what colours are in a terminal", "-> AnsiColor {", "crates/report/src/palette.rs"),
+    ("a length of time for people", "impl fmt::Display for Nanos", "crates/model/src/time.rs"),
+    ("a share for people", "pub fn percent(", "crates/model/src/figures.rs"),
+    ("a size for people", "pub fn bytes(bytes: u64)", "crates/model/src/figures.rs"),
 ];
 
 pub(super) fn complaints(files: &[TextFile]) -> Vec<String> {

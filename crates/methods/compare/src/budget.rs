@@ -6,10 +6,11 @@
 
 mod grammar;
 
-pub use grammar::{Budget, BudgetError, Limited, Op, Pattern, Unit, parse};
+pub use grammar::{Budget, BudgetError, Limited, Op, Unit, parse};
 
 use holdup_criticality::FindingKind;
 use holdup_model::Arrange;
+use holdup_model::selector::Pattern;
 
 use crate::Place;
 use crate::compare::{Change, Entries, Ledger, Name, Scale, Subject, mean_and_half_width, whole};

@@ -10,8 +10,7 @@ mod compare;
 mod repeats;
 
 pub use budget::{
-    Budget, BudgetError, Judged, Limited, Missing, ONE_PAIR, Op, Pattern, Unit, Verdict, judge,
-    parse as parse_budget,
+    Budget, BudgetError, Judged, Limited, Missing, ONE_PAIR, Op, Unit, Verdict, judge, parse as parse_budget,
 };
 pub use compare::{
     Against, Cause, Change, Class, Comparison, Contribution, Counted, Ledger, Measure, Place, Presence, Row,

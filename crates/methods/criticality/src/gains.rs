@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use holdup_model::names::Names;
+use holdup_model::selector::quoted;
 use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Run, ThreadId};
 use holdup_replay::{
     Budget, Change, LockChange, Next, NoReplay, PauseKind, Pool, Prediction, Replayer, object_name, parse,
-    place_name, quoted, sort_of, thread_name,
+    place_name, sort_of, thread_name,
 };
 
 use crate::findings::rank;

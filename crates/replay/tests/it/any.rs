@@ -1,9 +1,10 @@
 //! Processes of impossible content: nothing panics, everything ends, and the same comes out each time.
 
+use holdup_model::selector::quoted;
 use holdup_model::{Nanos, ObjectId, ObjectUse, Process, SiteId, ThreadId, Time, Timeline};
 use holdup_replay::{
     Behaviour, Change, LockChange, Machine, NoReplay, PauseKind, Recorded, Replayer, apply, extract,
-    object_name, parse, quoted, replay,
+    object_name, parse, replay,
 };
 use holdup_testkit::any_process;
 use proptest::collection::vec;

@@ -1,10 +1,9 @@
 //! The words for changes.
 
 use holdup_model::names::Names;
+use holdup_model::selector::quoted;
 use holdup_model::{Doing, Nanos, ObjectId, ObjectKind, Process, Sample, SiteId, ThreadId, Time};
-use holdup_replay::{
-    Change, ExpressionError, LockChange, PauseKind, object_name, parse, quoted, sweep, thread_name,
-};
+use holdup_replay::{Change, ExpressionError, LockChange, PauseKind, object_name, parse, sweep, thread_name};
 use holdup_testkit::{Op, Script};
 use proptest::prelude::*;
 
@@ -99,6 +98,12 @@ fn names_in_part_and_in_quotes() {
         changes(quoted),
         [Change::Lock(tables, LockChange::Free), Change::Lock(table, LockChange::Split(2))]
     );
+    // Several by a pattern, which has to match a whole name.
+    let free = |lock| Change::Lock(lock, LockChange::Free);
+    assert_eq!(changes("lock:table*=0"), [free(table), free(tables)]);
+    assert_eq!(changes("lock:*_l?ck=0"), [free(table)]);
+    assert!(refused("lock:tabl?=0").starts_with("no lock is named \"tabl?\""));
+    assert!(refused("lock:'table*'=0").starts_with("no lock is named \"table*\""));
     // The beginning of two names.
     assert_eq!(
         refused("lock:table=0"),

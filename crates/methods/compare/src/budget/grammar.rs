@@ -9,12 +9,11 @@
 //! limit   = number [ "%" | "ns" | "us" | "µs" | "ms" | "s" ]
 //! ```
 //!
-//! In a name `*` stands for any text and `?` for any character; a backslash takes that from the character after it. The
-//! operator is the last one in the text, so that names may hold `<` and `>`.
-
-use std::fmt;
+//! Names are as everywhere in expressions: see `holdup_model::selector`. The operator is the last one in the text, so that
+//! names may hold `<` and `>`.
 
 use holdup_criticality::FindingKind;
+use holdup_model::selector::Pattern;
 
 /// Why budgets cannot be judged. Each text is one line: what is wrong, and the way out.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -162,84 +161,6 @@ pub enum Unit {
     Plain,
 }
 
-/// A name, or several by a pattern.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Pattern {
-    pieces: Vec<Piece>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Piece {
-    Char(char),
-    AnyChar,
-    AnyText,
-}
-
-impl Pattern {
-    fn of(text: &str) -> Pattern {
-        let mut pieces = Vec::new();
-        let mut chars = text.chars();
-        while let Some(c) = chars.next() {
-            pieces.push(match c {
-                '*' => Piece::AnyText,
-                '?' => Piece::AnyChar,
-                '\\' => Piece::Char(chars.next().unwrap_or('\\')),
-                c => Piece::Char(c),
-            });
-        }
-        Pattern { pieces }
-    }
-
-    /// True where it can match several names, or none.
-    pub fn is_open(&self) -> bool {
-        self.pieces.iter().any(|piece| !matches!(piece, Piece::Char(_)))
-    }
-
-    /// True if it matches the whole text. O(length of the text × length of the pattern).
-    pub fn matches(&self, text: &str) -> bool {
-        // By piece: whether what was read so far matches the pieces before it.
-        let mut reached = vec![false; self.pieces.len() + 1];
-        reached[0] = true;
-        self.skip_texts(&mut reached);
-        for c in text.chars() {
-            let mut next = vec![false; reached.len()];
-            for (index, piece) in self.pieces.iter().enumerate().filter(|(index, _)| reached[*index]) {
-                match piece {
-                    Piece::Char(wanted) if *wanted == c => next[index + 1] = true,
-                    Piece::AnyChar => next[index + 1] = true,
-                    Piece::AnyText => next[index] = true,
-                    Piece::Char(_) => {}
-                }
-            }
-            self.skip_texts(&mut next);
-            reached = next;
-        }
-        reached[self.pieces.len()]
-    }
-
-    fn skip_texts(&self, reached: &mut [bool]) {
-        for (index, piece) in self.pieces.iter().enumerate() {
-            if reached[index] && *piece == Piece::AnyText {
-                reached[index + 1] = true;
-            }
-        }
-    }
-}
-
-impl fmt::Display for Pattern {
-    /// The name without the backslashes.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for piece in &self.pieces {
-            match piece {
-                Piece::Char(c) => write!(f, "{c}")?,
-                Piece::AnyChar => f.write_str("?")?,
-                Piece::AnyText => f.write_str("*")?,
-            }
-        }
-        Ok(())
-    }
-}
-
 /// A limit on something of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Budget {
@@ -327,7 +248,9 @@ fn subject(what: &str) -> Result<(Limited, Option<Pattern>), Wrong> {
     if name.is_empty() {
         return Err((name_at, "a name is missing; * stands for all".to_owned()));
     }
-    let pattern = Pattern::of(name);
+    let Some(pattern) = Pattern::parse(name) else {
+        return Err((name_at, "the quotes do not fit together; double those that are in a name".to_owned()));
+    };
     let is_of_kinds = matches!(limited, Limited::Finding | Limited::Cost);
     if is_of_kinds && !FindingKind::ALL.iter().any(|kind| pattern.matches(kind.word())) {
         let kinds: Vec<&str> = FindingKind::ALL.iter().map(|kind| kind.word()).collect();
@@ -441,25 +364,5 @@ mod tests {
             assert_eq!(found, at, "{text}: {problem}");
             assert!(problem.contains(word), "{text}: {problem}");
         }
-    }
-
-    #[test]
-    fn patterns() {
-        for (pattern, text, matches) in [
-            ("*", "", true),
-            ("*", "anything", true),
-            ("a*c", "abbbc", true),
-            ("a*c", "abbbd", false),
-            ("a?c", "abc", true),
-            ("a?c", "ac", false),
-            ("**b*", "abc", true),
-            ("", "", true),
-            ("a", "aa", false),
-            ("operator\\*", "operator*", true),
-            ("operator\\*", "operator=", false),
-        ] {
-            assert_eq!(Pattern::of(pattern).matches(text), matches, "{pattern} {text}");
-        }
-        assert!(!Pattern::of("a\\*").is_open() && Pattern::of("a?").is_open());
     }
 }
