@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
-use gimli::{AbbreviationsCacheStrategy, Dwarf, DwarfPackage, EndianReader, Reader as _, RunTimeEndian};
+use gimli::{
+    AbbreviationsCacheStrategy, AttributeValue, Dwarf, DwarfPackage, EndianReader, Reader as _,
+    RunTimeEndian, UnitOffset,
+};
 
 use crate::bytes::Bytes;
 use crate::demangle::{demangle, shortened};
@@ -125,6 +128,14 @@ impl DebugInfo {
             dwarf.make_dwo(&load.parent);
             Some(Arc::new(dwarf))
         })
+    }
+}
+
+/// The entry that an attribute refers to, if it is in the same unit.
+pub(crate) fn unit_reference(value: Option<AttributeValue<Reader>>) -> Option<UnitOffset> {
+    match value? {
+        AttributeValue::UnitRef(offset) => Some(offset),
+        _ => None,
     }
 }
 

@@ -5,8 +5,7 @@ use std::fmt::Write;
 use gimli::{AttributeValue, DebuggingInformationEntry, Dwarf, Unit, UnitOffset};
 
 use crate::demangle::MAX_NAME_BYTES;
-use crate::dwarf::Reader;
-use crate::variable::unit_reference;
+use crate::dwarf::{Reader, unit_reference};
 
 /// Types nested deeper than this are not descended into: real ones are not, a damaged file's may be a ring.
 const MAX_DEPTH: usize = 48;

@@ -3,7 +3,7 @@
 use gimli::{AttributeValue, Dwarf, Operation, Reader as _, Section as _, Unit, UnitOffset};
 
 use crate::demangle::shortened;
-use crate::dwarf::Reader;
+use crate::dwarf::{Reader, unit_reference};
 use crate::member::part_at;
 
 /// Debug information larger than this, in bytes, is not searched for variables: all of it has to be read for that, at
@@ -120,14 +120,6 @@ fn fixed_address(
         _ => return None,
     };
     operations.next().ok()?.is_none().then_some(address)
-}
-
-/// The entry that an attribute refers to, if it is in the same unit.
-pub(crate) fn unit_reference(value: Option<AttributeValue<Reader>>) -> Option<UnitOffset> {
-    match value? {
-        AttributeValue::UnitRef(offset) => Some(offset),
-        _ => None,
-    }
 }
 
 /// The path of a file in the unit's table, put together like the paths of lines.
