@@ -63,6 +63,13 @@ pub(crate) struct Course {
     pub leaves: bool,
 }
 
+/// A piece of a thread's course.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Row {
+    pub course: usize,
+    pub piece: usize,
+}
+
 /// Units beyond this in one piece are not kept apart.
 const MOST_UNITS: usize = 20_000;
 

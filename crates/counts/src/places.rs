@@ -9,8 +9,7 @@ use holdup_recording::facts::{NamedFrame, Names};
 
 use holdup_sections::Boundary;
 
-use crate::course::Course;
-use crate::sections::Row;
+use crate::course::{Course, Row};
 
 /// Names of places, and times of arrivals, from the ordinary part of the recording.
 pub(crate) struct Places<'a> {

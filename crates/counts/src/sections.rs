@@ -11,15 +11,8 @@ use holdup_model::counts::{SectionKind, SectionPlace};
 
 use holdup_sections::Boundary;
 
-use crate::course::Course;
+use crate::course::{Course, Row};
 use crate::places::Places;
-
-/// A piece of a thread's course.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Row {
-    pub course: usize,
-    pub piece: usize,
-}
 
 /// The pieces of one dynamic instance, at most one for each thread, in the order of threads.
 #[derive(Clone, Debug)]
