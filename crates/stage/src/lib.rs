@@ -16,6 +16,7 @@ pub mod lime;
 mod machine;
 pub mod planted;
 pub mod planted_openmp;
+mod proc;
 mod process;
 pub mod sim;
 mod stage;
@@ -23,10 +24,8 @@ mod stage;
 pub use cpu_quota::CpuQuota;
 pub use forms::{CLANG, CLANG_CPP, Form, python};
 pub use kept::directory as kept_directory;
-pub use machine::{
-    can_mount, child_of, children_of, eventually, in_own_mounts, is_installed, is_root, processes_with,
-    settings_of, skip,
-};
+pub use machine::{can_mount, child_of, eventually, in_own_mounts, is_installed, is_root, skip};
+pub use proc::{children_of, processes_with, settings_of};
 pub use process::{Ended, Running, run, shell_status, start, text};
 pub use stage::Stage;
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::machine::{all_processes, fact_of, folder_of};
+use crate::proc::{all_processes, fact_of, folder_of};
 
 /// A run that takes longer hangs, and is killed: no test runs for more than some seconds, whatever the machine.
 pub(crate) const HANGS: Duration = Duration::from_secs(240);
