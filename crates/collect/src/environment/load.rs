@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use holdup_model::{CpuSet, Load, Nanos, Swapped};
 
-use super::processes::Live;
 use crate::files::{Files, count, field};
 
 /// The kernel's unit of CPU times in /proc (`USER_HZ`), which is 100 a second on all architectures that holdup runs
@@ -103,6 +102,13 @@ fn cpu_line(line: &str) -> Option<(u32, CpuTicks)> {
 fn some_total(text: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with("some "))?;
     line.rsplit_once("total=")?.1.trim().parse().ok()
+}
+
+/// What is to be added to, and taken from, the CPU time of processes that we waited for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Live {
+    pub(super) more: Nanos,
+    pub(super) less: Nanos,
 }
 
 /// Who used these CPUs.

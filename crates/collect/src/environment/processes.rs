@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{CpuSet, Nanos, Pin, Placement};
+use holdup_model::{CpuSet, Pin, Placement};
 
 use super::groups::Groups;
-use super::load::{ProcessTicks, kib};
+use super::load::{Live, ProcessTicks, kib};
 use super::usable;
 use crate::files::{Files, field};
 
@@ -153,11 +153,4 @@ pub(super) fn cpu_time(seen: &[Seen], files: &Files<'_>) -> Live {
         }
     }
     sum
-}
-
-/// What is to be added to, and taken from, the CPU time of processes that we waited for.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Live {
-    pub(super) more: Nanos,
-    pub(super) less: Nanos,
 }
