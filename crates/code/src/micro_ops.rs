@@ -36,6 +36,8 @@ use iced_x86::{Decoder, DecoderOptions};
 
 mod class;
 
+mod classify;
+
 mod flow;
 
 mod names;

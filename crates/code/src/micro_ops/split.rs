@@ -2,7 +2,7 @@
 
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
 
-use super::class::class_of;
+use super::classify::class_of;
 use super::flow::{Address, DataFlow};
 use super::{FIRST, MicroOp, MicroRegister, NO_SLOT, OpClass, strings};
 
