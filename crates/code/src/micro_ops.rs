@@ -44,6 +44,8 @@ mod names;
 
 mod register;
 
+mod sequence;
+
 mod split;
 
 mod strings;

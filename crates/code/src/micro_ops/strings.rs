@@ -2,7 +2,7 @@
 
 use iced_x86::{Instruction, Mnemonic};
 
-use super::split::Splitter;
+use super::sequence::Sequence;
 use super::{MicroRegister, OpClass};
 
 const FROM: MicroRegister = MicroRegister::RSI;
@@ -13,7 +13,7 @@ const COUNT: MicroRegister = MicroRegister::RCX;
 /// Splits a string instruction; false for those of input and output.
 ///
 /// The segments and the size of the address do not matter. The direction flag hardly ever changes, and is not waited for.
-pub(super) fn split(splitter: &mut Splitter, instruction: &Instruction) -> bool {
+pub(super) fn split(made: &mut Sequence, instruction: &Instruction) -> bool {
     use Mnemonic::{
         Cmpsb, Cmpsd, Cmpsq, Cmpsw, Lodsb, Lodsd, Lodsq, Lodsw, Movsb, Movsd, Movsq, Movsw, Scasb, Scasd,
         Scasq, Scasw, Stosb, Stosd, Stosq, Stosw,
@@ -30,37 +30,37 @@ pub(super) fn split(splitter: &mut Splitter, instruction: &Instruction) -> bool 
     let (first, second) = (MicroRegister::LOADED, MicroRegister::LOADED_TOO);
     let repeats = instruction.has_rep_prefix() || instruction.has_repne_prefix();
     if repeats {
-        splitter.op(OpClass::Repeat, &[COUNT], &[COUNT]);
+        made.op(OpClass::Repeat, &[COUNT], &[COUNT]);
     }
     match kind {
         Kind::Copy => {
-            splitter.load(place(FROM), first);
-            splitter.store(place(TO), first);
+            made.load(place(FROM), first);
+            made.store(place(TO), first);
         }
-        Kind::Fill => splitter.store(place(TO), VALUE),
-        Kind::Read if matches!(instruction.mnemonic(), Lodsd | Lodsq) => splitter.load(place(FROM), VALUE),
+        Kind::Fill => made.store(place(TO), VALUE),
+        Kind::Read if matches!(instruction.mnemonic(), Lodsd | Lodsq) => made.load(place(FROM), VALUE),
         Kind::Read => {
-            splitter.load(place(FROM), first);
-            splitter.op(OpClass::Integer, &[first, VALUE], &[VALUE]);
+            made.load(place(FROM), first);
+            made.op(OpClass::Integer, &[first, VALUE], &[VALUE]);
         }
         Kind::Compare => {
-            splitter.load(place(TO), first);
+            made.load(place(TO), first);
             if repeats {
-                splitter.stay();
+                made.stay();
             }
-            splitter.load(place(FROM), second);
-            splitter.op(OpClass::Integer, &[first, second], &[MicroRegister::FLAGS]);
+            made.load(place(FROM), second);
+            made.op(OpClass::Integer, &[first, second], &[MicroRegister::FLAGS]);
         }
         Kind::Search => {
-            splitter.load(place(TO), first);
-            splitter.op(OpClass::Integer, &[first, VALUE], &[MicroRegister::FLAGS]);
+            made.load(place(TO), first);
+            made.op(OpClass::Integer, &[first, VALUE], &[MicroRegister::FLAGS]);
         }
     }
     if matches!(kind, Kind::Copy | Kind::Read | Kind::Compare) {
-        splitter.op(OpClass::Integer, &[FROM], &[FROM]);
+        made.op(OpClass::Integer, &[FROM], &[FROM]);
     }
     if kind != Kind::Read {
-        splitter.op(OpClass::Integer, &[TO], &[TO]);
+        made.op(OpClass::Integer, &[TO], &[TO]);
     }
     true
 }
