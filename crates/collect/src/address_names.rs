@@ -10,7 +10,7 @@ use holdup_recording::facts::{BlockNames, NamedStack};
 use holdup_recording::{CodeModule, Instructions, Recording, TranslatedBlock};
 use holdup_symbols::{DataSymbol, Files, Mapping, Options, Symbolizer};
 
-use crate::names;
+use crate::process_names;
 
 /// What addresses of a recorded process are called.
 #[derive(Debug, Default)]
@@ -43,8 +43,11 @@ pub fn address_names(
         .collect();
     let mut found = AddressNames { code, data: BTreeMap::new() };
     if let Some(process) = recording.processes.first() {
-        let (mut symbolizer, _) =
-            Symbolizer::sharing(names::modules(&process.addresses().modules), Options::default(), files);
+        let (mut symbolizer, _) = Symbolizer::sharing(
+            process_names::modules(&process.addresses().modules),
+            Options::default(),
+            files,
+        );
         let data: BTreeSet<u64> = data.into_iter().collect();
         found.data = data.into_iter().filter_map(|at| Some((at, symbolizer.data_symbol(at)?))).collect();
     }

@@ -10,7 +10,7 @@ use holdup_recording::RawImage;
 use holdup_recording::facts::ImageNames;
 use holdup_symbols::{Files, JitCode, Mapping, Options, Symbolizer};
 
-use crate::names::{missing_names, named};
+use crate::process_names::{missing_names, named};
 
 /// The names of what was executed and called in an image.
 pub(crate) fn names(image: &RawImage, files: Files) -> ImageNames {

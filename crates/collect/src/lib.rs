@@ -31,6 +31,7 @@ mod machine;
 mod names;
 mod output;
 mod plain;
+mod process_names;
 mod record;
 mod session;
 mod setting;

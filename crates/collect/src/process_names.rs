@@ -1,0 +1,83 @@
+//! Names for the addresses that one process recorded: of its stacks, its code and its objects.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use holdup_recording::facts::{NamedFrame, NamedStack, Names};
+use holdup_recording::{Addresses, RawModule, RawStack};
+use holdup_symbols::{Files, Frame, Module, Options, StackCopy, Symbolizer, UnwindEnd};
+
+/// What the file name of the injected library starts with: its own frames are nobody's business.
+const OWN_LIBRARY: &str = "libholdup";
+
+/// Gives all stacks of a process to whom it is given.
+type EachStack<'a> = dyn FnMut(&mut dyn FnMut(RawStack)) + 'a;
+
+/// The names of a process. `each_stack` gives its stacks, one after the other.
+pub(crate) fn names(addresses: &Addresses, each_stack: &mut EachStack<'_>, files: Files) -> Names {
+    let (mut symbolizer, warnings) =
+        Symbolizer::sharing(modules(&addresses.modules), Options::default(), files);
+    let mut names = Names {
+        warnings: warnings
+            .iter()
+            .map(ToString::to_string)
+            .filter(|text| !text.contains("linux-vdso"))
+            .collect(),
+        ..Names::default()
+    };
+    each_stack(&mut |stack| {
+        let copy = StackCopy { ip: stack.ip, sp: stack.sp, bp: Some(stack.bp), bytes: &stack.bytes };
+        let unwound = symbolizer.unwind(&copy);
+        let mut frames = Vec::new();
+        for (depth, address) in unwound.addresses.iter().enumerate() {
+            frames.extend(symbolizer.frames(*address, depth > 0).into_iter().map(named));
+        }
+        frames.retain(|frame| !frame.module.as_deref().is_some_and(|module| module.starts_with(OWN_LIBRARY)));
+        names.stacks.insert(stack.id, NamedStack { frames, broken: unwound.end != UnwindEnd::Root });
+    });
+    for &(address, is_return_address) in &addresses.code {
+        let frames = symbolizer.frames(address, is_return_address).into_iter().map(named).collect();
+        names.code.insert(address, NamedStack { frames, broken: false });
+    }
+    for &address in &addresses.objects {
+        if let Some(symbol) = symbolizer.data_symbol(address) {
+            names.data.insert(address, symbol.expression());
+        }
+    }
+    names.warnings.extend(missing_names(&symbolizer));
+    names
+}
+
+/// The files that the process had in memory.
+pub(crate) fn modules(modules: &[RawModule]) -> Vec<Module> {
+    let modules = modules.iter().map(|module| Module {
+        path: PathBuf::from(OsStr::from_bytes(&module.path)),
+        bias: module.bias,
+        start: module.start,
+        end: module.end,
+        build_id: (!module.build_id.is_empty()).then(|| module.build_id.clone()),
+    });
+    modules.collect()
+}
+
+/// Which modules' names are missed: the program's, not those of the C library.
+pub(crate) fn missing_names(symbolizer: &Symbolizer) -> Vec<String> {
+    let of_program = |path: &Path| {
+        let module = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        holdup_model::Frame { module, ..Default::default() }.is_program()
+    };
+    let missing = symbolizer.missing_names().into_iter().filter(|missing| of_program(&missing.module));
+    missing.map(|missing| missing.hint).collect()
+}
+
+pub(crate) fn named(frame: Frame) -> NamedFrame {
+    NamedFrame {
+        function: frame.function,
+        file: frame.file,
+        line: frame.line,
+        module: frame.module,
+        address: frame.address,
+        inlined: frame.inlined,
+    }
+}
