@@ -74,7 +74,7 @@ pub fn attach(pid: u32, options: &Options) -> Result<Ended, CollectError> {
     };
     log.keep(|writer| writer.facts(FrameKind::Session, 0, &session));
     let mut surroundings = Watch::begin(Path::new("/"));
-    let kernel = Kernel::start(events, Some(KernelPid(pid)), options);
+    let kernel = Kernel::start(events, Some(KernelPid(pid)), options.arguments, options.every_switch);
     opening.begin();
     let mut warnings = kernel.missing.clone();
     let mut sampled = Instant::now();

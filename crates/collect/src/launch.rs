@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use holdup_trace::shared::SESSION_VARIABLE;
 use rustix::process::{Gid, Resource, Rlimit, Uid};
 
+use crate::caller::groups_of_caller;
 use crate::emulation::Emulated;
 use crate::error::CollectError;
 use crate::setting::{Output, Setting};
@@ -21,33 +22,6 @@ const COUNTS_VARIABLE: &str = "HOLDUP_COUNTS";
 const ITT_VARIABLE: &str = "INTEL_LIBITTNOTIFY64";
 /// Which of its functions ITT looks for in a collector: without it none.
 const ITT_GROUPS: (&str, &str) = ("INTEL_ITTNOTIFY_GROUPS", "structure");
-
-/// The user and group that called sudo, whose the files that are made should be; `None` where nobody did.
-pub fn caller_of_sudo() -> Option<(u32, u32)> {
-    let id = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok();
-    let root = rustix::process::geteuid().is_root();
-    Some((id("SUDO_UID")?, id("SUDO_GID")?)).filter(|(user, _)| root && *user != 0)
-}
-
-/// Does some work with files as the user who called sudo, with that user's rights alone; as it is where nobody did. So a name that
-/// this user, or a program of hers, has put in our way leads nowhere where she could not have gone herself.
-///
-/// # Errors
-/// Those of changing to that user, and of the work.
-pub fn as_caller<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-    let Some((user, group)) = caller_of_sudo() else { return work() };
-    let changed = move || {
-        // Of this thread alone, which ends with it. The real and the saved user stay root: she cannot send it signals.
-        rustix::thread::set_thread_groups(&groups_of_caller(Path::new("/etc/group"), group))?;
-        rustix::thread::set_thread_res_gid(None, Gid::from_raw(group), None)?;
-        rustix::thread::set_thread_res_uid(None, Uid::from_raw(user), None)?;
-        work()
-    };
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("holdup files".into()).spawn_scoped(scope, changed)?;
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
-}
 
 /// What a program needs to be recorded.
 pub(crate) struct Injection<'a> {
@@ -92,7 +66,7 @@ pub(crate) fn start(
         }
     }
     if let Some((user, group)) = user {
-        let groups = groups_of_caller(Path::new("/etc/group"), group);
+        let groups = groups_of_caller(group);
         let become_caller = move || {
             // The child has one thread, so what is set for the thread is set for the process.
             rustix::thread::set_thread_groups(&groups)?;
@@ -143,18 +117,6 @@ fn native(path: &Path, command: &[OsString], setting: &Setting, preloaded: Optio
     child.envs(setting.variables.iter().map(|(name, value)| (name, value)));
     child.envs(preloaded.map(|list| ("LD_PRELOAD", list)));
     child
-}
-
-/// The groups of the user who called sudo, as the system's list of groups has them.
-fn groups_of_caller(list: &Path, own: u32) -> Vec<Gid> {
-    let name = std::env::var("SUDO_USER").unwrap_or_default();
-    let text = std::fs::read_to_string(list).unwrap_or_default();
-    let others = text.lines().filter_map(|line| {
-        let mut fields = line.split(':').skip(2);
-        let (id, members) = (fields.next()?.parse().ok()?, fields.next()?);
-        members.split(',').any(|member| member == name).then_some(id)
-    });
-    std::iter::once(own).chain(others).map(Gid::from_raw).collect()
 }
 
 /// The library, before what `LD_PRELOAD` says already.

@@ -20,8 +20,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::futex;
 
+use crate::caller::caller_of_sudo;
 use crate::error::CollectError;
-use crate::launch::{Injection, caller_of_sudo, start};
+use crate::launch::{Injection, start};
 use crate::library;
 use crate::machine::ClockSource;
 use crate::record::{Caught, PassingOn};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::launch::as_caller;
+use crate::caller::as_caller;
 
 /// Makes the file, readable and writable by its owner alone, who is the caller of sudo where there is one. What stands at
 /// its place must be an ordinary file of the same user, which is replaced whole: who has the old one open keeps that.

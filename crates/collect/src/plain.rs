@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
+use crate::caller::caller_of_sudo;
 use crate::error::CollectError;
-use crate::launch::{caller_of_sudo, start};
+use crate::launch::start;
 use crate::record::Caught;
 use crate::setting::Setting;
 use crate::target;

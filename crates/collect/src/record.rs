@@ -22,12 +22,13 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::{Handle, Signals};
 
 use crate::alone::{AloneOptions, Controller};
+use crate::caller::caller_of_sudo;
 use crate::drain::Process;
 use crate::emulation::{self, Emulated, Emulation, Ending, Streams};
 use crate::environment::Watch;
 use crate::error::CollectError;
 use crate::kernel::{self, Kernel};
-use crate::launch::{Injection, caller_of_sudo, start};
+use crate::launch::{Injection, start};
 use crate::log::Log;
 use crate::machine::{ClockSource, allowed_cores};
 use crate::session::{Doorbell, SessionFiles, Spares};
@@ -234,7 +235,9 @@ fn record_with(
         start_watched(&target.path, command, injection.as_ref(), emulated.as_ref(), user, clock, options)?;
     let mut missing = Vec::new();
     match watched {
-        Some(Ok(watch)) => recorder.kernel = Some(Kernel::start(watch, None, options)),
+        Some(Ok(watch)) => {
+            recorder.kernel = Some(Kernel::start(watch, None, options.arguments, options.every_switch))
+        }
         Some(Err(why)) => missing.push(why),
         None => {}
     }
