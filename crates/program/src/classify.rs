@@ -5,7 +5,7 @@ use crate::bytes::{FileBytes, read_up_to};
 use crate::dynamic::Dynamic;
 use crate::elf::{Elf, Loader, MAGIC};
 use crate::facts::Facts;
-use crate::sanitizer;
+use crate::sanitizer::{Sanitizer, sanitizer_library};
 use crate::script::{self, HEAD, Interpreter};
 use crate::verdict::{Reason, Verdict};
 
@@ -64,8 +64,28 @@ fn enter<F: FileBytes + ?Sized>(file: &F) -> Result<(), Reason> {
         Loader::Musl => return Err(Reason::Musl),
         Loader::Other => return Err(Reason::OtherLoader),
     }
-    match dynamic.map(|dynamic| sanitizer::inside(&dynamic)).transpose()?.flatten() {
+    match dynamic.map(|dynamic| sanitizer_inside(&dynamic)).transpose()?.flatten() {
         Some(sanitizer) => Err(Reason::Sanitizer(sanitizer)),
         None => Ok(()),
     }
+}
+
+/// The sanitizer in a program: a library that it needs, or one linked into it.
+fn sanitizer_inside<F: FileBytes + ?Sized>(
+    dynamic: &Dynamic<'_, '_, F>,
+) -> Result<Option<Sanitizer>, Reason> {
+    if let Some(sanitizer) = dynamic.needed(sanitizer_library)? {
+        return Ok(Some(sanitizer));
+    }
+    for (sanitizer, _, entry_point) in Sanitizer::NAMED {
+        if dynamic.defines(entry_point)? {
+            return Ok(Some(sanitizer));
+        }
+    }
+    // gcc hides the entry points of a static run-time library. Seen in all of its sanitizers: the program
+    // then defines pthread_create itself, because libraries refer to it (some malloc replacements do that
+    // too), and refers to this weak symbol of the sanitizers' common part (UndefinedBehaviorSanitizer does
+    // that too).
+    let hidden = dynamic.defines(b"pthread_create")? && dynamic.refers_to(b"__sanitizer_symbolize_code")?;
+    Ok(hidden.then_some(Sanitizer::Unnamed))
 }

@@ -2,10 +2,6 @@
 //!
 //! UndefinedBehaviorSanitizer wraps no function and is not among them.
 
-use crate::bytes::FileBytes;
-use crate::dynamic::Dynamic;
-use crate::verdict::Reason;
-
 /// A sanitizer whose run-time library wraps the functions that holdup wraps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sanitizer {
@@ -28,7 +24,7 @@ impl Sanitizer {
     /// Each with its short name in file names (`libasan.so.8`, `libclang_rt.asan-x86_64.so`), and a function
     /// that clang exports also where it links the run-time library statically, for the program's
     /// libraries.
-    const NAMED: [(Sanitizer, &[u8], &[u8]); 5] = [
+    pub(crate) const NAMED: [(Sanitizer, &[u8], &[u8]); 5] = [
         (Sanitizer::Address, b"asan", b"__asan_init"),
         (Sanitizer::HardwareAddress, b"hwasan", b"__hwasan_init"),
         (Sanitizer::Thread, b"tsan", b"__tsan_init"),
@@ -89,26 +85,6 @@ pub fn sanitizer_library(path: &[u8]) -> Option<Sanitizer> {
                 || matches!(follows(b"libclang_rt.", short_name), Some(b'.' | b'-' | b'_'))
         })
         .map(|(sanitizer, _, _)| sanitizer)
-}
-
-/// The sanitizer in a program: a library that it needs, or one linked into it.
-pub(crate) fn inside<F: FileBytes + ?Sized>(
-    dynamic: &Dynamic<'_, '_, F>,
-) -> Result<Option<Sanitizer>, Reason> {
-    if let Some(sanitizer) = dynamic.needed(sanitizer_library)? {
-        return Ok(Some(sanitizer));
-    }
-    for (sanitizer, _, entry_point) in Sanitizer::NAMED {
-        if dynamic.defines(entry_point)? {
-            return Ok(Some(sanitizer));
-        }
-    }
-    // gcc hides the entry points of a static run-time library. Seen in all of its sanitizers: the program
-    // then defines pthread_create itself, because libraries refer to it (some malloc replacements do that
-    // too), and refers to this weak symbol of the sanitizers' common part (UndefinedBehaviorSanitizer does
-    // that too).
-    let hidden = dynamic.defines(b"pthread_create")? && dynamic.refers_to(b"__sanitizer_symbolize_code")?;
-    Ok(hidden.then_some(Sanitizer::Unnamed))
 }
 
 #[cfg(test)]
