@@ -90,16 +90,17 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
     let mut table = Table::default();
     for case in &cases {
         eprintln!("xtask: {}", case.name);
-        measure::measure(case, &ways, runs, &mut table);
+        table.extend(measure::measure(case, &ways, runs));
     }
     for (case, options) in switch_cases(workspace, scratch.path(), &wanted)? {
         eprintln!("xtask: {}", case.name);
-        measure::measure(&case, &ways::with_options(&holdup, scratch.path(), options), runs, &mut table);
+        let ways = ways::with_options(&holdup, scratch.path(), options);
+        table.extend(measure::measure(&case, &ways, runs));
     }
     if wanted(hot_lock::NAME) {
         eprintln!("xtask: {}", hot_lock::NAME);
         let program = compile(workspace, scratch.path(), "hot64")?;
-        hot_lock::measure(&program, &holdup, scratch.path(), &mut table);
+        table.extend([hot_lock::measure(&program, &holdup, scratch.path())]);
     }
     print!("{table}");
     Ok(ExitCode::SUCCESS)

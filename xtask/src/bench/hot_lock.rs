@@ -4,8 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::measure::printed;
-use super::table::{Row, Table};
+use super::measure::{Row, printed};
 use super::ways::last_line;
 
 pub(super) const NAME: &str = "hot lock, 64 threads";
@@ -19,8 +18,8 @@ struct Outcome {
     lost_events: u64,
 }
 
-pub(super) fn measure(program: &Path, holdup: &Path, scratch: &Path, table: &mut Table) {
-    let row = match record(program, holdup, &scratch.join("hot.holdup")) {
+pub(super) fn measure(program: &Path, holdup: &Path, scratch: &Path) -> Row {
+    match record(program, holdup, &scratch.join("hot.holdup")) {
         Err(reason) => Row::Failed { case: NAME.to_owned(), way: "holdup", reason },
         Ok(outcome) => Row::Told {
             case: NAME.to_owned(),
@@ -37,8 +36,7 @@ pub(super) fn measure(program: &Path, holdup: &Path, scratch: &Path, table: &mut
                 .checked_sub(RECORDING_LIMIT + 1)
                 .map(|more| format!("{:.1} MiB", (more + 1) as f64 / f64::from(1 << 20))),
         },
-    };
-    table.push(row);
+    }
 }
 
 fn record(program: &Path, holdup: &Path, recording: &Path) -> Result<Outcome, String> {

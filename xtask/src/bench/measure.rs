@@ -4,7 +4,6 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use super::Way;
-use super::table::{Row, Table};
 use super::ways::last_line;
 
 /// A program and what is compared.
@@ -51,10 +50,22 @@ impl Spread {
     }
 }
 
+/// What came of one way of a case.
+pub(super) enum Row {
+    /// Plain's figure, which begins a case.
+    Base { case: String, figure: Spread, unit: &'static str },
+    /// Another way against it.
+    Compared { way: &'static str, spread: Spread, comparison: Comparison },
+    /// A result in words.
+    Told { case: String, way: &'static str, what: String, target: String, missed_by: Option<String> },
+    /// No result, and why.
+    Failed { case: String, way: &'static str, reason: String },
+}
+
 /// Runs a case `runs` times in each way, after one run of plain that fills the page cache. A way that fails
 /// is given up for this case and its row says why.
-pub(super) fn measure(case: &Case, ways: &[Way], runs: u32, table: &mut Table) {
-    let Some((plain, others)) = ways.split_first() else { return };
+pub(super) fn measure(case: &Case, ways: &[Way], runs: u32) -> Vec<Row> {
+    let Some((plain, others)) = ways.split_first() else { return Vec::new() };
     let first = once(case, plain);
     let mut plain_figures = Vec::new();
     let mut compared: Vec<Result<Vec<f64>, String>> = others.iter().map(|_| Ok(Vec::new())).collect();
@@ -72,22 +83,15 @@ pub(super) fn measure(case: &Case, ways: &[Way], runs: u32, table: &mut Table) {
     }
     let Some(base) = Spread::of(plain_figures) else {
         let reason = first.err().unwrap_or_else(|| "failed after its first run".to_owned());
-        table.push(Row::Failed { case: case.name.clone(), way: plain.name, reason });
-        return;
+        return vec![Row::Failed { case: case.name.clone(), way: plain.name, reason }];
     };
-    table.push(Row::Base {
-        case: case.name.clone(),
-        figure: base,
-        unit: if case.figure.is_some() { "ns" } else { "s" },
-    });
-    for (way, results) in others.iter().zip(compared) {
-        let row = match results.map(Spread::of) {
-            Ok(Some(spread)) => Row::Compared { way: way.name, spread, comparison: case.comparison },
-            Ok(None) => continue,
-            Err(reason) => Row::Failed { case: String::new(), way: way.name, reason },
-        };
-        table.push(row);
-    }
+    let unit = if case.figure.is_some() { "ns" } else { "s" };
+    let mut rows = vec![Row::Base { case: case.name.clone(), figure: base, unit }];
+    rows.extend(others.iter().zip(compared).filter_map(|(way, results)| match results.map(Spread::of) {
+        Ok(spread) => Some(Row::Compared { way: way.name, spread: spread?, comparison: case.comparison }),
+        Err(reason) => Some(Row::Failed { case: String::new(), way: way.name, reason }),
+    }));
+    rows
 }
 
 /// Seconds, or the printed figure.

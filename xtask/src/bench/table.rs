@@ -2,27 +2,16 @@
 
 use std::fmt;
 
-use super::measure::{Comparison, Spread};
+use super::measure::{Comparison, Row, Spread};
 
 #[derive(Default)]
 pub(super) struct Table {
     rows: Vec<Row>,
 }
 
-pub(super) enum Row {
-    /// Plain's figure, which begins a case.
-    Base { case: String, figure: Spread, unit: &'static str },
-    /// Another way against it.
-    Compared { way: &'static str, spread: Spread, comparison: Comparison },
-    /// A result in words.
-    Told { case: String, way: &'static str, what: String, target: String, missed_by: Option<String> },
-    /// No result, and why.
-    Failed { case: String, way: &'static str, reason: String },
-}
-
 impl Table {
-    pub(super) fn push(&mut self, row: Row) {
-        self.rows.push(row);
+    pub(super) fn extend(&mut self, rows: impl IntoIterator<Item = Row>) {
+        self.rows.extend(rows);
     }
 }
 
