@@ -12,7 +12,7 @@ use holdup_model::{Nanos, ObjectId, Process, SiteId, ThreadId, Timeline};
 
 use crate::change::{Change, LockChange};
 use crate::machine::Machine;
-use crate::program::{LockIndex, Op, PauseKind, Program};
+use crate::program::{LockIndex, Op, PauseKind, Program, divided};
 use crate::run::{Behaviour, Replayed};
 
 /// What is replayed.
@@ -179,10 +179,6 @@ fn multiply(factors: &mut Vec<f64>, threads: &[ThreadId], times: f64) {
         factors.resize(factors.len().max(thread.index() + 1), 1.0);
         factors[thread.index()] *= times;
     }
-}
-
-pub(crate) fn divided(time: u64, times: f64) -> u64 {
-    (time as f64 / times.max(f64::MIN_POSITIVE)).round() as u64
 }
 
 /// Divides the work between the acquisitions of a lock and its releases.

@@ -217,3 +217,8 @@ impl Program {
         self.barriers.iter().position(|barrier| barrier.object == object).map(|index| index as u32)
     }
 }
+
+/// A time (ns), divided.
+pub(crate) fn divided(time: u64, times: f64) -> u64 {
+    (time as f64 / times.max(f64::MIN_POSITIVE)).round() as u64
+}

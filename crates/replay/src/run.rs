@@ -14,9 +14,8 @@ mod stuck;
 use holdup_model::{Nanos, ObjectId, ThreadId};
 use holdup_sync::{Barrier, Gate, Lock, Tokens};
 
-use crate::apply::divided;
 use crate::machine::Machine;
-use crate::program::Program;
+use crate::program::{Program, divided};
 use acts::Next;
 
 /// What became of a program in virtual time.
