@@ -4,6 +4,7 @@ use std::ffi::{c_uint, c_void};
 
 use crate::api::Api;
 use crate::marks::{calls, returns};
+use crate::threads;
 use crate::translation::translates;
 use crate::watch::watch;
 
@@ -22,18 +23,18 @@ pub(crate) fn register(api: &Api, id: u64) {
 
 extern "C" fn thread_begins(_: u64, index: c_uint) {
     if let Some(watch) = watch() {
-        watch.thread_begins(index);
+        threads::begins(watch, index);
     }
 }
 
 extern "C" fn thread_ends(_: u64, index: c_uint) {
     if let Some(watch) = watch() {
-        watch.thread_ends(index);
+        threads::ends(watch, index);
     }
 }
 
 extern "C" fn exits(_: u64, _: *mut c_void) {
     if let Some(watch) = watch() {
-        watch.ends();
+        threads::all_end(watch);
     }
 }

@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_char, c_int};
 use crate::api::{Api, QemuInfo};
 use crate::callbacks;
 use crate::options::Options;
+use crate::threads;
 use crate::watch::Watch;
 
 /// The version of the interface that we speak.
@@ -54,6 +55,7 @@ fn install<'a>(id: u64, info: &QemuInfo, arguments: impl Iterator<Item = &'a str
         )
     })?;
     let options = Options::parse(arguments)?;
+    threads::prepare()?;
     Watch::begin(api, options)?;
     callbacks::register(&api, id);
     Ok(())

@@ -2,7 +2,7 @@
 //!
 //! It answers: what did each thread execute between two things that it did with others? QEMU translates a program block by
 //! block; we number the [`blocks`] and give each block a callback when it is translated ([`translation`]). What the callback
-//! does depends on whose code it is ([`modules`], [`code`]). In the fast mode each [`thread`] has a [`counter`] of [`edges`] between blocks of
+//! does depends on whose code it is ([`modules`], [`code`]). In the fast mode each of the [`threads`] ([`thread`]) has a [`counter`] of [`edges`] between blocks of
 //! the program itself; instructions of libraries are charged to the block that called ([`calls`]). The injected library, which runs
 //! inside the program, tells by [`marks`] where waits, barriers, regions and units of work begin and end: there the counts are
 //! cut and written ([`sums`]) to the file that the recorder reads ([`channel`]). In the full mode a
@@ -31,6 +31,7 @@ mod pace;
 mod reserved;
 mod sums;
 mod thread;
+mod threads;
 mod tracer;
 mod translation;
 mod watch;

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 
 use holdup_trace::instructions::{MARK_CALL, MARK_FIELDS, MarkCode, VERSION};
 
-use crate::thread::{Thread, thread};
+use crate::thread::Thread;
+use crate::threads::{self, thread};
 use crate::watch::{Watch, watch};
 
 /// The program, or a hook in it, says that the part of interest begins, or ends: a mark if that is new.
@@ -55,7 +56,7 @@ pub(crate) extern "C" fn calls(
         if let Some(pace) = &watch.pace {
             pace.calls(index);
         }
-        if watch.is_short_of_buffers() {
+        if threads::are_short_of_buffers(watch) {
             thread.hand_over();
         }
         system_call(watch, thread, index, number, first, a);
@@ -116,7 +117,7 @@ fn system_call(
     second: u64,
 ) {
     match number {
-        libc::SYS_exit => watch.thread_ends(index),
+        libc::SYS_exit => threads::ends(watch, index),
         libc::SYS_exit_group => {
             thread.cut(watch);
             thread.hand_over();

@@ -2,6 +2,9 @@
 
 use std::ptr::NonNull;
 
+/// Why there is no table.
+pub(crate) const NO_ROOM: &str = "there is not enough address space";
+
 /// A table of zeroed elements at a fixed place. Pages that nobody wrote to take no memory.
 pub(crate) struct Reserved<T> {
     base: NonNull<T>,

@@ -1,7 +1,6 @@
-//! A thread of the program as the plugin sees it, and where to find it.
+//! A thread of the program as the plugin sees it.
 
-use std::ffi::c_uint;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use holdup_trace::instructions::{Entry, Loss, MARK_FIELDS, MarkCode, Other};
 
@@ -10,16 +9,9 @@ use crate::counter::Counter;
 use crate::edges::MOST_BLOCKS;
 use crate::numbers::number;
 use crate::options::Mode;
-use crate::reserved::Reserved;
 use crate::sums::Sums;
 use crate::tracer::Tracer;
 use crate::watch::{MOST_ACCESSES, Watch};
-
-/// The most threads at one time: the kernel's own limit.
-pub(crate) const MOST: usize = 1 << 22;
-
-/// The threads by the emulator's index of them. It uses an index again when a thread has ended.
-static THREADS: AtomicPtr<AtomicPtr<Thread>> = AtomicPtr::new(std::ptr::null_mut());
 
 /// A thread.
 #[repr(C)]
@@ -35,33 +27,6 @@ pub(crate) struct Thread {
     loss_told: bool,
     /// It is in one of our callbacks outside of translated code, where others cannot stop it.
     pub(crate) busy: AtomicBool,
-}
-
-/// Makes room for threads; false if there is none.
-pub(crate) fn prepare() -> bool {
-    let Some(table) = Reserved::<AtomicPtr<Thread>>::new(MOST) else { return false };
-    THREADS.store(table.base(), Ordering::Relaxed);
-    std::mem::forget(table);
-    true
-}
-
-fn place(index: c_uint) -> &'static AtomicPtr<Thread> {
-    // SAFETY: `prepare` was called before any callback was registered, and indices are below the kernel's limit of
-    // threads. The table stays for good.
-    unsafe { &*THREADS.load(Ordering::Relaxed).add(index as usize) }
-}
-
-/// The thread with this index.
-#[inline(always)]
-pub(crate) fn thread<'a>(index: c_uint) -> Option<&'a mut Thread> {
-    // SAFETY: what the table holds stays for good, and is used by the thread itself only, but for two times when it
-    // cannot run: before it begins, and when the process exits.
-    unsafe { place(index).load(Ordering::Relaxed).as_mut() }
-}
-
-/// Puts a thread there, or nobody; gives who was there.
-pub(crate) fn replace(index: c_uint, thread: *mut Thread) -> *mut Thread {
-    place(index).swap(thread, Ordering::AcqRel)
 }
 
 impl Thread {

@@ -13,7 +13,7 @@ use crate::edges::key_of;
 use crate::ending::Ending;
 use crate::marks::interest_changes;
 use crate::options::Mode;
-use crate::thread::thread;
+use crate::threads::thread;
 use crate::watch::watch;
 
 /// A block is translated.

@@ -1,6 +1,5 @@
 //! What all threads share: the channel, the blocks, and which part of the run is of interest.
 
-use std::ffi::c_uint;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -14,9 +13,10 @@ use crate::code::Codes;
 use crate::edges::MOST_BLOCKS;
 use crate::options::{Interest, Options};
 use crate::pace::Pace;
-use crate::reserved::Reserved;
-use crate::thread::{self, Thread};
+use crate::reserved::{NO_ROOM, Reserved};
 
+/// The most threads at one time: the kernel's own limit.
+pub(crate) const MOST_THREADS: usize = 1 << 22;
 /// The most accesses of all blocks.
 pub(crate) const MOST_ACCESSES: u32 = 1 << 22;
 
@@ -29,9 +29,6 @@ pub(crate) struct Watch {
     pub(crate) channel: Channel,
     pub(crate) codes: Codes,
     blocks: OnceLock<Mutex<Blocks>>,
-    /// Threads that have ended, to be used again, and how many there were.
-    idle: Mutex<Vec<&'static mut Thread>>,
-    streams: AtomicU32,
     /// There has been a second thread.
     threaded: AtomicBool,
     /// The program's own mark of what is of interest.
@@ -46,8 +43,6 @@ pub(crate) struct Watch {
     lacked_room: AtomicBool,
     /// Accesses of all blocks.
     pub(crate) accesses: AtomicU32,
-    /// The highest index of a thread so far.
-    highest: AtomicU32,
 }
 
 /// The one of this process, once there is one.
@@ -56,21 +51,18 @@ pub(crate) fn watch() -> Option<&'static Watch> {
 }
 
 /// Takes a lock. Nobody panics while holding one.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Watch {
     /// Begins to watch. Errors are one line.
     pub(crate) fn begin(api: Api, options: Options) -> Result<&'static Watch, String> {
-        let no_room = || "there is not enough address space".to_owned();
+        let no_room = || NO_ROOM.to_owned();
         let table = Reserved::new(MOST_BLOCKS as usize).ok_or_else(no_room)?;
         let codes = Codes::new(&table);
-        if !thread::prepare() {
-            return Err(no_room());
-        }
         let pace = match options.skew {
-            Some(skew) => Some(Pace::new(thread::MOST, skew).ok_or_else(no_room)?),
+            Some(skew) => Some(Pace::new(MOST_THREADS, skew).ok_or_else(no_room)?),
             None => None,
         };
         let channel = Channel::open(&options.session)?;
@@ -81,8 +73,6 @@ impl Watch {
             channel,
             codes,
             blocks: OnceLock::new(),
-            idle: Mutex::new(Vec::new()),
-            streams: AtomicU32::new(0),
             threaded: AtomicBool::new(false),
             marked: AtomicBool::new(false),
             counted: AtomicU64::new(0),
@@ -90,7 +80,6 @@ impl Watch {
             pace,
             lacked_room: AtomicBool::new(false),
             accesses: AtomicU32::new(0),
-            highest: AtomicU32::new(0),
         });
         let tables = Outlet::new(&watch.channel, TABLES);
         watch.blocks.get_or_init(|| Mutex::new(Blocks::new(table, own, tables)));
@@ -118,6 +107,11 @@ impl Watch {
             Interest::Auto => self.threaded.load(Ordering::Relaxed),
             Interest::Marked => self.marked.load(Ordering::Relaxed),
         }
+    }
+
+    /// There is more than one thread from now on; true if what is executed becomes of interest by that.
+    pub(crate) fn becomes_threaded(&self) -> bool {
+        !self.threaded.swap(true, Ordering::Relaxed) && self.options.interest == Interest::Auto
     }
 
     /// The program says that the part of interest begins, or ends; false if it said so before.
@@ -160,82 +154,6 @@ impl Watch {
                 size: (self.api.access_size)(kind as u32),
                 stores: (self.api.access_stores)(kind as u32),
             }
-        }
-    }
-
-    /// A thread is about to begin; its parent is the caller.
-    pub(crate) fn thread_begins(&'static self, index: c_uint) {
-        if !self.channel.is_ours() {
-            return;
-        }
-        self.thread_ends(index);
-        let stream = self.streams.fetch_add(1, Ordering::Relaxed);
-        if stream > 0
-            && !self.threaded.swap(true, Ordering::Relaxed)
-            && self.options.interest == Interest::Auto
-        {
-            // The only thread so far is the caller.
-            self.each_thread(&mut |thread| thread.cut(self));
-        }
-        self.highest.fetch_max(index, Ordering::Relaxed);
-        let idle = locked(&self.idle).pop();
-        let thread = match idle {
-            Some(thread) => {
-                thread.begin_anew(self, stream);
-                thread
-            }
-            None => match Thread::new(self, stream) {
-                Some(thread) => Box::leak(Box::new(thread)),
-                None => return,
-            },
-        };
-        thread::replace(index, thread);
-        if let Some(pace) = &self.pace {
-            pace.begins(index);
-        }
-    }
-
-    /// A thread has ended, or its index is about to be used again.
-    pub(crate) fn thread_ends(&'static self, index: c_uint) {
-        // SAFETY: threads in the table are never freed, and who takes one out of it has it alone.
-        let Some(thread) = (unsafe { thread::replace(index, std::ptr::null_mut()).as_mut() }) else { return };
-        if let Some(pace) = &self.pace {
-            pace.ends(index);
-        }
-        if self.channel.is_ours() {
-            thread.cut(self);
-            thread.hand_over();
-            locked(&self.idle).push(thread);
-        }
-    }
-
-    /// True if threads that may wait must not hold a buffer meanwhile.
-    pub(crate) fn is_short_of_buffers(&self) -> bool {
-        self.channel.is_short_for(self.highest.load(Ordering::Relaxed) + 1)
-    }
-
-    /// Does something with each thread. None of them may run, but for the caller.
-    pub(crate) fn each_thread(&self, take: &mut dyn FnMut(&mut Thread)) {
-        for index in 0..=self.highest.load(Ordering::Relaxed) {
-            if let Some(thread) = thread::thread(index) {
-                take(thread);
-            }
-        }
-    }
-
-    /// The process exits: all that was counted is handed over. Translated code runs no more.
-    pub(crate) fn ends(&'static self) {
-        if !self.channel.is_ours() {
-            return;
-        }
-        self.each_thread(&mut |thread| {
-            if !thread.busy.load(Ordering::Acquire) {
-                thread.cut(self);
-                thread.hand_over();
-            }
-        });
-        if let Some(mut blocks) = self.blocks() {
-            blocks.hand_over();
         }
     }
 }
