@@ -26,7 +26,7 @@
 //! assert!(free.low < Nanos::new(second) && Nanos::new(second) < free.high);
 //! ```
 //!
-//! In reading order: what a program is (`program`), how it is made from a recording (`extract`, with holds that were
+//! In reading order: what a program is (`program`), how it is made from a recording (`events`, then `extract`, with holds that were
 //! only counted from `unseen` and shared work from `pools`), the machine (`machine`), the replay (`run`), changes
 //! (`change`, `apply`) and predictions (`predict`, as many as a `budget` allows), and the words for changes (`expression`). Loops and tasks
 //! of OpenMP are dealt out anew in [`schedule`].
@@ -40,6 +40,7 @@ mod program;
 mod apply;
 mod budget;
 mod change;
+mod events;
 mod expression;
 mod extract;
 mod machine;

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::{ObjectId, ObjectKind, Outcome, SiteId, ThreadId};
 
-use crate::extract::{Act, Maker};
+use crate::events::{Act, Maker};
 use crate::program::{LockIndex, NO_SITE, Pool, TokenFacts};
 
 /// Fewer signals than this make no queue.

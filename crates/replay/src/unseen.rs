@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use holdup_model::{Nanos, ObjectId, ThreadId};
 
-use crate::extract::{Act, Maker};
+use crate::events::{Act, Maker};
 use crate::program::{LockIndex, NO_SITE};
 
 /// A lock whose unseen holds are together a smaller share of the wall time cannot hold anything up: they are counted, and
