@@ -1,11 +1,13 @@
 //! The JSON contents of frames. Fields are only ever added, with a default.
 
+mod alone;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::alone::{Alone, AloneCounted, PirateFacts, PirateStretch};
 pub use crate::environment::{Environment, FrequencyRange, Load, Placement, Quota};
+pub use alone::{Alone, AloneCounted, PirateFacts, PirateStretch};
 
 /// How the run began.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -61,8 +61,9 @@ pub(crate) fn run(recording: &Recording, warnings: &[Warning], sources: Sources)
         let keys = raw.shared.iter().map(|shared| (shared.address, shared.key.clone())).collect();
         process.seen_by.preload = true;
         let counted = recording.alone.iter().flat_map(|alone| &alone.counted);
-        let of_process =
-            counted.filter(|counted| counted.pid == raw.start.pid).map(|counted| counted.count(&clock));
+        let of_process = counted
+            .filter(|counted| counted.pid == raw.start.pid)
+            .map(|counted| alone::count(counted, &clock));
         // Another program that the process executed before or after has its own times.
         let (start, end) = (process.start, process.end);
         process.alone_counts =
