@@ -6,11 +6,13 @@
 //! [`holdup_model::Run`]. Only what was observed is stored; names of functions are stored too, since the files
 //! that they come from may be gone when the recording is read.
 
+mod addresses;
 mod alone;
 mod clock;
 mod environment;
 mod error;
 pub mod facts;
+mod filler;
 pub mod format;
 mod frames;
 mod instructions;
@@ -22,9 +24,12 @@ mod openmp;
 mod outline;
 mod reader;
 mod run;
+mod sites;
 mod threads;
+mod ticks;
 mod writer;
 
+pub use addresses::{Addresses, RawImage, RawMapping, RawModule, RawStack};
 pub use clock::Clock;
 pub use error::{ReadError, Warning};
 pub use frames::{StoredFrame, frames, recording_of};
@@ -32,6 +37,6 @@ pub use instructions::{
     BlockAccess, CodeModule, Cursor, Instructions, Step, StreamCounts, StreamEvent, TranslatedBlock,
     is_of_runtime,
 };
-pub use outline::{Addresses, Outline, RawImage, RawMapping, RawModule, RawStack};
+pub use outline::Outline;
 pub use reader::{RawProcess, Recording, Sources};
 pub use writer::{StreamPiece, Writer};

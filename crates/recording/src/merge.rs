@@ -11,7 +11,7 @@ use holdup_trace::kernel::{NO_CALL, NO_STACK, SampleCode};
 use crate::clock::Clock;
 use crate::facts::{ImageNames, NamedFrame};
 use crate::kernel::{Image, Kernel, SampleFacts};
-use crate::run::function;
+use crate::sites::function;
 
 /// A process that the preload did not see is kept if it used at least this much CPU time, or had threads: shells fork
 /// for each command, and such a fork is nothing to tell of.

@@ -20,8 +20,8 @@ use holdup_model::{Nanos, Process, SiteId, ThreadId};
 use holdup_trace::openmp::{self as wire, DependCode, Event, NO_INSTANCE, RuntimeCode, SyncCode, WorkCode};
 use holdup_trace::wire::UNKNOWN;
 
+use crate::filler::{Filler, nanos};
 use crate::objects::kind_of;
-use crate::run::{Filler, nanos};
 
 pub(crate) use waits::add_waits;
 
@@ -42,36 +42,6 @@ fn task(number: u64) -> Option<TaskId> {
 
 fn known(number: u64) -> Option<u64> {
     (number != UNKNOWN).then_some(number)
-}
-
-/// The addresses of code that an event names: start addresses (false) and return addresses (true).
-pub(crate) fn code(event: &Event) -> [(u64, bool); 2] {
-    match *event {
-        Event::Region(wire::Region { function, caller, .. })
-        | Event::TaskCreate(wire::TaskCreate { function, caller, .. })
-        | Event::Acquire(wire::Acquire { function, caller, .. }) => [(function, false), (caller, true)],
-        Event::Work(wire::Work { caller, .. }) | Event::Sync(wire::Sync { caller, .. }) => {
-            [(caller, true), (0, false)]
-        }
-        Event::Runtime(wire::Runtime { address, .. }) => [(address, false), (0, false)],
-        Event::Share(_) | Event::Chunk(_) | Event::TaskRun(_) | Event::Depend(_) => [(0, false), (0, false)],
-    }
-}
-
-/// The first and the last tick that an event names; `None` where it names none.
-pub(crate) fn span(event: &Event) -> Option<(u64, u64)> {
-    Some(match *event {
-        Event::Region(wire::Region { begin, end, .. })
-        | Event::Share(wire::Share { begin, end, .. })
-        | Event::Work(wire::Work { begin, end, .. })
-        | Event::Chunk(wire::Chunk { begin, end, .. })
-        | Event::Sync(wire::Sync { begin, end, .. })
-        | Event::TaskRun(wire::TaskRun { begin, end, .. }) => (begin, end.max(begin)),
-        Event::TaskCreate(wire::TaskCreate { time, .. }) | Event::Runtime(wire::Runtime { time, .. }) => {
-            (time, time)
-        }
-        Event::Acquire(_) | Event::Depend(_) => return None,
-    })
 }
 
 impl Filler<'_> {

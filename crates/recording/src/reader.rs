@@ -6,9 +6,9 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 
-use holdup_model::Run;
 use holdup_trace::wire::{self, BadRecord, Record};
 
+use crate::addresses::{Addresses, Images, RawImage, RawStack};
 use crate::error::{ReadError, Warning};
 use crate::facts::{
     Alone, BlockNames, ClockSample, Environment, ImageNames, Names, ProcessEnd, ProcessStart, Session,
@@ -16,8 +16,6 @@ use crate::facts::{
 };
 use crate::format::FrameKind;
 use crate::frames::{Found, Frame, Frames, u32_at, words};
-use crate::outline::{Addresses, Images, RawImage, RawStack};
-use crate::run;
 
 /// Which collectors' records are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -244,16 +242,6 @@ impl Recording {
         let mut images = Images::default();
         self.kernel.iter().for_each(|words| images.add(words));
         images.in_order()
-    }
-
-    /// The run that was recorded.
-    pub fn run(&self, warnings: &[Warning]) -> Run {
-        self.run_from(warnings, Sources::ALL)
-    }
-
-    /// The run as these collectors saw it.
-    pub fn run_from(&self, warnings: &[Warning], sources: Sources) -> Run {
-        run::run(self, warnings, sources)
     }
 
     /// Takes over a frame; `None` if its content cannot be understood.

@@ -1,29 +1,37 @@
 //! From stored records to the model's columns.
 
-use std::collections::BTreeMap;
-
-use holdup_model::openmp::source_function;
-use holdup_model::{
-    Block, Call, ExitStatus, Frame, Hold, LockCost, LostEvents, Marker, MarkerKind, Mode, Nanos, ObjectUse,
-    Outcome, Process, Run, Site, SiteId, Thread, ThreadId, Time, Wait, Wake, WakeCount,
-};
-use holdup_trace::wire::{CallCode, MarkerCode, NO_STACK, ObjectCode, OutcomeCode, Record, UNKNOWN};
+use holdup_model::{ExitStatus, LostEvents, Nanos, Process, Run, Thread};
+use holdup_trace::wire::Record;
 
 use crate::alone;
 use crate::clock::Clock;
 use crate::error::Warning;
-use crate::facts::{NamedFrame, NamedStack, Names};
+use crate::filler::Filler;
 use crate::join::{Member, join};
 use crate::kernel::{self, Kernel};
 use crate::merge::Merge;
 use crate::objects::Objects;
 use crate::openmp::{self, CpuTimes};
 use crate::reader::{RawProcess, Recording, Sources};
+use crate::sites::Sites;
 use crate::threads::Threads;
+use crate::ticks;
 
-pub(crate) fn run(recording: &Recording, warnings: &[Warning], sources: Sources) -> Run {
+impl Recording {
+    /// The run that was recorded.
+    pub fn run(&self, warnings: &[Warning]) -> Run {
+        self.run_from(warnings, Sources::ALL)
+    }
+
+    /// The run as these collectors saw it.
+    pub fn run_from(&self, warnings: &[Warning], sources: Sources) -> Run {
+        run(self, warnings, sources)
+    }
+}
+
+fn run(recording: &Recording, warnings: &[Warning], sources: Sources) -> Run {
     let clock = Clock::new(&recording.session, &recording.samples);
-    let last_event = || recording.processes.iter().map(last_tick).max().unwrap_or(recording.session.start);
+    let last_event = || recording.processes.iter().map(ticks::last).max().unwrap_or(recording.session.start);
     let end = match &recording.end {
         Some(end) => end.end.max(recording.session.start),
         None => last_event(),
@@ -157,80 +165,11 @@ fn name_forks(members: &mut [Member]) {
     }
 }
 
-/// The last tick that a process's records name.
-fn last_tick(raw: &RawProcess) -> u64 {
-    let ticks = raw.records().map(|(_, record)| match record {
-        Record::ThreadStart { time, .. } | Record::ThreadEnd { time, .. } | Record::Cpu { time, .. } => time,
-        Record::Wait(wait) => wait.end,
-        Record::Hold { end, .. } | Record::Block { end, .. } => end,
-        Record::Wake { time, .. } | Record::Marker { time, .. } | Record::ObjectInit { time, .. } => time,
-        Record::Alone(stretch) => stretch.end,
-        Record::OpenMp(event) => openmp::span(&event).map_or(0, |(_, end)| end),
-        _ => 0,
-    });
-    ticks.max().unwrap_or(0).max(raw.start.start)
-}
-
-/// Sites of one process, added when they are first needed.
-pub(crate) struct Sites<'a> {
-    names: Option<&'a Names>,
-    stacks: BTreeMap<u64, SiteId>,
-    code: BTreeMap<u64, SiteId>,
-}
-
-impl Sites<'_> {
-    pub(crate) fn stack(&mut self, process: &mut Process, id: u64) -> Option<SiteId> {
-        if id == NO_STACK {
-            return None;
-        }
-        let named = self.names.and_then(|names| names.stacks.get(&id))?;
-        Some(*self.stacks.entry(id).or_insert_with(|| process.add_site(site(named))))
-    }
-
-    pub(crate) fn code(&mut self, process: &mut Process, address: u64) -> Option<SiteId> {
-        if address == 0 {
-            return None;
-        }
-        let named = self.names.and_then(|names| names.code.get(&address)).cloned().unwrap_or_else(|| {
-            NamedStack { frames: vec![NamedFrame { address, ..Default::default() }], broken: true }
-        });
-        Some(*self.code.entry(address).or_insert_with(|| process.add_site(site(&named))))
-    }
-}
-
-fn site(named: &NamedStack) -> Site {
-    let frames = named.frames.iter().map(|frame| Frame {
-        function: function(frame),
-        file: frame.file.clone(),
-        line: frame.line,
-        module: frame.module.clone(),
-        address: frame.address,
-        inlined: frame.inlined,
-    });
-    Site { frames: frames.collect(), broken: named.broken, in_waiting_loop: false }
-}
-
-/// What a frame's function is called. Where the line tells which construct it is, a part that the compiler made a
-/// function of its own for OpenMP has the name of the function in the source.
-pub(crate) fn function(frame: &NamedFrame) -> Option<String> {
-    let name = frame.function.as_deref()?;
-    let source = source_function(name).filter(|_| frame.line.is_some());
-    Some(source.unwrap_or(name).to_owned())
-}
-
-pub(crate) fn nanos(cpu: u64) -> Option<Nanos> {
-    (cpu != UNKNOWN).then_some(Nanos::new(cpu))
-}
-
-fn mode(shared: bool) -> Mode {
-    if shared { Mode::Shared } else { Mode::Exclusive }
-}
-
 /// The process; `from` and `until` are when it started and ended where its own records cannot tell.
 fn process(raw: &RawProcess, clock: &Clock, from: Option<u64>, until: Option<u64>) -> Process {
     let ended = raw.end.as_ref().map_or(0, |end| end.end);
     let start = from.unwrap_or(raw.start.start);
-    let end = until.unwrap_or_else(|| ended.max(last_tick(raw)));
+    let end = until.unwrap_or_else(|| ended.max(ticks::last(raw)));
     let start = clock.time(start);
     // Words of a damaged recording, or of a clock that was set back, may say that it ended before.
     let mut process = Process::new(start, clock.time(end).max(start));
@@ -246,7 +185,7 @@ fn process(raw: &RawProcess, clock: &Clock, from: Option<u64>, until: Option<u64
         };
     }
     let threads = Threads::of(raw);
-    let mut sites = Sites { names: raw.names.as_ref(), stacks: BTreeMap::new(), code: BTreeMap::new() };
+    let mut sites = Sites::of(raw.names.as_ref());
     for (index, facts) in threads.facts.iter().enumerate() {
         let entry = sites.code(&mut process, facts.entry);
         let created_at = sites.stack(&mut process, facts.created_at);
@@ -285,166 +224,4 @@ fn process(raw: &RawProcess, clock: &Clock, from: Option<u64>, until: Option<u64
         process.objects[object.index()].created_at = site;
     }
     process
-}
-
-pub(crate) struct Filler<'a> {
-    pub clock: &'a Clock,
-    threads: &'a Threads,
-    objects: Objects<'a>,
-    pub sites: Sites<'a>,
-}
-
-impl Filler<'_> {
-    pub(crate) fn time(&self, process: &Process, ticks: u64) -> Time {
-        self.clock.time(ticks).clamp(process.start, process.end)
-    }
-
-    fn take(&mut self, process: &mut Process, thread: Option<ThreadId>, record: &Record<'_>) {
-        if let Record::Command { text } = record {
-            let bytes: Vec<u8> = text.bytes().collect();
-            process.command = bytes
-                .split(|byte| *byte == 0)
-                .filter(|part| !part.is_empty())
-                .map(|part| String::from_utf8_lossy(part).into_owned())
-                .collect();
-        }
-        let clock = self.clock;
-        if let Record::Use {
-            object,
-            kind,
-            of_all_threads,
-            acquisitions,
-            failed_tries,
-            timed_holds,
-            timed_ticks,
-        } = *record
-        {
-            let object = self.objects.find(process, kind, object, u64::MAX);
-            let thread = thread.filter(|_| !of_all_threads);
-            let timed_hold = clock.length(timed_ticks);
-            process.uses.push(ObjectUse {
-                thread,
-                object,
-                acquisitions,
-                failed_tries,
-                timed_holds,
-                timed_hold,
-            });
-        }
-        let Some(thread) = thread else { return };
-        match *record {
-            Record::Wait(wait) => {
-                let object = if wait.kind == ObjectCode::ThreadEnd {
-                    let joined = self.threads.by_handle(wait.object, wait.end);
-                    self.objects.end_of(process, joined)
-                } else {
-                    self.objects.find(process, wait.kind, wait.object, wait.begin)
-                };
-                let mutex = (wait.mutex != 0)
-                    .then(|| self.objects.find(process, ObjectCode::Mutex, wait.mutex, wait.begin));
-                let begin = self.time(process, wait.begin);
-                let site = self.sites.stack(process, wait.stack);
-                process.waits.push(Wait {
-                    thread,
-                    begin,
-                    end: self.time(process, wait.end).max(begin),
-                    object,
-                    site,
-                    mode: mode(wait.shared_mode),
-                    outcome: match wait.outcome {
-                        OutcomeCode::Granted => Outcome::Granted,
-                        OutcomeCode::TimedOut => Outcome::TimedOut,
-                        OutcomeCode::Failed => Outcome::Failed,
-                        OutcomeCode::Open => Outcome::Open,
-                    },
-                    owner: self.threads.by_tid(wait.owner_tid, wait.begin),
-                    mutex,
-                    cpu_begin: nanos(wait.cpu_begin),
-                    cpu_end: nanos(wait.cpu_end),
-                    round: None,
-                });
-            }
-            Record::Hold { begin, end, object, kind, shared_mode, waited_for, acquired_at, stack } => {
-                let object = self.objects.find(process, kind, object, end);
-                let acquired_at = self.sites.code(process, acquired_at);
-                let released_at = self.sites.stack(process, stack);
-                process.holds.push(Hold {
-                    thread,
-                    begin: (begin != 0).then(|| self.time(process, begin)),
-                    end: self.time(process, end),
-                    object,
-                    acquired_at,
-                    released_at,
-                    waited_for,
-                    mode: mode(shared_mode),
-                });
-            }
-            Record::Wake { time, object, kind, count, stack } => {
-                let object = self.objects.find(process, kind, object, time);
-                let site = self.sites.stack(process, stack);
-                let count = if count == u32::MAX { WakeCount::All } else { WakeCount::AtMost(count) };
-                process.wakes.push(Wake { thread, time: self.time(process, time), object, site, count });
-            }
-            Record::Block { begin, end, call, stack, cpu_begin, cpu_end, .. } => {
-                let site = self.sites.stack(process, stack);
-                let begin = self.time(process, begin);
-                process.blocks.push(Block {
-                    thread,
-                    begin,
-                    end: self.time(process, end).max(begin),
-                    call: call_of(call),
-                    site,
-                    cpu_begin: nanos(cpu_begin),
-                    cpu_end: nanos(cpu_end),
-                });
-            }
-            Record::Marker { time, kind, label } => {
-                let label = String::from_utf8_lossy(&label.bytes().collect::<Vec<_>>()).into_owned();
-                process.markers.push(Marker {
-                    thread,
-                    time: self.time(process, time),
-                    kind: marker_of(kind),
-                    label: (!label.is_empty()).then_some(label),
-                });
-            }
-            Record::Alone(stretch) => process.alone.extend(alone::span(thread, &stretch, clock)),
-            Record::LockCost(cost) => process.lock_costs.push(LockCost {
-                thread,
-                acquisitions: cost.timed.saturating_mul(u64::from(cost.every)),
-                acquiring: clock.length(cost.ticks.saturating_mul(u64::from(cost.every))),
-                hand_overs: cost.hand_overs,
-                handing_over: clock.length(cost.hand_over_ticks),
-            }),
-            _ => {}
-        }
-    }
-}
-
-fn call_of(code: CallCode) -> Call {
-    match code {
-        CallCode::Read => Call::Read,
-        CallCode::Write => Call::Write,
-        CallCode::Receive => Call::Receive,
-        CallCode::Send => Call::Send,
-        CallCode::Accept => Call::Accept,
-        CallCode::Connect => Call::Connect,
-        CallCode::Poll => Call::Poll,
-        CallCode::Sleep => Call::Sleep,
-        CallCode::Sync => Call::Sync,
-        CallCode::WaitChild => Call::WaitChild,
-        CallCode::FileLock => Call::FileLock,
-        CallCode::Signal => Call::Signal,
-    }
-}
-
-fn marker_of(code: MarkerCode) -> MarkerKind {
-    match code {
-        MarkerCode::RegionBegin => MarkerKind::RegionBegin,
-        MarkerCode::RegionEnd => MarkerKind::RegionEnd,
-        MarkerCode::Phase => MarkerKind::Phase,
-        MarkerCode::WorkBegin => MarkerKind::WorkBegin,
-        MarkerCode::WorkEnd => MarkerKind::WorkEnd,
-        MarkerCode::SpinBegin => MarkerKind::SpinBegin,
-        MarkerCode::SpinEnd => MarkerKind::SpinEnd,
-    }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use holdup_model::ThreadId;
 use holdup_trace::wire::{NO_THREAD, Record, UNKNOWN};
 
-use crate::openmp;
 use crate::reader::RawProcess;
+use crate::ticks;
 
 /// A thread as its records tell.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ impl Threads {
                     facts.start = facts.start.min(time);
                 }
                 Record::OpenMp(event) => {
-                    if let Some((begin, _)) = openmp::span(&event) {
+                    if let Some((begin, _)) = ticks::of_openmp(&event) {
                         facts.start = facts.start.min(begin);
                     }
                 }
