@@ -17,10 +17,9 @@
 
 use crate::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 
-use crate::shared::{ProcessFile, Slot};
-use crate::wire::coded;
+use crate::codes::coded;
 
-/// What a thread waits for that waits for its OpenMP team, as [`Slot::alone_object`]. No object lies there.
+/// What a thread waits for that waits for its OpenMP team, as [`crate::shared::Slot::alone_object`]. No object lies there.
 pub const TEAM: u64 = 1;
 /// What a thread waits for that is in a system call.
 pub const CALL: u64 = 2;
@@ -116,7 +115,7 @@ coded! {
 }
 
 coded! {
-    /// What a thread does, as far as holding is concerned: [`Slot::alone_state`].
+    /// What a thread does, as far as holding is concerned: [`crate::shared::Slot::alone_state`].
     Conduct {
         /// It runs.
         Runs = 0,
@@ -237,60 +236,6 @@ impl Block {
         }
         self.go.fetch_add(1, SeqCst);
         self.pirate_bell.fetch_add(1, SeqCst);
-    }
-}
-
-impl Slot {
-    /// What its thread does.
-    pub fn conduct(&self) -> Conduct {
-        Conduct::from_code(self.alone_state.load(SeqCst) as u8).unwrap_or(Conduct::Runs)
-    }
-}
-
-impl ProcessFile {
-    /// The slots that threads use, or have used.
-    pub fn used_slots<'a>(self) -> impl Iterator<Item = (u32, &'a Slot)> {
-        let used = self.header().alone.slots.load(SeqCst).min(self.slots());
-        (0..used).filter_map(move |index| Some((index, self.slot(index)?)))
-    }
-
-    /// The slot of the profiled thread, while it lives.
-    pub fn profiled_slot<'a>(self) -> Option<&'a Slot> {
-        let profiled = self.header().alone.profiled()?;
-        let slot = self.slot(profiled.slot)?;
-        let lives = slot.live.load(SeqCst) != 0 && slot.thread.load(SeqCst) == profiled.number;
-        lives.then_some(slot)
-    }
-
-    /// True if all threads but the profiled one are quiet.
-    pub fn others_are_quiet(self) -> bool {
-        let profiled = self.header().alone.profiled().map(|profiled| profiled.slot);
-        self.used_slots().all(|(index, slot)| {
-            Some(index) == profiled || slot.live.load(SeqCst) == 0 || slot.conduct() != Conduct::Runs
-        })
-    }
-
-    /// Lets the profiled thread go if it wants to, all others are quiet and the pirate is ready; then true: whoever
-    /// waits for [`Block::go`] must be woken.
-    pub fn lets_go(self) -> bool {
-        let block = &self.header().alone;
-        let turn = block.turn();
-        let may = turn.phase() == Phase::Wanted
-            && self.profiled_slot().is_some_and(|slot| slot.conduct() == Conduct::Runs)
-            && self.pirate_is_ready(turn)
-            && self.others_are_quiet()
-            && block.change(turn, turn.with(Phase::Alone));
-        if may {
-            block.go.fetch_add(1, SeqCst);
-        }
-        may
-    }
-
-    /// True if there is no pirate, or it is ready for this generation.
-    pub fn pirate_is_ready(self, turn: Turn) -> bool {
-        let block = &self.header().alone;
-        block.pirated.load(SeqCst) == 0
-            || block.pirate_ready.load(SeqCst) == turn.generation().wrapping_add(1)
     }
 }
 

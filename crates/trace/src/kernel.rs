@@ -7,7 +7,7 @@
 //!
 //! An *image* is what a process has mapped: a new one begins with each process and each execution of another program.
 
-use crate::wire::{BadRecord, Text, words_for};
+use crate::words::{BadRecord, Text, header, pair, words_for};
 
 /// No call stack.
 pub const NO_STACK: u32 = 0;
@@ -204,14 +204,6 @@ const MAPPING: u8 = 12;
 const OUT: u8 = 1;
 const PREEMPTED: u8 = 2;
 const BROKEN: u8 = 1;
-
-fn header(tag: u8, flags: u8, words: usize, small: u32) -> u64 {
-    u64::from(tag) | u64::from(flags) << 8 | (words as u64 & 0xffff) << 16 | u64::from(small) << 32
-}
-
-fn pair(low: u32, high: u32) -> u64 {
-    u64::from(low) | u64::from(high) << 32
-}
 
 /// A context switch. The arguments are the fields of [`Record::Switch`].
 pub fn switch(

@@ -17,6 +17,7 @@ extern crate std;
 
 pub mod alone;
 pub mod atomic;
+mod codes;
 pub mod instructions;
 pub mod kernel;
 pub mod live;
@@ -25,3 +26,4 @@ mod loom_tests;
 pub mod openmp;
 pub mod shared;
 pub mod wire;
+mod words;

@@ -13,7 +13,6 @@
 //! after 278 days). A division drops less than one such unit, so a thread loses less than one for each change of the process.
 
 use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence, spin_loop};
-use crate::shared::{ProcessFile, Slot};
 
 /// Bits of V and of criticality below one tick.
 pub const FRACTION_BITS: u32 = 8;
@@ -415,14 +414,6 @@ impl ThreadCell {
             }
             spin_loop();
         }
-    }
-}
-
-impl ProcessFile {
-    /// The slots that threads use, or have used, where criticality is kept.
-    pub fn live_slots<'a>(self) -> impl Iterator<Item = &'a Slot> {
-        let used = self.header().live.slots.load(Ordering::Acquire).min(self.slots());
-        (0..used).filter_map(move |index| self.slot(index))
     }
 }
 

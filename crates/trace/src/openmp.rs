@@ -8,7 +8,8 @@
 //!
 //! Of an instance that is not *whole* only its [`Region`] is told, or only a part of a [`Region`] that stands for many.
 
-use crate::wire::{ObjectCode, coded, header};
+use crate::codes::{ObjectCode, coded};
+use crate::words::{header, pair};
 
 /// Outside of all parallel regions.
 pub const NO_INSTANCE: u64 = 0;
@@ -352,10 +353,6 @@ const THIRD_FLAG: u8 = 1 << 6;
 
 const fn flag(set: bool, bit: u8) -> u8 {
     if set { bit } else { 0 }
-}
-
-const fn pair(low: u32, high: u32) -> u64 {
-    low as u64 | (high as u64) << 32
 }
 
 impl Region {

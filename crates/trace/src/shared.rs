@@ -20,11 +20,14 @@
 //!
 //! Everything here can be scribbled over by a faulty program: the recorder checks each index it reads.
 
+mod turns;
+
 use crate::alone;
 use crate::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::codes::{ObjectCode, OutcomeCode};
 use crate::live;
 use crate::openmp;
-use crate::wire::{self, ObjectCode, OutcomeCode, UNKNOWN, WaitRecord};
+use crate::wire::{self, UNKNOWN, WaitRecord};
 
 /// The first word of a session file.
 pub const SESSION_MAGIC: u64 = u64::from_le_bytes(*b"hldpsess");
@@ -585,6 +588,12 @@ impl ProcessFile {
     /// A slot, if it is mapped.
     pub fn slot<'a>(self, index: u32) -> Option<&'a Slot> {
         (index < self.slots).then(|| Self::at(self.base, SLOTS_OFFSET + index as usize * SLOT_SIZE))
+    }
+
+    /// The slots that threads use, or have used, where criticality is kept.
+    pub fn live_slots<'a>(self) -> impl Iterator<Item = &'a Slot> {
+        let used = self.header().live.slots.load(Ordering::Acquire).min(self.slots());
+        (0..used).filter_map(move |index| self.slot(index))
     }
 
     /// A chunk, if it is mapped.

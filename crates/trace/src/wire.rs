@@ -18,7 +18,11 @@
 //! 0x1000, 7, 0 (no mutex of a condition variable), and two CPU times.
 
 use crate::alone::{AloneCode, Stretch};
+use crate::codes::coded;
 use crate::openmp;
+
+pub use crate::codes::{CallCode, MarkerCode, ObjectCode, OutcomeCode};
+pub use crate::words::{BadRecord, Text, header, words_for};
 
 /// A CPU time that is not known.
 pub const UNKNOWN: u64 = u64::MAX;
@@ -28,30 +32,6 @@ pub const NO_STACK: u64 = 0;
 pub const NO_THREAD: u32 = u32::MAX;
 /// The bytes of stack that one record can hold.
 pub const MAX_STACK_BYTES: usize = 16 * 1024;
-
-macro_rules! coded {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $value:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        #[repr(u8)]
-        pub enum $name { $($(#[$vdoc])* $variant = $value,)* }
-
-        impl $name {
-            /// All values, in the order of their codes.
-            pub const ALL: &'static [$name] = &[$($name::$variant),*];
-
-            /// The value with this code.
-            pub const fn from_code(code: u8) -> Option<$name> {
-                match code {
-                    $($value => Some($name::$variant),)*
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-pub(crate) use coded;
 
 coded! {
     /// What a record is.
@@ -88,100 +68,6 @@ coded! {
         Alone = 15,
         /// [`Record::LockCost`].
         LockCost = 16,
-    }
-}
-
-coded! {
-    /// What a sync object is.
-    ObjectCode {
-        /// A mutex.
-        Mutex = 0,
-        /// A read-write lock.
-        RwLock = 1,
-        /// A spin lock.
-        SpinLock = 2,
-        /// A condition variable.
-        Condition = 3,
-        /// A barrier.
-        Barrier = 4,
-        /// A semaphore.
-        Semaphore = 5,
-        /// The end of a thread; the object's address is its `pthread_t`.
-        ThreadEnd = 6,
-        /// A one-time initialization.
-        Once = 7,
-        /// A futex word.
-        Futex = 8,
-        /// An OpenMP critical section; the object's address is that of the lock of its name.
-        Critical = 9,
-        /// An OpenMP lock, simple or nestable.
-        OmpLock = 10,
-        /// The turn at an OpenMP `ordered`.
-        Ordered = 11,
-    }
-}
-
-coded! {
-    /// How a wait ended.
-    OutcomeCode {
-        /// With what was waited for.
-        Granted = 0,
-        /// The time was up.
-        TimedOut = 1,
-        /// The call failed or was interrupted.
-        Failed = 2,
-        /// It had not ended when the thread did.
-        Open = 3,
-    }
-}
-
-coded! {
-    /// A kind of blocking system call.
-    CallCode {
-        /// `read` and its relatives.
-        Read = 0,
-        /// `write` and its relatives.
-        Write = 1,
-        /// `recv` and its relatives.
-        Receive = 2,
-        /// `send` and its relatives.
-        Send = 3,
-        /// `accept` and its relatives.
-        Accept = 4,
-        /// `connect`.
-        Connect = 5,
-        /// `poll`, `select`, `epoll_wait` and their relatives.
-        Poll = 6,
-        /// `nanosleep` and its relatives.
-        Sleep = 7,
-        /// `fsync` and its relatives.
-        Sync = 8,
-        /// `waitpid` and its relatives.
-        WaitChild = 9,
-        /// `flock`, `lockf`.
-        FileLock = 10,
-        /// `sigwait`, `sigsuspend`, `pause` and their relatives.
-        Signal = 11,
-    }
-}
-
-coded! {
-    /// What the program says about itself.
-    MarkerCode {
-        /// The region of interest begins.
-        RegionBegin = 0,
-        /// The region of interest ends.
-        RegionEnd = 1,
-        /// A new phase.
-        Phase = 2,
-        /// A unit of work begins on this thread.
-        WorkBegin = 3,
-        /// A unit of work ends on this thread.
-        WorkEnd = 4,
-        /// This thread begins to spin.
-        SpinBegin = 5,
-        /// This thread goes on.
-        SpinEnd = 6,
     }
 }
 
@@ -397,46 +283,6 @@ pub struct WaitRecord {
     pub cpu_end: u64,
 }
 
-/// Bytes packed into words.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Text<'a> {
-    words: &'a [u64],
-    len: usize,
-}
-
-impl<'a> Text<'a> {
-    /// The first `len` bytes of these words; `None` if they are fewer.
-    pub(crate) fn new(words: &'a [u64], len: usize) -> Option<Self> {
-        (len <= words.len() * 8).then_some(Text { words, len })
-    }
-
-    /// The number of bytes.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// True if there are no bytes.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// The bytes in order.
-    pub fn bytes(&self) -> impl Iterator<Item = u8> + use<'a> {
-        let len = self.len;
-        self.words.iter().flat_map(|word| word.to_le_bytes()).take(len)
-    }
-}
-
-/// The words that `bytes` bytes need.
-pub const fn words_for(bytes: usize) -> usize {
-    bytes.div_ceil(8)
-}
-
-/// A header word.
-pub const fn header(tag: u8, flags: u8, words: usize, small: u32) -> u64 {
-    tag as u64 | (flags as u64) << 8 | (words as u64 & 0xffff) << 16 | (small as u64) << 32
-}
-
 const SHARED_MODE: u8 = 1 << 4;
 const WAITED_FOR: u8 = 1 << 5;
 const OUTCOME_SHIFT: u8 = 5;
@@ -584,15 +430,6 @@ pub fn thread_name_head(handle: u64, len: usize) -> [u64; 2] {
     [header(Tag::ThreadName as u8, 0, 2 + words_for(len), len as u32), handle]
 }
 
-/// Why words could not be read as a record.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BadRecord {
-    /// The length is zero or reaches past the end: nothing after it can be read.
-    Length,
-    /// The tag or a code is not known; the record can be skipped, it has this many words.
-    Unknown(usize),
-}
-
 /// Reads the record at the start of `words`; gives it and its length in words.
 ///
 /// # Errors
@@ -677,7 +514,7 @@ fn record(head: u64, words: &[u64]) -> Option<Record<'_>> {
         Tag::Module => {
             let text = text(4)?;
             let build_id_len = flags;
-            (build_id_len as usize <= text.len).then_some(())?;
+            (build_id_len as usize <= text.len()).then_some(())?;
             Record::Module { bias: word(1)?, start: word(2)?, end: word(3)?, text, build_id_len }
         }
         Tag::ObjectInit => Record::ObjectInit {

@@ -1,7 +1,7 @@
 //! Marks: what a thread says of itself in its stream, between the instructions.
 
+use crate::codes::{CallCode, ObjectCode, OutcomeCode};
 use crate::openmp::{SyncCode, WorkCode};
-use crate::wire::{CallCode, ObjectCode, OutcomeCode};
 
 /// The number of fields of a mark.
 pub const MARK_FIELDS: usize = 5;
