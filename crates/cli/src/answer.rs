@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::{Args, ValueEnum};
 use holdup_collect::as_caller;
 use holdup_criticality::{Depth, Diagnosis, diagnose, predict_gains};
 use holdup_model::{Nanos, Run};
@@ -14,7 +15,6 @@ use holdup_recording::{Recording, Sources, Warning};
 use holdup_report::Look;
 use tempfile::TempDir;
 
-use crate::arguments::{Color, Faces};
 use crate::failure::Failure;
 use crate::progress::Progress;
 
@@ -127,6 +127,20 @@ pub(crate) fn named(path: &Path, made: Option<&File>) -> Result<(Recording, Vec<
     Ok((recording, warnings))
 }
 
+/// The run of a recording, with names.
+pub(crate) fn run_of(path: &Path) -> Result<Run, Failure> {
+    let (recording, warnings) = named(path, None)?;
+    Ok(recording.run(&warnings))
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
 /// How to show things on `stream`.
 pub(crate) fn look(color: Color, stream: &(impl IsTerminal + std::os::fd::AsFd), to_file: bool) -> Look {
     let terminal = stream.is_terminal() && !to_file;
@@ -159,6 +173,20 @@ pub(crate) fn check_writable(out: &Path) -> Result<(), Failure> {
     rustix::fs::access(place, rustix::fs::Access::WRITE_OK).map_err(|error| {
         Failure::input(format!("{}: the answer cannot be written here ({error})", out.display()))
     })
+}
+
+/// Where an answer goes, besides JSON.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Faces {
+    /// Write a page to look at, one file that needs nothing else (- for standard output)
+    #[arg(long, value_name = "OUT")]
+    pub html: Option<PathBuf>,
+    /// Where to write the answer [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
 }
 
 impl Faces {

@@ -1,28 +1,29 @@
 //! The command line: `holdup ./app args…`, or one of the commands.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::time::Duration;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use holdup_collect::Output;
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::characterize::CharacterizeOptions;
 use crate::check::CheckOptions;
 use crate::completions::CompletionsOptions;
+use crate::demo::DemoOptions;
 use crate::diff::DiffOptions;
 use crate::explain::ExplainOptions;
 use crate::export::ExportOptions;
 use crate::man::ManOptions;
 use crate::policies::PoliciesOptions;
+use crate::report::ReportOptions;
+use crate::run::{RecordOptions, RunOptions};
 use crate::scale::ScaleOptions;
 use crate::sim::SimOptions;
-use crate::stack::{StackOptions, UNDO_CHANGES};
+use crate::stack::StackOptions;
 use crate::steer::SteerOptions;
 use crate::sweep::SweepOptions;
 use crate::top::TopOptions;
+use crate::undo_changes::UNDO_CHANGES;
 use crate::whatif::WhatIfOptions;
-use crate::why::{InstructionPart, ModeName, WhyOptions};
+use crate::why::WhyOptions;
 
 /// What the user asked for.
 #[derive(Debug)]
@@ -117,198 +118,6 @@ enum Named {
     Completions(CompletionsOptions),
     /// Write the manual pages
     Man(ManOptions),
-}
-
-/// Options of commands that run a program.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct RunOptions {
-    /// Where to write the recording [default: PROGRAM.holdup here; an earlier one is kept as PROGRAM.old.holdup];
-    /// %r in it stands for the rank of an MPI process
-    #[arg(short = 'o', long, value_name = "FILE")]
-    pub recording: Option<PathBuf>,
-    /// Run the program so many times: FILE.holdup, FILE.2.holdup…; tells of the run in the middle, and how the others differ
-    #[arg(short = 'r', long, value_name = "N", default_value_t = 1, conflicts_with = "pid",
-        value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub repeat: u16,
-    /// Where to write the answer [default: standard error, after the program has ended]
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// Which holds of locks to time: those of locks that somebody waited for, or all
-    #[arg(long, value_enum, default_value_t = Holds::Waited)]
-    pub holds: Holds,
-    /// Which collectors to use: the library inside of the program (preload), the kernel's records, or both
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Collector::Preload, Collector::Kernel])]
-    pub collectors: Vec<Collector>,
-    /// Record every context switch, even where that slows the program down (above 30,000 a second)
-    #[arg(long)]
-    pub every_switch: bool,
-    /// Leave the program's arguments out of the recording
-    #[arg(long)]
-    pub no_arguments: bool,
-    /// Leave the program's source out of the recording: the lines around those where it computes and waits
-    #[arg(long)]
-    pub no_source: bool,
-    /// Stop adding events when the recording has this size
-    #[arg(long, value_name = "MIB")]
-    pub size_limit: Option<u64>,
-    /// Record a process that runs already, until it ends, or until Ctrl-C; it runs on
-    #[arg(long, value_name = "PID", conflicts_with = "command")]
-    pub pid: Option<u32>,
-    /// Begin so many seconds after the start
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub delay: Option<Duration>,
-    /// Tell of so many seconds at most; with --pid holdup ends then, else the program runs on to its end
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub duration: Option<Duration>,
-    /// Begin when holdup gets the signal SIGUSR1, and end with SIGUSR2
-    #[arg(long)]
-    pub on_signal: bool,
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
-    pub color: Color,
-    /// The program and its arguments
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "PROGRAM",
-        required_unless_present = "pid"
-    )]
-    pub command: Vec<OsString>,
-}
-
-/// Options of `holdup record`.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct RecordOptions {
-    /// Run the program under emulation, and record its instructions: how often each thread takes which way (counts), or every
-    /// block and access (stream); for holdup why
-    #[arg(long, value_enum, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "counts",
-        conflicts_with_all = ["pid", "delay", "duration", "on_signal", "repeat"])]
-    pub instructions: Option<ModeName>,
-    #[command(flatten)]
-    pub part: InstructionPart,
-    #[command(flatten)]
-    pub run: RunOptions,
-}
-
-/// Seconds, perhaps with a fraction.
-pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
-    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
-    let length = number.and_then(|number| Duration::try_from_secs_f64(number).ok());
-    length.ok_or_else(|| "give seconds, such as 2 or 0.5".to_owned())
-}
-
-/// Which holds are timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Holds {
-    Waited,
-    All,
-}
-
-/// What gives the data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Collector {
-    Preload,
-    Kernel,
-}
-
-/// When to use colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Color {
-    Auto,
-    Always,
-    Never,
-}
-
-/// How each of several runs of a program is done.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct EachRun {
-    /// Use runs that end with a status other than 0 too
-    #[arg(long)]
-    pub ignore_status: bool,
-    /// Let what the program prints through, to standard error [default: its standard output is dropped]
-    #[arg(long)]
-    pub show_output: bool,
-    /// Which collectors to use: the library inside of the program (preload), the kernel's records, or both
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Collector::Preload, Collector::Kernel])]
-    pub collectors: Vec<Collector>,
-    /// Stop adding events when a recording has this size
-    #[arg(long, value_name = "MIB")]
-    pub size_limit: Option<u64>,
-}
-
-impl EachRun {
-    /// Where a program's standard output goes.
-    pub(crate) fn output(&self) -> Output {
-        if self.show_output { Output::Diverted } else { Output::Dropped }
-    }
-
-    /// The largest size of a recording in bytes.
-    pub(crate) fn bytes(&self) -> Option<u64> {
-        self.size_limit.map(|mib| mib << 20)
-    }
-}
-
-/// Where an answer goes, besides JSON.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct Faces {
-    /// Write a page to look at, one file that needs nothing else (- for standard output)
-    #[arg(long, value_name = "OUT")]
-    pub html: Option<PathBuf>,
-    /// Where to write the answer [default: standard output]
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
-    pub color: Color,
-}
-
-/// Options of `holdup report`.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct ReportOptions {
-    /// The recording; of several of one program that with the median wall time is told, with what the others say
-    #[arg(value_name = "FILE", required = true)]
-    pub recordings: Vec<PathBuf>,
-    /// The recordings are the ranks of one run of an MPI program: tell how well ranks and threads use their cores
-    #[arg(long, conflicts_with_all = ["html", "process", "from", "to"])]
-    pub ranks: bool,
-    /// Print JSON, as docs/json-schema/report.schema.json says (ranks.schema.json for --ranks)
-    #[arg(long)]
-    pub json: bool,
-    /// Write a page to look at, one file that needs nothing else (- for standard output)
-    #[arg(long, value_name = "OUT")]
-    pub html: Option<PathBuf>,
-    /// Leave the program's source out of the page
-    #[arg(long, requires = "html")]
-    pub no_source: bool,
-    /// Use only what these collectors gave
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Collector::Preload, Collector::Kernel])]
-    pub collectors: Vec<Collector>,
-    /// Only what came after so many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub from: Option<Duration>,
-    /// Only what came before so many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub to: Option<Duration>,
-    /// Report first on this process (its pid) instead of the busiest
-    #[arg(long, value_name = "PID")]
-    pub process: Option<u32>,
-    /// Say of each finding what mending it would give, however long that takes; the page always does
-    #[arg(long)]
-    pub all_gains: bool,
-    /// Where to write the answer [default: standard output]
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
-    pub color: Color,
-}
-
-/// Options of `holdup demo`.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct DemoOptions {
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
-    pub color: Color,
 }
 
 /// The command line, as clap knows it.

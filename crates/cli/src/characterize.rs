@@ -20,7 +20,7 @@ use holdup_report::{
     CharacterizeTold, characterize_json_text, characterize_page, characterize_pictures, render_characterize,
 };
 
-use crate::arguments::Faces;
+use crate::answer::Faces;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use gather::{Gathered, StackKind, gather};

@@ -10,8 +10,7 @@ use holdup_report::{check_github, check_json_text, check_junit, render_check};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::answer;
-use crate::arguments::Color;
+use crate::answer::{self, Color};
 use crate::failure::Failure;
 use crate::several::ledgers;
 

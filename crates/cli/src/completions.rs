@@ -3,11 +3,11 @@
 use std::io;
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, Command};
 use clap_complete::Shell;
 
+use crate::answer;
 use crate::failure::Failure;
-use crate::{answer, arguments};
 
 /// Options of `holdup completions`.
 #[derive(Args, Clone, Debug)]
@@ -17,10 +17,10 @@ pub(crate) struct CompletionsOptions {
     pub shell: Shell,
 }
 
-/// Writes the script that teaches a shell to complete.
-pub(crate) fn completions(options: &CompletionsOptions) -> Result<ExitCode, Failure> {
+/// Writes the script that teaches a shell to complete this command line.
+pub(crate) fn completions(options: &CompletionsOptions, mut line: Command) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(options.shell, &mut arguments::command(), "holdup", &mut script);
+    clap_complete::generate(options.shell, &mut line, "holdup", &mut script);
     answer::write(&String::from_utf8_lossy(&script), None, io::stdout())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,15 +4,24 @@ use std::ffi::OsString;
 use std::fs;
 use std::process::{Command, ExitCode};
 
+use clap::Args;
 use holdup_collect::{Holds, Options, Setting, Window, record};
 
-use crate::answer::{self, Answer, Part};
-use crate::arguments::DemoOptions;
+use crate::answer::{self, Answer, Color, Part};
+use crate::collectors::PRELOAD;
 use crate::failure::Failure;
-use crate::run::PRELOAD;
+use crate::status::exit_code;
 
 const SOURCE: &str = include_str!("../../../workloads/demo/thumbnails.c");
 const SOURCE_NAME: &str = "thumbnails.c";
+
+/// Options of `holdup demo`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DemoOptions {
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+}
 
 /// Builds the program, runs it and says what holds it up.
 pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
@@ -58,5 +67,5 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
         None,
         std::io::stdout(),
     )?;
-    Ok(crate::run::exit_code(ended.status))
+    Ok(exit_code(ended.status))
 }

@@ -6,8 +6,7 @@ use std::process::ExitCode;
 use holdup_compare::{Against, compare};
 use holdup_report::{diff_json_text, render_diff};
 
-use crate::answer;
-use crate::arguments::Color;
+use crate::answer::{self, Color};
 use crate::failure::Failure;
 use crate::several::ledgers;
 

@@ -6,10 +6,12 @@ use std::process::ExitCode;
 
 use holdup_collect::doctor::{Event, Machine, Room, examine};
 use holdup_collect::{Emulation, Trial, opens, room};
+use holdup_pirate::allowed_cpus;
+use holdup_steer::{Found, Rights};
 
 use crate::answer;
+use crate::collectors::PLUGIN;
 use crate::failure::Failure;
-use crate::run::PLUGIN;
 
 /// How long each of two cores is tried.
 const MOMENT_NS: u64 = 100_000_000;
@@ -29,9 +31,20 @@ pub(crate) fn doctor() -> Result<ExitCode, Failure> {
         room: &|path| room(path).ok().map(|(free, size)| Room { size, free }),
     };
     let mut text: String = examine(&machine).iter().map(|check| format!("{check}\n")).collect();
-    text.push_str(&crate::steer::doctor_lines());
+    text.push_str(&steer_lines());
     answer::write(&text, None, io::stdout())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// By which means `holdup steer` can help here.
+fn steer_lines() -> String {
+    let (_, found) = holdup_steer::examine(Path::new("/"), &allowed_cpus(), Rights::of_this_process());
+    let line = |found: &Found| {
+        let state = if found.usable { "available" } else { "missing" };
+        let name = format!("steer: {}", found.tool.word());
+        format!("{name:<20} {state:<10} {}\n", found.what)
+    };
+    found.iter().map(line).collect()
 }
 
 fn try_event(event: Event) -> io::Result<()> {

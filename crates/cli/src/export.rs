@@ -15,9 +15,9 @@ use holdup_model::{Doing, Nanos, Run};
 use holdup_recording::Sources;
 
 use crate::answer::{self, Answer, Part};
-use crate::arguments::seconds;
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::seconds::seconds;
 
 /// What is collected before it is written.
 const BUFFER: usize = 1 << 18;

@@ -12,6 +12,7 @@ mod answer;
 mod arguments;
 mod characterize;
 mod check;
+mod collectors;
 mod completions;
 mod demo;
 mod diff;
@@ -19,20 +20,28 @@ mod doctor;
 mod explain;
 mod export;
 mod failure;
+mod instructions;
+mod kept_measurements;
 mod man;
 mod policies;
 mod progress;
 mod rank;
 mod report;
 mod run;
+mod runs;
 mod scale;
+mod seconds;
 mod several;
 mod sim;
+mod simulation;
 mod sources;
 mod stack;
+mod status;
 mod steer;
 mod sweep;
+mod thread_count;
 mod top;
+mod undo_changes;
 mod whatif;
 mod why;
 
@@ -59,15 +68,15 @@ fn command() -> ExitCode {
         Command::Export(options) => export::export(&options),
         Command::Scale(options) => scale::scale(&options),
         Command::Sim(options) => sim::sim(&options),
-        Command::UndoChanges => stack::undo_changes(),
+        Command::UndoChanges => undo_changes::undo_changes(),
         Command::Stack(options) => stack::stack(&options),
         Command::Steer(options) => steer::steer(&options),
         Command::Sweep(options) => sweep::sweep(&options),
         Command::Top(options) => top::top(&options),
         Command::WhatIf(options) => whatif::what_if(&options),
         Command::Why(options) => why::why(&options),
-        Command::Completions(options) => completions::completions(&options),
-        Command::Man(options) => man::man(&options),
+        Command::Completions(options) => completions::completions(&options, arguments::command()),
+        Command::Man(options) => man::man(&options, arguments::command()),
         Command::Policies(options) => policies::policies(&options),
     };
     result.unwrap_or_else(|failure| failure.tell())

@@ -9,8 +9,8 @@ use clap::{Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
+use crate::answer;
 use crate::failure::Failure;
-use crate::{answer, arguments};
 
 /// Options of `holdup man`.
 #[derive(Args, Clone, Debug)]
@@ -20,9 +20,9 @@ pub(crate) struct ManOptions {
     pub dir: Option<PathBuf>,
 }
 
-/// Writes the manual.
-pub(crate) fn man(options: &ManOptions) -> Result<ExitCode, Failure> {
-    let pages = pages();
+/// Writes the manual of this command line.
+pub(crate) fn man(options: &ManOptions, line: Command) -> Result<ExitCode, Failure> {
+    let pages = pages(line);
     match &options.dir {
         None => answer::write(&pages[0].1, None, io::stdout())?,
         Some(dir) => {
@@ -41,8 +41,8 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
 }
 
 /// All pages by name, that of `holdup` itself first.
-fn pages() -> Vec<(String, String)> {
-    let mut command = arguments::command().disable_help_subcommand(true);
+fn pages(command: Command) -> Vec<(String, String)> {
+    let mut command = command.disable_help_subcommand(true);
     command.build();
     let commands: Vec<Command> =
         command.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();

@@ -13,16 +13,16 @@ use std::process::ExitCode;
 
 use holdup_policy::{Ratio, Rules};
 use holdup_report::{PoliciesTold, policies_json_text, policies_page, render_policies};
-
-use crate::answer;
-use crate::arguments::Faces;
-use crate::failure::Failure;
-use crate::progress::Progress;
-use crate::scale::{Counts, Variable};
-use crate::sim::{Input, MOST_CORES, chosen, interrupted, parsers};
-use crate::why::InstructionPart;
+use holdup_sweep::Counts;
 use recorded::Recorded;
 use simulated::Wanted;
+
+use crate::answer::{self, Faces};
+use crate::failure::Failure;
+use crate::instructions::InstructionPart;
+use crate::progress::Progress;
+use crate::simulation::{Input, MOST_CORES, chosen, interrupted, parsers};
+use crate::thread_count::Variable;
 
 const AFTER: &str = "\
 holdup policies -- ./app {threads}                    with 8 and with 16 threads, under every policy

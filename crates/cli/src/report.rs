@@ -2,18 +2,62 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
+use clap::Args;
 use holdup_criticality::{Depth, Rank, Ranks};
 use holdup_recording::Sources;
 use holdup_report::{PageOptions, ranks_json_text, render_ranks};
 
-use crate::answer::{self, Answer, Part};
-use crate::arguments::{Collector, ReportOptions};
+use crate::answer::{self, Answer, Color, Part};
+use crate::collectors::Collector;
 use crate::failure::Failure;
+use crate::seconds::seconds;
 use crate::several;
 use crate::sources;
+
+/// Options of `holdup report`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ReportOptions {
+    /// The recording; of several of one program that with the median wall time is told, with what the others say
+    #[arg(value_name = "FILE", required = true)]
+    pub recordings: Vec<PathBuf>,
+    /// The recordings are the ranks of one run of an MPI program: tell how well ranks and threads use their cores
+    #[arg(long, conflicts_with_all = ["html", "process", "from", "to"])]
+    pub ranks: bool,
+    /// Print JSON, as docs/json-schema/report.schema.json says (ranks.schema.json for --ranks)
+    #[arg(long)]
+    pub json: bool,
+    /// Write a page to look at, one file that needs nothing else (- for standard output)
+    #[arg(long, value_name = "OUT")]
+    pub html: Option<PathBuf>,
+    /// Leave the program's source out of the page
+    #[arg(long, requires = "html")]
+    pub no_source: bool,
+    /// Use only what these collectors gave
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Collector::Preload, Collector::Kernel])]
+    pub collectors: Vec<Collector>,
+    /// Only what came after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub from: Option<Duration>,
+    /// Only what came before so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub to: Option<Duration>,
+    /// Report first on this process (its pid) instead of the busiest
+    #[arg(long, value_name = "PID")]
+    pub process: Option<u32>,
+    /// Say of each finding what mending it would give, however long that takes; the page always does
+    #[arg(long)]
+    pub all_gains: bool,
+    /// Where to write the answer [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+}
 
 /// Says what a recording shows.
 pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Failure> {

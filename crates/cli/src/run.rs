@@ -4,24 +4,103 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, ExitStatus};
+use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
+use clap::{Args, ValueEnum};
 use holdup_collect::{Emulation, Ended, Options, Setting, Window, as_caller, attach, record as collect};
-use rustix::fs::{CWD, FileType, SeekFrom};
+use rustix::fs::CWD;
 use rustix::process::Signal;
 
-use crate::answer::{self, Part};
-use crate::arguments::{Collector, Holds, RecordOptions, RunOptions};
+use crate::answer::{self, Color, Part};
+use crate::collectors::{Collector, PLUGIN, PRELOAD};
 use crate::failure::Failure;
+use crate::instructions::{InstructionPart, ModeName};
 use crate::progress::Progress;
 use crate::rank;
+use crate::runs::Input;
+use crate::seconds::seconds;
 use crate::several;
+use crate::status::exit_code;
 
-/// The library that is injected into measured programs.
-pub(crate) static PRELOAD: &[u8] = include_bytes!(env!("HOLDUP_PRELOAD"));
-/// The plugin that the emulator loads.
-pub(crate) static PLUGIN: &[u8] = include_bytes!(env!("HOLDUP_QEMU_PLUGIN"));
+/// Options of commands that run a program.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RunOptions {
+    /// Where to write the recording [default: PROGRAM.holdup here; an earlier one is kept as PROGRAM.old.holdup];
+    /// %r in it stands for the rank of an MPI process
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub recording: Option<PathBuf>,
+    /// Run the program so many times: FILE.holdup, FILE.2.holdup…; tells of the run in the middle, and how the others differ
+    #[arg(short = 'r', long, value_name = "N", default_value_t = 1, conflicts_with = "pid",
+        value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub repeat: u16,
+    /// Where to write the answer [default: standard error, after the program has ended]
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Which holds of locks to time: those of locks that somebody waited for, or all
+    #[arg(long, value_enum, default_value_t = Holds::Waited)]
+    pub holds: Holds,
+    /// Which collectors to use: the library inside of the program (preload), the kernel's records, or both
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Collector::Preload, Collector::Kernel])]
+    pub collectors: Vec<Collector>,
+    /// Record every context switch, even where that slows the program down (above 30,000 a second)
+    #[arg(long)]
+    pub every_switch: bool,
+    /// Leave the program's arguments out of the recording
+    #[arg(long)]
+    pub no_arguments: bool,
+    /// Leave the program's source out of the recording: the lines around those where it computes and waits
+    #[arg(long)]
+    pub no_source: bool,
+    /// Stop adding events when the recording has this size
+    #[arg(long, value_name = "MIB")]
+    pub size_limit: Option<u64>,
+    /// Record a process that runs already, until it ends, or until Ctrl-C; it runs on
+    #[arg(long, value_name = "PID", conflicts_with = "command")]
+    pub pid: Option<u32>,
+    /// Begin so many seconds after the start
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub delay: Option<Duration>,
+    /// Tell of so many seconds at most; with --pid holdup ends then, else the program runs on to its end
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub duration: Option<Duration>,
+    /// Begin when holdup gets the signal SIGUSR1, and end with SIGUSR2
+    #[arg(long)]
+    pub on_signal: bool,
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+    /// The program and its arguments
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM",
+        required_unless_present = "pid"
+    )]
+    pub command: Vec<OsString>,
+}
+
+/// Options of `holdup record`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RecordOptions {
+    /// Run the program under emulation, and record its instructions: how often each thread takes which way (counts), or every
+    /// block and access (stream); for holdup why
+    #[arg(long, value_enum, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "counts",
+        conflicts_with_all = ["pid", "delay", "duration", "on_signal", "repeat"])]
+    pub instructions: Option<ModeName>,
+    #[command(flatten)]
+    pub part: InstructionPart,
+    #[command(flatten)]
+    pub run: RunOptions,
+}
+
+/// Which holds are timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Holds {
+    Waited,
+    All,
+}
 
 /// Records, and says what holds the program up.
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
@@ -109,39 +188,6 @@ fn status(ended: &[Ended]) -> ExitCode {
     failed.or(ended.last()).map_or(ExitCode::SUCCESS, |ended| exit_code(ended.status))
 }
 
-/// What the program reads from, which several runs share.
-pub(crate) enum Input {
-    /// A file, and where it was to be read from.
-    File(u64),
-    /// A terminal or another device, which each run reads on from; or nothing.
-    Device,
-    /// A pipe or a socket: what one run has read is gone.
-    Stream,
-}
-
-impl Input {
-    pub(crate) fn now() -> Input {
-        let stdin = std::io::stdin();
-        match rustix::fs::fstat(&stdin).map(|facts| FileType::from_raw_mode(facts.st_mode)) {
-            Ok(FileType::RegularFile) => rustix::fs::tell(&stdin).map_or(Input::Device, Input::File),
-            Ok(FileType::Fifo | FileType::Socket) => Input::Stream,
-            _ => Input::Device,
-        }
-    }
-
-    /// Lets the next run read what the first one did, or says at the second that it cannot.
-    pub(crate) fn back(&self, is_second: bool) {
-        match self {
-            Input::File(start) => _ = rustix::fs::seek(std::io::stdin(), SeekFrom::Start(*start)),
-            Input::Stream if is_second => eprintln!(
-                "holdup: standard input is a pipe, which only the first run can read; give a file (< FILE) if the program \
-                 reads it"
-            ),
-            Input::Stream | Input::Device => {}
-        }
-    }
-}
-
 /// Records the program, or the process that runs.
 fn collected(options: &RunOptions, output: &Path, emulation: Option<Emulation>) -> Result<Ended, Failure> {
     let wanted = Options { emulation, ..collect_options(options, output) };
@@ -181,16 +227,6 @@ fn collect_options(options: &RunOptions, output: &Path) -> Options {
         emulation: None,
         instrumented: false,
     }
-}
-
-/// The status that a shell would give.
-pub(crate) fn exit_code(status: ExitStatus) -> ExitCode {
-    ExitCode::from(status_of(status))
-}
-
-/// See [`exit_code`].
-pub(crate) fn status_of(status: ExitStatus) -> u8 {
-    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)) as u8
 }
 
 /// Where the recordings go.

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::process::ExitCode;
 
-use crate::run::status_of;
+use crate::status::status_of;
 
 /// As the standard library's, and goes on where nobody can be told.
 macro_rules! eprint {

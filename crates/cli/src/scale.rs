@@ -1,11 +1,10 @@
 //! `holdup scale`: the same work with several numbers of threads.
 //!
-//! The runs are planned ([`Counts`], [`control`], [`affinity`], [`stop`]), done one after another and kept in a
+//! The runs are planned ([`Counts`], [`Control`], [`affinity`], [`stop`]), done one after another and kept in a
 //! directory that says which are done ([`sweep`], [`manifest`]), and read again for the analysis ([`points`],
 //! [`evidence`]).
 
 mod affinity;
-mod control;
 mod evidence;
 mod manifest;
 mod points;
@@ -21,17 +20,18 @@ use affinity::{Affinity, Topology};
 use holdup_collect::{allowed_cores, find_program};
 use holdup_report::{render_scale, scale_json_text, scale_page};
 use holdup_scaling::Scaling;
-
-use crate::arguments::{Collector, EachRun, Faces, seconds};
-use crate::failure::Failure;
-pub(crate) use control::{Control, OPENMP, Variable};
-pub(crate) use holdup_sweep::Counts;
+use holdup_sweep::Counts;
 use manifest::{Circumstances, Manifest, Subject};
 use points::Origin;
-pub(crate) use points::read as read_run;
 use stop::{Rule, half_width};
 use sweep::{Finish, Place, Plan, left_out};
-pub(crate) use sweep::{Interrupt, finish};
+
+use crate::answer::Faces;
+use crate::collectors::Collector;
+use crate::failure::Failure;
+use crate::runs::EachRun;
+use crate::seconds::seconds;
+use crate::thread_count::{Control, OPENMP, Variable};
 
 /// A mean of which half of the 95 % interval is wider than this share says little.
 const UNCERTAIN: f64 = 0.1;

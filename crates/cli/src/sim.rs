@@ -1,20 +1,10 @@
 //! `holdup sim`: where the cycles of a program's threads go on a machine that the user need not own.
 //!
-//! What is simulated is a recording with instruction streams ([`inputs`]), or a program that is recorded first ([`made`]).
-//! Machines ([`machines`]), numbers of cores and what-ifs ([`what_if`]) give the simulations that there are to do ([`plan`]),
-//! which run beside each other ([`side_by_side`]).
+//! What is simulated ([`simulation`]) is a recording with instruction streams, or a program that is recorded first ([`made`]).
 
-mod host;
-mod inputs;
-mod machines;
 mod made;
 mod names;
-mod padded;
-mod plan;
-mod policies;
 mod sections;
-mod side_by_side;
-mod what_if;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -23,31 +13,20 @@ use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use holdup_feed::Prepared;
-use holdup_model::cycles::Simulated;
-use holdup_report::{
-    PaddedRun, SimRun, SimTold, render_sim, sim_csv, sim_json_text, sim_page, sim_source_files,
-};
-use holdup_sim::{Options, Plan};
-use holdup_speedup::{SpeedupStack, SpeedupStep, speedup_stack};
-use padded::Second;
-use plan::{Role, Simulation};
-use what_if::WhatIf;
+use holdup_report::{SimRun, SimTold, render_sim, sim_csv, sim_json_text, sim_page, sim_source_files};
+use holdup_sim::Plan;
 
-use crate::answer;
-use crate::arguments::Color;
+use crate::answer::{self, Color};
 use crate::failure::Failure;
+use crate::instructions::InstructionPart;
 use crate::progress::Progress;
+use crate::simulation::{
+    self, Chosen, Input, MOST_CORES, PolicyOptions, Role, Simulation, Subject, USUAL, Wanted, WhatIf, chosen,
+    interrupted, simulated, speedup_stacks, working_threads,
+};
 use crate::sources;
-use crate::why::InstructionPart;
-
-pub(crate) use host::kept_as;
-pub(crate) use inputs::{Input, check_machine, working_threads};
-pub(crate) use machines::{USUAL, chosen};
-pub(crate) use policies::parsers;
-pub(crate) use side_by_side::{INTERRUPTED, Watch, all};
 
 const AFTER: &str = "\
 holdup sim -- ./app input.dat                         runs the program under emulation, and simulates it
@@ -60,9 +39,6 @@ holdup sim --show-machine dunnington > mine.toml      an own machine to start fr
 A recording for it is made by holdup record --instructions=stream. docs/sim.md says what the components of a cycle
 stack are, and which what-ifs there are. Statuses: that of the program; 2 wrong usage or input, 3 something is
 missing on this machine, both before the program starts.";
-
-/// The most cores that are simulated.
-pub(crate) const MOST_CORES: i64 = 1024;
 
 /// Options of `holdup sim`.
 #[derive(clap::Args, Clone, Debug)]
@@ -87,7 +63,7 @@ pub(crate) struct SimOptions {
     #[arg(long, value_name = "CHANGE")]
     pub what_if: Vec<WhatIf>,
     #[command(flatten)]
-    pub policies: policies::PolicyOptions,
+    pub policies: PolicyOptions,
     /// Say what the speedup is lost to, by simulating with resources made private one by one
     #[arg(long)]
     pub speedup_stack: bool,
@@ -144,26 +120,21 @@ pub(crate) struct SimOptions {
     pub command: Vec<OsString>,
 }
 
-/// Whether this is a change that `--what-if` takes.
-pub(crate) fn check_what_if(text: &str) -> Result<(), String> {
-    text.parse::<WhatIf>().map(|_| ())
-}
-
 /// Simulates.
 pub(crate) fn sim(options: &SimOptions) -> Result<ExitCode, Failure> {
     if options.list_machines {
-        answer::write(&machines::list(), None, std::io::stdout())?;
+        answer::write(&simulation::machine_list(), None, std::io::stdout())?;
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(name) = &options.show_machine {
-        answer::write(&machines::text(name)?, None, std::io::stdout())?;
+        answer::write(&simulation::machine_text(name)?, None, std::io::stdout())?;
         return Ok(ExitCode::SUCCESS);
     }
     if !options.command.is_empty() {
         return run(&options.command, options);
     }
     if let [only] = options.files.as_slice()
-        && inputs::is_program(only)
+        && simulation::is_program(only)
     {
         // A program without arguments is understood without -- too.
         return run(&[only.clone().into_os_string()], options);
@@ -202,18 +173,8 @@ fn run(command: &[OsString], options: &SimOptions) -> Result<ExitCode, Failure> 
     Ok(made.status)
 }
 
-/// What is said and the status where the user did not want to wait.
-pub(crate) fn interrupted() -> ExitCode {
-    eprintln!("holdup: the simulation was interrupted; there is no answer");
-    ExitCode::from(INTERRUPTED as u8)
-}
-
 /// Simulates recordings; `None` if the user did not want to wait.
-fn told(
-    paths: &[PathBuf],
-    machines: &machines::Chosen,
-    options: &SimOptions,
-) -> Result<Option<SimTold>, Failure> {
+fn told(paths: &[PathBuf], machines: &Chosen, options: &SimOptions) -> Result<Option<SimTold>, Failure> {
     let reading = Progress::start("reading the recording");
     let inputs = paths.iter().map(|path| Input::read(path)).collect::<Result<Vec<_>, _>>()?;
     let named = |input: &Input| match options.files.is_empty() {
@@ -221,7 +182,7 @@ fn told(
         false => input.path.display().to_string(),
     };
     let prepared = inputs.iter().map(|input| input.prepared(&named(input))).collect::<Result<Vec<_>, _>>()?;
-    let wanted = plan::Wanted {
+    let wanted = Wanted {
         machines: &machines.machines,
         cores: &options.cores,
         what_ifs: &options.what_if,
@@ -231,19 +192,20 @@ fn told(
     let mut simulations: Vec<Simulation> = Vec::new();
     let mut stacks = 0;
     for (index, (input, prepared)) in inputs.iter().zip(&prepared).enumerate() {
-        let subject = plan::Subject {
+        let subject = Subject {
             input: index,
             program: prepared.program(),
             at: &|text| input.instructions_at(prepared, text),
             threads: working_threads(prepared.executed()),
         };
-        let planned = plan::simulations(&subject, &wanted, stacks).map_err(Failure::input)?;
+        let planned = simulation::simulations(&subject, &wanted, stacks).map_err(Failure::input)?;
         stacks += planned.iter().filter(|planned| matches!(planned.role, Role::Single(_))).count();
         simulations.extend(planned);
     }
     let samples = samples(&prepared, options);
     drop(reading);
-    let Some((done, padded)) = simulated(&simulations, &prepared, &samples, options) else { return Ok(None) };
+    let jobs = options.jobs.map_or(holdup_collect::allowed_cores(), u32::from) as usize;
+    let Some((done, padded)) = simulated(&simulations, &prepared, &samples, jobs) else { return Ok(None) };
     let _naming = Progress::start("finding names");
     let several = inputs.len() > 1;
     let stacks = speedup_stacks(&simulations, &done);
@@ -300,125 +262,6 @@ fn told(
 /// Which sections of each recording are simulated, where not all of them are.
 fn samples(prepared: &[Prepared<'_>], options: &SimOptions) -> Vec<Option<Plan>> {
     prepared.iter().map(|prepared| options.sample.then(|| prepared.plan()).flatten()).collect()
-}
-
-/// What all simulations gave, and with padding that of the one with this index.
-type AllDone = (Vec<(Simulated, Duration)>, (Option<usize>, Vec<PaddedRun>));
-
-/// Does all simulations: first those that say which lines are falsely shared, then those in which such lines are padded.
-fn simulated(
-    planned: &[Simulation],
-    prepared: &[Prepared<'_>],
-    samples: &[Option<Plan>],
-    options: &SimOptions,
-) -> Option<AllDone> {
-    let jobs = options.jobs.map_or(holdup_collect::allowed_cores(), u32::from) as usize;
-    let (mut indices, mut first) = (Vec::new(), Vec::new());
-    for (index, simulation) in planned.iter().enumerate().filter(|(_, simulation)| !simulation.pads) {
-        indices.push(index);
-        first.push(simulation);
-    }
-    let mut done: Vec<Option<(Simulated, Duration)>> = planned.iter().map(|_| None).collect();
-    for (index, one) in indices.into_iter().zip(each(&first, prepared, samples, jobs)?) {
-        done[index] = Some(one);
-    }
-    let second = Second::of(planned, &done);
-    let asked = second.asked.iter().map(|(_, simulation)| simulation);
-    let both: Vec<&Simulation> = asked.chain(second.gains.iter().map(|(_, simulation)| simulation)).collect();
-    let mut of_both = each(&both, prepared, samples, jobs)?.into_iter();
-    for ((index, _), one) in second.asked.iter().zip(of_both.by_ref()) {
-        done[*index] = Some(one);
-    }
-    let gains = second.gains.into_iter().zip(of_both);
-    let gains = gains.map(|((lines, _), (simulated, _))| PaddedRun { lines, cycles: simulated.cycles });
-    Some((done.into_iter().collect::<Option<_>>()?, (second.in_detail, gains.collect())))
-}
-
-/// The speedup stacks of a recording with instruction streams on so many cores, one for each machine; `None` if the user did
-/// not want to wait.
-pub(crate) fn stacks_of(
-    recording: &Path,
-    machines: &[holdup_sim::Machine],
-    cores: u32,
-) -> Result<Option<Vec<SpeedupStack>>, Failure> {
-    let reading = Progress::start("reading the recording");
-    let input = Input::read(recording)?;
-    let prepared = [input.prepared(&recording.display().to_string())?];
-    let wanted =
-        plan::Wanted { machines, cores: &[cores], what_ifs: &[], speedup_stack: true, policies: None };
-    let subject = plan::Subject {
-        input: 0,
-        program: prepared[0].program(),
-        at: &|text| input.instructions_at(&prepared[0], text),
-        threads: working_threads(prepared[0].executed()),
-    };
-    let planned = plan::simulations(&subject, &wanted, 0).map_err(Failure::input)?;
-    drop(reading);
-    let all: Vec<&Simulation> = planned.iter().collect();
-    let done = each(&all, &prepared, &[None], holdup_collect::allowed_cores() as usize);
-    Ok(done.map(|done| speedup_stacks(&planned, &done)))
-}
-
-/// Does simulations beside each other, so many at once.
-fn each(
-    simulations: &[&Simulation],
-    prepared: &[Prepared<'_>],
-    samples: &[Option<Plan>],
-    jobs: usize,
-) -> Option<Vec<(Simulated, Duration)>> {
-    if simulations.is_empty() {
-        return Some(Vec::new());
-    }
-    let part = |(prepared, plan): (&Prepared<'_>, &Option<Plan>)| {
-        let share = plan.as_ref().map_or(1.0, Plan::share);
-        (prepared.instructions() as f64 * share) as u64
-    };
-    let executed: Vec<u64> = prepared.iter().zip(samples).map(part).collect();
-    let amounts: Vec<u64> = simulations.iter().map(|simulation| executed[simulation.input]).collect();
-    let watch = Watch::new(&amounts);
-    all(&watch, jobs, |index| {
-        let simulation = simulations[index];
-        let prepared = &prepared[simulation.input];
-        let how =
-            Options { cores: simulation.cores, changes: simulation.changes.clone(), ..Options::default() };
-        let progress = &mut |progress: &holdup_sim::Progress| watch.at(index, progress.instructions);
-        let mut with_policy = |steering| {
-            let how = Options { steering: Some(steering), ..how.clone() };
-            prepared.simulated(true, &simulation.machine, &how, progress)
-        };
-        if let Some(policy) = &simulation.policy {
-            let simulated = policy.simulated(prepared.program(), &mut with_policy);
-            return Simulated { changes: simulation.words.clone(), ..simulated };
-        }
-        let mut simulated = match &samples[simulation.input] {
-            Some(plan) => prepared.sampled(&simulation.machine, &how, plan, progress),
-            None => prepared.simulated(true, &simulation.machine, &how, progress),
-        };
-        simulated.changes.clone_from(&simulation.words);
-        simulated
-    })
-}
-
-/// The speedup stacks of which all parts were simulated, in order.
-fn speedup_stacks(simulations: &[Simulation], done: &[(Simulated, Duration)]) -> Vec<SpeedupStack> {
-    let with_role = |role: Role| simulations.iter().position(|simulation| simulation.role == role);
-    let stack = |number: usize| {
-        let single = with_role(Role::Single(number))?;
-        let first = with_role(Role::Variant(number, 0))?;
-        // The unchanged run is the last one before that is told of and has no what-if.
-        let plain = simulations[..single]
-            .iter()
-            .rposition(|simulation| simulation.role == Role::Told && simulation.words.is_empty())?;
-        let mut variants: Vec<Simulated> = done
-            .get(first..first + SpeedupStep::ALL.len())?
-            .iter()
-            .map(|(simulated, _)| simulated.clone())
-            .collect();
-        variants.push(done[plain].0.clone());
-        let variants: [Simulated; 6] = variants.try_into().ok()?;
-        speedup_stack(&done[single].0, &variants)
-    };
-    (0..).map_while(stack).collect()
 }
 
 impl SimOptions {

@@ -24,19 +24,20 @@ use std::time::Duration;
 use holdup_collect::{allowed_cores, find_program};
 use holdup_report::{render_stack, stack_json_text, stack_page};
 use holdup_speedup::{Component, Order, SpeedupProfile};
+use holdup_sweep::Counts;
 use instances::{Copies, Measured};
 use kept::Kept;
 use plan::Wanted;
-
-use crate::answer;
-use crate::arguments::{Collector, EachRun, Faces, seconds};
-use crate::failure::Failure;
-use crate::progress::Progress;
-use crate::run::Input;
-use crate::scale::{Control, Counts, OPENMP, Variable};
-pub(crate) use robber::UNDO_CHANGES;
 use runs::{Finish, Way};
 use simulated::SimulateOptions;
+
+use crate::answer::{self, Faces};
+use crate::collectors::Collector;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::runs::{EachRun, Input};
+use crate::seconds::seconds;
+use crate::thread_count::{Control, OPENMP, Variable};
 
 const AFTER: &str = "\
 holdup stack -t 1,2,4 -- ./app {threads}              the program takes the number as an argument
@@ -227,15 +228,6 @@ pub(crate) fn stack(options: &StackOptions) -> Result<ExitCode, Failure> {
         points::profile(&kept, place.path(), order, simulated).and_then(|profile| show(&profile, options));
     _ = told.map_err(|failure| failure.tell());
     Ok(code)
-}
-
-/// Undoes what another process has changed on the machine, once that is gone.
-pub(crate) fn undo_changes() -> Result<ExitCode, Failure> {
-    match holdup_pirate::serve(std::io::stdin().lock()).is_empty() {
-        true => Ok(ExitCode::SUCCESS),
-        // Nobody is left to be told.
-        false => Ok(ExitCode::FAILURE),
-    }
 }
 
 /// Where the runs are kept.

@@ -13,11 +13,12 @@ use holdup_collect::{LiveRun, Setting, start_live};
 use holdup_live::Live;
 use holdup_pirate::{Change, Guardian, Undo, allowed_cpus, takes_short_turns};
 use holdup_policy::{Ratio, Rules, ScheduledOut};
-use holdup_steer::{Found, Linux, Options, Rights, Steering, Tool, examine};
+use holdup_steer::{Linux, Options, Rights, Steering, Tool, examine};
 
+use crate::collectors::PRELOAD;
 use crate::failure::Failure;
-use crate::run::{PRELOAD, exit_code};
-use crate::stack::UNDO_CHANGES;
+use crate::status::exit_code;
+use crate::undo_changes::UNDO_CHANGES;
 
 const AFTER: &str = "\
 holdup steer -- ./app args…              helps the thread that the others wait for, as far as that is of use
@@ -86,17 +87,6 @@ impl ToolName {
 fn ratio(text: &str) -> Result<Ratio, String> {
     let ratio = text.parse().ok().and_then(Ratio::of);
     ratio.ok_or_else(|| "give a number such as 1.2".to_owned())
-}
-
-/// What `holdup doctor` says of steering.
-pub(crate) fn doctor_lines() -> String {
-    let (_, found) = examine(Path::new("/"), &allowed_cpus(), Rights::of_this_process());
-    let line = |found: &Found| {
-        let state = if found.usable { "available" } else { "missing" };
-        let name = format!("steer: {}", found.tool.word());
-        format!("{name:<20} {state:<10} {}\n", found.what)
-    };
-    found.iter().map(line).collect()
 }
 
 /// Runs the program, and helps its critical thread.

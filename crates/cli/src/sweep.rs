@@ -21,12 +21,12 @@ use holdup_sweep::{
 };
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+use task::Runner;
 
 use crate::answer;
 use crate::failure::Failure;
-use crate::scale::Interrupt;
-use crate::sim;
-use task::Runner;
+use crate::runs::Interrupt;
+use crate::simulation;
 
 const AFTER: &str = "\
 holdup sweep plan.toml                        does what plan.toml asks for; the same again goes on where it stopped
@@ -150,11 +150,11 @@ fn check(plan: &Plan) -> Result<(), Failure> {
                     )
                     .into());
             }
-            sim::chosen(std::slice::from_ref(&machine.text), false)
+            simulation::chosen(std::slice::from_ref(&machine.text), false)
                 .map_err(|failure| plan.wrong(machine, failure.words().trim_start_matches("--machine: ")))?;
         }
         for what_if in &program.what_ifs {
-            sim::check_what_if(&what_if.text).map_err(|problem| plan.wrong(what_if, problem))?;
+            what_if.text.parse::<simulation::WhatIf>().map_err(|problem| plan.wrong(what_if, problem))?;
         }
     }
     Ok(())

@@ -18,9 +18,11 @@ use std::time::Duration;
 use clap::Args;
 use holdup_collect::{Setting, start_live};
 
-use crate::arguments::{Color, seconds};
+use crate::answer::Color;
+use crate::collectors::PRELOAD;
 use crate::failure::Failure;
-use crate::run::{PRELOAD, exit_code};
+use crate::seconds::seconds;
+use crate::status::exit_code;
 use held::Held;
 use view::Order;
 use watch::Outlet;

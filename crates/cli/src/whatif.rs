@@ -7,8 +7,7 @@ use holdup_model::Timeline;
 use holdup_recording::Sources;
 use holdup_replay::{Budget, NoReplay, Point, Prediction, Replayer, parse, sweep};
 
-use crate::answer;
-use crate::arguments::Color;
+use crate::answer::{self, Color};
 use crate::failure::Failure;
 
 const AFTER: &str = "\

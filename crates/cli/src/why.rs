@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use holdup_collect::{InstructionMode, Interest};
 use holdup_counts::{Counts, CountsError, add_native_times, counts};
 use holdup_imbalance::{Method, Why, WhyOptions as Search, why as search};
 use holdup_model::counts::CountSource;
@@ -23,11 +22,11 @@ use holdup_recording::Recording;
 use holdup_recording::facts::SourceText;
 use holdup_report::{WhyScene, render_why, why_json_text, why_page, why_section_name, why_source_files};
 
-use crate::answer;
-use crate::arguments::Color;
+use crate::answer::{self, Color};
 use crate::failure::Failure;
+use crate::instructions::InstructionPart;
 use crate::progress::Progress;
-use crate::sim;
+use crate::simulation;
 use crate::sources;
 use subject::Subject;
 
@@ -75,10 +74,10 @@ pub(crate) struct WhyOptions {
     #[arg(long, conflicts_with_all = ["native", "no_native"])]
     pub simulate: bool,
     /// The machine to simulate: a name (holdup sim --list-machines), a file, or host
-    #[arg(long, value_name = "NAME", default_value = sim::USUAL, requires = "simulate")]
+    #[arg(long, value_name = "NAME", default_value = simulation::USUAL, requires = "simulate")]
     pub machine: String,
     /// How many cores to simulate [default: as many as threads that work, at most those of the machine]
-    #[arg(long, value_name = "N", requires = "simulate", value_parser = clap::value_parser!(u32).range(1..=sim::MOST_CORES))]
+    #[arg(long, value_name = "N", requires = "simulate", value_parser = clap::value_parser!(u32).range(1..=simulation::MOST_CORES))]
     pub cores: Option<u32>,
     #[command(flatten)]
     pub part: InstructionPart,
@@ -114,20 +113,6 @@ pub(crate) struct WhyOptions {
     pub command: Vec<OsString>,
 }
 
-/// Which instructions are recorded.
-#[derive(clap::Args, Clone, Debug)]
-pub(crate) struct InstructionPart {
-    /// Which part of the run counts: from the first thread that is created on, all, or what the program marks
-    #[arg(long, value_enum, default_value_t = PartName::Auto)]
-    pub roi: PartName,
-    /// Record so many instructions of all threads together (1000000, 500M, 2G); the program runs on to its end
-    #[arg(long, value_name = "N", value_parser = amount)]
-    pub limit_instructions: Option<u64>,
-    /// Let no thread be ahead of the slowest by more instructions than this, while that one works
-    #[arg(long, value_name = "N", value_parser = amount)]
-    pub skew: Option<u64>,
-}
-
 /// See [`Method`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MethodName {
@@ -135,60 +120,10 @@ pub(crate) enum MethodName {
     Stacked,
 }
 
-/// See [`Interest`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PartName {
-    Auto,
-    All,
-    Marked,
-}
-
-/// What is recorded of instructions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ModeName {
-    Counts,
-    Stream,
-}
-
-impl ModeName {
-    pub(crate) fn mode(self) -> InstructionMode {
-        match self {
-            ModeName::Counts => InstructionMode::Counts,
-            ModeName::Stream => InstructionMode::Stream,
-        }
-    }
-}
-
-impl PartName {
-    pub(crate) fn interest(self) -> Interest {
-        match self {
-            PartName::Auto => Interest::Auto,
-            PartName::All => Interest::All,
-            PartName::Marked => Interest::Marked,
-        }
-    }
-}
-
 /// The range over which the paper tried its threshold (section 3.2).
 fn threshold(text: &str) -> Result<f64, String> {
     let value = text.parse::<f64>().ok().filter(|value| (0.6..=0.95).contains(value));
     value.ok_or_else(|| "give a correlation from 0.6 to 0.95, such as 0.9".to_owned())
-}
-
-/// A number of instructions, perhaps with a unit.
-fn amount(text: &str) -> Result<u64, String> {
-    let (digits, unit) = match text.trim_end_matches(|c: char| c.is_ascii_alphabetic()) {
-        digits if digits.len() == text.len() => (digits, 1),
-        digits => match text[digits.len()..].to_ascii_uppercase().as_str() {
-            "K" => (digits, 1_000),
-            "M" => (digits, 1_000_000),
-            "G" => (digits, 1_000_000_000),
-            _ => ("", 1),
-        },
-    };
-    let value =
-        digits.parse::<u64>().ok().and_then(|value| value.checked_mul(unit)).filter(|value| *value > 0);
-    value.ok_or_else(|| "give a number of instructions, such as 1000000, 500M or 2G".to_owned())
 }
 
 /// Says which line makes threads unequal.
@@ -203,7 +138,7 @@ pub(crate) fn why(options: &WhyOptions) -> Result<ExitCode, Failure> {
         }
         Subject::Recording if options.simulate => match simulated::read(file, options)? {
             Some(told) => show(&told, options, false)?,
-            None => return Ok(sim::interrupted()),
+            None => return Ok(simulation::interrupted()),
         },
         Subject::Counts(counts) => show(&read_counts(*counts, file, options)?, options, false)?,
         Subject::Recording => show(&read(file, options.native.as_deref(), options)?, options, false)?,
@@ -231,7 +166,7 @@ fn run(command: &[OsString], options: &WhyOptions) -> Result<ExitCode, Failure> 
             told.why.warnings.splice(0..0, made.notes.iter().cloned());
             show(&told, options, true)
         }
-        None => Ok(_ = sim::interrupted()),
+        None => Ok(_ = simulation::interrupted()),
     });
     if let Err(failure) = told {
         // Why emulation failed says more than that it gave nothing.
@@ -253,7 +188,7 @@ struct Told {
 fn read(path: &Path, native: Option<&Path>, options: &WhyOptions) -> Result<Told, Failure> {
     let _progress = Progress::start("looking for what makes threads unequal");
     let (mut recording, warnings) = Recording::open(path)?;
-    crate::sim::check_machine(path, &recording)?;
+    simulation::check_machine(path, &recording)?;
     holdup_collect::name_all(&mut recording);
     let run = recording.run(&warnings);
     let mut found = match counts(&recording, &run) {
@@ -263,7 +198,7 @@ fn read(path: &Path, native: Option<&Path>, options: &WhyOptions) -> Result<Told
     };
     let source = recording.source_text.take();
     drop(recording);
-    let native = native.map(native_run).transpose()?;
+    let native = native.map(answer::run_of).transpose()?;
     // A program that counts by itself does so natively.
     let is_native = found.source == CountSource::Instrumented && !options.no_native;
     let native = native.as_ref().or(is_native.then_some(&run));
@@ -302,15 +237,9 @@ fn named(path: &Path, run: &Run, options: &WhyOptions) -> String {
     }
 }
 
-/// A recording whose times are taken, which may have no names yet.
-fn native_run(path: &Path) -> Result<Run, Failure> {
-    let (recording, warnings) = answer::named(path, None)?;
-    Ok(recording.run(&warnings))
-}
-
 /// Tells of counts that another tool made.
 fn read_counts(mut found: Counts, path: &Path, options: &WhyOptions) -> Result<Told, Failure> {
-    let native = options.native.as_deref().map(native_run).transpose()?;
+    let native = options.native.as_deref().map(answer::run_of).transpose()?;
     if let Some(native) = &native {
         add_native_times(&mut found, native);
     }
@@ -419,18 +348,6 @@ fn is_read(file: &Path, options: &WhyOptions) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn instructions_have_units() {
-        assert_eq!(amount("1000000"), Ok(1_000_000));
-        assert_eq!(
-            (amount("500M"), amount("2g"), amount("3k")),
-            (Ok(500_000_000), Ok(2_000_000_000), Ok(3_000))
-        );
-        for wrong in ["", "M", "1.5G", "-3", "0", "7X", "99999999999999999999", "18446744073709551615K"] {
-            assert!(amount(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn thresholds_are_those_that_were_tried() {

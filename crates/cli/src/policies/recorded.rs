@@ -13,10 +13,12 @@ use rustix::process::Signal;
 
 use super::{PoliciesOptions, counts, directory};
 use crate::answer;
+use crate::collectors::{PLUGIN, PRELOAD};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::run::{Input, PLUGIN, PRELOAD, exit_code};
-use crate::scale::{Control, OPENMP};
+use crate::runs::Input;
+use crate::status::exit_code;
+use crate::thread_count::{Control, OPENMP};
 
 /// What running a program gave.
 pub(super) struct Recorded {

@@ -9,7 +9,7 @@ use holdup_policies::{
 use holdup_policy::{Choice, Rules, best_single, most};
 use holdup_sim::{Machine, Options, Program, Steering};
 
-use crate::sim::{Watch, all, working_threads};
+use crate::simulation::{Watch, all, working_threads};
 
 /// A recorded program.
 pub(super) struct Subject<'a> {

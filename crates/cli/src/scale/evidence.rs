@@ -2,7 +2,7 @@
 
 use holdup_model::{Nanos, Run, Thread};
 
-use super::control::{Control, PLACEHOLDER};
+use crate::thread_count::{Control, PLACEHOLDER};
 
 /// A thread that used less than this share of the CPU time of the busiest one is not at work.
 const AT_WORK: f64 = 0.05;

@@ -16,9 +16,9 @@ use holdup_model::{CpuSet, Nanos};
 use serde::{Deserialize, Serialize};
 
 use super::affinity::Affinity;
-use super::control::{Control, OPENMP, Variable};
 use super::stop::{Rule, Verdict};
 use crate::failure::Failure;
+use crate::thread_count::{Control, OPENMP, Variable};
 
 /// The file's name.
 pub(crate) const NAME: &str = "scale.toml";

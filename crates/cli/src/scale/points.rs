@@ -6,12 +6,12 @@ use std::str::FromStr;
 use holdup_model::{Arrange, Nanos, Run};
 use holdup_scaling::{ScalePoint, Scaling, scale};
 
-use super::control::Control;
 use super::evidence::{self, Seen};
 use super::manifest::Manifest;
 use crate::answer;
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::thread_count::Control;
 
 /// Where a sweep is read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,13 +73,7 @@ pub(crate) fn of_recordings(recordings: &[(u32, &Path)]) -> Result<Scaling, Fail
 }
 
 fn runs(paths: &[PathBuf]) -> Result<Vec<Run>, Failure> {
-    paths.iter().map(|path| read(path)).collect()
-}
-
-/// A recording's run, with names.
-pub(crate) fn read(path: &Path) -> Result<Run, Failure> {
-    let (recording, warnings) = answer::named(path, None)?;
-    Ok(recording.run(&warnings))
+    paths.iter().map(|path| answer::run_of(path)).collect()
 }
 
 fn scaled(points: &[Point], control: Option<&Control>) -> Scaling {

@@ -6,24 +6,23 @@ use std::io::IsTerminal;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use holdup_collect::{CollectError, Holds, Options, Output, PlainRun, Setting, Window, record, run_plain};
 use holdup_model::Nanos;
-use holdup_recording::{Clock, Outline, Recording};
+use holdup_recording::Recording;
+use holdup_sweep::Counts;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-use super::Counts;
 use super::affinity::{Affinity, Topology};
-use super::control::Control;
 use super::manifest::{Done, Failed, Manifest, NAME, Subject};
 use super::stop::Verdict;
 use crate::answer;
+use crate::collectors::PRELOAD;
 use crate::failure::Failure;
-use crate::run::{Input, PRELOAD, status_of};
+use crate::runs::{Input, Interrupt, finish};
+use crate::status::status_of;
+use crate::thread_count::Control;
 
 /// Where a sweep keeps its recordings, for this call alone.
 pub(crate) struct Place {
@@ -122,24 +121,6 @@ pub(crate) enum Finish {
     Interrupted(u8),
     /// Something kept the runs from going on.
     Trouble(Failure),
-}
-
-/// A signal that asks holdup to stop: the program that runs gets it too, and no other is started.
-pub(crate) struct Interrupt(Arc<AtomicUsize>);
-
-impl Interrupt {
-    pub(crate) fn listen() -> Interrupt {
-        let flag = Arc::new(AtomicUsize::new(0));
-        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
-            let _ = signal_hook::flag::register_usize(signal, Arc::clone(&flag), signal as usize);
-        }
-        Interrupt(flag)
-    }
-
-    /// The signal, if one came.
-    pub(crate) fn came(&self) -> Option<u8> {
-        Some(self.0.load(Ordering::Relaxed) as u8).filter(|signal| *signal != 0)
-    }
 }
 
 /// Does the runs that are still to be done, and notes each in `manifest`, which is written to `directory`.
@@ -369,13 +350,4 @@ pub(crate) fn left_out(failed: &Failed) -> String {
         failed.threads,
         failed.words()
     )
-}
-
-/// Finds the names in a recording that was just made, in this file, puts them into it, and gives the wall time.
-pub(crate) fn finish(path: &Path, made: &File) -> Result<Nanos, Failure> {
-    answer::name(path, made)?;
-    let recording = Outline::read(made, path)?.recording;
-    let clock = Clock::new(&recording.session, &recording.samples);
-    let end = recording.end.as_ref().map_or(recording.session.start, |end| end.end);
-    Ok(clock.time(end).since(clock.time(recording.session.start)))
 }

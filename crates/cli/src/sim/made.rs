@@ -11,9 +11,10 @@ use rustix::process::Signal;
 
 use super::SimOptions;
 use crate::answer;
+use crate::collectors::{PLUGIN, PRELOAD};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::run::{PLUGIN, PRELOAD, exit_code};
+use crate::status::exit_code;
 
 /// What running a program gave.
 pub(super) struct Made {

@@ -4,7 +4,7 @@ use holdup_collect::address_names;
 use holdup_cycles::{CycleNames, Variable, code_addresses, data_addresses};
 use holdup_report::SimRun;
 
-use super::inputs::Input;
+use crate::simulation::Input;
 
 /// Names for what the answer may show. Recordings of one program have the same code at the same addresses, unless it was
 /// built as position-independent code and loaded elsewhere: so a later recording names only what earlier ones did not.

@@ -5,7 +5,7 @@ use holdup_cycles::SectionCycles;
 use holdup_model::cycles::Simulated;
 use holdup_report::SimRun;
 
-use super::inputs::Input;
+use crate::simulation::Input;
 
 /// Adds to simulations of a recording what was spent in each of its sections. Where it has none, nothing is added.
 pub(super) fn add<'a>(input: &Input, runs: impl Iterator<Item = &'a mut SimRun>) {

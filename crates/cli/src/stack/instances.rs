@@ -16,8 +16,8 @@ use super::kept::Kept;
 use super::plan::Kind;
 use super::robber::{Robber, Robbery};
 use crate::failure::Failure;
-use crate::run::{Input, status_of};
-use crate::scale::Interrupt;
+use crate::runs::{Input, Interrupt};
+use crate::status::status_of;
 
 /// How often a measurement is tried in which the pirate did not hold its share.
 const TRIES: u32 = 3;

@@ -11,9 +11,9 @@ use holdup_speedup::{
 
 use super::kept::{Done, Kept};
 use super::plan::Kind;
+use crate::answer;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::scale::read_run;
 
 /// A run that was recorded, read.
 struct Read<'a> {
@@ -31,7 +31,7 @@ pub(super) fn profile(
     let progress = Progress::start("reading the recordings");
     let runs: Vec<Read<'_>> = kept
         .recordings(directory)
-        .map(|(done, path)| Ok(Read { done, run: read_run(&path)? }))
+        .map(|(done, path)| Ok(Read { done, run: answer::run_of(&path)? }))
         .collect::<Result<_, Failure>>()?;
     drop(progress);
     let mut threads: Vec<u32> = runs.iter().map(|read| read.done.step.threads).collect();

@@ -16,13 +16,12 @@ use super::kept::{Cache, Kept};
 use super::plan::Kind;
 use super::proof::{distrust, ran};
 use super::surveyed;
+use crate::undo_changes::UNDO_CHANGES;
 
 /// How long the strongest thief is measured.
 const STRONGEST_NS: u64 = 100_000_000;
 /// What a pirate leaves and what an allotment leaves may differ by so much, beside the latter.
 const AGREE: f64 = 0.25;
-/// The hidden command that undoes changes.
-pub(crate) const UNDO_CHANGES: &str = "undo-changes";
 /// Where the kernel's cache allocation is, where not at its usual place.
 const RESCTRL: &str = "HOLDUP_RESCTRL";
 

@@ -21,9 +21,11 @@ use super::kept::{Done, Kept};
 use super::plan::{self, Kind, MOST_ROUNDS, Step, Wanted};
 use super::proof::Taken;
 use super::robber::{Robber, Robbery};
+use crate::collectors::PRELOAD;
 use crate::failure::Failure;
-use crate::run::{Input, PRELOAD, status_of};
-use crate::scale::{Control, Interrupt, finish};
+use crate::runs::{Input, Interrupt, finish};
+use crate::status::status_of;
+use crate::thread_count::Control;
 
 /// How often a measurement is tried in which the pirate does not hold its share.
 const TRIES: u32 = 3;

@@ -6,11 +6,12 @@ use holdup_collect::{Emulation, Holds, InstructionMode, Options, Output, Setting
 use holdup_speedup::SpeedupStack;
 
 use super::kept::Kept;
+use crate::collectors::{PLUGIN, PRELOAD};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::run::{Input, PLUGIN, PRELOAD};
-use crate::scale::Control;
-use crate::sim::{chosen, stacks_of};
+use crate::runs::Input;
+use crate::simulation::{chosen, stacks_of};
+use crate::thread_count::Control;
 
 /// The machine that this is.
 const HOST: &str = "host";

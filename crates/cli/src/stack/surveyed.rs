@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use holdup_pirate::{Calibration, Place, Range, Refusal, Row, Survey};
 use serde::{Deserialize, Serialize};
 
-use crate::sim::kept_as;
+use crate::kept_measurements::kept_as;
 
 /// The file's beginning, with the version of what is in it.
 const NAME: &str = "pirates-1";

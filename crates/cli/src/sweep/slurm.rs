@@ -22,7 +22,7 @@ use super::task::{HOLDUP, Runner, host, worker};
 use super::{Ended, Sweep};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::scale::Interrupt;
+use crate::runs::Interrupt;
 
 /// How often a task is given to Slurm before it counts as failed; nodes that die are Slurm's affair and not counted.
 const ROUNDS: usize = 3;

@@ -15,8 +15,8 @@ use holdup_sweep::{
 
 use super::tree;
 use crate::failure::Failure;
-use crate::run::status_of;
-use crate::scale::Interrupt;
+use crate::runs::Interrupt;
+use crate::status::status_of;
 
 /// The file of this very holdup, even if another one has taken its name since.
 pub(super) const HOLDUP: &str = "/proc/self/exe";

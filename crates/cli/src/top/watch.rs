@@ -35,7 +35,7 @@ use super::ui::{Action, Ui};
 use super::view::{History, View};
 use crate::answer;
 use crate::failure::Failure;
-use crate::stack::UNDO_CHANGES;
+use crate::undo_changes::UNDO_CHANGES;
 
 /// How soon the end of the program is noticed.
 const TICK: Duration = Duration::from_millis(100);

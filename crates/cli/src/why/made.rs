@@ -13,9 +13,11 @@ use holdup_collect::{
 
 use super::WhyOptions;
 use crate::answer;
+use crate::collectors::{PLUGIN, PRELOAD};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::run::{Input, PLUGIN, PRELOAD, exit_code, status_of};
+use crate::runs::Input;
+use crate::status::{exit_code, status_of};
 
 /// What running a program gave.
 pub(super) struct Made {
@@ -127,20 +129,6 @@ fn emulation(options: &WhyOptions) -> Result<Emulation, Failure> {
     emulation.mode = if needs_all { InstructionMode::Stream } else { InstructionMode::Counts };
     options.part.set(&mut emulation);
     Ok(emulation)
-}
-
-impl super::InstructionPart {
-    /// Records this part.
-    pub(crate) fn set(&self, emulation: &mut Emulation) {
-        emulation.interest = self.roi.interest();
-        emulation.instruction_limit = self.limit_instructions;
-        emulation.skew = self.skew;
-    }
-
-    /// True if not all of what is recorded by default is wanted.
-    pub(crate) fn is_chosen(&self) -> bool {
-        self.roi != super::PartName::Auto || self.limit_instructions.is_some() || self.skew.is_some()
-    }
 }
 
 fn as_recorded(options: &WhyOptions, path: PathBuf, output: Output, emulation: Option<Emulation>) -> Options {

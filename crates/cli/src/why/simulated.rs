@@ -18,17 +18,17 @@ use holdup_sim::{Changes, Machine, Options};
 use super::{Told, WhyOptions, looked, named};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::sim::{self, Input, Watch};
+use crate::simulation::{self, Input, Watch};
 
 /// Tells of a recording by simulating it; `None` if the user did not want to wait.
 pub(super) fn read(path: &Path, options: &WhyOptions) -> Result<Option<Told>, Failure> {
     let reading = Progress::start("reading the recording");
-    let mut chosen = sim::chosen(std::slice::from_ref(&options.machine), false)?;
+    let mut chosen = simulation::chosen(std::slice::from_ref(&options.machine), false)?;
     let input = Input::read(path)?;
     let called = named(path, &input.run, options);
     let prepared = input.prepared(&called)?;
     let Some(machine) = chosen.machines.pop() else { return Ok(None) };
-    let threads = sim::working_threads(prepared.executed());
+    let threads = simulation::working_threads(prepared.executed());
     let cores = options.cores.unwrap_or_else(|| threads.clamp(1, machine.cores().max(1)));
     let simulation =
         Simulation { input: &input, prepared: &prepared, machine: &machine.with_cores(cores), cores };
@@ -65,7 +65,7 @@ impl Simulation<'_> {
     fn all(&self, changes: &[Changes]) -> Option<Vec<Simulated>> {
         let executed = self.prepared.instructions();
         let watch = Watch::new(&vec![executed; changes.len()]);
-        let found = sim::all(&watch, holdup_collect::allowed_cores() as usize, |index| {
+        let found = simulation::all(&watch, holdup_collect::allowed_cores() as usize, |index| {
             let changes = changes[index].clone();
             let how = Options { cores: self.cores, changes, misses: true, steering: None };
             let progress = &mut |progress: &holdup_sim::Progress| watch.at(index, progress.instructions);

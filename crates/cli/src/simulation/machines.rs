@@ -55,7 +55,7 @@ fn is_file(name: &str) -> bool {
 }
 
 /// The machines by name, a line each.
-pub(super) fn list() -> String {
+pub(crate) fn machine_list() -> String {
     let mut lines: Vec<(&str, String)> = Machine::names()
         .filter_map(|name| Machine::named(name).map(|machine| (name, machine.description)))
         .collect();
@@ -69,7 +69,7 @@ pub(super) fn list() -> String {
 }
 
 /// A machine's file, to start an own one from.
-pub(super) fn text(name: &str) -> Result<String, Failure> {
+pub(crate) fn machine_text(name: &str) -> Result<String, Failure> {
     if let Some(text) = Machine::text(name) {
         return Ok(text.to_owned());
     }

@@ -70,7 +70,7 @@ pub(crate) fn check_machine(path: &Path, recording: &Recording) -> Result<(), Fa
 }
 
 /// True for what is no recording, but can be run: with a file of no such name it may be a program in PATH.
-pub(super) fn is_program(path: &Path) -> bool {
+pub(crate) fn is_program(path: &Path) -> bool {
     let mut start = [0; MAGIC.len()];
     match File::open(path).and_then(|mut file| file.read_exact(&mut start)) {
         Ok(()) if start == *MAGIC => false,

@@ -37,30 +37,30 @@ pub(crate) enum Role {
 }
 
 /// What there is to simulate of one recording.
-pub(super) struct Subject<'a> {
-    pub(super) input: usize,
-    pub(super) program: &'a Program,
+pub(crate) struct Subject<'a> {
+    pub(crate) input: usize,
+    pub(crate) program: &'a Program,
     /// The addresses of the instructions at a line or in a function.
-    pub(super) at: &'a dyn Fn(&str) -> BTreeSet<u64>,
+    pub(crate) at: &'a dyn Fn(&str) -> BTreeSet<u64>,
     /// How many threads had something to do.
-    pub(super) threads: u32,
+    pub(crate) threads: u32,
 }
 
 /// What was asked for.
-pub(super) struct Wanted<'a> {
-    pub(super) machines: &'a [Machine],
+pub(crate) struct Wanted<'a> {
+    pub(crate) machines: &'a [Machine],
     /// Empty: as many as threads had something to do.
-    pub(super) cores: &'a [u32],
-    pub(super) what_ifs: &'a [WhatIf],
-    pub(super) speedup_stack: bool,
-    pub(super) policies: Option<&'a PolicyOptions>,
+    pub(crate) cores: &'a [u32],
+    pub(crate) what_ifs: &'a [WhatIf],
+    pub(crate) speedup_stack: bool,
+    pub(crate) policies: Option<&'a PolicyOptions>,
 }
 
 /// All simulations of a recording. `stacks` is how many speedup stacks there are before.
 ///
 /// # Errors
 /// What a what-if names and is not there, in words.
-pub(super) fn simulations(
+pub(crate) fn simulations(
     subject: &Subject<'_>,
     wanted: &Wanted<'_>,
     stacks: usize,
