@@ -1,14 +1,17 @@
 //! `holdup characterize`: which programs behave alike, and how each moves with cores and input (paper 3, sections 2.4, 2.5 and
 //! 4.2 to 4.4).
 //!
-//! Whatever the files are, each becomes rows of labels and numbers ([`gather`]): answers in JSON ([`answers`]), recordings
+//! Whatever the files are, each becomes [`rows`] of [`labels`] and numbers ([`gather`]): answers in JSON ([`answers`]), recordings
 //! ([`recordings`]), and tables ([`tables`]).
 
 mod answers;
 mod components;
 mod gather;
+mod labels;
 mod parquet;
 mod recordings;
+mod rows;
+mod stacks;
 mod tables;
 
 use std::path::{Path, PathBuf};
@@ -23,7 +26,10 @@ use holdup_report::{
 use crate::answer::Faces;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use gather::{Gathered, StackKind, gather};
+use gather::gather;
+use labels::LABELS;
+use rows::Gathered;
+use stacks::StackKind;
 
 const AFTER: &str = "\
 holdup characterize sims/*.json                      what holdup sim --json wrote, a file for each program
@@ -120,7 +126,7 @@ impl FromStr for Only {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Only, String> {
-        let known = gather::LABELS;
+        let known = LABELS;
         let (label, value) =
             text.split_once('=').ok_or_else(|| format!("{text} has no =: give it as threads=16"))?;
         if !known.contains(&label) {

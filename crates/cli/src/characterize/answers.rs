@@ -7,8 +7,9 @@ use std::path::Path;
 use holdup_characterize::Labels;
 use serde_json::Value;
 
-use super::gather::{Found, Gathered, Kind, StackKind, of_command};
-use super::recordings::criticality;
+use super::labels::of_command;
+use super::rows::{Found, Gathered, Kind};
+use super::stacks::{StackKind, criticality, shares};
 use crate::failure::Failure;
 
 /// The rows of one file.
@@ -114,15 +115,6 @@ fn sim(value: &Value) -> Rows {
 fn stem(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.strip_suffix(".holdup").unwrap_or(name)
-}
-
-/// Parts as shares of their sum.
-pub(super) fn shares(mut parts: Vec<(String, f64)>) -> Vec<(String, f64)> {
-    let total: f64 = parts.iter().map(|(_, part)| part).sum();
-    if total > 0.0 {
-        parts.iter_mut().for_each(|(_, part)| *part /= total);
-    }
-    parts
 }
 
 /// What the wall time of the process that is told was lost to.

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_characterize::Labels;
 
-use super::gather::{Found, Gathered, Kind, LABELS, StackKind};
-use super::tables::set;
+use super::labels::{LABELS, set};
+use super::rows::{Found, Gathered, Kind};
+use super::stacks::StackKind;
 
 /// The stacks of such a table.
 #[derive(Default)]

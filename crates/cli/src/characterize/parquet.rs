@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::gather::{Gathered, StackKind};
+use super::rows::Gathered;
+use super::stacks::StackKind;
 use crate::failure::Failure;
 
 /// Says that this build cannot.
@@ -28,8 +29,9 @@ mod built_in {
     use parquet::record::Field;
 
     use super::super::components::Components;
-    use super::super::gather::Kind;
-    use super::super::tables::{Use, add, places, set, uses};
+    use super::super::labels::set;
+    use super::super::rows::Kind;
+    use super::super::tables::{Use, add, places, uses};
     use super::*;
 
     /// Reads a Parquet file with plain columns: a sweep's table of components, or any table. Cells of a sweep that failed are left

@@ -9,12 +9,10 @@ use holdup_criticality::{Diagnosis, diagnose};
 use holdup_model::{Arrange, Run};
 use holdup_recording::{Recording, Sources};
 
-use super::answers::shares;
-use super::gather::{Found, Gathered, Kind, StackKind, of_command};
+use super::labels::of_command;
+use super::rows::{Found, Gathered, Kind};
+use super::stacks::{StackKind, criticality, shares};
 use crate::failure::Failure;
-
-/// So many threads have a component of their own in a criticality stack.
-const MOST_THREADS: usize = 8;
 
 /// The rows of each recording, in their order; they are read side by side, and each is in memory only while it is.
 pub(super) fn read<'a>(
@@ -99,19 +97,4 @@ fn losses(diagnosis: &Diagnosis) -> Vec<(String, f64)> {
     parts.extend(identity.parts.iter().map(|(kind, cost)| (kind.word().to_owned(), cost.get() as f64)));
     parts.push(("unexplained".to_owned(), identity.unexplained.get() as f64));
     shares(parts)
-}
-
-/// A criticality stack by the rank of threads, so that those of different programs can be compared: the shares of the most
-/// critical thread, of the next one…, of all others, and the time with nobody active.
-pub(super) fn criticality(mut threads: Vec<f64>, nobody: f64) -> Vec<(String, f64)> {
-    threads.arrange_by(|a, b| b.total_cmp(a));
-    let mut parts: Vec<(String, f64)> = threads
-        .iter()
-        .take(MOST_THREADS)
-        .enumerate()
-        .map(|(at, share)| (format!("critical-{}", at + 1), *share))
-        .collect();
-    parts.push(("critical-others".to_owned(), threads.iter().skip(MOST_THREADS).sum()));
-    parts.push(("nobody".to_owned(), nobody));
-    parts
 }

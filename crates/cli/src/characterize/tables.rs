@@ -5,7 +5,9 @@ use std::path::Path;
 use holdup_characterize::Labels;
 
 use super::components::Components;
-use super::gather::{Gathered, Kind, LABELS, StackKind};
+use super::labels::{LABELS, set};
+use super::rows::{Gathered, Kind};
+use super::stacks::StackKind;
 use crate::failure::Failure;
 
 /// Columns of a sweep that say how a cell went, not how the program behaves.
@@ -135,25 +137,6 @@ pub(super) fn places(uses: &[Use]) -> Vec<usize> {
         _ => None,
     };
     uses.iter().filter_map(place).collect()
-}
-
-pub(super) fn set(labels: &mut Labels, label: usize, text: &str) {
-    let known = (!text.is_empty()).then(|| text.to_owned());
-    match LABELS[label] {
-        "suite" => labels.suite = known,
-        "program" => labels.program = text.to_owned(),
-        "input" => labels.input = known,
-        "threads" => labels.threads = threads(text),
-        "machine" => labels.machine = known,
-        _ => labels.what_if = known,
-    }
-}
-
-/// A number of threads, also as tables with missing numbers have it: `4.0`.
-fn threads(text: &str) -> Option<u32> {
-    let number: f64 = text.parse().ok()?;
-    let is_count = number.fract() == 0.0 && (1.0..=f64::from(u32::MAX)).contains(&number);
-    is_count.then_some(number as u32)
 }
 
 pub(super) fn add(gathered: &mut Gathered, mut labels: Labels, places: &[usize], numbers: &[f64]) {
