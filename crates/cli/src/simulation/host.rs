@@ -31,8 +31,8 @@ const LINE: f64 = 64.0;
 /// ran.
 const NOISY: f64 = 0.2;
 
-/// This machine, and what is to be known of its numbers, a sentence each.
-pub(super) fn machine() -> Result<(Machine, Vec<String>), Failure> {
+/// This machine, and what is to be known of its numbers, a sentence each. What cannot be measured is as on the `usual` one.
+pub(super) fn machine(usual: Machine) -> Result<(Machine, Vec<String>), Failure> {
     let kept = kept_at(Path::new("/"));
     if let Some((machine, notes)) = kept.as_deref().and_then(read) {
         return Ok((machine, notes));
@@ -49,7 +49,7 @@ pub(super) fn machine() -> Result<(Machine, Vec<String>), Failure> {
         }
     });
     drop(progress);
-    let (machine, mut notes) = machine_of(&facts);
+    let (machine, mut notes) = machine_of(&facts, usual);
     machine.check().map_err(|error| {
         Failure::machine(format!("--machine host: this machine was measured as one that cannot be ({error})"))
     })?;
@@ -89,12 +89,9 @@ fn keep(path: &Path, machine: &Machine, notes: &[String]) -> std::io::Result<()>
     Ok(())
 }
 
-/// What was measured as a machine, and what is to be known of it.
-fn machine_of(facts: &HostFacts) -> (Machine, Vec<String>) {
+/// What was measured as a machine, and what is to be known of it. Whatever is not measured is that of the `usual` one.
+fn machine_of(facts: &HostFacts, usual: Machine) -> (Machine, Vec<String>) {
     let mut notes = facts.warnings.clone();
-    // Whatever is not measured is that of a current server.
-    let usual =
-        Machine::named(super::machines::USUAL).unwrap_or_else(|| unreachable!("it comes with the binary"));
     let frequency = facts.frequency.best.clamp(0.1, 10.0);
     let cycles = |nanos: f64| (nanos * frequency).round().clamp(0.0, 99_000.0) as u32;
     let found = Loads::of(facts);

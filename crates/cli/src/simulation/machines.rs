@@ -37,7 +37,8 @@ pub(crate) fn chosen(names: &[String], one_ipc: bool) -> Result<Chosen, Failure>
 
 fn machine(name: &str, notes: &mut Vec<String>) -> Result<Machine, Failure> {
     if name == HOST {
-        let (machine, said) = host::machine()?;
+        let usual = Machine::named(USUAL).unwrap_or_else(|| unreachable!("it comes with the binary"));
+        let (machine, said) = host::machine(usual)?;
         notes.extend(said);
         return Ok(machine);
     }

@@ -68,9 +68,13 @@ fn facts() -> HostFacts {
     }
 }
 
+fn usual() -> Machine {
+    Machine::named("genoa").unwrap()
+}
+
 #[test]
 fn what_was_measured_becomes_a_machine_with_the_same_times() {
-    let (machine, notes) = machine_of(&facts());
+    let (machine, notes) = machine_of(&facts(), usual());
     machine.check().unwrap();
     assert_eq!((machine.cores(), machine.frequency), (4, 4.0));
     assert_eq!((machine.core.width, machine.core.window, machine.core.front_end), (6, 512, 17));
@@ -102,14 +106,14 @@ fn machines_with_less_are_possible_too() {
     less.topology.caches.retain(|cache| cache.level < 3);
     less.loads.truncate(2);
     (less.transfer, less.wake_up, less.waking) = (None, None, None);
-    let (machine, _) = machine_of(&less);
+    let (machine, _) = machine_of(&less, usual());
     machine.check().unwrap();
     assert_eq!(machine.l3, None);
     let l2 = machine.l2.as_ref().unwrap();
     assert_eq!((l2.latency, l2.tags, machine.on_chip.latency), (16, 16, 0));
     less.topology.caches.retain(|cache| cache.level < 2);
     less.loads.truncate(1);
-    let (machine, _) = machine_of(&less);
+    let (machine, _) = machine_of(&less, usual());
     machine.check().unwrap();
     // Nonsense, as when measured without optimization on a machine that is far too busy.
     let mut odd = facts();
@@ -118,14 +122,14 @@ fn machines_with_less_are_possible_too() {
     odd.misprediction = sure(1e9);
     odd.loads.iter_mut().for_each(|(_, figure)| *figure = sure(1e6));
     odd.pages.clear();
-    machine_of(&odd).0.check().unwrap();
+    machine_of(&odd, usual()).0.check().unwrap();
 }
 
 #[test]
 fn what_is_kept_is_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deeper/host.toml");
-    let (machine, notes) = machine_of(&facts());
+    let (machine, notes) = machine_of(&facts(), usual());
     keep(&path, &machine, &notes).unwrap();
     assert_eq!(read(&path), Some((machine, notes)));
     fs::write(&path, "name = \"cut").unwrap();
