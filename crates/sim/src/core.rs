@@ -42,7 +42,6 @@ use std::rc::Rc;
 use holdup_model::cycles::{CYCLE_COMPONENTS, CycleComponent, CyclePlace, CycleStack};
 
 pub(crate) use compiled::CompiledCode;
-pub use latency::class_by_name;
 
 use crate::machine::{CoreFacts, CoreModel};
 use crate::program::Access;

@@ -21,16 +21,17 @@ mod sample;
 mod served;
 mod system;
 mod tlb;
+mod touched;
 
-pub use self::core::class_by_name;
 pub use change::Changes;
 pub use list::{ListFeed, OwnedItem};
-pub use machine::{Machine, MachineError};
+pub use machine::{Machine, MachineError, class_by_name};
 pub use memory::CacheModel;
 pub use padding::Padding;
 pub use program::{
-    Access, Act, Block, Bookmark, CallWithin, Code, Exit, Feed, Instruction, Item, Program, Reason, SimThread,
+    Access, Act, Block, Bookmark, CallWithin, Code, Exit, Feed, Instruction, Item, Program, Reason,
+    SimThread, Skipped,
 };
-pub use sample::{Plan, Skipped, simulate_sampled};
+pub use sample::{Plan, simulate_sampled};
 pub use served::Served;
 pub use system::{Options, Progress, Steering, simulate};

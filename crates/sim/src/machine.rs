@@ -10,6 +10,7 @@ mod nearest;
 mod tests;
 mod text;
 
+use holdup_code::OpClass;
 use serde::{Deserialize, Serialize};
 
 /// A machine. All cycles are of its cores' clock.
@@ -337,4 +338,9 @@ impl Machine {
     pub fn nanos(&self, cycles: u64) -> f64 {
         cycles as f64 / self.frequency
     }
+}
+
+/// The class of operations with this name, as [`CoreFacts::latency`] has them.
+pub fn class_by_name(name: &str) -> Option<OpClass> {
+    OpClass::ALL.iter().copied().find(|class| class.name() == name)
 }

@@ -3,7 +3,7 @@
 use holdup_code::MicroOp;
 use holdup_model::Mode;
 
-use crate::sample::Skipped;
+use crate::touched::Touched;
 
 /// Code, decoded once.
 #[derive(Clone, Debug, Default)]
@@ -224,4 +224,22 @@ pub struct Bookmark {
     pub blocks: Vec<u32>,
     /// What their accesses refer to.
     pub addresses: Vec<u64>,
+}
+
+/// Sections that are left out: what they have done to memory, as far as caches can still know of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Skipped {
+    /// Pages that nobody had used before: by whom.
+    pub(crate) pages: Vec<(u32, Touched)>,
+    /// Lines, by whom, in the order of their last uses.
+    pub(crate) lines: Vec<(u32, Touched)>,
+    /// Where each thread that is in sections goes on.
+    pub(crate) ends: Vec<(u32, Bookmark)>,
+}
+
+impl Skipped {
+    /// Where a thread goes on behind them.
+    pub(crate) fn end_of(&self, thread: usize) -> Option<&Bookmark> {
+        self.ends.iter().find(|(of, _)| *of as usize == thread).map(|(_, end)| end)
+    }
 }

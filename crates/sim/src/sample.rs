@@ -11,7 +11,6 @@ mod error;
 mod plan;
 mod sections;
 mod skipped;
-mod touched;
 
 use holdup_model::cycles::{CycleComponent, CycleStack, SampledError, Simulated, SimulatedThread};
 
@@ -20,8 +19,6 @@ use crate::program::{Act, Bookmark, Feed, Item, Program};
 use crate::system::{Options, Progress, simulate};
 
 pub use self::plan::Plan;
-pub use self::skipped::Skipped;
-pub(crate) use self::touched::{LINE_BITS, Touch};
 
 /// A feed without the sections that are not simulated. A piece ends where a section does.
 struct Sampled<'a, F> {

@@ -5,11 +5,6 @@ use holdup_model::cycles::CycleComponent;
 
 use crate::machine::Machine;
 
-/// The class with this name.
-pub fn class_by_name(name: &str) -> Option<OpClass> {
-    OpClass::ALL.iter().copied().find(|class| class.name() == name)
-}
-
 /// Cycles from the operands to the result where the machine does not say otherwise: those of the core of the paper's machine,
 /// Penryn (A. Fog, "Instruction tables", part "Intel Wolfdale": 45 nm, the same core with two instead of six per chip).
 ///

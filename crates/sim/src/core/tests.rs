@@ -6,8 +6,8 @@ use holdup_code::{OpClass, micro_ops};
 use holdup_model::cycles::{CycleComponent, CyclePlace, CycleStack, Level};
 
 use super::latency::default_latency;
-use super::{CompiledCode, Core, class_by_name};
-use crate::machine::{CoreModel, Machine};
+use super::{CompiledCode, Core};
+use crate::machine::{CoreModel, Machine, class_by_name};
 use crate::program::{Access, Block, Code, Exit, Instruction};
 use crate::served::Served;
 

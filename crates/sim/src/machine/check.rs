@@ -3,8 +3,7 @@
 use holdup_code::OpClass;
 
 use super::nearest::nearest;
-use super::{CacheFacts, LinkFacts, Machine, MachineError, Replacement, TlbFacts};
-use crate::core::class_by_name;
+use super::{CacheFacts, LinkFacts, Machine, MachineError, Replacement, TlbFacts, class_by_name};
 
 /// More cores are not simulated: sets of cores are kept as bits.
 const MOST_CORES: u32 = 1024;

@@ -6,7 +6,8 @@ use super::Memory;
 use super::cache::TRACKED;
 use super::coherence::{State, Wish};
 use super::hierarchy::Trip;
-use crate::sample::{LINE_BITS, Skipped, Touch};
+use crate::program::Skipped;
+use crate::touched::{LINE_BITS, Touch};
 
 impl Memory {
     /// Replays what sections that are left out used last; `core_of` says where threads are.

@@ -1,8 +1,8 @@
 //! Which sections are simulated, and what each of them stands for.
 
 use super::sections::{Part, sections_of};
-use super::skipped::{New, Skipped, new_of};
-use crate::program::{Feed, Program};
+use super::skipped::{New, new_of, skipped};
+use crate::program::{Feed, Program, Skipped};
 
 /// Sections are alike whose distance is below this: the sum of the differences of their shares.
 const ALIKE: f64 = 0.15;
@@ -138,7 +138,7 @@ impl Plan {
         for index in 0..self.sections.len() {
             if self.sections[index].is_simulated {
                 if begin < index {
-                    self.skipped.push((begin, index, Skipped::new(program, found, begin..index, new)));
+                    self.skipped.push((begin, index, skipped(program, found, begin..index, new)));
                 }
                 begin = index + 1;
             }

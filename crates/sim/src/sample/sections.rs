@@ -1,7 +1,7 @@
 //! What the sections of a program execute and which memory they use: one pass over each thread's stream.
 
-use super::touched::{LINE_BITS, Touch, Touched};
 use crate::program::{Act, Bookmark, Code, Feed, Item, Program};
+use crate::touched::{LINE_BITS, Touch, Touched};
 
 /// Counts of blocks are summed in so many cells, by a hash of the block.
 const CELLS: usize = 64;

@@ -3,25 +3,14 @@
 //! "BarrierPoint: Sampled simulation of multi-threaded applications", ISPASS 2014, section 4: most recently used lines).
 
 use super::sections::{MOST_TOUCHES, Part};
-use super::touched::{LINE_BITS, Touch, Touched};
 use crate::memory::Table;
-use crate::program::{Bookmark, Program};
+use crate::program::{Bookmark, Program, Skipped};
+use crate::touched::{LINE_BITS, Touch, Touched};
 
 /// Lines that a thread used last for which the first-level cache is brought up to date: more than these have.
 const RECENT: usize = 1536;
 /// log2 of the lines of a page.
 const PAGE_BITS: u32 = 12 - LINE_BITS;
-
-/// Sections that are left out.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Skipped {
-    /// Pages that nobody had used before: by whom.
-    pub(crate) pages: Vec<(u32, Touched)>,
-    /// Lines, by whom, in the order of their last uses.
-    pub(crate) lines: Vec<(u32, Touched)>,
-    /// Where each thread that is in sections goes on.
-    pub(super) ends: Vec<(u32, Bookmark)>,
-}
 
 /// What a section uses for the first time.
 #[derive(Clone, Debug, Default)]
@@ -70,23 +59,16 @@ pub(super) fn new_of(found: &[(u32, Vec<Part>)], sections: usize) -> Vec<New> {
     (0..sections).map(of_section).collect()
 }
 
-impl Skipped {
-    /// The sections of a range, of these threads.
-    pub(super) fn new(
-        program: &Program,
-        found: &[(u32, Vec<Part>)],
-        sections: std::ops::Range<usize>,
-        new: &[New],
-    ) -> Skipped {
-        let pages = new[sections.clone()].iter().flat_map(|new| new.pages.iter().cloned()).collect();
-        let ends = found.iter().map(|(thread, parts)| (*thread, merged(program, &parts[sections.clone()])));
-        Skipped { pages, lines: last_uses(found, sections.clone()), ends: ends.collect() }
-    }
-
-    /// Where a thread goes on behind them.
-    pub(super) fn end_of(&self, thread: usize) -> Option<&Bookmark> {
-        self.ends.iter().find(|(of, _)| *of as usize == thread).map(|(_, end)| end)
-    }
+/// The sections of a range, of these threads, as left out.
+pub(super) fn skipped(
+    program: &Program,
+    found: &[(u32, Vec<Part>)],
+    sections: std::ops::Range<usize>,
+    new: &[New],
+) -> Skipped {
+    let pages = new[sections.clone()].iter().flat_map(|new| new.pages.iter().cloned()).collect();
+    let ends = found.iter().map(|(thread, parts)| (*thread, merged(program, &parts[sections.clone()])));
+    Skipped { pages, lines: last_uses(found, sections.clone()), ends: ends.collect() }
 }
 
 /// One bookmark in the place of several that follow each other.
