@@ -1,5 +1,6 @@
 //! `cargo xtask tidy`: rules of the workspace that no compiler checks. `cargo test` checks them too.
 
+mod circles;
 mod count;
 mod documents;
 mod length;
@@ -48,6 +49,7 @@ fn complaints(workspace: &Workspace) -> Result<Vec<String>> {
     Ok([
         documents::complaints(&files),
         length::complaints(&files),
+        circles::complaints(&files),
         once::complaints(&files),
         unsafe_files::complaints(&files),
         machine_paths::complaints(&files),
