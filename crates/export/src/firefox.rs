@@ -83,9 +83,9 @@ struct Profile<'a> {
 
 fn meta(run: &Run) -> Value {
     let other = json!({"name": "Other", "color": "grey", "subcategories": ["Other"]});
-    let states = CATEGORIES.iter().map(
-        |(state, color)| json!({"name": holdup_model::names::state(*state), "color": color, "subcategories": ["Other"]}),
-    );
+    let states = CATEGORIES
+        .iter()
+        .map(|(state, color)| json!({"name": state.word(), "color": color, "subcategories": ["Other"]}));
     let categories: Vec<Value> = [other].into_iter().chain(states).collect();
     let command: Vec<_> = run.command.iter().map(|word| text::plain(word)).collect();
     let program = run.processes.first().map(|process| crate::subject::names_of(process).program());

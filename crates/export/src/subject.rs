@@ -1,7 +1,7 @@
 //! One process with what every format needs of it.
 
 use holdup_criticality::Diagnosis;
-use holdup_model::names::{Names, function_shown};
+use holdup_model::names::Names;
 use holdup_model::{Edge, Frame, ObjectId, Process, Run, SiteId, State, ThreadId, Time, Timeline, Wait};
 
 use crate::names;
@@ -58,7 +58,7 @@ impl<'a> Subject<'a> {
 
     /// What a stack ends with, to say what the thread did there; `None` for work at a known stack.
     pub(crate) fn leaf(&self, state: State, object: Option<ObjectId>, has_stack: bool) -> Option<String> {
-        let word = holdup_model::names::state(state);
+        let word = state.word();
         match (state, object) {
             (State::Active, _) => (!has_stack).then(|| names::NOT_SAMPLED.to_owned()),
             (_, Some(object)) => Some(format!("[{word}: {}]", self.names.object(object))),
@@ -84,7 +84,7 @@ impl<'a> Subject<'a> {
 
 /// The function of a frame alone, by its address where it has no name.
 pub(crate) fn function(frame: &Frame) -> String {
-    function_shown(frame, &|name| plain(name).into_owned())
+    frame.told_function(&|name| plain(name).into_owned())
 }
 
 /// The names of a process, safe to show.

@@ -75,8 +75,6 @@ impl Timeline {
         }
         edges.retain(|edge| edge.to_time >= process.start && edge.from_time <= process.end);
         edges.sort_by_key(|edge| (edge.to_time, edge.to, edge.from_time, edge.from, edge.kind, edge.object));
-        let places = Places::of(process);
-        let roles = Roles::of(process);
         let mut timeline = Timeline {
             start: process.start,
             end: process.end,
@@ -85,10 +83,10 @@ impl Timeline {
             places: Places::default(),
             roles: Roles::default(),
         };
-        places.put_into(&mut timeline);
+        timeline.take_places(Places::of(process));
         spinning_goes_on(process, &mut timeline);
-        roles.put_into(&mut timeline);
-        Timeline { places, roles, ..timeline }
+        timeline.take_roles(Roles::of(process));
+        timeline
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 
-pub use crate::core_time::{CoreTime, core_time};
 use crate::{Nanos, Stack, StackComponent, Steered, Unit};
 
 macro_rules! components {

@@ -35,6 +35,7 @@ mod interrupted;
 mod loss_class;
 mod median;
 pub mod names;
+mod object_kind;
 mod on_core;
 pub mod openmp;
 mod places;
@@ -45,6 +46,7 @@ mod run;
 mod scheduling;
 pub mod selector;
 mod site;
+mod sorts;
 mod stack;
 mod steered;
 mod thread_times;
@@ -55,6 +57,7 @@ mod window;
 
 pub use alone::{AloneCount, AloneSpan, NotAlone};
 pub use arrange::Arrange;
+pub use core_time::{CoreTime, core_time};
 pub use cpus::CpuSet;
 pub use efficiency::Efficiency;
 pub use environment::{
@@ -63,16 +66,18 @@ pub use environment::{
 pub use ids::{ObjectId, SiteId, ThreadId};
 pub use loss_class::{ClassTimes, LossClass, ThreadSums};
 pub use median::median;
+pub use object_kind::ObjectKind;
 pub use places::Places;
 pub use process::{
-    Block, Call, Hold, LockCost, LostEvents, Marker, MarkerKind, Mode, ObjectKind, ObjectUse, Outcome,
-    Process, SyncObject, Thread, Wait, Wake, WakeCount,
+    Block, Call, Hold, LockCost, LostEvents, Marker, MarkerKind, Mode, ObjectUse, Outcome, Process,
+    SyncObject, Thread, Wait, Wake, WakeCount,
 };
 pub use roles::Roles;
 pub use routines::{Routine, RoutineKind};
 pub use run::{ExitStatus, Run};
 pub use scheduling::{CpuReading, Doing, Left, OnCore, Sample, SeenBy};
 pub use site::{Frame, Site};
+pub use sorts::sort_of_thread;
 pub use stack::{Stack, StackComponent, Unit};
 pub use steered::{FastSpan, RunEnergy, Steered, ThreadProspect};
 pub use thread_times::ThreadTimes;

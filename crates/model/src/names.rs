@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use crate::{Frame, ObjectId, ObjectKind, Process, Roles, Routine, Site, SiteId, State, ThreadId};
+use crate::sorts::{sort_of_thread, start_of};
+use crate::{ObjectId, ObjectKind, Process, Roles, Routine, SiteId, ThreadId};
 
 /// Makes a name of the program safe for where it is shown.
 type Show<'a> = Box<dyn Fn(&str) -> String + Send + Sync + 'a>;
@@ -60,7 +61,7 @@ impl<'a> Names<'a> {
     /// The same, with its start function where its name does not tell that: `thread 3 (crunch)`.
     pub fn thread_in_full(&self, id: ThreadId) -> String {
         let name = self.thread(id);
-        match start(self.process, id).map(|start| (self.show)(&start)) {
+        match start_of(self.process, id).map(|start| (self.show)(&start)) {
             Some(start) if !name.contains(&start) => format!("{name} ({start})"),
             _ => name.to_owned(),
         }
@@ -145,7 +146,7 @@ impl<'a> Names<'a> {
 
     /// The function of a call stack to look at first, with its source line: `cache_put (cache.c:212)`.
     pub fn place(&self, site: SiteId) -> String {
-        place(self.process.site(site), None, &*self.show)
+        self.process.site(site).told(None, &*self.show)
     }
 
     /// The function alone, or the whole place where it has none.
@@ -153,82 +154,6 @@ impl<'a> Names<'a> {
         let function = self.process.site(site).place().and_then(|frame| frame.function.as_deref());
         function.map_or_else(|| self.place(site), |name| (self.show)(name))
     }
-}
-
-/// The place of a site, with the `lines` from the first to the last instead of its own, as `show` gives names.
-pub fn place(site: &Site, lines: Option<(u32, u32)>, show: &dyn Fn(&str) -> String) -> String {
-    site.place().map_or_else(|| "an unknown place".to_owned(), |frame| frame_shown(frame, lines, show))
-}
-
-/// The function of a frame with its source line, else with its module.
-pub fn frame_shown(frame: &Frame, lines: Option<(u32, u32)>, show: &dyn Fn(&str) -> String) -> String {
-    let file = frame.file.as_deref().map(|file| show(file.rsplit('/').next().unwrap_or(file)));
-    let line = match lines.filter(|(first, last)| first < last) {
-        Some((first, last)) => Some(format!("{first}-{last}")),
-        None => frame.line.map(|line| line.to_string()),
-    };
-    let source = file.map(|file| line.map_or_else(|| file.clone(), |line| format!("{file}:{line}")));
-    let module = frame.module.as_deref().map(show);
-    match (frame.function.as_deref().map(show), source, module) {
-        (Some(function), Some(within), _) | (Some(function), None, Some(within)) => {
-            format!("{function} ({within})")
-        }
-        (Some(function), None, None) => function,
-        (None, Some(source), _) => source,
-        (None, None, Some(module)) => format!("{module}+{:#x}", frame.address),
-        (None, None, None) => format!("{:#x}", frame.address),
-    }
-}
-
-/// [`place`] of a site of a process, with names as they are.
-pub fn site(process: &Process, id: SiteId) -> String {
-    place(process.site(id), None, &str::to_owned)
-}
-
-/// [`frame_shown`] with names as they are.
-pub fn frame(frame: &Frame) -> String {
-    frame_shown(frame, None, &str::to_owned)
-}
-
-/// The function of a frame alone, by its address where it has no name: `libz.so.1+0x4f2c`.
-pub fn function_shown(frame: &Frame, show: &dyn Fn(&str) -> String) -> String {
-    let nameless = Frame { file: None, line: None, ..frame.clone() };
-    frame.function.as_deref().map_or_else(|| frame_shown(&nameless, None, show), show)
-}
-
-/// What threads that do the same have in common: the start function, else the name without its number
-/// (`indexer` of `indexer-3`). `None` for the main thread and for threads that have neither.
-pub fn sort_of_thread(process: &Process, id: ThreadId) -> Option<String> {
-    if id.index() == 0 {
-        return None;
-    }
-    start(process, id).or_else(|| {
-        let name = process.thread(id).name.as_deref()?;
-        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let stem = stem.trim_end_matches(|c: char| !c.is_alphanumeric());
-        (!stem.is_empty()).then(|| stem.to_owned())
-    })
-}
-
-/// The word for a state, for people.
-pub fn state(state: State) -> &'static str {
-    match state {
-        State::Active => "active",
-        State::Blocked => "blocked",
-        State::Io => "I/O",
-        State::Asleep => "asleep",
-        State::Spinning => "spinning",
-        State::Waking => "waking",
-        State::Descheduled => "descheduled",
-        State::NotRecorded => "not recorded",
-    }
-}
-
-/// The start function of a thread but the first, or its address where it has no name.
-fn start(process: &Process, id: ThreadId) -> Option<String> {
-    let entry = process.thread(id).entry.filter(|_| id.index() > 0)?;
-    let place = process.site(entry).place().filter(|place| place.is_program())?;
-    Some(function_shown(place, &str::to_owned))
 }
 
 /// The name of the start function, where it is the program's own: a runtime's is the same for every thread.
@@ -270,7 +195,7 @@ fn counts(names: &[String]) -> BTreeMap<&str, usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Time;
+    use crate::{Frame, Site, Time};
 
     fn site(process: &mut Process, function: &str, line: Option<u32>) -> SiteId {
         let frame = Frame {
@@ -341,12 +266,12 @@ mod tests {
             ..Frame::default()
         };
         let file = || Some("/src/cache.c".to_owned());
-        let shown = |frame: &Frame, lines| frame_shown(frame, lines, &str::to_owned);
+        let shown = |frame: &Frame, lines| frame.told(lines, &str::to_owned);
         assert_eq!(shown(&frame(Some("put"), file(), Some("app")), None), "put (cache.c:212)");
         assert_eq!(shown(&frame(Some("put"), file(), None), Some((208, 212))), "put (cache.c:208-212)");
         assert_eq!(shown(&frame(Some("put"), None, Some("app")), None), "put (app)");
         assert_eq!(shown(&frame(None, file(), Some("app")), None), "cache.c:212");
         assert_eq!(shown(&frame(None, None, Some("app")), None), "app+0x4f2c");
-        assert_eq!(function_shown(&frame(None, file(), Some("app")), &str::to_owned), "app+0x4f2c");
+        assert_eq!(frame(None, file(), Some("app")).told_function(&str::to_owned), "app+0x4f2c");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Process, Routine, RoutineKind, SiteId, Timeline};
+use crate::{Process, Routine, RoutineKind, SiteId};
 
 /// By site: the one that stands for all that have the same place. It is the first of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -44,13 +44,6 @@ impl Places {
     /// The site that stands for the place of this one.
     pub fn at(&self, site: Option<SiteId>) -> Option<SiteId> {
         site.map(|site| self.same.get(site.index()).copied().unwrap_or(site))
-    }
-
-    /// Lets every segment name the site that stands for its place.
-    pub(crate) fn put_into(&self, timeline: &mut Timeline) {
-        for segment in timeline.threads.iter_mut().flat_map(|row| &mut row.segments) {
-            segment.site = self.at(segment.site);
-        }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::openmp::{OpenMp, SyncKind};
 use crate::{
-    AloneCount, AloneSpan, CpuReading, Nanos, ObjectId, OnCore, Sample, SeenBy, Site, SiteId, ThreadId, Time,
+    AloneCount, AloneSpan, CpuReading, Nanos, ObjectId, ObjectKind, OnCore, Sample, SeenBy, Site, SiteId,
+    ThreadId, Time,
 };
 
 /// One process of a recording: facts as they were observed, nothing derived.
@@ -89,78 +90,6 @@ impl Thread {
     /// What is known of its CPU time (ns): all of it, or up to the last reading.
     pub fn known_cpu(&self) -> Option<Nanos> {
         self.cpu.or(self.cpu_when_last_read)
-    }
-}
-
-/// What kind of thing threads wait for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum ObjectKind {
-    /// A mutual exclusion lock.
-    Mutex,
-    /// A read-write lock.
-    RwLock,
-    /// A lock whose waiters spin.
-    SpinLock,
-    /// A condition variable.
-    Condition,
-    /// A barrier.
-    Barrier,
-    /// A counting semaphore.
-    Semaphore,
-    /// The end of a thread, for which a join waits.
-    ThreadEnd,
-    /// A one-time initialization.
-    Once,
-    /// A futex word whose role is not known.
-    Futex,
-    /// An OpenMP critical section.
-    Critical,
-    /// An OpenMP lock.
-    OmpLock,
-    /// The turn at an OpenMP `ordered`.
-    Ordered,
-    /// The threads of an OpenMP runtime between parallel regions: they wait for the next.
-    Team,
-    /// OpenMP tasks that others wait for.
-    Tasks,
-}
-
-impl ObjectKind {
-    /// True for what threads wait on for a signal.
-    pub fn is_signal(self) -> bool {
-        !self.is_lock() && !matches!(self, ObjectKind::Barrier | ObjectKind::ThreadEnd)
-    }
-
-    /// True for what one thread holds while others wait for it.
-    pub fn is_lock(self) -> bool {
-        matches!(
-            self,
-            ObjectKind::Mutex
-                | ObjectKind::RwLock
-                | ObjectKind::SpinLock
-                | ObjectKind::Critical
-                | ObjectKind::OmpLock
-        )
-    }
-
-    /// The field's word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            ObjectKind::Mutex => "mutex",
-            ObjectKind::RwLock => "read-write lock",
-            ObjectKind::SpinLock => "spin lock",
-            ObjectKind::Condition => "condition variable",
-            ObjectKind::Barrier => "barrier",
-            ObjectKind::Semaphore => "semaphore",
-            ObjectKind::ThreadEnd => "thread end",
-            ObjectKind::Once => "once",
-            ObjectKind::Futex => "futex",
-            ObjectKind::Critical => "critical section",
-            ObjectKind::OmpLock => "OpenMP lock",
-            ObjectKind::Ordered => "ordered section",
-            ObjectKind::Team => "thread team",
-            ObjectKind::Tasks => "tasks",
-        }
     }
 }
 

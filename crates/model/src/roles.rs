@@ -3,10 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::names::sort_of_thread;
-use crate::{
-    Frame, ObjectId, ObjectKind, Process, Routine, RoutineKind, Segment, Site, State, ThreadId, Timeline,
-};
+use crate::sorts::sort_of_thread;
+use crate::{Frame, ObjectId, ObjectKind, Process, Routine, RoutineKind, Site, ThreadId};
 
 /// What a function name of a runtime says about the futex that it waits on. The first match counts, so that a
 /// condition variable's wait, which names its mutex too, is none for the mutex.
@@ -73,46 +71,17 @@ impl Roles {
         roles
     }
 
+    /// The object that stands for this one.
+    pub(crate) fn at(&self, object: ObjectId) -> ObjectId {
+        self.stands_for[object.index()]
+    }
+
     /// All objects that are one with this: the parts of a runtime's lock, else itself alone.
     pub fn parts(&self, object: ObjectId) -> Vec<ObjectId> {
         let Some(first) = self.stands_for.get(object.index()) else { return vec![object] };
         let all = self.stands_for.iter().zip(0..);
         all.filter(|(other, _)| *other == first).map(|(_, index)| ObjectId::new(index)).collect()
     }
-
-    /// Lets every segment and edge name the object that stands for its own.
-    pub(crate) fn put_into(&self, timeline: &mut Timeline) {
-        let known = |object: ObjectId| self.stands_for[object.index()];
-        for edge in &mut timeline.edges {
-            edge.object = edge.object.map(known);
-        }
-        for row in &mut timeline.threads {
-            let has_any = |segment: &Segment| segment.object.is_some_and(|object| known(object) != object);
-            if !row.segments.iter().any(has_any) {
-                continue;
-            }
-            let mut segments: Vec<Segment> = Vec::with_capacity(row.segments.len());
-            for mut segment in std::mem::take(&mut row.segments) {
-                segment.object = segment.object.map(known);
-                match segments.last_mut().filter(|last| is_one_wait(last, &segment)) {
-                    Some(last) => {
-                        last.end = segment.end;
-                        last.by = segment.by;
-                        last.cpu = last.cpu.zip(segment.cpu).map(|(a, b)| a + b);
-                    }
-                    None => segments.push(segment),
-                }
-            }
-            row.segments = segments;
-        }
-    }
-}
-
-fn is_one_wait(first: &Segment, second: &Segment) -> bool {
-    first.state == State::Blocked
-        && second.state == State::Blocked
-        && first.object.is_some()
-        && first.object == second.object
 }
 
 /// The first condition variable or futex of a hidden lock stands for all that belongs to it.

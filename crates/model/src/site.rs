@@ -367,12 +367,49 @@ impl Frame {
         let runtime_function = self.function.as_deref().is_some_and(is_runtime_function);
         !runtime_module && !runtime_function
     }
+
+    /// Its function with its source line, else with its module; with the `lines` from the first to the last instead of its own,
+    /// as `show` gives names.
+    pub fn told(&self, lines: Option<(u32, u32)>, show: &dyn Fn(&str) -> String) -> String {
+        let file = self.file.as_deref().map(|file| show(file.rsplit('/').next().unwrap_or(file)));
+        let line = match lines.filter(|(first, last)| first < last) {
+            Some((first, last)) => Some(format!("{first}-{last}")),
+            None => self.line.map(|line| line.to_string()),
+        };
+        let source = file.map(|file| line.map_or_else(|| file.clone(), |line| format!("{file}:{line}")));
+        let module = self.module.as_deref().map(show);
+        match (self.function.as_deref().map(show), source, module) {
+            (Some(function), Some(within), _) | (Some(function), None, Some(within)) => {
+                format!("{function} ({within})")
+            }
+            (Some(function), None, None) => function,
+            (None, Some(source), _) => source,
+            (None, None, Some(module)) => format!("{module}+{:#x}", self.address),
+            (None, None, None) => format!("{:#x}", self.address),
+        }
+    }
+
+    /// The same, with names as they are.
+    pub fn name(&self) -> String {
+        self.told(None, &str::to_owned)
+    }
+
+    /// Its function alone, by its address where it has no name: `libz.so.1+0x4f2c`.
+    pub fn told_function(&self, show: &dyn Fn(&str) -> String) -> String {
+        let nameless = Frame { file: None, line: None, ..self.clone() };
+        self.function.as_deref().map_or_else(|| nameless.told(None, show), show)
+    }
 }
 
 impl Site {
     /// The frame to show to a person: the innermost one of the program's own code, else the innermost of all.
     pub fn place(&self) -> Option<&Frame> {
         self.frames.iter().find(|frame| frame.is_program()).or(self.frames.first())
+    }
+
+    /// Its place, with the `lines` from the first to the last instead of its own, as `show` gives names.
+    pub fn told(&self, lines: Option<(u32, u32)>, show: &dyn Fn(&str) -> String) -> String {
+        self.place().map_or_else(|| "an unknown place".to_owned(), |frame| frame.told(lines, show))
     }
 }
 

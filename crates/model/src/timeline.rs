@@ -50,6 +50,22 @@ pub struct Segment {
     pub cpu: Option<Nanos>,
 }
 
+impl State {
+    /// The word for it, for people.
+    pub fn word(self) -> &'static str {
+        match self {
+            State::Active => "active",
+            State::Blocked => "blocked",
+            State::Io => "I/O",
+            State::Asleep => "asleep",
+            State::Spinning => "spinning",
+            State::Waking => "waking",
+            State::Descheduled => "descheduled",
+            State::NotRecorded => "not recorded",
+        }
+    }
+}
+
 impl Segment {
     /// How long it is.
     pub fn length(&self) -> Nanos {
@@ -138,6 +154,42 @@ pub struct Timeline {
 }
 
 impl Timeline {
+    /// Lets every segment name the site that stands for its place.
+    pub(crate) fn take_places(&mut self, places: Places) {
+        for segment in self.threads.iter_mut().flat_map(|row| &mut row.segments) {
+            segment.site = places.at(segment.site);
+        }
+        self.places = places;
+    }
+
+    /// Lets every segment and edge name the object that stands for its own.
+    pub(crate) fn take_roles(&mut self, roles: Roles) {
+        let known = |object: ObjectId| roles.at(object);
+        for edge in &mut self.edges {
+            edge.object = edge.object.map(known);
+        }
+        for row in &mut self.threads {
+            let has_any = |segment: &Segment| segment.object.is_some_and(|object| known(object) != object);
+            if !row.segments.iter().any(has_any) {
+                continue;
+            }
+            let mut segments: Vec<Segment> = Vec::with_capacity(row.segments.len());
+            for mut segment in std::mem::take(&mut row.segments) {
+                segment.object = segment.object.map(known);
+                match segments.last_mut().filter(|last| is_one_wait(last, &segment)) {
+                    Some(last) => {
+                        last.end = segment.end;
+                        last.by = segment.by;
+                        last.cpu = last.cpu.zip(segment.cpu).map(|(a, b)| a + b);
+                    }
+                    None => segments.push(segment),
+                }
+            }
+            row.segments = segments;
+        }
+        self.roles = roles;
+    }
+
     /// The wall time T.
     pub fn wall(&self) -> Nanos {
         self.end.since(self.start)
@@ -179,6 +231,13 @@ impl Timeline {
         }
         Ok(())
     }
+}
+
+fn is_one_wait(first: &Segment, second: &Segment) -> bool {
+    first.state == State::Blocked
+        && second.state == State::Blocked
+        && first.object.is_some()
+        && first.object == second.object
 }
 
 #[cfg(test)]

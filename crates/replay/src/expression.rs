@@ -27,9 +27,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_model::names::{Names, function_shown, sort_of_thread};
+use holdup_model::names::Names;
 use holdup_model::selector::{self, Pattern, behind_quotes, quoted};
-use holdup_model::{Call, Frame, ObjectId, ObjectKind, Process, SiteId, ThreadId};
+use holdup_model::{Call, Frame, ObjectId, ObjectKind, Process, SiteId, ThreadId, sort_of_thread};
 
 use crate::change::{Change, LockChange};
 use crate::program::PauseKind;
@@ -370,7 +370,7 @@ fn place_names(frame: &Frame) -> Vec<String> {
         names.push(format!("{short}:{line}"));
         names.push(format!("{file}:{line}"));
     }
-    names.push(function_shown(frame, &str::to_owned));
+    names.push(frame.told_function(&str::to_owned));
     names
 }
 

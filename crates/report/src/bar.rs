@@ -3,8 +3,8 @@
 use holdup_criticality::Diagnosis;
 use holdup_model::{Arrange, Process, StackComponent};
 
+use crate::ink::Ink;
 use crate::lines::{Line, labelled};
-use crate::look::Ink;
 use crate::numbers::{in_words, percent};
 use crate::{Look, names, palette};
 

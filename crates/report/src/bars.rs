@@ -2,8 +2,8 @@
 
 use holdup_model::{Stack, StackComponent};
 
+use crate::ink::Ink;
 use crate::lines::Line;
-use crate::look::Ink;
 use crate::{Look, palette};
 
 /// The line with a stack at its end, so long that `most` (in the stack's unit) takes `length` columns. What helps has no

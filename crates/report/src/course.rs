@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use holdup_criticality::{Diagnosis, Phase};
 use holdup_model::{Arrange, Nanos, Run, Time};
 
+use crate::ink::Ink;
 use crate::lines::{Line, labelled};
-use crate::look::Ink;
 use crate::numbers::{counted, figure, time};
 use crate::{Look, names};
 

@@ -12,9 +12,8 @@ use holdup_model::Arrange;
 use holdup_scaling::HintKind;
 
 use crate::Look;
+use crate::ink::Ink;
 use crate::lines::{Line, painted, wrapped};
-use crate::look::Ink;
-use crate::palette;
 use crate::scaling::words;
 
 /// What a page is about.
@@ -190,7 +189,7 @@ impl Explanation {
 
     fn ink(&self) -> Ink {
         match self.subject {
-            Subject::Finding(kind) => Ink::Mark(palette::of_loss(kind)),
+            Subject::Finding(kind) => Ink::Mark(kind.color()),
             Subject::Note(_) | Subject::Hint(_) | Subject::Simulated(_) | Subject::Component(_) => {
                 Ink::Strong
             }

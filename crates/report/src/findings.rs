@@ -3,10 +3,9 @@
 use holdup_criticality::{Diagnosis, Finding, Gain};
 use holdup_model::Nanos;
 
+use crate::ink::Ink;
 use crate::lines::{Line, broken_short, fits_short, wrapped, wrapped_short};
-use crate::look::Ink;
 use crate::numbers::{counted, figure, percent, time};
-use crate::palette;
 use crate::{Look, escape};
 
 /// At most so many findings are told.
@@ -150,7 +149,7 @@ impl<'a> Columns<'a> {
             .enumerate()
             .map(|(index, text)| {
                 let start = if index == 0 {
-                    Line::default().with(&format!("{rank} "), Ink::Mark(palette::of_loss(finding.kind)))
+                    Line::default().with(&format!("{rank} "), Ink::Mark(finding.kind.color()))
                 } else {
                     Line::indented(2)
                 };
@@ -159,10 +158,8 @@ impl<'a> Columns<'a> {
             .collect();
         if lines.is_empty() {
             lines.push(
-                Line::default().with(
-                    &format!("{rank} {}", finding.kind.word()),
-                    Ink::Mark(palette::of_loss(finding.kind)),
-                ),
+                Line::default()
+                    .with(&format!("{rank} {}", finding.kind.word()), Ink::Mark(finding.kind.color())),
             );
         }
         if narrow {

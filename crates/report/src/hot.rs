@@ -4,8 +4,8 @@ use holdup_criticality::{Diagnosis, HotSpot, HotSpots};
 use holdup_model::{Frame, Process};
 use textwrap::core::display_width;
 
+use crate::ink::Ink;
 use crate::lines::{Line, labelled, text_room};
-use crate::look::Ink;
 use crate::numbers::{counted, percent};
 use crate::{Look, escape, names, shares};
 

@@ -40,6 +40,7 @@ mod escape;
 mod explain;
 mod findings;
 mod hot;
+mod ink;
 mod json;
 mod lines;
 mod look;
@@ -53,6 +54,7 @@ mod scaling;
 mod schema;
 mod shares;
 mod sim;
+mod source_file;
 mod stack;
 mod surroundings;
 mod terminal;
@@ -73,8 +75,8 @@ pub use explain::{Explanation, explanations};
 pub use json::{SCHEMA, json, json_text};
 pub use look::Look;
 pub use page::{
-    PageOptions, SourceFile, characterize_page, page, policies_page, scale_page, shell_words, sim_page,
-    source_files, stack_page, why_page,
+    PageOptions, characterize_page, page, policies_page, scale_page, shell_words, sim_page, source_files,
+    stack_page, why_page,
 };
 pub use policies::{POLICIES_SCHEMA, PoliciesTold, policies_json, policies_json_text, render_policies};
 pub use scaling::{
@@ -84,6 +86,7 @@ pub use scaling::{
 pub use sim::{
     PaddedRun, SIM_SCHEMA, SimRun, SimTold, render_sim, sim_csv, sim_json, sim_json_text, sim_source_files,
 };
+pub use source_file::SourceFile;
 pub use stack::{STACK_SCHEMA, render_stack, stack_json, stack_json_text};
 pub use terminal::render;
 pub use what_if::{render_what_if, what_if_json, what_if_json_text};

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use textwrap::core::display_width;
 
 use crate::Look;
-use crate::look::Ink;
+use crate::ink::Ink;
 
 /// The column at which the text behind a label begins.
 const LABEL: usize = 16;

@@ -1,6 +1,6 @@
 //! The names of a process, escaped for where they are shown.
 
-use holdup_model::names::{self, Names};
+use holdup_model::names::Names;
 use holdup_model::{Process, Roles, Site, SiteId};
 
 use crate::{Look, escape};
@@ -27,5 +27,5 @@ pub(crate) fn place(process: &Process, site: SiteId, lines: Option<(u32, u32)>, 
 
 /// The same of a site that stands alone.
 pub(crate) fn place_of(site: &Site, lines: Option<(u32, u32)>, look: Look) -> String {
-    names::place(site, lines, &|name| escape::name(name, look))
+    site.told(lines, &|name| escape::name(name, look))
 }

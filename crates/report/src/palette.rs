@@ -2,7 +2,6 @@
 //! bar is filled there.
 
 use anstyle::AnsiColor;
-use holdup_criticality::FindingKind;
 
 use crate::Look;
 
@@ -37,26 +36,4 @@ pub(crate) fn fill(color: &str, look: Look) -> char {
     };
     let [unicode, ascii] = [['█', '▓', '▒', '░'], ['#', '=', '~', '.']].map(|fills| fills[density]);
     if look.unicode { unicode } else { ascii }
-}
-
-/// The colour of what was lost to a kind of cause.
-pub(crate) fn of_loss(kind: FindingKind) -> &'static str {
-    match kind {
-        FindingKind::Lock | FindingKind::Deadlock => "lock",
-        FindingKind::Barrier | FindingKind::Imbalance | FindingKind::Join => "bar",
-        FindingKind::Condition | FindingKind::Semaphore | FindingKind::Pipeline | FindingKind::Blocked => {
-            "sig"
-        }
-        FindingKind::Serial => "serial",
-        FindingKind::Spin => "spin",
-        FindingKind::Quota
-        | FindingKind::Affinity
-        | FindingKind::Oversubscription
-        | FindingKind::Load
-        | FindingKind::Delayed => "des",
-        FindingKind::WakeUp => "wake",
-        FindingKind::Io => "io",
-        FindingKind::Sleep => "sleep",
-        FindingKind::Startup | FindingKind::Idle => "idle",
-    }
 }

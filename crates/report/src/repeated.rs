@@ -2,8 +2,8 @@
 
 use holdup_criticality::Diagnosis;
 
+use crate::ink::Ink;
 use crate::lines::{Line, wrapped};
-use crate::look::Ink;
 use crate::numbers::{counted, time};
 use crate::{Look, escape};
 

@@ -20,7 +20,7 @@ use holdup_cycles::{CycleNames, SectionCycles};
 use holdup_model::cycles::Simulated;
 use holdup_speedup::SpeedupStack;
 
-use crate::page::SourceFile;
+use crate::SourceFile;
 
 pub use csv::sim_csv;
 pub(crate) use json::speedup_stack as speedup_stack_json;

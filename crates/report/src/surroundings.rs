@@ -3,8 +3,8 @@
 use holdup_criticality::{Diagnosis, FindingKind};
 use holdup_model::{Process, Run};
 
+use crate::ink::Ink;
 use crate::lines::{Line, labelled};
-use crate::look::Ink;
 use crate::numbers::{counted, grouped, percent, time};
 use crate::{Look, escape, shares};
 

@@ -3,8 +3,8 @@
 use holdup_criticality::Diagnosis;
 use holdup_model::{Arrange, ExitStatus, Nanos, Process, Run};
 
+use crate::ink::Ink;
 use crate::lines::{Line, labelled, painted, wrapped};
-use crate::look::Ink;
 use crate::numbers::{counted, figure, grouped, percent, time};
 use crate::{Look, bar, course, escape, findings, hot, names, repeated, shares, surroundings, warnings};
 

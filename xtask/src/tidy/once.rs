@@ -15,7 +15,7 @@ const ONCE: &[(&str, &str, &str)] = &[
     ("what a thread's time is lost to", "pub enum LossClass {", "crates/model/src/loss_class.rs"),
     ("sums over a thread's time", "struct PrefixSums {", "crates/model/src/loss_class.rs"),
     ("names of threads, objects and places", "pub struct Names<", "crates/model/src/names.rs"),
-    ("threads that do the same", "fn sort_of_thread(", "crates/model/src/names.rs"),
+    ("threads that do the same", "fn sort_of_thread(", "crates/model/src/sorts.rs"),
     ("a mark and its encoding", "pub enum Mark {", "crates/trace/src/instructions/marks.rs"),
     ("where a stream is cut", "pub enum Cut {", "crates/sections/src/cut.rs"),
     ("which threads do the work", "pub struct Working {", "crates/sections/src/working.rs"),

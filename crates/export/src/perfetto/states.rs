@@ -94,7 +94,7 @@ fn slice(
     ends: Vec<u64>,
     writer: &mut Writer<'_>,
 ) -> Result<(), ExportError> {
-    let state = holdup_model::names::state(segment.state);
+    let state = segment.state.word();
     let name = match segment.object {
         Some(object) => format!("{state}: {}", subject.names.object(object)),
         None => state.to_owned(),

@@ -5,6 +5,7 @@ mod decoded;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use decoded::{InternedData, InternedString, TracePacket, TrackDescriptor, TrackEvent};
 use holdup_model::{Marker, MarkerKind, ObjectKind, Process, Run, State, Time, Timeline};
 use holdup_testkit::{Op, Script, any_process, any_script};
 use proptest::prelude::*;
@@ -12,7 +13,6 @@ use prost::Message;
 
 use super::packets::kind;
 use super::perfetto;
-use decoded::{InternedData, InternedString, TracePacket, TrackDescriptor, TrackEvent};
 
 /// What a `Trace` is, with all of its packets.
 #[derive(Clone, PartialEq, Message)]
@@ -159,8 +159,7 @@ impl Read {
 
     /// The slices of the threads' own tracks by category.
     fn states(&self) -> BTreeMap<String, u64> {
-        let is_state =
-            |slice: &&Slice| STATES.iter().any(|state| holdup_model::names::state(*state) == slice.category);
+        let is_state = |slice: &&Slice| STATES.iter().any(|state| state.word() == slice.category);
         let mut sums = BTreeMap::new();
         for slice in self.slices.iter().filter(is_state) {
             *sums.entry(slice.category.clone()).or_default() += slice.end - slice.start;
@@ -180,8 +179,7 @@ fn check(run: &Run) -> Result<(), TestCaseError> {
     for process in &run.processes {
         let timeline = Timeline::build(process);
         for segment in timeline.threads.iter().flat_map(|row| &row.segments) {
-            *states.entry(holdup_model::names::state(segment.state).to_owned()).or_default() +=
-                segment.length().get();
+            *states.entry(segment.state.word().to_owned()).or_default() += segment.length().get();
         }
         edges.extend(timeline.edges);
     }

@@ -24,7 +24,7 @@ pub(super) fn segments(
                 Whole(subject.time(segment.start)),
                 Whole(subject.time(segment.end)),
                 Whole(segment.length().get()),
-                Text(holdup_model::names::state(segment.state)),
+                Text(segment.state.word()),
                 object(segment.object),
                 site(segment.site),
                 places.text(segment.site),

@@ -5,6 +5,7 @@
 //! parts, exactly ([`Contribution`]). Findings and functions divide the parts further.
 
 mod amounts;
+mod entries;
 mod labels;
 mod ledger;
 mod matching;
@@ -15,8 +16,8 @@ mod tables;
 pub use amounts::Change;
 pub(crate) use amounts::Scale;
 pub(crate) use amounts::mean_and_half_width;
+pub(crate) use entries::{Entries, whole};
 pub use ledger::{Counted, Ledger, Measure, Subject};
-pub(crate) use ledger::{Entries, whole};
 pub(crate) use matching::pairs;
 pub(crate) use names::Name;
 pub use names::Place;

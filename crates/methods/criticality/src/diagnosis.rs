@@ -7,7 +7,8 @@ use holdup_model::{
     Nanos, ObjectId, SiteId, Stack, StackComponent, State, ThreadId, ThreadTimes, Time, Timeline, Unit,
 };
 
-use crate::environment::EnvironmentNote;
+use crate::finding_kind::FindingKind;
+use crate::note::EnvironmentNote;
 use crate::repeats::{FindingRepeats, RunRepeats};
 
 /// What holds one process up.
@@ -296,108 +297,6 @@ pub struct PathStep {
     pub state: State,
     /// How long, all such parts together.
     pub time: Nanos,
-}
-
-/// What a finding is about. The words are the `kind` of `--json`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum FindingKind {
-    /// A lock is held while others wait.
-    Lock,
-    /// Threads wait at a barrier, none of them later than the others.
-    Barrier,
-    /// Some threads have more to do than the others between two barriers or before a join.
-    Imbalance,
-    /// One thread works while the others wait for it or do not exist.
-    Serial,
-    /// Threads wait for a signal or a futex.
-    Condition,
-    /// Threads wait for a semaphore.
-    Semaphore,
-    /// A stage of a pipeline is slower than its neighbours.
-    Pipeline,
-    /// A thread waits for another's end.
-    Join,
-    /// Threads spin.
-    Spin,
-    /// A CPU quota of its control groups stops its threads.
-    Quota,
-    /// Its threads may use fewer CPUs than there are.
-    Affinity,
-    /// More threads than cores.
-    Oversubscription,
-    /// Others used the same CPUs.
-    Load,
-    /// Threads that could run are without a core (or in the kernel unseen), though there are enough cores and nobody is
-    /// known to have used them.
-    Delayed,
-    /// From the release of a waiting thread until it runs.
-    WakeUp,
-    /// I/O.
-    Io,
-    /// Sleeping.
-    Sleep,
-    /// Threads that start late.
-    Startup,
-    /// Threads have nothing to do: nothing came from outside of the program.
-    Idle,
-    /// Threads wait for each other, and always will.
-    Deadlock,
-    /// Threads wait for something that was not recorded.
-    Blocked,
-}
-
-impl FindingKind {
-    /// Every kind, in order.
-    pub const ALL: [FindingKind; 21] = [
-        FindingKind::Lock,
-        FindingKind::Barrier,
-        FindingKind::Imbalance,
-        FindingKind::Serial,
-        FindingKind::Condition,
-        FindingKind::Semaphore,
-        FindingKind::Pipeline,
-        FindingKind::Join,
-        FindingKind::Spin,
-        FindingKind::Quota,
-        FindingKind::Affinity,
-        FindingKind::Oversubscription,
-        FindingKind::Load,
-        FindingKind::Delayed,
-        FindingKind::WakeUp,
-        FindingKind::Io,
-        FindingKind::Sleep,
-        FindingKind::Startup,
-        FindingKind::Idle,
-        FindingKind::Deadlock,
-        FindingKind::Blocked,
-    ];
-
-    /// The word for it in JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            FindingKind::Lock => "lock",
-            FindingKind::Barrier => "barrier",
-            FindingKind::Imbalance => "imbalance",
-            FindingKind::Serial => "serial",
-            FindingKind::Condition => "condition",
-            FindingKind::Semaphore => "semaphore",
-            FindingKind::Pipeline => "pipeline",
-            FindingKind::Join => "join",
-            FindingKind::Spin => "spin",
-            FindingKind::Quota => "quota",
-            FindingKind::Affinity => "affinity",
-            FindingKind::Load => "load",
-            FindingKind::Oversubscription => "oversubscription",
-            FindingKind::Delayed => "delayed",
-            FindingKind::WakeUp => "wakeup",
-            FindingKind::Io => "io",
-            FindingKind::Sleep => "sleep",
-            FindingKind::Startup => "startup",
-            FindingKind::Idle => "idle",
-            FindingKind::Deadlock => "deadlock",
-            FindingKind::Blocked => "blocked",
-        }
-    }
 }
 
 /// One thing that holds the program up. The texts carry names as the program gave them: escape them where they

@@ -29,8 +29,10 @@ mod spin;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use holdup_model::names::{self, Names};
-use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, SiteId, ThreadId, ThreadTimes, Timeline};
+use holdup_model::names::Names;
+use holdup_model::{
+    Arrange, Nanos, ObjectId, ObjectKind, Process, SiteId, ThreadId, ThreadTimes, Timeline, sort_of_thread,
+};
 use holdup_sections::Working;
 
 use crate::blame::Blame;
@@ -97,7 +99,7 @@ impl Case<'_> {
 
     /// Threads that do the same: those with the same start function or sort of name, else the one alone.
     fn stage(&self, thread: ThreadId) -> Stage {
-        match names::sort_of_thread(self.process, thread) {
+        match sort_of_thread(self.process, thread) {
             Some(sort) => Stage::Sort(sort),
             None => Stage::Thread(thread),
         }

@@ -34,11 +34,13 @@ mod chains;
 mod criticality;
 mod diagnose;
 mod environment;
+mod finding_kind;
 mod findings;
 mod gains;
 mod holders;
 mod hot;
 mod losses;
+mod note;
 mod objects;
 mod over_time;
 mod path;
@@ -55,13 +57,14 @@ pub use criticality::{OnlineCriticality, criticality, offline_criticality};
 pub use diagnose::diagnose;
 pub use diagnosis::{
     Bottle, Chain, ChainLink, CostIdentity, CriticalPath, Criticality, Curve, CurvePoint, Diagnosis, Finding,
-    FindingKind, Gain, HoldTime, HolderShare, HotSpot, HotSpots, NobodyCause, ObjectCost, OverTime,
-    PathPiece, PathStep, Phase, Slice, WaiterShare, WhatIf,
+    Gain, HoldTime, HolderShare, HotSpot, HotSpots, NobodyCause, ObjectCost, OverTime, PathPiece, PathStep,
+    Phase, Slice, WaiterShare, WhatIf,
 };
-pub use environment::{EnvironmentNote, NoteKind};
+pub use finding_kind::FindingKind;
 pub use findings::LEAST_SHARE;
 pub use gains::{Depth, predict_gains};
 pub use hot::MOST_HOT_SPOTS;
+pub use note::{EnvironmentNote, NoteKind};
 pub use over_time::MOST_THREADS_OF_A_PHASE;
 pub use ranks::{Rank, Ranks};
 pub use repeats::{Elsewhere, FindingRepeats, RunRepeats};

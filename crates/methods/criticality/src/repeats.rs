@@ -2,7 +2,7 @@
 
 use holdup_model::Nanos;
 
-use crate::FindingKind;
+use crate::finding_kind::FindingKind;
 
 /// What all recordings of the program say.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,7 +1,7 @@
 //! What grows with the number of cores: the components by which more cores are not worth what they should be.
 
-use holdup_model::Arrange;
-use holdup_model::cycles::{CycleComponent, Simulated, core_time};
+use holdup_model::cycles::{CycleComponent, Simulated};
+use holdup_model::{Arrange, core_time};
 
 /// How a run on more cores differs from one on fewer.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,13 +8,13 @@ mod tasks;
 mod threads;
 
 use holdup_model::openmp::WorkKind;
-use holdup_model::{Arrange, Nanos, Process, Site, SiteId, names};
+use holdup_model::{Arrange, Nanos, Process, Site, SiteId};
 use holdup_replay::schedule::{self, RecordedLoop, TaskGraph};
 use holdup_sections::Place;
 
 use super::compare::Costs;
+use super::point::Point;
 use super::profile::{Key, Profile};
-use super::scale::Point;
 use super::team::Part;
 use super::{Hint, HintGain, HintKind, RegionScaling};
 
@@ -135,7 +135,7 @@ impl<'a> Case<'a> {
     /// A place as words: ` at f (a.c:12)`; nothing where it is not known.
     pub(super) fn at_place(&self, id: Option<SiteId>) -> String {
         id.filter(|id| id.index() < self.process.sites.len())
-            .map_or(String::new(), |id| format!(" at {}", names::site(self.process, id)))
+            .map_or(String::new(), |id| format!(" at {}", self.process.site(id).told(None, &str::to_owned)))
     }
 
     pub(super) fn hint(&self, kind: HintKind, place: Option<SiteId>, text: String, gain: Gain) -> Hint {

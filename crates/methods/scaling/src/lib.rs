@@ -20,6 +20,7 @@ pub mod laws;
 mod locks;
 mod meeting;
 mod notes;
+mod point;
 mod pop;
 mod profile;
 mod regions;

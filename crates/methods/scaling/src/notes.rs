@@ -1,12 +1,12 @@
 //! What to beware of when reading how a program scales.
 
 use holdup_model::figures::{self, percent, threads};
-use holdup_model::{Nanos, Process, names};
+use holdup_model::{Nanos, Process};
 
 use super::RegionKind;
 use super::chosen::Chosen;
+use super::point::Point;
 use super::profile::{Key, Profile};
-use super::scale::Point;
 use super::team::Part;
 
 /// Recorded times may be this much longer than plain ones before that is said.
@@ -208,7 +208,7 @@ fn name(key: &Key, profile: &Profile) -> String {
     let nested = if key.nested { "nested region" } else { "region" };
     place.map_or_else(
         || format!("A {nested} without a name"),
-        |frame| format!("The {nested} {}", names::frame(frame)),
+        |frame| format!("The {nested} {}", frame.name()),
     )
 }
 

@@ -11,35 +11,11 @@ use super::hints::{Case, hints};
 use super::laws::{self, Sample};
 use super::locks::Fastest;
 use super::notes::notes;
+use super::point::Point;
 use super::pop::hierarchy;
 use super::profile::{Key, Profile};
 use super::regions::{self, Profiles};
 use super::{FittedLaw, RegionKind, RegionPoint, RegionScaling, ScalePoint, Scaling, WholePoint, sections};
-
-/// All runs at one number of threads, and what each spent in its regions.
-pub(super) struct Point<'a> {
-    pub(super) chosen: Chosen<'a>,
-    /// By run.
-    pub(super) profiles: Vec<Profiles>,
-    /// All that counts for the whole program, in the median run.
-    pub(super) costs: Costs,
-}
-
-impl Point<'_> {
-    pub(super) fn threads(&self) -> u32 {
-        self.chosen.threads
-    }
-
-    pub(super) fn median(&self) -> &Profiles {
-        &self.profiles[self.chosen.median()]
-    }
-
-    /// Time of this region in each run.
-    fn times(&self, key: &Key) -> Vec<Nanos> {
-        let time = |profiles: &Profiles| profiles.by_key.get(key).map_or(0, |profile| profile.time);
-        self.profiles.iter().map(|profiles| Nanos::new(time(profiles))).collect()
-    }
-}
 
 /// How a program scales: runs of the same program with the same input at several numbers of threads.
 ///

@@ -10,7 +10,6 @@ use holdup_model::{AloneSpan, Nanos, NotAlone, Process, ThreadId};
 
 use super::groups::{Group, groups};
 use super::phases::{Key, PhaseRun, Phased};
-use super::watched::main_reason;
 use super::{AloneRun, Beside, CacheCurve, CachePoint, Counters, ThiefPoint};
 
 /// A profiled thread takes over work of others if its share of the CPU time is so much more than in the run in which all
@@ -340,4 +339,15 @@ fn stretch(lones: &[&Lone]) -> Option<Nanos> {
     let stretches: u64 = lones.iter().map(|lone| lone.stretches).sum();
     let cpu: f64 = lones.iter().map(|lone| lone.in_stretches).sum();
     (stretches > 0).then(|| Nanos::new((cpu / stretches as f64) as u64))
+}
+
+/// The commonest reason why threads were not alone, by CPU time.
+fn main_reason<'a>(spans: impl Iterator<Item = (&'a AloneSpan, f64)>) -> Option<NotAlone> {
+    let mut sums: BTreeMap<NotAlone, f64> = BTreeMap::new();
+    for (span, cpu) in spans.filter(|(span, _)| !span.alone) {
+        if let Some(reason) = span.reason {
+            *sums.entry(reason).or_default() += cpu;
+        }
+    }
+    sums.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(reason, _)| reason)
 }

@@ -10,6 +10,7 @@ use super::groups::{Group, groups};
 use super::instances::instances;
 use super::noise::noise;
 use super::phases::{Key, PhaseRun, Phased};
+use super::point::Point;
 use super::sensitivity::sensitivity;
 use super::sharing::{Sharer, shares};
 use super::steps::{LoneTimes, Sums, Times, stack};
@@ -23,17 +24,6 @@ const MOST_UNMEASURED: f64 = 0.05;
 
 /// More than this share of the CPU time of a run not known is too much to say who had a core.
 const MOST_UNKNOWN: f64 = 0.2;
-
-/// One number of threads.
-pub(super) struct Point<'a> {
-    pub(super) threads: u32,
-    pub(super) plain: Vec<Nanos>,
-    pub(super) recorded: Phased<'a>,
-    pub(super) source: &'a ThreadPoint<'a>,
-    /// Wall time without recording by that with it: 1 where only the latter is known.
-    pub(super) factor: f64,
-    lones: BTreeMap<Key, Vec<Lone>>,
-}
 
 /// What is known of one phase at one number of threads.
 struct Told {
@@ -206,7 +196,7 @@ fn counted(
             for lone in lones {
                 if let Some(reason) = lone.fault() {
                     let phase = phased.phases[&key].site.as_ref().and_then(|site| site.place());
-                    let phase = phase.map(holdup_model::names::frame);
+                    let phase = phase.map(holdup_model::Frame::name);
                     profile.discarded.push(discarded(phase, lone.which, reason));
                 } else {
                     counted.entry(key.clone()).or_default().push(lone);

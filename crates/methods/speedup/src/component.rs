@@ -136,6 +136,15 @@ pub(crate) fn reached(amount: Speedup) -> StackComponent {
     StackComponent::new(REACHED, "measured speedup", "act", amount.value())
 }
 
+/// Something that is not known.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Missing {
+    /// The component; `None` for the stack as a whole.
+    pub component: Option<Component>,
+    /// Why, as a sentence.
+    pub reason: String,
+}
+
 /// The order in which bottlenecks are introduced to a machine that has none: a component is the speedup that its own
 /// introduction costs, so it is smaller the later it comes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

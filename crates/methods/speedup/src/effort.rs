@@ -2,7 +2,7 @@
 
 use holdup_model::Nanos;
 
-use super::build::Point;
+use super::point::Point;
 use super::{Effort, PhaseStack};
 
 pub(super) fn of(points: &[Point<'_>], phases: &[PhaseStack]) -> Effort {

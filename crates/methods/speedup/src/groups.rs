@@ -1,7 +1,6 @@
 //! Threads that do the same: of the same start function, and with about as much work.
 
-use holdup_model::names::sort_of_thread;
-use holdup_model::{Arrange, Process, ThreadId};
+use holdup_model::{Arrange, Process, ThreadId, sort_of_thread};
 
 use super::PhaseKind;
 use super::phases::PhaseRun;

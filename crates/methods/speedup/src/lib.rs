@@ -30,6 +30,7 @@ mod measurements;
 mod noise;
 mod notes;
 mod phases;
+mod point;
 mod profile;
 mod rotation;
 mod sensitivity;
@@ -39,12 +40,12 @@ mod steps;
 mod watched;
 
 pub use build::profile;
-pub use component::{Component, NOT_TOLD_APART, Order, REACHED, Speedup};
+pub use component::{Component, Missing, NOT_TOLD_APART, Order, REACHED, Speedup};
 pub use curve::{CacheCurve, CachePoint};
 pub use measurements::{AloneRun, Beside, CacheFacts, Counters, Measurements, ThreadPoint, Verdict};
 pub use profile::{
-    Curves, Discarded, Effort, GroupCurve, Missing, Noise, PhaseKind, PhasePoint, PhaseStack, PointStack,
-    Sensitivity, SpeedupProfile, ThiefPoint, Together, Watched,
+    Curves, Discarded, Effort, GroupCurve, Noise, PhaseKind, PhasePoint, PhaseStack, PointStack, Sensitivity,
+    SpeedupProfile, ThiefPoint, Together, Watched,
 };
 pub use rotation::{Rotation, worth_profiling};
 pub use simulated::{SpeedupLoss, SpeedupStack, SpeedupStep, speedup_stack};

@@ -2,7 +2,7 @@
 
 use holdup_model::Nanos;
 
-use super::build::Point;
+use super::point::Point;
 use super::{Noise, PhaseKind, PhaseStack};
 
 /// Less than this is usual, and not told.

@@ -4,7 +4,7 @@ use holdup_model::Nanos;
 use holdup_model::figures::{percent, threads};
 use holdup_sections::has_failed;
 
-use super::build::Point;
+use super::point::Point;
 use super::{Component, Measurements, PhaseKind, PhaseStack, SpeedupProfile};
 
 /// Recorded times may be this much longer than plain ones before that is said.

@@ -5,7 +5,7 @@ use holdup_model::{Nanos, NotAlone, Site, Stack, StackComponent, Unit};
 use super::SpeedupStack;
 use super::component::{NOT_TOLD_APART, reached};
 use super::instances::InstancesProfile;
-use super::{Beside, CacheCurve, CacheFacts, Component, Order, Speedup};
+use super::{Beside, CacheCurve, CacheFacts, Component, Missing, Order, Speedup};
 
 /// Why a program does not scale, as measured on the machine itself.
 #[derive(Clone, Debug, Default)]
@@ -164,15 +164,6 @@ pub struct Together {
     pub of: Vec<Component>,
     /// What they cost together.
     pub amount: Speedup,
-}
-
-/// Something that is not known.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Missing {
-    /// The component; `None` for the stack as a whole.
-    pub component: Option<Component>,
-    /// Why, as a sentence.
-    pub reason: String,
 }
 
 /// Threads that do the same, and what less cache costs them.

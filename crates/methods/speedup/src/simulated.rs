@@ -1,7 +1,7 @@
 //! The speedup stack (paper 1, section 2), exactly: a simulated machine can be had without each of its bottlenecks.
 
-use holdup_model::cycles::{CycleComponent, Simulated, core_time};
-use holdup_model::{Stack, StackComponent, Unit};
+use holdup_model::cycles::{CycleComponent, Simulated};
+use holdup_model::{Stack, StackComponent, Unit, core_time};
 
 use super::Speedup;
 use super::component::{REACHED, reached};

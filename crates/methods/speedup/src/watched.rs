@@ -6,7 +6,7 @@ use holdup_model::figures::percent;
 use holdup_model::{AloneSpan, Nanos, NotAlone, figures};
 use holdup_sections::main_of;
 
-use super::build::Point;
+use super::point::Point;
 use super::{AloneRun, Watched};
 
 /// Less than this share of the profiled threads' CPU time is not worth a note.
@@ -38,17 +38,6 @@ fn of(threads: u32, run: &AloneRun<'_>) -> Watched {
         alone: (cpu > 0).then(|| share(sum(&|span| span.alone))),
         rest: rest.into_iter().map(|(reason, part)| (reason, share(part))).collect(),
     }
-}
-
-/// The commonest reason why threads were not alone, by CPU time.
-pub(super) fn main_reason<'a>(spans: impl Iterator<Item = (&'a AloneSpan, f64)>) -> Option<NotAlone> {
-    let mut sums: BTreeMap<NotAlone, f64> = BTreeMap::new();
-    for (span, cpu) in spans.filter(|(span, _)| !span.alone) {
-        if let Some(reason) = span.reason {
-            *sums.entry(reason).or_default() += cpu;
-        }
-    }
-    sums.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(reason, _)| reason)
 }
 
 /// What of it a reader must know: where running alone was given up, and where the watchdog let the others go.

@@ -2,8 +2,8 @@
 
 use super::{CharacterizeTold, words};
 use crate::Look;
+use crate::ink::Ink;
 use crate::lines::{Line, wrapped, wrapped_whole};
-use crate::look::Ink;
 
 /// Rows of the plot, and the columns that it takes at the most.
 const ROWS: usize = 17;

@@ -1,15 +1,15 @@
 //! The answer of `holdup characterize` for a terminal.
 
-use holdup_model::Arrange;
 use std::collections::BTreeMap;
 
 use holdup_characterize::{Move, extremes};
+use holdup_model::Arrange;
 
 use super::dendrogram::Dendrogram;
 use super::plot::plot;
 use super::{CharacterizeTold, words};
+use crate::ink::Ink;
 use crate::lines::{Line, labelled, painted, wrapped, wrapped_whole};
-use crate::look::Ink;
 use crate::numbers::{counted, percent};
 use crate::scaling::tabular::{Column, table};
 use crate::scaling::words::sentences;

@@ -3,8 +3,8 @@
 use holdup_compare::{Judged, Verdict};
 
 use super::{is, limit, shown_with_interval};
+use crate::ink::Ink;
 use crate::lines::{Line, painted, wrapped};
-use crate::look::Ink;
 use crate::numbers::counted;
 use crate::{Look, escape};
 

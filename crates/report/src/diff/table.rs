@@ -3,8 +3,8 @@
 use holdup_compare::{Change, Comparison};
 use holdup_model::Nanos;
 
+use crate::ink::Ink;
 use crate::lines::{Line, broken_short, wrapped};
-use crate::look::Ink;
 use crate::numbers::time;
 use crate::{Look, escape};
 

@@ -7,8 +7,8 @@ use holdup_compare::{
 use holdup_model::{Arrange, Nanos};
 
 use super::table::{Columns, signed};
+use crate::ink::Ink;
 use crate::lines::{Line, labelled, painted, wrapped};
-use crate::look::Ink;
 use crate::numbers::{counted, figure, percent, time};
 use crate::{Look, escape};
 

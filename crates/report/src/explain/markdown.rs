@@ -6,8 +6,8 @@ use textwrap::wrap_algorithms::wrap_first_fit;
 
 use crate::Look;
 use crate::escape::visible;
+use crate::ink::Ink;
 use crate::lines::Line;
-use crate::look::Ink;
 
 /// Columns that text below a heading is indented by.
 const INDENT: usize = 2;

@@ -9,7 +9,6 @@ use holdup_model::{Arrange, Nanos, ThreadId};
 
 use super::chart::{Color, across};
 use super::text::{Figure, LOOK, Told, percent, range, sentence, time};
-use crate::palette;
 use crate::{escape, numbers, surroundings, terminal};
 
 /// At most so many threads speak for a finding.
@@ -149,7 +148,7 @@ fn row(told: &Told<'_>, index: usize, finding: &Finding, scale: Nanos) -> Row {
     facts.extend(finding.notes.iter().map(|note| ("Keep in mind", sentence(note))));
     Row {
         rank: index + 1,
-        color: palette::of_loss(finding.kind),
+        color: finding.kind.color(),
         what: sentence(&finding.what),
         tag: tag(finding.kind),
         evidence: evidence.join(" "),
@@ -176,7 +175,7 @@ fn tag(kind: FindingKind) -> Option<&'static str> {
 /// For what is held or waited for: who was waited for, and how long. For anything else: how much of the run time
 /// belongs to the threads that cause it.
 fn shown(told: &Told<'_>, finding: &Finding) -> Option<Evidence> {
-    let color = palette::of_loss(finding.kind);
+    let color = finding.kind.color();
     let holders = finding.object.and_then(|object| told.cost_of(object)).map(|cost| &cost.holders);
     let mut waited: BTreeMap<Option<ThreadId>, Nanos> = BTreeMap::new();
     for holder in holders.into_iter().flatten() {

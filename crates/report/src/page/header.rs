@@ -1,13 +1,11 @@
 //! The head of the page: what ran, its key figures, and where its time went.
 
 use askama::Template;
-use holdup_criticality::FindingKind as Kind;
 use holdup_model::{Arrange, Nanos, Run, Stack, StackComponent, Unit};
 
 use super::chart::Color;
 use super::stack_bar::{Reach, StackBar};
 use super::text::{Figure, LOOK, Told, counted, grouped, percent, sentence, time, time_of};
-use crate::palette;
 use crate::{escape, names, numbers, shares, terminal, warnings};
 
 /// The most columns that the command takes.
@@ -177,9 +175,9 @@ fn budget(told: &Told<'_>) -> Option<Budget> {
     let all = of_threads(diagnosis.wall);
     let amount = |length: Nanos| of_threads(length).get() as f64;
     let useful = StackComponent::new("useful", "useful work", "act", amount(identity.useful));
-    let lost = losses.iter().map(|&(kind, cost)| {
-        StackComponent::new(kind.word(), loss(kind), palette::of_loss(kind), amount(cost))
-    });
+    let lost = losses
+        .iter()
+        .map(|&(kind, cost)| StackComponent::new(kind.word(), kind.label(), kind.color(), amount(cost)));
     let rest = StackComponent::new("unexplained", "not explained", "hatch", amount(identity.unexplained));
     let known = [useful].into_iter().chain(lost).chain([rest]).filter(|component| component.amount > 0.0);
     let stack = Stack::of_total(all.get() as f64, Unit::Nanos, known.collect());
@@ -207,33 +205,6 @@ fn budget(told: &Told<'_>) -> Option<Budget> {
         }
     }
     Some(Budget { bar: StackBar::new(&title, &stack, Reach::of([&stack]), 34), title, parts })
-}
-
-/// What a class of losses is called beside its time.
-fn loss(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Lock => "waiting for locks",
-        Kind::Barrier => "waiting at barriers",
-        Kind::Imbalance => "uneven work",
-        Kind::Serial => "one thread alone",
-        Kind::Condition => "waiting for signals",
-        Kind::Semaphore => "waiting for semaphores",
-        Kind::Pipeline => "waiting for a slower stage",
-        Kind::Join => "waiting for threads to end",
-        Kind::Spin => "spinning",
-        Kind::Quota => "stopped by the quota",
-        Kind::Affinity => "kept to too few CPUs",
-        Kind::Oversubscription => "more threads than cores",
-        Kind::Load => "other load",
-        Kind::Delayed => "without a core",
-        Kind::WakeUp => "waking up",
-        Kind::Io => "I/O",
-        Kind::Sleep => "asleep",
-        Kind::Startup => "not started yet",
-        Kind::Idle => "nothing to do",
-        Kind::Deadlock => "deadlock",
-        Kind::Blocked => "blocked, cause not recorded",
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use holdup_criticality::{Diagnosis, ObjectCost};
-use holdup_model::names::{Names, frame_shown};
+use holdup_model::names::Names;
 use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Run, SiteId, State, ThreadId, Time, Timeline};
 
 use super::chart::{Color, color_of_state};
@@ -53,7 +53,7 @@ impl<'a> Told<'a> {
 
     /// `cache_put (cache.c:212)` for each frame of a call stack, innermost first.
     pub(super) fn stack(&self, site: SiteId) -> Vec<String> {
-        self.process.site(site).frames.iter().map(|frame| frame_shown(frame, None, &shown)).collect()
+        self.process.site(site).frames.iter().map(|frame| frame.told(None, &shown)).collect()
     }
 
     fn names(&self) -> Names<'_> {

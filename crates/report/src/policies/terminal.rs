@@ -4,8 +4,8 @@ use holdup_policies::{PolicyRun, ProgramPolicies, Sweep};
 
 use super::{PoliciesTold, told};
 use crate::Look;
+use crate::ink::Ink;
 use crate::lines::{Line, painted, wrapped, wrapped_short};
-use crate::look::Ink;
 use crate::numbers::factor;
 use crate::numbers::percent;
 use crate::scaling::tabular::{Column, table};

@@ -4,8 +4,8 @@ use holdup_scaling::Scaling;
 
 use super::{told, words};
 use crate::Look;
+use crate::ink::Ink;
 use crate::lines::{Line, wrapped};
-use crate::look::Ink;
 
 /// Rows of the plot, and the columns that it takes at the most.
 const ROWS: usize = 9;

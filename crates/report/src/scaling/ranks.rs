@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::json::efficiency;
 use super::tabular::{Column, table};
+use crate::ink::Ink;
 use crate::lines::{painted, wrapped};
-use crate::look::Ink;
 use crate::numbers::{counted, percent, time};
 use crate::{Look, escape};
 

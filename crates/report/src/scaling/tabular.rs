@@ -3,8 +3,8 @@
 use textwrap::core::display_width;
 
 use crate::Look;
+use crate::ink::Ink;
 use crate::lines::{Line, wrapped};
-use crate::look::Ink;
 
 /// Columns between two columns.
 const GAP: usize = 2;

@@ -6,8 +6,8 @@ use textwrap::core::display_width;
 
 use super::tabular::{Column, table};
 use super::{plot, told, words};
+use crate::ink::Ink;
 use crate::lines::{Line, broken_short, labelled, painted, wrapped, wrapped_short};
-use crate::look::Ink;
 use crate::numbers;
 use crate::numbers::{counted, percent, time};
 use crate::{Look, escape};

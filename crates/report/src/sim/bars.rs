@@ -4,8 +4,8 @@ use holdup_model::cycles::CycleStack;
 use textwrap::core::display_width;
 
 use crate::bars::bar;
+use crate::ink::Ink;
 use crate::lines::Line;
-use crate::look::Ink;
 use crate::{Look, escape};
 
 /// The longest and the shortest bar in columns, and the columns between two things.

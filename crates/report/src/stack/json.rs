@@ -71,7 +71,7 @@ fn phase(phase: &PhaseStack, profile: &SpeedupProfile) -> Value {
         phase.points.iter().map(|point| point.stack.as_ref().and_then(of).map(speedup)).collect()
     };
     let place = phase.place.as_ref().and_then(|site| site.place());
-    let name = place.map(holdup_model::names::frame);
+    let name = place.map(holdup_model::Frame::name);
     let is_of = |discarded: &&Discarded| match phase.kind {
         PhaseKind::Whole => true,
         _ => discarded.phase.is_some() && discarded.phase == name,

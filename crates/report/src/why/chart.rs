@@ -6,8 +6,8 @@ use textwrap::core::display_width;
 
 use super::{WhyScene, words};
 use crate::Look;
+use crate::ink::Ink;
 use crate::lines::Line;
-use crate::look::Ink;
 
 /// More threads than this have a mark each in the place of a row.
 const MOST_ROWS: usize = 16;

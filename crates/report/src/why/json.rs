@@ -74,7 +74,7 @@ fn section(section: &SectionWhy, why: &Why, scene: &WhyScene) -> Value {
         "unexplained": number(section.unexplained),
         "verdict": words::verdict(section.verdict),
         "sentences": sentences(section, why, scene),
-        "removed": removed::json(section, scene),
+        "removed": removed::json(section, &scene.removed),
         "depends_on_schedule": section.depends_on_schedule,
         "dealt_units": section.dealt_units,
         "causes": section.causes.iter().map(|one| cause(one, section, scene)).collect::<Vec<_>>(),
@@ -88,7 +88,7 @@ fn sentences(section: &SectionWhy, why: &Why, scene: &WhyScene) -> Vec<String> {
         told::schedule(section),
         told::dealt(section),
         told::verdict(section, why),
-        removed::sentence(section, scene),
+        removed::sentence(section, &scene.removed),
         told::unexplained(section, why),
     ];
     told.into_iter().flatten().collect()

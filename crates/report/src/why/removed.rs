@@ -4,7 +4,6 @@ use holdup_imbalance::SectionWhy;
 use holdup_model::counts::{SectionKind, SectionPlace};
 use serde_json::{Value, json};
 
-use super::WhyScene;
 use crate::numbers::percent;
 
 /// What simulations without causes gave for a section.
@@ -54,17 +53,17 @@ fn share(section: &SectionWhy, stays: u64) -> f64 {
     if section.idle == 0 { 0.0 } else { 1.0 - stays as f64 / section.idle as f64 }
 }
 
-fn of<'a>(section: &SectionWhy, scene: &'a WhyScene) -> Option<&'a Removed> {
+fn of<'a>(section: &SectionWhy, all: &'a [Removed]) -> Option<&'a Removed> {
     let is_it = |removed: &&Removed| {
         let (kind, end, begin) = &removed.section;
         *kind == section.kind && *end == section.end && *begin == section.begin
     };
-    scene.removed.iter().find(is_it)
+    all.iter().find(is_it)
 }
 
 /// How much of the imbalance disappears, in a sentence.
-pub(crate) fn sentence(section: &SectionWhy, scene: &WhyScene) -> Option<String> {
-    let steps = &of(section, scene)?.steps;
+pub(crate) fn sentence(section: &SectionWhy, all: &[Removed]) -> Option<String> {
+    let steps = &of(section, all)?.steps;
     let told: Vec<String> = steps
         .iter()
         .map(|(without, stays)| format!("{} {}", percent(share(section, *stays).max(0.0)), without.words()))
@@ -74,7 +73,7 @@ pub(crate) fn sentence(section: &SectionWhy, scene: &WhyScene) -> Option<String>
 }
 
 /// The same for scripts; null where nothing was taken away.
-pub(super) fn json(section: &SectionWhy, scene: &WhyScene) -> Value {
+pub(super) fn json(section: &SectionWhy, all: &[Removed]) -> Value {
     let step = |(without, stays): &(Without, u64)| json!({"without": without.word(), "idle": stays, "removed": share(section, *stays)});
-    of(section, scene).map_or(Value::Null, |removed| removed.steps.iter().map(step).collect())
+    of(section, all).map_or(Value::Null, |removed| removed.steps.iter().map(step).collect())
 }

@@ -8,7 +8,7 @@ use holdup_model::{Frame, Nanos};
 
 use super::removed::Removed;
 use super::words;
-use crate::page::SourceFile;
+use crate::SourceFile;
 use crate::{Look, escape};
 
 /// What is known of a run beside what makes its threads unequal.

@@ -4,8 +4,8 @@
 use holdup_imbalance::{Cause, SectionWhy, Why};
 
 use super::{WhyScene, chart, removed, told, words};
+use crate::ink::Ink;
 use crate::lines::{Line, labelled, painted, wrapped, wrapped_short};
-use crate::look::Ink;
 use crate::numbers::{counted, grouped, percent};
 use crate::scaling::tabular::{Column, table};
 use crate::{Look, escape};
@@ -108,7 +108,7 @@ fn section(index: usize, section: &SectionWhy, why: &Why, scene: &WhyScene, look
         lines.push(Line::default());
         lines.extend(self::cause(name, &title, cause, section, why, scene, look));
     }
-    if let Some(text) = removed::sentence(section, scene) {
+    if let Some(text) = removed::sentence(section, &scene.removed) {
         lines.push(Line::default());
         lines.extend(wrapped(&shown(&text, look), INDENT, Ink::Strong, look));
     }

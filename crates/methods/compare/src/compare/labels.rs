@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use holdup_model::{Arrange, Marker, MarkerKind, Process, ThreadId, Time};
 
-use super::ledger::{Entries, Entry, added_up, whole};
+use super::entries::{Entries, Entry, added_up, whole};
 use super::names::Name;
 
 /// What markers that come in pairs enclose.

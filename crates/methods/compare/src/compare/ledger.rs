@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_criticality::{Diagnosis, Finding, FindingKind, Gain, MOST_HOT_SPOTS};
 use holdup_model::names::Names;
-use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Roles, Run, SiteId, State, ThreadId};
+use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Roles, Run, SiteId, State, ThreadId};
 
+use super::entries::{Entries, Entry, added_up, whole};
 use super::labels::labels;
-use super::names::{self, Name, Place};
+use super::names::{self, Name, Place, sort_of};
 use super::surroundings::Surroundings;
 
 /// Which sort of thing a table is about.
@@ -104,27 +105,6 @@ impl Subject {
     pub(crate) fn is_per_worker(self) -> bool {
         matches!(self, Subject::Findings | Subject::Objects | Subject::Sites)
     }
-}
-
-/// One thing of a run.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Entry {
-    pub(crate) name: Name,
-    /// What it is called. Hostile.
-    pub(crate) told: String,
-    /// Where to look.
-    pub(crate) place: Option<Place>,
-    /// By measure; `None` for what is not known.
-    pub(crate) amounts: Vec<Option<i64>>,
-}
-
-/// The things of one sort of one run, and what is known of those that are not among them.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub(crate) struct Entries {
-    /// Most first.
-    pub(crate) all: Vec<Entry>,
-    /// By measure: how much a thing has that is not among them, at most.
-    pub(crate) absent: Vec<Option<i64>>,
 }
 
 /// A finding of one run.
@@ -238,10 +218,6 @@ impl Ledger {
     }
 }
 
-pub(crate) fn whole(time: Nanos) -> i64 {
-    i64::try_from(time.get()).unwrap_or(i64::MAX)
-}
-
 fn count(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -249,15 +225,6 @@ fn count(number: u64) -> i64 {
 fn object_name(process: &Process, diagnosis: &Diagnosis, roles: &[ObjectKind], object: ObjectId) -> Name {
     let cost = diagnosis.objects.iter().find(|cost| cost.object == object);
     names::object(process, roles[object.index()], object, cost.and_then(|cost| cost.place))
-}
-
-/// Threads of one sort. The main thread, and threads of which nothing is known, are sorts of their own.
-pub(crate) fn sort_of(process: &Process, thread: ThreadId) -> String {
-    match holdup_model::names::sort_of_thread(process, thread) {
-        Some(sort) => sort,
-        None if thread.index() == 0 => "main".to_owned(),
-        None => "nameless thread".to_owned(),
-    }
 }
 
 fn findings(process: &Process, diagnosis: &Diagnosis, roles: &[ObjectKind]) -> Entries {
@@ -398,22 +365,4 @@ fn functions_at_work(process: &Process, diagnosis: &Diagnosis) -> Entries {
     };
     let absent = vec![least(0), least(1)];
     Entries { all, absent }
-}
-
-/// Entries of the same name, added up; most first.
-pub(crate) fn added_up(mut entries: Vec<Entry>) -> Vec<Entry> {
-    entries.arrange_by(|a, b| a.name.cmp(&b.name));
-    let mut sums: Vec<Entry> = Vec::new();
-    for entry in entries {
-        match sums.last_mut() {
-            Some(sum) if sum.name == entry.name => {
-                for (sum, amount) in sum.amounts.iter_mut().zip(entry.amounts) {
-                    *sum = sum.zip(amount).map(|(a, b)| a.saturating_add(b));
-                }
-            }
-            _ => sums.push(entry),
-        }
-    }
-    sums.arrange_by(|a, b| b.amounts.cmp(&a.amounts).then_with(|| a.name.cmp(&b.name)));
-    sums
 }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use holdup_model::{Frame, ObjectId, ObjectKind, Process, SiteId};
+use holdup_model::{Frame, ObjectId, ObjectKind, Process, SiteId, ThreadId};
 
 /// A place in the code, without its address, which is another one in every run. Hostile: escape it where it is shown.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -55,7 +55,7 @@ impl fmt::Display for Place {
             address: self.offset.unwrap_or(0),
             inlined: false,
         };
-        f.write_str(&holdup_model::names::frame(&frame))
+        f.write_str(&frame.name())
     }
 }
 
@@ -110,6 +110,15 @@ impl Name {
     }
 }
 
+/// Threads of one sort. The main thread, and threads of which nothing is known, are sorts of their own.
+pub(crate) fn sort_of(process: &Process, thread: ThreadId) -> String {
+    match holdup_model::sort_of_thread(process, thread) {
+        Some(sort) => sort,
+        None if thread.index() == 0 => "main".to_owned(),
+        None => "nameless thread".to_owned(),
+    }
+}
+
 /// The name of an object that is used as `role`: its symbol, else where it was made, else `fallback`, a place where it
 /// is used.
 pub(crate) fn object(process: &Process, role: ObjectKind, id: ObjectId, fallback: Option<SiteId>) -> Name {
@@ -121,6 +130,6 @@ pub(crate) fn object(process: &Process, role: ObjectKind, id: ObjectId, fallback
         // The end of a thread has no place; whose it is tells it from others.
         (None, Some(_)) => None,
     };
-    let who = object.thread.map(|thread| super::ledger::sort_of(process, thread));
+    let who = object.thread.map(|thread| sort_of(process, thread));
     Name { sort: role.word(), symbol: object.name.clone(), who, place }
 }

@@ -3,7 +3,8 @@
 use holdup_model::Arrange;
 
 use super::amounts::{Change, Scale};
-use super::ledger::{Entry, Ledger, Subject};
+use super::entries::Entry;
+use super::ledger::{Ledger, Subject};
 use super::matching::pairs;
 use super::names::{Name, Place};
 

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use holdup_model::figures::percent;
-use holdup_model::{Frame, Nanos, ObjectId, Site, SiteId, ThreadId, names};
+use holdup_model::{Frame, Nanos, ObjectId, Site, SiteId, ThreadId};
 
 use super::{Case, most_first};
 use crate::blame::Spans;
@@ -132,7 +132,7 @@ impl Case<'_> {
         let blamed = seen.into_iter().map(|(site, (_, time))| (site, time)).collect();
         let caller = self.caller(mostly, blamed);
         let words = match (caller, dominating(&libraries, time)) {
-            (Some(caller), _) => format!("{}, inside {own_name}", names::frame(caller)),
+            (Some(caller), _) => format!("{}, inside {own_name}", caller.name()),
             (None, Some(library)) => format!("{}, inside {library}", self.site(place)),
             (None, None) => self.site(place),
         };

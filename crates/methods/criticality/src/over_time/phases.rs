@@ -9,8 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::names::sort_of_thread;
-use holdup_model::{Process, ThreadId};
+use holdup_model::{Process, ThreadId, sort_of_thread};
 
 use super::Part;
 use crate::criticality::to_nanos;

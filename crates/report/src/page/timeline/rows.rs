@@ -4,8 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use holdup_criticality::Diagnosis;
-use holdup_model::names::sort_of_thread;
-use holdup_model::{Arrange, Process, ThreadId};
+use holdup_model::{Arrange, Process, ThreadId, sort_of_thread};
 
 use super::budget;
 

@@ -92,7 +92,7 @@ fn part(index: usize, section: &SectionWhy, why: &Why, scene: &WhyScene) -> Part
         told::schedule(section).map(|text| sentence(&text)),
         told::dealt(section),
         told::verdict(section, why),
-        removed::sentence(section, scene),
+        removed::sentence(section, &scene.removed),
     ];
     Part {
         id: index + 1,

@@ -1,0 +1,24 @@
+//! Threads that do the same.
+
+use crate::{Process, ThreadId};
+
+/// What threads that do the same have in common: the start function, else the name without its number
+/// (`indexer` of `indexer-3`). `None` for the main thread and for threads that have neither.
+pub fn sort_of_thread(process: &Process, id: ThreadId) -> Option<String> {
+    if id.index() == 0 {
+        return None;
+    }
+    start_of(process, id).or_else(|| {
+        let name = process.thread(id).name.as_deref()?;
+        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let stem = stem.trim_end_matches(|c: char| !c.is_alphanumeric());
+        (!stem.is_empty()).then(|| stem.to_owned())
+    })
+}
+
+/// The start function of a thread but the first, or its address where it has no name.
+pub(crate) fn start_of(process: &Process, id: ThreadId) -> Option<String> {
+    let entry = process.thread(id).entry.filter(|_| id.index() > 0)?;
+    let place = process.site(entry).place().filter(|place| place.is_program())?;
+    Some(place.told_function(&str::to_owned))
+}
