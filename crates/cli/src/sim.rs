@@ -32,7 +32,7 @@ const AFTER: &str = "\
 holdup sim -- ./app input.dat                         runs the program under emulation, and simulates it
 holdup sim --cores 4,8,16 --machine dunnington run.holdup
 holdup sim --what-if perfect-branches --what-if memory.channels=1,bandwidth=2 run.holdup
-holdup sim --what-if erase=app.c:42 --what-if free-locks=queue_lock run.holdup
+holdup sim --what-if misses:app.c:42=0 --what-if lock:queue_lock=0 run.holdup
 holdup sim --speedup-stack --html sim.html run.holdup
 holdup sim --show-machine dunnington > mine.toml      an own machine to start from
 
@@ -58,7 +58,7 @@ pub(crate) struct SimOptions {
     /// Print a machine's file, to make an own one from
     #[arg(long, value_name = "NAME", exclusive = true)]
     pub show_machine: Option<String>,
-    /// Simulate a changed machine or program too: perfect-branches, perfect-cache=1, free-locks, erase=FILE:LINE and others
+    /// Simulate a changed machine or program too: perfect-branches, perfect-cache=1, lock:NAME=0, misses:FILE:LINE=0 and others
     /// (docs/sim.md), several at once with commas
     #[arg(long, value_name = "CHANGE")]
     pub what_if: Vec<WhatIf>,

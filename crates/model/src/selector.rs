@@ -139,6 +139,37 @@ pub fn parts(text: &str) -> Vec<String> {
     parts.iter().map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
 }
 
+/// What is done with what a selector names: `lock:cache_lock=0` is *lock*, *cache_lock*, `=` and `0`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Verb<'a> {
+    /// The kind of things.
+    pub kind: &'a str,
+    /// Which of them.
+    pub name: Option<Pattern>,
+    /// What stands between them and the value.
+    pub mark: &'a str,
+    /// What becomes of them.
+    pub value: &'a str,
+}
+
+impl<'a> Verb<'a> {
+    /// Takes a part of an expression apart. The mark is the last of the first of these `marks` that is there at all, outside of
+    /// quotes, so that names may have it too. `None` without one, and if quotes do not fit together.
+    pub fn of(part: &'a str, marks: &[&[&str]]) -> Option<Verb<'a>> {
+        let body = behind_quotes(part);
+        let rest = &part[body..];
+        let last =
+            |marks: &&[&str]| marks.iter().filter_map(|mark| Some((rest.rfind(mark)?, mark.len()))).max();
+        let (at, length) = marks.iter().find_map(last)?;
+        let (before, mark, value) = (&part[..body + at], &rest[at..at + length], &rest[at + length..]);
+        let (kind, name) = match before.split_once(':') {
+            Some((kind, name)) => (kind, Some(Pattern::parse(name.trim())?)),
+            None => (before, None),
+        };
+        Some(Verb { kind: kind.trim(), name, mark, value: value.trim() })
+    }
+}
+
 /// Where a part goes on behind its last quote: marks before that belong to a name.
 pub fn behind_quotes(part: &str) -> usize {
     part.rfind('\'').map_or(0, |quote| quote + 1)

@@ -28,7 +28,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::names::Names;
-use holdup_model::selector::{self, Pattern, behind_quotes, quoted};
+use holdup_model::selector::{self, Pattern, Verb, behind_quotes, quoted};
 use holdup_model::{Call, Frame, ObjectId, ObjectKind, Process, SiteId, ThreadId, sort_of_thread};
 
 use crate::change::{Change, LockChange};
@@ -314,19 +314,7 @@ fn each(objects: Vec<ObjectId>, change: impl Fn(ObjectId) -> Change) -> Vec<Chan
 fn take_apart(part: &str) -> Result<(&str, Option<Pattern>, How), ExpressionError> {
     let form = || ExpressionError::Form { text: part.to_owned() };
     let number = |problem| ExpressionError::Number { text: part.to_owned(), problem };
-    // The mark is the last one outside of quotes, so that names may have it too.
-    let body = behind_quotes(part);
-    let rest = &part[body..];
-    let (at, mark) = rest
-        .rmatch_indices(SPLIT)
-        .next()
-        .or_else(|| rest.rmatch_indices(['=', '/', '*']).next())
-        .map(|(at, mark)| (at + body, mark))
-        .ok_or_else(form)?;
-    let (before, value) = (part[..at].trim(), part[at + mark.len()..].trim());
-    let (word, name) =
-        before.split_once(':').map_or((before, None), |(word, name)| (word, Some(name.trim())));
-    let name = name.map(|name| Pattern::parse(name).ok_or_else(form)).transpose()?;
+    let Verb { kind, name, mark, value } = Verb::of(part, &[&[SPLIT], &["=", "/", "*"]]).ok_or_else(form)?;
     let whole = || value.parse::<u32>().ok().filter(|number| (1..=65_536).contains(number));
     let how = match mark {
         "=" if value == "0" => How::Zero,
@@ -341,7 +329,7 @@ fn take_apart(part: &str) -> Result<(&str, Option<Pattern>, How), ExpressionErro
         }
         _ => How::Split(whole().ok_or_else(|| number(WHOLE))?),
     };
-    Ok((word.trim(), name, how))
+    Ok((kind, name, how))
 }
 
 /// How many times less something may be: more is all of it, and less would take longer than times are.

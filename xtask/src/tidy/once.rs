@@ -26,6 +26,7 @@ const ONCE: &[(&str, &str, &str)] = &[
     ("a bar in the terminal", "fn bar(mut line: Line", "crates/report/src/bars.rs"),
     ("what colours are in a terminal", "-> AnsiColor {", "crates/report/src/palette.rs"),
     ("a length of time for people", "impl fmt::Display for Nanos", "crates/model/src/time.rs"),
+    ("names in expressions", "pub struct Pattern {", "crates/model/src/selector.rs"),
     ("a share for people", "pub fn percent(", "crates/model/src/figures.rs"),
     ("a size for people", "pub fn bytes(bytes: u64)", "crates/model/src/figures.rs"),
 ];

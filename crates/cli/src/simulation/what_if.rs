@@ -1,8 +1,19 @@
 //! The language of `--what-if`: changes with commas between them.
+//!
+//! ```text
+//! change = WORD [ "=" VALUE ]           what the machine is like: perfect-branches, bandwidth=2, memory.channels=1
+//!        | "lock:" NAME "=0"            nobody waits for it
+//!        | "misses:" NAME "=0"          loads of this line (FILE:LINE), function or address always hit the first level
+//!        | "thread:" NUMBER "/" FACTOR  it is so many times as fast
+//!        | "core:" NUMBER "/" FACTOR
+//! ```
+//!
+//! Names are as everywhere in expressions: see `holdup_model::selector`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
+use holdup_model::selector::{self, Pattern, Verb};
 use holdup_sim::{Changes, Machine, Program};
 
 /// Changes that are made together, as they were written.
@@ -23,28 +34,58 @@ enum Change {
     NoCoherence,
     OneIpc,
     Padded,
-    FreeLocks(Option<String>),
-    Erase(String),
-    FasterThread(u32, f64),
-    FasterCore(u32, f64),
+    FreeLocks(Option<Pattern>),
+    WithoutMisses(Pattern),
+    FasterThreads(Pattern, f64),
+    FasterCores(Pattern, f64),
     /// A field of the machine's description, and its value as TOML.
     Field(String, String),
 }
 
 /// What is said where a word is not understood.
 const KNOWN: &str = "perfect-branches, perfect-cache=1, perfect-fetch, unlimited-bandwidth, bandwidth=2, private-caches, private-links, \
-private-memory, no-coherence, padded, one-ipc, free-locks, free-locks=NAME, erase=FILE:LINE, erase=0xADDRESS, faster-thread=3:2, \
-faster-core=0:2, or a number of the machine such as memory.channels=1";
+private-memory, no-coherence, padded, one-ipc, free-locks, lock:NAME=0, misses:FILE:LINE=0, misses:0xADDRESS=0, thread:3/2, core:0/2, \
+or a number of the machine such as memory.channels=1";
 
 impl FromStr for WhatIf {
     type Err = String;
 
     fn from_str(text: &str) -> Result<WhatIf, String> {
-        text.split(',').map(|word| change(word.trim())).collect::<Result<_, _>>().map(WhatIf)
+        let parts = selector::parts(text);
+        if parts.is_empty() {
+            return Err(format!("say what to change: {KNOWN}"));
+        }
+        parts.iter().map(|part| change(part)).collect::<Result<_, _>>().map(WhatIf)
     }
 }
 
+/// A change of what a selector names.
+fn named(verb: Verb<'_>, word: &str) -> Result<Change, String> {
+    let Verb { kind, name: Some(name), mark, value } = verb else { return Err(unknown(word)) };
+    match (kind, mark, value) {
+        ("lock", "=", "0") => Ok(Change::FreeLocks(Some(name))),
+        ("misses", "=", "0") => Ok(Change::WithoutMisses(name)),
+        ("thread" | "core", "/", times) => {
+            let times =
+                factor(times).ok_or_else(|| format!("`{word}` needs a factor, such as {kind}:0/2"))?;
+            Ok(if kind == "core" {
+                Change::FasterCores(name, times)
+            } else {
+                Change::FasterThreads(name, times)
+            })
+        }
+        _ => Err(unknown(word)),
+    }
+}
+
+fn unknown(word: &str) -> String {
+    format!("`{word}` is no change; there are {KNOWN}")
+}
+
 fn change(word: &str) -> Result<Change, String> {
+    if let Some(verb) = Verb::of(word, &[&["=", "/"]]).filter(|verb| verb.name.is_some()) {
+        return named(verb, word);
+    }
     let (name, value) = match word.split_once('=') {
         Some((name, value)) => (name.trim(), Some(value.trim()).filter(|value| !value.is_empty())),
         None => (word, None),
@@ -60,7 +101,7 @@ fn change(word: &str) -> Result<Change, String> {
         ("no-coherence", None) => Change::NoCoherence,
         ("one-ipc", None) => Change::OneIpc,
         ("padded", None) => Change::Padded,
-        ("free-locks", value) => Change::FreeLocks(value.map(str::to_owned)),
+        ("free-locks", None) => Change::FreeLocks(None),
         ("perfect-cache", value) => {
             let level = value.and_then(|value| value.parse().ok()).filter(|level| (1..=3).contains(level));
             Change::PerfectCache(level.ok_or_else(|| needs("a level: perfect-cache=1, 2 or 3"))?)
@@ -68,27 +109,10 @@ fn change(word: &str) -> Result<Change, String> {
         ("bandwidth", value) => {
             Change::Bandwidth(value.and_then(factor).ok_or_else(|| needs("a factor, such as bandwidth=2"))?)
         }
-        ("erase", value) => Change::Erase(
-            value
-                .map(str::to_owned)
-                .ok_or_else(|| needs("a line or an address: erase=app.c:42 or erase=0x401136"))?,
-        ),
-        ("faster-thread" | "faster-core", value) => {
-            let parts = value.and_then(|value| value.split_once(':'));
-            let parts =
-                parts.and_then(|(which, times)| Some((which.trim().parse().ok()?, factor(times.trim())?)));
-            let (which, times) =
-                parts.ok_or_else(|| needs(&format!("a number and a factor, such as {name}=3:2")))?;
-            match name {
-                "faster-thread" => Change::FasterThread(which, times),
-                _ => Change::FasterCore(which, times),
-            }
-        }
         (name, Some(value)) if name.contains('.') || FIELDS.contains(&name) => {
             Change::Field(name.to_owned(), value.to_owned())
         }
-        ("", _) => return Err(format!("say what to change: {KNOWN}")),
-        _ => return Err(format!("`{word}` is no change; there are {KNOWN}")),
+        _ => return Err(unknown(word)),
     };
     Ok(found)
 }
@@ -203,28 +227,22 @@ impl Change {
                 freed.extend(locks);
                 format!("{name} free")
             }
-            Change::Erase(text) => {
-                changes.erased.extend(erased(text, named)?);
-                format!("no misses at {text}")
+            Change::WithoutMisses(name) => {
+                changes.erased.extend(without_misses(&name.to_string(), named)?);
+                format!("no misses at {name}")
             }
-            Change::FasterThread(number, times) => {
-                let found = named.program.threads.iter().position(|thread| thread.number == *number);
-                let Some(index) = found else {
-                    let all = numbers(named.program.threads.iter().map(|thread| thread.number));
-                    return Err(format!("faster-thread: there is no thread {number}; there are {all}"));
-                };
-                changes.faster_threads.insert(index as u32, *times);
-                format!("thread {number} {times} × as fast")
-            }
-            Change::FasterCore(number, times) => {
-                if *number >= named.cores {
-                    return Err(format!(
-                        "faster-core: there is no core {number} of {}; the first is core 0",
-                        named.cores
-                    ));
+            Change::FasterThreads(name, times) => {
+                let threads = (0..).zip(&named.program.threads).map(|(index, thread)| (index, thread.number));
+                for index in numbered("thread", name, threads)? {
+                    changes.faster_threads.insert(index, *times);
                 }
-                changes.faster_cores.insert(*number, *times);
-                format!("core {number} {times} × as fast")
+                format!("thread {name} {times} × as fast")
+            }
+            Change::FasterCores(name, times) => {
+                for core in numbered("core", name, (0..named.cores).map(|core| (core, core)))? {
+                    changes.faster_cores.insert(core, *times);
+                }
+                format!("core {name} {times} × as fast")
             }
             Change::Field(key, value) => {
                 changed.machine = with_field(&changed.machine, key, value)?;
@@ -235,10 +253,15 @@ impl Change {
     }
 }
 
-/// The locks whose names contain a text, or whose number it is.
-fn locks(name: &str, program: &Program) -> Result<BTreeSet<u32>, String> {
-    let found: BTreeSet<u32> =
-        (0..).zip(&program.locks).filter(|(_, lock)| lock.contains(name)).map(|(index, _)| index).collect();
+/// The locks of this name, else those whose names have it in them.
+fn locks(name: &Pattern, program: &Program) -> Result<BTreeSet<u32>, String> {
+    let part = name.to_string();
+    let all = || (0..).zip(&program.locks);
+    let mut found: BTreeSet<u32> =
+        all().filter(|(_, lock)| name.matches(lock)).map(|(index, _)| index).collect();
+    if found.is_empty() && !name.is_open() {
+        found = all().filter(|(_, lock)| lock.contains(&part)).map(|(index, _)| index).collect();
+    }
     if !found.is_empty() {
         return Ok(found);
     }
@@ -247,16 +270,29 @@ fn locks(name: &str, program: &Program) -> Result<BTreeSet<u32>, String> {
     all.sort_unstable();
     all.dedup();
     let more = if all.len() > SHOWN { ", …" } else { "" };
-    Err(match all.is_empty() {
-        true => "free-locks: the program takes no lock".to_owned(),
-        false => format!(
-            "free-locks: there is no lock with `{name}` in its name; there is {}{more}",
-            all[..all.len().min(SHOWN)].join(", ")
-        ),
+    let known: Vec<String> = all.iter().take(SHOWN).map(|lock| selector::quoted(lock)).collect();
+    Err(match known.is_empty() {
+        true => "the program takes no lock".to_owned(),
+        false => format!("no lock is named `{part}`; there is {}{more}", known.join(", ")),
     })
 }
 
-fn erased(text: &str, named: &Nameable<'_>) -> Result<BTreeSet<u64>, String> {
+/// The indices of threads or cores with numbers that a name stands for: `3`, `#3`, `*`.
+fn numbered(
+    what: &str,
+    name: &Pattern,
+    all: impl Iterator<Item = (u32, u32)> + Clone,
+) -> Result<Vec<u32>, String> {
+    let is_it = |number: u32| name.matches(&number.to_string()) || name.matches(&format!("#{number}"));
+    let found: Vec<u32> = all.clone().filter(|(_, number)| is_it(*number)).map(|(index, _)| index).collect();
+    if found.is_empty() {
+        let known = numbers(all.map(|(_, number)| number));
+        return Err(format!("there is no {what} {name}; there are {known}"));
+    }
+    Ok(found)
+}
+
+fn without_misses(text: &str, named: &Nameable<'_>) -> Result<BTreeSet<u64>, String> {
     let found = match address(text) {
         Some(address) => {
             let is_there = named.program.code.instructions.iter().any(|found| found.address == address);
@@ -265,7 +301,7 @@ fn erased(text: &str, named: &Nameable<'_>) -> Result<BTreeSet<u64>, String> {
         None => (named.at)(text),
     };
     if found.is_empty() {
-        return Err(format!("erase: no instruction that was executed is at {text}"));
+        return Err(format!("no instruction that was executed is at {text}"));
     }
     Ok(found)
 }
@@ -353,10 +389,15 @@ mod tests {
     #[test]
     fn locks_lines_and_threads_are_found_by_what_they_are_called() {
         assert_eq!(of("free-locks").unwrap().changes.free_locks, Some(BTreeSet::new()));
-        assert_eq!(of("free-locks=queue").unwrap().changes.free_locks, Some(BTreeSet::from([0, 2])));
-        assert_eq!(of("erase=app.c:42").unwrap().changes.erased, BTreeSet::from([7, 9]));
-        assert_eq!(of("faster-thread=3:2").unwrap().changes.faster_threads, BTreeMap::from([(1, 2.0)]));
-        assert_eq!(of("faster-core=3:0.5").unwrap().changes.faster_cores, BTreeMap::from([(3, 0.5)]));
+        let free = |text| of(text).unwrap().changes.free_locks;
+        assert_eq!(free("lock:queue=0"), Some(BTreeSet::from([0, 2])));
+        assert_eq!(free("lock:queue_lock=0"), Some(BTreeSet::from([0])));
+        assert_eq!(free("lock:*o*=0,lock:'log'=0"), Some(BTreeSet::from([0, 1, 2])));
+        assert_eq!(of("misses:app.c:42=0").unwrap().changes.erased, BTreeSet::from([7, 9]));
+        assert_eq!(of("thread:3/2").unwrap().changes.faster_threads, BTreeMap::from([(1, 2.0)]));
+        let all = BTreeMap::from([(0, 2.0), (1, 2.0)]);
+        assert_eq!(of("thread:*/2").unwrap().changes.faster_threads, all);
+        assert_eq!(of("core:#3/0.5").unwrap().changes.faster_cores, BTreeMap::from([(3, 0.5)]));
     }
 
     #[test]
@@ -378,13 +419,16 @@ mod tests {
             ("perfect-cache=4", "perfect-cache=1, 2 or 3"),
             ("bandwidth=-1", "a factor"),
             ("bandwidth=NaN", "a factor"),
-            ("erase=", "a line or an address"),
-            ("erase=b.c:1", "no instruction that was executed is at b.c:1"),
-            ("erase=0x1234", "no instruction"),
-            ("free-locks=nobody", "there is log, queue_lock, queue_lock2"),
-            ("faster-thread=2:2", "there is no thread 2; there are 0, 3"),
-            ("faster-core=4:2", "there is no core 4 of 4"),
-            ("faster-core=1", "faster-core=3:2"),
+            ("misses:b.c:1=0", "no instruction that was executed is at b.c:1"),
+            ("misses:0x1234=0", "no instruction"),
+            ("misses:app.c:42/2", "is no change"),
+            ("lock:nobody=0", "there is log, queue_lock, queue_lock2"),
+            ("lock:l*c=0", "no lock is named `l*c`"),
+            ("lock:'log=0", "is no change"),
+            ("free-locks=log", "lock:NAME=0"),
+            ("thread:2/2", "there is no thread 2; there are 0, 3"),
+            ("core:4/2", "there is no core 4; there are 0, 1, 2, 3"),
+            ("core:1/x", "such as core:0/2"),
             ("memory.chanels=1", "chanels"),
             ("memory.channels=0", "channels"),
             ("mem.channels=1", "has no `mem`"),

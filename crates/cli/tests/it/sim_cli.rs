@@ -78,8 +78,8 @@ fn the_answer_does_not_depend_on_how_many_simulations_run_at_once() {
     let recorded = run(Command::new(HOLDUP).current_dir(stage.directory()).args(words));
     assert_eq!(recorded.status, 0, "{recorded:?}");
 
-    let erase = format!("erase=sim_small.c:{}", line_of_cell());
-    let what_ifs = ["perfect-branches", "free-locks=sum_lock", &erase, "perfect-cache=1,core.width=1"];
+    let missless = format!("misses:sim_small.c:{}=0", line_of_cell());
+    let what_ifs = ["perfect-branches", "lock:sum_lock=0", &missless, "perfect-cache=1,core.width=1"];
     let mut words = vec!["run.holdup", "--cores", "2,4", "--machine", "dunnington,nehalem", "--json"];
     words.extend(what_ifs.iter().flat_map(|what_if| ["--what-if", what_if]));
     let answer = |jobs: &str| {
@@ -128,10 +128,10 @@ fn the_answer_does_not_depend_on_how_many_simulations_run_at_once() {
 
     // What a what-if names has to be there.
     for (what_if, said) in [
-        ("free-locks=nobody", &["nobody", "sum_lock"][..]),
-        ("erase=sim_small.c:1", &["sim_small.c:1"]),
-        ("faster-thread=77:2", &["no thread 77"]),
-        ("faster-core=4:2", &["no core 4 of 4"]),
+        ("lock:nobody=0", &["nobody", "sum_lock"][..]),
+        ("misses:sim_small.c:1=0", &["sim_small.c:1"]),
+        ("thread:77/2", &["no thread 77"]),
+        ("core:4/2", &["no core 4; there are 0, 1, 2, 3"]),
         ("memory.channels=0", &["channels"]),
     ] {
         assert_refused(&run(&mut sim(&stage, &["run.holdup", "--what-if", what_if])), 2, said);

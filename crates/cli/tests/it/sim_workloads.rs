@@ -104,7 +104,7 @@ a_test_for_each! {
     sim_fft [], |_, _| {};
     sim_cluster [], caches_that_suffice_make_it_more_than_linearly_faster_and_then_synchronization_is_left;
     sim_srad [], |_, _| {};
-    sim_dynamic ["faster-core=1:0.5"], chunks_of_a_dynamic_loop_are_dealt_out_anew;
+    sim_dynamic ["core:1/0.5"], chunks_of_a_dynamic_loop_are_dealt_out_anew;
 }
 
 fn a_chain_of_loads_takes_the_latency_of_the_level_that_it_lives_in(stage: &Stage, done: &Done) {
