@@ -1,7 +1,7 @@
 //! Functions that a loop which waits may call, by name.
 
 /// Functions of one name that give the core away, tell the processor that the thread spins, or ask for the time.
-const WHOLE: [&str; 17] = [
+const WHOLE: [&str; 20] = [
     "sched_yield",
     "__sched_yield",
     "thrd_yield",
@@ -13,8 +13,11 @@ const WHOLE: [&str; 17] = [
     "cpu_relax",
     "clock_gettime",
     "__clock_gettime",
+    "___clock_gettime",
     "__vdso_clock_gettime",
     "gettimeofday",
+    "__gettimeofday",
+    "__vdso_gettimeofday",
     "omp_get_wtime",
     "runtime.nanotime",
     "std::chrono::_V2::steady_clock::now",
@@ -39,6 +42,8 @@ const PARTS: [(&str, &str); 8] = [
 /// For the `is_yield` of [`waiting_loop`](crate::waiting_loop). The functions do nothing but let time pass, tell the time,
 /// or read one variable.
 pub fn may_wait(function: &str) -> bool {
+    // The C library's own name for its own use.
+    let function = function.strip_prefix("__GI_").unwrap_or(function);
     WHOLE.contains(&function)
         || PARTS.iter().any(|(start, end)| {
             function.len() >= start.len() + end.len()
@@ -55,6 +60,7 @@ mod tests {
     fn names_are_known_as_compilers_write_them() {
         for name in [
             "sched_yield",
+            "__GI___clock_gettime",
             "std::thread::functions::yield_now",
             "std::thread::yield_now",
             "std::atomic<bool>::load",

@@ -1,13 +1,14 @@
 //! Names for what the kernel collector saw of code, and which of it are loops that wait.
 
 use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use holdup_code::{Code, Loop, WINDOW_BYTES, may_wait, waiting_loop};
 use holdup_recording::RawImage;
-use holdup_recording::facts::ImageNames;
+use holdup_recording::facts::{ImageNames, NamedFrame};
 use holdup_symbols::{Files, JitCode, Mapping, Options, Symbolizer};
 
 use crate::process_names::{missing_names, named};
@@ -33,12 +34,35 @@ pub(crate) fn names(image: &RawImage, files: Files) -> ImageNames {
     let mut named_at = |address: u64, is_return_address: bool| {
         symbolizer.frames(address, is_return_address).into_iter().map(named).collect::<Vec<_>>()
     };
-    let executed = image.executed.iter().map(|&address| (address, named_at(address, false))).collect();
-    let callers = image.callers.iter().map(|&address| (address, named_at(address, true))).collect();
-    let waiting_loops =
-        image.executed.iter().copied().filter(|&address| waits(&mut symbolizer, address).is_some()).collect();
+    let executed: BTreeMap<u64, Vec<NamedFrame>> =
+        image.executed.iter().map(|&address| (address, named_at(address, false))).collect();
+    let callers: BTreeMap<u64, Vec<NamedFrame>> =
+        image.callers.iter().map(|&address| (address, named_at(address, true))).collect();
+    let helpers = |frames: &BTreeMap<u64, Vec<NamedFrame>>| -> BTreeSet<u64> {
+        frames.iter().filter(|(_, frames)| is_helper(frames)).map(|(address, _)| *address).collect()
+    };
+    let asked = helpers(&executed);
+    let mut waiting_loops: BTreeSet<u64> = executed.keys().copied().collect();
+    waiting_loops.retain(|address| !asked.contains(address) && waits(&mut symbolizer, *address).is_some());
+    let mut all_helpers = asked;
+    if !all_helpers.is_empty() {
+        all_helpers.extend(helpers(&callers));
+        let asking = callers.keys().copied().filter(|address| !all_helpers.contains(address));
+        waiting_loops.extend(asking.filter(|&address| waits(&mut symbolizer, address).is_some()));
+    }
     warnings.extend(missing_names(&symbolizer));
-    ImageNames { image: image.number, executed, callers, waiting_loops, warnings }
+    let [waiting_loops, helpers] =
+        [waiting_loops, all_helpers].map(|addresses| addresses.into_iter().collect());
+    ImageNames { image: image.number, executed, callers, waiting_loops, helpers, warnings }
+}
+
+/// True for code of a function that a waiting loop may call: what it waits for, the loop knows. The kernel's own functions in a
+/// process tell the time, in a loop of theirs.
+fn is_helper(frames: &[NamedFrame]) -> bool {
+    frames.last().is_some_and(|frame| {
+        frame.function.as_deref().is_some_and(may_wait)
+            || frame.module.as_deref().is_some_and(|module| module.contains("vdso"))
+    })
 }
 
 /// A file that a runtime maps to tell profilers where it writes down the code that it makes: `jit-PID.dump`.

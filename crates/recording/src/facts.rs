@@ -171,8 +171,12 @@ pub struct ImageNames {
     pub executed: BTreeMap<u64, Vec<NamedFrame>>,
     /// Calls by their return address.
     pub callers: BTreeMap<u64, Vec<NamedFrame>>,
-    /// Executed addresses that lie in loops that only another thread, or time, can end, in order.
+    /// Addresses that lie in loops that only another thread, or time, can end, in order: executed ones, and return addresses
+    /// from functions that are in `helpers`.
     pub waiting_loops: Vec<u64>,
+    /// Addresses, executed or returned to, in functions that do nothing but tell the time, give the core away or read one
+    /// variable, in order: whether a thread waits there, the loop that calls them says.
+    pub helpers: Vec<u64>,
     /// What kept names from being found, a sentence each.
     pub warnings: Vec<String>,
 }

@@ -70,8 +70,11 @@ impl Sites<'_> {
             address: frame.address,
             inlined: frame.inlined,
         });
-        let in_waiting_loop =
-            self.names.is_some_and(|names| names.waiting_loops.binary_search(executed).is_ok());
+        let in_waiting_loop = self.names.is_some_and(|names| {
+            let is_helper = |address: &&u64| names.helpers.binary_search(address).is_ok();
+            let asking = stored.addresses.iter().find(|address| !is_helper(address));
+            asking.is_some_and(|address| names.waiting_loops.binary_search(address).is_ok())
+        });
         let id = process.add_site(Site { frames: frames.collect(), broken: stored.broken, in_waiting_loop });
         self.known.insert(stack, id);
         Some(id)

@@ -42,9 +42,16 @@ fn recorded(write: impl FnOnce(&mut Vec<u64>)) -> Run {
             (0x10, vec![frame("__lll_lock_wait_private", "libc.so.6")]),
             (0x20, vec![frame("crunch", "static")]),
             (0x30, vec![frame("read", "libc.so.6")]),
+            (0x40, vec![frame("__vdso_clock_gettime", "[vdso]")]),
         ]),
-        callers: BTreeMap::from([(0x11, vec![frame("malloc", "libc.so.6")])]),
-        waiting_loops: vec![0x20],
+        callers: BTreeMap::from([
+            (0x11, vec![frame("malloc", "libc.so.6")]),
+            (0x41, vec![frame("clock_gettime", "libc.so.6")]),
+            (0x51, vec![frame("until", "static")]),
+            (0x61, vec![frame("stamp", "static")]),
+        ]),
+        waiting_loops: vec![0x20, 0x51],
+        helpers: vec![0x40, 0x41],
         warnings: Vec::new(),
     };
     writer.facts(FrameKind::ImageNames, 0, &names).unwrap();
@@ -63,6 +70,26 @@ fn lives(out: &mut Vec<u64>) {
     kernel::stack(out, 1, 1, false, &[0x10, 0x11]);
     kernel::stack(out, 2, 1, false, &[0x20]);
     kernel::stack(out, 3, 1, false, &[0x30]);
+}
+
+/// Who asks for the time waits if the loop around the call does; what the clock's own code does is no matter.
+#[test]
+fn the_loop_that_asks_for_the_time_says_whether_it_waits() {
+    let run = recorded(|out| {
+        lives(out);
+        kernel::stack(out, 4, 1, false, &[0x40, 0x41, 0x51]);
+        kernel::stack(out, 5, 1, false, &[0x40, 0x41, 0x61]);
+        for (time, stack) in [(1_300, 2), (1_400, 4), (1_500, 5)] {
+            kernel::sample(out, time, WORKER, SampleCode::Running, 100, stack, NO_CALL, 0);
+        }
+    });
+    let process = &run.processes[0];
+    let told = process.samples.iter().map(|sample| {
+        let site = process.site(sample.site.expect("a stack"));
+        (site.frames.last().and_then(|frame| frame.function.as_deref()), site.in_waiting_loop)
+    });
+    let expected = [(Some("crunch"), true), (Some("until"), true), (Some("stamp"), false)];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
 }
 
 #[test]
