@@ -23,16 +23,18 @@ mod shares;
 mod standing;
 mod sums;
 mod syncs;
+mod tables;
 mod tasks;
 mod wants;
 mod works;
 
-pub use locks::{Waiting, lock_acquired, lock_released, lock_releases, lock_waited, lock_waits, lock_wanted};
+pub use locks::{lock_acquired, lock_released, lock_releases, lock_waited, lock_waits, lock_wanted};
 pub use regions::{region_begins, region_ends};
 pub use runtimes::runtime_found;
 pub use shares::{share_arrives, share_begins};
-pub use standing::{Encounter, Standing, is_whole};
+pub use standing::{Standing, is_whole};
 pub use syncs::{sync_begins, sync_ends, sync_retracts};
+pub use tables::{Encounter, Waiting};
 pub use tasks::{
     Making, TaskTraits, task_begins, task_beneath, task_creates, task_depends, task_ends, task_made,
     task_making,

@@ -5,32 +5,14 @@
 //! that run in it is measured all the same: each piece of a wait is told without it, and followed by a run of task 0
 //! of that length, as if all of these tasks had run at its end. So is the join at the end of a region, which is no wait here.
 
-use core::cell::Cell;
-
 use holdup_trace::openmp::{Sync, SyncCode, TaskEndCode, TaskRun};
 
-use super::standing::{HEIGHT, Level, Standing, Tables, enter_whole};
+use super::standing::{Standing, enter_whole};
+use super::tables::{Activity, HEIGHT, Level, Tables};
 use crate::{Recorder, life};
 
 /// In a join, tasks that are not told by themselves are told of together after so much time in them (µs).
 const JOIN_MICROS: u64 = 2000;
-
-/// A wait or a task.
-pub(crate) struct Activity {
-    is_task: Cell<bool>,
-    told: Cell<bool>,
-    /// True if a piece of it has been told.
-    continued: Cell<bool>,
-    /// A [`SyncCode`].
-    kind: Cell<u8>,
-    sequence: Cell<u32>,
-    instance: Cell<u64>,
-    caller: Cell<u64>,
-    task: Cell<u64>,
-    /// When the present piece began.
-    begin: Cell<u64>,
-    cpu_begin: Cell<u64>,
-}
 
 /// A wait that begins.
 pub(crate) struct Wait {

@@ -11,8 +11,9 @@ use holdup_trace::shared::{ACQUIRES_TIMED, LOCAL_ACQUIRES, LocalAcquire, Slot};
 use holdup_trace::wire::{ObjectCode, OutcomeCode};
 
 use super::standing::Standing;
+use super::tables::Waiting;
 use crate::lock_cost::{LONGEST_ACQUISITION_MICROS, add};
-use crate::waits::{self, Ending, Pending, Wanted};
+use crate::waits::{self, Ending, Wanted};
 use crate::{Recorder, alone, enter, hot, life, live, lock_cost, marks, thread};
 
 /// A thread that takes locks more often than this (ns between two) is followed only in every [`FOLLOWED`]th hold.
@@ -22,15 +23,6 @@ const FOLLOWED: u32 = 32;
 const PERIOD_MICROS: u64 = 40;
 /// ...and may have saved up this much for moments of more (µs).
 const BURST_MICROS: u64 = 40_000;
-
-/// An acquisition of a lock that was not free.
-#[derive(Clone, Copy)]
-pub struct Waiting {
-    object: u64,
-    kind: ObjectCode,
-    begin: u64,
-    pending: Option<Pending>,
-}
 
 /// The calling thread wants a lock. Gives the time if this acquisition is to be timed, else 0.
 #[inline(always)]

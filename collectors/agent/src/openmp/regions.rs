@@ -7,9 +7,10 @@ use holdup_trace::openmp::{NO_INSTANCE, Region, RuntimeCode};
 use holdup_trace::shared::Slot;
 use holdup_trace::wire::NO_STACK;
 
+use super::flush_acquires;
 use super::policy::{NO_MEAN, mean_after, until_next_whole};
-use super::standing::{Encounter, Tables};
-use super::{flush_acquires, standing::Standing};
+use super::standing::Standing;
+use super::tables::{Encounter, Tables};
 use crate::{Recorder, alone, enter, life, marks, stack, thread};
 
 /// What is known of a region of the program, by its function.

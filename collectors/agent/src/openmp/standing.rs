@@ -1,27 +1,17 @@
 //! Where a thread stands: the regions that it met, the instances that it takes part in, what it has begun there.
 
 use core::cell::Cell;
-use core::mem::{MaybeUninit, offset_of};
+use core::mem::offset_of;
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use holdup_trace::openmp::NO_INSTANCE;
 
-use super::activities::Activity;
-use super::locks::Waiting;
-use super::sums::Sum;
-use super::works::OpenWork;
+use super::tables::{Level, Sum, Tables};
 use crate::mapping::file;
 use crate::{Recorder, enter, life, thread};
 
 /// Threads alive at one time of which OpenMP's constructs are told: those in the first slots.
 const THREADS: usize = 1024;
-/// Regions around each other of which all is told; those deeper inside are passed over.
-pub(crate) const DEPTH: usize = 6;
-/// Waits and tasks that can lie on top of each other.
-pub(crate) const HEIGHT: usize = 32;
-/// Regions whose short executions a thread sums up at the same time.
-pub(crate) const SUMS: usize = 4;
 
 /// The part of this that lies in the thread's own block. All zero is its first state.
 #[repr(C)]
@@ -72,112 +62,8 @@ pub struct Standing {
     pub(crate) wanted_at: Cell<u64>,
 }
 
-/// What a thread has beyond its own block.
-pub(crate) struct Tables {
-    pub(crate) encounters: [Encounter; DEPTH],
-    pub(crate) levels: [Level; DEPTH],
-    pub(crate) activities: [Activity; HEIGHT],
-    pub(crate) sums: [Sum; SUMS],
-    /// The wait for a lock that it is in: see `wants`.
-    pub(crate) waiting: Cell<MaybeUninit<Waiting>>,
-    /// The told wait or task that time is booked to, as its place in `activities` + 1; 0 for none.
-    pub(crate) owner: Cell<u32>,
-    /// Ticks since it became the owner in tasks that are not told by themselves.
-    pub(crate) busy: Cell<u64>,
-    /// When the last of these ended.
-    pub(crate) busy_until: Cell<u64>,
-    /// Since when one of these runs.
-    pub(crate) busy_since: Cell<u64>,
-}
-
-// SAFETY: each table is only reached by the thread that owns its slot, except encounters, which are atomic.
-unsafe impl Sync for Tables {}
-
 // SAFETY: zero is a valid value of all fields, which are integers, booleans, and cells and atomics of these.
 static TABLES: [Tables; THREADS] = [const { unsafe { core::mem::zeroed() } }; THREADS];
-
-/// A parallel region that a thread met and that has not ended. Others may read it until then.
-pub struct Encounter {
-    pub(crate) instance: AtomicU64,
-    pub(crate) function: AtomicU64,
-    pub(crate) whole: AtomicBool,
-    pub(crate) league: AtomicBool,
-    pub(crate) runtime: AtomicU32,
-    pub(crate) caller: AtomicU64,
-    pub(crate) parent: AtomicU64,
-    pub(crate) stack: AtomicU64,
-    /// When it began; 0 if it is not timed.
-    pub(crate) begin: AtomicU64,
-    /// The threads of its team, where the front-end learns that before the region ends.
-    pub(crate) size: AtomicU32,
-    /// The thread's standing before.
-    pub(crate) depth: AtomicU32,
-    pub(crate) height: AtomicU32,
-    /// Events that the thread had recorded before.
-    pub(crate) events: AtomicU64,
-    /// Edges of waits and tasks that were timed and not told.
-    pub(crate) edges: AtomicU32,
-    /// Windows of barriers that are told, whatever the thinning says, since they come rarely: the number of an even one
-    /// plus one, and of an odd one. So the next can be decided on while threads are in the present one.
-    pub(crate) windows_told: [AtomicU32; 2],
-}
-
-impl Encounter {
-    /// Its instance.
-    #[inline]
-    pub fn instance(&self) -> u64 {
-        self.instance.load(Ordering::Relaxed)
-    }
-
-    /// The function that the compiler made of the region; 0 if that was not said.
-    #[inline]
-    pub fn function(&self) -> u64 {
-        self.function.load(Ordering::Relaxed)
-    }
-
-    /// True if all that happens in it is told.
-    #[inline]
-    pub fn is_whole(&self) -> bool {
-        self.whole.load(Ordering::Relaxed)
-    }
-
-    /// Its team has so many threads; by the thread that met it.
-    #[inline]
-    pub fn has_team_of(&self, size: u32) {
-        self.size.store(size, Ordering::Relaxed);
-    }
-}
-
-/// An instance that a thread takes part in.
-pub(crate) struct Level {
-    pub(crate) instance: Cell<u64>,
-    pub(crate) function: Cell<u64>,
-    pub(crate) whole: Cell<bool>,
-    /// True once the thread has done its part; it may still run tasks then.
-    pub(crate) arrived: Cell<bool>,
-    pub(crate) index: Cell<u32>,
-    pub(crate) begin: Cell<u64>,
-    pub(crate) cpu_begin: Cell<u64>,
-    /// Worksharing constructs met so far.
-    pub(crate) works: Cell<u32>,
-    /// Barriers met so far.
-    pub(crate) barriers: Cell<u32>,
-    /// The encounter of its region, which all threads of the team see; null for none.
-    pub(crate) encounter: Cell<*const Encounter>,
-    /// When the thread that met the region began the present window of barriers.
-    pub(crate) window_begin: Cell<u64>,
-    /// Chunks that it got in this window of barriers.
-    pub(crate) window_chunks: Cell<u32>,
-    /// Other waits begun so far.
-    pub(crate) waits: Cell<u32>,
-    /// Tasks made so far.
-    pub(crate) tasks: Cell<u32>,
-    /// Edges of waits and tasks that were timed and not told.
-    pub(crate) edges: Cell<u32>,
-    /// True while it makes the tasks of a `taskloop`.
-    pub(crate) taskloop: Cell<bool>,
-    pub(crate) work: OpenWork,
-}
 
 /// True if the calling thread is in an instance of which all is told. What happens in others need not be said.
 #[inline(always)]

@@ -1,10 +1,8 @@
 //! Executions of a region that follow each other too fast to be told, or even timed, one by one.
 
-use core::cell::Cell;
-
 use holdup_trace::openmp::{Region, RuntimeCode};
 
-use super::standing::{SUMS, Tables};
+use super::tables::{SUMS, Sum, Tables};
 use crate::{Recorder, life};
 
 /// Executions of a region by one thread that follow each other faster than this (µs) are summed.
@@ -14,33 +12,6 @@ const LONGEST_MICROS: u64 = 10_000;
 /// Of executions that are summed, so many are not timed between two that are.
 const UNTIMED: u32 = 7;
 
-/// Executions that are summed up.
-pub(crate) struct Sum {
-    /// Of which region; 0 for none.
-    key: Cell<u64>,
-    function: Cell<u64>,
-    caller: Cell<u64>,
-    stack: Cell<u64>,
-    parent: Cell<u64>,
-    instance: Cell<u64>,
-    runtime: Cell<u8>,
-    league: Cell<bool>,
-    size: Cell<u32>,
-    /// When the first one began.
-    begin: Cell<u64>,
-    /// When the last one that was timed ended.
-    end: Cell<u64>,
-    count: Cell<u32>,
-    timed: Cell<u32>,
-    ticks: Cell<u64>,
-    /// Those that came after the last that was timed.
-    since_timed: Cell<u32>,
-    /// How many of the next ones are not timed.
-    untimed_left: Cell<u32>,
-    /// When the last one that was timed began, told by itself or not.
-    pub(crate) last_clock: Cell<u64>,
-}
-
 /// Where the sum of a region lies in the thread's table.
 #[inline]
 pub(crate) fn place(key: u64) -> usize {
@@ -48,13 +19,6 @@ pub(crate) fn place(key: u64) -> usize {
 }
 
 impl Sum {
-    /// Makes it the sum of nothing.
-    pub(crate) fn clear(&self) {
-        self.key.set(0);
-        self.count.set(0);
-        self.untimed_left.set(0);
-    }
-
     /// True if the next execution of this region need not be timed.
     #[inline]
     pub(crate) fn takes_untimed(&self, key: u64, parent: u64) -> bool {

@@ -7,7 +7,8 @@ use holdup_trace::openmp::{SyncCode, TaskEndCode};
 
 use super::activities::Wait;
 use super::policy;
-use super::standing::{Level, Standing, Tables, enter_whole, is_whole};
+use super::standing::{Standing, enter_whole, is_whole};
+use super::tables::{Level, Tables};
 use crate::{alone, life, marks, thread};
 
 const fn is_barrier(kind: SyncCode) -> bool {

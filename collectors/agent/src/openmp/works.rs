@@ -1,34 +1,13 @@
 //! Worksharing constructs and the chunks that are dealt in them.
 
-use core::cell::Cell;
-
 use holdup_trace::instructions::Mark;
 use holdup_trace::openmp::{Chunk, Work, WorkCode};
 use holdup_trace::wire::UNKNOWN;
 
 use super::policy;
-use super::standing::{Level, enter_whole};
+use super::standing::enter_whole;
+use super::tables::{Level, OpenWork};
 use crate::{alone, life, marks, thread};
-
-/// The worksharing construct that a thread is in.
-pub(crate) struct OpenWork {
-    state: Cell<u8>,
-    kind: Cell<u8>,
-    sequence: Cell<u32>,
-    caller: Cell<u64>,
-    begin: Cell<u64>,
-    iterations: Cell<u64>,
-    chunk: Cell<u32>,
-    chunks: Cell<u32>,
-    done: Cell<u64>,
-    dealing: Cell<u64>,
-    /// When the thread asked for the chunk that it has, or will get, where that is timed; else 0.
-    asked: Cell<u64>,
-    /// When it got it; 0 if it has none that is told.
-    got: Cell<u64>,
-    first: Cell<u64>,
-    count: Cell<u64>,
-}
 
 const CLOSED: u8 = 0;
 /// Nothing of it is told.
