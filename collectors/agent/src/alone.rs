@@ -13,7 +13,6 @@
 
 mod calls;
 
-use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 
@@ -27,42 +26,6 @@ use crate::thread::{self, Thread};
 use crate::{enter, life, live};
 pub(crate) use calls::is_a_channel;
 use calls::waits_for_others;
-
-/// What a thread knows of itself. All zero is its first state.
-#[repr(C)]
-pub struct Standing {
-    /// 1 while it is held, or waits for the turn: a signal handler that comes in then goes on.
-    held: Cell<u32>,
-    /// The generation of its present stretch, + 1; 0 if it is in none.
-    open: Cell<u32>,
-    /// In what way that was disturbed when it began.
-    why: Cell<u32>,
-    /// 1 while it waits in a runtime for its team or for tasks: what hooks the runtime calls there is no act of the program's.
-    in_runtime: Cell<u32>,
-    /// 1 while it starts a parallel region: threads that it creates then belong to the runtime.
-    starts_team: Cell<u32>,
-    /// How often it has looked in vain for something that others do since it last waited.
-    polls: Cell<u32>,
-    /// When the stretch began, in ticks.
-    begin: Cell<u64>,
-    /// CPU time then.
-    cpu: Cell<u64>,
-    /// [`Block::disturbed`] then.
-    disturbed: Cell<u64>,
-    /// For each task that it runs, the last in the lowest bit: whether it was in a wait before.
-    beneath: Cell<u64>,
-}
-
-impl Standing {
-    pub(crate) fn forget(&self) {
-        self.held.set(0);
-        self.open.set(0);
-        self.starts_team.set(0);
-        self.in_runtime.set(0);
-        self.beneath.set(0);
-        self.polls.set(0);
-    }
-}
 
 /// How long a thread is held at most before it looks around (ns).
 const LOOK_NANOS: u64 = 100_000_000;
@@ -641,20 +604,6 @@ pub fn passed(object: u64) {
 pub(crate) fn creates(slot: &Slot) {
     let of_team = thread::this().alone.starts_team.get() != 0;
     slot.alone_object.store(if of_team { TEAM } else { 0 }, SeqCst);
-}
-
-/// The calling thread has got its slot.
-pub(crate) fn has_slot(file: ProcessFile, slot: &Slot) {
-    slot.alone_state.store(Conduct::Runs as u32, SeqCst);
-    slot.alone_depth.store(0, SeqCst);
-    slot.alone_since.store(life::ticks(), SeqCst);
-    let block = &file.header().alone;
-    block.slots.fetch_max(file.slot_index(slot) + 1, SeqCst);
-}
-
-/// The calling thread's slot shows that it lives.
-pub(crate) fn lives(file: ProcessFile) {
-    file.header().alone.begun.fetch_add(1, SeqCst);
 }
 
 /// The calling thread, which was created through our hook, begins.

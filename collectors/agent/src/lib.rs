@@ -33,5 +33,6 @@ pub mod stack;
 pub mod thread;
 pub mod uses;
 pub mod waits;
+mod wanted;
 
 pub use recorder::{Recorder, enter};

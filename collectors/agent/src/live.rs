@@ -6,7 +6,6 @@
 //!
 //! Outside of such sessions each function is one load and a branch; where calls are concerned, nothing.
 
-use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use holdup_trace::live::{Block, Doing, FRACTION_BITS, Reading};
@@ -16,25 +15,6 @@ use holdup_trace::wire::{CallCode, ObjectCode};
 use crate::mapping::file;
 use crate::thread::{self, Thread};
 use crate::{enter, life};
-
-/// What a thread knows of itself. All zero is its first state.
-#[repr(C)]
-pub struct Standing {
-    /// 1 while it changes its cell: a signal handler that comes in then changes nothing.
-    busy: Cell<u32>,
-    /// 1 while it waits in a runtime for its team or for tasks: waits in the runtime are a part of that.
-    in_runtime: Cell<u32>,
-    /// For each task that it runs, the last in the lowest bit: whether it was in such a wait before.
-    beneath: Cell<u64>,
-}
-
-impl Standing {
-    pub(crate) fn forget(&self) {
-        self.busy.set(0);
-        self.in_runtime.set(0);
-        self.beneath.set(0);
-    }
-}
 
 struct Here {
     thread: &'static Thread,
@@ -273,20 +253,6 @@ pub fn spin_begins() {
 /// That loop ends.
 pub fn spin_ends() {
     wait_ends();
-}
-
-/// The calling thread has got its slot: it is active.
-pub(crate) fn begins(thread: &Thread, slot: &Slot) {
-    if !life::lives() {
-        return;
-    }
-    let file = file();
-    let block = &file.header().live;
-    thread.live.forget();
-    thread.live.busy.set(1);
-    slot.live_cell.begins(&block.clock, life::ticks());
-    block.slots.fetch_max(file.slot_index(slot) + 1, core::sync::atomic::Ordering::Release);
-    thread.live.busy.set(0);
 }
 
 /// The calling thread ends.

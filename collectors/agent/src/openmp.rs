@@ -23,7 +23,6 @@ mod shares;
 mod standing;
 mod sums;
 mod syncs;
-mod tables;
 mod tasks;
 mod wants;
 mod works;
@@ -32,9 +31,8 @@ pub use locks::{lock_acquired, lock_released, lock_releases, lock_waited, lock_w
 pub use regions::{region_begins, region_ends};
 pub use runtimes::runtime_found;
 pub use shares::{share_arrives, share_begins};
-pub use standing::{Standing, is_whole};
+pub use standing::is_whole;
 pub use syncs::{sync_begins, sync_ends, sync_retracts};
-pub use tables::{Encounter, Waiting};
 pub use tasks::{
     Making, TaskTraits, task_begins, task_beneath, task_creates, task_depends, task_ends, task_made,
     task_making,
@@ -43,6 +41,8 @@ pub use wants::{lock_obtained, lock_seen_free, lock_seen_taken, turn_wanted};
 pub use works::{
     chunk_begins, chunk_ends, is_dealt_to, is_in_taskloop, taskloop, work_begins, work_ends, work_kind,
 };
+
+pub use crate::thread::openmp::{Encounter, Standing, Waiting};
 
 pub(crate) use locks::{clear_acquires, flush_acquires};
 pub(crate) use regions::close;

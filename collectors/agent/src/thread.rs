@@ -1,5 +1,9 @@
 //! The thread's own block, and how a thread gets and gives back its slot.
 
+pub(crate) mod alone;
+mod live;
+pub(crate) mod openmp;
+
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr;
@@ -11,10 +15,9 @@ use holdup_trace::wire::{self, NO_STACK, NO_THREAD, UNKNOWN};
 
 use crate::arch::{self, number, system_call};
 use crate::mapping::{file, map_all};
-use crate::openmp::{self, Standing};
 use crate::patience::{Need, patiently};
 use crate::recorder::free_chunk;
-use crate::{alone, cpu, enter, life, link, live, lock_cost, marks, uses, waits};
+use crate::{cpu, enter, life, link, lock_cost, marks, uses, waits};
 
 /// A hold that is being timed.
 #[derive(Clone, Copy)]
@@ -61,7 +64,7 @@ pub struct Thread {
     /// See `once`.
     pub once_ran: Cell<u32>,
     /// Where the thread stands in OpenMP.
-    pub openmp: Standing,
+    pub openmp: openmp::Standing,
     /// Where one thread is to run by itself: where this one stands.
     pub alone: alone::Standing,
     /// Where its criticality is kept up to date: where it stands.
@@ -237,7 +240,7 @@ pub fn prepare_child(
     {
         slot.chunk.store(index + 1, Ordering::Relaxed);
     }
-    alone::creates(slot);
+    crate::alone::creates(slot);
     Some(slot)
 }
 
@@ -263,7 +266,7 @@ pub fn begin(slot: &'static Slot) -> (u64, u64) {
             this().stack_low.set(arch::thread_pointer().saturating_sub(stack_size));
         }
         occupy(this(), slot);
-        alone::begins();
+        crate::alone::begins();
     }
     start
 }
@@ -300,7 +303,7 @@ fn occupy(thread: &Thread, slot: &'static Slot) {
     slot.wait_kind.store(0, Ordering::Relaxed);
     uses::clear(slot);
     lock_cost::clear(slot);
-    openmp::clear_acquires(slot);
+    crate::openmp::clear_acquires(slot);
     slot.region_instance.store(holdup_trace::openmp::NO_INSTANCE, Ordering::Relaxed);
     slot.start.store(life::ticks(), Ordering::Relaxed);
     alone::has_slot(file(), slot);
@@ -309,7 +312,7 @@ fn occupy(thread: &Thread, slot: &'static Slot) {
     thread.chunk.set(ptr::null());
     thread.used.set(0);
     thread.slot.set(slot);
-    live::begins(thread, slot);
+    thread.live.begins(slot);
     tell_begin(thread, slot);
     set_key(ptr::from_ref(thread).cast());
     let busy = thread.busy.replace(1);
@@ -339,13 +342,13 @@ pub fn end() {
     if thread.slot.get().is_null() || !life::recording() {
         return;
     }
-    alone::ends();
-    live::ends();
+    crate::alone::ends();
+    crate::live::ends();
     if let Some(recorder) = enter() {
         waits::close_stale(&recorder);
         uses::flush(&recorder);
         lock_cost::flush(&recorder);
-        openmp::close(&recorder);
+        crate::openmp::close(&recorder);
         marks::tell(Mark::ThreadEnd);
         let now = life::ticks();
         let cpu = if life::confined() { UNKNOWN } else { thread.cpu.read(now) };

@@ -9,43 +9,12 @@ use holdup_trace::wire::{self, CallCode, NO_STACK, ObjectCode, OutcomeCode, Wait
 use crate::thread::{TIMED_HOLDS, TimedHold};
 use crate::{Recorder, alone, enter, hot, life, live, lock_cost, marks, stack, thread, uses};
 
+pub use crate::wanted::{Pending, Wanted};
+
 /// One in this many acquisitions of a lock that nobody waits for is timed.
 const SAMPLE_MASK: u64 = 1023;
 /// A hold that nobody waited for is an event of its own from this length on; shorter ones are summed.
 const LONG_HOLD_MICROS: u64 = 2;
-
-/// What a thread is about to wait for.
-#[derive(Clone, Copy)]
-pub struct Wanted {
-    /// The object's address.
-    pub object: u64,
-    /// What it is.
-    pub kind: ObjectCode,
-    /// Together with other readers.
-    pub shared_mode: bool,
-    /// For several processes.
-    pub process_shared: bool,
-    /// The kernel thread id of the owner; 0 if unknown.
-    pub owner_tid: u32,
-    /// For condition variables the mutex; else 0.
-    pub mutex: u64,
-}
-
-impl Wanted {
-    /// An object wanted for oneself, of which nothing more is known.
-    pub const fn new(object: u64, kind: ObjectCode) -> Wanted {
-        Wanted { object, kind, shared_mode: false, process_shared: false, owner_tid: 0, mutex: 0 }
-    }
-}
-
-/// A wait that has begun.
-#[derive(Clone, Copy)]
-pub struct Pending {
-    wanted: Wanted,
-    begin: u64,
-    stack: u64,
-    cpu: u64,
-}
 
 /// A wait begins. `None` if it is not recorded.
 pub fn begin(wanted: Wanted) -> Option<Pending> {

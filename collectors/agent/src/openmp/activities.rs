@@ -7,8 +7,8 @@
 
 use holdup_trace::openmp::{Sync, SyncCode, TaskEndCode, TaskRun};
 
-use super::standing::{Standing, enter_whole};
-use super::tables::{Activity, HEIGHT, Level, Tables};
+use super::standing::enter_whole;
+use crate::thread::openmp::{Activity, HEIGHT, Level, Standing, Tables};
 use crate::{Recorder, life};
 
 /// In a join, tasks that are not told by themselves are told of together after so much time in them (µs).

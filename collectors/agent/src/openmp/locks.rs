@@ -10,9 +10,8 @@ use core::sync::atomic::Ordering::Relaxed;
 use holdup_trace::shared::{ACQUIRES_TIMED, LOCAL_ACQUIRES, LocalAcquire, Slot};
 use holdup_trace::wire::{ObjectCode, OutcomeCode};
 
-use super::standing::Standing;
-use super::tables::Waiting;
 use crate::lock_cost::{LONGEST_ACQUISITION_MICROS, add};
+use crate::thread::openmp::{Standing, Waiting};
 use crate::waits::{self, Ending, Wanted};
 use crate::{Recorder, alone, enter, hot, life, live, lock_cost, marks, thread};
 

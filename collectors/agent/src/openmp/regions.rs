@@ -9,8 +9,7 @@ use holdup_trace::wire::NO_STACK;
 
 use super::flush_acquires;
 use super::policy::{NO_MEAN, mean_after, until_next_whole};
-use super::standing::Standing;
-use super::tables::{Encounter, Tables};
+use crate::thread::openmp::{Encounter, Standing, Tables};
 use crate::{Recorder, alone, enter, life, marks, stack, thread};
 
 /// What is known of a region of the program, by its function.

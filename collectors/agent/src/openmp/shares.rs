@@ -4,7 +4,7 @@ use holdup_trace::instructions::Mark;
 use holdup_trace::openmp::{NO_INSTANCE, Share};
 
 use super::standing::enter_whole;
-use super::tables::{Encounter, Level};
+use crate::thread::openmp::{Encounter, Level};
 use crate::{alone, enter, life, marks, thread};
 
 /// The calling thread begins its part of the region, of which it is number `index`.

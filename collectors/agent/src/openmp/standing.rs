@@ -1,66 +1,11 @@
-//! Where a thread stands: the regions that it met, the instances that it takes part in, what it has begun there.
+//! Which tables are the calling thread's, and whether all is told of what it is in.
 
-use core::cell::Cell;
-use core::mem::offset_of;
-use core::ptr;
-
-use holdup_trace::openmp::NO_INSTANCE;
-
-use super::tables::{Level, Sum, Tables};
 use crate::mapping::file;
+use crate::thread::openmp::{Standing, Sum, Tables};
 use crate::{Recorder, enter, life, thread};
 
 /// Threads alive at one time of which OpenMP's constructs are told: those in the first slots.
 const THREADS: usize = 1024;
-
-/// The part of this that lies in the thread's own block. All zero is its first state.
-#[repr(C)]
-pub struct Standing {
-    /// The thread's tables; null before it has met OpenMP.
-    pub(crate) tables: Cell<*const Tables>,
-    /// The innermost instance it takes part in; null for none, or for one that is too deep.
-    pub(crate) level: Cell<*const Level>,
-    /// The function of the region around it, by which its uses of locks are counted.
-    pub(crate) function: Cell<u64>,
-    /// 1 if that instance is whole.
-    pub(crate) whole: Cell<u32>,
-    /// Instances that it takes part in.
-    pub(crate) depth: Cell<u32>,
-    /// Regions that it met and that have not ended.
-    pub(crate) encounters: Cell<u32>,
-    /// Regions that it has met since its start.
-    pub(crate) met: Cell<u32>,
-    /// Waits and tasks that it has begun and not ended.
-    pub(crate) height: Cell<u32>,
-    /// Tasks that it has made since its start.
-    pub(crate) made: Cell<u32>,
-    /// Locks of any kind that it has wanted, to choose those that are timed.
-    pub(crate) wanted: Cell<u32>,
-    /// Of the locks that somebody waited for, only acquisitions whose number has none of these bits are followed.
-    pub(crate) follow_mask: Cell<u32>,
-    /// When the last acquisition was timed.
-    pub(crate) timed_at: Cell<u64>,
-    /// Up to when (ticks) its waits for locks have used up what may be told of them.
-    pub(crate) waits_told: Cell<u64>,
-    /// The same of its holds.
-    pub(crate) holds_told: Cell<u64>,
-    /// Free for the front-end of gcc's runtime: which copy of the runtime the thread works for.
-    pub runtime: Cell<usize>,
-    /// Free for that front-end: the first iteration of the loop that the thread is in, and the step.
-    pub loop_first: Cell<u64>,
-    /// See `loop_first`.
-    pub loop_step: Cell<u64>,
-    /// Free for the front-ends: where a stub leaves the return address of a call.
-    pub caller: Cell<u64>,
-    /// Free for the front-ends: where a stub leaves the function of a region.
-    pub microtask: Cell<u64>,
-    /// Free for the front-ends: where a stub leaves the function of a task.
-    pub task_entry: Cell<u64>,
-    /// Free for the front-ends: where a stub leaves the chunk size that a loop asks for.
-    pub chunk: Cell<u64>,
-    /// What is known of the lock that the thread wants: see `wants`.
-    pub(crate) wanted_at: Cell<u64>,
-}
 
 // SAFETY: zero is a valid value of all fields, which are integers, booleans, and cells and atomics of these.
 static TABLES: [Tables; THREADS] = [const { unsafe { core::mem::zeroed() } }; THREADS];
@@ -78,9 +23,6 @@ pub(crate) fn enter_whole() -> Option<Recorder> {
 }
 
 impl Standing {
-    /// Where in it the word lies that is not 0 in a whole instance: for stubs that cannot call [`is_whole`].
-    pub const IS_WHOLE: usize = offset_of!(Standing, whole);
-
     /// The thread's tables; `None` if it does not record.
     #[inline(always)]
     pub(crate) fn tables(&self) -> Option<&'static Tables> {
@@ -102,55 +44,5 @@ impl Standing {
         tables.sums.iter().for_each(Sum::clear);
         self.tables.set(tables);
         Some(tables)
-    }
-
-    /// The innermost instance, if it is whole.
-    #[inline(always)]
-    pub(crate) fn whole_level(&self) -> Option<(&'static Tables, &'static Level)> {
-        let (tables, level) = (self.tables.get(), self.level.get());
-        if self.whole.get() == 0 || level.is_null() || tables.is_null() {
-            return None;
-        }
-        // SAFETY: parts of a static.
-        Some(unsafe { (&*tables, &*level) })
-    }
-
-    /// The innermost instance that the thread takes part in, or [`NO_INSTANCE`].
-    #[inline]
-    pub(crate) fn instance(&self) -> u64 {
-        let level = self.level.get();
-        // SAFETY: a part of a static.
-        if level.is_null() { NO_INSTANCE } else { unsafe { &*level }.instance.get() }
-    }
-
-    /// Takes part in only the outermost `depth` instances any more.
-    #[inline]
-    pub(crate) fn return_to(&self, tables: &'static Tables, depth: u32) {
-        self.depth.set(depth);
-        let level = (depth as usize).checked_sub(1).and_then(|top| tables.levels.get(top));
-        match level {
-            Some(level) => {
-                self.level.set(level);
-                self.function.set(level.function.get());
-                self.whole.set(u32::from(level.whole.get()));
-            }
-            None => {
-                self.level.set(ptr::null());
-                self.function.set(0);
-                self.whole.set(0);
-            }
-        }
-    }
-
-    /// Forgets all: in the child of a fork.
-    pub(crate) fn forget(&self) {
-        self.tables.set(ptr::null());
-        self.level.set(ptr::null());
-        self.function.set(0);
-        self.whole.set(0);
-        self.depth.set(0);
-        self.encounters.set(0);
-        self.height.set(0);
-        self.wanted_at.set(0);
     }
 }

@@ -2,7 +2,7 @@
 
 use holdup_trace::openmp::{Region, RuntimeCode};
 
-use super::tables::{SUMS, Sum, Tables};
+use crate::thread::openmp::{SUMS, Sum, Tables};
 use crate::{Recorder, life};
 
 /// Executions of a region by one thread that follow each other faster than this (µs) are summed.

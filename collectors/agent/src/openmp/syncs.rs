@@ -7,8 +7,8 @@ use holdup_trace::openmp::{SyncCode, TaskEndCode};
 
 use super::activities::Wait;
 use super::policy;
-use super::standing::{Standing, enter_whole, is_whole};
-use super::tables::{Level, Tables};
+use super::standing::{enter_whole, is_whole};
+use crate::thread::openmp::{Level, Standing, Tables};
 use crate::{alone, life, marks, thread};
 
 const fn is_barrier(kind: SyncCode) -> bool {

@@ -6,7 +6,7 @@ use holdup_trace::wire::UNKNOWN;
 
 use super::policy;
 use super::standing::enter_whole;
-use super::tables::{Level, OpenWork};
+use crate::thread::openmp::{Level, OpenWork};
 use crate::{alone, life, marks, thread};
 
 const CLOSED: u8 = 0;

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use holdup_trace::wire::ObjectCode;
 
-use crate::waits::Pending;
+use crate::wanted::Pending;
 
 /// Regions around each other of which all is told; those deeper inside are passed over.
 pub(crate) const DEPTH: usize = 6;

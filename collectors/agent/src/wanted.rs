@@ -1,0 +1,36 @@
+//! What a thread waits for.
+
+use holdup_trace::wire::ObjectCode;
+
+/// What a thread is about to wait for.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    /// The object's address.
+    pub object: u64,
+    /// What it is.
+    pub kind: ObjectCode,
+    /// Together with other readers.
+    pub shared_mode: bool,
+    /// For several processes.
+    pub process_shared: bool,
+    /// The kernel thread id of the owner; 0 if unknown.
+    pub owner_tid: u32,
+    /// For condition variables the mutex; else 0.
+    pub mutex: u64,
+}
+
+impl Wanted {
+    /// An object wanted for oneself, of which nothing more is known.
+    pub const fn new(object: u64, kind: ObjectCode) -> Wanted {
+        Wanted { object, kind, shared_mode: false, process_shared: false, owner_tid: 0, mutex: 0 }
+    }
+}
+
+/// A wait that has begun.
+#[derive(Clone, Copy)]
+pub struct Pending {
+    pub(crate) wanted: Wanted,
+    pub(crate) begin: u64,
+    pub(crate) stack: u64,
+    pub(crate) cpu: u64,
+}
