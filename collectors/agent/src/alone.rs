@@ -11,8 +11,6 @@
 //! Outside of such sessions none of this costs anything: as for marks, all locks count as ones that were waited for, and
 //! all calls as long, which leads from the hooks' fast paths to where it is asked whether [`life::alone`].
 
-mod calls;
-
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 
@@ -21,11 +19,10 @@ use holdup_trace::shared::{ProcessFile, Slot};
 use holdup_trace::wire::{self, CallCode, ObjectCode, OutcomeCode};
 
 use crate::arch::{number, system_call};
+use crate::descriptors::is_a_channel;
 use crate::mapping::file;
 use crate::thread::{self, Thread};
 use crate::{enter, life, live};
-pub(crate) use calls::is_a_channel;
-use calls::waits_for_others;
 
 /// How long a thread is held at most before it looks around (ns).
 const LOOK_NANOS: u64 = 100_000_000;
@@ -742,5 +739,14 @@ pub(crate) fn call_ends() {
         && here.slot.conduct() == Conduct::Waits
     {
         here.wait_ends(false, false);
+    }
+}
+
+/// True if a call waits for what another thread, another process or time does: not for a disk.
+fn waits_for_others(call: CallCode, descriptor: u32) -> bool {
+    match call {
+        CallCode::Sync => false,
+        CallCode::Read | CallCode::Write | CallCode::Send | CallCode::Receive => is_a_channel(descriptor),
+        _ => true,
     }
 }

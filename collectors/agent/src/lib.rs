@@ -17,6 +17,7 @@
 pub mod alone;
 pub mod arch;
 pub mod cpu;
+mod descriptors;
 pub mod hot;
 pub mod life;
 pub mod link;

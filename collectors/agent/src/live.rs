@@ -14,7 +14,7 @@ use holdup_trace::wire::{CallCode, ObjectCode};
 
 use crate::mapping::file;
 use crate::thread::{self, Thread};
-use crate::{enter, life};
+use crate::{descriptors, enter, life};
 
 struct Here {
     thread: &'static Thread,
@@ -180,7 +180,7 @@ const DESCRIPTOR_BITS: u32 = 20;
 
 fn is_a_channel(descriptor: u32) -> bool {
     if descriptor >> DESCRIPTOR_BITS != 0 {
-        return crate::alone::is_a_channel(descriptor);
+        return descriptors::is_a_channel(descriptor);
     }
     let known = &CHANNELS[descriptor as usize % CHANNELS.len()];
     let period = (life::ticks() >> PERIOD_BITS) << (DESCRIPTOR_BITS + 1);
@@ -189,7 +189,7 @@ fn is_a_channel(descriptor: u32) -> bool {
     if answer & !1 == asked {
         return answer & 1 != 0;
     }
-    let leads = crate::alone::is_a_channel(descriptor);
+    let leads = descriptors::is_a_channel(descriptor);
     known.store(asked | u64::from(leads), Ordering::Relaxed);
     leads
 }

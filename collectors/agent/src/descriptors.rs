@@ -1,17 +1,6 @@
-//! Which system calls wait for others.
-
-use holdup_trace::wire::CallCode;
+//! What descriptors lead to, as the kernel says it.
 
 use crate::arch::{number, system_call};
-
-/// True if a call waits for what another thread, another process or time does: not for a disk.
-pub(super) fn waits_for_others(call: CallCode, descriptor: u32) -> bool {
-    match call {
-        CallCode::Sync => false,
-        CallCode::Read | CallCode::Write | CallCode::Send | CallCode::Receive => is_a_channel(descriptor),
-        _ => true,
-    }
-}
 
 /// True for pipes, sockets and terminals.
 pub(crate) fn is_a_channel(descriptor: u32) -> bool {
