@@ -5,9 +5,8 @@
 //! session and survives `fork` ([`life`]), the thread's own block ([`thread`]), the original functions that were
 //! interposed ([`link`], [`scope`]), CPU time ([`cpu`]), call stacks ([`stack`]), the modules they lead through
 //! ([`modules`]), OpenMP ([`openmp`]), how often locks are used ([`uses`]), what that costs ([`lock_cost`]) and which of
-//! them matter ([`hot`]), what is
-//! said to an emulator's plugin ([`marks`]), how one thread is let run by itself ([`alone`]), and each
-//! thread's criticality while it runs ([`live`]).
+//! them matter ([`hot`]), what is said to an emulator's plugin ([`marks`]) or to who listens inside ([`listener`]), how one
+//! thread is let run by itself ([`alone`]), and each thread's criticality while it runs ([`live`]).
 //!
 //! Nothing here allocates, takes a lock that the program could hold, or calls anything that is interposed. The
 //! only function of the C library that is called by name is `dl_iterate_phdr`.
@@ -21,6 +20,7 @@ mod descriptors;
 pub mod hot;
 pub mod life;
 pub mod link;
+pub mod listener;
 pub mod live;
 pub mod lock_cost;
 pub mod mapping;

@@ -356,8 +356,10 @@ pub fn join(directory: &CStr, arguments: Arguments, stack_top: u64) {
         record_command(&recorder, arguments);
         modules::refresh(&recorder);
     }
-    if writes() {
-        uses::measure_costs();
+    if writes()
+        && let Some(recorder) = crate::enter()
+    {
+        uses::measure_costs(&recorder);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Marks: what hooks say to who counts the program's instructions.
 //!
 //! That is the plugin of an emulator that the program runs under, or a part of the program itself that its compiler put
-//! there ([`listen_inside`]). To a plugin a mark is a system call that the kernel refuses, so it does no harm where nobody
+//! there ([`listen_inside`](crate::listener::listen_inside)). To a plugin a mark is a system call that the kernel refuses, so it does no harm where nobody
 //! listens; but it costs what a system call costs. So nothing is told before somebody has said that he listens, and every
 //! hook is written such that its fast path does not ask: while marks are [`heard`], all locks count as ones that are waited
 //! for, every instance of a parallel region is whole, and every call is long enough to be told of, which leads to the slow
@@ -12,10 +12,11 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use holdup_trace::instructions::{MARK_CALL, MARK_FIELDS, Mark, MarkCode, VERSION};
-use holdup_trace::shared::MARKS;
+use holdup_trace::shared::{MARKS, Slot};
 
 use crate::arch::system_call;
-use crate::{enter, life, thread};
+use crate::life;
+use crate::thread::{Thread, TimedHold};
 
 /// True if marks are told.
 #[inline(always)]
@@ -51,7 +52,7 @@ fn send(mark: &Mark) {
     match LISTENER.load(Ordering::Relaxed) {
         0 => call(code, &fields),
         listener => {
-            // SAFETY: `listen_inside` put a function of this type there.
+            // SAFETY: `are_heard_by` put a function of this type there.
             let listener: Listener = unsafe { core::mem::transmute(listener) };
             listener(code as u64, u64::from(code.cuts(fields[1])), &fields);
         }
@@ -72,22 +73,28 @@ pub type Listener = extern "C" fn(u64, u64, *const [u64; MARK_FIELDS]);
 /// The address of a [`Listener`]; 0 if there is none.
 static LISTENER: AtomicUsize = AtomicUsize::new(0);
 
-/// From now on marks are told to `listener`, which is of the given version, and lives as long as the process. False if they
-/// are not wanted, or told to a plugin.
-pub fn listen_inside(version: u32, listener: Listener) -> bool {
-    if version != VERSION || heard() || !life::wants_marks() {
-        return false;
-    }
-    let Some(recorder) = enter() else { return false };
+/// Marks are told to `listener` from now on, which lives as long as the process.
+pub(crate) fn are_heard_by(listener: Listener) {
     LISTENER.store(listener as usize, Ordering::Relaxed);
-    life::tells_marks();
-    thread::tell_begin(recorder.thread(), recorder.slot());
-    true
 }
 
 /// Nobody inside listens any more: in the child of a fork.
 pub(crate) fn forget() {
     LISTENER.store(0, Ordering::Relaxed);
+}
+
+/// Tells as a mark that the thread begins.
+pub(crate) fn tell_begin(thread: &Thread, slot: &Slot) {
+    if !heard() && !life::alone() {
+        return;
+    }
+    // A hold that does not end: so all releases are looked at.
+    thread.holds[0].set(TimedHold { object: 0, begin: 0, caller: 0 });
+    thread.timed.set(1);
+    let [number, parent, tid] =
+        [&slot.thread, &slot.parent, &slot.tid].map(|word| word.load(Ordering::Relaxed));
+    let [entry, handle] = [&slot.entry, &slot.handle].map(|word| word.load(Ordering::Relaxed));
+    tell(Mark::ThreadBegin { number, parent, entry, tid, handle });
 }
 
 /// Units of work that have begun, of all threads.
@@ -103,6 +110,7 @@ pub fn unit_begins(label: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::listener::listen_inside;
 
     extern "C" fn unwanted(_: u64, _: u64, _: *const [u64; MARK_FIELDS]) {
         panic!("nobody wants marks");

@@ -313,27 +313,13 @@ fn occupy(thread: &Thread, slot: &'static Slot) {
     thread.used.set(0);
     thread.slot.set(slot);
     thread.live.begins(slot);
-    tell_begin(thread, slot);
+    marks::tell_begin(thread, slot);
     set_key(ptr::from_ref(thread).cast());
     let busy = thread.busy.replace(1);
     let recorder = crate::recorder::Recorder::of(thread);
     recorder.begin(prepared);
     core::mem::forget(recorder);
     thread.busy.set(busy);
-}
-
-/// Tells as a mark that the thread begins.
-pub(crate) fn tell_begin(thread: &Thread, slot: &Slot) {
-    if !marks::heard() && !life::alone() {
-        return;
-    }
-    // A hold that does not end: so all releases are looked at.
-    thread.holds[0].set(TimedHold { object: 0, begin: 0, caller: 0 });
-    thread.timed.set(1);
-    let [number, parent, tid] =
-        [&slot.thread, &slot.parent, &slot.tid].map(|word| word.load(Ordering::Relaxed));
-    let [entry, handle] = [&slot.entry, &slot.handle].map(|word| word.load(Ordering::Relaxed));
-    marks::tell(Mark::ThreadBegin { number, parent, entry, tid, handle });
 }
 
 /// Closes the calling thread: its counts, its end, its last chunk, its slot.

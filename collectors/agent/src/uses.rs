@@ -6,9 +6,8 @@ use core::sync::atomic::Ordering;
 use holdup_trace::shared::{LOCAL_KIND_SHIFT, LOCAL_USES, LocalUse, SHARED_KIND_SHIFT, Slot, USES};
 use holdup_trace::wire::ObjectCode;
 
-use crate::arch;
 use crate::mapping::file;
-use crate::{Recorder, enter};
+use crate::{Recorder, arch};
 
 const FAILED_MASK: u32 = (1 << LOCAL_KIND_SHIFT) - 1;
 /// Entries of the process's table that are tried before a use is counted as lost.
@@ -124,10 +123,9 @@ pub fn flush(recorder: &Recorder) {
 }
 
 /// Measures what counting and recording cost in this process, and puts it into its file.
-pub fn measure_costs() {
+pub(crate) fn measure_costs(recorder: &Recorder) {
     const COUNTS: u64 = 256;
     const EVENTS: u64 = 32;
-    let Some(recorder) = enter() else { return };
     let slot = recorder.slot();
     let object = core::ptr::from_ref(slot) as u64;
     let begin = arch::counter();

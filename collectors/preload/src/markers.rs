@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char, c_void};
 
 use holdup_agent::marks::Listener;
-use holdup_agent::{enter, life, live, marks};
+use holdup_agent::{enter, life, listener, live, marks};
 use holdup_trace::instructions::Mark;
 use holdup_trace::wire::{self, MarkerCode, NO_STACK, ObjectCode, OutcomeCode};
 
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn holdup_own_criticality(out: *mut ThreadCriticality) -> 
 /// it from now on.
 #[unsafe(no_mangle)]
 pub extern "C" fn holdup_counts_join(version: u32, listener: Listener) -> i32 {
-    i32::from(marks::listen_inside(version, listener))
+    i32::from(listener::listen_inside(version, listener))
 }
 
 /// The start of ITT's `__itt_string_handle`, as `ittnotify.h` declares it.
