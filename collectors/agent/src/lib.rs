@@ -13,6 +13,7 @@
 
 #![no_std]
 
+mod acquires;
 pub mod alone;
 pub mod arch;
 pub mod cpu;
@@ -29,6 +30,7 @@ pub mod modules;
 pub mod openmp;
 pub mod patience;
 mod recorder;
+mod runtimes;
 pub mod scope;
 pub mod stack;
 pub mod thread;

@@ -25,7 +25,7 @@ use holdup_trace::shared::{
 use crate::arch::{self, number, system_call};
 use crate::mapping::{Mapping, file, map};
 use crate::patience::{Need, patiently};
-use crate::{alone, cpu, hot, lock_cost, marks, modules, openmp, patience, stack, thread, uses};
+use crate::{alone, cpu, hot, lock_cost, marks, modules, openmp, patience, runtimes, stack, thread, uses};
 
 #[repr(C, align(4096))]
 struct ModePage {
@@ -426,7 +426,7 @@ pub fn rejoin() -> bool {
         && writes()
     {
         modules::refresh(&recorder);
-        openmp::tell_again(&recorder);
+        runtimes::tell_again(&recorder);
     }
     true
 }

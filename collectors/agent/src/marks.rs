@@ -1,7 +1,7 @@
 //! Marks: what hooks say to who counts the program's instructions.
 //!
 //! That is the plugin of an emulator that the program runs under, or a part of the program itself that its compiler put
-//! there ([`listen_inside`](crate::listener::listen_inside)). To a plugin a mark is a system call that the kernel refuses, so it does no harm where nobody
+//! there ([`crate::listener`]). To a plugin a mark is a system call that the kernel refuses, so it does no harm where nobody
 //! listens; but it costs what a system call costs. So nothing is told before somebody has said that he listens, and every
 //! hook is written such that its fast path does not ask: while marks are [`heard`], all locks count as ones that are waited
 //! for, every instance of a parallel region is whole, and every call is long enough to be told of, which leads to the slow

@@ -44,6 +44,4 @@ pub use works::{
 
 pub use crate::thread::openmp::{Encounter, Standing, Waiting};
 
-pub(crate) use locks::{clear_acquires, flush_acquires};
 pub(crate) use regions::close;
-pub(crate) use runtimes::tell_again;

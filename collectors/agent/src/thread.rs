@@ -17,7 +17,7 @@ use crate::arch::{self, number, system_call};
 use crate::mapping::{file, map_all};
 use crate::patience::{Need, patiently};
 use crate::recorder::free_chunk;
-use crate::{cpu, enter, life, link, lock_cost, marks, uses, waits};
+use crate::{acquires, cpu, enter, life, link, lock_cost, marks, uses, waits};
 
 /// A hold that is being timed.
 #[derive(Clone, Copy)]
@@ -303,7 +303,7 @@ fn occupy(thread: &Thread, slot: &'static Slot) {
     slot.wait_kind.store(0, Ordering::Relaxed);
     uses::clear(slot);
     lock_cost::clear(slot);
-    crate::openmp::clear_acquires(slot);
+    acquires::clear(slot);
     slot.region_instance.store(holdup_trace::openmp::NO_INSTANCE, Ordering::Relaxed);
     slot.start.store(life::ticks(), Ordering::Relaxed);
     alone::has_slot(file(), slot);

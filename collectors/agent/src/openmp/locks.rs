@@ -10,10 +10,11 @@ use core::sync::atomic::Ordering::Relaxed;
 use holdup_trace::shared::{ACQUIRES_TIMED, LOCAL_ACQUIRES, LocalAcquire, Slot};
 use holdup_trace::wire::{ObjectCode, OutcomeCode};
 
+use crate::acquires::empty;
 use crate::lock_cost::{LONGEST_ACQUISITION_MICROS, add};
 use crate::thread::openmp::{Standing, Waiting};
 use crate::waits::{self, Ending, Wanted};
-use crate::{Recorder, alone, enter, hot, life, live, lock_cost, marks, thread};
+use crate::{alone, enter, hot, life, live, lock_cost, marks, thread};
 
 /// A thread that takes locks more often than this (ns between two) is followed only in every [`FOLLOWED`]th hold.
 const FREQUENT_NANOS: u64 = 2000;
@@ -123,35 +124,6 @@ fn search(slot: &Slot, index: usize, caller: u64, function: u64, kind: ObjectCod
     entry.function.store(function, Relaxed);
     entry.caller.store(caller, Relaxed);
     entry
-}
-
-fn empty(entry: &LocalAcquire) {
-    let all = [
-        &entry.caller,
-        &entry.function,
-        &entry.acquisitions,
-        &entry.timed,
-        &entry.ticks,
-        &entry.fastest,
-        &entry.waits,
-        &entry.wait_ticks,
-    ];
-    all.iter().for_each(|counter| counter.store(0, Relaxed));
-}
-
-/// Empties a slot's table.
-pub(crate) fn clear_acquires(slot: &Slot) {
-    slot.acquires.iter().for_each(empty);
-}
-
-/// Writes the thread's counts as records and empties its table.
-pub(crate) fn flush_acquires(recorder: &Recorder) {
-    for entry in &recorder.slot().acquires {
-        if let Some(counts) = entry.record() {
-            recorder.write(&counts.words());
-            empty(entry);
-        }
-    }
 }
 
 /// True if one more event may be told of those that have used up `told`.

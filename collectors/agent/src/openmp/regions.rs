@@ -7,10 +7,9 @@ use holdup_trace::openmp::{NO_INSTANCE, Region, RuntimeCode};
 use holdup_trace::shared::Slot;
 use holdup_trace::wire::NO_STACK;
 
-use super::flush_acquires;
 use super::policy::{NO_MEAN, mean_after, until_next_whole};
 use crate::thread::openmp::{Encounter, Standing, Tables};
-use crate::{Recorder, alone, enter, life, marks, stack, thread};
+use crate::{Recorder, acquires, alone, enter, life, marks, stack, thread};
 
 /// What is known of a region of the program, by its function.
 struct Known {
@@ -304,5 +303,5 @@ pub(crate) fn close(recorder: &Recorder) {
         // SAFETY: a table of a static.
         super::sums::flush_all(recorder, unsafe { &*tables }, life::ticks());
     }
-    flush_acquires(recorder);
+    acquires::flush(recorder);
 }
