@@ -2,7 +2,7 @@
 //!
 //! A hook in an injected library asks [`enter`] for the right to record; what it gets, [`Recorder`], writes
 //! [`holdup_trace::wire`] records into the chunks of the process's file. Around that: how a process joins a
-//! session and survives `fork` ([`life`]), the thread's own block ([`thread`]), the original functions that were
+//! session and survives `fork` ([`process`], [`life`]), the thread's own block ([`thread`]), the original functions that were
 //! interposed ([`link`], [`scope`]), CPU time ([`cpu`]), call stacks ([`stack`]), the modules they lead through
 //! ([`modules`]), OpenMP ([`openmp`]), how often locks are used ([`uses`]), what that costs ([`lock_cost`]) and which of
 //! them matter ([`hot`]), what is said to an emulator's plugin ([`marks`]) or to who listens inside ([`listener`]), how one
@@ -18,6 +18,8 @@ pub mod alone;
 pub mod arch;
 pub mod cpu;
 mod descriptors;
+mod directory;
+mod entry;
 pub mod hot;
 pub mod life;
 pub mod link;
@@ -29,6 +31,7 @@ pub mod marks;
 pub mod modules;
 pub mod openmp;
 pub mod patience;
+pub mod process;
 mod recorder;
 mod runtimes;
 pub mod scope;
@@ -38,4 +41,5 @@ pub mod uses;
 pub mod waits;
 mod wanted;
 
-pub use recorder::{Recorder, enter};
+pub use entry::enter;
+pub use recorder::Recorder;

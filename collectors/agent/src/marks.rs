@@ -24,8 +24,21 @@ pub fn heard() -> bool {
     life::flags() & MARKS != 0
 }
 
+/// Marks are told from here on, if they are wanted, and a plugin of ours listens.
+pub(crate) fn look_for_plugin() {
+    forget();
+    if !life::wants_marks() {
+        return;
+    }
+    if ask() {
+        life::tells_marks();
+    } else {
+        life::tells_no_marks();
+    }
+}
+
 /// True if a plugin that speaks our version answers.
-pub(crate) fn ask() -> bool {
+fn ask() -> bool {
     static ANSWER: AtomicU32 = AtomicU32::new(0);
     ANSWER.store(0, Ordering::Relaxed);
     let (code, fields) = Mark::Hello { answer: ANSWER.as_ptr() as u64 }.encode();
@@ -79,7 +92,7 @@ pub(crate) fn are_heard_by(listener: Listener) {
 }
 
 /// Nobody inside listens any more: in the child of a fork.
-pub(crate) fn forget() {
+fn forget() {
     LISTENER.store(0, Ordering::Relaxed);
 }
 

@@ -1,4 +1,4 @@
-//! The right to record an event, and the writing of it.
+//! The writing of events, by who has the right to record them.
 
 use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 
@@ -8,7 +8,7 @@ use holdup_trace::wire::words_for;
 use crate::life;
 use crate::mapping::file;
 use crate::patience::{Need, patiently};
-use crate::thread::{self, Thread};
+use crate::thread::Thread;
 
 /// The calling thread's right to record. While it exists, a signal handler of the thread cannot get another.
 pub struct Recorder {
@@ -18,27 +18,6 @@ pub struct Recorder {
 /// How many chunks are handed over for one ring.
 const CHUNKS_PER_RING: u32 = 4;
 static SUBMITTED: AtomicU32 = AtomicU32::new(0);
-
-/// Asks for the right to record; `None` if this process does not, or if a signal interrupted a hook of ours in
-/// this thread (then the event is counted as lost).
-#[inline]
-pub fn enter() -> Option<Recorder> {
-    if !life::recording() && !life::rejoin() {
-        return None;
-    }
-    let thread = thread::this();
-    if thread.busy.get() != 0 {
-        file().header().lost_in_signals.fetch_add(1, Ordering::Relaxed);
-        return None;
-    }
-    thread.busy.set(1);
-    compiler_fence(Ordering::SeqCst);
-    if thread.slot.get().is_null() && !thread::attach(thread) {
-        thread.busy.set(0);
-        return None;
-    }
-    Some(Recorder { thread })
-}
 
 /// Takes a chunk, if there is one.
 pub(crate) fn free_chunk() -> Option<(u32, &'static Chunk)> {
@@ -57,6 +36,8 @@ impl Drop for Recorder {
 }
 
 impl Recorder {
+    /// The right of the calling thread, to whom it has been given: it is busy, and has a slot.
+    #[inline]
     pub(crate) fn of(thread: &Thread) -> Recorder {
         // SAFETY: a thread's block lives as long as the thread, and so longer than any use of it here.
         Recorder { thread: unsafe { &*core::ptr::from_ref(thread) } }

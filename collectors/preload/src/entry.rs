@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_char};
 
-use holdup_agent::life::{self, Arguments};
+use holdup_agent::process::{self, Arguments};
 use holdup_trace::shared::SESSION_VARIABLE;
 
 use crate::{real, threads};
@@ -23,17 +23,17 @@ unsafe extern "C" fn start(count: i32, arguments: Strings, environment: Strings)
     real::find_syscall();
     threads::learn_default_stack();
     let Some(directory) = variable(environment, SESSION_VARIABLE.as_bytes()) else { return };
-    life::join(directory, Arguments { count, values: arguments }, environment as u64);
+    process::join(directory, Arguments { count, values: arguments }, environment as u64);
 }
 
 extern "C" fn finish() {
-    life::end();
+    process::end();
 }
 
 /// Interposes `_exit`, which runs no destructor.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(status: i32) -> ! {
-    life::end();
+    process::end();
     real::_exit(status);
     // The original does not return; where there is none, neither must this.
     core::arch::asm!("ud2", options(noreturn))

@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 
 use holdup_agent::arch::{number, system_call};
-use holdup_agent::life;
+use holdup_agent::{life, process};
 use holdup_program::{Caller, Facts, FileBytes, SCRIPT_DEPTH, Verdict, classify};
 use holdup_trace::shared::{Refusal, SESSION_VARIABLE};
 
@@ -213,9 +213,9 @@ unsafe fn write_list(to: *mut u8, list: &[u8]) -> bool {
 
 /// Executes a program that will not be seen.
 unsafe fn unseen(environment: Strings, execute: impl FnOnce(Strings) -> c_int) -> c_int {
-    life::executes_unseen(true);
+    process::executes_unseen(true);
     let result = execute(environment);
-    life::executes_unseen(false);
+    process::executes_unseen(false);
     result
 }
 

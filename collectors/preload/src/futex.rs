@@ -4,7 +4,7 @@ use core::ffi::c_long;
 
 use holdup_agent::arch::number;
 use holdup_agent::waits::{self, Wanted};
-use holdup_agent::{hot, life};
+use holdup_agent::{hot, process};
 use holdup_trace::wire::{ObjectCode, OutcomeCode};
 
 use crate::real;
@@ -78,9 +78,9 @@ unsafe extern "C" fn confining(
     if seccomp && a == SECCOMP_STRICT
         || !seccomp && (a == PR_SET_TSC || a == PR_SET_SECCOMP && b == PRCTL_STRICT)
     {
-        life::stop();
+        process::stop();
     } else if seccomp || a == PR_SET_SECCOMP {
-        life::confine();
+        process::confine();
     }
     real::syscall([number, a, b, c, d, e, f])
 }

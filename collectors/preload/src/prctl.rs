@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_int};
 
-use holdup_agent::life;
+use holdup_agent::process;
 
 use crate::{real, threads};
 
@@ -16,9 +16,9 @@ const STRICT: usize = 1;
 pub unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
     match option {
         // Strict mode also takes the processor's counter away.
-        PR_SET_SECCOMP if a == STRICT => life::stop(),
-        PR_SET_SECCOMP => life::confine(),
-        PR_SET_TSC => life::stop(),
+        PR_SET_SECCOMP if a == STRICT => process::stop(),
+        PR_SET_SECCOMP => process::confine(),
+        PR_SET_TSC => process::stop(),
         _ => {}
     }
     let result = real::prctl(option, a, b, c, d);

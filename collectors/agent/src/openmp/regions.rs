@@ -9,7 +9,7 @@ use holdup_trace::wire::NO_STACK;
 
 use super::policy::{NO_MEAN, mean_after, until_next_whole};
 use crate::thread::openmp::{Encounter, Standing, Tables};
-use crate::{Recorder, acquires, alone, enter, life, marks, stack, thread};
+use crate::{Recorder, acquires, alone, enter, entry, life, marks, stack, thread};
 
 /// What is known of a region of the program, by its function.
 struct Known {
@@ -85,7 +85,7 @@ pub fn region_begins(
     league: bool,
 ) -> Option<&'static Encounter> {
     let standing = &thread::this().openmp;
-    if !life::recording() && !life::rejoin() {
+    if !life::recording() && !entry::rejoin() {
         return None;
     }
     alone::region_begins();
