@@ -4,7 +4,7 @@ use core::sync::atomic::{Ordering, compiler_fence};
 
 use crate::life::{self, GIVEN_UP, JOINED, JOINING, MEMBERSHIP};
 use crate::mapping::{Mapping, file};
-use crate::{Recorder, directory, marks, modules, patience, runtimes, stack, thread};
+use crate::{Recorder, directory, marks, modules, patience, runtimes, slots, stack, thread};
 
 /// Asks for the right to record; `None` if this process does not, or if a signal interrupted a hook of ours in
 /// this thread (then the event is counted as lost).
@@ -20,7 +20,7 @@ pub fn enter() -> Option<Recorder> {
     }
     thread.busy.set(1);
     compiler_fence(Ordering::SeqCst);
-    if thread.slot.get().is_null() && !thread::attach(thread) {
+    if thread.slot.get().is_null() && !slots::attach(thread) {
         thread.busy.set(0);
         return None;
     }

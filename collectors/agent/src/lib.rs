@@ -2,7 +2,7 @@
 //!
 //! A hook in an injected library asks [`enter`] for the right to record; what it gets, [`Recorder`], writes
 //! [`holdup_trace::wire`] records into the chunks of the process's file. Around that: how a process joins a
-//! session and survives `fork` ([`process`], [`life`]), the thread's own block ([`thread`]), the original functions that were
+//! session and survives `fork` ([`process`], [`life`]), how threads begin and end ([`threading`]), the thread's own block ([`thread`]), the original functions that were
 //! interposed ([`link`], [`scope`]), CPU time ([`cpu`]), call stacks ([`stack`]), the modules they lead through
 //! ([`modules`]), OpenMP ([`openmp`]), how often locks are used ([`uses`]), what that costs ([`lock_cost`]) and which of
 //! them matter ([`hot`]), what is said to an emulator's plugin ([`marks`]) or to who listens inside ([`listener`]), how one
@@ -21,6 +21,7 @@ mod descriptors;
 mod directory;
 mod entry;
 pub mod hot;
+pub mod key;
 pub mod life;
 pub mod link;
 pub mod listener;
@@ -35,8 +36,10 @@ pub mod process;
 mod recorder;
 mod runtimes;
 pub mod scope;
+mod slots;
 pub mod stack;
 pub mod thread;
+pub mod threading;
 pub mod uses;
 pub mod waits;
 mod wanted;

@@ -11,7 +11,7 @@ use holdup_trace::wire;
 use crate::life::{self, GIVEN_UP, JOINED, JOINING, MEMBERSHIP, NOT_JOINED};
 use crate::mapping::file;
 use crate::{
-    Recorder, alone, cpu, directory, enter, entry, hot, lock_cost, marks, modules, openmp, stack, thread,
+    Recorder, alone, cpu, directory, enter, entry, hot, lock_cost, marks, modules, openmp, stack, threading,
     uses,
 };
 
@@ -53,7 +53,7 @@ pub fn join(directory: &CStr, arguments: Arguments, stack_top: u64) {
         lock_cost::begin();
     }
     lock_cost::measure_the_clock();
-    thread::watch_ends();
+    threading::watch_ends();
     life::begin_recording();
     if let Some(recorder) = enter()
         && life::writes()

@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;
 
 use holdup_agent::waits::{self, Wanted};
-use holdup_agent::{hot, marks, thread};
+use holdup_agent::{hot, marks, threading};
 use holdup_trace::instructions::Mark;
 use holdup_trace::shared::Slot;
 use holdup_trace::wire::{CallCode, ObjectCode, OutcomeCode};
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn cnd_broadcast(condition: Object) -> c_int {
 
 extern "C" fn run(slot: *mut c_void) -> c_int {
     // SAFETY: `thrd_create` below passes a slot of the process's file.
-    let (start, argument) = thread::begin(unsafe { &*slot.cast::<Slot>() });
+    let (start, argument) = threading::begin(unsafe { &*slot.cast::<Slot>() });
     // SAFETY: the function and the argument that the program gave.
     unsafe {
         let start: unsafe extern "C" fn(u64) -> c_int = core::mem::transmute(start);
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn thrd_create(handle: *mut Handle, start: Start, argument
     if result == SUCCESS {
         marks::tell(Mark::Created { number });
     } else {
-        thread::abandon_child(slot);
+        threading::abandon_child(slot);
     }
     result
 }

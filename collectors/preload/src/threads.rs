@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use holdup_agent::arch::{self, number, system_call};
 use holdup_agent::waits::{self, Wanted};
-use holdup_agent::{enter, marks, stack, thread};
+use holdup_agent::{enter, key, marks, stack, thread, threading};
 use holdup_trace::instructions::Mark;
 use holdup_trace::shared::Slot;
 use holdup_trace::wire::{self, ObjectCode, OutcomeCode};
@@ -31,7 +31,7 @@ pub(crate) fn learn_default_stack() {
 pub(crate) fn prepare(start: Start, argument: *mut c_void, stack_size: usize) -> Option<&'static Slot> {
     let recorder = enter()?;
     let place = stack::capture(&recorder);
-    thread::prepare_child(recorder.slot(), start as u64, argument as u64, place, stack_size as u64)
+    threading::prepare_child(recorder.slot(), start as u64, argument as u64, place, stack_size as u64)
 }
 
 /// The stack size of a thread with these attributes.
@@ -46,7 +46,7 @@ pub(crate) unsafe fn stack_size(attributes: *const c_void) -> usize {
 /// The first function of a thread that was created through here.
 extern "C" fn run(slot: *mut c_void) -> *mut c_void {
     // SAFETY: `pthread_create` below passes a slot of the process's file.
-    let (start, argument) = thread::begin(unsafe { &*slot.cast::<Slot>() });
+    let (start, argument) = threading::begin(unsafe { &*slot.cast::<Slot>() });
     // SAFETY: the function and the argument that the program gave.
     unsafe {
         let start: unsafe extern "C" fn(u64) -> *mut c_void = core::mem::transmute(start);
@@ -57,7 +57,7 @@ extern "C" fn run(slot: *mut c_void) -> *mut c_void {
 /// Makes a key with `make`; where there is none left, the one that is ours is the program's.
 unsafe fn key(make: impl Fn() -> c_int, none_left: c_int) -> c_int {
     let made = make();
-    if made == none_left && thread::give_up_key() { make() } else { made }
+    if made == none_left && key::give_up() { make() } else { made }
 }
 
 /// Interposes `pthread_key_create`.
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn pthread_create(
     if result == 0 {
         marks::tell(Mark::Created { number });
     } else {
-        thread::abandon_child(slot);
+        threading::abandon_child(slot);
     }
     result
 }
