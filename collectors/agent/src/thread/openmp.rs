@@ -56,12 +56,13 @@ pub struct Standing {
     pub task_entry: Cell<u64>,
     /// Free for the front-ends: where a stub leaves the chunk size that a loop asks for.
     pub chunk: Cell<u64>,
-    /// What is known of the lock that the thread wants: see `wants`.
+    /// What is known of the lock that the thread wants: see `openmp::wants`.
     pub(crate) wanted_at: Cell<u64>,
 }
 
 impl Standing {
-    /// Where in it the word lies that is not 0 in a whole instance: for stubs that cannot call [`is_whole`].
+    /// Where in it the word lies that is not 0 in a whole instance: for stubs that cannot call
+    /// [`is_whole`](crate::openmp::is_whole).
     pub const IS_WHOLE: usize = offset_of!(Standing, whole);
 
     /// The innermost instance, if it is whole.

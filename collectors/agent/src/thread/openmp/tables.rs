@@ -24,7 +24,7 @@ pub(crate) struct Tables {
     pub(crate) levels: [Level; DEPTH],
     pub(crate) activities: [Activity; HEIGHT],
     pub(crate) sums: [Sum; SUMS],
-    /// The wait for a lock that it is in: see `wants`.
+    /// The wait for a lock that it is in: see `openmp::wants`.
     pub(crate) waiting: Cell<MaybeUninit<Waiting>>,
     /// The told wait or task that time is booked to, as its place in `activities` + 1; 0 for none.
     pub(crate) owner: Cell<u32>,
