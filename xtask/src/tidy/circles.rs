@@ -11,10 +11,6 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use crate::workspace::TextFile;
 
-/// Circles that are still to be broken: the folder, and how many modules are in each circle of it, the largest first. The list may
-/// only become shorter.
-const KNOWN: &[(&str, &[usize])] = &[("collectors/agent/src", &[15]), ("collectors/agent/src/openmp", &[6])];
-
 /// Imports of imports are followed so far.
 const DEEP: usize = 16;
 
@@ -25,10 +21,6 @@ type Path = Vec<String>;
 type Edges = BTreeMap<String, BTreeMap<String, String>>;
 
 pub(super) fn complaints(files: &[TextFile]) -> Vec<String> {
-    complaints_beside(KNOWN, files)
-}
-
-fn complaints_beside(known: &[(&str, &[usize])], files: &[TextFile]) -> Vec<String> {
     let mut crates: BTreeMap<&str, Vec<(&str, &TextFile)>> = BTreeMap::new();
     for file in files {
         if let Some((src, rest)) = place(&file.path) {
@@ -36,7 +28,6 @@ fn complaints_beside(known: &[(&str, &[usize])], files: &[TextFile]) -> Vec<Stri
         }
     }
     let mut lines = Vec::new();
-    let mut circles: BTreeMap<String, Vec<Circle>> = BTreeMap::new();
     for (src, files) in crates {
         let mut all = Crate::default();
         for (rest, file) in files {
@@ -47,34 +38,10 @@ fn complaints_beside(known: &[(&str, &[usize])], files: &[TextFile]) -> Vec<Stri
         }
         for (folder, edges) in all.edges() {
             let folder = [&[src.to_owned()], folder.as_slice()].concat().join("/");
-            let found = circles_of(&edges);
-            if !found.is_empty() {
-                circles.insert(folder, found);
-            }
+            lines.extend(circles_of(&edges).iter().map(|circle| circle.line(&folder)));
         }
     }
-    for (folder, sizes) in known {
-        let found = circles.get(*folder).map(|circles| sizes_of(circles)).unwrap_or_default();
-        if found == *sizes {
-            circles.remove(*folder);
-        } else if found.iter().sum::<usize>() < sizes.iter().sum() {
-            circles.remove(*folder);
-            lines.push(format!(
-                "{folder} has circles of {found:?} modules, fewer than the {sizes:?} that are known: shorten the list in \
-                 xtask/src/tidy/circles.rs"
-            ));
-        }
-    }
-    lines.extend(
-        circles.iter().flat_map(|(folder, circles)| circles.iter().map(move |circle| circle.line(folder))),
-    );
     lines
-}
-
-fn sizes_of(circles: &[Circle]) -> Vec<usize> {
-    let mut sizes: Vec<usize> = circles.iter().map(|circle| circle.size).collect();
-    sizes.sort_unstable_by(|a, b| b.cmp(a));
-    sizes
 }
 
 /// The folder `src` of a crate of ours and the rest of the path, for its sources without tests.
@@ -430,10 +397,10 @@ mod tests {
     use crate::tidy::tests::file;
 
     /// Complaints about a crate whose files have these texts.
-    fn lines(known: &[(&str, &[usize])], files: &[(&str, &str)]) -> Vec<String> {
+    fn lines(files: &[(&str, &str)]) -> Vec<String> {
         let path = |name: &str| format!("crates/made-up/src/{name}");
         let files: Vec<TextFile> = files.iter().map(|(name, text)| file(&path(name), *text)).collect();
-        complaints_beside(known, &files)
+        complaints(&files)
     }
 
     const TWO: &[(&str, &str)] = &[
@@ -445,12 +412,12 @@ mod tests {
     #[test]
     fn a_circle_of_two_is_named_with_the_files_that_make_it() {
         assert_eq!(
-            lines(&[], TWO),
+            lines(TWO),
             [
                 "crates/made-up/src has a circle of modules, which has to be broken: a uses b in a.rs, b uses a in b.rs"
             ]
         );
-        assert_eq!(lines(&[], &[TWO[0], TWO[1], ("b.rs", "pub struct B;")]), [""; 0]);
+        assert_eq!(lines(&[TWO[0], TWO[1], ("b.rs", "pub struct B;")]), [""; 0]);
     }
 
     #[test]
@@ -464,7 +431,7 @@ mod tests {
             ("d.rs", "fn f() -> Vec<crate::b::B> { std::iter::empty::<crate::b::B>().collect() }"),
         ];
         assert_eq!(
-            lines(&[], &three),
+            lines(&three),
             [
                 "crates/made-up/src has a circle of modules (of 4 modules in all), which has to be broken: a uses c in a.rs, \
              c uses b in c/deep.rs, b uses a in b.rs"
@@ -481,7 +448,7 @@ mod tests {
             ("a/y.rs", "use super::x::X;"),
         ];
         assert_eq!(
-            lines(&[], &inner),
+            lines(&inner),
             [
                 "crates/made-up/src/a has a circle of modules, which has to be broken: x uses y in a/x.rs, y uses x in a/y.rs"
             ]
@@ -495,7 +462,7 @@ mod tests {
             ("a.rs", "use crate::Both; pub struct A; fn f(both: super::Both) { b::f() }"),
             ("b.rs", "pub struct B; fn f(both: crate::Both) {} mod inner { use super::B; }"),
         ];
-        assert_eq!(lines(&[], &through_parent), [""; 0]);
+        assert_eq!(lines(&through_parent), [""; 0]);
     }
 
     #[test]
@@ -506,7 +473,7 @@ mod tests {
                 ("a.rs", "pub struct A; fn f() -> crate::B { todo!() }"),
                 ("b.rs", "use crate::a; pub struct B(a::A);"),
             ];
-            assert_eq!(lines(&[], &files).len(), 1, "{import}");
+            assert_eq!(lines(&files).len(), 1, "{import}");
         }
         let far = [
             ("lib.rs", "mod a; mod b; pub use b::B;"),
@@ -514,7 +481,7 @@ mod tests {
             ("b.rs", "mod inner; pub use inner::B;"),
             ("b/inner.rs", "use crate::a::A; pub struct B;"),
         ];
-        assert_eq!(lines(&[], &far).len(), 1);
+        assert_eq!(lines(&far).len(), 1);
     }
 
     #[test]
@@ -524,7 +491,7 @@ mod tests {
             ("a.rs", "pub fn a() { crate::b::f() } pub const A: u8 = 0;"),
             ("b.rs", "const B: u8 = crate::a::A;"),
         ];
-        assert_eq!(lines(&[], &files).len(), 1);
+        assert_eq!(lines(&files).len(), 1);
     }
 
     #[test]
@@ -538,12 +505,12 @@ mod tests {
             "#[cfg(test)] const B: crate::b::B = crate::b::B {};",
         ] {
             let files = [("lib.rs", "mod a; mod b;"), ("a.rs", test), TWO[2]];
-            assert_eq!(lines(&[], &files), [""; 0], "{test}");
+            assert_eq!(lines(&files), [""; 0], "{test}");
             let after = format!("{test} fn f(b: crate::b::B) {{}}");
-            assert_eq!(lines(&[], &[files[0], ("a.rs", &after), TWO[2]]).len(), 1, "{after}");
+            assert_eq!(lines(&[files[0], ("a.rs", &after), TWO[2]]).len(), 1, "{after}");
         }
         for name in ["a/tests.rs", "a/tests/b.rs", "a/of_tests.rs"] {
-            assert_eq!(lines(&[], &[TWO[0], (name, "use crate::b::B;"), TWO[2]]), [""; 0], "{name}");
+            assert_eq!(lines(&[TWO[0], (name, "use crate::b::B;"), TWO[2]]), [""; 0], "{name}");
         }
         let declared = [
             ("lib.rs", "mod a; mod b;"),
@@ -551,35 +518,14 @@ mod tests {
             ("a/known.rs", TWO[1].1),
             TWO[2],
         ];
-        assert_eq!(lines(&[], &declared), [""; 0]);
+        assert_eq!(lines(&declared), [""; 0]);
     }
 
     #[test]
     fn comments_and_strings_and_other_crates_make_none() {
         let quiet = "/// [`crate::b::B`]\n// crate::b::B\nfn f() { g(\"crate::b::B\", other::b::B, B::b) } use other::b;";
-        assert_eq!(lines(&[], &[TWO[0], ("a.rs", quiet), TWO[2]]), [""; 0]);
+        assert_eq!(lines(&[TWO[0], ("a.rs", quiet), TWO[2]]), [""; 0]);
         let elsewhere = TWO.iter().map(|(name, text)| file(&format!("crates/x/tests/{name}"), *text));
         assert_eq!(complaints(&elsewhere.collect::<Vec<_>>()), complaints(&[]));
-    }
-
-    #[test]
-    fn the_list_of_known_ones_is_neither_too_long_nor_too_short() {
-        let folder = "crates/made-up/src";
-        assert_eq!(lines(&[(folder, &[2])], TWO), [""; 0]);
-        let smaller = lines(&[(folder, &[3])], TWO);
-        assert!(
-            smaller.len() == 1 && smaller[0].contains("[2] modules, fewer than the [3] that"),
-            "{smaller:?}"
-        );
-        let gone = lines(&[(folder, &[2])], &TWO[..2]);
-        assert!(gone.len() == 1 && gone[0].contains("[] modules, fewer than the [2] that"), "{gone:?}");
-        let more = [
-            ("lib.rs", "mod a; mod b; mod c;"),
-            ("a.rs", "use crate::b::B;"),
-            ("b.rs", "use crate::c::C;"),
-            ("c.rs", "use crate::a::A;"),
-        ];
-        let larger = lines(&[(folder, &[2])], &more);
-        assert!(larger.len() == 1 && larger[0].contains("has to be broken"), "{larger:?}");
     }
 }
