@@ -109,6 +109,7 @@ pub mod number {
     #![allow(missing_docs, reason = "named as the kernel names them")]
     pub const CLOSE: usize = 3;
     pub const FSTAT: usize = 5;
+    pub const SCHED_YIELD: usize = 24;
     pub const MMAP: usize = 9;
     pub const MUNMAP: usize = 11;
     pub const PREAD: usize = 17;

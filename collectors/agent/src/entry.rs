@@ -4,7 +4,7 @@ use core::sync::atomic::{Ordering, compiler_fence};
 
 use crate::life::{self, GIVEN_UP, JOINED, JOINING, MEMBERSHIP};
 use crate::mapping::{Mapping, file};
-use crate::{Recorder, directory, marks, modules, patience, runtimes, slots, stack, thread};
+use crate::{Recorder, directory, loader, marks, modules, patience, runtimes, slots, stack, thread};
 
 /// Asks for the right to record; `None` if this process does not, or if a signal interrupted a hook of ours in
 /// this thread (then the event is counted as lost).
@@ -34,6 +34,7 @@ pub(crate) fn rejoin() -> bool {
         return false;
     }
     let old = Mapping::ours();
+    loader::is_child_at_last();
     thread::forget();
     if life::silent() != 0 {
         patience::forget();

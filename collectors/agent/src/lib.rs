@@ -31,6 +31,7 @@ pub mod life;
 pub mod link;
 pub mod listener;
 pub mod live;
+mod loader;
 pub mod lock_cost;
 pub mod mapping;
 pub mod marks;

@@ -3,6 +3,8 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
+use crate::loader::Asking;
+
 /// One loaded object, as `dl_iterate_phdr` describes it.
 #[repr(C)]
 pub struct LoadedObject {
@@ -104,7 +106,18 @@ impl LoadedObject {
 }
 
 /// Calls `visit` for each loaded object in search order until it gives true.
-pub fn each_object(mut visit: impl FnMut(&LoadedObject) -> bool) {
+pub fn each_object(visit: impl FnMut(&LoadedObject) -> bool) {
+    visit_all(&Asking::patiently(), visit);
+}
+
+/// The same, unless a thread forks: then nothing is called.
+pub(crate) fn each_object_now(visit: impl FnMut(&LoadedObject) -> bool) {
+    if let Some(asking) = Asking::now() {
+        visit_all(&asking, visit);
+    }
+}
+
+fn visit_all(_: &Asking, mut visit: impl FnMut(&LoadedObject) -> bool) {
     unsafe extern "C" fn thunk<F: FnMut(&LoadedObject) -> bool>(
         object: *const LoadedObject,
         _size: usize,

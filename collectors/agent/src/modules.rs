@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use holdup_trace::wire;
 
 use crate::arch::{number, system_call};
-use crate::link::{EXECUTABLE, LOAD, LoadedObject, NOTE, each_object};
+use crate::link::{EXECUTABLE, LOAD, LoadedObject, NOTE, each_object_now};
 use crate::{Recorder, life};
 
 const RANGES: usize = 512;
@@ -38,14 +38,15 @@ pub fn forget() {
     BUSY.store(0, Ordering::Relaxed);
 }
 
-/// Tells the recorder about the modules that have appeared since the last time.
+/// Tells the recorder about the modules that have appeared since the last time; not while a thread forks, but the next time.
 pub fn refresh(recorder: &Recorder) {
     let mut counts = (0, 0);
-    each_object(|object| {
+    each_object_now(|object| {
         counts = (object.adds + 1, object.subs);
         true
     });
-    if counts == (ADDS.load(Ordering::Relaxed), SUBS.load(Ordering::Relaxed))
+    if counts == (0, 0)
+        || counts == (ADDS.load(Ordering::Relaxed), SUBS.load(Ordering::Relaxed))
         || BUSY.swap(1, Ordering::Acquire) != 0
     {
         return;
@@ -54,12 +55,16 @@ pub fn refresh(recorder: &Recorder) {
         // Something was unloaded: others may lie in its place.
         KNOWN.store(0, Ordering::Relaxed);
     }
-    each_object(|object| {
+    let mut told = false;
+    each_object_now(|object| {
         tell(recorder, object);
+        told = true;
         false
     });
-    ADDS.store(counts.0, Ordering::Relaxed);
-    SUBS.store(counts.1, Ordering::Relaxed);
+    if told {
+        ADDS.store(counts.0, Ordering::Relaxed);
+        SUBS.store(counts.1, Ordering::Relaxed);
+    }
     BUSY.store(0, Ordering::Release);
 }
 

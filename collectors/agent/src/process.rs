@@ -1,6 +1,6 @@
 //! How a process begins and ends under holdup: what is done to each part of this library then, in this order.
 
-use core::ffi::CStr;
+use core::ffi::{CStr, c_void};
 use core::sync::atomic::Ordering;
 
 use holdup_trace::alone::EndCode;
@@ -8,11 +8,12 @@ use holdup_trace::instructions::Mark;
 use holdup_trace::shared::{HOLDS_ALL, HOLDS_SAMPLED, NO_ARGUMENTS, ProcessState};
 use holdup_trace::wire;
 
+use crate::arch::{number, system_call};
 use crate::life::{self, GIVEN_UP, JOINED, JOINING, MEMBERSHIP, NOT_JOINED};
 use crate::mapping::file;
 use crate::{
-    Recorder, alone, cpu, directory, enter, entry, hot, lock_cost, marks, modules, openmp, stack, threading,
-    uses,
+    Recorder, alone, cpu, directory, enter, entry, hot, link, loader, lock_cost, marks, modules, openmp,
+    stack, threading, uses,
 };
 
 /// A pipe of NUL-ended arguments of the program, as the constructor gets them.
@@ -54,6 +55,7 @@ pub fn join(directory: &CStr, arguments: Arguments, stack_top: u64) {
     }
     lock_cost::measure_the_clock();
     threading::watch_ends();
+    watch_forks();
     life::begin_recording();
     if let Some(recorder) = enter()
         && life::writes()
@@ -66,6 +68,45 @@ pub fn join(directory: &CStr, arguments: Arguments, stack_top: u64) {
     {
         uses::measure_costs(&recorder);
     }
+}
+
+/// Lets the C library tell us of forks: see [`loader`].
+fn watch_forks() {
+    type Handler = unsafe extern "C" fn();
+    type Register = unsafe extern "C" fn(Handler, Handler, Handler, *const c_void) -> i32;
+    let own = watch_forks as *const () as u64;
+    if let Some(register) = link::next(c"__register_atfork", own) {
+        // SAFETY: that is the function's type (glibc, `register-atfork.c`).
+        let register: Register = unsafe { core::mem::transmute(register) };
+        // SAFETY: the handlers live as long as the library, which is never unloaded. Where there is no room for them, forks are
+        // not told of.
+        unsafe { register(before_fork, after_fork, in_child, core::ptr::null()) };
+    }
+}
+
+/// Longer than that (µs) a fork does not wait for who asks the loader: it may be this thread itself, in a signal handler, or one that
+/// waits for it.
+const LONGEST_WAIT_MICROS: u64 = 100_000;
+
+unsafe extern "C" fn before_fork() {
+    loader::fork_begins();
+    let begin = life::ticks();
+    while loader::is_asked() && life::ticks() - begin < life::ticks_of_micros(LONGEST_WAIT_MICROS) {
+        if life::confined() {
+            core::hint::spin_loop();
+        } else {
+            // SAFETY: the call only gives the core away.
+            unsafe { system_call(number::SCHED_YIELD, [0; 6]) };
+        }
+    }
+}
+
+unsafe extern "C" fn after_fork() {
+    loader::fork_ends();
+}
+
+unsafe extern "C" fn in_child() {
+    loader::is_child();
 }
 
 /// A forked child that has been silent for less than this (µs) is not worth a file at its end.

@@ -138,6 +138,7 @@ a_test_for_each! {
     errno_kept
     exec_self
     exit_from_thread
+    fork_beside_loader
     fork_threads
     interrupted
     joining
