@@ -15,7 +15,7 @@ static FORKING: AtomicU32 = AtomicU32::new(0);
 /// Somebody who is gone has the loader's lock for ever.
 static STUCK: AtomicU32 = AtomicU32::new(0);
 
-/// So often it is looked again whether a fork is over: some 100 ms.
+/// So often it is looked again whether a fork is over: some tens of milliseconds.
 const LOOKS: u32 = 1 << 20;
 
 /// Who asks, as long as it is there.
