@@ -31,8 +31,4 @@ impl Look {
     pub(crate) fn ellipsis(self) -> &'static str {
         if self.unicode { "…" } else { "..." }
     }
-
-    pub(crate) fn block(self) -> &'static str {
-        if self.unicode { "█" } else { "#" }
-    }
 }

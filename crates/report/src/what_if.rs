@@ -5,9 +5,9 @@ use holdup_model::{Nanos, Process};
 use holdup_replay::{Next, Point, Prediction, Replayer, object_name};
 use serde_json::{Value, json};
 
-use crate::escape;
 use crate::look::Look;
 use crate::numbers::time;
+use crate::{escape, palette};
 
 /// Expressions as wide as this at most have the predictions beside them.
 const WIDEST: usize = 40;
@@ -78,7 +78,7 @@ fn line(
 /// How long a point of a sweep takes beside the others.
 fn bar(time: Nanos, longest: Nanos, look: Look) -> String {
     let length = (time.share_of(longest) * BAR as f64).round() as usize;
-    format!("  {}\n", if look.unicode { "█" } else { "#" }.repeat(length))
+    format!("  {}\n", palette::fill("act", look).to_string().repeat(length))
 }
 
 fn next(process: &Process, prediction: &Prediction) -> Option<String> {

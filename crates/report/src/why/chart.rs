@@ -5,9 +5,9 @@ use holdup_model::counts::TimeUnit;
 use textwrap::core::display_width;
 
 use super::{WhyScene, words};
-use crate::Look;
 use crate::ink::Ink;
 use crate::lines::Line;
+use crate::{Look, palette};
 
 /// More threads than this have a mark each in the place of a row.
 const MOST_ROWS: usize = 16;
@@ -115,7 +115,7 @@ fn rows(threads: &[String], series: &[Series], indent: usize, look: Look) -> Vec
         let mut at = indent + names + GAP;
         for series in series {
             let cells = cells(series.values[index], series.most(), bar);
-            line = line.at_column(&look.block().repeat(cells), at, series.ink);
+            line = line.at_column(&palette::fill("act", look).to_string().repeat(cells), at, series.ink);
             line = line.right_aligned(&series.shown[index], at + bar + 1 + series.figures(), Ink::Text);
             at += column(series) + GAP;
         }
