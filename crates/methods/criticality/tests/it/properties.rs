@@ -13,6 +13,10 @@ fn check(diagnosis: &Diagnosis) -> Result<(), TestCaseError> {
     let criticality = &diagnosis.criticality;
     let sum = criticality.threads.iter().sum::<f64>() + criticality.nobody_total();
     prop_assert!((sum - wall.get() as f64).abs() <= 1e-9 * wall.get().max(1) as f64);
+    // The bar that is drawn of it is whole, and has a component for each thread, whatever they are called.
+    let stack = criticality.stack(&[]);
+    prop_assert!(stack.remainder().abs() <= 1e-9 * wall.get().max(1) as f64);
+    prop_assert_eq!(stack.components().len(), criticality.threads.len() + criticality.nobody.len());
     let height: f64 = diagnosis.bottle.iter().map(|bottle| bottle.height).sum();
     let somebody = 1.0 - criticality.nobody_total() / wall.get() as f64;
     prop_assert!((height - somebody).abs() <= 1e-9);
