@@ -1,6 +1,7 @@
 //! `cargo xtask test`: from a fresh Debian machine with cargo to every test run.
 
 use std::process::{Command, ExitCode};
+use std::thread;
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -29,7 +30,8 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
     if !get_ready(options)? {
         return Ok(ExitCode::from(MISSING));
     }
-    for arguments in steps(has_runner(workspace), options.features.as_deref(), &options.arguments) {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    for arguments in steps(has_runner(workspace), cores, options.features.as_deref(), &options.arguments) {
         if !succeeds(workspace.cargo().args(&arguments))? {
             eprintln!("xtask: cargo {} failed", arguments.join(" "));
             return Ok(ExitCode::FAILURE);
@@ -43,7 +45,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
 /// cargo-nextest runs each test in a process of its own, and tests of all crates beside each other
 /// (`.config/nextest.toml`). Without it cargo runs one test program after the other, which takes longer and finds the same.
 /// Examples in documents are run where no tests were asked for by name.
-fn steps(has_runner: bool, features: Option<&str>, wanted: &[String]) -> Vec<Vec<String>> {
+fn steps(has_runner: bool, cores: usize, features: Option<&str>, wanted: &[String]) -> Vec<Vec<String>> {
     let step = |begin: &[&str], end: &[String]| -> Vec<String> {
         let features = features.iter().flat_map(|features| ["--features", *features]);
         let words = begin.iter().copied().chain(["--workspace"]).chain(features);
@@ -53,11 +55,16 @@ fn steps(has_runner: bool, features: Option<&str>, wanted: &[String]) -> Vec<Vec
         let end = [&["--no-fail-fast".to_owned(), "--".to_owned()], wanted].concat();
         return vec![step(&["test"], &end)];
     }
-    let mut steps = vec![step(&["nextest", "run"], wanted)];
+    let mut steps = vec![step(&["nextest", "run", "--test-threads", &at_once(cores).to_string()], wanted)];
     if wanted.is_empty() {
         steps.push(step(&["test", "--doc"], &[]));
     }
     steps
+}
+
+/// How many tests run at once: some of them wait for others at any time, so more than there are cores.
+fn at_once(cores: usize) -> usize {
+    cores + cores.div_ceil(2)
 }
 
 /// True if cargo-nextest is installed; else says what that means, and how to get it.
@@ -115,11 +122,17 @@ mod tests {
     fn all_tests_are_run_with_and_without_the_runner_and_chosen_ones_alone() {
         let of = |has_runner, features, wanted: &[&str]| -> Vec<String> {
             let wanted: Vec<String> = wanted.iter().map(|word| (*word).to_owned()).collect();
-            steps(has_runner, features, &wanted).into_iter().map(|step| step.join(" ")).collect()
+            steps(has_runner, 2, features, &wanted).into_iter().map(|step| step.join(" ")).collect()
         };
-        assert_eq!(of(true, None, &[]), ["nextest run --workspace", "test --doc --workspace"]);
+        assert_eq!(
+            of(true, None, &[]),
+            ["nextest run --test-threads 3 --workspace", "test --doc --workspace"]
+        );
         assert_eq!(of(false, None, &[]), ["test --workspace --no-fail-fast --"]);
-        assert_eq!(of(true, Some("full"), &["pigz"]), ["nextest run --workspace --features full pigz"]);
+        assert_eq!(
+            of(true, Some("full"), &["pigz"]),
+            ["nextest run --test-threads 3 --workspace --features full pigz"]
+        );
         assert_eq!(
             of(false, Some("full"), &["pigz"]),
             ["test --workspace --features full --no-fail-fast -- pigz"]
