@@ -2,6 +2,7 @@
 
 use holdup_model::counts::{BlockExit, BlockId};
 
+use crate::calls::Helper;
 use crate::listing::listing;
 
 mod describe;
@@ -82,9 +83,9 @@ pub struct BlockTable {
 }
 
 impl BlockTable {
-    /// Splits translated blocks. `is_yield` says of the address of a function, or of that of a pointer to one, whether a
+    /// Splits translated blocks. `helper` says of the address of a function, or of that of a pointer to one, whether a
     /// loop that calls it may still be one that waits, as for [`crate::waiting_loop`].
-    pub fn new(raw: &[RawBlock<'_>], is_yield: &dyn Fn(u64) -> bool) -> Self {
+    pub fn new(raw: &[RawBlock<'_>], helper: &dyn Fn(u64) -> Option<Helper>) -> Self {
         let pieces = split::pieces(raw);
         let mut order: Vec<usize> = (0..pieces.len()).collect();
         order.sort_by(|a, b| {
@@ -110,7 +111,7 @@ impl BlockTable {
             .map(|raw| pieces.partition_point(|piece| piece.raw < raw) as u32)
             .collect();
         table.call_before = table.calls_before();
-        for block in wait::waiting(&table, is_yield) {
+        for block in wait::waiting(&table, helper) {
             table.blocks[block.index()].waits = true;
         }
         table

@@ -24,6 +24,16 @@ const WHOLE: [&str; 20] = [
     "std::chrono::_V2::system_clock::now",
 ];
 
+/// Functions of one name that order accesses to memory.
+const FENCES: [&str; 6] = [
+    "__kmpc_flush",
+    "__sync_synchronize",
+    "atomic_thread_fence",
+    "std::atomic_thread_fence",
+    "core::sync::atomic::fence",
+    "core::sync::atomic::compiler_fence",
+];
+
 /// Beginnings and ends of names. Unoptimised C++ and Rust call a function to read an atomic variable.
 const PARTS: [(&str, &str); 8] = [
     ("std::atomic<", "::load"),
@@ -37,19 +47,31 @@ const PARTS: [(&str, &str); 8] = [
     ("<std::time::Instant>", "::now"),
 ];
 
-/// Whether a loop that calls this function (its source name, without parameters) may still be one that waits.
-///
-/// For the `is_yield` of [`waiting_loop`](crate::waiting_loop). The functions do nothing but let time pass, tell the time,
-/// or read one variable.
-pub fn may_wait(function: &str) -> bool {
-    // The C library's own name for its own use.
-    let function = function.strip_prefix("__GI_").unwrap_or(function);
-    WHOLE.contains(&function)
-        || PARTS.iter().any(|(start, end)| {
+/// A function that a loop may call and still wait for others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Helper {
+    /// It does nothing but let time pass, tell the time, or read one variable: a loop that calls it says that it waits.
+    Waits,
+    /// It does nothing but order accesses to memory, as loops do that wait and loops that work.
+    Orders,
+}
+
+impl Helper {
+    /// What the function of this name (its source name, without parameters) is to a loop that calls it, for
+    /// [`waiting_loop`](crate::waiting_loop).
+    pub fn of(function: &str) -> Option<Helper> {
+        // The C library's own name for its own use.
+        let function = function.strip_prefix("__GI_").unwrap_or(function);
+        let has_parts = |(start, end): &(&str, &str)| {
             function.len() >= start.len() + end.len()
                 && function.starts_with(start)
                 && function.ends_with(end)
-        })
+        };
+        if WHOLE.contains(&function) || PARTS.iter().any(has_parts) {
+            return Some(Helper::Waits);
+        }
+        FENCES.contains(&function).then_some(Helper::Orders)
+    }
 }
 
 #[cfg(test)]
@@ -69,10 +91,11 @@ mod tests {
             "<std::time::Instant>::elapsed",
             "std::time::Instant::elapsed",
         ] {
-            assert!(may_wait(name), "{name}");
+            assert_eq!(Helper::of(name), Some(Helper::Waits), "{name}");
         }
+        assert_eq!(Helper::of("__kmpc_flush"), Some(Helper::Orders));
         for name in ["", "load", "std::atomic<bool>::store", "sched_yield_work", "core::hint::black_box"] {
-            assert!(!may_wait(name), "{name}");
+            assert_eq!(Helper::of(name), None, "{name}");
         }
     }
 }

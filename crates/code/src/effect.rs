@@ -5,6 +5,7 @@ use iced_x86::{
     UsedMemory,
 };
 
+use crate::calls::Helper;
 use crate::code::Code;
 use crate::graph::Body;
 use crate::place::{MAX_SLOTS, Places, changed_by_calls, of_flags, of_register, of_slot};
@@ -57,7 +58,7 @@ pub(crate) struct Effects<'a> {
     factory: InstructionInfoFactory,
     slots: Slots,
     code: &'a Code<'a>,
-    is_yield: &'a dyn Fn(u64) -> bool,
+    helper: &'a dyn Fn(u64) -> Option<Helper>,
 }
 
 impl Slot {
@@ -105,10 +106,14 @@ impl Slots {
 }
 
 impl<'a> Effects<'a> {
-    pub(crate) fn new(code: &'a Code<'a>, body: &Body, is_yield: &'a dyn Fn(u64) -> bool) -> Option<Self> {
+    pub(crate) fn new(
+        code: &'a Code<'a>,
+        body: &Body,
+        helper: &'a dyn Fn(u64) -> Option<Helper>,
+    ) -> Option<Self> {
         let mut factory = InstructionInfoFactory::new();
         let slots = Slots::of(body, &mut factory)?;
-        Some(Self { factory, slots, code, is_yield })
+        Some(Self { factory, slots, code, helper })
     }
 
     /// What an instruction does; nothing if no loop that waits has such an instruction.
@@ -155,47 +160,48 @@ impl<'a> Effects<'a> {
         Some(effect)
     }
 
-    /// A call of a function that gives the core away, or asks for the time.
+    /// A call of a function that is known to do nothing that others see.
     fn call(&self, instruction: &Instruction) -> Option<Effect> {
         let mut addresses = 0;
-        let is_yield = if instruction.is_call_near() {
-            (self.is_yield)(instruction.near_branch_target())
+        let helper = if instruction.is_call_near() {
+            (self.helper)(instruction.near_branch_target())
         } else if !instruction.is_call_near_indirect() {
-            false
+            None
         } else if instruction.is_ip_rel_memory_operand() {
-            (self.is_yield)(instruction.ip_rel_memory_address())
+            (self.helper)(instruction.ip_rel_memory_address())
         } else if instruction.op0_kind() == OpKind::Register {
             addresses = of_register(instruction.op0_register())?;
-            self.loads_yield(instruction.op0_register(), instruction.ip())
+            self.loads_helper(instruction.op0_register(), instruction.ip())
         } else {
-            false
+            None
         };
         let from = Origin::Computed { from: 0, is_fresh: true };
-        is_yield.then(|| Effect {
+        helper.map(|helper| Effect {
             addresses,
-            asks: true,
-            is_hint: true,
+            asks: helper == Helper::Waits,
+            is_hint: helper == Helper::Waits,
             writes: vec![Write { to: changed_by_calls(), from, is_certain: true }],
             ..Effect::default()
         })
     }
 
-    /// Whether the code before an address puts such a function's address into a register: `mov r, [rip + x]`, which
+    /// The function whose address the code before an address puts into a register: `mov r, [rip + x]`, which
     /// compilers move out of the loop, or `lea r, [rip + x]`.
     ///
     /// Where instructions begin before the loop is not known, so any bytes that can be one are taken for one. Others than
     /// real ones would have to lead to such a function by chance.
-    fn loads_yield(&self, register: Register, before: u64) -> bool {
+    fn loads_helper(&self, register: Register, before: u64) -> Option<Helper> {
         let number = register.number() as u8;
         let prefix = if number < 8 { 0x48 } else { 0x4c };
         let operands = (number & 7) << 3 | 5;
         let size = usize::try_from(before.saturating_sub(self.code.start)).unwrap_or(usize::MAX);
         let bytes = &self.code.bytes[..size.min(self.code.bytes.len())];
-        bytes.windows(7).enumerate().any(|(at, bytes)| {
-            let [first, operation, second, a, b, c, d] = bytes else { return false };
+        bytes.windows(7).enumerate().find_map(|(at, bytes)| {
+            let [first, operation, second, a, b, c, d] = bytes else { return None };
             let is_load = *first == prefix && matches!(operation, 0x8b | 0x8d) && *second == operands;
             let next = self.code.start.wrapping_add(at as u64 + 7);
-            is_load && (self.is_yield)(next.wrapping_add_signed(i32::from_le_bytes([*a, *b, *c, *d]).into()))
+            let pointer = next.wrapping_add_signed(i32::from_le_bytes([*a, *b, *c, *d]).into());
+            (self.helper)(pointer).filter(|_| is_load)
         })
     }
 }

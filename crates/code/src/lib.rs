@@ -20,7 +20,7 @@
 //!   from one iteration to the next (a counter, a pointer, a sum), the loop gets somewhere, and is at work.
 //!
 //! A loop that changes nothing and stores nothing ends only when memory or the clock does. Loops that say themselves that
-//! they wait, by PAUSE or a call like `sched_yield` ([`may_wait`] knows more by name), may also count and may also try to
+//! they wait, by PAUSE or a call like `sched_yield` ([`Helper`] knows more by name), may also count and may also try to
 //! swap a word.
 //!
 //! ```
@@ -29,7 +29,7 @@
 //! // while (!done) ;
 //! let bytes = [0x8b, 0x05, 0, 1, 0, 0, 0x85, 0xc0, 0x74, 0xf6]; // mov eax, [rip + 256]; test eax, eax; je
 //! let code = Code { start: 0x1000, bytes: &bytes };
-//! let found = waiting_loop(&code, 0x1006, &|_| false);
+//! let found = waiting_loop(&code, 0x1006, &|_| None);
 //! assert_eq!(found, Some(Loop { start: 0x1000, end: 0x100a }));
 //! ```
 
@@ -60,7 +60,7 @@ mod waiting;
 mod calls;
 
 pub use blocks::{Block, BlockTable, RawBlock};
-pub use calls::may_wait;
+pub use calls::Helper;
 pub use code::Code;
 pub use counted::counted_block;
 pub use flow_graph::FlowGraph;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use iced_x86::Register;
 
+use crate::calls::Helper;
 use crate::code::Code;
 use crate::effect::{Effect, Effects};
 use crate::flow::{Flow, State};
@@ -25,21 +26,21 @@ const MAX_SILENT: usize = 20;
 /// Such a loop is short: at most 20 instructions. A loop inside a working one can be a wait, or just a way through it on
 /// which nothing happens that is taken now and then; code alone does not tell, samples do (of a wait, all are inside).
 ///
-/// A loop that says that it waits, by PAUSE, TPAUSE, UMWAIT or a call of which `is_yield` is true, may also count, and may
-/// attempt to exchange a word for any other. `is_yield` is given the address that is called; for a call through a pointer
+/// A loop that says that it waits, by PAUSE, TPAUSE, UMWAIT or a call of a [`Helper::Waits`], may also count, and may
+/// attempt to exchange a word for any other. `helper` is given the address that is called; for a call through a pointer
 /// at a fixed address (`call [rip + x]`, or `call r` where the code before has loaded it), the address of the pointer. Loops
-/// with any other call do not wait: nobody knows what it does.
+/// with a call that is none do not wait: nobody knows what it does.
 ///
 /// `ip` must be the address of an instruction. Nothing if the code does not reach far enough around it
 /// ([`WINDOW_BYTES`](crate::WINDOW_BYTES) to each side are looked at), or is no code.
-pub fn waiting_loop(code: &Code<'_>, ip: u64, is_yield: &dyn Fn(u64) -> bool) -> Option<Loop> {
+pub fn waiting_loop(code: &Code<'_>, ip: u64, helper: &dyn Fn(u64) -> Option<Helper>) -> Option<Loop> {
     let bodies = Body::around(code, ip);
-    bodies.iter().find(|body| waits(code, body, is_yield).unwrap_or(false)).map(Body::extent)
+    bodies.iter().find(|body| waits(code, body, helper).unwrap_or(false)).map(Body::extent)
 }
 
 /// Whether a loop waits; nothing if it does what no loop does that waits.
-fn waits(code: &Code<'_>, body: &Body, is_yield: &dyn Fn(u64) -> bool) -> Option<bool> {
-    let mut decoded = Effects::new(code, body, is_yield)?;
+fn waits(code: &Code<'_>, body: &Body, helper: &dyn Fn(u64) -> Option<Helper>) -> Option<bool> {
+    let mut decoded = Effects::new(code, body, helper)?;
     let mut effects = BTreeMap::new();
     for (address, instruction) in &body.instructions {
         effects.insert(*address, decoded.of(instruction)?);

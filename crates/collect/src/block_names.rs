@@ -25,7 +25,7 @@ pub(crate) fn names(read: &Instructions<'_>, files: Files) -> BlockNames {
     let own = read.blocks.iter().filter(|block| block.class == CodeClass::Own);
     let raw: Vec<RawBlock<'_>> =
         own.map(|block| RawBlock { address: block.address, bytes: &block.bytes, generated: false }).collect();
-    let table = BlockTable::new(&raw, &|_| false);
+    let table = BlockTable::new(&raw, &|_| None);
     let mut names = Table::default();
     for block in table.blocks() {
         for address in [block.address, block.last] {

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use holdup_code::{Code, Loop, WINDOW_BYTES, may_wait, waiting_loop};
+use holdup_code::{Code, Helper, Loop, WINDOW_BYTES, waiting_loop};
 use holdup_recording::RawImage;
 use holdup_recording::facts::{ImageNames, NamedFrame};
 use holdup_symbols::{Files, JitCode, Mapping, Options, Symbolizer};
@@ -60,7 +60,7 @@ pub(crate) fn names(image: &RawImage, files: Files) -> ImageNames {
 /// process tell the time, in a loop of theirs.
 fn is_helper(frames: &[NamedFrame]) -> bool {
     frames.last().is_some_and(|frame| {
-        frame.function.as_deref().is_some_and(may_wait)
+        frame.function.as_deref().and_then(Helper::of).is_some()
             || frame.module.as_deref().is_some_and(|module| module.contains("vdso"))
     })
 }
@@ -76,10 +76,10 @@ pub(crate) fn waits(symbolizer: &mut Symbolizer, address: u64) -> Option<Loop> {
     let code = symbolizer.code_bytes(address, 2 * WINDOW_BYTES, 2 * WINDOW_BYTES)?;
     let (start, bytes) = (code.start, code.bytes.to_vec());
     let names = RefCell::new(symbolizer);
-    let is_yield = |target: u64| {
+    let helper = |target: u64| {
         let frames = names.borrow_mut().frames(target, false);
         // The function that is called, not one that it begins with.
-        frames.last().and_then(|frame| frame.function.as_deref()).is_some_and(may_wait)
+        frames.last().and_then(|frame| frame.function.as_deref()).and_then(Helper::of)
     };
-    waiting_loop(&Code { start, bytes: &bytes }, address, &is_yield)
+    waiting_loop(&Code { start, bytes: &bytes }, address, &helper)
 }

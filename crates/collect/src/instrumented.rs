@@ -301,7 +301,7 @@ impl<'a> Blocks<'a> {
     }
 
     fn push(&mut self, address: u64, module: Option<usize>, bytes: &[u8]) {
-        let table = BlockTable::new(&[RawBlock { address, bytes, generated: false }], &|_| false);
+        let table = BlockTable::new(&[RawBlock { address, bytes, generated: false }], &|_| None);
         let block = table.blocks().first();
         self.blocks.push(CountedBlock {
             address,

@@ -44,7 +44,7 @@ impl Events {
                 raw.push(RawBlock { address: block.address, bytes: &block.bytes, generated });
             }
         }
-        let table = BlockTable::new(&raw, &|_| false);
+        let table = BlockTable::new(&raw, &|_| None);
         let waiting: std::collections::BTreeSet<u64> =
             names.map(|names| names.waiting.iter().copied().collect()).unwrap_or_default();
         let waits = table

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::stage::{Ended, HOLDUP, Stage, assert_refused, is_installed, record, run, skip, text};
+use crate::stage::{CLANG, Ended, HOLDUP, Stage, assert_refused, is_installed, record, run, skip, text};
 use serde_json::Value;
 
 /// `holdup why` with words, in the test's directory.
@@ -115,6 +115,65 @@ fn the_line_is_named_and_the_program_is_heard_once() {
         &["run.holdup", "--html"],
     );
     assert_eq!(fs::read(stage.path("run.holdup")).expect("the recording"), before);
+}
+
+/// The cause with the most of the differences in a program of ours, compiled with and without much optimisation.
+fn decided(stage: &Stage, program: &str) -> Vec<(Value, bool)> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{program}.c"));
+    let text = fs::read_to_string(&source).expect("the source");
+    let is_planted = |line: u64| {
+        let line = text.lines().nth(line as usize - 1).unwrap_or_default();
+        line.contains("// PLANTED") || line.contains("// OR HERE")
+    };
+    let causes = ["-O1", "-O2"].map(|flag| {
+        let name = format!("{program}{flag}");
+        stage.compile(&name, &source, &[flag]);
+        let told = json(&run(&mut why(stage, &["--json", "--", &format!("./{name}")])));
+        let cause = first_cause(&told).clone();
+        let line = cause["where"]["line"].as_u64();
+        (cause, line.is_some_and(is_planted))
+    });
+    causes.into()
+}
+
+/// Where the compiler has threaded the branch over the barrier's call, each thread enters the section at other code.
+#[test]
+fn what_is_decided_before_the_section_is_found() {
+    if !can_emulate() {
+        return;
+    }
+    for (cause, is_planted) in decided(&Stage::new(), "why_first_alone") {
+        assert!(is_planted && cause["charge"].as_f64() > Some(0.9), "{cause:#}");
+        assert_eq!((&cause["kind"], &cause["minor"]), (&"control-flow".into(), &false.into()), "{cause:#}");
+    }
+}
+
+#[test]
+fn the_test_before_a_loop_is_the_loop() {
+    if !can_emulate() {
+        return;
+    }
+    for (cause, is_planted) in decided(&Stage::new(), "why_guarded") {
+        assert!(is_planted && cause["charge"].as_f64() > Some(0.97), "{cause:#}");
+        assert!(cause["score"].as_f64() > Some(0.97), "{cause:#}");
+    }
+}
+
+/// clang unrolls a loop of few rounds over the barrier: each round has a copy of the code.
+#[test]
+fn a_cause_in_copies_of_the_code_is_one() {
+    if !can_emulate() || !is_installed(CLANG) {
+        return;
+    }
+    let stage = Stage::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/why_guarded.c");
+    stage.clang("copies", &source, &[]);
+    let told = json(&run(&mut why(&stage, &["--json", "--", "./copies"])));
+    let text = fs::read_to_string(&source).expect("the source");
+    let planted = (1u64..).zip(text.lines()).find(|(_, line)| line.contains("// PLANTED"));
+    let cause = first_cause(&told);
+    assert_eq!(cause["where"]["line"].as_u64(), planted.map(|(number, _)| number), "{told:#}");
+    assert!(cause["charge"].as_f64() > Some(0.75), "{cause:#}");
 }
 
 #[test]

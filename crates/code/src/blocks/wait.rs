@@ -3,6 +3,7 @@
 use holdup_model::counts::{BlockExit, BlockId};
 
 use super::{Block, BlockTable};
+use crate::calls::Helper;
 use crate::code::Code;
 use crate::graph::WINDOW_BYTES;
 use crate::waiting::waiting_loop;
@@ -14,7 +15,7 @@ const NOTHING: u8 = 0x06;
 /// there was none of.
 ///
 /// Code that was made at run time is taken for work: what was at its addresses at one time is not known.
-pub(super) fn waiting(table: &BlockTable, is_yield: &dyn Fn(u64) -> bool) -> Vec<BlockId> {
+pub(super) fn waiting(table: &BlockTable, helper: &dyn Fn(u64) -> Option<Helper>) -> Vec<BlockId> {
     let fixed: Vec<BlockId> = (0..)
         .map(BlockId)
         .take(table.blocks.len())
@@ -41,7 +42,7 @@ pub(super) fn waiting(table: &BlockTable, is_yield: &dyn Fn(u64) -> bool) -> Vec
             let found_in = [Some(code), own_piece]
                 .into_iter()
                 .flatten()
-                .find_map(|code| waiting_loop(&code, latch.last, is_yield).map(|waits| (code, waits)));
+                .find_map(|code| waiting_loop(&code, latch.last, helper).map(|waits| (code, waits)));
             let Some((code, waits)) = found_in else { continue };
             let inside = |id: &&BlockId| {
                 let address = table.blocks[id.index()].address;
@@ -51,7 +52,7 @@ pub(super) fn waiting(table: &BlockTable, is_yield: &dyn Fn(u64) -> bool) -> Vec
             let members = stretch
                 .iter()
                 .filter(inside)
-                .filter(|id| waiting_loop(&code, table.blocks[id.index()].address, is_yield).is_some());
+                .filter(|id| waiting_loop(&code, table.blocks[id.index()].address, helper).is_some());
             found.extend(members.copied());
         }
     }

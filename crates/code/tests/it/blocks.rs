@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_code::{Block, BlockTable, RawBlock};
+use holdup_code::{Block, BlockTable, Helper, RawBlock};
 use holdup_model::counts::{BlockExit, BlockId};
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn raw(address: u64, bytes: &[u8]) -> RawBlock<'_> {
 }
 
 fn table(raw: &[RawBlock<'_>]) -> BlockTable {
-    BlockTable::new(raw, &|_| false)
+    BlockTable::new(raw, &|_| None)
 }
 
 fn only(bytes: &[u8]) -> Block {
@@ -182,7 +182,10 @@ fn loops_that_wait_are_marked_and_their_surroundings_are_not() {
     let code = [0xe8, 0xfb, 0x0f, 0, 0, 0x80, 0x3f, 0, 0x74, 0xf6];
     let blocks = [raw(0x1000, &code[..5]), raw(0x1005, &code[5..])];
     assert!(waiting(&table(&blocks)).is_empty());
-    assert_eq!(waiting(&BlockTable::new(&blocks, &|to| to == 0x2000)), [0x1000, 0x1005]);
+    assert_eq!(
+        waiting(&BlockTable::new(&blocks, &|to| (to == 0x2000).then_some(Helper::Waits))),
+        [0x1000, 0x1005]
+    );
 }
 
 #[test]
@@ -381,7 +384,7 @@ proptest! {
             .iter()
             .map(|(offset, bytes, generated)| RawBlock { address: base + offset, bytes, generated: *generated })
             .collect();
-        let table = BlockTable::new(&blocks, &|_| true);
+        let table = BlockTable::new(&blocks, &|_| Some(Helper::Waits));
         for index in 0..blocks.len() as u32 {
             prop_assert!(!table.parts(index).is_empty());
             let length: usize = table.parts(index).iter().map(|part| table.bytes(*part).len()).sum();

@@ -1,6 +1,6 @@
 //! Loops as a compiler makes them, unoptimised and optimised: those that wait are told from those that work.
 
-use holdup_code::{Code, Loop, waiting_loop};
+use holdup_code::{Code, Helper, Loop, waiting_loop};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -35,13 +35,13 @@ impl Function {
         Decoder::with_ip(64, &self.bytes, self.start, DecoderOptions::NONE).iter().collect()
     }
 
-    fn waits_at(&self, ip: u64, is_yield: &dyn Fn(u64) -> bool) -> bool {
-        waiting_loop(&Code { start: self.start, bytes: &self.bytes }, ip, is_yield).is_some()
+    fn waits_at(&self, ip: u64, helper: &dyn Fn(u64) -> Option<Helper>) -> bool {
+        waiting_loop(&Code { start: self.start, bytes: &self.bytes }, ip, helper).is_some()
     }
 }
 
-fn is_yield(address: u64) -> bool {
-    YIELDS.contains(&address)
+fn helper(address: u64) -> Option<Helper> {
+    YIELDS.contains(&address).then_some(Helper::Waits)
 }
 
 #[test]
@@ -55,11 +55,11 @@ fn loops_that_wait_are_found() {
         assert!(!jumps.is_empty(), "{} {}", function.name, function.level);
         for jump in jumps {
             let offset = jump.ip() - function.start;
-            let waits = function.waits_at(jump.ip(), &is_yield);
+            let waits = function.waits_at(jump.ip(), &helper);
             assert!(waits, "{} {} +{offset:#x}", function.name, function.level);
         }
         // A jump alone is no loop: what it jumps to, and what is between, wait too.
-        let waiting = instructions.iter().filter(|one| function.waits_at(one.ip(), &is_yield));
+        let waiting = instructions.iter().filter(|one| function.waits_at(one.ip(), &helper));
         assert!(waiting.count() >= 2, "{} {}", function.name, function.level);
         count += 1;
     }
@@ -72,7 +72,7 @@ fn loops_that_work_are_not() {
     for function in Function::all().iter().filter(|function| function.name.starts_with("n_")) {
         for instruction in function.instructions() {
             let offset = instruction.ip() - function.start;
-            let waits = function.waits_at(instruction.ip(), &is_yield);
+            let waits = function.waits_at(instruction.ip(), &helper);
             assert!(!waits, "{} {} +{offset:#x}", function.name, function.level);
         }
         count += 1;
@@ -80,12 +80,29 @@ fn loops_that_work_are_not() {
     assert_eq!(count, 3 * 23);
 }
 
+/// `while (flag != v) { #pragma omp flush }` as clang 19 compiles it: a call that orders accesses is no reason to call a loop
+/// a wait, and none not to.
+#[test]
+fn a_call_that_orders_accesses_changes_nothing() {
+    let flush = 0x1030;
+    let helper = |to: u64| (to == flush).then_some(Helper::Orders);
+    let spins = [0x4c, 0x89, 0xf7, 0xe8, 0x68, 0xfd, 0xff, 0xff, 0x3b, 0x1d, 0x8a, 0x2d, 0, 0, 0x75, 0xf0]; // mov rdi, r14; call flush; cmp ebx, [rip + x]; jne
+    let code = Code { start: 0x12c0, bytes: &spins };
+    assert_eq!(waiting_loop(&code, 0x12c8, &helper), Some(Loop { start: 0x12c0, end: 0x12d0 }));
+    assert_eq!(waiting_loop(&code, 0x12c8, &|_| None), None);
+    let counts = [
+        0x4c, 0x89, 0xf7, 0xe8, 0x68, 0xfd, 0xff, 0xff, 0xff, 0xc3, 0x3b, 0x1d, 0x88, 0x2d, 0, 0, 0x75, 0xee,
+    ]; // inc ebx before the comparison
+    let code = Code { start: 0x12c0, bytes: &counts };
+    assert_eq!(waiting_loop(&code, 0x12c8, &helper), None);
+}
+
 #[test]
 fn a_call_of_nobody_knows_what_is_no_wait() {
     let functions = Function::all();
     for function in functions.iter().filter(|function| ["w_yield", "w_clock"].contains(&function.name)) {
         for instruction in function.instructions() {
-            assert!(!function.waits_at(instruction.ip(), &|_| false), "{} {}", function.name, function.level);
+            assert!(!function.waits_at(instruction.ip(), &|_| None), "{} {}", function.name, function.level);
         }
     }
 }
@@ -110,12 +127,22 @@ fn a_call_by_a_pointer_that_was_loaded_before_is_looked_up() {
     let code = Code { start: 0x1000, bytes: &bytes };
     let pointer = 0x1000 + 10 + 256;
     let expected = Some(Loop { start: 0x100b, end: 0x101b });
-    assert_eq!(waiting_loop(&code, 0x1011, &|address| address == pointer), expected);
-    assert_eq!(waiting_loop(&code, 0x1011, &|address| address == pointer + 1), None);
+    assert_eq!(
+        waiting_loop(&code, 0x1011, &|address| (address == pointer).then_some(Helper::Waits)),
+        expected
+    );
+    assert_eq!(
+        waiting_loop(&code, 0x1011, &|address| (address == pointer + 1).then_some(Helper::Waits)),
+        None
+    );
     // Loaded into another register.
     let mut other = bytes;
     other[5] = 0x35;
-    assert_eq!(waiting_loop(&Code { bytes: &other, ..code }, 0x1011, &|address| address == pointer), None);
+    assert_eq!(
+        waiting_loop(&Code { bytes: &other, ..code }, 0x1011, &|address| (address == pointer)
+            .then_some(Helper::Waits)),
+        None
+    );
 }
 
 proptest! {
@@ -130,7 +157,7 @@ proptest! {
     ) {
         let code = Code { start, bytes: &bytes };
         let ip = start.wrapping_add(at.index(bytes.len() + 1) as u64);
-        if let Some(found) = waiting_loop(&code, ip, &|_| yields) {
+        if let Some(found) = waiting_loop(&code, ip, &|_| yields.then_some(Helper::Waits)) {
             prop_assert!(found.start <= ip && ip < found.end);
         }
     }
@@ -150,6 +177,6 @@ proptest! {
         }
         let ip = function.start + at.index(function.bytes.len()) as u64;
         function.bytes.truncate(cut.index(function.bytes.len()) + 1);
-        function.waits_at(ip, &is_yield);
+        function.waits_at(ip, &helper);
     }
 }

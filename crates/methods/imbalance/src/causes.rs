@@ -9,7 +9,7 @@ use super::charge::Charges;
 use super::deal::Column;
 use super::events::Events;
 use super::leaders::{Cluster, ClusterKind, Leader, leaders, score};
-use super::program::Program;
+use super::program::{Program, line_of};
 use super::regress::Fit;
 use super::{Cause, CauseKind, Method};
 
@@ -194,6 +194,8 @@ struct Shape {
     /// The block whose end is the place to show.
     at: BlockId,
     latch: Option<BlockId>,
+    /// For loops: a test before the first turn is one of the deciders.
+    has_guard: bool,
 }
 
 /// Describes what was found, the first to look at first. A block that decides for two causes is charged to the one with
@@ -203,20 +205,21 @@ pub(super) fn describe(
     charges: &Charges,
     mut found: Vec<Found>,
     counts: &dyn Fn(Column) -> Vec<u64>,
+    method: Method,
 ) -> Vec<(Cause, Found)> {
     found.arrange_by(|a, b| b.score.total_cmp(&a.score).then(a.blamed.cmp(&b.blamed)));
     let mut taken: BTreeSet<BlockId> = BTreeSet::new();
     let mut causes: Vec<(Cause, Found)> = Vec::with_capacity(found.len());
     for one in found {
         let cause = match one.blamed {
-            Blamed::Leader(block) => of_leader(program, charges, block, &one, &mut taken),
+            Blamed::Leader(block) => of_leader(program, charges, block, &one, &mut taken, method),
             Blamed::Library(block) => of_library(program, charges, block, &one, &mut taken),
             Blamed::Hardware(column) => of_hardware(program, column, &one),
         };
         let counts = counts(one.column);
         causes.push((Cause { counts, minor: cause.charge < LEAST_CHARGE, ..cause }, one));
     }
-    decided_before(program, charges, &mut causes);
+    decided_before(program, charges, &mut causes, method);
     causes.arrange_by(|(a, _), (b, _)| {
         a.minor.cmp(&b.minor).then(b.charge.total_cmp(&a.charge)).then(b.score.total_cmp(&a.score))
     });
@@ -224,29 +227,57 @@ pub(super) fn describe(
 }
 
 /// Where threads are in different copies of the code since before the section began (a compiler takes a test that does not
-/// change out of a loop, and doubles the loop), the branch that sent them there is the cause in the place of the one with
-/// the highest score, which only tells the copies apart.
-fn decided_before(program: &Program<'_>, charges: &Charges, causes: &mut [(Cause, Found)]) {
-    if charges.before < 0.5 || charges.beginnings.len() < 2 {
+/// change out of a loop, and doubles the loop), the branch that sent them there decides. If most is decided there, it is the
+/// cause in the place of the one with the highest score, which only tells the copies apart. If it is the guard of a loop that
+/// is a cause, both are one decision. Else it is a cause beside the others.
+fn decided_before(
+    program: &Program<'_>,
+    charges: &Charges,
+    causes: &mut Vec<(Cause, Found)>,
+    method: Method,
+) {
+    let least = if method == Method::Paper { 0.5 } else { LEAST_CHARGE };
+    if charges.before < least || charges.beginnings.len() < 2 {
         return;
     }
-    let most = causes.iter_mut().max_by(|(a, _), (b, _)| a.score.total_cmp(&b.score));
-    let (Some((cause, _)), Some(block)) = (most, program.before_all(&charges.beginnings)) else { return };
-    let target = cause.leader;
-    *cause = Cause {
+    let Some(block) = program.before_all(&charges.beginnings) else { return };
+    let most = causes.iter().enumerate().max_by(|(_, (a, _)), (_, (b, _))| a.score.total_cmp(&b.score));
+    let Some((most, found)) = most.map(|(at, (_, found))| (at, found.clone())) else { return };
+    let test = line_of(&end(program, block));
+    let is_guard =
+        |cause: &Cause| cause.kind == CauseKind::Loop && test.is_some() && line_of(&cause.at) == test;
+    if let Some((cause, _)) = causes.iter_mut().find(|(cause, _)| is_guard(cause)) {
+        cause.charge = (cause.charge + charges.before).min(1.0);
+        raise(cause, method);
+        return;
+    }
+    let is_most = charges.before >= 0.5;
+    let (one, found) = if is_most { causes.remove(most) } else { (empty(CauseKind::Branch), found) };
+    // What it does there, rather than the call behind which it is.
+    let target = charges.beginnings.first().copied();
+    let mut cause = Cause {
         leader: Some(block),
         target,
         at: end(program, block),
-        to: target.map(|target| begin(program, target)).unwrap_or_default(),
-        score: cause.score,
-        charge: charges.before,
-        interval: cause.interval,
-        stable: cause.stable,
-        instances: cause.instances,
-        counts: std::mem::take(&mut cause.counts),
+        to: target.map(|target| end(program, target)).unwrap_or_default(),
+        score: one.score,
+        charge: charges.before.min(1.0),
+        interval: one.interval,
+        stable: one.stable,
+        instances: one.instances,
+        counts: one.counts,
         listing: program.counts.blocks[block.index()].listing.clone(),
         ..empty(CauseKind::Branch)
     };
+    raise(&mut cause, method);
+    causes.push((cause, found));
+}
+
+/// What is decided is known exactly: a score that is lower is that of an event that goes with it. The paper has no such thing.
+fn raise(cause: &mut Cause, method: Method) {
+    if method == Method::Stacked {
+        cause.score = cause.score.max(cause.charge);
+    }
 }
 
 /// Causes by their charge alone, for sections with too few threads for statistics. They have no score.
@@ -280,7 +311,7 @@ pub(super) fn by_charge(
             instances: 1,
             explained: 0.0,
         };
-        let cause = of_leader(program, charges, leader, &one, &mut taken);
+        let cause = of_leader(program, charges, leader, &one, &mut taken, Method::Stacked);
         causes.push(Cause { counts: counts(column), ..cause });
     }
     for (block, charge) in charges.libraries().filter(|(_, charge)| *charge >= LEAST_CHARGE) {
@@ -343,6 +374,7 @@ fn of_leader(
     leader: BlockId,
     found: &Found,
     taken: &mut BTreeSet<BlockId>,
+    method: Method,
 ) -> Cause {
     let shape = shape(program, charges, leader, &found.members);
     let target = program.edge(found.column).map(|(_, to)| to);
@@ -351,7 +383,7 @@ fn of_leader(
     let to = target.map(|target| begin(program, target)).unwrap_or_default();
     let listing =
         program.counts.blocks.get(shape.at.index()).map(|block| block.listing.clone()).unwrap_or_default();
-    Cause {
+    let mut cause = Cause {
         leader: Some(leader),
         target,
         misplaced: !listing.is_empty() && is_misplaced(program.exit(shape.at), &at, &to),
@@ -363,7 +395,12 @@ fn of_leader(
         instances: found.instances,
         listing,
         ..empty(shape.kind)
+    };
+    // The statistics know the turns, not those who take none.
+    if shape.has_guard && found.score > 0.0 {
+        raise(&mut cause, method);
     }
+    cause
 }
 
 /// True if the branch is said to be in a function that was inlined, and leads out of it: the compiler has merged what
@@ -457,7 +494,8 @@ fn shape(program: &Program<'_>, charges: &Charges, leader: BlockId, members: &[C
             .peekable();
         if calls.clone().any(inside) {
             let latch = most(&mut calls);
-            return Shape { kind: CauseKind::Recursion, at: largest(&blocks), deciders: blocks, latch };
+            let at = largest(&blocks);
+            return Shape { kind: CauseKind::Recursion, at, deciders: blocks, latch, has_guard: false };
         }
     }
     let turns =
@@ -478,16 +516,44 @@ fn shape(program: &Program<'_>, charges: &Charges, leader: BlockId, members: &[C
         let decided: f64 = deciders.iter().map(|block| charges.decided(*block)).sum();
         let inner = largest(&body.iter().copied().collect::<Vec<_>>());
         if decided < LEAST_CHARGE && charges.decided(inner) >= LEAST_CHARGE {
-            return Shape { kind: CauseKind::Branch, at: inner, deciders: vec![inner], latch: None };
+            let deciders = vec![inner];
+            return Shape { kind: CauseKind::Branch, at: inner, deciders, latch: None, has_guard: false };
         }
-        return Shape { kind: CauseKind::Loop, at: largest(&deciders), latch: most(&mut turns()), deciders };
+        let at = largest(&deciders);
+        let guards = guards(program, charges, leader, &body, at);
+        let has_guard = !guards.is_empty();
+        let deciders = [deciders, guards].concat();
+        return Shape { kind: CauseKind::Loop, at, latch: most(&mut turns()), deciders, has_guard };
     }
     let deciders = deciders(program, charges, leader);
     let kind = match program.exit(leader) {
         BlockExit::Call | BlockExit::IndirectCall => CauseKind::Call,
         _ => CauseKind::Branch,
     };
-    Shape { kind, at: largest(&deciders), deciders, latch: None }
+    Shape { kind, at: largest(&deciders), deciders, latch: None, has_guard: false }
+}
+
+/// The branches that lead into a loop or past it, and say so on the line of the loop's own condition: a compiler that tests at
+/// the end of each turn tests once before the first, and both are one decision.
+fn guards(
+    program: &Program<'_>,
+    charges: &Charges,
+    head: BlockId,
+    body: &BTreeSet<BlockId>,
+    at: BlockId,
+) -> Vec<BlockId> {
+    let ways_in = program.into(head).iter().copied().filter(|edge| !program.is_back(*edge));
+    let before = ways_in.filter(|edge| charges.total(*edge) > 0).filter_map(|edge| program.edge(edge));
+    let deciders = before.flat_map(|(from, _)| deciders(program, charges, from));
+    let guards: BTreeSet<BlockId> =
+        deciders.filter(|block| !body.contains(block) && is_one_condition(program, *block, at)).collect();
+    guards.into_iter().collect()
+}
+
+/// True if both blocks end with a test on the same line of one function.
+fn is_one_condition(program: &Program<'_>, one: BlockId, other: BlockId) -> bool {
+    let line = |block: BlockId| line_of(&end(program, block));
+    line(one).is_some() && line(one) == line(other)
 }
 
 /// The block itself if it decides anything, else the nearest ones before it that do.

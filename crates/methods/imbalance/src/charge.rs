@@ -19,6 +19,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use holdup_model::Arrange;
 use holdup_model::counts::{BlockExit, BlockId, SectionPlace};
 
 use super::deal::{Column, Dealt};
@@ -41,15 +42,19 @@ pub(super) struct Charges {
     pub(super) all: f64,
     /// The charge of where threads begin, if they begin in different copies of the code: what was decided before.
     pub(super) before: f64,
-    /// The blocks that they begin at then.
+    /// The blocks that they begin at then; first the one at which those begin that take long.
     pub(super) beginnings: Vec<BlockId>,
 }
 
 impl Charges {
-    /// Charges over all instances of a section that ends at `end`.
-    pub(super) fn new(program: &Program<'_>, instances: &[&Dealt<'_>], end: &SectionPlace) -> Charges {
+    /// Charges over all instances of a section with this begin and end.
+    pub(super) fn new(
+        program: &Program<'_>,
+        instances: &[&Dealt<'_>],
+        borders: [&SectionPlace; 2],
+    ) -> Charges {
         let columns = program.counts.events() + program.counts.blocks.len();
-        let meetings = meetings(program, instances, end);
+        let meetings = meetings(program, instances, borders);
         let mut totals = vec![0_u64; columns];
         for (column, _, count) in instances.iter().flat_map(|instance| &instance.entries) {
             totals[*column as usize] = totals[*column as usize].saturating_add(*count);
@@ -127,7 +132,9 @@ impl Charges {
         };
         let worth = worths(&flow);
         let begins = |edge: &Column| Some((*edge, program.edge(*edge)?.1));
-        for (edge, at) in meetings.iter().filter_map(begins) {
+        let mut entries: Vec<(Column, BlockId)> = meetings.iter().filter_map(begins).collect();
+        entries.arrange_by(|(a, _), (b, _)| self.with_time(*b).total_cmp(&self.with_time(*a)).then(a.cmp(b)));
+        for (edge, at) in entries {
             self.beginnings.push(at);
             self.before += scale
                 * self.with_time[edge as usize]
@@ -184,17 +191,22 @@ impl Charges {
     }
 }
 
-/// The edges over the calls at which the threads met before the section, where it ends at the same place: each thread comes
-/// in over such an edge, once, and arrives at the call in the end. So they close a ring without a way out, and what a
-/// thread does once decides nothing in the section. A loop that the compiler has doubled has such a call for each copy.
-fn meetings(program: &Program<'_>, instances: &[&Dealt<'_>], end: &SectionPlace) -> BTreeSet<Column> {
-    let within = |column: Column| {
+/// The edges over the calls at which the threads met before the section: each thread comes in over such an edge, once, and
+/// what a thread does once decides nothing in the section. Where the section ends at the same place, it arrives at the call
+/// in the end, so that they close a ring without a way out. Where the compiler has doubled the code around the call, a loop or
+/// the ways that a branch before the call leads to, there is such a call for each copy.
+fn meetings(
+    program: &Program<'_>,
+    instances: &[&Dealt<'_>],
+    [begin, end]: [&SectionPlace; 2],
+) -> BTreeSet<Column> {
+    let over_call = |column: Column| {
         let (from, to) = program.edge(column)?;
-        (program.component(from) == program.component(to) && program.return_edge(from) == Some(column))
-            .then_some(from)
+        let is_ring = program.component(from) == program.component(to);
+        (program.return_edge(from) == Some(column)).then_some((from, is_ring))
     };
-    let line = end.frames.first().and_then(|frame| Some((frame.file.as_ref()?, frame.line?)));
-    let stands_there = |block: BlockId| {
+    let stands_at = |block: BlockId, place: &SectionPlace| {
+        let line = place.frames.first().and_then(|frame| Some((frame.file.as_ref()?, frame.line?)));
         let frames = &program.counts.blocks[block.index()].end;
         line.is_some() && frames.iter().any(|frame| frame.file.as_ref().zip(frame.line) == line)
     };
@@ -203,12 +215,12 @@ fn meetings(program: &Program<'_>, instances: &[&Dealt<'_>], end: &SectionPlace)
     let mut found = BTreeSet::new();
     for (instance, sums) in instances.iter().zip(&mut sums) {
         for (column, row, count) in &instance.entries {
-            let Some(block) = within(*column) else { continue };
-            if stands_there(block) {
+            let Some((block, is_ring)) = over_call(*column) else { continue };
+            if stands_at(block, begin) || is_ring && stands_at(block, end) {
                 sums[*row as usize] += count;
                 found.insert(*column);
             }
-            if *count == 1 {
+            if *count == 1 && is_ring {
                 *alone.entry(*column).or_default() += 1;
             }
         }

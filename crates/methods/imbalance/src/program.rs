@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use holdup_code::FlowGraph;
+use holdup_model::Frame;
 use holdup_model::counts::{BlockExit, BlockId, Counts};
 
 /// Control flow of a whole program, all threads and sections.
@@ -14,6 +15,15 @@ pub(super) struct Program<'a> {
     into: Lists,
     back: Vec<bool>,
     recursive: BTreeSet<u32>,
+}
+
+/// A line of a function in a file.
+pub(super) type Line = (String, u32, Option<String>);
+
+/// The line of the innermost frame; `None` without one.
+pub(super) fn line_of(frames: &[Frame]) -> Option<Line> {
+    let frame = frames.first()?;
+    Some((frame.file.clone()?, frame.line?, frame.function.clone()))
 }
 
 /// For each block the numbers of its edges.

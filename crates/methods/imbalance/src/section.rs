@@ -1,14 +1,17 @@
 //! One static section, from its counts to what is told of it.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use holdup_model::Arrange;
-use holdup_model::counts::Section;
+use holdup_model::counts::{CountedThread, Section};
 
 use super::causes::{by_charge, describe};
 use super::charge::Charges;
 use super::deal::Dealt;
 use super::measure::{Measured, measure, native, numbers, per_thread};
 use super::paper::paper;
-use super::program::Program;
+use super::program::{Line, Program, line_of};
 use super::stacked::stacked;
 use super::{Cause, CauseKind, Method, NativeImbalance, SectionWhy, Verdict, WhyOptions};
 
@@ -29,6 +32,9 @@ const STRONG: f64 = 0.5;
 /// the most idle time.
 const MOST_NUMBERS: usize = 1 << 24;
 
+/// Instances that are looked at one by one, at most.
+const MOST_COPIES: usize = 32;
+
 /// As many rows are looked at whatever the number of columns.
 const FEWEST_ROWS: usize = 256;
 
@@ -48,38 +54,12 @@ pub(super) fn look(
     let measured = measure(&instances);
     let native = native(&instances, &measured.threads);
     let threads = instances.iter().map(|instance| instance.threads.len()).max().unwrap_or(0);
-    let counts = |column| per_thread(&instances, &measured.threads, column);
     let mut causes = Vec::new();
     if threads > 1 && measured.spread >= EQUAL {
-        let charges = Charges::new(program, &instances, &section.end);
-        if threads < FEWEST_THREADS {
-            causes = by_charge(program, &charges, &counts);
-        } else {
-            let chosen = most_idle(program, &instances);
-            if chosen.len() < instances.len() {
-                warnings.push(shortened(section, chosen.len(), instances.len()));
-            }
-            let judged = match options.method {
-                Method::Paper => paper(program, &charges, &chosen, options),
-                Method::Stacked => stacked(program, &charges, &chosen, options),
-            };
-            let (found, rest): (Vec<_>, Vec<_>) =
-                judged.into_iter().map(|one| (one.found, (one.interval, one.stable))).unzip();
-            let known: Vec<_> = found.iter().map(|found| found.blamed).zip(rest).collect();
-            for (cause, found) in describe(program, &charges, found, &counts) {
-                let rest = known.iter().find(|(blamed, _)| *blamed == found.blamed).map(|(_, rest)| *rest);
-                let (interval, stable) = rest.unwrap_or((None, None));
-                let instances = match options.method {
-                    Method::Paper => cause.instances,
-                    Method::Stacked => chosen.len() as u32,
-                };
-                causes.push(Cause { interval, stable, instances, ..cause });
-            }
-            if options.method == Method::Stacked
-                && causes.iter().all(|cause| cause.minor && cause.score < STRONG)
-            {
-                causes.clear();
-            }
+        causes = causes_in(program, section, &instances, &measured.threads, options, warnings);
+        let has_statistics = options.method == Method::Stacked && threads >= FEWEST_THREADS;
+        if causes.is_empty() && has_statistics && instances.len() > 1 {
+            causes = in_copies(program, section, &instances, &measured.threads, options);
         }
     }
     let explained = causes.iter().fold(0.0, |sum, cause| sum + cause.charge).clamp(0.0, 1.0);
@@ -103,6 +83,95 @@ pub(super) fn look(
         depends_on_schedule: section.depends_on_schedule.clone(),
         dealt_units: instances.iter().map(|instance| instance.units).sum(),
     })
+}
+
+/// What makes the threads of these instances unequal, together; `threads` are those whose counts are told.
+fn causes_in(
+    program: &Program<'_>,
+    section: &Section,
+    instances: &[&Dealt<'_>],
+    threads: &[CountedThread],
+    options: &WhyOptions,
+    warnings: &mut Vec<String>,
+) -> Vec<Cause> {
+    let counts = |column| per_thread(instances, threads, column);
+    let charges = Charges::new(program, instances, [&section.begin, &section.end]);
+    if instances.iter().all(|instance| instance.threads.len() < FEWEST_THREADS) {
+        return by_charge(program, &charges, &counts);
+    }
+    let chosen = most_idle(program, instances);
+    if chosen.len() < instances.len() {
+        warnings.push(shortened(section, chosen.len(), instances.len()));
+    }
+    let judged = match options.method {
+        Method::Paper => paper(program, &charges, &chosen, options),
+        Method::Stacked => stacked(program, &charges, &chosen, options),
+    };
+    let (found, rest): (Vec<_>, Vec<_>) =
+        judged.into_iter().map(|one| (one.found, (one.interval, one.stable))).unzip();
+    let known: Vec<_> = found.iter().map(|found| found.blamed).zip(rest).collect();
+    let described = describe(program, &charges, found, &counts, options.method).into_iter();
+    let causes: Vec<Cause> = described
+        .map(|(cause, found)| {
+            let rest = known.iter().find(|(blamed, _)| *blamed == found.blamed).map(|(_, rest)| *rest);
+            let (interval, stable) = rest.unwrap_or((None, None));
+            // It is that of the statistics' score, not of what is decided for certain.
+            let interval = interval.filter(|_| cause.score == found.score);
+            let instances = match options.method {
+                Method::Paper => cause.instances,
+                Method::Stacked => chosen.len() as u32,
+            };
+            Cause { interval, stable, instances, ..cause }
+        })
+        .collect();
+    let is_weak = |cause: &Cause| cause.minor && cause.score < STRONG;
+    if options.method == Method::Stacked && causes.iter().all(is_weak) { Vec::new() } else { causes }
+}
+
+/// What makes the threads unequal where each instance has a copy of the code of its own, as in a loop that the compiler has
+/// unrolled over the barrier: then no block goes with the imbalance of all. Instances are looked at one by one, and what is at
+/// one place in the source is one cause; it is told if it is found in instances with more than half of the idle time.
+fn in_copies(
+    program: &Program<'_>,
+    section: &Section,
+    instances: &[&Dealt<'_>],
+    threads: &[CountedThread],
+    options: &WhyOptions,
+) -> Vec<Cause> {
+    let mut chosen: Vec<&Dealt<'_>> = instances.to_vec();
+    chosen.arrange_by_key(|instance| std::cmp::Reverse(instance.idle()));
+    chosen.truncate(MOST_COPIES);
+    let all: f64 = chosen.iter().map(|instance| instance.idle() as f64).sum();
+    let mut places: BTreeMap<(CauseKind, Line, Option<Line>), (Cause, f64)> = BTreeMap::new();
+    for instance in chosen {
+        let weight = instance.idle() as f64 / all.max(1.0);
+        let own = causes_in(program, section, &[instance], threads, options, &mut Vec::new());
+        for cause in own.into_iter().filter(|cause| !cause.minor) {
+            let Some(at) = line_of(&cause.at) else { continue };
+            let key = (cause.kind, at, cause.latch.as_deref().and_then(line_of));
+            let (charge, score) = (weight * cause.charge, weight * cause.score);
+            match places.entry(key) {
+                Entry::Vacant(new) => {
+                    let cause = Cause { charge, score, instances: 1, interval: None, stable: None, ..cause };
+                    new.insert((cause, weight));
+                }
+                Entry::Occupied(mut known) => {
+                    let (known, found) = known.get_mut();
+                    *found += weight;
+                    known.charge += charge;
+                    known.score += score;
+                    known.instances += 1;
+                    for (sum, count) in known.counts.iter_mut().zip(cause.counts) {
+                        *sum = sum.saturating_add(count);
+                    }
+                }
+            }
+        }
+    }
+    let often = places.into_values().filter(|(cause, found)| *found > 0.5 && cause.instances > 1);
+    let mut causes: Vec<Cause> = often.map(|(cause, _)| cause).collect();
+    causes.arrange_by(|a, b| b.charge.total_cmp(&a.charge));
+    causes
 }
 
 /// The instances that are looked at, in order.
