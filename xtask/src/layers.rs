@@ -52,7 +52,7 @@ const TABLE: &[Row] = &[
     ("collectors/preload", &["collectors/agent", "crates/trace", "crates/program"]),
     ("collectors/kernel", &[]),
     ("crates/pirate", &["crates/model", "collectors/kernel"]),
-    ("crates/live", &["crates/trace", "crates/policy", "collectors/kernel"]),
+    ("crates/live", &["crates/trace", "crates/model", "crates/policy", "collectors/kernel"]),
     ("crates/steer", &["crates/live", "crates/pirate", "crates/policy"]),
     ("collectors/qemu", &["crates/trace"]),
     (

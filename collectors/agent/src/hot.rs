@@ -19,11 +19,15 @@ const WAITED_FOR: u8 = 1;
 const OF_A_QUEUE: u8 = 2;
 /// What happens to it is told as marks.
 const MARKED: u8 = 4;
+/// What asks for more than a count of its uses.
+const HOT_BITS: u8 = WAITED_FOR | OF_A_QUEUE | MARKED;
+/// It was signalled or posted.
+const SIGNALLED: u8 = 8;
 
 /// True once a lock with this hash has been waited for, and where marks are told: its holds are timed from then on.
 #[inline(always)]
 pub fn is_hot(object: u64) -> bool {
-    HOT[index(object)].load(Ordering::Relaxed) != 0
+    HOT[index(object)].load(Ordering::Relaxed) & HOT_BITS != 0
 }
 
 /// True once a lock with this hash has been waited for: its holds are told from then on.
@@ -35,6 +39,15 @@ pub fn was_waited_for(object: u64) -> bool {
 #[inline(always)]
 pub fn is_of_a_queue(object: u64) -> bool {
     HOT[index(object)].load(Ordering::Relaxed) & OF_A_QUEUE != 0
+}
+
+/// True for the first signal of a condition variable, or post of a semaphore, with this hash. It is told though nobody
+/// waits: what is put into a queue first comes before what is taken from it first, which says who does which.
+#[inline(always)]
+pub fn is_first_signal(object: u64) -> bool {
+    let entry = &HOT[index(object)];
+    entry.load(Ordering::Relaxed) & SIGNALLED == 0
+        && entry.fetch_or(SIGNALLED, Ordering::Relaxed) & SIGNALLED == 0
 }
 
 /// Set where holds are only sampled.
@@ -105,5 +118,12 @@ mod tests {
         assert!(was_waited_for(lock) && !was_waited_for(other));
         heat_queue(other);
         assert!(was_waited_for(other) && is_of_a_queue(other));
+    }
+
+    #[test]
+    fn the_first_signal_of_an_object_is_one_and_makes_no_lock_hot() {
+        let condition = 0x5000;
+        assert!(is_first_signal(condition) && !is_first_signal(condition));
+        assert!(!was_waited_for(condition) && !is_of_a_queue(condition));
     }
 }

@@ -96,14 +96,14 @@ fn outcome(result: c_int) -> OutcomeCode {
 }
 
 unsafe extern "C" fn wait(condition: Object, lock: Object, caller: u64) -> c_int {
-    let pending = condition::begin(condition, lock);
+    let pending = condition::begin(condition, lock, false);
     let result = real::cnd_wait(condition, lock);
     condition::end(condition, lock, caller, pending, outcome(result));
     result
 }
 
 unsafe extern "C" fn timed_wait(condition: Object, lock: Object, until: Timespec, caller: u64) -> c_int {
-    let pending = condition::begin(condition, lock);
+    let pending = condition::begin(condition, lock, true);
     let result = real::cnd_timedwait(condition, lock, until);
     condition::end(condition, lock, caller, pending, outcome(result));
     result

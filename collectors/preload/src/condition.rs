@@ -29,8 +29,8 @@ unsafe extern "C" fn init(condition: Object, attributes: *const c_void, caller: 
     result
 }
 
-/// The wait begins: it releases the mutex.
-pub(crate) unsafe fn begin(condition: Object, mutex: Object) -> Option<Pending> {
+/// The wait begins, until a time if `has_limit`: it releases the mutex.
+pub(crate) unsafe fn begin(condition: Object, mutex: Object, has_limit: bool) -> Option<Pending> {
     let (object, lock) = (condition as u64, mutex as u64);
     hot::heat_queue(object);
     hot::heat_queue(lock);
@@ -41,7 +41,8 @@ pub(crate) unsafe fn begin(condition: Object, mutex: Object) -> Option<Pending> 
         // Told before the mutex is free, since the call that frees it returns only when it is taken again.
         waits::tell_release(ending);
     }
-    let pending = waits::begin(Wanted { mutex: lock, ..Wanted::new(object, ObjectCode::Condition) });
+    let pending =
+        waits::begin(Wanted { mutex: lock, ..Wanted::until(object, ObjectCode::Condition, has_limit) });
     hot::arrive(object);
     pending
 }
@@ -61,8 +62,14 @@ pub(crate) unsafe fn end(
     }
 }
 
-unsafe fn around(condition: Object, mutex: Object, caller: u64, block: impl FnOnce() -> c_int) -> c_int {
-    let pending = begin(condition, mutex);
+unsafe fn around(
+    condition: Object,
+    mutex: Object,
+    caller: u64,
+    has_limit: bool,
+    block: impl FnOnce() -> c_int,
+) -> c_int {
+    let pending = begin(condition, mutex, has_limit);
     let result = block();
     let outcome = match result {
         0 => OutcomeCode::Granted,
@@ -74,11 +81,11 @@ unsafe fn around(condition: Object, mutex: Object, caller: u64, block: impl FnOn
 }
 
 unsafe extern "C" fn wait(condition: Object, mutex: Object, caller: u64) -> c_int {
-    around(condition, mutex, caller, || real::pthread_cond_wait(condition, mutex))
+    around(condition, mutex, caller, false, || real::pthread_cond_wait(condition, mutex))
 }
 
 unsafe extern "C" fn timed_wait(condition: Object, mutex: Object, until: Timespec, caller: u64) -> c_int {
-    around(condition, mutex, caller, || real::pthread_cond_timedwait(condition, mutex, until))
+    around(condition, mutex, caller, true, || real::pthread_cond_timedwait(condition, mutex, until))
 }
 
 unsafe extern "C" fn clock_wait(
@@ -88,13 +95,14 @@ unsafe extern "C" fn clock_wait(
     until: Timespec,
     caller: u64,
 ) -> c_int {
-    around(condition, mutex, caller, || real::pthread_cond_clockwait(condition, mutex, clock, until))
+    around(condition, mutex, caller, true, || real::pthread_cond_clockwait(condition, mutex, clock, until))
 }
 
-/// Wakes by `block`, and tells it if anybody waits, or has waited before.
+/// Wakes by `block`, and tells it if anybody waits, or has waited before, or nobody has woken by this one before.
 pub(crate) unsafe fn wake(condition: Object, count: u32, block: impl FnOnce() -> c_int) -> c_int {
     let object = condition as u64;
-    let time = if hot::is_waited_for(object) {
+    let is_first = hot::is_first_signal(object);
+    let time = if is_first || hot::is_waited_for(object) {
         waits::waking(object, ObjectCode::Condition, count)
     } else if hot::is_hot(object) {
         let now = waits::waking(object, ObjectCode::Condition, count);

@@ -109,7 +109,8 @@ unsafe extern "C" fn futex(
     match operation & COMMAND {
         WAIT | WAIT_BITSET => {
             let process_shared = operation & PRIVATE == 0;
-            let pending = waits::begin(Wanted { process_shared, ..Wanted::new(object, ObjectCode::Futex) });
+            let wanted = Wanted::until(object, ObjectCode::Futex, timeout != 0);
+            let pending = waits::begin(Wanted { process_shared, ..wanted });
             hot::arrive(object);
             let result = real::syscall(arguments);
             hot::leave(object);

@@ -39,9 +39,9 @@ fn layout(semaphore: Object) -> *const Layout {
 /// Takes by the real call, which is also where the thread can be cancelled and where a time is checked. It is a wait
 /// if there is nothing to take.
 #[inline(always)]
-unsafe fn take(semaphore: Object, block: impl FnOnce() -> c_int) -> c_int {
+unsafe fn take(semaphore: Object, has_limit: bool, block: impl FnOnce() -> c_int) -> c_int {
     let value = (&raw const (*layout(semaphore)).value).read_volatile();
-    let result = if value != 0 { block() } else { wait(semaphore, block) };
+    let result = if value != 0 { block() } else { wait(semaphore, has_limit, block) };
     if result == 0 && life::is_followed() {
         let (object, kind) = (semaphore as u64, ObjectCode::Semaphore);
         marks::tell(Mark::Acquired { object, kind, caller: 0, shared: false });
@@ -52,10 +52,11 @@ unsafe fn take(semaphore: Object, block: impl FnOnce() -> c_int) -> c_int {
 
 #[cold]
 #[inline(never)]
-unsafe fn wait(semaphore: Object, block: impl FnOnce() -> c_int) -> c_int {
+unsafe fn wait(semaphore: Object, has_limit: bool, block: impl FnOnce() -> c_int) -> c_int {
     let object = semaphore as u64;
     let process_shared = (&raw const (*layout(semaphore)).shared).read_volatile() != 0;
-    let pending = waits::begin(Wanted { process_shared, ..Wanted::new(object, ObjectCode::Semaphore) });
+    let wanted = Wanted::until(object, ObjectCode::Semaphore, has_limit);
+    let pending = waits::begin(Wanted { process_shared, ..wanted });
     hot::arrive(object);
     let result = block();
     hot::leave(object);
@@ -71,19 +72,19 @@ unsafe fn wait(semaphore: Object, block: impl FnOnce() -> c_int) -> c_int {
 /// Interposes `sem_wait`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sem_wait(semaphore: Object) -> c_int {
-    take(semaphore, || real::sem_wait(semaphore))
+    take(semaphore, false, || real::sem_wait(semaphore))
 }
 
 /// Interposes `sem_timedwait`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sem_timedwait(semaphore: Object, until: Timespec) -> c_int {
-    take(semaphore, || real::sem_timedwait(semaphore, until))
+    take(semaphore, true, || real::sem_timedwait(semaphore, until))
 }
 
 /// Interposes `sem_clockwait`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sem_clockwait(semaphore: Object, clock: c_int, until: Timespec) -> c_int {
-    take(semaphore, || real::sem_clockwait(semaphore, clock, until))
+    take(semaphore, true, || real::sem_clockwait(semaphore, clock, until))
 }
 
 /// Interposes `sem_post`. It may be called in signal handlers.
@@ -91,7 +92,8 @@ pub unsafe extern "C" fn sem_clockwait(semaphore: Object, clock: c_int, until: T
 pub unsafe extern "C" fn sem_post(semaphore: Object) -> c_int {
     // Those of other processes among them.
     let waiters = (&raw const (*layout(semaphore)).waiters).read_volatile();
-    if waiters == 0 && !hot::is_waited_for(semaphore as u64) && !marks::heard() {
+    let is_first = hot::is_first_signal(semaphore as u64);
+    if waiters == 0 && !is_first && !hot::is_waited_for(semaphore as u64) && !marks::heard() {
         return real::sem_post(semaphore);
     }
     let time = waits::waking(semaphore as u64, ObjectCode::Semaphore, 1);

@@ -100,8 +100,8 @@ pub unsafe extern "C" fn pthread_create(
     result
 }
 
-unsafe fn joining(handle: Handle, block: impl FnOnce() -> c_int) -> c_int {
-    let pending = waits::begin(Wanted::new(handle as u64, ObjectCode::ThreadEnd));
+unsafe fn joining(handle: Handle, has_limit: bool, block: impl FnOnce() -> c_int) -> c_int {
+    let pending = waits::begin(Wanted::until(handle as u64, ObjectCode::ThreadEnd, has_limit));
     let result = block();
     match result {
         0 => waits::end(pending, OutcomeCode::Granted),
@@ -114,7 +114,7 @@ unsafe fn joining(handle: Handle, block: impl FnOnce() -> c_int) -> c_int {
 /// Interposes `pthread_join`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_join(handle: Handle, result: *mut *mut c_void) -> c_int {
-    joining(handle, || real::pthread_join(handle, result))
+    joining(handle, false, || real::pthread_join(handle, result))
 }
 
 /// Interposes `pthread_timedjoin_np`.
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn pthread_timedjoin_np(
     result: *mut *mut c_void,
     until: Timespec,
 ) -> c_int {
-    joining(handle, || real::pthread_timedjoin_np(handle, result, until))
+    joining(handle, true, || real::pthread_timedjoin_np(handle, result, until))
 }
 
 /// Interposes `pthread_clockjoin_np`.
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn pthread_clockjoin_np(
     clock: c_int,
     until: Timespec,
 ) -> c_int {
-    joining(handle, || real::pthread_clockjoin_np(handle, result, clock, until))
+    joining(handle, true, || real::pthread_clockjoin_np(handle, result, clock, until))
 }
 
 /// Runs the initialization of the innermost `once` of this thread, and notes that it ran here. It can be left by

@@ -10,7 +10,7 @@
 //!
 //! For who only looks, a [`Survey`] is what either way tells of all processes at a moment; [`Followed`] makes them of a session.
 
-mod course;
+mod tally;
 
 mod files;
 

@@ -1,6 +1,7 @@
 //! The sums that the program keeps in shared memory are those of the paper's hardware, and of its Eq. 1, for the same changes.
 
-use holdup_policy::{CriticalityUnit, to_ticks};
+use holdup_model::from_fixed;
+use holdup_policy::CriticalityUnit;
 use holdup_trace::live::{Block, Doing, FRACTION_BITS, ThreadCell};
 use proptest::prelude::*;
 
@@ -58,7 +59,7 @@ proptest! {
         let mut of_ended = 0.0;
         for (index, cell) in cells.iter().enumerate() {
             let expected = exact[index] as f64 / PARTS as f64;
-            let hardware = to_ticks(sums[index]);
+            let hardware = from_fixed(sums[index]);
             prop_assert!((hardware - expected).abs() < 0.001, "{index}: {hardware} {expected}");
             let reading = cell.read();
             if reading.doing == Doing::Nobody {

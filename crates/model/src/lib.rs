@@ -25,6 +25,7 @@ mod build;
 mod condition_barriers;
 mod core_time;
 pub mod counts;
+mod course;
 mod cpus;
 pub mod cycles;
 mod efficiency;
@@ -58,6 +59,7 @@ mod window;
 pub use alone::{AloneCount, AloneSpan, NotAlone};
 pub use arrange::Arrange;
 pub use core_time::{CoreTime, core_time};
+pub use course::{Course, Fixed, Gained, from_fixed, share, to_fixed};
 pub use cpus::CpuSet;
 pub use efficiency::Efficiency;
 pub use environment::{

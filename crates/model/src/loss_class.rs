@@ -16,7 +16,7 @@ pub enum LossClass {
     Lock,
     /// Such a lock was given to it, and it does not run yet.
     Handover,
-    /// Another thread has a lock of OpenMP's. Not all of these waits are told: [`crate::openmp::Acquires`] has their sum.
+    /// Another thread has a lock of OpenMP's, or the turn. Not all of these waits are told: [`crate::openmp::Acquires`] has their sum.
     OmpLock,
     /// Such a lock was given to it, and it does not run yet.
     OmpHandover,
@@ -101,7 +101,12 @@ impl ClassTimes {
         let role = segment.object.and_then(|object| timeline.roles.kinds.get(object.index()).copied());
         let length = segment.length().get();
         let mut times = ClassTimes::default();
-        match (LossClass::of(segment, role), segment.cpu) {
+        let spins_in = timeline.places.spin(segment.site).filter(|_| segment.state == State::Spinning);
+        let class = match LossClass::of(segment, role) {
+            LossClass::Spin if spins_in.is_some_and(|routine| routine.is_of_openmp) => LossClass::OmpLock,
+            class => class,
+        };
+        match (class, segment.cpu) {
             (LossClass::Work, Some(cpu)) => {
                 let cpu = cpu.get().min(length);
                 times.0[LossClass::OnCore as usize] = cpu;

@@ -58,6 +58,7 @@ impl Roles {
             let by_name = object.name.as_deref().and_then(Routine::of_object);
             let hidden = told.hidden.map(|(_, routine)| routine).or(by_name);
             let kind = match (hidden, told.role) {
+                (Some(routine), _) if routine.is_of_openmp => ObjectKind::OmpLock,
                 (Some(_), _) if !object.kind.is_lock() => ObjectKind::Mutex,
                 (_, Some((_, role))) => role,
                 _ => object.kind,

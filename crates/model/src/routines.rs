@@ -36,6 +36,9 @@ pub struct Routine {
     pub seeks_work: bool,
     /// True where it is the way into or out of a lock, whose waiters may be blocked as well.
     pub is_lock: bool,
+    /// True for OpenMP's locks, critical sections and turns: what acquiring them takes is counted where they are called
+    /// ([`crate::openmp::Acquires`]).
+    pub is_of_openmp: bool,
     inner: Vec<Pattern>,
     within: Vec<Pattern>,
 }
@@ -65,16 +68,26 @@ fn routine(line: &'static str) -> Option<Routine> {
     let mut fields = line.split('\t');
     let word = fields.next()?;
     let (kind, seeks_work) = match word {
-        "spin" | "fight" => (RoutineKind::Spin, false),
+        "spin" | "fight" | "omp-spin" => (RoutineKind::Spin, false),
         "seek" => (RoutineKind::Spin, true),
         "idle" => (RoutineKind::Idle, true),
-        "lock" => (RoutineKind::Lock, false),
+        "lock" | "omp-lock" => (RoutineKind::Lock, false),
         _ => return None,
     };
-    let is_lock = matches!(word, "lock" | "fight");
+    let is_lock = matches!(word, "lock" | "fight" | "omp-lock");
+    let is_of_openmp = word.starts_with("omp-");
     let (inner, within) = (patterns(fields.next()?).collect(), patterns(fields.next()?).collect());
     let (name, hint) = (fields.next()?, fields.next()?);
-    Some(Routine { kind, name, hint: (hint != "-").then_some(hint), seeks_work, is_lock, inner, within })
+    Some(Routine {
+        kind,
+        name,
+        hint: (hint != "-").then_some(hint),
+        seeks_work,
+        is_lock,
+        is_of_openmp,
+        inner,
+        within,
+    })
 }
 
 impl Site {

@@ -4,24 +4,9 @@
 //! the last change was. At each change the timer, divided by the number of active threads, is added to the counter of each
 //! active thread; then the bit and the number change, and the timer begins again.
 //!
-//! Sums are integers in units of 2^-64 of a tick, as those of the offline criticality are, so that the same intervals give
-//! the same sums in any order. (The paper's divider drops the fraction.) What the rounding of 1/r loses is below r · 2^-64 of
-//! the time.
+//! Sums are those of a [`Course`]; what the hardware would do for them is counted apart. (The paper's divider drops the fraction.)
 
-/// Ticks in units of 2^-64 of a tick.
-pub type Fixed = u128;
-
-const FRACTION_BITS: u32 = 64;
-
-/// As a number of ticks.
-pub fn to_ticks(fixed: Fixed) -> f64 {
-    fixed as f64 / (1u128 << FRACTION_BITS) as f64
-}
-
-/// t / r.
-fn share(ticks: u64, running: u32) -> Fixed {
-    u128::from(ticks) * ((1u128 << FRACTION_BITS) / u128::from(running))
-}
+use holdup_model::{Course, Fixed, Gained};
 
 /// What the unit did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,21 +63,14 @@ pub struct Counters {
     pub work: UnitWork,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Counter {
-    sum: Fixed,
-    is_active: bool,
-}
-
 /// The unit.
 #[derive(Clone, Debug)]
 pub struct CriticalityUnit {
     /// When the counters were reset.
     begin: u64,
-    /// The last update: the timer is the time since.
-    at: u64,
-    active: u32,
-    threads: Vec<Counter>,
+    /// Told until the last update: the timer is the time since.
+    course: Course,
+    threads: Vec<Gained>,
     nobody: u64,
     work: UnitWork,
 }
@@ -100,7 +78,7 @@ pub struct CriticalityUnit {
 impl CriticalityUnit {
     /// Nobody is active at `begin`.
     pub fn new(begin: u64) -> Self {
-        Self { begin, at: begin, active: 0, threads: Vec::new(), nobody: 0, work: UnitWork::default() }
+        Self { begin, course: Course::new(begin), threads: Vec::new(), nobody: 0, work: UnitWork::default() }
     }
 
     /// The thread does useful work from now on, or no longer. Times must not decrease from call to call; one that does counts
@@ -109,67 +87,60 @@ impl CriticalityUnit {
         self.update(now);
         let index = thread as usize;
         if self.threads.len() <= index {
-            self.threads.resize(index + 1, Counter::default());
+            self.threads.resize(index + 1, Gained::default());
         }
-        let counter = &mut self.threads[index];
-        if counter.is_active != is_active {
-            counter.is_active = is_active;
-            self.active = if is_active { self.active + 1 } else { self.active - 1 };
-        }
+        self.threads[index].set_active(&mut self.course, is_active);
     }
 
     /// Whether a thread is active.
     pub fn is_active(&self, thread: u32) -> bool {
-        self.threads.get(thread as usize).is_some_and(|counter| counter.is_active)
+        self.threads.get(thread as usize).is_some_and(Gained::is_active)
     }
 
     /// How many are.
     pub fn active(&self) -> u32 {
-        self.active
+        self.course.active()
     }
 
     /// The only active thread, if there is just one.
     pub fn alone(&self) -> Option<u32> {
-        let mut active = (0..).zip(&self.threads).filter(|(_, counter)| counter.is_active);
+        let mut active = (0..).zip(&self.threads).filter(|(_, gained)| gained.is_active());
         let first = active.next().map(|(thread, _)| thread);
-        first.filter(|_| self.active == 1)
+        first.filter(|_| self.active() == 1)
     }
 
     /// Reads the counters of so many threads, and resets them: a slice ends, and who is active stays so.
     pub fn take(&mut self, now: u64, threads: usize) -> Counters {
         self.update(now);
-        self.threads.resize(self.threads.len().max(threads), Counter::default());
+        self.threads.resize(self.threads.len().max(threads), Gained::default());
         let counters = Counters {
-            threads: self.threads.iter().map(|counter| counter.sum).collect(),
+            threads: self.threads.iter_mut().map(|gained| gained.take(&self.course)).collect(),
             nobody: std::mem::take(&mut self.nobody),
-            length: self.at - self.begin,
+            length: self.course.at() - self.begin,
             work: std::mem::take(&mut self.work),
         };
-        self.threads.iter_mut().for_each(|counter| counter.sum = 0);
-        self.begin = self.at;
+        self.begin = self.course.at();
         counters
     }
 
     fn update(&mut self, now: u64) {
-        let length = now.saturating_sub(self.at);
-        self.at += length;
+        let length = self.course.advance(now);
         self.work.updates += 1;
-        if self.active == 0 {
-            self.nobody += length;
-            return;
-        }
-        self.work.divisions += 1;
-        self.work.additions += u64::from(self.active);
-        let part = share(length, self.active);
-        for counter in self.threads.iter_mut().filter(|counter| counter.is_active) {
-            counter.sum += part;
+        match self.active() {
+            0 => self.nobody += length,
+            active => {
+                self.work.divisions += 1;
+                self.work.additions += u64::from(active);
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CriticalityUnit, UnitWork, to_ticks};
+    use holdup_model::from_fixed;
+
+    use super::{CriticalityUnit, UnitWork};
 
     /// Fig. 2, with all pieces of 4 ticks but the last: four threads, three of which wait one after the other.
     #[test]
@@ -180,7 +151,7 @@ mod tests {
         unit.set_active(2, 8, false);
         unit.set_active(1, 12, false);
         let counters = unit.take(16, 4);
-        let ticks: Vec<f64> = counters.threads.iter().map(|&sum| to_ticks(sum)).collect();
+        let ticks: Vec<f64> = counters.threads.iter().map(|&sum| from_fixed(sum)).collect();
         let third = 4.0 / 3.0;
         for (found, expected) in
             ticks.iter().zip([1.0 + third + 2.0 + 4.0, 1.0 + third + 2.0, 1.0 + third, 1.0])
@@ -198,7 +169,7 @@ mod tests {
         unit.take(110, 2);
         unit.set_active(1, 112, false);
         let counters = unit.take(120, 3);
-        assert_eq!(counters.threads.iter().map(|&sum| to_ticks(sum)).collect::<Vec<_>>(), [9.0, 1.0, 0.0]);
+        assert_eq!(counters.threads.iter().map(|&sum| from_fixed(sum)).collect::<Vec<_>>(), [9.0, 1.0, 0.0]);
         assert_eq!((counters.length, counters.nobody, unit.active()), (10, 0, 1));
     }
 
@@ -208,7 +179,7 @@ mod tests {
         unit.set_active(0, 5, true);
         unit.set_active(0, 8, false);
         let counters = unit.take(10, 1);
-        assert_eq!((to_ticks(counters.threads[0]), counters.nobody), (3.0, 7));
+        assert_eq!((from_fixed(counters.threads[0]), counters.nobody), (3.0, 7));
         // One division and one addition: nothing is divided among nobody.
         assert_eq!(counters.work, UnitWork { updates: 3, divisions: 1, additions: 1 });
     }

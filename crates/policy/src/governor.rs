@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::criticality::{CriticalityUnit, Fixed, UnitWork};
+use holdup_model::Fixed;
+
+use crate::criticality::{CriticalityUnit, UnitWork};
 use crate::policy::{Moment, Policy, Slice, ThreadSlice};
 use crate::prospects::{Prospect, Prospects};
 use crate::waiting::{Bottleneck, WaitTable};

@@ -28,7 +28,7 @@ mod waiting;
 pub use bottlenecks::Bottlenecks;
 pub use choice::Choice;
 pub use critical::{Alone, Critical, Rules, ScheduledOut};
-pub use criticality::{Counters, CriticalityUnit, Fixed, UnitWork, to_ticks};
+pub use criticality::{Counters, CriticalityUnit, UnitWork};
 pub use governor::{Change, Governor, Record, SliceRecord, Span};
 pub use policy::{Moment, Policy, Slice, ThreadSlice};
 pub use prospects::{Prospect, Prospects};

@@ -1,6 +1,7 @@
 //! What a policy is shown, and what it answers.
 
-use crate::criticality::Fixed;
+use holdup_model::Fixed;
+
 use crate::waiting::WaitTable;
 
 /// What a slice showed of a thread.

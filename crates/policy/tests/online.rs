@@ -1,8 +1,7 @@
 //! The governor on random interleavings: criticality online against Eq. 1 over the whole run.
 
-use holdup_policy::{
-    All, Alone, Change, Chosen, Critical, Fixed, Governor, Record, Rules, WaitTable, to_ticks,
-};
+use holdup_model::{Fixed, from_fixed};
+use holdup_policy::{All, Alone, Change, Chosen, Critical, Governor, Record, Rules, WaitTable};
 use proptest::prelude::*;
 
 /// A thread's times of activity: pairs of pause and length.
@@ -135,8 +134,8 @@ fn the_critical_thread_of_a_slice_is_fast_in_the_next() {
         [(1, 40, 90), (1, 95, 150)]
     );
     assert_eq!(record.slices.len(), 2);
-    assert_eq!(to_ticks(record.slices[0].criticality[1]), 20.0 + 50.0 + 2.5);
-    assert_eq!(to_ticks(record.slices[0].criticality[0]), 20.0 + 2.5);
+    assert_eq!(from_fixed(record.slices[0].criticality[1]), 20.0 + 50.0 + 2.5);
+    assert_eq!(from_fixed(record.slices[0].criticality[0]), 20.0 + 2.5);
     assert_eq!(record.slices[0].nobody, 5);
 }
 

@@ -4,7 +4,7 @@ use holdup_model::{
     Block, Call, Hold, LockCost, Marker, MarkerKind, Mode, Nanos, ObjectUse, Outcome, Process, ThreadId,
     Time, Wait, Wake, WakeCount,
 };
-use holdup_trace::wire::{CallCode, MarkerCode, ObjectCode, OutcomeCode, Record, UNKNOWN};
+use holdup_trace::wire::{CallCode, ENDS_BY_TIME, MarkerCode, ObjectCode, OutcomeCode, Record, UNKNOWN};
 
 use crate::alone;
 use crate::clock::Clock;
@@ -81,6 +81,8 @@ impl Filler<'_> {
                         OutcomeCode::Granted => Outcome::Granted,
                         OutcomeCode::TimedOut => Outcome::TimedOut,
                         OutcomeCode::Failed => Outcome::Failed,
+                        // Had it gone on, its time would have been up.
+                        OutcomeCode::Open if wait.owner_tid == ENDS_BY_TIME => Outcome::TimedOut,
                         OutcomeCode::Open => Outcome::Open,
                     },
                     owner: self.threads.by_tid(wait.owner_tid, wait.begin),

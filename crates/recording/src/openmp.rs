@@ -12,11 +12,13 @@
 mod played;
 mod waits;
 
+use std::collections::BTreeMap;
+
 use holdup_model::openmp::{
     Acquires, Chunk, Depend, DependKind, Instance, Region, Runtime, Share, Sync, SyncKind, Task, TaskId,
     TaskRun, Vendor, Work, WorkKind,
 };
-use holdup_model::{Nanos, Process, SiteId, ThreadId};
+use holdup_model::{Frame, Nanos, Process, SiteId, ThreadId};
 use holdup_trace::openmp::{self as wire, DependCode, Event, NO_INSTANCE, RuntimeCode, SyncCode, WorkCode};
 use holdup_trace::wire::UNKNOWN;
 
@@ -205,6 +207,26 @@ impl Filler<'_> {
             league: region.league,
             open,
         });
+    }
+}
+
+/// A compiler may let a region's function end with a jump to the runtime, which then returns to whoever called that function:
+/// to the runtime or to holdup. Then the place of a construct is the region's function.
+pub(crate) fn find_places_of_jumps(process: &mut Process) {
+    let Process { sites, openmp, .. } = process;
+    let mut functions: BTreeMap<Instance, SiteId> = BTreeMap::new();
+    let of_program = |site: SiteId| sites[site.index()].frames.iter().any(Frame::is_program);
+    for region in &openmp.regions {
+        functions.extend(region.place.filter(|&site| of_program(site)).map(|site| (region.instance, site)));
+    }
+    let known = |place: Option<SiteId>, instance: &Instance| {
+        place.filter(|&site| of_program(site)).or_else(|| functions.get(instance).copied()).or(place)
+    };
+    for sync in &mut openmp.syncs {
+        sync.place = known(sync.place, &sync.instance);
+    }
+    for work in &mut openmp.works {
+        work.place = known(work.place, &work.instance);
     }
 }
 

@@ -216,6 +216,7 @@ fn process(raw: &RawProcess, clock: &Clock, from: Option<u64>, until: Option<u64
             (record, thread) => filler.take(&mut process, thread, &record),
         }
     }
+    openmp::find_places_of_jumps(&mut process);
     openmp::add_waits(&mut process, &cpu);
     process.find_condition_barriers();
     let callers: Vec<_> = filler.objects.callers().collect();

@@ -55,6 +55,7 @@ pages! { FindingKind, FINDINGS:
     Blocked "blocked",
     Idle "idle",
     Deadlock "deadlock",
+    Hang "hang",
     WakeUp "wakeup",
     Oversubscription "oversubscription",
     Quota "quota",

@@ -168,8 +168,7 @@ fn other_processes(run: &Run, diagnoses: &[Diagnosis]) -> Vec<schema::OtherProce
 
 fn criticality(process: &Process, diagnosis: &Diagnosis) -> schema::Criticality {
     let Criticality { total, threads, nobody } = &diagnosis.criticality;
-    let parts: Vec<f64> = threads.iter().copied().chain(nobody.iter().map(|(_, amount)| *amount)).collect();
-    let whole = shares::whole_nanos(&parts, *total);
+    let whole = shares::whole_criticality(diagnosis);
     let mut nobody_ns = schema::Nobody::default();
     for ((cause, _), &amount) in nobody.iter().zip(&whole[threads.len()..]) {
         *match cause {

@@ -1,6 +1,6 @@
 //! The shares that both faces show, computed in one place.
 
-use holdup_criticality::{Diagnosis, HotSpot, HotSpots};
+use holdup_criticality::{Criticality, Diagnosis, HotSpot, HotSpots};
 use holdup_model::{Arrange, Nanos, Process, Run};
 
 /// The time that recording took in the program's threads, as a share of the CPU time of all threads (where that
@@ -54,9 +54,16 @@ pub(crate) fn broken_stacks(process: &Process) -> (usize, usize) {
     (process.sites.iter().filter(|site| site.broken).count(), process.sites.len())
 }
 
+/// The criticality of each thread, then the times with nobody active: whole nanoseconds that add up to the wall time.
+pub(crate) fn whole_criticality(diagnosis: &Diagnosis) -> Vec<u64> {
+    let Criticality { total, threads, nobody } = &diagnosis.criticality;
+    let parts: Vec<f64> = threads.iter().copied().chain(nobody.iter().map(|(_, amount)| *amount)).collect();
+    whole_nanos(&parts, *total)
+}
+
 /// Parts of a stack (ns) as whole nanoseconds that still add up to its total: each is rounded, and what
 /// rounding leaves over goes to the parts that it changed most.
-pub(crate) fn whole_nanos(parts: &[f64], total: Nanos) -> Vec<u64> {
+fn whole_nanos(parts: &[f64], total: Nanos) -> Vec<u64> {
     let mut whole: Vec<u64> = parts.iter().map(|part| part.max(0.0).round() as u64).collect();
     let left = total.get() as i128 - whole.iter().map(|&part| i128::from(part)).sum::<i128>();
     // More than a nanosecond a part is no rounding: then the parts are shown as they are.

@@ -30,6 +30,8 @@ pub const UNKNOWN: u64 = u64::MAX;
 pub const NO_STACK: u64 = 0;
 /// No thread, where a thread's number is meant.
 pub const NO_THREAD: u32 = u32::MAX;
+/// In the place of an owner, of what has none: the wait ends by itself when its time is up.
+pub const ENDS_BY_TIME: u32 = u32::MAX;
 /// The bytes of stack that one record can hold.
 pub const MAX_STACK_BYTES: usize = 16 * 1024;
 
@@ -271,7 +273,7 @@ pub struct WaitRecord {
     pub process_shared: bool,
     /// How it ended.
     pub outcome: OutcomeCode,
-    /// The kernel thread id of the owner at `begin`; 0 if unknown.
+    /// The kernel thread id of the owner at `begin`; 0 if unknown; or [`ENDS_BY_TIME`].
     pub owner_tid: u32,
     /// Where.
     pub stack: u64,

@@ -18,6 +18,8 @@ const ONCE: &[(&str, &str, &str)] = &[
     ("threads that do the same", "fn sort_of_thread(", "crates/model/src/sorts.rs"),
     ("a mark and its encoding", "pub enum Mark {", "crates/trace/src/instructions/marks.rs"),
     ("where a stream is cut", "pub enum Cut {", "crates/sections/src/cut.rs"),
+    ("time divided among the active", "pub struct Course {", "crates/model/src/course.rs"),
+    ("a share of criticality", "1u128 << FRACTION_BITS", "crates/model/src/course.rs"),
     ("which threads do the work", "pub struct Working {", "crates/sections/src/working.rs"),
     ("threads from their creation to their join", "pub struct ForkJoin<", "crates/sections/src/fork_join.rs"),
     ("which regions are in which", "pub struct Regions<", "crates/sections/src/regions.rs"),

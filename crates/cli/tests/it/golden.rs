@@ -79,6 +79,8 @@ subjects! {
     hostile_names
     deadlock
     deadlock_ring
+    lost_signal
+    absent_party
     conditions_kept
     once
     robust_mutex

@@ -228,3 +228,27 @@ fn a_deadlock_is_seen() {
     assert!(text(&told.stdout).contains("first_lock"), "{told:?}");
     assert!(text(&told.stdout).contains("second_lock"), "{told:?}");
 }
+
+#[test]
+fn a_lost_signal_is_a_hang() {
+    let stage = Stage::new();
+    let program = stage.program("lost_signal", &[]);
+    let recording = stage.path("lost_signal.holdup");
+    let mut running = start(&mut record(&recording, &program));
+    running.first_line();
+    let child = child_of(running.pid());
+    until_asleep(child, 3);
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    kill(child, Signal::KILL);
+    assert_eq!(running.end().status, 128 + SIGKILL);
+    let json = report_json(&recording);
+    let hang = &json["findings"][0];
+    assert_eq!(hang["kind"], "hang", "{json:#}");
+    let of = |what: &str| hang[what].as_str().map_or_else(|| hang[what].to_string(), str::to_owned);
+    assert!(of("what").contains("is_ready in wait_blindly"), "{hang:#}");
+    assert!(
+        of("evidence").contains("signalled last"),
+        "the first signal is told though nobody waits: {hang:#}"
+    );
+    assert_eq!((&hang["threads"], &hang["gain"]), (&serde_json::json!([1, 2]), &serde_json::Value::Null));
+}

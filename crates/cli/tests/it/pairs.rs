@@ -2,6 +2,8 @@
 //!
 //! Where two may differ, the comparison says why.
 
+mod shown;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -143,39 +145,6 @@ fn report_and_folded_stacks() {
         let (critical, lines) = sum(Weight::Critical);
         let whole: f64 = told.diagnosis().criticality.threads.iter().sum();
         assert!((whole - critical as f64).abs() <= lines as f64 + 1.0, "{}: {critical} {whole}", told.name);
-    }
-}
-
-/// The profiles of speedscope have the times of each thread's states.
-#[test]
-fn report_and_speedscope() {
-    for told in all().filter(|told| told.run.processes.len() == 1) {
-        let mut text = Vec::new();
-        holdup_export::speedscope(&told.run, &mut text).expect("profiles");
-        let file: Value = serde_json::from_slice(&text).expect("JSON");
-        let list = |value: &Value| value.as_array().expect("a list").clone();
-        let (frames, profiles) = (list(&file["shared"]["frames"]), list(&file["profiles"]));
-        // Behind those of all threads there is one for each, in their order.
-        let of_threads = &profiles[profiles.len() - told.run.processes[0].threads.len()..];
-        for thread in list(&told.report["criticality"]["threads"]) {
-            let profile = &of_threads[field(&thread, "thread").expect("a thread") as usize];
-            let mut times: BTreeMap<String, u64> = BTreeMap::new();
-            for (stack, weight) in list(&profile["samples"]).iter().zip(list(&profile["weights"])) {
-                let leaf =
-                    list(stack).last().and_then(Value::as_u64).map(|index| &frames[index as usize]["name"]);
-                let leaf = leaf.and_then(Value::as_str).unwrap_or("");
-                let word = leaf.strip_prefix('[').and_then(|rest| rest.split([':', ']']).next());
-                let others = ["blocked", "not recorded"].into_iter();
-                let mut states = STATES.iter().map(|(word, _)| *word).chain(others);
-                // A thread is at work in everything that is no state, and where it was not looked at.
-                let state = word.filter(|word| states.any(|state| state == *word)).unwrap_or("active");
-                *times.entry(state.to_owned()).or_default() += weight.as_u64().expect("nanoseconds");
-            }
-            for (state, member) in STATES {
-                let shown = times.get(state).copied().unwrap_or(0);
-                assert_eq!(field(&thread, member), Some(shown), "{}: {state} of {thread}", told.name);
-            }
-        }
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::process::Command;
 
-use holdup_criticality::offline_criticality;
-use holdup_model::Timeline;
-use holdup_policy::{CriticalityUnit, to_ticks};
+use holdup_criticality::criticality;
+use holdup_model::{Timeline, from_fixed};
+use holdup_policy::CriticalityUnit;
 use holdup_recording::Recording;
 use serde_json::Value;
 
@@ -74,7 +74,7 @@ fn criticality_while_a_program_runs_is_that_of_its_recording() {
         let (recording, warnings) = Recording::open(&recording).expect("a recording");
         let run = recording.run(&warnings);
         let timeline = Timeline::build(&run.processes[0]);
-        let offline = offline_criticality(&timeline);
+        let recorded = criticality(&timeline);
         let start = timeline.start;
         // A unit sees changes in the order of time, and knows nothing of what comes.
         let mut changes: Vec<(u64, bool, u32)> = Vec::new();
@@ -85,13 +85,30 @@ fn criticality_while_a_program_runs_is_that_of_its_recording() {
             }
         }
         changes.sort_unstable();
+        // Eq. 1 by its words: each piece between two changes is divided among those who are active in it.
+        let mut by_definition = vec![0.0; timeline.threads.len()];
+        let (mut active, mut at) = (vec![false; by_definition.len()], 0);
+        for &(time, is_active, thread) in &changes {
+            let number = active.iter().filter(|active| **active).count();
+            for (sum, _) in by_definition.iter_mut().zip(&active).filter(|(_, active)| **active) {
+                *sum += (time - at) as f64 / number as f64;
+            }
+            active[thread as usize] = is_active;
+            at = time;
+        }
         let mut unit = CriticalityUnit::new(0);
         for (time, is_active, thread) in changes {
             unit.set_active(thread, time, is_active);
         }
         let online = unit.take(timeline.end.since(start).get(), timeline.threads.len());
-        let online: Vec<f64> = online.threads.into_iter().map(to_ticks).collect();
-        assert_eq!(online, offline.threads, "{name}");
+        let online: Vec<f64> = online.threads.into_iter().map(from_fixed).collect();
+        assert_eq!(online, recorded.threads, "{name}");
+        for (sum, expected) in online.iter().zip(&by_definition) {
+            assert!(
+                (sum - expected).abs() <= 1e-6 * timeline.wall().get() as f64,
+                "{name}: {sum} {expected}"
+            );
+        }
         compared += online.len();
     }
     assert!(compared >= 8);

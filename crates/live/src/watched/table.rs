@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_kernel::{Event, Pid, Processes, Scheduling, Switch, Tid, What};
+use holdup_model::Course;
 
 use super::proc::{is_able, voluntary_switches, waits_for};
-use crate::course::{Course, Tally};
 use crate::survey::{Doing, Others, ProcessSeen, Survey, ThreadSeen};
+use crate::tally::Tally;
 
 /// Threads of a process that are remembered after their end.
 const MOST_ENDED: usize = 256;
@@ -116,7 +117,7 @@ impl Table {
             for (&tid, number) in living.iter() {
                 let Some(thread) = threads.get_mut(number) else { continue };
                 let is_able = is_able(proc, Pid(*pid), Tid(tid)).unwrap_or(false);
-                course.put(&mut thread.tally, now_ns, is_able);
+                thread.tally.put(course, now_ns, is_able);
                 thread.counted = None;
             }
         }
@@ -130,7 +131,7 @@ impl Table {
             let Process { course, threads, .. } = process;
             for thread in threads.values_mut() {
                 thread.is_able = thread.tally.is_active();
-                course.put(&mut thread.tally, now_ns, false);
+                thread.tally.put(course, now_ns, false);
             }
         }
         self.count();
@@ -225,7 +226,7 @@ impl Table {
         for process in &mut self.processes {
             let Process { pid, course, threads, .. } = process;
             let threads = threads.iter().map(|(&number, thread)| {
-                let (criticality_ns, active_ns) = course.read(&thread.tally, at_ns);
+                let (criticality_ns, active_ns) = thread.tally.read(course, at_ns);
                 let is_active = if looks { thread.is_able } else { thread.tally.is_active() };
                 let state = match (thread.has_ended, is_active) {
                     (true, _) => Doing::Ended,
@@ -260,7 +261,7 @@ impl Table {
     fn set_active(&mut self, pid: Pid, tid: Tid, now_ns: u64, is_active: bool) {
         let Process { course, threads, living, next, .. } = self.process(pid, now_ns);
         let thread = thread(threads, living, next, tid);
-        course.set_active(&mut thread.tally, now_ns, is_active);
+        thread.tally.set_active(course, now_ns, is_active);
     }
 
     fn process(&mut self, pid: Pid, now_ns: u64) -> &mut Process {
@@ -273,7 +274,7 @@ impl Table {
                 name: String::new(),
                 since_ns: now_ns,
                 has_ended: false,
-                course: Course::begin(now_ns),
+                course: Course::new(now_ns),
                 threads: BTreeMap::new(),
                 living: BTreeMap::new(),
                 next: 0,
@@ -303,13 +304,13 @@ impl Process {
     fn end(&mut self, tid: Tid, now_ns: u64) {
         let Some(number) = self.living.remove(&tid.0) else { return };
         if let Some(thread) = self.threads.get_mut(&number) {
-            self.course.set_active(&mut thread.tally, now_ns, false);
+            thread.tally.set_active(&mut self.course, now_ns, false);
             thread.has_ended = true;
         }
         if self.threads.len() - self.living.len() > MOST_ENDED {
             let oldest = self.threads.iter().find(|(_, thread)| thread.has_ended).map(|(&number, _)| number);
             if let Some(forgotten) = oldest.and_then(|oldest| self.threads.remove(&oldest)) {
-                let (criticality_ns, active_ns) = self.course.read(&forgotten.tally, now_ns);
+                let (criticality_ns, active_ns) = forgotten.tally.read(&mut self.course, now_ns);
                 self.others.threads += 1;
                 self.others.criticality_ns += criticality_ns;
                 self.others.active_ns += active_ns;

@@ -220,7 +220,7 @@ fn scaling(old: &[&Ledger], new: &[&Ledger], wall: Change) -> Scaling {
 
 /// The kinds of findings of which the cost identity tells nothing.
 fn is_beside_the_identity(kind: FindingKind) -> bool {
-    kind == FindingKind::Deadlock
+    kind.never_ends()
 }
 
 fn contributions(

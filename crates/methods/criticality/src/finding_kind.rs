@@ -78,6 +78,15 @@ kinds! {
     Idle = "idle", "idle", "nothing to do";
     /// Threads wait for each other, and always will.
     Deadlock = "deadlock", "lock", "deadlock";
+    /// All threads wait, and none is left that could end it.
+    Hang = "hang", "lock", "hanging";
     /// Threads wait for something that was not recorded.
     Blocked = "blocked", "sig", "blocked, cause not recorded";
+}
+
+impl FindingKind {
+    /// True for what goes on until the recording ends, whatever else is mended.
+    pub fn never_ends(self) -> bool {
+        matches!(self, Self::Deadlock | Self::Hang)
+    }
 }

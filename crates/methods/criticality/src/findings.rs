@@ -18,6 +18,7 @@ mod cores;
 mod deadlock;
 mod environment;
 mod executed;
+mod hang;
 mod idle;
 mod lock;
 mod meeting;
@@ -165,8 +166,20 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
         })
         .collect();
     rank(&mut findings, wall);
-    // Nothing is as bad as what never ends.
-    findings.splice(0..0, deadlock::findings(case));
+    // Nothing is as bad as what never ends; and what it waited for then is no cost of the program's usual course.
+    let mut never = deadlock::findings(case);
+    if never.is_empty()
+        && let Some((hang, waited_for)) = hang::finding(case)
+    {
+        let is_of_it = |object: ObjectId| waited_for.contains(&object);
+        findings.retain(|finding| {
+            let most =
+                if finding.object.is_some_and(is_of_it) { hang.cost.get() / 2 } else { hang.cost.get() };
+            finding.cost.get() < most
+        });
+        never.push(hang);
+    }
+    findings.splice(0..0, never);
     (findings, identity)
 }
 
@@ -177,7 +190,7 @@ const STEP_OF_WORTH: f64 = 0.005;
 /// Sorts findings: by the lower of what mending them gives, where that is known, and what they cost.
 pub(crate) fn rank(findings: &mut [Finding], wall: Nanos) {
     let rank = |finding: &Finding| {
-        let is_deadlock = finding.kind == FindingKind::Deadlock;
+        let never_ends = finding.kind.never_ends();
         let is_outside = matches!(finding.kind, FindingKind::Delayed | FindingKind::Load);
         let is_first = is_first_suspect(finding, wall);
         let is_idle = finding.kind == FindingKind::Idle;
@@ -190,7 +203,7 @@ pub(crate) fn rank(findings: &mut [Finding], wall: Nanos) {
         let worth =
             finding.on_path.filter(|_| is_hardly_on_path(finding)).map_or(worth, |time| worth.min(time));
         let worth = (worth.share_of(wall) / STEP_OF_WORTH) as u64;
-        (!is_deadlock, !is_first, is_idle, is_last, is_outside, Reverse((worth, finding.cost)), finding.kind)
+        (!never_ends, !is_first, is_idle, is_last, is_outside, Reverse((worth, finding.cost)), finding.kind)
     };
     findings.arrange_by(|a, b| {
         rank(a).cmp(&rank(b)).then_with(|| a.what.cmp(&b.what)).then_with(|| a.object.cmp(&b.object))
@@ -259,8 +272,9 @@ pub(crate) const BUSY_CORES: f64 = 0.95;
 pub(crate) fn keep_what_can_be_won(findings: &mut Vec<Finding>, wall: Nanos, efficiency: f64) {
     let idle = (1.0 - efficiency) + LEAST_SHARE;
     findings.retain(|finding| {
-        use FindingKind::{Affinity, Deadlock, Load, Oversubscription, Quota};
-        matches!(finding.kind, Quota | Affinity | Load | Oversubscription | Deadlock)
+        use FindingKind::{Affinity, Load, Oversubscription, Quota};
+        finding.kind.never_ends()
+            || matches!(finding.kind, Quota | Affinity | Load | Oversubscription)
             || finding.cost.share_of(wall) <= idle
     });
 }

@@ -46,6 +46,10 @@ const SEVERAL_SORTS: &str = "What fewer threads would give is not known: no more
 const ONLY_KERNEL: &str = "Only the kernel saw this program: who ended which wait is mostly not known, so that no gains are \
     predicted.";
 
+/// What is said of a run that never ended.
+const HUNG: &str =
+    "No gains are predicted: the program hung, and how long until it was ended is not its own time.";
+
 /// A change that mends a finding, and the words for it.
 struct Mending {
     changes: Vec<Change>,
@@ -69,6 +73,12 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
             return;
         }
     };
+    if diagnosis.findings.iter().any(|finding| finding.kind == FindingKind::Hang) {
+        let notes = vec![HUNG.to_owned()];
+        let replayed = replayer.replayed();
+        diagnosis.what_if = Some(WhatIf { replayed, all_together: None, curves: Vec::new(), notes });
+        return;
+    }
     if process.seen_by.kernel && !process.seen_by.preload {
         let notes = vec![ONLY_KERNEL.to_owned()];
         let replayed = replayer.replayed();
@@ -205,8 +215,8 @@ impl Case<'_> {
     /// What mends a finding, where it is a change that a replay can make.
     fn mending(&self, diagnosis: &Diagnosis, finding: &Finding) -> Option<Mending> {
         use FindingKind::{
-            Affinity, Barrier, Blocked, Condition, Deadlock, Delayed, Idle, Imbalance, Io, Join, Load, Lock,
-            Oversubscription, Pipeline, Quota, Semaphore, Serial, Sleep, Spin, Startup, WakeUp,
+            Affinity, Barrier, Blocked, Condition, Deadlock, Delayed, Hang, Idle, Imbalance, Io, Join, Load,
+            Lock, Oversubscription, Pipeline, Quota, Semaphore, Serial, Sleep, Spin, Startup, WakeUp,
         };
         let name = |object| self.name_of(object);
         let thread = |threads: &[ThreadId]| threads.first().map(|&thread| quoted(&self.sort_name(thread)));
@@ -276,7 +286,7 @@ impl Case<'_> {
                 self.shorter_at(finding, "sleep").unwrap_or(all)
             }
             Load | Delayed => (vec![Change::WithoutLoad], "load=0".to_owned()),
-            Spin | Startup | Idle | Deadlock | Blocked => return None,
+            Spin | Startup | Idle | Deadlock | Hang | Blocked => return None,
         };
         Some(Mending { changes, expression })
     }

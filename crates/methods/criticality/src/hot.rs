@@ -7,9 +7,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use holdup_model::{Arrange, Frame, Nanos, Process, SiteId, ThreadId};
+use holdup_model::{Arrange, Fixed, Frame, Nanos, Process, SiteId, ThreadId, from_fixed};
 
-use crate::criticality::{Fixed, to_nanos};
 use crate::samples::{Look, Samples};
 use crate::{HotSpot, HotSpots};
 
@@ -48,7 +47,7 @@ impl<'a> Sums<'a> {
             function: function_of(process, place).map(str::to_owned),
             inside: dominating(&self.inside, self.active).map(str::to_owned),
             active: self.active,
-            critical: to_nanos(self.critical),
+            critical: from_fixed(self.critical),
             samples: self.samples,
             threads,
         }
@@ -89,7 +88,7 @@ pub(crate) fn hot_spots(process: &Process, samples: &Samples) -> Option<HotSpots
         samples: count,
         broken_stacks: broken as f64 / count as f64,
         active,
-        critical: to_nanos(critical),
+        critical: from_fixed(critical),
     })
 }
 

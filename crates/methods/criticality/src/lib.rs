@@ -53,7 +53,7 @@ mod wording;
 
 pub use bottle::bottle_graph;
 pub use chains::MOST_CHAINS;
-pub use criticality::{OnlineCriticality, criticality, offline_criticality};
+pub use criticality::{OnlineCriticality, criticality};
 pub use diagnose::diagnose;
 pub use diagnosis::{
     Bottle, Chain, ChainLink, CostIdentity, CriticalPath, Criticality, Curve, CurvePoint, Diagnosis, Finding,

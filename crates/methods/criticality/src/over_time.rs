@@ -8,10 +8,9 @@ mod phases;
 
 use std::cmp::Reverse;
 
-use holdup_model::{Nanos, Process, ThreadId, Time, Timeline};
+use holdup_model::{Course, Fixed, Gained, Nanos, Process, ThreadId, Time, Timeline, from_fixed};
 use phases::phases;
 
-use crate::criticality::{Fixed, share, to_nanos};
 use crate::sweep::Changes;
 use crate::{OverTime, Phase, Slice};
 
@@ -60,7 +59,7 @@ impl Part {
         let mut threads = self.threads.clone();
         threads.sort_unstable_by_key(|&(thread, critical)| (Reverse(critical), thread));
         threads.truncate(MOST_THREADS_OF_A_PHASE);
-        threads.into_iter().map(|(thread, critical)| (thread, to_nanos(critical))).collect()
+        threads.into_iter().map(|(thread, critical)| (thread, from_fixed(critical))).collect()
     }
 
     fn slice(&self) -> Slice {
@@ -107,11 +106,8 @@ pub(crate) fn over_time(process: &Process, timeline: &Timeline) -> OverTime {
 /// Cuts a run at each of `ends`, which must be in order of time; the first part begins with the run.
 fn cut(timeline: &Timeline, ends: &[Time]) -> Vec<Part> {
     let mut cutting = Cutting {
-        at: timeline.start,
-        v: 0,
-        running: 0,
-        since: vec![None; timeline.threads.len()],
-        sums: vec![0; timeline.threads.len()],
+        course: Course::new(timeline.start.nanos()),
+        threads: vec![Gained::default(); timeline.threads.len()],
         start: timeline.start,
         busy: 0,
         nobody: 0,
@@ -121,11 +117,9 @@ fn cut(timeline: &Timeline, ends: &[Time]) -> Vec<Part> {
     for &end in ends {
         while changes.peek().is_some_and(|time| time <= end) {
             let Some(change) = changes.next() else { break };
-            let was = change.before.is_some_and(|segment| segment.state.is_active());
-            let is = change.after.is_some_and(|segment| segment.state.is_active());
-            if was != is {
+            if let Some(is_active) = change.activity() {
                 cutting.advance(change.time);
-                cutting.switch(change.thread, is);
+                cutting.threads[change.thread.index()].set_active(&mut cutting.course, is_active);
             }
         }
         cutting.advance(end);
@@ -136,12 +130,9 @@ fn cut(timeline: &Timeline, ends: &[Time]) -> Vec<Part> {
 
 /// A pass over the changes of a run.
 struct Cutting {
-    at: Time,
-    v: Fixed,
-    running: u32,
-    /// By thread: V when it became active, or when this part began.
-    since: Vec<Option<Fixed>>,
-    sums: Vec<Fixed>,
+    course: Course,
+    /// By thread: what it gained in this part.
+    threads: Vec<Gained>,
     start: Time,
     busy: u128,
     nobody: u64,
@@ -149,38 +140,25 @@ struct Cutting {
 
 impl Cutting {
     fn advance(&mut self, time: Time) {
-        let length = time.since(self.at).get();
-        if self.running > 0 {
-            self.v += share(length, self.running);
-            self.busy += u128::from(self.running) * u128::from(length);
-        } else {
-            self.nobody += length;
-        }
-        self.at = self.at.max(time);
-    }
-
-    fn switch(&mut self, thread: ThreadId, is_active: bool) {
-        if is_active {
-            self.since[thread.index()] = Some(self.v);
-            self.running += 1;
-        } else if let Some(since) = self.since[thread.index()].take() {
-            self.sums[thread.index()] += self.v - since;
-            self.running -= 1;
+        let length = self.course.advance(time.nanos());
+        match self.course.active() {
+            0 => self.nobody += length,
+            active => self.busy += u128::from(active) * u128::from(length),
         }
     }
 
     fn part(&mut self) -> Part {
         let mut threads = Vec::new();
-        for (index, (sum, since)) in self.sums.iter_mut().zip(&mut self.since).enumerate() {
-            let own = std::mem::take(sum)
-                + since.as_mut().map_or(0, |since| self.v - std::mem::replace(since, self.v));
+        for (index, gained) in self.threads.iter_mut().enumerate() {
+            let own = gained.take(&self.course);
             if own > 0 {
                 threads.push((ThreadId::new(index as u32), own));
             }
         }
+        let at = Time::from_nanos(self.course.at());
         Part {
-            start: std::mem::replace(&mut self.start, self.at),
-            end: self.at,
+            start: std::mem::replace(&mut self.start, at),
+            end: at,
             busy: std::mem::take(&mut self.busy),
             nobody: std::mem::take(&mut self.nobody),
             threads,

@@ -4,9 +4,11 @@
 //! for the active time just before it: back from its time over the thread's active segments to the sample before, but
 //! not further than [`Sample::reach`]. What it was seen doing then counts for all of that.
 
-use holdup_model::{Doing, Nanos, Process, Row, Sample, Site, SiteId, State, ThreadId, Time, Timeline};
+use holdup_model::{
+    Doing, Fixed, Nanos, Process, Row, Sample, Site, SiteId, State, ThreadId, Time, Timeline,
+};
 
-use crate::criticality::{Fixed, Growth};
+use crate::criticality::Growth;
 
 /// A sample of an active thread.
 #[derive(Clone, Copy, Debug)]

@@ -16,6 +16,15 @@ pub(crate) struct Change<'a> {
     pub(crate) after: Option<&'a Segment>,
 }
 
+impl Change<'_> {
+    /// Whether the thread is active from now on, if that changes.
+    pub(crate) fn activity(&self) -> Option<bool> {
+        let is_active = |segment: Option<&Segment>| segment.is_some_and(|segment| segment.state.is_active());
+        let (was, is) = (is_active(self.before), is_active(self.after));
+        (was != is).then_some(is)
+    }
+}
+
 /// All changes of a timeline, by time, then by thread: a merge of the rows.
 pub(crate) struct Changes<'a> {
     timeline: &'a Timeline,

@@ -118,6 +118,7 @@ pub(super) fn alone(key: &Key, time: u64, hindered: &ClassTimes) -> Profile {
         (Part::LockContention, &LOCKS),
         (Part::Other, &SIGNALS),
         (Part::Other, &OUTSIDE),
+        (Part::Other, &[LossClass::Unknown]),
     ] {
         let time = hindered.of_all(classes).min(left);
         sums.book(part, time);

@@ -30,34 +30,42 @@ pub(super) const PARTS: usize = Part::Other as usize + 1;
 
 /// Thread-time (ns) by [`Part`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Sums([u64; PARTS]);
+pub(super) struct Sums {
+    parts: [u64; PARTS],
+    /// Of [`Part::Other`]: nobody knows what threads waited for.
+    pub(super) unknown: u64,
+    /// Not in any part: threads were seen in locks of OpenMP, whose time is counted where they are called.
+    pub(super) in_locks: u64,
+}
 
 impl Sums {
     pub(super) fn of(&self, part: Part) -> u64 {
-        self.0[part as usize]
+        self.parts[part as usize]
     }
 
     pub(super) fn book(&mut self, part: Part, time: u64) {
-        self.0[part as usize] += time;
+        self.parts[part as usize] += time;
     }
 
     /// Takes back what was booked.
     pub(super) fn give_back(&mut self, part: Part, time: u64) {
-        self.0[part as usize] = self.of(part).saturating_sub(time);
+        self.parts[part as usize] = self.of(part).saturating_sub(time);
     }
 
     pub(super) fn add(&mut self, other: &Sums) {
-        for (sum, part) in self.0.iter_mut().zip(other.0) {
+        for (sum, part) in self.parts.iter_mut().zip(other.parts) {
             *sum += part;
         }
+        self.unknown += other.unknown;
+        self.in_locks += other.in_locks;
     }
 
     pub(super) fn total(&self) -> u64 {
-        self.0.iter().sum()
+        self.parts.iter().sum()
     }
 
     pub(super) fn as_array(&self) -> &[u64; PARTS] {
-        &self.0
+        &self.parts
     }
 }
 
@@ -261,15 +269,18 @@ fn legs(team: &Team, courses: &ThreadSums, starts: &[u64], visits: &[Visit]) -> 
 pub(super) const LOCKS: [LossClass; 2] = [LossClass::Lock, LossClass::Handover];
 /// The thread waits for what another one says.
 pub(super) const SIGNALS: [LossClass; 2] = [LossClass::Signal, LossClass::Spin];
-/// It waits for something else, or nothing is known.
-pub(super) const OUTSIDE: [LossClass; 4] =
-    [LossClass::Join, LossClass::Io, LossClass::Sleep, LossClass::Unknown];
+/// It waits for something else.
+pub(super) const OUTSIDE: [LossClass; 3] = [LossClass::Join, LossClass::Io, LossClass::Sleep];
+/// It is in a lock of OpenMP.
+const OMP_LOCKS: [LossClass; 2] = [LossClass::OmpLock, LossClass::OmpHandover];
 
 fn book_hindered(team: &Team, hindered: &ClassTimes, sums: &mut Sums, left: &mut u64) {
     take(sums, left, Part::LockContention, hindered.of_all(&LOCKS));
     take(sums, left, Part::Serial, hindered.by(LossClass::Turn));
     take(sums, left, team.condition, hindered.of_all(&SIGNALS));
     take(sums, left, Part::Other, hindered.of_all(&OUTSIDE));
+    sums.unknown += take(sums, left, Part::Other, hindered.by(LossClass::Unknown));
+    sums.in_locks += hindered.of_all(&OMP_LOCKS).min(*left);
 }
 
 /// What hindered members in the tasks that they executed at a meeting.
@@ -285,9 +296,10 @@ fn tasks_at(team: &Team, courses: &ThreadSums, visits: &[Visit], sums: &mut Sums
     }
 }
 
-/// Books what there is of `time`: no time is booked twice.
-fn take(sums: &mut Sums, left: &mut u64, part: Part, time: u64) {
+/// Books what there is of `time`, and gives it: no time is booked twice.
+fn take(sums: &mut Sums, left: &mut u64, part: Part, time: u64) -> u64 {
     let time = time.min(*left);
     sums.book(part, time);
     *left -= time;
+    time
 }

@@ -9,7 +9,7 @@ use holdup_model::{
 use super::chart::{Color, across, color_of_state, coordinate, ticks};
 use super::stack_bar::{Reach, StackBar};
 use super::text::{Told, grouped, percent, time, time_of};
-use crate::numbers;
+use crate::{numbers, shares};
 
 /// At most so many threads have a bar or a box of their own.
 const MOST_BARS: usize = 12;
@@ -92,11 +92,12 @@ impl Threads {
         order.arrange_by(|&a, &b| critical(b).total_cmp(&critical(a)).then(a.cmp(&b)));
         let has_delayed = diagnosis.threads.iter().any(|times| times.delayed > Nanos::ZERO);
         let mut key = Vec::new();
+        let whole = shares::whole_criticality(diagnosis);
         let rows: Vec<Row> = order
             .iter()
             .take(MOST_ROWS)
             .map(|&index| {
-                let (row, parts) = row(told, index, has_delayed);
+                let (row, parts) = row(told, index, whole[index], has_delayed);
                 key.extend(parts);
                 row
             })
@@ -316,7 +317,7 @@ fn did(told: &Told<'_>, index: usize, times: &ThreadTimes) -> Stack {
     Stack::of(Unit::Nanos, parts.into_iter().map(component).collect())
 }
 
-fn row(told: &Told<'_>, index: usize, has_delayed: bool) -> (Row, Vec<Part>) {
+fn row(told: &Told<'_>, index: usize, criticality: u64, has_delayed: bool) -> (Row, Vec<Part>) {
     let diagnosis = told.diagnosis;
     let id = ThreadId::new(index as u32);
     let facts = told.process.thread(id);
@@ -340,7 +341,7 @@ fn row(told: &Told<'_>, index: usize, has_delayed: bool) -> (Row, Vec<Part>) {
     let row = Row {
         thread: index,
         about: about(told, index, facts),
-        criticality: critical.max(0.0).round() as u64,
+        criticality,
         share: percent(if wall > 0.0 { critical / wall } else { 0.0 }),
         states,
         times: shown,

@@ -8,9 +8,9 @@
 //! thread stands still for the machine's transition time, booked as `io`; one without a thread changes for nothing.
 
 use holdup_model::cycles::{CycleComponent, CycleStack, Level, Resource};
-use holdup_model::{FastSpan, RunEnergy, Steered, ThreadProspect};
+use holdup_model::{FastSpan, RunEnergy, Steered, ThreadProspect, from_fixed};
 use holdup_policy::energy::{Activity, CoreTime};
-use holdup_policy::{Change, Choice, Governor, WaitTable, Weights, to_ticks};
+use holdup_policy::{Change, Choice, Governor, WaitTable, Weights};
 
 use super::{State, System};
 use crate::machine::Machine;
@@ -222,7 +222,7 @@ impl Steer {
             fast: self.fast,
             slice: self.slice,
             slices: record.slices.len() as u64,
-            criticality: record.criticality().into_iter().map(to_ticks).collect(),
+            criticality: record.criticality().into_iter().map(from_fixed).collect(),
             prospects: record
                 .prospects
                 .iter()

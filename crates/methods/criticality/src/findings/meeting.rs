@@ -58,9 +58,9 @@ fn describe_barrier(
     late: &ByThread,
     parties: u32,
 ) -> Description {
-    let threads = main_ones(late);
-    let latest = threads.first().copied();
     let rounds = Rounds::of(case, object);
+    let threads = rounds.latest(main_ones(late), parties);
+    let latest = threads.first().copied();
     let cost = case.object_cost(object);
     let place = latest
         .and_then(|latest| arrives_at(case, object, latest))
@@ -150,6 +150,17 @@ impl Rounds {
             *last.entry(*thread).or_default() += 1;
         }
         Self { count: ends.len() as u64, last, end: ends.last().map(|(time, _)| *time) }
+    }
+
+    /// Those of `late` that are the last in at least a quarter of the rounds in which each of all would be, if none was later
+    /// than the others; all of them where none is.
+    fn latest(&self, late: Vec<ThreadId>, parties: u32) -> Vec<ThreadId> {
+        let often = |thread: &ThreadId| {
+            let last = self.last.get(thread).copied().unwrap_or(0);
+            last.saturating_mul(u64::from(parties)).saturating_mul(4) >= self.count
+        };
+        let latest: Vec<ThreadId> = late.iter().copied().filter(often).collect();
+        if latest.is_empty() { late } else { latest }
     }
 
     /// The average share of the sections' time in which a thread idles at their ends (LIME, Table 1). The first

@@ -248,30 +248,53 @@ struct Waits {
 }
 
 impl Waits {
-    /// A queue is empty at first: a thread that waits before it ever gave a signal has nothing to work on, one
-    /// that gave signals before it waited for the first time has filled its queue.
+    /// Nothing is taken from a queue before something was put into it. So threads whose first signal comes before the
+    /// first one of those who signal to them put things in, and wait for room; the others wait for work.
     fn of(case: &Case<'_>, group: &Group) -> Self {
-        let mut first_signal: Vec<Option<Time>> = vec![None; case.process.threads.len()];
-        for wake in &case.process.wakes {
-            let first = &mut first_signal[wake.thread.index()];
-            *first = Some(first.map_or(wake.time, |first| first.min(wake.time)));
-        }
-        let mut first_wait: BTreeMap<(ObjectId, ThreadId), (Time, Nanos)> = BTreeMap::new();
-        for wait in case.process.waits.iter().filter(|wait| group.objects.contains_key(&wait.object)) {
-            let first = first_wait.entry((wait.object, wait.thread)).or_insert((wait.begin, Nanos::ZERO));
-            first.0 = first.0.min(wait.begin);
+        let stages: Vec<Stage> =
+            (0..case.process.threads.len()).map(|index| case.stage(ThreadId::new(index as u32))).collect();
+        let stage = |thread: ThreadId| &stages[thread.index()];
+        let sooner =
+            |first: &mut Option<Time>, time: Time| *first = Some(first.map_or(time, |at| at.min(time)));
+        let mut waits: BTreeMap<ObjectId, BTreeMap<&Stage, (Time, Nanos)>> = BTreeMap::new();
+        for wait in &case.process.waits {
             // Of a part of a run, waits are whole.
             let (begin, end) = (wait.begin.max(case.timeline.start), wait.end.min(case.timeline.end));
-            first.1 += end.since(begin);
+            let of_stage = waits.entry(wait.object).or_default().entry(stage(wait.thread));
+            let (first, sum) = of_stage.or_insert((wait.begin, Nanos::ZERO));
+            *first = wait.begin.min(*first);
+            *sum += end.since(begin);
         }
-        let mut waits = Self { for_work: Nanos::ZERO, for_room: Nanos::ZERO };
-        for ((_, thread), (first, sum)) in first_wait {
-            match first_signal[thread.index()] {
-                Some(signal) if signal < first => waits.for_room += sum,
-                _ => waits.for_work += sum,
+        let mut signals: BTreeMap<ObjectId, BTreeMap<&Stage, Option<Time>>> = BTreeMap::new();
+        for wake in &case.process.wakes {
+            sooner(signals.entry(wake.object).or_default().entry(stage(wake.thread)).or_default(), wake.time);
+        }
+        // When one stage first signalled to another, and when it first did to any.
+        let mut to_other: BTreeMap<(&Stage, &Stage), Option<Time>> = BTreeMap::new();
+        let mut to_any: BTreeMap<&Stage, Option<Time>> = BTreeMap::new();
+        for (object, by) in &signals {
+            for (&by, time) in by.iter().filter_map(|(by, time)| Some((by, (*time)?))) {
+                sooner(to_any.entry(by).or_default(), time);
+                for &waits in waits.get(object).into_iter().flat_map(BTreeMap::keys) {
+                    sooner(to_other.entry((by, waits)).or_default(), time);
+                }
             }
         }
-        waits
+        let mut sums = Self { for_work: Nanos::ZERO, for_room: Nanos::ZERO };
+        for object in group.objects.keys() {
+            for (&own, &(first, sum)) in waits.get(object).into_iter().flatten() {
+                let givers = || signals.get(object).into_iter().flatten().filter(|(by, _)| **by != own);
+                let given = givers().filter_map(|(_, first)| *first).min();
+                let answered = givers().filter_map(|(by, _)| *to_other.get(&(own, *by))?).min();
+                let signalled = answered.or_else(|| *to_any.get(own)?);
+                // Of two at the same moment nothing is known but whether something was put in before the wait.
+                let puts_in = given.zip(signalled).is_some_and(|(given, signalled)| {
+                    signalled < given || signalled == given && signalled < first
+                });
+                *(if puts_in { &mut sums.for_room } else { &mut sums.for_work }) += sum;
+            }
+        }
+        sums
     }
 
     fn sentence(&self) -> Option<String> {

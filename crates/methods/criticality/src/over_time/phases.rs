@@ -9,10 +9,9 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Process, ThreadId, sort_of_thread};
+use holdup_model::{Process, ThreadId, from_fixed, sort_of_thread};
 
 use super::Part;
-use crate::criticality::to_nanos;
 
 /// Parts that are less unlike than this are one phase, however long they are.
 const UNLIKE: f64 = 0.3;
@@ -72,7 +71,7 @@ pub(super) fn phases(process: &Process, parts: &[Part]) -> Vec<Part> {
         .map(|part| {
             let mut by_sort = BTreeMap::new();
             for &(thread, critical) in &part.threads {
-                *by_sort.entry(sorts[thread.index()]).or_default() += to_nanos(critical);
+                *by_sort.entry(sorts[thread.index()]).or_default() += from_fixed(critical);
             }
             Stretch { part: part.clone(), sorts: by_sort }
         })

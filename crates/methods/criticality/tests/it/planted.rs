@@ -242,6 +242,28 @@ fn a_pool_that_waits_for_work_from_the_reader() {
     assert!(finding.evidence.iter().any(|line| line.contains("empty queue")));
 }
 
+/// Of three producers the last one finds the queue full before it ever put something in; the consumer comes late.
+#[test]
+fn producers_wait_for_room_whoever_begins() {
+    for late in [0, 60] {
+        let mut script = Script::new();
+        let (put, get) = (script.site("produce", 50), script.site("consume", 60));
+        let queue = script.queue("parts", 2);
+        let mut threads: Vec<ThreadId> =
+            (0..3).map(|_| script.thread("produce", [work(1), Op::Put(queue, put)].repeat(30))).collect();
+        let consumer = [vec![work(2 + late)], [Op::Get(queue, get), work(8)].repeat(90)].concat();
+        threads.push(script.thread("consume", consumer));
+        script.main_runs(&threads);
+        let diagnosis = diagnosis(&script);
+        let finding = first(&diagnosis);
+        assert_eq!((finding.kind, finding.threads.as_slice()), (FindingKind::Pipeline, &threads[3..]));
+        assert!(finding.what.starts_with("slow stage"), "{}", finding.what);
+        let told =
+            finding.evidence.iter().find(|line| line.contains("for room")).expect("which way it waits");
+        assert!(!told.contains("for work"), "{told}");
+    }
+}
+
 #[test]
 fn of_two_locks_the_one_on_the_critical_path_comes_first() {
     let mut script = Script::new();
@@ -621,6 +643,57 @@ fn threads_that_wait_for_each_other_for_ever() {
     let found = first_finding_of(&diagnosis, FindingKind::Deadlock);
     assert_eq!((found.threads.as_slice(), found.cost), ([first, second].as_slice(), ms(600)));
     assert_eq!(diagnosis.findings.iter().filter(|finding| finding.kind == FindingKind::Deadlock).count(), 1);
+}
+
+/// Two threads wait for a signal that nobody sends, and main for their ends.
+fn lost_wakeup(outcome: holdup_model::Outcome) -> Process {
+    let end = Time::from_nanos(3000 * MS);
+    let mut process = Process::new(Time::from_nanos(0), end);
+    process.add_thread("main", Time::from_nanos(0), None);
+    let condition = process.add_object(ObjectKind::Condition, 7);
+    for begin in [100, 110] {
+        let worker = process.add_thread("body", Time::from_nanos(0), None);
+        let end_of = process.add_object(ObjectKind::ThreadEnd, 100 + begin);
+        process.objects[end_of.index()].thread = Some(worker);
+        let wait = holdup_model::Wait { object: condition, outcome, ..join(begin * MS, 3000 * MS) };
+        process.waits.push(holdup_model::Wait { thread: worker, ..wait });
+        if begin == 100 {
+            let wait = holdup_model::Wait { object: end_of, ..join(MS, 3000 * MS) };
+            process.waits.push(holdup_model::Wait {
+                thread: ThreadId::new(0),
+                outcome: holdup_model::Outcome::Open,
+                ..wait
+            });
+        }
+    }
+    process
+}
+
+#[test]
+fn a_signal_that_nobody_sends_is_a_hang() {
+    let mut process = lost_wakeup(holdup_model::Outcome::Open);
+    let diagnosis = of(process.clone(), 2);
+    let found = first_finding_of(&diagnosis, FindingKind::Hang);
+    assert_eq!((found.object, found.threads.len(), found.cost), (Some(ObjectId::new(0)), 2, ms(28_900)));
+    assert!(found.evidence[1].contains("never signalled"), "{:?}", found.evidence);
+    assert!(diagnosis.findings[1..].iter().all(|other| other.cost < found.cost));
+    // Or it came before anybody waited for it.
+    process.wakes.push(holdup_model::Wake {
+        thread: ThreadId::new(2),
+        time: Time::from_nanos(60 * MS),
+        object: ObjectId::new(0),
+        site: None,
+        count: holdup_model::WakeCount::AtMost(1),
+    });
+    let diagnosis = of(process, 2);
+    let told = &first_finding_of(&diagnosis, FindingKind::Hang).evidence[1];
+    assert!(told.contains("signalled last 40.0 ms before"), "{told}");
+}
+
+#[test]
+fn a_wait_with_a_limit_is_no_hang() {
+    let diagnosis = of(lost_wakeup(holdup_model::Outcome::TimedOut), 2);
+    assert!(diagnosis.findings.iter().all(|finding| finding.kind != FindingKind::Hang));
 }
 
 fn first_finding_of(diagnosis: &Diagnosis, kind: FindingKind) -> &Finding {
