@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use holdup_compare::{Budget, Missing, Verdict, judge, parse_budget};
+use holdup_compare::{Budget, Ledger, Missing, Verdict, judge, parse_budget};
+use holdup_model::figures::percent;
 use holdup_report::{check_github, check_json_text, check_junit, render_check};
 use serde::Deserialize;
 use toml::Spanned;
@@ -13,6 +14,9 @@ use toml::Spanned;
 use crate::answer::{self, Color};
 use crate::failure::Failure;
 use crate::several::ledgers;
+
+/// The share of the CPUs' time above which others make a run's times say little.
+const MAX_LOAD: f64 = 0.2;
 
 /// A budget is exceeded.
 const EXCEEDED: u8 = 1;
@@ -27,7 +31,7 @@ Budgets:
   regression<=5%     how much longer than the --baseline
 In names * stands for any text and ? for any character, unless they are in single quotes. Operators are <=, <, >= and >.
 
-Statuses: 0 all budgets are held, 1 one is not, 2 wrong usage or input.";
+Statuses: 0 all budgets are held, 1 one is not, 2 wrong usage or input, or others used the CPUs too much to judge.";
 
 /// Options of `holdup check`.
 #[derive(clap::Args, Clone, Debug)]
@@ -39,12 +43,15 @@ pub(crate) struct CheckOptions {
     /// A limit, such as 'lock:cache_lock<=5%' (may be given several times)
     #[arg(long = "budget", value_name = "BUDGET", required_unless_present = "budget_file")]
     pub budgets: Vec<String>,
-    /// A TOML file with a list `budget`, and perhaps `baseline` and `allow-missing`
+    /// A TOML file with a list `budget`, and perhaps `baseline`, `max-load` and `allow-missing`
     #[arg(long, value_name = "FILE")]
     pub budget_file: Option<PathBuf>,
     /// What `regression` is measured against: one recording, or better several
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub baseline: Vec<PathBuf>,
+    /// Recordings of which other programs used more of the CPUs' time are not judged [default: 20%]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub max_load: Option<f64>,
     /// Names that no recording has are no error
     #[arg(long)]
     pub allow_missing: bool,
@@ -90,8 +97,9 @@ pub(crate) fn check(options: &CheckOptions) -> Result<ExitCode, Failure> {
     let baseline = if options.baseline.is_empty() { &file.baseline } else { &options.baseline };
     let missing =
         if options.allow_missing || file.allow_missing { Missing::Allowed } else { Missing::Refused };
-    let runs = ledgers(&options.recordings)?;
-    let baseline = ledgers(baseline)?;
+    let max_load = options.max_load.or(file.max_load).unwrap_or(MAX_LOAD);
+    let runs = ledgers_beside(max_load, &options.recordings)?;
+    let baseline = ledgers_beside(max_load, baseline)?;
     let verdicts = judge(&budgets, &runs, &baseline, missing).map_err(Failure::input)?;
     let text = match options.format {
         _ if options.json => check_json_text(&verdicts),
@@ -108,6 +116,36 @@ pub(crate) fn check(options: &CheckOptions) -> Result<ExitCode, Failure> {
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(EXCEEDED) })
 }
 
+/// The ledgers of recordings beside which others did not use more than that share of the CPUs' time.
+fn ledgers_beside(max_load: f64, recordings: &[PathBuf]) -> Result<Vec<Ledger>, Failure> {
+    let runs = ledgers(recordings)?;
+    for (path, run) in recordings.iter().zip(&runs) {
+        if let Some(others) = run.others().filter(|others| *others > max_load) {
+            return Err(Failure::input(format!(
+                "{}: others used {} of the CPUs' time, so it cannot be judged; record it again when nothing else runs, or allow \
+                 more than {} with --max-load",
+                path.display(),
+                percent(others),
+                percent(max_load)
+            )));
+        }
+    }
+    Ok(runs)
+}
+
+/// `20%` or `0.2`.
+fn share(text: &str) -> Result<f64, String> {
+    let (number, unit) = match text.strip_suffix('%') {
+        Some(number) => (number, 100.0),
+        None => (text, 1.0),
+    };
+    let share = number.trim().parse::<f64>().map(|number| number / unit);
+    share
+        .ok()
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "a share is 0% to 100%, as in 20%".to_owned())
+}
+
 /// The folder from which GitHub names files.
 fn repository() -> Option<String> {
     let told = std::env::var("GITHUB_WORKSPACE").ok().filter(|folder| !folder.is_empty());
@@ -120,6 +158,7 @@ fn repository() -> Option<String> {
 struct BudgetFile {
     budgets: Vec<Budget>,
     baseline: Vec<PathBuf>,
+    max_load: Option<f64>,
     allow_missing: bool,
 }
 
@@ -130,6 +169,7 @@ struct Form {
     budget: Vec<Spanned<String>>,
     #[serde(default)]
     baseline: Vec<PathBuf>,
+    max_load: Option<Spanned<String>>,
     #[serde(default)]
     allow_missing: bool,
 }
@@ -156,6 +196,10 @@ impl BudgetFile {
         Ok(BudgetFile {
             budgets: form.budget.iter().map(budget).collect::<Result<_, _>>()?,
             baseline: form.baseline.iter().map(|file| folder.join(file)).collect(),
+            max_load: form
+                .max_load
+                .map(|text| share(text.get_ref()).map_err(|error| wrong(text.span().start, &error)))
+                .transpose()?,
             allow_missing: form.allow_missing,
         })
     }

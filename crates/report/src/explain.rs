@@ -64,7 +64,7 @@ pages! { FindingKind, FINDINGS:
     Delayed "delayed",
 }
 
-// A quota and other load are findings where their cost is known: one page tells of both.
+// A quota is a finding where its cost is known, and other load never: one page tells of both.
 pages! { NoteKind, NOTES:
     Quota "quota",
     Load "load",
@@ -124,11 +124,11 @@ impl Explanation {
     /// Every page: findings first, then what is told beside them, then the hints of `holdup scale`, then what `holdup sim` and
     /// `holdup stack` find. Kinds that are both have one page.
     pub fn all() -> impl Iterator<Item = Explanation> {
-        let findings =
-            FINDINGS.iter().map(|&(kind, text)| Explanation { subject: Subject::Finding(kind), text });
-        let is_told = |kind: NoteKind| FINDINGS.iter().any(|(finding, _)| finding.word() == kind.word());
-        let notes = NOTES.iter().filter(move |(kind, _)| !is_told(*kind));
-        let notes = notes.map(|&(kind, text)| Explanation { subject: Subject::Note(kind), text });
+        let findings = FINDINGS.iter().filter(|(kind, _)| kind.is_finding());
+        let is_told = |kind: NoteKind| findings.clone().any(|(finding, _)| finding.word() == kind.word());
+        let notes: Vec<_> = NOTES.iter().filter(|(kind, _)| !is_told(*kind)).collect();
+        let notes = notes.into_iter().map(|&(kind, text)| Explanation { subject: Subject::Note(kind), text });
+        let findings = findings.map(|&(kind, text)| Explanation { subject: Subject::Finding(kind), text });
         let hints = HINTS.iter().map(|&(kind, text)| Explanation { subject: Subject::Hint(kind), text });
         let simulated =
             SIMULATED.iter().map(|&(word, text)| Explanation { subject: Subject::Simulated(word), text });
@@ -225,9 +225,7 @@ pub fn explanations(look: Look) -> String {
     };
     let mut lines = group("findings, which have a cost", |subject| matches!(subject, Subject::Finding(_)));
     lines.push(Line::default());
-    lines.extend(group("notes about the environment, whose cost is not known", |subject| {
-        matches!(subject, Subject::Note(_))
-    }));
+    lines.extend(group("notes about the environment", |subject| matches!(subject, Subject::Note(_))));
     lines.push(Line::default());
     lines.extend(group("hints of holdup scale", |subject| matches!(subject, Subject::Hint(_))));
     lines.push(Line::default());

@@ -1,6 +1,6 @@
 //! What surrounded the run, and what saw it: the lines below the findings that say how far to trust them.
 
-use holdup_criticality::{Diagnosis, FindingKind};
+use holdup_criticality::{Diagnosis, EnvironmentNote, FindingKind, NoteKind};
 use holdup_model::{Process, Run};
 
 use crate::ink::Ink;
@@ -15,7 +15,7 @@ const COMPLETE: f64 = 0.995;
 /// At most so many notes are told.
 const MOST_NOTES: usize = 3;
 
-/// Limits and other load: what findings there are about them, notes, and how much of their time threads had a core.
+/// Limits: what findings there are about them, notes, and how much of their time threads had a core.
 /// That nothing is in the way is said only where the machine was looked at.
 pub(crate) fn environment(run: &Run, diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
     let mut pieces: Vec<String> = diagnosis
@@ -29,13 +29,14 @@ pub(crate) fn environment(run: &Run, diagnosis: &Diagnosis, look: Look) -> Vec<L
         let cores = counted(u64::from(cores), "core", "cores");
         pieces.push(format!("{} threads at work on {cores}", grouped(u64::from(diagnosis.workers))));
     }
-    let (notes, more) = diagnosis.environment.split_at(diagnosis.environment.len().min(MOST_NOTES));
+    let notes: Vec<_> = diagnosis.environment.iter().filter(|note| !is_much_load(diagnosis, note)).collect();
+    let (notes, more) = notes.split_at(notes.len().min(MOST_NOTES));
     pieces.extend(notes.iter().map(|note| escape::sentence(&note.what, look)));
     if !more.is_empty() {
         pieces.push(format!("and {}: holdup report FILE --json", counted(more.len() as u64, "more", "more")));
     }
     let was_looked_at = !run.environment.placements.is_empty();
-    if pieces.is_empty() && was_looked_at {
+    if pieces.is_empty() && was_looked_at && load(diagnosis).is_none() {
         pieces.push("nothing in the way".to_owned());
     }
     pieces.push(match shares::on_core(diagnosis) {
@@ -46,15 +47,24 @@ pub(crate) fn environment(run: &Run, diagnosis: &Diagnosis, look: Look) -> Vec<L
     labelled("environment", Ink::Faint, pieces, look)
 }
 
+/// From this share of the run on, what others took stands above the findings: all times are longer by that.
+const MUCH_LOAD: f64 = 0.05;
+
+fn is_much_load(diagnosis: &Diagnosis, note: &EnvironmentNote) -> bool {
+    note.kind == NoteKind::Load && note.cost.is_some_and(|cost| cost.share_of(diagnosis.wall) >= MUCH_LOAD)
+}
+
+/// What is said above the findings where others used the CPUs much.
+pub(crate) fn load(diagnosis: &Diagnosis) -> Option<String> {
+    let note = diagnosis.environment.iter().find(|note| is_much_load(diagnosis, note))?;
+    Some(format!("Measured while {}. {}", note.what, note.hint))
+}
+
 /// Whether a finding is about what other than the program's own doing took its cores.
 pub(crate) fn is_outside(kind: FindingKind) -> bool {
     matches!(
         kind,
-        FindingKind::Quota
-            | FindingKind::Affinity
-            | FindingKind::Oversubscription
-            | FindingKind::Load
-            | FindingKind::Delayed
+        FindingKind::Quota | FindingKind::Affinity | FindingKind::Oversubscription | FindingKind::Delayed
     )
 }
 

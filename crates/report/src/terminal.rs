@@ -35,6 +35,9 @@ pub fn render(run: &Run, diagnoses: &[Diagnosis], look: Look) -> String {
     };
     let process = &run.processes[diagnosis.process];
     let mut head = wrapped(&headline(run, diagnosis, look), 0, Ink::Strong, look);
+    if let Some(load) = surroundings::load(diagnosis) {
+        head.extend(wrapped(&escape::sentence(&load, look), 0, Ink::Warning, look));
+    }
     head.extend(repeated::lines(diagnosis, look));
     head.extend(single_thread(process, diagnosis, look));
     if diagnosis.findings.is_empty() {

@@ -16,8 +16,9 @@ fn recorded(stage: &Stage, name: &str, flags: &[&str]) -> PathBuf {
     recording
 }
 
+/// Checks a recording, whoever else used the machine.
 fn check(recording: &Path, options: &[&str]) -> Ended {
-    run(Command::new(HOLDUP).arg("check").arg(recording).args(options))
+    run(Command::new(HOLDUP).arg("check").arg(recording).args(options).args(["--max-load", "100%"]))
 }
 
 #[test]
@@ -61,10 +62,25 @@ fn every_face_says_the_same() {
         .arg("check")
         .arg(&planted)
         .args(budgets)
-        .args(["--format", "github"]));
+        .args(["--format", "github", "--max-load", "1"]));
     let said = text(&github.stdout);
     assert!(said.starts_with("::error file=workloads/critical_section/main.c,line="), "{said}");
     assert_eq!((github.status, said.lines().count()), (1, 1), "{said}");
+}
+
+#[test]
+fn beside_much_load_nothing_is_judged() {
+    let loaded = workspace().join("tests/recordings/critical_section_loaded.holdup");
+    let checked = |options: &[&str]| {
+        run(Command::new(HOLDUP).arg("check").arg(&loaded).args(["--budget", "wall<=1000s"]).args(options))
+    };
+    for options in [&[][..], &["--max-load", "30%"]] {
+        assert_refused(&checked(options), 2, &["critical_section_loaded", "others used", "--max-load"]);
+    }
+    assert_eq!(checked(&["--max-load", "100%"]).status, 0);
+    let wrong = checked(&["--max-load", "120%"]);
+    assert!(wrong.status == 2 && text(&wrong.stderr).contains("0% to 100%"), "{wrong:?}");
+    assert_refused(&checked(&["--budget", "finding:load<=5%"]), 2, &["no kind of finding"]);
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn recorded(stage: &Stage, command: &[&str]) -> Value {
 /// What is found, less what other programs on the machine did, who may have taken any share of the CPUs.
 fn findings(json: &Value) -> Vec<&Value> {
     let all = json["findings"].as_array().expect("findings");
-    all.iter().filter(|finding| finding["kind"] != "delayed" && finding["kind"] != "load").collect()
+    all.iter().filter(|finding| finding["kind"] != "delayed").collect()
 }
 
 /// Demands that findings of a kind are in these words. Whether there is one, and which comes first, is up to who else uses the

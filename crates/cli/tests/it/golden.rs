@@ -241,6 +241,12 @@ fn every_kind_of_finding_is_found_in_two_programs() {
             let kind = finding["kind"].as_str().expect("a kind").to_owned();
             programs.entry(kind).or_default().insert(source.clone());
         }
+        for note in json["run"]["environment"]["notes"].as_array().into_iter().flatten() {
+            if note["cost_ns"].is_u64() {
+                let kind = note["kind"].as_str().expect("a kind").to_owned();
+                programs.entry(kind).or_default().insert(source.clone());
+            }
+        }
     }
     assert!(sources.len() >= FEWEST_PROGRAMS, "{sources:?}");
     for kind in FindingKind::ALL {

@@ -58,9 +58,9 @@ pub(crate) struct Blame {
     pub(crate) charges: BTreeMap<(Option<ObjectId>, Option<ThreadId>), Charge>,
     /// The part that was lost while the root worked alone.
     pub(crate) serial: BTreeMap<SerialKey, Serial>,
-    /// The part that was lost at barriers, or when others had ended, because the root was late for want of a
-    /// core.
-    pub(crate) delayed: BTreeMap<(ObjectId, ThreadId), Nanos>,
+    /// The part that was lost at barriers, when others had ended, or while the root worked alone, because it was late for
+    /// want of a core (`None`: absent threads).
+    pub(crate) delayed: BTreeMap<(Option<ObjectId>, ThreadId), Nanos>,
     /// Working threads' time without anybody that they are known to wait for.
     pub(crate) sought: BTreeMap<SoughtKey, Sought>,
     /// By thread: the time in which it was the only one that was able to run.

@@ -99,7 +99,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     if is_full && of(capacity) >= BUSY_CORES {
         keep_what_can_be_won(&mut findings, wall, of(capacity));
     }
-    let environment = notes(process, &scarcity, &working, &findings);
+    let environment = notes(process, &scarcity, &working, losses.cores.load.total(), &findings);
     Diagnosis {
         process: index,
         wall,

@@ -58,7 +58,8 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// Where the wall time went.
     pub cost_identity: CostIdentity,
-    /// What of the environment may have slowed it down, by an amount that is not known.
+    /// What of the environment may have slowed it down: no findings, since the program cannot mend it, or what it costs is
+    /// not known.
     pub environment: Vec<EnvironmentNote>,
     /// Where in the code threads were at work; `None` without samples of running threads.
     pub hot: Option<HotSpots>,

@@ -1,10 +1,11 @@
-//! What of the environment slows the program down without making a thread wait: no cost is known of it, so it is told
-//! as notes beside the findings.
+//! What of the environment slows the program down, told beside the findings: what makes no thread wait, so that no cost is
+//! known of it, and what other programs took, which nothing of the program can mend.
 
 use holdup_model::figures::{cpus, percent};
 use holdup_model::{FrequencyRange, Nanos, Process};
 use holdup_sections::Working;
 
+use crate::findings::{LEAST_COST, LEAST_SHARE};
 use crate::note::{EnvironmentNote, NoteKind};
 use crate::scarcity::Scarcity;
 use crate::{Finding, FindingKind};
@@ -18,21 +19,23 @@ const ON_ONE_NODE: f64 = 0.8;
 /// Less than this that came back from swap may be anybody's.
 const LEAST_SWAPPED: u64 = 1 << 20;
 
-/// From this share of the CPUs' time on, others are worth a word where no finding tells of them.
+/// From this share of the CPUs' time on, others are worth a word where nothing is known to be lost to them.
 const LEAST_LOAD: f64 = 0.1;
 
 /// From this share of the CPUs' time on, a quota that stopped them is worth a word where no finding tells of it.
 const LEAST_STOPPED: f64 = 0.015;
 
 fn note(kind: NoteKind, what: String, hint: &str) -> EnvironmentNote {
-    EnvironmentNote { kind, what, hint: hint.to_owned() }
+    EnvironmentNote { kind, what, hint: hint.to_owned(), cost: None }
 }
 
-/// The notes for a process, in the order of [`NoteKind`]: nothing that a finding tells.
+/// The notes for a process, in the order of [`NoteKind`]: nothing that a finding tells. `to_others` is what the working
+/// threads lost to other programs, together.
 pub(crate) fn notes(
     process: &Process,
     scarcity: &Scarcity<'_>,
     working: &Working,
+    to_others: Nanos,
     findings: &[Finding],
 ) -> Vec<EnvironmentNote> {
     let is_told = |kind| findings.iter().any(|finding| finding.kind == kind);
@@ -45,7 +48,7 @@ pub(crate) fn notes(
         numa(scarcity, at_once),
         swap(scarcity, process),
         memory(scarcity),
-        load(scarcity).filter(|_| !is_told(FindingKind::Load)),
+        load(scarcity, working, to_others),
     ]
     .into_iter()
     .flatten()
@@ -190,15 +193,27 @@ fn memory(scarcity: &Scarcity<'_>) -> Option<EnvironmentNote> {
     ))
 }
 
-fn load(scarcity: &Scarcity<'_>) -> Option<EnvironmentNote> {
+fn load(scarcity: &Scarcity<'_>, working: &Working, to_others: Nanos) -> Option<EnvironmentNote> {
     let load = scarcity.environment.load?;
     let capacity = Nanos::new(load.span.get().saturating_mul(u64::from(scarcity.allowed.max(1))));
     let share = scarcity.others.share_of(capacity);
-    (share >= LEAST_LOAD).then(|| {
-        note(
-            NoteKind::Load,
-            format!("others used {} of the CPUs' time", percent(share)),
-            "Times of such a run are not steady: measure when nothing else runs.",
+    let cost = working.cost(to_others.get());
+    let costs = cost >= LEAST_COST && cost.share_of(working.wall()) >= LEAST_SHARE;
+    let is_by_host = load.stolen.get() > load.others().get() / 2;
+    let (who, had, hint) = if is_by_host {
+        (
+            "the host of this machine",
+            load.stolen,
+            "Run it again on a machine of its own, or at a quieter time.",
         )
-    })
+    } else {
+        ("others", scarcity.others, "Run it again when nothing else runs.")
+    };
+    let about = if scarcity.environment.is_estimated { "about " } else { "" };
+    let mut what = format!("{who} used {about}{} of the CPUs' time", percent(had.share_of(capacity)));
+    if costs {
+        what.push_str(&format!(", which cost {cost}"));
+    }
+    let note = note(NoteKind::Load, what, hint);
+    (costs || share >= LEAST_LOAD).then(|| EnvironmentNote { cost: costs.then_some(cost), ..note })
 }

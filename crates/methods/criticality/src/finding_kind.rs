@@ -61,7 +61,7 @@ kinds! {
     Affinity = "affinity", "des", "kept to too few CPUs";
     /// More threads than cores.
     Oversubscription = "oversubscription", "des", "more threads than cores";
-    /// Others used the same CPUs.
+    /// Others used the same CPUs: what was lost to that is no finding, since nothing of the program can mend it.
     Load = "load", "des", "other load";
     /// Threads that could run are without a core (or in the kernel unseen), though there are enough cores and nobody is
     /// known to have used them.
@@ -85,6 +85,11 @@ kinds! {
 }
 
 impl FindingKind {
+    /// False for what has a cost and is no finding, but a note about the environment.
+    pub fn is_finding(self) -> bool {
+        self != Self::Load
+    }
+
     /// True for what goes on until the recording ends, whatever else is mended.
     pub fn never_ends(self) -> bool {
         matches!(self, Self::Deadlock | Self::Hang)

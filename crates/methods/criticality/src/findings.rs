@@ -4,10 +4,10 @@
 //!
 //! - below [`LEAST_SHARE`] of the wall time, or below [`LEAST_COST`], nothing is said: the machine itself is
 //!   not steadier than that;
-//! - a quota, an affinity and much other load come first: as long as they take cores away, nothing in the program
-//!   helps;
-//! - other things that the program cannot help (it was able to run, and something else had the cores) come after what
-//!   it can;
+//! - a quota and an affinity come first: as long as they take cores away, nothing in the program helps;
+//! - what other programs took is none: it is told above all (`environment`), and ranks nowhere;
+//! - what else the program cannot help (it was able to run, and why it had no core is not known) comes after what it
+//!   can;
 //! - what mending a finding gives, where a replay says so (`gains`), counts where it is less than what it costs;
 //! - else what is hardly on the critical path (its time there is below [`LEAST_PATH_SHARE`] of its cost) comes after
 //!   all others, because mending it alone gives no more than that time;
@@ -184,15 +184,16 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
 }
 
 /// Findings are told apart by what mending them gives in steps of this share of the wall time: below it, what they cost
-/// decides. A gain of some microseconds is no reason to tell a trifle before what took most of the time.
+/// decides, of those first whose gain is known. A gain of some microseconds is no reason to tell a trifle before what took most of
+/// the time.
 const STEP_OF_WORTH: f64 = 0.005;
 
 /// Sorts findings: by the lower of what mending them gives, where that is known, and what they cost.
 pub(crate) fn rank(findings: &mut [Finding], wall: Nanos) {
     let rank = |finding: &Finding| {
         let never_ends = finding.kind.never_ends();
-        let is_outside = matches!(finding.kind, FindingKind::Delayed | FindingKind::Load);
-        let is_first = is_first_suspect(finding, wall);
+        let is_outside = finding.kind == FindingKind::Delayed;
+        let is_first = is_first_suspect(finding.kind);
         let is_idle = finding.kind == FindingKind::Idle;
         let on_path = finding.on_path.filter(|_| is_hardly_on_path(finding));
         let is_last = finding.gain.is_none() && on_path.is_some();
@@ -203,23 +204,27 @@ pub(crate) fn rank(findings: &mut [Finding], wall: Nanos) {
         let worth =
             finding.on_path.filter(|_| is_hardly_on_path(finding)).map_or(worth, |time| worth.min(time));
         let worth = (worth.share_of(wall) / STEP_OF_WORTH) as u64;
-        (!never_ends, !is_first, is_idle, is_last, is_outside, Reverse((worth, finding.cost)), finding.kind)
+        let is_unsure = finding.gain.is_none();
+        (
+            !never_ends,
+            !is_first,
+            is_idle,
+            is_last,
+            is_outside,
+            Reverse(worth),
+            is_unsure,
+            Reverse(finding.cost),
+            finding.kind,
+        )
     };
     findings.arrange_by(|a, b| {
         rank(a).cmp(&rank(b)).then_with(|| a.what.cmp(&b.what)).then_with(|| a.object.cmp(&b.object))
     });
 }
 
-/// From this share of the wall time on, other load is told first: the rest says little then.
-const MUCH_LOAD: f64 = 0.1;
-
-/// What the environment takes away is told before all else: as long as it does, nothing in the program helps.
-fn is_first_suspect(finding: &Finding, wall: Nanos) -> bool {
-    match finding.kind {
-        FindingKind::Quota | FindingKind::Affinity => true,
-        FindingKind::Load => finding.cost.share_of(wall) >= MUCH_LOAD,
-        _ => false,
-    }
+/// What limits take away is told before all else: as long as they do, nothing in the program helps.
+fn is_first_suspect(kind: FindingKind) -> bool {
+    matches!(kind, FindingKind::Quota | FindingKind::Affinity)
 }
 
 /// Causes of the same words: locks that were made at one place and are held at one, say.
@@ -272,9 +277,9 @@ pub(crate) const BUSY_CORES: f64 = 0.95;
 pub(crate) fn keep_what_can_be_won(findings: &mut Vec<Finding>, wall: Nanos, efficiency: f64) {
     let idle = (1.0 - efficiency) + LEAST_SHARE;
     findings.retain(|finding| {
-        use FindingKind::{Affinity, Load, Oversubscription, Quota};
+        use FindingKind::{Affinity, Oversubscription, Quota};
         finding.kind.never_ends()
-            || matches!(finding.kind, Quota | Affinity | Load | Oversubscription)
+            || matches!(finding.kind, Quota | Affinity | Oversubscription)
             || finding.cost.share_of(wall) <= idle
     });
 }
@@ -314,7 +319,7 @@ fn finding(kind: FindingKind, cost: Nanos, description: Description) -> Finding 
 }
 
 fn identity(case: &Case<'_>, candidates: &[Candidate<'_>]) -> CostIdentity {
-    let mut lost: BTreeMap<FindingKind, Nanos> = BTreeMap::new();
+    let mut lost = BTreeMap::from([(FindingKind::Load, case.losses.cores.load.total())]);
     for candidate in candidates {
         *lost.entry(candidate.kind).or_default() += candidate.lost;
     }

@@ -285,8 +285,8 @@ impl Case<'_> {
                     (vec![Change::Shorter(PauseKind::Sleep, None, f64::INFINITY)], "sleep=0".to_owned());
                 self.shorter_at(finding, "sleep").unwrap_or(all)
             }
-            Load | Delayed => (vec![Change::WithoutLoad], "load=0".to_owned()),
-            Spin | Startup | Idle | Deadlock | Hang | Blocked => return None,
+            Delayed => (vec![Change::WithoutLoad], "load=0".to_owned()),
+            Load | Spin | Startup | Idle | Deadlock | Hang | Blocked => return None,
         };
         Some(Mending { changes, expression })
     }

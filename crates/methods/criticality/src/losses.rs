@@ -228,6 +228,14 @@ impl Losses {
                 self.taken_by_spinning += by_spinning;
             }
         }
+        // What others took from a thread that some lock, signal or end was waited for is no fault of that one.
+        let by_load = wants.load.own;
+        let waited_for = [&mut self.locks, &mut self.joins, &mut self.signals];
+        for charge in waited_for.into_iter().flat_map(BTreeMap::values_mut) {
+            let late = part(charge.descheduled, by_load, self.delayed);
+            charge.descheduled -= late;
+            wants.load.late += late;
+        }
         self.cores = wants;
     }
 }

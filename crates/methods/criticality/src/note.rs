@@ -1,5 +1,7 @@
 //! What is said of the environment beside the findings.
 
+use holdup_model::Nanos;
+
 /// What a note is about. The words are the `kind` of `--json`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum NoteKind {
@@ -37,7 +39,7 @@ impl NoteKind {
     }
 }
 
-/// One thing of the environment that may have slowed the program down, by an amount that is not known.
+/// One thing of the environment that may have slowed the program down.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EnvironmentNote {
     /// Which sort.
@@ -46,4 +48,6 @@ pub struct EnvironmentNote {
     pub what: String,
     /// What can be done.
     pub hint: String,
+    /// How much longer the run took by that; `None` where it is not known.
+    pub cost: Option<Nanos>,
 }

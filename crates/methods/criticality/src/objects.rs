@@ -92,7 +92,9 @@ fn rooted(process: &Process, blame: &Blame) -> Vec<Nanos> {
         }
     }
     for ((object, _), &time) in &blame.delayed {
-        rooted[object.index()] += time;
+        if let Some(object) = object {
+            rooted[object.index()] += time;
+        }
     }
     rooted
 }

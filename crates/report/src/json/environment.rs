@@ -1,7 +1,7 @@
 //! What surrounded the run, as it was read from the machine.
 
 use holdup_criticality::EnvironmentNote;
-use holdup_model::{CpuSet, Environment, Placement, Quota};
+use holdup_model::{CpuSet, Environment, Nanos, Placement, Quota};
 
 use crate::schema::environment as schema;
 
@@ -52,6 +52,7 @@ pub(super) fn environment(facts: &Environment, notes: &[EnvironmentNote]) -> sch
                 kind: note.kind.word(),
                 what: note.what.clone(),
                 hint: note.hint.clone(),
+                cost_ns: note.cost.map(Nanos::get),
             })
             .collect(),
     }

@@ -6,7 +6,7 @@ use holdup_model::{Arrange, Nanos, Run, Stack, StackComponent, Unit};
 use super::chart::Color;
 use super::stack_bar::{Reach, StackBar};
 use super::text::{Figure, LOOK, Told, counted, grouped, percent, sentence, time, time_of};
-use crate::{escape, names, numbers, shares, terminal, warnings};
+use crate::{escape, names, numbers, shares, surroundings, terminal, warnings};
 
 /// The most columns that the command takes.
 const COMMAND: usize = 2000;
@@ -78,7 +78,11 @@ impl Header {
             command: command(if run.processes.len() > 1 { &process.command } else { &run.command }),
             figures: figures(told),
             budget: budget(told),
-            warnings: told_warnings(run),
+            warnings: surroundings::load(diagnosis)
+                .into_iter()
+                .map(|text| sentence(&text))
+                .chain(told_warnings(run))
+                .collect(),
             way_out: false,
         }
     }

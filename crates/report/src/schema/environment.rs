@@ -23,6 +23,7 @@ pub(crate) struct Note {
     pub(crate) kind: &'static str,
     pub(crate) what: String,
     pub(crate) hint: String,
+    pub(crate) cost_ns: Option<u64>,
 }
 
 #[derive(Serialize)]

@@ -98,8 +98,10 @@ fn judged(recipe: &Recipe, file: &Path, length: usize, holdup: &Path) -> Result<
     let json: Value = serde_json::from_slice(&ended.stdout).map_err(|error| format!("{error}: {ended:?}"))?;
     let findings = json["findings"].as_array().map_or(&[][..], Vec::as_slice);
     let kinds: Vec<&str> = findings.iter().filter_map(|finding| finding["kind"].as_str()).collect();
-    let load = findings.iter().find(|finding| finding["kind"] == "load");
-    let is_loaded = load.is_some_and(|load| load["share"].as_f64() > Some(MOST_LOAD));
+    let notes = json["run"]["environment"]["notes"].as_array().map_or(&[][..], Vec::as_slice);
+    let lost_to_load: f64 =
+        notes.iter().filter(|note| note["kind"] == "load").filter_map(|note| note["cost_ns"].as_f64()).sum();
+    let is_loaded = lost_to_load > MOST_LOAD * json["process"]["wall_ns"].as_f64().unwrap_or(f64::INFINITY);
     if is_loaded && !recipe.is_loaded() {
         return Err("other programs kept the CPUs busy: make it when they do not".to_owned());
     }

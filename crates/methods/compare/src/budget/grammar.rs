@@ -252,8 +252,9 @@ fn subject(what: &str) -> Result<(Limited, Option<Pattern>), Wrong> {
         return Err((name_at, "the quotes do not fit together; double those that are in a name".to_owned()));
     };
     let is_of_kinds = matches!(limited, Limited::Finding | Limited::Cost);
-    if is_of_kinds && !FindingKind::ALL.iter().any(|kind| pattern.matches(kind.word())) {
-        let kinds: Vec<&str> = FindingKind::ALL.iter().map(|kind| kind.word()).collect();
+    let kinds = || FindingKind::ALL.iter().filter(|kind| limited == Limited::Cost || kind.is_finding());
+    if is_of_kinds && !kinds().any(|kind| pattern.matches(kind.word())) {
+        let kinds: Vec<&str> = kinds().map(|kind| kind.word()).collect();
         return Err((name_at, format!("'{name}' is no kind of finding; there are {}", kinds.join(", "))));
     }
     Ok((limited, Some(pattern)))

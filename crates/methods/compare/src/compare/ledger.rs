@@ -194,6 +194,11 @@ impl Ledger {
         }
     }
 
+    /// The share of the CPUs' time that other programs used while it ran, where that is known.
+    pub fn others(&self) -> Option<f64> {
+        self.surroundings.others()
+    }
+
     /// The file name of the program, without its folder. Hostile.
     pub fn program(&self) -> &str {
         let path = self.command.first().map_or("", String::as_str);

@@ -7,6 +7,8 @@ use holdup_model::{Nanos, Run};
 /// Shares of time that differ by less than this are the same: the machine itself is not steadier.
 const SAME_SHARE: f64 = 0.05;
 
+const OTHERS: &str = "CPUs' time used by others";
+
 /// One thing of the surroundings that was another before than after.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Surrounding {
@@ -28,6 +30,11 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
+    /// The share of the CPUs' time that other programs used, where that is known.
+    pub(crate) fn others(&self) -> Option<f64> {
+        self.shares.iter().find(|(what, _)| *what == OTHERS).and_then(|(_, share)| *share)
+    }
+
     pub(crate) fn of(run: &Run, diagnosis: &Diagnosis) -> Surroundings {
         let process = &run.processes[diagnosis.process];
         let environment = &run.environment;
@@ -72,7 +79,7 @@ impl Surroundings {
                 ),
             ],
             shares: vec![
-                ("CPUs' time used by others", load.and_then(|load| of_cpus(load.others()))),
+                (OTHERS, load.and_then(|load| of_cpus(load.others()))),
                 (
                     "time that the group's quota stopped CPUs",
                     placement.and_then(|placement| {

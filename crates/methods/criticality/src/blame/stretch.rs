@@ -173,9 +173,10 @@ impl Pass<'_> {
         if sought.lost > Nanos::ZERO {
             let key = SerialKey { thread, from, to, object: None };
             serial_keys.push(key);
+            let own = self.lost_to_work(None, thread, sought.lost, work, Work::default());
             let serial = self.blame.serial.entry(key).or_default();
-            serial.lost += sought.lost;
-            serial.sought += sought.lost;
+            serial.lost += own;
+            serial.sought += own;
             serial.alone += if is_alone { std::mem::take(&mut alone) } else { sought.alone };
         }
         for (object, Awaited { time, descheduled }) in waited {
@@ -193,31 +194,44 @@ impl Pass<'_> {
             if is_alone && !is_late {
                 let key = SerialKey { thread, from, to, object };
                 serial_keys.push(key);
+                let own = self.lost_to_work(object, thread, time, work, Work::default());
                 let serial = self.blame.serial.entry(key).or_default();
-                serial.lost += time;
+                serial.lost += own;
                 // Once a stretch, whatever the number of objects on which others waited.
                 serial.alone += std::mem::take(&mut alone);
                 continue;
             }
             let is_end = object.is_some_and(|object| self.roles[object.index()] == ObjectKind::ThreadEnd);
-            let late = match others {
-                Some(others) => late_for_want_of_a_core(time, work, others),
-                None if is_end => late_for_want_of_a_core(time, work, Work::default()),
-                None => Late::default(),
-            };
-            if let (Some(object), true) = (object, late.delayed > Nanos::ZERO) {
-                *self.blame.delayed.entry((object, thread)).or_default() += late.delayed;
-            }
-            self.blame.kept_waiting_late += late.kept_waiting;
-            let rest = time - late.delayed - late.kept_waiting;
             // Where there are no others to compare with, it can only be said that it had no core meanwhile.
-            let is_compared = others.is_some() || is_end;
-            let without_core = if is_compared { Nanos::ZERO } else { descheduled };
+            let compared = others.or(is_end.then(Work::default));
+            let rest = match compared {
+                Some(others) => self.lost_to_work(object, thread, time, work, others),
+                None => time,
+            };
+            let without_core = if compared.is_some() { Nanos::ZERO } else { descheduled };
             let charge = self.blame.charges.entry((object, Some(thread))).or_default();
             charge.active += rest - without_core;
             charge.descheduled += without_core;
         }
         self.blame.times.end_stretch(thread, &serial_keys);
+    }
+
+    /// What others lost to the thread's work, of the `time` that they waited for it; what they lost to its want of a core is
+    /// booked as that.
+    fn lost_to_work(
+        &mut self,
+        object: Option<ObjectId>,
+        thread: ThreadId,
+        time: Nanos,
+        work: Work,
+        others: Work,
+    ) -> Nanos {
+        let late = late_for_want_of_a_core(time, work, others);
+        if late.delayed > Nanos::ZERO {
+            *self.blame.delayed.entry((object, thread)).or_default() += late.delayed;
+        }
+        self.blame.kept_waiting_late += late.kept_waiting;
+        time - late.delayed - late.kept_waiting
     }
 }
 
@@ -236,8 +250,8 @@ struct Late {
 }
 
 /// At a barrier a thread is later than the others by what it worked more, by what it was delayed more and by what it
-/// began later, than they on the average; the wait is divided in the same ratio. Where others have ended there is
-/// nobody to compare with, and `others` is zero.
+/// began later, than they on the average; the wait is divided in the same ratio. Where others have ended, or do
+/// nothing meanwhile, there is nobody to compare with, and `others` is zero.
 fn late_for_want_of_a_core(wait: Nanos, last: Work, others: Work) -> Late {
     let threads = f64::from(others.threads.max(1));
     let more = |own: Nanos, others: Nanos| (own.get() as f64 - others.get() as f64 / threads).max(0.0);

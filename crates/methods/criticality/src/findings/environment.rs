@@ -1,7 +1,7 @@
-//! Cores that the environment takes away: a quota, an affinity, other load.
+//! Cores that limits take away: a quota, an affinity.
 
-use holdup_model::figures::{cpus, percent};
-use holdup_model::{Arrange, CpuSet, Nanos, Pin};
+use holdup_model::figures::cpus;
+use holdup_model::{Arrange, CpuSet, Pin};
 
 use super::cores::{delayed_threads, each_lost, started_at};
 use super::{Candidate, Case, Description};
@@ -16,7 +16,6 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
     if case.scarcity.is_by_affinity() {
         candidates.push(Candidate::new(FindingKind::Affinity, cores.crowded.total(), describe_affinity));
     }
-    candidates.push(Candidate::new(FindingKind::Load, cores.load.total(), describe_load));
 }
 
 /// What to keep in mind where only sums of a longer time are known.
@@ -147,50 +146,4 @@ fn pinned(pins: &[Pin], allowed: &CpuSet) -> String {
     let more = few.len().saturating_sub(MOST_PINS);
     let more = if more == 0 { String::new() } else { format!(", others on {more} other sets") };
     format!("Threads that may not run on all of these: {}{more}.", told.join(", "))
-}
-
-fn describe_load(case: &Case<'_>) -> Description {
-    let threads = delayed_threads(case);
-    let load = case.scarcity.environment.load.unwrap_or_default();
-    let capacity = Nanos::new(load.span.get().saturating_mul(u64::from(case.scarcity.allowed.max(1))));
-    let used = |time: Nanos| percent(time.share_of(capacity));
-    let is_stolen = load.stolen.get() > load.others().get() / 2;
-    let what = if is_stolen {
-        "other load: the host of this virtual machine took CPU time away"
-    } else {
-        "other load: other programs used the same CPUs"
-    };
-    let mut evidence = vec![format!(
-        "Others used {} of the CPUs' time ({}), this program {}, holdup {}.",
-        used(load.others().saturating_sub(load.stolen)),
-        load.others().saturating_sub(load.stolen),
-        used(load.program),
-        used(load.recorder)
-    )];
-    if load.stolen > Nanos::ZERO {
-        evidence.push(format!("The machine's host took {} ({}).", used(load.stolen), load.stolen));
-    }
-    evidence.push(each_lost(case, &case.losses.cores.load));
-    if let Some(pressure) = case.scarcity.environment.pressure.filter(|time| *time > Nanos::ZERO) {
-        evidence.push(format!("Some thread of the machine waited for a CPU for {pressure}."));
-    }
-    Description {
-        object: None,
-        place: None,
-        what: what.to_owned(),
-        evidence,
-        threads,
-        hint: if is_stolen {
-            "Measure on a machine of its own, or at a quieter time: nothing in the program can mend it."
-                .to_owned()
-        } else {
-            "Look with top who that is; measure when it does not run, or give the program CPUs of its own (taskset, \
-             cpuset)."
-                .to_owned()
-        },
-        on_path: None,
-        method: "wall time less CPU time of active threads that neither a quota nor too many threads explain, up to the \
-                 CPU time of others",
-        notes: estimated(case),
-    }
 }

@@ -321,26 +321,30 @@ fn other_load_has_what_it_used() {
     environment.load = Some(Load { busy: ms(7_400), program: ms(5_000), ..clean().load.unwrap() });
     // Four threads lack 3 s; others used 2.35 s of the CPUs.
     let diagnosis = of(computing(4, 250), environment.clone());
+    assert_eq!(costs(&diagnosis), [(FindingKind::Delayed, Nanos::new(162_500_000))]);
+    let note = |diagnosis: &Diagnosis| match diagnosis.environment.as_slice() {
+        [note] if note.kind == NoteKind::Load => (note.what.clone(), note.cost),
+        other => panic!("{other:?}"),
+    };
     assert_eq!(
-        costs(&diagnosis),
-        [(FindingKind::Load, Nanos::new(587_500_000)), (FindingKind::Delayed, Nanos::new(162_500_000))]
+        note(&diagnosis),
+        ("others used 29 % of the CPUs' time, which cost 588 ms".to_owned(), Some(Nanos::new(587_500_000)))
     );
-    assert_eq!(first(&diagnosis).what, "other load: other programs used the same CPUs");
-    assert!(diagnosis.environment.is_empty(), "it is a finding already");
     // The host of a virtual machine.
     environment.load =
         Some(Load { busy: ms(5_100), program: ms(5_000), stolen: ms(2_000), ..clean().load.unwrap() });
     let diagnosis = of(computing(4, 500), environment.clone());
-    assert_eq!(costs(&diagnosis), [(FindingKind::Load, ms(500))]);
-    assert!(first(&diagnosis).what.contains("virtual machine"));
+    assert_eq!(diagnosis.findings, []);
+    let by_host = "the host of this machine used 25 % of the CPUs' time, which cost 500 ms".to_owned();
+    assert_eq!(note(&diagnosis), (by_host, Some(ms(500))));
     // Threads that lack nothing: a note, since times are not steady.
     let diagnosis = of(computing(4, WALL), environment);
     assert_eq!(diagnosis.findings, []);
-    assert_eq!(diagnosis.environment.iter().map(|note| note.kind).collect::<Vec<_>>(), [NoteKind::Load]);
+    assert_eq!(note(&diagnosis).1, None);
 }
 
 #[test]
-fn a_little_load_comes_after_what_the_program_can_help() {
+fn load_is_no_finding_however_much_it_cost() {
     let mut environment = clean();
     environment.load = Some(Load { busy: ms(5_400), program: ms(5_000), ..clean().load.unwrap() });
     let mut process = computing(4, 600);
@@ -356,7 +360,8 @@ fn a_little_load_comes_after_what_the_program_can_help() {
         });
     }
     let diagnosis = of(process, environment);
-    assert_eq!(costs(&diagnosis), [(FindingKind::Io, ms(300)), (FindingKind::Load, Nanos::new(87_500_000)),]);
+    assert_eq!(costs(&diagnosis), [(FindingKind::Io, ms(300))]);
+    assert_eq!(diagnosis.environment[0].cost, Some(Nanos::new(87_500_000)));
 }
 
 #[test]

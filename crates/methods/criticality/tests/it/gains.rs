@@ -352,7 +352,7 @@ proptest! {
             }
             if let Some(gain) = &finding.gain {
                 prop_assert!(gain.high <= diagnosis.wall);
-                if !matches!(finding.kind, FindingKind::Load | FindingKind::Delayed) {
+                if finding.kind != FindingKind::Delayed {
                     let points = holdup_replay::parse(&gain.expression, &run.processes[0]);
                     prop_assert!(points.is_ok(), "{:?}", points);
                 }

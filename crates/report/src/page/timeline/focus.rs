@@ -36,7 +36,7 @@ impl Sign {
             (Kind::WakeUp, None) => Sign::Shades(&[Shade::Waking]),
             (Kind::Io, _) => Sign::Shades(&[Shade::Io]),
             (Kind::Sleep, _) => Sign::Shades(&[Shade::Asleep]),
-            (Kind::Quota | Kind::Affinity | Kind::Oversubscription | Kind::Load | Kind::Delayed, _) => {
+            (Kind::Quota | Kind::Affinity | Kind::Oversubscription | Kind::Delayed, _) => {
                 Sign::Shades(&[Shade::Descheduled])
             }
             (_, Some(object)) => Sign::Object(object),

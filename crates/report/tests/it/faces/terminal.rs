@@ -388,6 +388,7 @@ fn limits_and_other_load() {
         expect![[r#"
             convert ran 12.4 s with 8 threads on 6 cores (by quota 3 at a time); 3.1 of them were active on
             average (efficiency 39 %).
+            Measured while others used 22 % of the CPUs' time, which cost 1.1 s. See to it.
 
               what holds it up                                                                costs  of the time
             1 CPU quota: the control group gives 2.5 CPUs; 8 threads share them               1.3 s         10 %
@@ -404,7 +405,7 @@ fn limits_and_other_load() {
               environment   quota costs 1.3 s   6 threads on 4 physical cores, two or more to a core
                             CPUs 0-7 may run at 1.2 of 3.6 GHz (governor \u{1b}[1mpowersave)
                             a memory limit of its control group was reached 3 times
-                            and 1 more: holdup report FILE --json   active threads had a core 100 % of the time
+                            active threads had a core 100 % of the time
               recorded by   preload   recording cost 0.6 %
         "#]],
     );

@@ -44,13 +44,20 @@ pub(crate) fn surrounded() -> (Run, Vec<Diagnosis>) {
             )
         },
     );
-    let note =
-        |kind, what: &str| EnvironmentNote { kind, what: what.to_owned(), hint: "See to it.".to_owned() };
+    let note = |kind, what: &str| EnvironmentNote {
+        kind,
+        what: what.to_owned(),
+        hint: "See to it.".to_owned(),
+        cost: None,
+    };
     diagnoses[0].environment = vec![
         note(NoteKind::Smt, "6 threads on 4 physical cores, two or more to a core"),
         note(NoteKind::Frequency, "CPUs 0-7 may run at 1.2 of 3.6 GHz (governor \x1b[1mpowersave)"),
         note(NoteKind::Memory, "a memory limit of its control group was reached 3 times"),
-        note(NoteKind::Load, "others used 22 % of the CPUs' time"),
+        EnvironmentNote {
+            cost: Some(ms(1_100)),
+            ..note(NoteKind::Load, "others used 22 % of the CPUs' time, which cost 1.1 s")
+        },
     ];
     run.environment = Environment {
         is_estimated: false,
