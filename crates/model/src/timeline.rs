@@ -29,6 +29,11 @@ impl State {
     pub fn is_active(self) -> bool {
         self == State::Active
     }
+
+    /// True if the thread does useful work or would, had it a core.
+    pub fn is_able_to_run(self) -> bool {
+        matches!(self, State::Active | State::Descheduled | State::Waking)
+    }
 }
 
 /// A span of one thread in one state.

@@ -1,6 +1,6 @@
 //! The criticality stack as one bar: who the run time belongs to.
 
-use holdup_criticality::Diagnosis;
+use holdup_criticality::{Criticality, Diagnosis};
 use holdup_model::{Arrange, Process, StackComponent};
 
 use crate::ink::Ink;
@@ -17,15 +17,35 @@ const SMALL: f64 = 0.05;
 /// Below this share of the run *nobody* is left out of the bar; JSON has it in any case.
 const NOBODY: f64 = 0.01;
 
-/// The criticality stack: the largest threads by name, the others merged, and *nobody* with what ended it.
+/// From this difference of any share on, the criticality that is not the one to go by is told too.
+const DIFFERS: f64 = 0.1;
+
+/// The criticality stack to go by, and where others had cores that by who had one too.
 /// Empty where nothing was ever active and nobody's time is not known either.
 pub(crate) fn criticality(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
-    let total = diagnosis.criticality.total.get() as f64;
+    let (on_core, runnable) = (&diagnosis.criticality, &diagnosis.runnable);
+    let mut lines = stack("criticality", diagnosis.told_criticality(), process, look);
+    if diagnosis.is_by_runnable() && most_apart(on_core, runnable) >= DIFFERS {
+        lines.extend(stack("on a core", on_core, process, look));
+    }
+    lines
+}
+
+/// The largest difference of a share.
+fn most_apart(one: &Criticality, other: &Criticality) -> f64 {
+    let threads = one.threads.iter().zip(&other.threads).map(|(one, other)| one - other);
+    let apart = threads.chain([one.nobody_total() - other.nobody_total()]).map(f64::abs).fold(0.0, f64::max);
+    apart / one.total.get().max(1) as f64
+}
+
+/// A stack as one bar: the largest threads by name, the others merged, and *nobody* with what ended it.
+fn stack(label: &str, criticality: &Criticality, process: &Process, look: Look) -> Vec<Line> {
+    let total = criticality.total.get() as f64;
     if total == 0.0 {
         return Vec::new();
     }
-    let stack = diagnosis.criticality.stack(&names::threads(process, look));
-    let threads = &stack.components()[..diagnosis.criticality.threads.len()];
+    let stack = criticality.stack(&names::threads(process, look));
+    let threads = &stack.components()[..criticality.threads.len()];
     let mut shares: Vec<(&StackComponent, f64)> = threads
         .iter()
         .map(|thread| (thread, thread.amount / total))
@@ -52,12 +72,12 @@ pub(crate) fn criticality(process: &Process, diagnosis: &Diagnosis, look: Look) 
             Ink::Text,
         ));
     }
-    let nobody = diagnosis.criticality.nobody_total() / total;
+    let nobody = criticality.nobody_total() / total;
     if nobody >= NOBODY {
         pieces.push(piece("nobody", nobody, "io", look));
-        pieces.extend(causes(diagnosis, nobody, total));
+        pieces.extend(causes(criticality, nobody, total));
     }
-    if pieces.is_empty() { pieces } else { labelled("criticality", Ink::Faint, pieces, look) }
+    if pieces.is_empty() { pieces } else { labelled(label, Ink::Faint, pieces, look) }
 }
 
 fn piece(label: &str, share: f64, color: &'static str, look: Look) -> Line {
@@ -72,9 +92,8 @@ fn piece(label: &str, share: f64, color: &'static str, look: Look) -> Line {
 }
 
 /// What ended nobody's time, where that is more than one thing: its larger parts, most first.
-fn causes(diagnosis: &Diagnosis, nobody: f64, total: f64) -> Option<Line> {
-    let mut causes: Vec<(&str, f64)> = diagnosis
-        .criticality
+fn causes(criticality: &Criticality, nobody: f64, total: f64) -> Option<Line> {
+    let mut causes: Vec<(&str, f64)> = criticality
         .nobody
         .iter()
         .map(|(cause, amount)| (cause.word(), amount / total))

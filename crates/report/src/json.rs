@@ -168,7 +168,8 @@ fn other_processes(run: &Run, diagnoses: &[Diagnosis]) -> Vec<schema::OtherProce
 
 fn criticality(process: &Process, diagnosis: &Diagnosis) -> schema::Criticality {
     let Criticality { total, threads, nobody } = &diagnosis.criticality;
-    let whole = shares::whole_criticality(diagnosis);
+    let whole = shares::whole_criticality(&diagnosis.criticality);
+    let runnable = shares::whole_criticality(&diagnosis.runnable);
     let mut nobody_ns = schema::Nobody::default();
     for ((cause, _), &amount) in nobody.iter().zip(&whole[threads.len()..]) {
         *match cause {
@@ -196,6 +197,7 @@ fn criticality(process: &Process, diagnosis: &Diagnosis) -> schema::Criticality 
             works: works[index],
             criticality_ns: whole[index],
             share: share(threads[index]),
+            runnable_criticality_ns: runnable[index],
             active_ns: times.active.get(),
             waiting_ns: times.waiting.get(),
             waking_ns: times.waking.get(),
@@ -213,6 +215,8 @@ fn criticality(process: &Process, diagnosis: &Diagnosis) -> schema::Criticality 
         total_ns: total.get(),
         nobody_ns,
         nobody_share: share(diagnosis.criticality.nobody_total()),
+        runnable_nobody_ns: runnable[threads.len()..].iter().sum(),
+        is_by_runnable: diagnosis.is_by_runnable(),
         threads: (0..threads.len()).map(thread).collect(),
     }
 }

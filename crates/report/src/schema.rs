@@ -116,6 +116,8 @@ pub(crate) struct Criticality {
     pub(crate) total_ns: u64,
     pub(crate) nobody_ns: Nobody,
     pub(crate) nobody_share: f64,
+    pub(crate) runnable_nobody_ns: u64,
+    pub(crate) is_by_runnable: bool,
     pub(crate) threads: Vec<Thread>,
 }
 
@@ -139,6 +141,7 @@ pub(crate) struct Thread {
     pub(crate) works: bool,
     pub(crate) criticality_ns: u64,
     pub(crate) share: f64,
+    pub(crate) runnable_criticality_ns: u64,
     pub(crate) active_ns: u64,
     pub(crate) waiting_ns: u64,
     pub(crate) waking_ns: u64,

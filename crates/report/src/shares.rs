@@ -55,8 +55,8 @@ pub(crate) fn broken_stacks(process: &Process) -> (usize, usize) {
 }
 
 /// The criticality of each thread, then the times with nobody active: whole nanoseconds that add up to the wall time.
-pub(crate) fn whole_criticality(diagnosis: &Diagnosis) -> Vec<u64> {
-    let Criticality { total, threads, nobody } = &diagnosis.criticality;
+pub(crate) fn whole_criticality(criticality: &Criticality) -> Vec<u64> {
+    let Criticality { total, threads, nobody } = criticality;
     let parts: Vec<f64> = threads.iter().copied().chain(nobody.iter().map(|(_, amount)| *amount)).collect();
     whole_nanos(&parts, *total)
 }

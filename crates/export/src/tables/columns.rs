@@ -122,6 +122,10 @@ pub const TABLES: &[Table] = &[
             END,
             whole("cpu_ns", "Its CPU time, as far as it was read"),
             real("criticality_ns", "Its criticality (paper 4, Eq. 1), where the process was diagnosed"),
+            real(
+                "runnable_criticality_ns",
+                "The same with threads that wait for a core counted as those that have one",
+            ),
         ],
         rows: rows::threads,
     },

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_criticality::Diagnosis;
+use holdup_criticality::{Criticality, Diagnosis};
 use holdup_model::{Doing, MarkerKind, Mode, ObjectId, SiteId, ThreadId, WakeCount};
 
 use super::Cell::{self, Flag, Null, Real, Text, Whole};
@@ -81,7 +81,10 @@ pub(super) fn threads(subject: &Subject<'_>, diagnosis: Option<&Diagnosis>, sink
     for id in subject.threads() {
         let (told, row) = (subject.process.thread(id), subject.timeline.row(id));
         places.know(subject, [told.entry, told.created_at]);
-        let criticality = diagnosis.and_then(|diagnosis| diagnosis.criticality.threads.get(id.index()));
+        let of = |criticality: fn(&Diagnosis) -> &Criticality| {
+            let share = diagnosis.and_then(|diagnosis| criticality(diagnosis).threads.get(id.index()));
+            share.map_or(Null, |&share| Real(share))
+        };
         sink(&[
             index(subject.index),
             index(id.index()),
@@ -94,7 +97,8 @@ pub(super) fn threads(subject: &Subject<'_>, diagnosis: Option<&Diagnosis>, sink
             Whole(subject.time(row.start)),
             Whole(subject.time(row.end)),
             whole(told.known_cpu().map(|cpu| cpu.get())),
-            criticality.map_or(Null, |&share| Real(share)),
+            of(|diagnosis| &diagnosis.criticality),
+            of(|diagnosis| &diagnosis.runnable),
         ])?;
     }
     Ok(())

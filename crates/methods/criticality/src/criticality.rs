@@ -27,18 +27,31 @@ pub(crate) fn cause_of_activity(before: Option<State>) -> NobodyCause {
 
 /// Criticality by [`OnlineCriticality`], fed with the changes of a timeline.
 pub fn criticality(timeline: &Timeline) -> Criticality {
-    let mut online = OnlineCriticality::new(timeline.start);
+    let [on_core] = summed(timeline, [State::is_active]);
+    on_core
+}
+
+/// The same, and with threads that are able to run but have no core counted as those that have one.
+pub(crate) fn on_core_and_runnable(timeline: &Timeline) -> [Criticality; 2] {
+    summed(timeline, [State::is_active, State::is_able_to_run])
+}
+
+/// Criticality for each meaning of *active*.
+fn summed<const N: usize>(timeline: &Timeline, meanings: [fn(State) -> bool; N]) -> [Criticality; N] {
+    let mut sums = meanings.map(|counts| (counts, OnlineCriticality::new(timeline.start)));
     for change in Changes::new(timeline) {
-        match change.activity() {
-            Some(true) => {
-                let cause = cause_of_activity(change.before.map(|segment| segment.state));
-                online.activate(change.thread, change.time, cause);
+        for (counts, online) in &mut sums {
+            match change.begins(*counts) {
+                Some(true) => {
+                    let cause = cause_of_activity(change.before.map(|segment| segment.state));
+                    online.activate(change.thread, change.time, cause);
+                }
+                Some(false) => online.deactivate(change.thread, change.time),
+                None => {}
             }
-            Some(false) => online.deactivate(change.thread, change.time),
-            None => {}
         }
     }
-    online.finish(timeline.end, timeline.threads.len())
+    sums.map(|(_, online)| online.finish(timeline.end, timeline.threads.len()))
 }
 
 fn named(nobody: &[u64]) -> Vec<(NobodyCause, f64)> {

@@ -10,7 +10,7 @@ use crate::Diagnosis;
 use crate::blame::{Facts, blame};
 use crate::bottle::bottle_graph;
 use crate::chains::chains;
-use crate::criticality::criticality;
+use crate::criticality::on_core_and_runnable;
 use crate::environment::notes;
 use crate::findings::{BUSY_CORES, Case, findings, keep_what_can_be_won};
 use crate::holders::Holders;
@@ -82,7 +82,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         samples: &samples,
     };
     let (mut findings, cost_identity) = findings(&case);
-    let criticality = criticality(&timeline);
+    let [criticality, runnable] = on_core_and_runnable(&timeline);
     let wall = timeline.wall();
     let active: Nanos = times.iter().map(|times| times.active).sum();
     let parallelism = active.share_of(wall);
@@ -111,6 +111,8 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         active_means: active_means(process),
         bottle: bottle_graph(&criticality, &times),
         criticality,
+        runnable,
+        others: scarcity.share_of_others(),
         chains: chains(&blame, &objects),
         working_threads: working.threads,
         workers: working.at_once,

@@ -44,6 +44,11 @@ pub struct Diagnosis {
     pub active_means: &'static str,
     /// The criticality of each thread, and the time with nobody active.
     pub criticality: Criticality,
+    /// The same with threads that are able to run but have no core counted as active: whom the program waits for, whoever
+    /// has the cores.
+    pub runnable: Criticality,
+    /// The share of the CPUs' time that other programs used; 0 where that is little or not known.
+    pub others: f64,
     /// One for each thread that was ever active, highest first.
     pub bottle: Vec<Bottle>,
     /// What each thread did, by [`ThreadId`].
@@ -69,6 +74,22 @@ pub struct Diagnosis {
     pub what_if: Option<WhatIf>,
     /// What other recordings of the same program say; `None` where there are none.
     pub repeats: Option<RunRepeats>,
+}
+
+/// From this share of the CPUs' time on, what other programs took decides which thread has a core.
+const MUCH_OF_CPUS: f64 = 0.05;
+
+impl Diagnosis {
+    /// Whether [`Diagnosis::runnable`] is the criticality to go by: other programs had so much of the CPUs that who was on a
+    /// core says more of them than of this one.
+    pub fn is_by_runnable(&self) -> bool {
+        self.others > MUCH_OF_CPUS
+    }
+
+    /// The criticality to tell first.
+    pub fn told_criticality(&self) -> &Criticality {
+        if self.is_by_runnable() { &self.runnable } else { &self.criticality }
+    }
 }
 
 /// The criticality of each thread (paper 4, Eq. 1) and the time with nobody active: together the wall time.

@@ -196,7 +196,7 @@ fn memory(scarcity: &Scarcity<'_>) -> Option<EnvironmentNote> {
 fn load(scarcity: &Scarcity<'_>, working: &Working, to_others: Nanos) -> Option<EnvironmentNote> {
     let load = scarcity.environment.load?;
     let capacity = Nanos::new(load.span.get().saturating_mul(u64::from(scarcity.allowed.max(1))));
-    let share = scarcity.others.share_of(capacity);
+    let share = scarcity.share_of_others();
     let cost = working.cost(to_others.get());
     let costs = cost >= LEAST_COST && cost.share_of(working.wall()) >= LEAST_SHARE;
     let is_by_host = load.stolen.get() > load.others().get() / 2;

@@ -83,6 +83,12 @@ impl<'a> Scarcity<'a> {
         }
     }
 
+    /// The share of the CPUs' time that others used.
+    pub(crate) fn share_of_others(&self) -> f64 {
+        let span = self.environment.load.unwrap_or_default().span;
+        self.others.share_of(Nanos::new(span.get().saturating_mul(u64::from(self.allowed.max(1)))))
+    }
+
     /// True if a limit, not the machine, makes the cores as few as they are.
     pub(crate) fn is_by_affinity(&self) -> bool {
         (self.cores as usize) < self.environment.online.len()

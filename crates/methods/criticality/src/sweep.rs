@@ -3,7 +3,7 @@
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use holdup_model::{Segment, ThreadId, Time, Timeline};
+use holdup_model::{Segment, State, ThreadId, Time, Timeline};
 
 /// One thread enters a segment, or ends.
 #[derive(Clone, Copy, Debug)]
@@ -19,8 +19,13 @@ pub(crate) struct Change<'a> {
 impl Change<'_> {
     /// Whether the thread is active from now on, if that changes.
     pub(crate) fn activity(&self) -> Option<bool> {
-        let is_active = |segment: Option<&Segment>| segment.is_some_and(|segment| segment.state.is_active());
-        let (was, is) = (is_active(self.before), is_active(self.after));
+        self.begins(State::is_active)
+    }
+
+    /// Whether the thread is in one of these states from now on, if that changes.
+    pub(crate) fn begins(&self, counts: fn(State) -> bool) -> Option<bool> {
+        let [was, is] =
+            [self.before, self.after].map(|segment| segment.is_some_and(|segment| counts(segment.state)));
         (was != is).then_some(is)
     }
 }

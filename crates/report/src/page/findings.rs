@@ -194,7 +194,7 @@ fn shown(told: &Told<'_>, finding: &Finding) -> Option<Evidence> {
     if tag(finding.kind).is_some() {
         return None;
     }
-    let criticality = &told.diagnosis.criticality;
+    let criticality = told.diagnosis.told_criticality();
     let total = criticality.total.get() as f64;
     let shares: Vec<(ThreadId, f64)> = finding
         .threads

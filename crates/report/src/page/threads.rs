@@ -33,6 +33,8 @@ pub(super) struct Threads {
     lead: String,
     stack: Vec<Share>,
     total: String,
+    /// Which threads share a moment.
+    counted: &'static str,
     bottle: Option<BottleGraph>,
     has_delayed: bool,
     key: Vec<(Color, String)>,
@@ -87,12 +89,13 @@ struct Row {
 impl Threads {
     pub(super) fn new(told: &Told<'_>) -> Self {
         let diagnosis = told.diagnosis;
-        let mut order: Vec<usize> = (0..diagnosis.criticality.threads.len()).collect();
-        let critical = |index: usize| diagnosis.criticality.threads[index];
+        let criticality = diagnosis.told_criticality();
+        let mut order: Vec<usize> = (0..criticality.threads.len()).collect();
+        let critical = |index: usize| criticality.threads[index];
         order.arrange_by(|&a, &b| critical(b).total_cmp(&critical(a)).then(a.cmp(&b)));
         let has_delayed = diagnosis.threads.iter().any(|times| times.delayed > Nanos::ZERO);
         let mut key = Vec::new();
-        let whole = shares::whole_criticality(diagnosis);
+        let whole = shares::whole_criticality(criticality);
         let rows: Vec<Row> = order
             .iter()
             .take(MOST_ROWS)
@@ -107,7 +110,12 @@ impl Threads {
         Self {
             lead: lead(told, &order),
             stack: stack(told, &order),
-            total: time(diagnosis.criticality.total),
+            total: time(criticality.total),
+            counted: if diagnosis.is_by_runnable() {
+                "able to run in it, since others had cores"
+            } else {
+                "active in it"
+            },
             bottle: bottle(told),
             has_delayed,
             key: key.into_iter().map(|(_, color, word)| (color, word)).collect(),
@@ -128,7 +136,7 @@ const LARGE: f64 = 0.1;
 
 /// Who the run time belongs to, in a sentence.
 fn lead(told: &Told<'_>, order: &[usize]) -> String {
-    let criticality = &told.diagnosis.criticality;
+    let criticality = told.diagnosis.told_criticality();
     let total = criticality.total.get() as f64;
     let of = |index: &usize| criticality.threads[*index] / total;
     let name = |index: &usize| told.thread(ThreadId::new(*index as u32));
@@ -160,7 +168,7 @@ fn lead(told: &Told<'_>, order: &[usize]) -> String {
 }
 
 fn stack(told: &Told<'_>, order: &[usize]) -> Vec<Share> {
-    let criticality = &told.diagnosis.criticality;
+    let criticality = told.diagnosis.told_criticality();
     let total = criticality.total.get() as f64;
     let shown = if order.len() > MOST_BARS + 1 { MOST_BARS } else { order.len() };
     let (own, others) = order.split_at(shown);
@@ -337,7 +345,7 @@ fn row(told: &Told<'_>, index: usize, criticality: u64, has_delayed: bool) -> (R
         columns.into_iter().chain(delayed).map(|length| (length.get(), or_dash(length))).collect();
     let cpu = facts.known_cpu();
     shown.push((cpu.map_or(0, Nanos::get), cpu.map_or_else(|| "not known".to_owned(), time)));
-    let critical = diagnosis.criticality.threads[index];
+    let critical = diagnosis.told_criticality().threads[index];
     let row = Row {
         thread: index,
         about: about(told, index, facts),

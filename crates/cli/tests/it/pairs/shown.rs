@@ -206,8 +206,10 @@ fn report_and_page() {
             let Some(shown) = keys(&page, &row).pop() else { continue };
             let sum =
                 |members: &[&str]| -> u64 { members.iter().filter_map(|member| field(thread, member)).sum() };
+            let by_runnable = told.report["criticality"]["is_by_runnable"] == true;
+            let criticality = if by_runnable { "runnable_criticality_ns" } else { "criticality_ns" };
             let expected = [
-                sum(&["criticality_ns"]),
+                sum(&[criticality]),
                 sum(&["active_ns"]),
                 sum(&["waiting_ns", "spinning_ns"]),
                 sum(&["waking_ns", "descheduled_ns"]),

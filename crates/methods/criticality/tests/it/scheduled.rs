@@ -1,6 +1,6 @@
 //! Programs on few cores, as the library and the kernel's records show them together.
 
-use holdup_criticality::{Diagnosis, Finding, FindingKind, NobodyCause, diagnose};
+use holdup_criticality::{Criticality, Diagnosis, Finding, FindingKind, NobodyCause, diagnose};
 use holdup_model::{
     Doing, Left, Nanos, ObjectKind, OnCore, Process, Run, Sample, Site, State, ThreadId, Time, Timeline,
 };
@@ -111,6 +111,7 @@ fn a_lock_whose_holder_has_no_core() {
     assert_eq!(delayed.map(|finding| finding.cost), Some(ms(220)));
     let nobody: Vec<NobodyCause> = diagnosis.criticality.nobody.iter().map(|(cause, _)| *cause).collect();
     assert_eq!(nobody, [NobodyCause::RunQueue]);
+    assert_eq!(diagnosis.runnable.nobody, [], "somebody could always run");
 }
 
 /// The thread that the others wait for is the only one that can run, but has no core for 19 of 40 ms: the phase costs what it
@@ -162,10 +163,27 @@ fn a_thread_that_waits_for_a_core_is_able_to_run() {
     assert_eq!(kinds, [FindingKind::Oversubscription]);
     assert_eq!(first(&diagnosis).cost, Nanos::new((100 * MS - 1) / 2));
     assert_eq!(diagnosis.threads[1].descheduled, Nanos::new(50 * MS - 1));
+    // Both are able to run all the time, and each has a core for half of it: but for the first nanosecond neither definition
+    // prefers one.
+    assert_eq!(diagnosis.runnable.threads, [50.0 * MS as f64; 2]);
+    assert!(diagnosis.criticality.threads.iter().all(|share| (share - 50.0 * MS as f64).abs() <= 1.0));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Time with nobody able to run is time with nobody on a core.
+    #[test]
+    fn who_is_able_to_run_shares_all_the_time_in_which_somebody_is(
+        script in holdup_testkit::any_script(),
+        cores in 1..5u32,
+    ) {
+        let diagnosis = of(script.play_on(cores, 500), cores);
+        let all = |stack: &Criticality| stack.threads.iter().sum::<f64>() + stack.nobody_total();
+        let wall = diagnosis.wall.get() as f64;
+        prop_assert!((all(&diagnosis.runnable) - wall).abs() <= 1e-6 * wall.max(1.0));
+        prop_assert!(diagnosis.runnable.nobody_total() <= diagnosis.criticality.nobody_total() + 1e-6 * wall);
+    }
 
     /// With a core for each thread, the kernel's records say nothing new.
     #[test]

@@ -33,7 +33,7 @@ pub(super) fn rows(process: &Process, diagnosis: &Diagnosis) -> Vec<ThreadId> {
 
 /// The criticality of a thread (ns).
 pub(super) fn criticality(diagnosis: &Diagnosis, thread: ThreadId) -> f64 {
-    diagnosis.criticality.threads.get(thread.index()).copied().unwrap_or(0.0)
+    diagnosis.told_criticality().threads.get(thread.index()).copied().unwrap_or(0.0)
 }
 
 /// The groups of many rows, that of the most criticality first, and the one of all others last; none where there are few

@@ -97,6 +97,12 @@ pub(crate) fn diagnosis(process: &Process, index: usize, active: &[f64], critica
             threads: critical.iter().map(|share| share * length).collect(),
             nobody: if nobody > 0.5 { vec![(NobodyCause::Io, nobody)] } else { Vec::new() },
         },
+        runnable: Criticality {
+            total: wall,
+            threads: critical.iter().map(|share| share * length).collect(),
+            nobody: if nobody > 0.5 { vec![(NobodyCause::Io, nobody)] } else { Vec::new() },
+        },
+        others: 0.0,
         bottle: ids()
             .zip(critical)
             .zip(active)
