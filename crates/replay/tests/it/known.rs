@@ -158,6 +158,19 @@ fn a_balanced_barrier() {
     assert_eq!(on_one, 4 * 60 * MS);
 }
 
+/// What main does before it starts the thread that it meets is nobody else's to do.
+#[test]
+fn work_before_the_others_begin_is_not_dealt_out() {
+    let mut script = Script::new();
+    let site = script.site("main", 5);
+    let barrier = script.barrier("round_done", 2);
+    let worker = script.thread("worker", vec![work(50), Op::Meet(barrier, site)]);
+    script.main_does(&[work(20), Op::Start(worker), work(10), Op::Meet(barrier, site), Op::Join(worker, site)]);
+    let process = script.play();
+    assert_eq!(process.wall().get(), 70 * MS);
+    assert_eq!(changed(&process, &[Change::BalancedBarrier(barrier)]), (20 + 30) * MS);
+}
+
 #[test]
 fn threads_started_in_phases_are_balanced_phase_by_phase() {
     let mut script = Script::new();
