@@ -9,6 +9,7 @@ mod threads;
 
 use holdup_model::openmp::WorkKind;
 use holdup_model::{Arrange, Nanos, Process, Site, SiteId};
+use holdup_replay::LEAST_ERROR;
 use holdup_replay::schedule::{self, RecordedLoop, TaskGraph};
 use holdup_sections::Place;
 
@@ -128,6 +129,15 @@ impl<'a> Case<'a> {
         graphs
     }
 
+    /// What a hint can give at most (ns of wall time): the region lasts no less than its useful work on all places. Less memory
+    /// and other numbers of threads make that less, too.
+    fn most(&self, kind: HintKind) -> f64 {
+        let Costs { time, places, useful, .. } = &self.here().costs;
+        let keeps_work = !matches!(kind, HintKind::Memory | HintKind::FewerThreads);
+        let useful = useful.filter(|_| keeps_work).unwrap_or(0.0);
+        (time - useful / places.max(1.0)).max(0.0)
+    }
+
     fn site(&self, id: Option<SiteId>) -> Option<Site> {
         self.process.sites.get(id?.index()).cloned()
     }
@@ -141,6 +151,8 @@ impl<'a> Case<'a> {
     pub(super) fn hint(&self, kind: HintKind, place: Option<SiteId>, text: String, gain: Gain) -> Hint {
         let Gain { time, low, high, bound, method } = gain;
         let whole = |time: f64| time.round() as i64;
+        let noise = LEAST_ERROR * self.wall;
+        let most = self.most(kind);
         Hint {
             kind,
             region: self.index,
@@ -148,8 +160,8 @@ impl<'a> Case<'a> {
             text,
             gain: time.map(|time| HintGain {
                 time: whole(time),
-                low: whole(low.min(time)),
-                high: whole(high.max(time)),
+                low: whole((low.min(time) - noise).max(low.min(0.0))),
+                high: whole((high + noise).min(most).max(time)),
             }),
             bound,
             method: method.to_owned(),

@@ -165,7 +165,13 @@ fn work_before_the_others_begin_is_not_dealt_out() {
     let site = script.site("main", 5);
     let barrier = script.barrier("round_done", 2);
     let worker = script.thread("worker", vec![work(50), Op::Meet(barrier, site)]);
-    script.main_does(&[work(20), Op::Start(worker), work(10), Op::Meet(barrier, site), Op::Join(worker, site)]);
+    script.main_does(&[
+        work(20),
+        Op::Start(worker),
+        work(10),
+        Op::Meet(barrier, site),
+        Op::Join(worker, site),
+    ]);
     let process = script.play();
     assert_eq!(process.wall().get(), 70 * MS);
     assert_eq!(changed(&process, &[Change::BalancedBarrier(barrier)]), (20 + 30) * MS);

@@ -14,7 +14,7 @@ use crate::{Hint, HintKind, RegionKind};
 const LEAST_ITERATIONS: f64 = 4.0;
 
 /// CPU times are not known better than this share.
-const LEAST_ERROR: f64 = 0.01;
+const LEAST_SPREAD: f64 = 0.01;
 
 pub(super) fn hints(case: &Case<'_>) -> Vec<Hint> {
     let loops = &case.profile().evidence.loops;
@@ -74,7 +74,7 @@ impl Prediction {
             Some(here) => (law.at(team) / law.of(here)).clamp(1.0, team.max(1.0)),
             None => 1.0,
         };
-        let error = case.at.iter().map(|at| at.spread).fold(LEAST_ERROR, f64::max);
+        let error = case.at.iter().map(|at| at.spread).fold(LEAST_SPREAD, f64::max);
         let [least, central, most] = [1.0 - error, 1.0, 1.0 + error].map(|factor| {
             // The base is what the others are compared with.
             let scaled = |(index, run): (usize, &AtOnce)| -> AtOnce {

@@ -33,6 +33,8 @@ fn an_uneven_static_loop() {
     let gain = hint.gain.unwrap();
     assert_eq!((gain.time, gain.high), (6 * MS as i64, 6 * MS as i64));
     assert!((4 * MS as i64..6 * MS as i64).contains(&gain.low), "{gain:?}");
+    // No interval is narrower than what runs differ by.
+    assert!(gain.time - gain.low >= MS as i64 / 10, "{gain:?}");
     assert!(
         hint.text.contains("schedule(dynamic)") && hint.text.contains("loop (app.c:20)"),
         "{}",
