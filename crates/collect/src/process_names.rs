@@ -41,7 +41,9 @@ pub(crate) fn names(addresses: &Addresses, each_stack: &mut EachStack<'_>, files
         names.code.insert(address, NamedStack { frames, broken: false });
     }
     for &address in &addresses.objects {
-        if let Some(symbol) = symbolizer.data_symbol(address) {
+        // What stands in our own library says nothing of the program.
+        let symbol = symbolizer.data_symbol(address).filter(|symbol| !symbol.module.starts_with(OWN_LIBRARY));
+        if let Some(symbol) = symbol {
             names.data.insert(address, symbol.expression());
         }
     }

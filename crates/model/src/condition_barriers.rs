@@ -1,4 +1,4 @@
-//! Condition variables that are barriers.
+//! Condition variables, and futexes of the standard library, that are barriers.
 //!
 //! A barrier of a mutex and a condition variable has generations: in each of them every thread of the group comes once, all
 //! but the last wait, and that one wakes all. Where a recording shows that, the object is a [`ObjectKind::Barrier`] like any
@@ -6,7 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Mode, ObjectId, ObjectKind, Outcome, Process, SiteId, ThreadId, Time, Wait, Wake, WakeCount};
+use crate::{
+    Mode, ObjectId, ObjectKind, Outcome, Process, RoutineKind, SiteId, ThreadId, Time, Wait, Wake, WakeCount,
+};
+
+/// Names of objects of the C++ library that stand for whatever somebody waits for.
+const SHARED_FUTEXES: &str = "std::__detail::";
 
 /// All have come, and one wakes the others: who, when, where.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +21,7 @@ struct Broadcast {
     site: Option<SiteId>,
 }
 
-/// What was seen of a condition variable.
+/// What was seen of a condition variable or futex.
 #[derive(Debug, Default)]
 struct Use {
     /// In the order of time.
@@ -25,6 +30,9 @@ struct Use {
     waits: Vec<usize>,
     /// One thread alone was woken, once at least.
     is_signalled: bool,
+    /// The threads of a futex that a function's name says is a barrier; empty for all else. Those that did not have to wait
+    /// for long did so without a call: they are in no wait.
+    named: Vec<ThreadId>,
 }
 
 impl Process {
@@ -36,11 +44,17 @@ impl Process {
     /// looks like a barrier with one generation: where somebody was signalled too, one is not enough.
     pub fn find_condition_barriers(&mut self) {
         let mut uses: BTreeMap<ObjectId, Use> = BTreeMap::new();
-        let is_condition = |object: ObjectId| self.object(object).kind == ObjectKind::Condition;
-        for wake in self.wakes.iter().filter(|wake| is_condition(wake.object)) {
+        let named = self.named_barriers();
+        let is_one = |object: ObjectId| {
+            self.object(object).kind == ObjectKind::Condition || named.contains_key(&object)
+        };
+        for wake in self.wakes.iter().filter(|wake| is_one(wake.object)) {
             let found = uses.entry(wake.object).or_default();
             let Wake { time, thread, site, .. } = *wake;
             match wake.count {
+                _ if named.contains_key(&wake.object) => {
+                    found.broadcasts.push(Broadcast { time, thread, site });
+                }
                 WakeCount::All => found.broadcasts.push(Broadcast { time, thread, site }),
                 WakeCount::AtMost(_) => found.is_signalled = true,
             }
@@ -55,6 +69,14 @@ impl Process {
             }
         }
         let mut gone = vec![false; self.waits.len()];
+        for (object, threads) in named {
+            if let Some(found) = uses.get_mut(&object) {
+                found.named =
+                    threads.into_iter().chain(found.broadcasts.iter().map(|all| all.thread)).collect();
+                found.named.sort_unstable();
+                found.named.dedup();
+            }
+        }
         for (object, mut found) in uses {
             found.broadcasts.sort_by_key(|broadcast| (broadcast.time, broadcast.thread, broadcast.site));
             found.waits.sort_by_key(|&index| (self.waits[index].begin, self.waits[index].thread, index));
@@ -68,8 +90,35 @@ impl Process {
         self.wakes.retain(|wake| !objects[wake.object.index()].is_condition_barrier);
     }
 
+    /// Futexes at which threads wait in functions that are barriers by their names, and nowhere else; who waits there.
+    fn named_barriers(&self) -> BTreeMap<ObjectId, Vec<ThreadId>> {
+        let by_name = |site: &crate::Site| site.routine(|kind| kind == RoutineKind::Barrier).is_some();
+        let is_barrier: Vec<bool> = self.sites.iter().map(by_name).collect();
+        let mut named: BTreeMap<ObjectId, (bool, Vec<ThreadId>)> = BTreeMap::new();
+        if !is_barrier.contains(&true) {
+            return BTreeMap::new();
+        }
+        for wait in self.waits.iter().filter(|wait| self.object(wait.object).kind == ObjectKind::Futex) {
+            let is_in_one = wait.site.is_some_and(|site| is_barrier[site.index()]);
+            let (is_named, threads) = named.entry(wait.object).or_insert((true, Vec::new()));
+            *is_named &= is_in_one;
+            threads.push(wait.thread);
+        }
+        named
+            .into_iter()
+            .filter_map(|(object, (is_named, threads))| is_named.then_some((object, threads)))
+            .collect()
+    }
+
     /// For how many threads it is a barrier.
     fn parties_of(&self, found: &Use) -> Option<u32> {
+        if !found.named.is_empty() {
+            // With more threads than ever met at once it is another barrier in another part of the run.
+            return self
+                .most_at_once(found)
+                .filter(|&most| most == found.named.len())
+                .map(|most| most as u32);
+        }
         let mut generations: Vec<Vec<ThreadId>> = vec![Vec::new(); found.broadcasts.len() + 1];
         for &index in &found.waits {
             generations[generation(&found.broadcasts, self.waits[index].begin)]
@@ -97,6 +146,24 @@ impl Process {
         Some(waiting as u32 + 1)
     }
 
+    /// The most threads of one generation, with who came last; `None` where nobody waited.
+    fn most_at_once(&self, found: &Use) -> Option<usize> {
+        let mut generations: Vec<Vec<ThreadId>> =
+            found.broadcasts.iter().map(|broadcast| vec![broadcast.thread]).collect();
+        for &index in &found.waits {
+            let Wait { begin, thread, .. } = self.waits[index];
+            if let Some(threads) = generations.get_mut(generation(&found.broadcasts, begin)) {
+                threads.push(thread);
+            }
+        }
+        let distinct = |mut threads: Vec<ThreadId>| {
+            threads.sort_unstable();
+            threads.dedup();
+            threads.len()
+        };
+        generations.into_iter().map(distinct).max().filter(|&most| most > 1)
+    }
+
     /// True if who waits and who wakes are in the same function.
     fn is_in_one_function(&self, found: &Use) -> bool {
         let function = |site: Option<SiteId>| self.site(site?).place()?.function.as_deref();
@@ -108,6 +175,8 @@ impl Process {
     fn make_barrier(&mut self, object: ObjectId, parties: u32, found: &Use, gone: &mut [bool]) {
         let facts = &mut self.objects[object.index()];
         (facts.kind, facts.parties, facts.is_condition_barrier) = (ObjectKind::Barrier, Some(parties), true);
+        // The standard library shares a few futexes among all that wait.
+        facts.name.take_if(|name| name.starts_with(SHARED_FUTEXES));
         // By generation and thread: the wait that stands for all that the thread waited in it.
         let mut first: BTreeMap<(usize, ThreadId), usize> = BTreeMap::new();
         for &index in &found.waits {
@@ -132,8 +201,16 @@ impl Process {
             .collect();
         let mutex = found.waits.first().and_then(|&index| self.waits[index].mutex);
         for (round, broadcast) in found.broadcasts.iter().enumerate() {
-            self.waits.push(Wait {
-                thread: broadcast.thread,
+            let is_alive = |thread: ThreadId| {
+                let facts = self.thread(thread);
+                facts.start <= broadcast.time && facts.end.is_none_or(|end| broadcast.time <= end)
+            };
+            let has_waited = |thread: ThreadId| first.contains_key(&(round, thread));
+            let others = found.named.iter().filter(|&&thread| thread != broadcast.thread);
+            let came_without_a_call = others.filter(|&&thread| !has_waited(thread) && is_alive(thread));
+            let came: Vec<ThreadId> = came_without_a_call.copied().chain([broadcast.thread]).collect();
+            self.waits.extend(came.into_iter().map(|thread| Wait {
+                thread,
                 begin: broadcast.time,
                 end: broadcast.time,
                 object,
@@ -146,7 +223,7 @@ impl Process {
                 cpu_begin: None,
                 cpu_end: None,
                 round: Some(round as u64),
-            });
+            }));
         }
         if let Some(mutex) = mutex {
             self.part_holds(mutex, &found.broadcasts);
@@ -180,6 +257,59 @@ fn generation(broadcasts: &[Broadcast], begin: Time) -> usize {
 mod tests {
     use super::*;
     use crate::{Frame, Hold, Site};
+
+    /// A futex at which threads wait in functions of these names, in three rounds of three threads; in the second one, thread 2
+    /// came without having to wait.
+    fn futex(functions: [&str; 2]) -> (Process, ObjectId) {
+        let mut process = Process::new(at(0), at(1_000));
+        let object = process.add_object(ObjectKind::Futex, 1);
+        process.objects[0].name = Some("std::__detail::__waiter_pool_base::w[14]".to_owned());
+        let sites = functions.map(|function| {
+            let frame = |function: &str| Frame { function: Some(function.to_owned()), ..Frame::default() };
+            let frames = vec![frame("std::__detail::__platform_wait<int>"), frame(function), frame("run")];
+            process.add_site(Site { frames, ..Site::default() })
+        });
+        let threads = [0, 1, 2].map(|_| process.add_thread("thread", at(0), None));
+        for (round, waiting) in [&threads[1..], &threads[1..2], &threads[1..]].into_iter().enumerate() {
+            let round = round as u64;
+            for (index, &thread) in waiting.iter().enumerate() {
+                let (begin, end) = (at(100 * round + 10), at(100 * round + 55));
+                let site = Some(sites[index.min(1)]);
+                process.waits.push(Wait { site, ..Wait::granted(thread, object, begin, end) });
+            }
+            let (time, count) = (at(100 * round + 50), WakeCount::AtMost(1));
+            process.wakes.push(Wake { thread: threads[0], time, object, site: Some(sites[0]), count });
+        }
+        process.find_condition_barriers();
+        (process, object)
+    }
+
+    #[test]
+    fn a_futex_of_a_function_that_is_a_barrier_is_one() {
+        let barrier = "std::barrier<std::__empty_completion>::wait";
+        let (process, object) = futex([barrier; 2]);
+        let facts = process.object(object);
+        assert_eq!((facts.kind, facts.parties, &facts.name), (ObjectKind::Barrier, Some(3), &None));
+        assert!(process.wakes.is_empty());
+        let of_round = |round| {
+            let all = process.waits.iter().filter(|wait| wait.round == Some(round));
+            let mut all: Vec<_> = all.map(|wait| (wait.thread.index(), wait.begin.nanos() % 100)).collect();
+            all.sort_unstable();
+            all
+        };
+        assert_eq!(of_round(0), [(0, 50), (1, 10), (2, 10)]);
+        assert_eq!(of_round(1), [(0, 50), (1, 10), (2, 50)], "it waited too short for a call");
+        assert_eq!(of_round(2), [(0, 50), (1, 10), (2, 10)]);
+    }
+
+    #[test]
+    fn a_futex_for_several_things_is_no_barrier() {
+        for other in ["std::counting_semaphore<1>::acquire", "pass"] {
+            let (process, object) = futex(["std::barrier<std::__empty_completion>::wait", other]);
+            assert_eq!(process.object(object).kind, ObjectKind::Futex);
+            assert_eq!((process.waits.len(), process.wakes.len()), (5, 3));
+        }
+    }
 
     fn at(nanos: u64) -> Time {
         Time::from_nanos(nanos)

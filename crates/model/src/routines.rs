@@ -20,6 +20,8 @@ pub enum RoutineKind {
     Idle,
     /// It waits for a lock of the runtime's own.
     Lock,
+    /// It waits for the others of a barrier that a library made.
+    Barrier,
 }
 
 /// A waiting routine of a runtime.
@@ -72,6 +74,7 @@ fn routine(line: &'static str) -> Option<Routine> {
         "seek" => (RoutineKind::Spin, true),
         "idle" => (RoutineKind::Idle, true),
         "lock" | "omp-lock" => (RoutineKind::Lock, false),
+        "barrier" => (RoutineKind::Barrier, false),
         _ => return None,
     };
     let is_lock = matches!(word, "lock" | "fight" | "omp-lock");

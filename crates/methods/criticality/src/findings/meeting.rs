@@ -68,6 +68,11 @@ fn describe_barrier(
     let name = case.object(object);
     let is_late = kind == FindingKind::Imbalance;
     let executed = case.executed_while_waited_for(&threads, [Some(object)]).filter(|_| is_late);
+    // What has no name and was made nobody knows where is known by where its threads meet.
+    let facts = case.process.object(object);
+    let is_unnamed = facts.name.is_none() && facts.created_at.is_none() && facts.construct.is_none();
+    let meets_in = place.filter(|_| is_unnamed && executed.is_some());
+    let name = meets_in.map_or(name.clone(), |place| format!("{name} in {}", case.site(place)));
     let at = match (&executed, place) {
         (Some(executed), _) => format!(", mostly in {}", executed.words),
         (None, Some(place)) => format!(" in {}", case.site(place)),
