@@ -57,7 +57,7 @@ pub use change::{Change, LockChange};
 pub use expression::{ExpressionError, Point, object_name, parse, place_name, sort_of, sweep, thread_name};
 pub use extract::extract;
 pub use machine::Machine;
-pub use predict::{LEAST_ERROR, Next, NoReplay, Prediction, Replayer};
+pub use predict::{BEHIND_ANOTHER, LEAST_ERROR, Next, NoReplay, Prediction, Replayer};
 pub use program::{
     Actor, BarrierFacts, GateIndex, LockFacts, LockIndex, NEVER, NO_SITE, Op, Pause, PauseKind, Pool,
     Program, Step, TokenFacts,

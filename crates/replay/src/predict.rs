@@ -34,7 +34,7 @@ const ERROR_OF_LOCKS: f64 = 0.02;
 
 /// A thread that waits for a core for so long after its wake-up waits behind another: to wake on a free one takes a hundredth
 /// of it, also on a virtual machine.
-const BEHIND_ANOTHER: Nanos = Nanos::new(1_000_000);
+pub const BEHIND_ANOTHER: Nanos = Nanos::new(1_000_000);
 
 /// A replay that leaves more of the work undone than this share tells nothing; less may be what threads wait actively for
 /// each other.

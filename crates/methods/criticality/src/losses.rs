@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use holdup_model::{Nanos, ObjectId, ObjectKind, Roles, SiteId, State, ThreadId, ThreadTimes, Timeline};
+use holdup_replay::BEHIND_ANOTHER;
 use holdup_sections::{Outside, Working};
 
 use crate::blame::{Blame, Charge, Serial, SerialKey};
@@ -43,6 +44,10 @@ pub(crate) struct Losses {
     pub(crate) blocked: ByThread,
     /// Active threads without a core.
     delayed: Nanos,
+    /// Threads that were released and not yet running.
+    own_waking: Nanos,
+    /// The part of that in which they were kept so long that another must have had the core.
+    behind_another: Nanos,
     /// That, waking threads and waits for late ones, for want of a core.
     pub(crate) cores: WantOfCores,
     /// Not in any class.
@@ -170,7 +175,13 @@ impl Losses {
                     State::Io if outside.is_at(thread, segment.start) => at_site(&mut self.idle.own),
                     State::Io => at_site(&mut self.io),
                     State::Asleep => at_site(&mut self.sleep),
-                    State::Waking => *self.wake_up.entry(segment.object).or_default() += length,
+                    State::Waking => {
+                        *self.wake_up.entry(segment.object).or_default() += length;
+                        self.own_waking += length;
+                        if length >= BEHIND_ANOTHER {
+                            self.behind_another += length;
+                        }
+                    }
                     State::Descheduled => self.delayed += length,
                     State::Spinning if segment.object.is_none() => at_site(&mut self.spin),
                     State::Blocked if segment.object.is_none() => {
@@ -210,8 +221,9 @@ impl Losses {
     /// Divides what was lost for want of a core by its reason.
     fn sort_wants_of_cores(&mut self, blame: &Blame, working: &Working, scarcity: &Scarcity<'_>) {
         let waking: Nanos = self.wake_up.values().copied().sum();
-        let mut wants = scarcity.divide(self.delayed, waking, blame, working);
-        let scarce = wants.quota.wake_up + wants.crowded.wake_up;
+        let behind = part(waking, self.behind_another, self.own_waking);
+        let mut wants = scarcity.divide(self.delayed, waking, behind, blame, working);
+        let scarce = wants.quota.wake_up + wants.crowded.wake_up + wants.load.wake_up;
         let mut taken = Nanos::ZERO;
         for time in self.wake_up.values_mut() {
             let some = part(*time, scarce, waking);
@@ -220,7 +232,8 @@ impl Losses {
         }
         // What the parts, each rounded down, do not have stays with the wake-ups.
         wants.quota.wake_up = wants.quota.wake_up.min(taken);
-        wants.crowded.wake_up = taken - wants.quota.wake_up;
+        wants.crowded.wake_up = wants.crowded.wake_up.min(taken - wants.quota.wake_up);
+        wants.load.wake_up = taken - wants.quota.wake_up - wants.crowded.wake_up;
         if !self.spin.is_empty() {
             for time in [&mut wants.crowded.own, &mut wants.crowded.wake_up, &mut wants.crowded.late] {
                 let by_spinning = part(*time, blame.excess_by_spinning, blame.excess);

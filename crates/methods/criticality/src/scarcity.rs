@@ -110,13 +110,15 @@ impl<'a> Scarcity<'a> {
     /// - While a quota stops CPUs nobody runs: it has what the CPUs stood still, and what threads beyond the number of
     ///   cores lacked meanwhile, which is their [`Blame::excess`] times the share of the CPUs' time that was stopped.
     /// - Of the rest, threads beyond the number of cores lack the rest of the excess.
-    /// - Of the rest, others have what they used.
+    /// - Of the rest, others have what they used; then `behind`, the part of `waking` in which threads were kept so long that
+    ///   another must have had the core.
     ///
     /// What others lost in waits for late threads is divided as what these lost.
     pub(crate) fn divide(
         &self,
         delayed: Nanos,
         waking: Nanos,
+        behind: Nanos,
         blame: &Blame,
         working: &Working,
     ) -> WantOfCores {
@@ -135,6 +137,8 @@ impl<'a> Scarcity<'a> {
         // `waking` has waits for waking threads, too: in these they lacked a core as often as in the rest.
         let crowded_waking = part(waking, blame.crowded_waking, blame.waking);
         let crowded_wake_up = most(crowded_waking).min(waking - quota_wake_up);
+        let scarce_wake_up = quota_wake_up + crowded_wake_up;
+        let load_wake_up = behind.min(waking).saturating_sub(scarce_wake_up).min(self.others - load);
         let late_by = |own: Nanos| part(late, own, delayed);
         let kept_by_quota = match (self.stopped > Nanos::ZERO, is_crowded) {
             (false, _) => Nanos::ZERO,
@@ -145,7 +149,7 @@ impl<'a> Scarcity<'a> {
         let mut wants = WantOfCores {
             quota: Want { own: quota, wake_up: quota_wake_up, late: late_by(quota) + kept_by_quota },
             crowded: Want { own: crowded, wake_up: crowded_wake_up, late: late_by(crowded) + kept_by_crowd },
-            load: Want { own: load, wake_up: Nanos::ZERO, late: late_by(load) },
+            load: Want { own: load, wake_up: load_wake_up, late: late_by(load) },
             other: Want { own: delayed - quota - crowded - load, ..Want::default() },
         };
         wants.other.late = late + kept - wants.quota.late - wants.crowded.late - wants.load.late;

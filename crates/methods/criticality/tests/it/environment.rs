@@ -2,8 +2,9 @@
 
 use holdup_criticality::{Diagnosis, Finding, FindingKind, NoteKind, diagnose};
 use holdup_model::{
-    Block, Call, CoreKind, CpuSet, Environment, FrequencyRange, Load, MemoryNode, Mode, Nanos, ObjectId,
-    ObjectKind, Outcome, Pin, Placement, Process, Quota, Run, Swapped, ThreadId, Throttling, Time, Wait,
+    Block, Call, CoreKind, CpuSet, Environment, FrequencyRange, Hold, Load, MemoryNode, Mode, Nanos,
+    ObjectId, ObjectKind, Outcome, Pin, Placement, Process, Quota, Run, Swapped, ThreadId, Throttling, Time,
+    Wait,
 };
 use proptest::prelude::*;
 
@@ -341,6 +342,37 @@ fn other_load_has_what_it_used() {
     let diagnosis = of(computing(4, WALL), environment);
     assert_eq!(diagnosis.findings, []);
     assert_eq!(note(&diagnosis).1, None);
+}
+
+/// A thread that was released ran 200 ms later: another program had the core.
+#[test]
+fn a_long_wake_up_beside_others_is_theirs() {
+    let lost = |others: u64, wakes_up: u64| {
+        let mut process = computing(2, 0);
+        let lock = process.add_object(ObjectKind::Mutex, 9);
+        process.holds.push(Hold {
+            thread: ThreadId::new(1),
+            begin: Some(at(0)),
+            end: at(500),
+            object: lock,
+            acquired_at: None,
+            released_at: None,
+            waited_for: true,
+            mode: Mode::Exclusive,
+        });
+        let waited = wait(2, lock, 0, 500 + wakes_up);
+        process.waits.push(Wait { owner: Some(ThreadId::new(1)), ..waited });
+        process.threads[1].cpu = Some(ms(1_000));
+        process.threads[2].cpu = Some(ms(500 - wakes_up));
+        let mut environment = clean();
+        environment.load =
+            Some(Load { busy: ms(5_000 + others), program: ms(5_000), ..clean().load.unwrap() });
+        let parts = of(process, environment).cost_identity.parts;
+        let cost = |kind| parts.iter().find(|part| part.0 == kind).map_or(Nanos::ZERO, |part| part.1);
+        [cost(FindingKind::Lock), cost(FindingKind::WakeUp), cost(FindingKind::Load)]
+    };
+    assert_eq!(lost(2_000, 200), [ms(250), ms(0), ms(100)]);
+    assert_eq!(lost(0, 200), [ms(250), ms(100), ms(0)], "nobody else was there");
 }
 
 #[test]
