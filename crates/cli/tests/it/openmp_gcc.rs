@@ -426,7 +426,10 @@ fn nested_regions_know_what_is_around_them() {
 #[test]
 fn threads_of_the_program_meet_regions_of_their_own() {
     let openmp = told(
-        r#"static void *meet(void *unused) {
+        r#"static pthread_barrier_t all_are_here;
+        static void *meet(void *unused) {
+            // The first regions of the program begin at the same time.
+            pthread_barrier_wait(&all_are_here);
             for (int i = 0; i < 20; i++) {
                 #pragma omp parallel
                 plant(1);
@@ -435,6 +438,7 @@ fn threads_of_the_program_meet_regions_of_their_own() {
         }
         int main(void) {
             pthread_t threads[3];
+            pthread_barrier_init(&all_are_here, 0, 3);
             for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, meet, 0);
             for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
         }"#,

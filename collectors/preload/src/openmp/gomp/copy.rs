@@ -220,17 +220,17 @@ fn loaded(key: u64) -> &'static Copy {
         return &NONE;
     }
     for copy in &LOADED {
-        match copy.key.compare_exchange(0, key, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => {
-                // Before gcc 4.9 regions began in another way.
-                let gcc = link::in_object_of(key, NAMES[Entry::GOMP_parallel as usize]).is_some();
-                let llvm = link::in_object_of(key, c"__kmpc_fork_call").is_some();
-                copy.gnu.store(gcc && !llvm, Ordering::Release);
-                return copy;
-            }
-            Err(known) if known == key => return copy,
-            Err(_) => {}
+        if let Err(known) = copy.key.compare_exchange(0, key, Ordering::AcqRel, Ordering::Acquire)
+            && known != key
+        {
+            continue;
         }
+        // Threads that come at the same time all find it out: the first region of one that did not wait for it would not be
+        // told. Before gcc 4.9 regions began in another way.
+        let gcc = link::in_object_of(key, NAMES[Entry::GOMP_parallel as usize]).is_some();
+        let llvm = link::in_object_of(key, c"__kmpc_fork_call").is_some();
+        copy.gnu.store(gcc && !llvm, Ordering::Release);
+        return copy;
     }
     &NONE
 }
