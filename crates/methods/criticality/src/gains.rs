@@ -138,6 +138,7 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
             finding.gain = Some(Gain { capped_by: next, ..gain });
         }
     }
+    case.find_chains_of_pauses(&mut diagnosis.findings, &mendings, &mut budget);
     rank(&mut diagnosis.findings, case.wall);
     tell_shared_gains(&mut diagnosis.findings);
     let expressions = known.iter().filter_map(|&set| mendings[places[set]].as_ref());
@@ -193,7 +194,60 @@ struct Case<'a> {
 /// From this share on, parallel regions count as recorded whole.
 const ALL_BUT_NOTHING: f64 = 0.98;
 
+/// A pause whose mending gives less than this share of what it costs gives nothing by itself.
+const NOTHING: f64 = 0.1;
+
+/// Pauses are one chain where mending all of them gives this share of what the dearest costs.
+const MUCH: f64 = 0.5;
+
 impl Case<'_> {
+    /// A thread that reads what another one sends when it has slept waits for both: to mend either alone gives nothing, and
+    /// says nothing of what asking earlier would give.
+    fn find_chains_of_pauses(
+        &self,
+        findings: &mut [Finding],
+        mendings: &[Option<Mending>],
+        budget: &mut Budget,
+    ) {
+        let gives_nothing = |finding: &Finding| {
+            let gain = finding.gain.as_ref().map(|gain| gain.time);
+            matches!(finding.kind, FindingKind::Io | FindingKind::Sleep)
+                && gain.is_some_and(|gain| gain.share_of(finding.cost) < NOTHING)
+        };
+        let pauses: Vec<usize> =
+            (0..findings.len()).filter(|&place| gives_nothing(&findings[place])).collect();
+        let Some(dearest) = pauses.iter().map(|&place| findings[place].cost).max() else { return };
+        let changes = pauses.iter().filter_map(|&place| mendings[place].as_ref());
+        let changes = once(changes.flat_map(|mending| mending.changes.iter().cloned()));
+        if pauses.len() < 2 || changes.len() < 2 {
+            return;
+        }
+        let Some(Ok(together)) = self.replayer.sweep(&[changes], budget).pop() else { return };
+        let given = self.gain(&together, String::new()).time;
+        if given.share_of(dearest) < MUCH {
+            return;
+        }
+        let words: Vec<String> = pauses.iter().map(|&place| findings[place].what.clone()).collect();
+        for (own, &place) in pauses.iter().enumerate() {
+            let others: Vec<&str> = words
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| *other != own)
+                .map(|(_, what)| what.as_str())
+                .collect();
+            let finding = &mut findings[place];
+            finding.gain = None;
+            finding.notes.retain(|note| !note.starts_with("Once it is mended"));
+            finding.notes.insert(
+                0,
+                format!(
+                    "It is one chain of waits with {}: mending it alone gives nothing, all of them {given}.",
+                    others.join(" and ")
+                ),
+            );
+        }
+    }
+
     fn gain(&self, prediction: &Prediction, expression: String) -> Gain {
         let [time, low, high] = prediction.gain(self.wall).map(|gain| Nanos::new(gain.max(0) as u64));
         Gain { time, low, high, expression, capped_by: None }
