@@ -345,26 +345,52 @@ fn every_acquisition_is_counted() {
 #[test]
 fn a_lock_that_is_held_is_waited_for() {
     let openmp = told(
-        r#"int main(void) {
+        r#"
+        #include <sys/syscall.h>
+        #include <unistd.h>
+        static _Atomic int held, asking;
+        // Waits until the thread that says that it asks for what is held here sleeps.
+        static void until_the_other_sleeps(void) {
+            held = 1;
+            while (!asking) plant(1);
+            char path[64], state = 0;
+            snprintf(path, sizeof path, "/proc/self/task/%d/stat", asking);
+            while (state != 'S') {
+                plant(2);
+                FILE *stat = fopen(path, "r");
+                if (!stat || fscanf(stat, "%*d (%*[^)]) %c", &state) != 1) abort();
+                fclose(stat);
+            }
+            plant(2);
+            held = asking = 0;
+        }
+        static void ask(void) {
+            while (!held) plant(1);
+            asking = syscall(SYS_gettid);
+        }
+        int main(void) {
             omp_lock_t lock;
             omp_init_lock(&lock);
             #pragma omp parallel
             {
-                for (int i = 0; i < 10; i++) { omp_set_lock(&lock); plant(2); omp_unset_lock(&lock); }
+                int first = omp_get_thread_num() == 0;
+                if (!first) ask();
+                omp_set_lock(&lock);
+                if (first) until_the_other_sleeps();
+                omp_unset_lock(&lock);
                 #pragma omp barrier
-                for (int i = 0; i < 10; i++) {
-                    #pragma omp critical
-                    plant(2);
-                }
+                if (!first) ask();
+                #pragma omp critical
+                if (first) until_the_other_sleeps();
             }
         }"#,
     );
     for kind in [ObjectKind::OmpLock, ObjectKind::Critical] {
         let rows: Vec<_> = openmp.acquires.iter().filter(|row| row.kind == kind).collect();
-        assert_eq!(rows.iter().map(|row| row.acquisitions).sum::<u64>(), 20);
+        assert_eq!(rows.iter().map(|row| row.acquisitions).sum::<u64>(), 2);
         let waits: u64 = rows.iter().map(|row| row.waits).sum();
         let waiting: u64 = rows.iter().map(|row| row.waiting.get()).sum();
-        // Two threads with nothing to do outside of the lock: at least one wait is as long as a hold.
+        // It sleeps, and the other holds on for two milliseconds more.
         assert!(waits >= 1 && waiting >= MILLI, "{rows:?}");
     }
 }
