@@ -267,7 +267,11 @@ fn spinning(row: &Row, samples: &[Sample], waits: &[bool]) -> Vec<(Time, Time, S
     for sample in samples {
         if let Some(site) = sample.site.filter(|site| waits[site.index()]) {
             let after = row.segments.partition_point(|segment| segment.start < sample.time);
-            let mut left = sample.reach();
+            // A loop within a wait that is known is that wait's, and says nothing of what came before.
+            let is_of_wait = row.segments[..after].last().is_some_and(|segment| {
+                segment.end >= sample.time && segment.state == State::Blocked && segment.object.is_some()
+            });
+            let mut left = if is_of_wait { Nanos::ZERO } else { sample.reach() };
             let mut found = Vec::new();
             for segment in row.segments[..after].iter().rev() {
                 if segment.end <= before || left == Nanos::ZERO {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | a thread's arrival at a join | at the barrier of that region, until the last of the team arrives (the thread that met the region: until the region ends) |
 //! | the time of a worker from a join to its next region | for its team, until the thread that meets the next region gets there |
-//! | a piece of a wait at a barrier that a task cut off; `taskwait`, the end of a `taskgroup` | for tasks, until one is done that another thread executed |
+//! | a piece of a wait at a barrier that a task cut off; `taskwait`, the end of a `taskgroup` | for tasks, until another thread has made the one that comes next, or is done with one |
 //! | the last piece of a wait at a barrier | at that barrier |
 //!
 //! An execution that was not told whole is taken to have gone as the nearest one that was, stretched to its length.

@@ -61,6 +61,12 @@ impl Change {
         )
     }
 
+    /// True if all the work of the program is still to be done, by other threads in part: what is spread is done by those that the
+    /// recording does not have.
+    pub(crate) fn leaves_work_to_others(&self) -> bool {
+        self.keeps_work() || matches!(self, Change::Spread(..))
+    }
+
     /// The threads whose number it changes.
     pub(crate) fn numbered(&self) -> Option<&[ThreadId]> {
         match self {

@@ -247,14 +247,15 @@ impl<'a> Replayer<'a> {
     fn is_undone(&self, changes: &[Change], run: &Replayed) -> bool {
         let got_stuck = run.let_through > self.unchanged[0].let_through;
         let done: u64 = run.worked.iter().sum();
-        (done as f64) < (1.0 - MOST_UNDONE) * self.work_left_by(changes, got_stuck) as f64
+        let keep_it = changes.iter().all(Change::keeps_work);
+        keep_it && (done as f64) < (1.0 - MOST_UNDONE) * self.work_left_by(changes, got_stuck) as f64
     }
 
     /// What there is to do with these changes (ns): nothing is known of that where one of them takes work away. What threads do
     /// that are cut off by the end of the program need not be done, where the program did not get stuck on the way there and
     /// their work is not divided among others.
     fn work_left_by(&self, changes: &[Change], got_stuck: bool) -> u64 {
-        if !changes.iter().all(Change::keeps_work) {
+        if !changes.iter().all(Change::leaves_work_to_others) {
             return 0;
         }
         let is_divided = |thread: &ThreadId| {

@@ -47,6 +47,7 @@ pages! { FindingKind, FINDINGS:
     Pipeline "pipeline",
     Condition "condition",
     Semaphore "semaphore",
+    Tasks "tasks",
     Join "join",
     Startup "startup",
     Spin "spin",

@@ -18,6 +18,7 @@ mod main_process;
 mod outside;
 mod place;
 mod regions;
+mod tasks;
 mod working;
 
 pub use cut::{Boundary, Cut, is_barrier, is_dealt};
@@ -27,4 +28,5 @@ pub use main_process::{Main, has_failed, main_of};
 pub use outside::Outside;
 pub use place::Place;
 pub use regions::{Regions, Standing, real_teams, time_of};
+pub use tasks::{TaskSums, are_tiny};
 pub use working::{Working, is_joining};

@@ -1,5 +1,8 @@
 //! Which threads do work, and how many of them there are at once.
 
+use std::collections::BTreeMap;
+
+use holdup_model::openmp::Instance;
 use holdup_model::{Call, Nanos, ObjectKind, Process, Segment, State, ThreadId, ThreadTimes, Time, Timeline};
 
 use crate::outside::{is_outside, is_server};
@@ -12,6 +15,10 @@ const LEAST_OWN_SHARE: f64 = 0.005;
 /// a core, for at least this share of what any thread did: it must do more than start and join, for which it may have
 /// had to wait long where cores are scarce.
 const LEAST_PARENT_SHARE: f64 = 0.02;
+
+/// A thread works if it is a member of OpenMP's teams for at least this share of the run, whatever it does there: its place is
+/// lost if that is nothing.
+const LEAST_IN_TEAMS: f64 = 0.02;
 
 /// So many working threads count as at once if there are that many for at least this share of the run: a main
 /// thread that goes on for a moment after it has started the last worker makes no additional one.
@@ -91,6 +98,7 @@ fn who_works(process: &Process, timeline: &Timeline, times: &[ThreadTimes]) -> V
         (times.active + times.descheduled + times.spinning + in_io).get() as f64
     };
     let done = |index: usize| own(index) - (times[index].delayed + times[index].descheduled).get() as f64;
+    let in_teams = in_teams(process);
     let most_done = (0..times.len()).map(done).fold(0.0, f64::max);
     let mut works: Vec<bool> = (0..times.len())
         .map(|index| {
@@ -101,7 +109,8 @@ fn who_works(process: &Process, timeline: &Timeline, times: &[ThreadTimes]) -> V
             } else {
                 own(index) >= LEAST_OWN_SHARE * life
             };
-            own(index) > 0.0 && is_enough
+            let is_member = in_teams[index] as f64 >= LEAST_IN_TEAMS * timeline.wall().get() as f64;
+            own(index) > 0.0 && (is_enough || is_member)
         })
         .collect();
     if !works.contains(&true)
@@ -110,6 +119,21 @@ fn who_works(process: &Process, timeline: &Timeline, times: &[ThreadTimes]) -> V
         *main = true;
     }
     works
+}
+
+/// By thread, how long it was a member of teams of several (ns): until the region ends, as one that arrives at its end may
+/// execute tasks there.
+fn in_teams(process: &Process) -> Vec<u64> {
+    let mut times = vec![0u64; process.threads.len()];
+    let openmp = &process.openmp;
+    let teams = openmp.regions.iter().filter(|region| region.whole && region.size > 1);
+    let ends: BTreeMap<Instance, Time> = teams.map(|region| (region.instance, region.end)).collect();
+    for share in &openmp.shares {
+        if let Some(&end) = ends.get(&share.instance) {
+            times[share.thread.index()] += end.max(share.end).since(share.begin).get();
+        }
+    }
+    times
 }
 
 /// Functions at the outer ends of the stacks of Go's threads and goroutines, by the start of their name.

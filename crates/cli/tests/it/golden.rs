@@ -117,6 +117,9 @@ subjects! {
     omp_sections_llvm
     omp_starve_gcc
     omp_starve_llvm
+    omp_starve_llvm_4
+    omp_tasks_gcc
+    omp_tasks_llvm
     omp_barriers_gcc
     omp_barriers_llvm
     omp_mandelbrot_1

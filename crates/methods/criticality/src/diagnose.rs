@@ -12,7 +12,7 @@ use crate::bottle::bottle_graph;
 use crate::chains::chains;
 use crate::criticality::on_core_and_runnable;
 use crate::environment::notes;
-use crate::findings::{BUSY_CORES, Case, findings, keep_what_can_be_won};
+use crate::findings::{BUSY_CORES, Case, Tasks, findings, keep_what_can_be_won};
 use crate::holders::Holders;
 use crate::hot::hot_spots;
 use crate::losses::losses;
@@ -67,6 +67,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     }
     let losses = losses(&timeline, &outside, &blame, &working, &times, &scarcity);
     let names = Names::of(process, Some(&timeline.roles));
+    let tasks = Tasks::of(process);
     let case = Case {
         process,
         timeline: &timeline,
@@ -80,6 +81,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         by_object: &by_object,
         path: &path,
         samples: &samples,
+        tasks: &tasks,
     };
     let (mut findings, cost_identity) = findings(&case);
     let [criticality, runnable] = on_core_and_runnable(&timeline);

@@ -49,6 +49,8 @@ kinds! {
     Condition = "condition", "sig", "waiting for signals";
     /// Threads wait for a semaphore.
     Semaphore = "semaphore", "sig", "waiting for semaphores";
+    /// Threads wait for tasks of OpenMP, since there are too few, they are made too late, or handing one out takes longer than it.
+    Tasks = "tasks", "sig", "waiting for tasks";
     /// A stage of a pipeline is slower than its neighbours.
     Pipeline = "pipeline", "sig", "waiting for a slower stage";
     /// A thread waits for another's end.

@@ -26,6 +26,7 @@ mod own;
 mod serial;
 mod signal;
 mod spin;
+mod tasks;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -35,6 +36,8 @@ use holdup_model::{
     Arrange, Nanos, ObjectId, ObjectKind, Process, SiteId, ThreadId, ThreadTimes, Timeline, sort_of_thread,
 };
 use holdup_sections::Working;
+
+pub(crate) use tasks::Tasks;
 
 use crate::blame::Blame;
 use crate::losses::Losses;
@@ -66,6 +69,7 @@ pub(crate) struct Case<'a> {
     pub(crate) by_object: &'a [Option<usize>],
     pub(crate) path: &'a CriticalPath,
     pub(crate) samples: &'a Samples,
+    pub(crate) tasks: &'a Tasks,
 }
 
 impl Case<'_> {
@@ -148,6 +152,7 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
     lock::candidates(case, &mut candidates);
     meeting::candidates(case, &mut candidates);
     signal::candidates(case, &mut candidates);
+    tasks::candidates(case, &mut candidates);
     serial::candidates(case, &mut candidates);
     own::candidates(case, &mut candidates);
     spin::candidates(case, &mut candidates);

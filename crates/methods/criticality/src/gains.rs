@@ -11,7 +11,7 @@ use holdup_replay::{
     place_name, sort_of, thread_name,
 };
 
-use crate::findings::rank;
+use crate::findings::{Tasks as RecordedTasks, rank};
 use crate::{Curve, CurvePoint, Diagnosis, Finding, FindingKind, Gain, WhatIf};
 
 /// What is predicted.
@@ -86,7 +86,14 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
         return;
     }
     let names = Names::of(process, Some(&timeline.roles));
-    let case = Case { run, process, replayer: &replayer, names: &names, wall: timeline.wall() };
+    let case = Case {
+        run,
+        process,
+        replayer: &replayer,
+        names: &names,
+        wall: timeline.wall(),
+        tasks: RecordedTasks::of(process),
+    };
     let in_time = replayer.budget(Budget::of_run(timeline.wall()));
     let mut budget = if depth.all_gains { Budget::unlimited() } else { in_time.clone() };
     let mendings: Vec<Option<Mending>> =
@@ -189,6 +196,7 @@ struct Case<'a> {
     replayer: &'a Replayer<'a>,
     names: &'a Names<'a>,
     wall: Nanos,
+    tasks: RecordedTasks,
 }
 
 /// From this share on, parallel regions count as recorded whole.
@@ -270,7 +278,7 @@ impl Case<'_> {
     fn mending(&self, diagnosis: &Diagnosis, finding: &Finding) -> Option<Mending> {
         use FindingKind::{
             Affinity, Barrier, Blocked, Condition, Deadlock, Delayed, Hang, Idle, Imbalance, Io, Join, Load,
-            Lock, Oversubscription, Pipeline, Quota, Semaphore, Serial, Sleep, Spin, Startup, WakeUp,
+            Lock, Oversubscription, Pipeline, Quota, Semaphore, Serial, Sleep, Spin, Startup, Tasks, WakeUp,
         };
         let name = |object| self.name_of(object);
         let thread = |threads: &[ThreadId]| threads.first().map(|&thread| quoted(&self.sort_name(thread)));
@@ -338,6 +346,12 @@ impl Case<'_> {
                 let all =
                     (vec![Change::Shorter(PauseKind::Sleep, None, f64::INFINITY)], "sleep=0".to_owned());
                 self.shorter_at(finding, "sleep").unwrap_or(all)
+            }
+            Tasks => {
+                let objects = self.tasks.late_like(finding.object?)?;
+                let expression: Vec<String> =
+                    objects.iter().map(|&object| format!("object:{}=0", name(object))).collect();
+                (objects.into_iter().map(Change::Free).collect(), expression.join(","))
             }
             Delayed => (vec![Change::WithoutLoad], "load=0".to_owned()),
             Load | Spin | Startup | Idle | Deadlock | Hang | Blocked => return None,

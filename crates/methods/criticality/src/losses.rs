@@ -24,6 +24,8 @@ pub(crate) struct Losses {
     pub(crate) joins: BTreeMap<(ObjectId, Option<ThreadId>), Charge>,
     /// Waits for signals, semaphores, futexes, by who gave the signal in the end.
     pub(crate) signals: BTreeMap<(ObjectId, Option<ThreadId>), Charge>,
+    /// Waits for tasks of OpenMP, by who made the next one or ended what it depends on.
+    pub(crate) tasks: BTreeMap<(ObjectId, Option<ThreadId>), Charge>,
     /// Waits for a thread that works alone.
     pub(crate) serial: BTreeMap<SerialKey, Serial>,
     /// Threads that are not there yet or no longer, while the main thread works and is not alone.
@@ -84,12 +86,17 @@ pub(crate) fn losses(
     let mut losses = Losses::default();
     losses.sort_waits(timeline, blame, working, times);
     losses.add_own(timeline, outside, working);
-    losses.sort_sought(blame);
+    losses.sort_sought(&timeline.roles, blame);
     losses.sort_wants_of_cores(blame, working, scarcity);
     losses
 }
 
 impl Losses {
+    /// All time in loops that wait.
+    pub(crate) fn spun(&self) -> Nanos {
+        self.spin.values().flat_map(BTreeMap::values).copied().sum()
+    }
+
     fn sort_waits(&mut self, timeline: &Timeline, blame: &Blame, working: &Working, times: &[ThreadTimes]) {
         // Threads that take turns feed each other only as they are alone.
         let roles = &timeline.roles;
@@ -101,10 +108,10 @@ impl Losses {
             }
         }
         for (&key, &serial) in &blame.serial {
-            // A team is not fed: it works with the thread that calls it.
+            // A team is not fed, nor by tasks: it works with the thread that calls it.
             let is_queue = |object: ObjectId| {
                 let kind = roles.kinds[object.index()];
-                kind.is_signal() && kind != ObjectKind::Team
+                kind.is_signal() && !matches!(kind, ObjectKind::Team | ObjectKind::Tasks)
             };
             match key.object {
                 Some(object) if is_queue(object) && feeds_others(key.thread) => {
@@ -137,6 +144,7 @@ impl Losses {
                 &mut self.barriers
             }
             ObjectKind::ThreadEnd => &mut self.joins,
+            ObjectKind::Tasks => &mut self.tasks,
             _ => &mut self.signals,
         };
         class.entry((object, thread)).or_default().merge(&charge);
@@ -196,12 +204,16 @@ impl Losses {
 
     /// What waits for nobody in particular is the fault of the one thread that was able to run meanwhile, which
     /// [`Blame::serial`] has; that is no loss of its own.
-    fn sort_sought(&mut self, blame: &Blame) {
+    fn sort_sought(&mut self, roles: &Roles, blame: &Blame) {
         for (key, sought) in &blame.sought {
             match key.object {
                 Some(object) => {
                     *self.idle.by_object.entry((object, None)).or_default() += sought.with_none;
-                    self.signals.entry((object, None)).or_default().other += sought.with_more;
+                    let class = match roles.kinds[object.index()] {
+                        ObjectKind::Tasks => &mut self.tasks,
+                        _ => &mut self.signals,
+                    };
+                    class.entry((object, None)).or_default().other += sought.with_more;
                 }
                 None if key.state == State::Spinning => {
                     let spun = self.spin.get_mut(&key.site).and_then(|threads| threads.get_mut(&key.thread));
@@ -243,7 +255,7 @@ impl Losses {
         }
         // What others took from a thread that some lock, signal or end was waited for is no fault of that one.
         let by_load = wants.load.own;
-        let waited_for = [&mut self.locks, &mut self.joins, &mut self.signals];
+        let waited_for = [&mut self.locks, &mut self.joins, &mut self.signals, &mut self.tasks];
         for charge in waited_for.into_iter().flat_map(BTreeMap::values_mut) {
             let late = part(charge.descheduled, by_load, self.delayed);
             charge.descheduled -= late;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use holdup_model::SiteId;
 use holdup_model::openmp::{SyncKind, WorkKind};
+use holdup_sections::TaskSums;
 
-use super::instance::{Rows, without_task};
 use super::meeting::Leg;
-use super::team::{Part, Parted, Phase, Team};
+use super::team::{Parted, Phase, Team};
 
 /// One loop of a region, over its executions that were recorded whole. Times in ns of wall time.
 #[derive(Clone, Debug, Default)]
@@ -41,18 +41,6 @@ pub(super) struct BarrierSums {
     pub(super) passing: u64,
     /// What is saved where nobody waits there and all go on to the next meeting.
     pub(super) without: u64,
-}
-
-/// The tasks of a region, over its executions that were recorded whole.
-#[derive(Clone, Debug, Default)]
-pub(super) struct TaskSums {
-    pub(super) made: u64,
-    /// What making them took, where it was timed (ns of thread-time).
-    pub(super) making: u64,
-    /// Time in them (ns of thread-time).
-    pub(super) time: u64,
-    /// True if in one of the executions they are so small that it is handing them out that takes the time.
-    pub(super) tiny: bool,
 }
 
 /// What hints rest on.
@@ -161,14 +149,4 @@ fn saved_without(phase: &Phase, next: &Phase, threads: u64) -> u64 {
     let both = phase.legs.iter().zip(&next.legs).map(|(a, b)| a.on_core() + b.on_core()).max().unwrap_or(0);
     let now = longest(phase) + longest(next) + (phase.walkthrough + next.split.startup) / threads;
     now.saturating_sub(both)
-}
-
-impl TaskSums {
-    pub(super) fn add(&mut self, rows: &Rows<'_, '_>) {
-        let timed = rows.tasks.iter().filter_map(|task| task.making);
-        self.made += rows.tasks.len() as u64;
-        self.tiny |= without_task(rows) == Part::Scheduling;
-        self.making += timed.map(|making| making.get()).sum::<u64>();
-        self.time += rows.runs.iter().map(|run| run.end.since(run.begin).get()).sum::<u64>();
-    }
 }

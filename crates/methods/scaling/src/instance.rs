@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use holdup_model::Process;
 use holdup_model::openmp::{Chunk, Instance, Region, Share, Sync, SyncKind, Task, TaskRun, Work, WorkKind};
+use holdup_sections::are_tiny;
 
 use super::meeting::Visit;
 use super::span::{at, overlap};
@@ -160,16 +161,9 @@ fn gaps(member: &Member, work: &Work, rows: &Rows<'_, '_>) -> u64 {
     (u128::from(sum) * u128::from(all) / u128::from(told.max(1))) as u64
 }
 
-/// Half of the tasks being shorter than this (ns), it is handing them out that takes the time of threads that have none:
-/// that takes a runtime some microseconds where several threads want one at once.
-const TINY_TASK: u64 = 5_000;
-
 /// What time without a task is lost to: there are none, or they are so small that handing them out takes longer.
-pub(super) fn without_task(rows: &Rows<'_, '_>) -> Part {
-    let mut lengths: Vec<u64> = rows.runs.iter().map(|run| run.end.since(run.begin).get()).collect();
-    let middle = lengths.len() / 2;
-    let median = (!lengths.is_empty()).then(|| *lengths.select_nth_unstable(middle).1);
-    if median.is_some_and(|median| median < TINY_TASK) { Part::Scheduling } else { Part::Starvation }
+fn without_task(rows: &Rows<'_, '_>) -> Part {
+    if are_tiny(rows.runs) { Part::Scheduling } else { Part::Starvation }
 }
 
 /// What making tasks took a thread.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::openmp::Region;
 use holdup_model::{ClassTimes, LossClass, Process, Site, SiteId, ThreadId, ThreadSums, Timeline};
-use holdup_sections::{Place, Regions, Standing, time_of};
+use holdup_sections::{Place, Regions, Standing, TaskSums, time_of};
 
 use super::RegionKind;
 use super::instance::{Columns, team};
@@ -68,7 +68,7 @@ pub(super) fn profiles(
         let parted = part(&team, &courses);
         profile.add(team.end - team.begin, &parted);
         profile.evidence.add(&team, &parted);
-        profile.evidence.tasks.add(&rows);
+        profile.evidence.tasks.add(&TaskSums::of(rows.tasks, rows.runs));
     }
     let (key, serial) = between.profile();
     profiles.by_key.insert(key, serial);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::openmp::{Instance, OpenMp, Region, SyncKind, TaskRun};
+use holdup_model::openmp::{Instance, OpenMp, Region, SyncKind, TaskId, TaskRun};
 use holdup_model::{Nanos, SiteId, ThreadId, Time};
 
 use super::CpuTimes;
@@ -55,7 +55,7 @@ pub(super) struct TaskWait {
     pub begin: Time,
     pub end: Time,
     pub place: Option<SiteId>,
-    /// Who was done with a task last, meanwhile.
+    /// Who ended it, by making the task or being done with one, and when.
     pub cause: Option<(Time, ThreadId)>,
     pub cpu: (Option<Nanos>, Option<Nanos>),
 }
@@ -146,20 +146,19 @@ fn whole(columns: &OpenMp, cpu: &CpuTimes) -> Vec<Played> {
             played.members.push(Member { thread, index, begin, end, cpu });
         }
     }
-    let done = completions(columns);
+    let causes = Causes::of(columns);
     let runs = Runs::of(columns);
     for (sync, &cpu) in columns.syncs.iter().zip(&cpu.syncs) {
         let Some(played) = whole.get_mut(&sync.instance) else { continue };
-        let (thread, end, place, kind) = (sync.thread, sync.end, sync.place, sync.kind);
-        // Tasks that were not told one by one are taken to have been executed first.
-        let busy = runs.untold(sync.instance, thread, sync.begin, end);
-        let begin = (sync.begin + busy).min(end);
+        let (thread, place, kind) = (sync.thread, sync.place, sync.kind);
+        let (begin, end) = (sync.begin.min(sync.end), sync.end);
         let for_tasks = matches!(kind, SyncKind::Taskwait | SyncKind::Taskgroup);
         if kind.is_barrier() && !sync.interrupted {
             let sequence = sync.sequence;
             played.arrivals.push(Arrival { sequence, kind, thread, begin, end, place, cpu });
         } else if (for_tasks || kind.is_barrier()) && begin < end {
-            let cause = cause(&done, sync.instance, thread, (begin, end));
+            let next = runs.next(sync.instance, thread, sync.end).filter(|_| sync.interrupted);
+            let cause = causes.of_wait(sync.instance, thread, (begin, end), next);
             played.task_waits.push(TaskWait { kind, thread, begin, end, place, cause, cpu });
         }
     }
@@ -168,7 +167,9 @@ fn whole(columns: &OpenMp, cpu: &CpuTimes) -> Vec<Played> {
         for member in &mut played.members {
             // Tasks that it executes at the join come before its arrival there.
             let arrival = member.end;
-            for &&TaskRun { begin, end, .. } in runs.told(instance, member.thread, arrival, region_end) {
+            for &&TaskRun { begin, end, task, .. } in
+                runs.between(instance, member.thread, arrival, region_end)
+            {
                 let (from, thread) = (member.end, member.thread);
                 if from < begin {
                     played.task_waits.push(TaskWait {
@@ -177,16 +178,14 @@ fn whole(columns: &OpenMp, cpu: &CpuTimes) -> Vec<Played> {
                         begin: from,
                         end: begin,
                         place: played.place,
-                        cause: cause(&done, instance, thread, (from, begin)),
+                        cause: causes.of_wait(instance, thread, (from, begin), task),
                         cpu: (None, None),
                     });
                 }
                 member.end = member.end.max(end);
             }
-            let busy = runs.untold(instance, member.thread, arrival, region_end);
-            let end = (member.end + busy).min(region_end.max(member.end));
-            if end > arrival {
-                (member.end, member.cpu.1) = (end, None);
+            if member.end > arrival {
+                (member.end, member.cpu.1) = (member.end.min(region_end.max(arrival)), None);
             }
         }
     }
@@ -195,31 +194,51 @@ fn whole(columns: &OpenMp, cpu: &CpuTimes) -> Vec<Played> {
     whole
 }
 
-/// By instance, when tasks were done, and by whom.
-fn completions(columns: &OpenMp) -> BTreeMap<Instance, Vec<(Time, ThreadId)>> {
-    let mut done: BTreeMap<Instance, Vec<(Time, ThreadId)>> = BTreeMap::new();
-    for run in columns.task_runs.iter().filter(|run| run.complete) {
-        if let Some(instance) = run.instance {
-            done.entry(instance).or_default().push((run.end, run.thread));
-        }
-    }
-    for ends in done.values_mut() {
-        ends.sort_unstable();
-    }
-    done
+/// What ends waits for tasks.
+struct Causes {
+    /// By instance, when tasks were done, and by whom.
+    done: BTreeMap<Instance, Vec<(Time, ThreadId)>>,
+    /// When a task was made, and by whom.
+    made: BTreeMap<TaskId, (Time, ThreadId)>,
 }
 
-/// Who was done with a task last between two moments, other than `thread`.
-fn cause(
-    done: &BTreeMap<Instance, Vec<(Time, ThreadId)>>,
-    instance: Instance,
-    thread: ThreadId,
-    (begin, end): (Time, Time),
-) -> Option<(Time, ThreadId)> {
-    let ends = done.get(&instance)?;
-    let before = ends.partition_point(|&(time, _)| time <= end);
-    let meanwhile = ends[..before].iter().rev().take_while(|&&(time, _)| time > begin);
-    meanwhile.copied().find(|&(_, by)| by != thread)
+impl Causes {
+    fn of(columns: &OpenMp) -> Self {
+        let mut done: BTreeMap<Instance, Vec<(Time, ThreadId)>> = BTreeMap::new();
+        for run in columns.task_runs.iter().filter(|run| run.complete) {
+            if let Some(instance) = run.instance {
+                done.entry(instance).or_default().push((run.end, run.thread));
+            }
+        }
+        for ends in done.values_mut() {
+            ends.sort_unstable();
+        }
+        let made = columns.tasks.iter().map(|task| {
+            let at = task.time + task.making.unwrap_or(Nanos::ZERO);
+            (task.id, (at, task.thread))
+        });
+        Self { done, made: made.collect() }
+    }
+
+    /// Who ended a wait of `thread`, after which it went on with the task `next`, if with one: who made that task meanwhile, or
+    /// else who was done with one last.
+    fn of_wait(
+        &self,
+        instance: Instance,
+        thread: ThreadId,
+        (begin, end): (Time, Time),
+        next: Option<TaskId>,
+    ) -> Option<(Time, ThreadId)> {
+        let made = next.and_then(|task| self.made.get(&task)).copied();
+        let made = made.map(|(time, by)| (time.min(end), by));
+        if let Some(made) = made.filter(|&(time, by)| time > begin && by != thread) {
+            return Some(made);
+        }
+        let ends = self.done.get(&instance)?;
+        let before = ends.partition_point(|&(time, _)| time <= end);
+        let meanwhile = ends[..before].iter().rev().take_while(|&&(time, _)| time > begin);
+        meanwhile.copied().find(|&(_, by)| by != thread)
+    }
 }
 
 /// What threads executed of tasks in each instance, in order of time.
@@ -247,21 +266,11 @@ impl<'a> Runs<'a> {
         &runs[from.min(until)..until]
     }
 
-    /// Tasks that were told one by one.
-    fn told(
-        &self,
-        instance: Instance,
-        thread: ThreadId,
-        begin: Time,
-        end: Time,
-    ) -> impl Iterator<Item = &&'a TaskRun> {
-        self.between(instance, thread, begin, end).iter().filter(|run| run.task.is_some())
-    }
-
-    /// The time in tasks that were not.
-    fn untold(&self, instance: Instance, thread: ThreadId, begin: Time, end: Time) -> Nanos {
-        let runs = self.between(instance, thread, begin, end).iter();
-        runs.filter(|run| run.task.is_none()).map(|run| run.end.since(run.begin)).sum()
+    /// The task that the thread goes on with at a moment.
+    fn next(&self, instance: Instance, thread: ThreadId, at: Time) -> Option<TaskId> {
+        let runs = self.0.get(&(instance, thread))?;
+        let next = runs.get(runs.partition_point(|run| run.begin < at))?;
+        next.task.filter(|_| next.begin == at)
     }
 }
 

@@ -135,6 +135,9 @@ fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Descr
     };
     let object = most_first(&phase.objects).first().and_then(|(object, _)| *object);
     let meanwhile = match object {
+        _ if phase.sought.share_of(phase.lost) >= 0.5 && seek_tasks(case) => {
+            "the others wait for tasks".to_owned()
+        }
         _ if phase.sought.share_of(phase.lost) >= 0.5 => {
             "the others search for work, or are blocked on what was not recorded".to_owned()
         }
@@ -175,6 +178,18 @@ fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Descr
         method: "time in which one thread was active and the others waited for it or did not exist",
         notes: Vec::new(),
     }
+}
+
+/// True if those who wait for nobody in particular, while one thread alone is able to run, mostly wait for tasks.
+fn seek_tasks(case: &Case<'_>) -> bool {
+    let (mut tasks, mut all) = (Nanos::ZERO, Nanos::ZERO);
+    for (key, sought) in &case.blame.sought {
+        all += sought.with_one;
+        if key.object.is_some_and(|object| case.role(object) == ObjectKind::Tasks) {
+            tasks += sought.with_one;
+        }
+    }
+    tasks.share_of(all) >= 0.5
 }
 
 fn describe_startup(case: &Case<'_>) -> Description {

@@ -40,6 +40,9 @@ impl Spinning {
 pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
     let mut loops: BTreeMap<Loop, Spinning> = BTreeMap::new();
     for (&site, threads) in &case.losses.spin {
+        if super::tasks::are_searched_for(case, site) {
+            continue;
+        }
         let routine = case.timeline.places.spin(site);
         let key = match (site, routine.filter(|routine| routine.seeks_work)) {
             (None, _) => Loop::Marked,
@@ -55,7 +58,7 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
             }
         }
     }
-    let all: Nanos = loops.values().map(Spinning::time).sum();
+    let all = case.losses.spun();
     for spinning in loops.into_values() {
         let taken = part(case.losses.taken_by_spinning, spinning.time(), all);
         let lost = spinning.time() + taken;

@@ -1,0 +1,252 @@
+//! Tasks of OpenMP: threads that wait for the next one, because there is none, or because handing one out takes longer than
+//! what it does.
+
+use std::collections::BTreeMap;
+
+use holdup_model::figures::{grouped, times};
+use holdup_model::openmp::{Instance, SyncKind, Task, TaskRun};
+use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Routine, SiteId, ThreadId};
+use holdup_sections::TaskSums;
+
+use super::{Candidate, Case, Description, Stage, main_ones, most_first};
+use crate::FindingKind;
+use crate::blame::Charge;
+use crate::scarcity::part;
+use crate::wording::{mean, meanwhile};
+
+/// What waits for tasks are told by: the construct in which threads wait, and where that is.
+type Construct = (SyncKind, Option<SiteId>);
+
+/// The tasks of a process, by the objects on which threads wait for them.
+pub(crate) struct Tasks {
+    by_object: BTreeMap<ObjectId, TaskSums>,
+}
+
+impl Tasks {
+    pub(crate) fn of(process: &Process) -> Self {
+        let waits_for_tasks = |object: &ObjectId| process.object(*object).kind == ObjectKind::Tasks;
+        let objects = (0..process.objects.len() as u32).map(ObjectId::new).filter(waits_for_tasks);
+        let objects: Vec<ObjectId> = objects.collect();
+        if objects.is_empty() {
+            return Self { by_object: BTreeMap::new() };
+        }
+        let by_construct = by_construct(process);
+        let sums = |object: &ObjectId| {
+            let facts = process.object(*object);
+            let sums = by_construct.get(&(facts.construct?, facts.created_at))?;
+            Some((*object, sums.clone()))
+        };
+        Self { by_object: objects.iter().filter_map(sums).collect() }
+    }
+
+    /// True if what threads wait for at this object is that tasks are handed out that take less time than that.
+    fn are_tiny(&self, object: ObjectId) -> bool {
+        self.by_object.get(&object).is_some_and(|sums| sums.tiny)
+    }
+
+    /// True if there are such objects.
+    pub(super) fn are_some_tiny(&self) -> bool {
+        self.by_object.values().any(|sums| sums.tiny)
+    }
+
+    /// All objects at which threads wait for tasks that come late, if this is one of them. `None` where they are tiny: larger ones
+    /// are fewer, and what is saved by making fewer no replay of these waits tells.
+    pub(crate) fn late_like(&self, object: ObjectId) -> Option<Vec<ObjectId>> {
+        if self.are_tiny(object) {
+            return None;
+        }
+        Some(self.by_object.iter().filter(|(_, sums)| !sums.tiny).map(|(&object, _)| object).collect())
+    }
+}
+
+fn by_construct(process: &Process) -> BTreeMap<Construct, TaskSums> {
+    let openmp = &process.openmp;
+    let mut tasks: BTreeMap<Instance, Vec<&Task>> = BTreeMap::new();
+    for task in &openmp.tasks {
+        tasks.entry(task.instance.unwrap_or(Instance::new(0))).or_default().push(task);
+    }
+    let mut runs: BTreeMap<Instance, Vec<&TaskRun>> = BTreeMap::new();
+    for run in &openmp.task_runs {
+        runs.entry(run.instance.unwrap_or(Instance::new(0))).or_default().push(run);
+    }
+    let mut constructs: BTreeMap<Instance, Vec<Construct>> = BTreeMap::new();
+    let mut places: BTreeMap<Instance, Option<SiteId>> = BTreeMap::new();
+    for region in openmp.regions.iter().filter(|region| region.whole) {
+        constructs.entry(region.instance).or_default().push((SyncKind::RegionBarrier, region.place));
+        places.insert(region.instance, region.place);
+    }
+    for sync in &openmp.syncs {
+        let Some(&place) = places.get(&sync.instance) else { continue };
+        constructs.entry(sync.instance).or_default().push((sync.kind, sync.place.or(place)));
+    }
+    let mut all: BTreeMap<Construct, TaskSums> = BTreeMap::new();
+    for (instance, mut constructs) in constructs {
+        let (Some(tasks), Some(runs)) = (tasks.get(&instance), runs.get(&instance)) else { continue };
+        let sums = TaskSums::of(tasks, runs);
+        constructs.sort_unstable();
+        constructs.dedup();
+        for construct in constructs {
+            all.entry(construct).or_default().add(&sums);
+        }
+    }
+    all
+}
+
+/// Waits for tasks that come from the same.
+#[derive(Default)]
+struct Group {
+    charge: Charge,
+    threads: BTreeMap<ThreadId, Nanos>,
+    objects: BTreeMap<ObjectId, Nanos>,
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Cause {
+    /// They are smaller than what it takes to hand them out.
+    Tiny,
+    /// These threads make the next one, or end what it depends on; `None` where it is not known who does.
+    Late(Option<Stage>),
+}
+
+pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>>) {
+    let mut groups: BTreeMap<Cause, Group> = BTreeMap::new();
+    for (&(object, thread), charge) in &case.losses.tasks {
+        let cause = match case.tasks.are_tiny(object) {
+            true => Cause::Tiny,
+            false => Cause::Late(thread.map(|thread| case.stage(thread))),
+        };
+        let group = groups.entry(cause).or_default();
+        group.charge.merge(charge);
+        *group.objects.entry(object).or_default() += charge.total();
+        if let Some(thread) = thread {
+            *group.threads.entry(thread).or_default() += charge.total();
+        }
+    }
+    if let Some((&object, _)) = case.tasks.by_object.iter().find(|(_, sums)| sums.tiny) {
+        groups.entry(Cause::Tiny).or_default().objects.entry(object).or_default();
+    }
+    for (cause, group) in groups {
+        let waited = group.charge.total();
+        candidates.push(match cause {
+            Cause::Tiny => {
+                let searched = searches(case);
+                Candidate::new(FindingKind::Tasks, waited + searched, move |case| {
+                    describe_tiny(case, &group, searched)
+                })
+            }
+            Cause::Late(_) => {
+                Candidate::new(FindingKind::Tasks, waited, move |case| describe_late(case, &group))
+            }
+        });
+    }
+}
+
+/// True for the loops in which OpenMP's runtimes look for something to do. Where tasks are tiny, these are what handing one out takes.
+pub(super) fn are_searched_for(case: &Case<'_>, site: Option<SiteId>) -> bool {
+    let is_runtime = |routine: &Routine| routine.seeks_work && routine.name.contains("OpenMP");
+    case.tasks.are_some_tiny() && case.timeline.places.spin(site).is_some_and(is_runtime)
+}
+
+/// The time in these loops, outside of waits that were told one by one, and for want of a core that they had.
+fn searches(case: &Case<'_>) -> Nanos {
+    let searches = case.losses.spin.iter().filter(|&(&site, _)| are_searched_for(case, site));
+    let time: Nanos = searches.flat_map(|(_, threads)| threads.values()).copied().sum();
+    time + part(case.losses.taken_by_spinning, time, case.losses.spun())
+}
+
+/// How often and how long threads waited at these objects, and how many of them at once.
+fn waits(case: &Case<'_>, group: &Group) -> String {
+    let costs = || group.objects.keys().filter_map(|&object| case.object_cost(object));
+    let count: u64 = costs().map(|cost| cost.waits).sum();
+    let wait: Nanos = costs().map(|cost| cost.wait).sum();
+    let at_once: f64 = costs().map(|cost| cost.mean_waiters * cost.wait.get() as f64).sum();
+    let at_once = at_once / (wait.get() as f64).max(1.0);
+    format!(
+        "Threads waited for the next one {}, {wait} in all, {at_once:.1} of them at once on average",
+        times(count)
+    )
+}
+
+fn describe_tiny(case: &Case<'_>, group: &Group, searched: Nanos) -> Description {
+    // All objects of a region tell of the same tasks: those of the dearest one stand for all.
+    let objects = most_first(&group.objects);
+    let sums = objects.iter().find_map(|(object, _)| case.tasks.by_object.get(object));
+    let place = sums.and_then(TaskSums::place);
+    let at = place.map(|place| format!(" in {}", case.site(place))).unwrap_or_default();
+    let mut evidence = Vec::new();
+    if let Some(sums) = sums {
+        let making = match sums.making {
+            0 => String::new(),
+            making => format!(", making one {}", mean(Nanos::new(making), sums.made)),
+        };
+        evidence.push(format!(
+            "{} tasks take {} each on average{making}.",
+            grouped(sums.made),
+            mean(Nanos::new(sums.time), sums.made),
+        ));
+    }
+    let more = if searched > Nanos::ZERO {
+        format!("; in the runtime they looked for one for {searched} more")
+    } else {
+        String::new()
+    };
+    evidence.push(format!("{}{more}.", waits(case, group)));
+    evidence.extend(meanwhile(&group.charge));
+    Description {
+        object: objects.first().map(|(object, _)| *object),
+        threads: Vec::new(),
+        place,
+        what: format!("tasks that are too small{at}"),
+        evidence,
+        hint: "Make fewer and larger tasks: below a size do the work at once (if, final, grainsize).".to_owned(),
+        on_path: None,
+        method: "waits for tasks of a median below 5 µs",
+        notes: vec![
+            "Larger tasks give more than the time that was waited: fewer are made. holdup scale predicts a cut-off."
+                .to_owned(),
+        ],
+    }
+}
+
+fn describe_late(case: &Case<'_>, group: &Group) -> Description {
+    let threads = main_ones(&group.threads);
+    let objects = main_ones(&group.objects);
+    let executed = case.executed_while_waited_for(&threads, objects.iter().map(|&object| Some(object)));
+    let waited_at = objects.first().and_then(|&object| case.object_cost(object)?.place);
+    let at = waited_at.map(|place| format!(" in {}", case.site(place))).unwrap_or_default();
+    let what = match (&executed, threads.is_empty()) {
+        (Some(executed), _) => {
+            format!(
+                "too few tasks: threads wait for {}, mostly in {}",
+                case.threads(&threads),
+                executed.words
+            )
+        }
+        (None, false) => format!("too few tasks{at}: threads wait for {}", case.threads(&threads)),
+        (None, true) => format!("too few tasks{at}"),
+    };
+    let mut evidence = vec![format!("{}.", waits(case, group))];
+    if let Some(sums) = objects.first().and_then(|object| case.tasks.by_object.get(object)) {
+        evidence.push(format!(
+            "{} tasks take {} each on average.",
+            grouped(sums.made),
+            mean(Nanos::new(sums.time), sums.made)
+        ));
+    }
+    evidence.extend(executed.as_ref().map(|executed| executed.evidence()));
+    evidence.extend(meanwhile(&group.charge));
+    let on_path = objects.iter().filter_map(|&object| Some(case.object_cost(object)?.on_path)).max();
+    Description {
+        object: objects.first().copied(),
+        place: executed.map(|executed| executed.place).or(waited_at),
+        what,
+        evidence,
+        hint: "Make more tasks, or smaller ones, make them earlier and on more than one thread, and begin with the largest \
+               ones."
+            .to_owned(),
+        on_path,
+        threads,
+        method: "waits until the next task is made, charged along the chain to the thread that works meanwhile",
+        notes: Vec::new(),
+    }
+}
