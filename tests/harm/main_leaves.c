@@ -2,6 +2,7 @@
 #include "harm.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t one_left = PTHREAD_COND_INITIALIZER;
 static pthread_t main_thread;
 static int left = 3;
 
@@ -9,7 +10,11 @@ static void *stay(void *argument)
 {
     sleep_ms(10 * (long)(intptr_t)argument);
     RETURNS(0, pthread_mutex_lock(&lock));
+    // One after the other, however late the machine wakes them.
+    while (left != 4 - (intptr_t)argument)
+        RETURNS(0, pthread_cond_wait(&one_left, &lock));
     printf("%d left\n", --left);
+    RETURNS(0, pthread_cond_broadcast(&one_left));
     RETURNS(0, pthread_mutex_unlock(&lock));
     if ((intptr_t)argument == 3) {
         void *result;

@@ -80,6 +80,7 @@ calls! {
     msync(address: *mut c_void, length: usize, flags: c_int) -> c_int, Sync, NO_DESCRIPTOR;
     wait(status: *mut c_int) -> c_int, WaitChild, NO_DESCRIPTOR;
     waitpid(process: c_int, status: *mut c_int, options: c_int) -> c_int, WaitChild, NO_DESCRIPTOR;
+    wait3(status: *mut c_int, options: c_int, usage: *mut c_void) -> c_int, WaitChild, NO_DESCRIPTOR;
     wait4(process: c_int, status: *mut c_int, options: c_int, usage: *mut c_void) -> c_int, WaitChild, NO_DESCRIPTOR;
     waitid(kind: c_uint, id: c_uint, information: *mut c_void, options: c_int) -> c_int, WaitChild, NO_DESCRIPTOR;
     flock(descriptor: c_int, operation: c_int) -> c_int, FileLock, descriptor as u32;

@@ -237,6 +237,7 @@ originals! {
     msync(address: *mut c_void, length: usize, flags: c_int) -> c_int;
     wait(status: *mut c_int) -> c_int;
     waitpid(process: c_int, status: *mut c_int, options: c_int) -> c_int;
+    wait3(status: *mut c_int, options: c_int, usage: *mut c_void) -> c_int;
     wait4(process: c_int, status: *mut c_int, options: c_int, usage: *mut c_void) -> c_int;
     waitid(kind: c_uint, id: c_uint, information: *mut c_void, options: c_int) -> c_int;
     flock(descriptor: c_int, operation: c_int) -> c_int;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use holdup_collect::as_caller;
-use holdup_criticality::{Depth, Diagnosis, diagnose, predict_gains};
+use holdup_criticality::{Depth, Diagnosis, ProcessTree, diagnose, predict_gains};
 use holdup_model::{Nanos, Run};
 use holdup_recording::facts::SourceText;
 use holdup_recording::{Recording, Sources, Warning};
@@ -92,6 +92,7 @@ impl Answer {
             order.into_iter().take(MOST_PROCESSES).map(|index| diagnose(&run, index)).collect();
         if let Some(told) = diagnoses.first_mut() {
             predict_gains(&run, told, part.depth);
+            told.tree = if part.process.is_none() { ProcessTree::of(&run) } else { None };
         }
         Ok(Answer { run, diagnoses, source })
     }

@@ -11,7 +11,7 @@ use holdup_recording::RawImage;
 use holdup_recording::facts::{ImageNames, NamedFrame};
 use holdup_symbols::{Files, JitCode, Mapping, Options, Symbolizer};
 
-use crate::process_names::{missing_names, named};
+use crate::process_names::{named, unnamed};
 
 /// The names of what was executed and called in an image.
 pub(crate) fn names(image: &RawImage, files: Files) -> ImageNames {
@@ -50,10 +50,10 @@ pub(crate) fn names(image: &RawImage, files: Files) -> ImageNames {
         let asking = callers.keys().copied().filter(|address| !all_helpers.contains(address));
         waiting_loops.extend(asking.filter(|&address| waits(&mut symbolizer, address).is_some()));
     }
-    warnings.extend(missing_names(&symbolizer));
+    let unnamed = unnamed(&symbolizer);
     let [waiting_loops, helpers] =
         [waiting_loops, all_helpers].map(|addresses| addresses.into_iter().collect());
-    ImageNames { image: image.number, executed, callers, waiting_loops, helpers, warnings }
+    ImageNames { image: image.number, executed, callers, waiting_loops, helpers, warnings, unnamed }
 }
 
 /// True for code of a function that a waiting loop may call: what it waits for, the loop knows. The kernel's own functions in a

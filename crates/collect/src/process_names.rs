@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use holdup_recording::facts::{NamedFrame, NamedStack, Names};
+use holdup_recording::facts::{NamedFrame, NamedStack, Names, UnnamedCode};
 use holdup_recording::{Addresses, RawModule, RawStack};
 use holdup_symbols::{Files, Frame, Module, Options, StackCopy, Symbolizer, UnwindEnd};
 
@@ -47,7 +47,7 @@ pub(crate) fn names(addresses: &Addresses, each_stack: &mut EachStack<'_>, files
             names.data.insert(address, symbol.expression());
         }
     }
-    names.warnings.extend(missing_names(&symbolizer));
+    names.unnamed = unnamed(&symbolizer);
     names
 }
 
@@ -64,13 +64,21 @@ pub(crate) fn modules(modules: &[RawModule]) -> Vec<Module> {
 }
 
 /// Which modules' names are missed: the program's, not those of the C library.
-pub(crate) fn missing_names(symbolizer: &Symbolizer) -> Vec<String> {
+pub(crate) fn unnamed(symbolizer: &Symbolizer) -> Vec<UnnamedCode> {
     let of_program = |path: &Path| {
         let module = path.file_name().map(|name| name.to_string_lossy().into_owned());
         holdup_model::Frame { module, ..Default::default() }.is_program()
     };
     let missing = symbolizer.missing_names().into_iter().filter(|missing| of_program(&missing.module));
-    missing.map(|missing| missing.hint).collect()
+    let told = missing.map(|missing| UnnamedCode {
+        module: missing
+            .module
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default(),
+        remedy: missing.remedy.to_owned(),
+    });
+    told.collect()
 }
 
 pub(crate) fn named(frame: Frame) -> NamedFrame {

@@ -76,7 +76,7 @@ pub use process::{
 };
 pub use roles::Roles;
 pub use routines::{Routine, RoutineKind};
-pub use run::{ExitStatus, Run};
+pub use run::{ExitStatus, Run, Unnamed};
 pub use scheduling::{CpuReading, Doing, Left, OnCore, Sample, SeenBy};
 pub use site::{Frame, Site};
 pub use sorts::sort_of_thread;

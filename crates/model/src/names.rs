@@ -40,10 +40,7 @@ impl<'a> Names<'a> {
 
     /// The process: the file name of its program, else its number.
     pub fn program(&self) -> String {
-        match self.process.command.first().map(|path| path.rsplit('/').next().unwrap_or(path)) {
-            Some(name) if !name.is_empty() => (self.show)(name),
-            _ => format!("process {}", self.process.pid),
-        }
+        (self.show)(&program_of(self.process))
     }
 
     /// By thread: what it is called, all of them differently. Threads often inherit the name of the one that made them; then
@@ -154,6 +151,31 @@ impl<'a> Names<'a> {
         let function = self.process.site(site).place().and_then(|frame| frame.function.as_deref());
         function.map_or_else(|| self.place(site), |name| (self.show)(name))
     }
+}
+
+/// The file name of a process's program as it is, else the process's number. Hostile: escape it where it is shown.
+pub fn program_of(process: &Process) -> String {
+    match process.command.first().map(|path| path.rsplit('/').next().unwrap_or(path)) {
+        Some(name) if !name.is_empty() => name.to_owned(),
+        _ => format!("process {}", process.pid),
+    }
+}
+
+/// What a process's program works on, as far as its command says: the file that it makes or reads, a script, a crate. Hostile.
+pub fn works_on(process: &Process) -> Option<String> {
+    let arguments = process.command.get(1..)?;
+    let after = |flag: &str| {
+        let at = arguments.iter().position(|argument| argument == flag)?;
+        arguments.get(at + 1).map(String::as_str)
+    };
+    let is_file = |argument: &&str| !argument.starts_with('-') && argument.contains('.');
+    let file_name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let made = after("-o").filter(|path| !path.starts_with("/tmp/") && *path != "-");
+    let told = after("--crate-name").or_else(|| after("-c")).or_else(|| after("-dumpbase"));
+    let script = told.filter(|text| text.contains(' ')).map(|text| text.trim().to_owned());
+    let first = || arguments.iter().map(String::as_str).find(is_file);
+    let named = after("--crate-name").or_else(|| after("-dumpbase")).or(made).or_else(first);
+    script.or_else(|| named.map(file_name)).filter(|text| !text.is_empty())
 }
 
 /// The name of the start function, where it is the program's own: a runtime's is the same for every thread.

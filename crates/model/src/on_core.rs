@@ -331,7 +331,8 @@ fn share(cpu: Nanos, part: Nanos, whole: Nanos) -> Nanos {
 #[cfg(test)]
 mod tests {
     use crate::{
-        CpuReading, Doing, Left, Nanos, OnCore, Process, Sample, Site, State, ThreadId, Time, Timeline,
+        CpuReading, Doing, Left, Nanos, ObjectKind, OnCore, Process, Sample, Site, State, ThreadId, Time,
+        Timeline, Wait,
     };
 
     fn at(nanos: u64) -> Time {
@@ -434,5 +435,24 @@ mod tests {
         process.samples = vec![sample(60, spin), sample(20, work), sample(40, spin), sample(90, spin)];
         let expected = [(0, 20, State::Active), (20, 90, State::Spinning), (90, 100, State::Active)];
         assert_eq!(states(&process), expected);
+    }
+
+    #[test]
+    fn a_loop_within_a_known_wait_says_nothing_of_the_work_before_it() {
+        let mut process = process();
+        process.covered.clear();
+        let spin = process.add_site(Site { in_waiting_loop: true, ..Site::default() });
+        let lock = process.add_object(ObjectKind::Mutex, 0x10);
+        process.waits.push(Wait::granted(ThreadId::new(0), lock, at(50), at(70)));
+        process.samples = vec![Sample {
+            thread: ThreadId::new(0),
+            time: at(60),
+            doing: Doing::Running,
+            site: Some(spin),
+            weight: Nanos::new(40),
+        }];
+        let spinning: Vec<_> =
+            states(&process).into_iter().filter(|&(.., state)| state == State::Spinning).collect();
+        assert_eq!(spinning, []);
     }
 }

@@ -40,6 +40,23 @@ pub struct Run {
     pub unseen: Vec<String>,
     /// What else the reader of an answer must know: damage, losses, blind spots.
     pub warnings: Vec<String>,
+    /// Files of code of which not all functions could be named.
+    pub unnamed: Vec<Unnamed>,
+}
+
+/// A file of code of which not all functions could be named.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Unnamed {
+    /// Its file name, as [`crate::Frame::module`] has it. Hostile.
+    pub module: String,
+    /// What gives the names, in words.
+    pub remedy: String,
+}
+
+impl std::fmt::Display for Unnamed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.module, self.remedy)
+    }
 }
 
 impl Run {

@@ -39,6 +39,7 @@ impl Run {
             clock: self.clock.clone(),
             unseen: self.unseen.clone(),
             warnings: self.warnings.clone(),
+            unnamed: self.unnamed.clone(),
             ..Run::default()
         }
     }

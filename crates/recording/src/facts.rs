@@ -147,6 +147,16 @@ pub struct NamedStack {
     pub broken: bool,
 }
 
+/// A file of code that has no names but those of exported functions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UnnamedCode {
+    /// Its file name.
+    pub module: String,
+    /// What gives the names, in words.
+    pub remedy: String,
+}
+
 /// The names in one process: found while the files that hold them were at hand.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -159,6 +169,9 @@ pub struct Names {
     pub data: BTreeMap<u64, String>,
     /// What kept names from being found, a sentence each.
     pub warnings: Vec<String>,
+    /// Files of code that have no names but those of exported functions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unnamed: Vec<UnnamedCode>,
 }
 
 /// The names of code in one image of the kernel collector.
@@ -179,6 +192,9 @@ pub struct ImageNames {
     pub helpers: Vec<u64>,
     /// What kept names from being found, a sentence each.
     pub warnings: Vec<String>,
+    /// Files of code that have no names but those of exported functions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unnamed: Vec<UnnamedCode>,
 }
 
 /// Names of the program's blocks that were executed under emulation. There are tens of thousands of them, mostly in the

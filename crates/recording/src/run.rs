@@ -1,6 +1,8 @@
 //! From stored records to the model's columns.
 
-use holdup_model::{ExitStatus, LostEvents, Nanos, Process, Run, Thread};
+use std::collections::BTreeSet;
+
+use holdup_model::{ExitStatus, LostEvents, Nanos, Process, Run, Thread, Unnamed};
 use holdup_trace::wire::Record;
 
 use crate::alone;
@@ -96,16 +98,17 @@ fn run(recording: &Recording, warnings: &[Warning], sources: Sources) -> Run {
     let processes = join(members);
     let mut all: Vec<String> = warnings.iter().map(Warning::to_string).collect();
     all.extend(recording.end.iter().flat_map(|end| end.warnings.iter().cloned()));
-    all.extend(
-        recording
-            .processes
-            .iter()
-            .filter_map(|raw| raw.names.as_ref())
-            .flat_map(|names| names.warnings.clone()),
-    );
-    all.extend(recording.image_names.values().flat_map(|names| names.warnings.iter().cloned()));
+    let of_processes = || recording.processes.iter().filter_map(|raw| raw.names.as_ref());
+    let of_images = || recording.image_names.values();
+    all.extend(of_processes().flat_map(|names| names.warnings.iter().cloned()));
+    all.extend(of_images().flat_map(|names| names.warnings.iter().cloned()));
     all.extend(kernel.warnings());
-    let mut told = std::collections::BTreeSet::new();
+    let unnamed = of_processes().map(|names| &names.unnamed).chain(of_images().map(|names| &names.unnamed));
+    let unnamed: BTreeSet<Unnamed> = unnamed
+        .flatten()
+        .map(|code| Unnamed { module: code.module.clone(), remedy: code.remedy.clone() })
+        .collect();
+    let mut told = BTreeSet::new();
     all.retain(|sentence| told.insert(sentence.clone()));
     let running = |raw: &&RawProcess| raw.end.as_ref().is_some_and(|end| end.still_running);
     match recording.processes.iter().filter(running).count() {
@@ -145,6 +148,7 @@ fn run(recording: &Recording, warnings: &[Warning], sources: Sources) -> Run {
         processes,
         unseen: recording.end.as_ref().map(|end| end.unseen.clone()).unwrap_or_default(),
         warnings: all,
+        unnamed: unnamed.into_iter().collect(),
     };
     match recording.end.as_ref().and_then(|end| end.window) {
         Some((from, to)) => run.window(clock.time(from), clock.time(to)),

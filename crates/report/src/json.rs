@@ -4,6 +4,7 @@ mod environment;
 mod hot_spots;
 mod over_time;
 mod repeats;
+mod tree;
 mod what_if;
 
 use std::fmt::Write;
@@ -56,6 +57,7 @@ pub fn json(run: &Run, diagnoses: &[Diagnosis]) -> Value {
         chains: with.map_or_else(Vec::new, |(diagnosis, process)| chains(process, diagnosis)),
         findings: with.map_or_else(Vec::new, |(diagnosis, process)| findings(process, diagnosis)),
         cost_identity: told.map(cost_identity),
+        tree: told.and_then(|diagnosis| diagnosis.tree.as_ref()).map(|of| tree::tree(run, of)),
         processes: other_processes(run, diagnoses),
     };
     serde_json::to_value(report).expect("all keys are strings and all numbers have a JSON form")

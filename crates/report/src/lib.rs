@@ -58,6 +58,7 @@ mod source_file;
 mod stack;
 mod surroundings;
 mod terminal;
+mod tree;
 mod warnings;
 mod what_if;
 mod why;

@@ -28,6 +28,15 @@ impl Look {
         self.columns() < 64
     }
 
+    /// A share of the most as one character.
+    pub(crate) fn level(self, share: f64) -> char {
+        const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+        const DIGITS: [char; 10] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'];
+        let levels: &[char] = if self.unicode { &BLOCKS } else { &DIGITS };
+        let at = (share.clamp(0.0, 1.0) * (levels.len() - 1) as f64).round() as usize;
+        levels[at.min(levels.len() - 1)]
+    }
+
     pub(crate) fn ellipsis(self) -> &'static str {
         if self.unicode { "…" } else { "..." }
     }

@@ -23,6 +23,7 @@ mod surroundings;
 mod text;
 mod threads;
 mod timeline;
+mod tree;
 mod what_if;
 mod when;
 mod why;
@@ -86,6 +87,9 @@ struct Page {
     style: String,
     script: String,
     header: header::Header,
+    /// The head of what is said of one process, where the run is about no single one.
+    one: Option<header::Header>,
+    together: Option<tree::Together>,
     processes: Option<processes::Processes>,
     told: Option<Sections>,
     version: &'static str,
@@ -114,15 +118,21 @@ struct Sections {
 pub fn page(run: &Run, diagnoses: &[Diagnosis], options: &PageOptions) -> String {
     let (style, script) = (STYLE.concat(), SCRIPT.join("\n"));
     let told = diagnoses.first().filter(|diagnosis| !run.processes[diagnosis.process].threads.is_empty());
+    let of_run = told.and_then(|diagnosis| diagnosis.tree.as_ref());
     let page = Page {
         policy: policy::policy(&script, &style),
         title: match told {
-            Some(diagnosis) => names::program(&run.processes[diagnosis.process], text::LOOK),
+            Some(diagnosis) => {
+                let all = of_run.filter(|of| of.is_the_subject(run)).and(run.processes.first());
+                names::program(all.unwrap_or(&run.processes[diagnosis.process]), text::LOOK)
+            }
             None => "nothing recorded".to_owned(),
         },
         style,
         script,
         header: header::Header::nothing_recorded(run),
+        one: None,
+        together: of_run.map(|of| tree::Together::new(run, of)),
         processes: processes::Processes::new(run, diagnoses),
         told: None,
         version: env!("CARGO_PKG_VERSION"),
@@ -130,7 +140,14 @@ pub fn page(run: &Run, diagnoses: &[Diagnosis], options: &PageOptions) -> String
     let page = match told {
         Some(diagnosis) => {
             let told = Told::new(run, diagnosis);
-            Page { header: header::Header::new(&told), told: Some(sections(&told, options)), ..page }
+            let (header, one) = match of_run.filter(|of| of.is_the_subject(run)) {
+                Some(of) => {
+                    let [all, one] = header::Header::of_all(&told, of);
+                    (all, Some(one))
+                }
+                None => (header::Header::new(&told), None),
+            };
+            Page { header, one, told: Some(sections(&told, options)), ..page }
         }
         None => page,
     };

@@ -3,11 +3,13 @@
 
 pub(crate) mod environment;
 mod repeats;
+mod tree;
 mod what_if;
 
 use serde::Serialize;
 
 pub(crate) use repeats::{Elsewhere, FindingRepeats, RunRepeats};
+pub(crate) use tree::{Tree, TreeForecast, TreeJobs, TreeProgram, TreeStep};
 pub(crate) use what_if::{Curve, CurvePoint, Gain, WhatIf};
 
 #[derive(Serialize)]
@@ -29,6 +31,7 @@ pub(crate) struct Report {
     pub(crate) chains: Vec<Chain>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) cost_identity: Option<CostIdentity>,
+    pub(crate) tree: Option<Tree>,
     pub(crate) processes: Vec<OtherProcess>,
 }
 

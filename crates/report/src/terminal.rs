@@ -1,12 +1,14 @@
 //! The short answer: one screen of text.
 
-use holdup_criticality::Diagnosis;
+use holdup_criticality::{Diagnosis, ProcessTree};
 use holdup_model::{Arrange, ExitStatus, Nanos, Process, Run};
 
 use crate::ink::Ink;
 use crate::lines::{Line, labelled, painted, wrapped};
 use crate::numbers::{counted, figure, grouped, percent, time};
-use crate::{Look, bar, course, escape, findings, hot, names, repeated, shares, surroundings, warnings};
+use crate::{
+    Look, bar, course, escape, findings, hot, names, repeated, shares, surroundings, tree, warnings,
+};
 
 /// The lines of a screen that the answer fits in where the terminal is wide enough for a table.
 const SCREEN: usize = 30;
@@ -34,7 +36,16 @@ pub fn render(run: &Run, diagnoses: &[Diagnosis], look: Look) -> String {
         return painted(&nothing_recorded(run, look), look);
     };
     let process = &run.processes[diagnosis.process];
-    let mut head = wrapped(&headline(run, diagnosis, look), 0, Ink::Strong, look);
+    let tree = diagnosis.tree.as_ref().filter(|tree| tree.is_the_subject(run));
+    if let Some(tree) = tree.filter(|tree| !says_much(run, diagnosis, tree)) {
+        return painted(&whole_tree(run, diagnosis, tree, look), look);
+    }
+    let mut head = Vec::new();
+    if let Some(tree) = tree {
+        head = told_tree(run, tree, true, look);
+        head.push(Line::default());
+    }
+    head.extend(wrapped(&headline(run, diagnosis, look), 0, Ink::Strong, look));
     if let Some(load) = surroundings::load(diagnosis) {
         head.extend(wrapped(&escape::sentence(&load, look), 0, Ink::Warning, look));
     }
@@ -45,8 +56,10 @@ pub fn render(run: &Run, diagnoses: &[Diagnosis], look: Look) -> String {
     }
     let mut foot = surroundings::environment(run, diagnosis, look);
     foot.extend(surroundings::recorded_by(run, process, look));
-    foot.extend(other_processes(run, diagnoses, look));
-    foot.extend(told_warnings(run, look));
+    if tree.is_none() {
+        foot.extend(other_processes(run, diagnoses, look));
+    }
+    foot.extend(told_warnings(run, Some(diagnosis), look));
 
     let bar = bar::criticality(process, diagnosis, look);
     let needed = head.len() + 2 + findings::fewest_rows(diagnosis, look) + bar.len() + foot.len();
@@ -71,6 +84,42 @@ pub fn render(run: &Run, diagnoses: &[Diagnosis], look: Look) -> String {
     painted(&lines, look)
 }
 
+/// Below this share of the run, what a lock costs one process says little of the run.
+const MUCH_OF_RUN: f64 = 0.05;
+
+/// True if what holds up the one process is worth a place beside what all of them did: it has threads and much of the CPU
+/// time, or waits for others at something that is shared.
+fn says_much(run: &Run, diagnosis: &Diagnosis, tree: &ProcessTree) -> bool {
+    let process = &run.processes[diagnosis.process];
+    let mut shared = diagnosis.findings.iter().filter(|finding| finding.object.is_some());
+    process.threads.len() > 1 && tree.is_told_by(process)
+        || shared.any(|finding| finding.cost.share_of(tree.wall) >= MUCH_OF_RUN)
+}
+
+/// A run of many processes of which no single one says much.
+fn whole_tree(run: &Run, diagnosis: &Diagnosis, of: &ProcessTree, look: Look) -> Vec<Line> {
+    let mut lines = told_tree(run, of, false, look);
+    if let Some(load) = surroundings::load(diagnosis) {
+        lines.extend(wrapped(&escape::sentence(&load, look), 0, Ink::Warning, look));
+    }
+    let one = "holdup report --process PID FILE";
+    lines.extend(labelled("one of them", Ink::Faint, vec![Line::default().with(one, Ink::Text)], look));
+    lines.extend(surroundings::recorded_by(run, &run.processes[diagnosis.process], look));
+    lines.extend(told_warnings(run, None, look));
+    lines
+}
+
+/// What all processes did together; `short` where what holds one of them up follows.
+fn told_tree(run: &Run, of: &ProcessTree, short: bool, look: Look) -> Vec<Line> {
+    let mut text = tree::headline(run, of, look).join(" ");
+    if let Some(end) = ending(run) {
+        text.push_str(&format!(" The command {end}."));
+    }
+    let mut lines = wrapped(&text, 0, Ink::Strong, look);
+    lines.extend(tree::lines(run, of, short, look));
+    lines
+}
+
 fn nothing_recorded(run: &Run, look: Look) -> Vec<Line> {
     let what = match run.command.first().map(|path| path.rsplit('/').next().unwrap_or(path)) {
         Some(file) if !file.is_empty() => format!(" of {}", escape::name(file, look)),
@@ -81,7 +130,7 @@ fn nothing_recorded(run: &Run, look: Look) -> Vec<Line> {
         text.push_str(&format!(" It {end}."));
     }
     let mut lines = wrapped(&text, 0, Ink::Strong, look);
-    let reasons = told_warnings(run, look);
+    let reasons = told_warnings(run, None, look);
     if reasons.is_empty() {
         let way_out = "No reason was recorded. `holdup doctor` says what this machine allows.";
         lines.extend(wrapped(&escape::sentence(way_out, look), 0, Ink::Text, look));
@@ -245,8 +294,8 @@ fn other_processes(run: &Run, diagnoses: &[Diagnosis], look: Look) -> Vec<Line> 
     lines
 }
 
-fn told_warnings(run: &Run, look: Look) -> Vec<Line> {
-    let sentences = warnings::sentences(run);
+fn told_warnings(run: &Run, answer: Option<&Diagnosis>, look: Look) -> Vec<Line> {
+    let sentences = warnings::told(run, answer);
     let mut lines: Vec<Line> = sentences
         .iter()
         .take(MOST_LISTED)

@@ -1,6 +1,9 @@
 //! What the reader of an answer must know about its data: one sentence each, for every face.
 
-use holdup_model::{LostEvents, Run};
+use std::collections::BTreeSet;
+
+use holdup_criticality::Diagnosis;
+use holdup_model::{LostEvents, Run, Unnamed};
 
 use crate::numbers::{counted, grouped, percent};
 use crate::shares;
@@ -16,8 +19,33 @@ pub(crate) fn lost(run: &Run) -> LostEvents {
 }
 
 /// All warnings, the gravest first: losses, processes that were not seen, what the reader of the recording
-/// said, broken stacks. Names in them are as the program gave them.
+/// said, broken stacks, code without names. Names in them are as the program gave them.
 pub(crate) fn sentences(run: &Run) -> Vec<String> {
+    let mut out = of_recording(run);
+    out.extend(run.unnamed.iter().map(Unnamed::to_string));
+    out
+}
+
+/// The same for who reads this answer: code without names only where a place that it tells lies there.
+pub(crate) fn told(run: &Run, answer: Option<&Diagnosis>) -> Vec<String> {
+    let mut out = of_recording(run);
+    let modules = answer.map(|diagnosis| modules_told(run, diagnosis)).unwrap_or_default();
+    let touched = run.unnamed.iter().filter(|unnamed| modules.contains(unnamed.module.as_str()));
+    out.extend(touched.map(Unnamed::to_string));
+    out
+}
+
+/// The files of code in which the places of findings and of hot spots lie.
+fn modules_told<'a>(run: &'a Run, diagnosis: &Diagnosis) -> BTreeSet<&'a str> {
+    let process = &run.processes[diagnosis.process];
+    let findings = diagnosis.findings.iter().filter_map(|finding| finding.place);
+    let hot =
+        diagnosis.hot.iter().flat_map(|hot| hot.functions.iter().chain(&hot.lines)).map(|spot| spot.place);
+    let frames = findings.chain(hot).filter_map(|site| process.site(site).place());
+    frames.filter_map(|frame| frame.module.as_deref()).collect()
+}
+
+fn of_recording(run: &Run) -> Vec<String> {
     let lost = lost(run);
     let mut out = Vec::new();
     if lost.events > 0 {

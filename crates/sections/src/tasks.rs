@@ -93,3 +93,67 @@ fn making(task: &Task, begins: &BTreeMap<TaskId, (Time, ThreadId)>) -> Option<u6
     let begun = begins.get(&task.id).filter(|(_, thread)| *thread == task.thread);
     Some(begun.map_or(whole, |(begin, _)| whole.min(begin.since(task.time).get())))
 }
+
+#[cfg(test)]
+mod tests {
+    use holdup_model::Nanos;
+    use holdup_model::openmp::Instance;
+
+    use super::*;
+
+    const INSTANCE: Option<Instance> = Some(Instance::new(1));
+
+    /// The task that `thread` made as its `number`th, at that moment.
+    fn task(thread: u32, number: u64, time: u64, making: Option<u64>, place: u32) -> Task {
+        Task {
+            id: TaskId::new(u64::from(thread) << 32 | number),
+            parent: None,
+            thread: ThreadId::new(thread),
+            time: Time::from_nanos(time),
+            instance: INSTANCE,
+            place: Some(SiteId::new(place)),
+            making: making.map(Nanos::new),
+            undeferred: false,
+            of_loop: false,
+        }
+    }
+
+    fn run(thread: u32, task: &Task, begin: u64, end: u64) -> TaskRun {
+        let [begin, end] = [begin, end].map(Time::from_nanos);
+        let (thread, task) = (ThreadId::new(thread), Some(task.id));
+        TaskRun { thread, task, instance: INSTANCE, begin, end, complete: true }
+    }
+
+    #[test]
+    fn tasks_that_are_not_told_are_counted_by_the_numbers_of_those_that_are() {
+        // The first thread made 10 and the second 1; two of the first's were timed, one of which it executed at once.
+        let tasks = [
+            task(0, 1, 0, Some(300), 7),
+            task(0, 6, 2_000, Some(9_000), 7),
+            task(0, 10, 20_000, None, 7),
+            task(1, 4, 100, Some(50), 8),
+        ];
+        let runs = [run(1, &tasks[0], 400, 5_400), run(0, &tasks[1], 2_100, 10_900)];
+        let sums = TaskSums::of(&tasks.each_ref()[..], &runs.each_ref()[..]);
+        assert_eq!((sums.made, sums.making, sums.time), (11, (300 + 100) * 10 / 2 + 50, 5_000 + 8_800));
+        assert_eq!(sums.place(), Some(SiteId::new(7)));
+        assert!(!sums.tiny);
+    }
+
+    #[test]
+    fn half_of_them_being_short_they_are_tiny() {
+        let one = task(0, 1, 0, None, 7);
+        let lengths = |lengths: &[u64]| {
+            let runs: Vec<TaskRun> = lengths.iter().map(|&length| run(0, &one, 0, length)).collect();
+            are_tiny(&runs.iter().collect::<Vec<_>>())
+        };
+        assert!(lengths(&[900_000, 4_000, 1_000]));
+        assert!(!lengths(&[900_000, 5_000, 1_000]));
+        assert!(!lengths(&[]));
+        let tiny = TaskSums::of(&[&one], &[&run(0, &one, 10, 20)]);
+        let mut all = TaskSums::default();
+        all.add(&tiny);
+        all.add(&tiny);
+        assert_eq!((all.made, all.time, all.tiny, all.place()), (2, 20, true, one.place));
+    }
+}

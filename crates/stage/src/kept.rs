@@ -15,15 +15,20 @@ use std::process::Command;
 use crate::process::{run, text};
 use crate::workspace;
 
+/// What Cargo puts into the directory of all it builds: the first only where it makes the directory itself, which it does
+/// not after a runner of tests has put its own notes there.
+const MARKS: [&str; 2] = ["CACHEDIR.TAG", ".rustc_info.json"];
+
 /// A directory that outlives the tests, for what is expensive to make: beside what Cargo builds.
 ///
 /// # Panics
 ///
 /// Where this program was not built by Cargo.
 pub fn directory(name: &str) -> PathBuf {
-    // Cargo marks the directory of all it builds; this program lies somewhere below it.
+    // Cargo marks the directory of all it builds, if it makes it; this program lies somewhere below it.
     let own = std::env::current_exe().expect("this program's path");
-    let target = own.ancestors().find(|above| above.join("CACHEDIR.TAG").is_file());
+    let is_target = |above: &&Path| MARKS.iter().any(|mark| above.join(mark).is_file());
+    let target = own.ancestors().find(is_target);
     let directory = target.unwrap_or_else(|| panic!("{}: no target directory", own.display())).join(name);
     fs::create_dir_all(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     directory

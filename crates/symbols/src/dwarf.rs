@@ -1,14 +1,17 @@
 //! Lines and inlined calls from DWARF, with the files that DWARF may be spread over.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::{
-    AbbreviationsCacheStrategy, AttributeValue, Dwarf, DwarfPackage, EndianReader, Reader as _,
-    RunTimeEndian, UnitOffset,
+    AbbreviationsCacheStrategy, AttributeValue, DebuggingInformationEntry, Dwarf, DwarfPackage, EndianReader,
+    Reader as _, RunTimeEndian, UnitOffset, UnitRef, UnitSectionOffset,
 };
 
 use crate::bytes::Bytes;
@@ -21,6 +24,9 @@ pub(crate) type Reader = EndianReader<RunTimeEndian, Bytes>;
 /// Deeper nests of inlined calls than this are cut: no compiler makes them, a damaged file may.
 const MAX_INLINED: usize = 256;
 
+/// What clang calls parts of a function that it makes functions of their own where it does not say of which: a task of OpenMP.
+const OUTLINED: &str = ".omp_";
+
 /// The debug information of one module.
 pub(crate) struct DebugInfo {
     context: Context<Reader>,
@@ -28,6 +34,16 @@ pub(crate) struct DebugInfo {
     package: Option<DwarfPackage<Reader>>,
     /// Where split DWARF files may lie, apart from where they were compiled.
     directories: Vec<PathBuf>,
+    /// By unit: its functions, once they were asked for. A unit may have a hundred thousand entries.
+    functions: RefCell<BTreeMap<UnitSectionOffset, Rc<[Declared]>>>,
+}
+
+/// Where a function is declared.
+struct Declared {
+    line: u64,
+    file: AttributeValue<Reader>,
+    /// The linker's name, else the source's.
+    name: String,
 }
 
 /// One function at an address, as DWARF tells it.
@@ -56,7 +72,8 @@ impl DebugInfo {
         let dwarf = Arc::new(dwarf);
         let context = Context::from_arc_dwarf(dwarf.clone()).ok()?;
         let package = package(module, debug);
-        Some(Self { context, dwarf, package, directories: directories_of(module) })
+        let functions = RefCell::default();
+        Some(Self { context, dwarf, package, directories: directories_of(module), functions })
     }
 
     pub(crate) fn dwarf(&self) -> &Dwarf<Reader> {
@@ -81,19 +98,37 @@ impl DebugInfo {
         while let Ok(Some(frame)) = frames.next() {
             let raw = frame.function.as_ref().and_then(|function| function.raw_name().ok());
             let location = frame.location;
+            let line = location.as_ref().and_then(|at| at.line).filter(|line| *line > 0);
+            let written_in = raw
+                .as_deref()
+                .filter(|raw| raw.starts_with(OUTLINED))
+                .and_then(|raw| self.written_in(address, raw, line?));
             places.push(Place {
                 has_linkage_name: raw
                     .as_ref()
                     .is_some_and(|raw| raw.starts_with("_Z") || raw.starts_with("_R")),
-                function: raw.map(|raw| demangle(&raw)).filter(|name| !name.is_empty()),
+                function: written_in.or(raw.map(|raw| demangle(&raw))).filter(|name| !name.is_empty()),
                 file: location.as_ref().and_then(|at| at.file).map(|file| shortened(file).to_owned()),
-                line: location.and_then(|at| at.line).filter(|line| *line > 0),
+                line,
             });
             if places.len() == MAX_INLINED {
                 break;
             }
         }
         places
+    }
+
+    /// The function in the source of which a line of `outlined`, which the compiler made a function of its own, stands: of those
+    /// of its file the last that begins before the line.
+    fn written_in(&self, address: u64, outlined: &str, line: u32) -> Option<String> {
+        let unit = self.context.find_dwarf_and_unit(address).skip_all_loads()?;
+        let functions =
+            self.functions.borrow_mut().entry(unit.offset()).or_insert_with(|| declared(&unit)).clone();
+        let file = &functions.iter().find(|one| one.name == outlined)?.file;
+        let before = |one: &&Declared| {
+            one.file == *file && one.line <= u64::from(line) && !one.name.starts_with(OUTLINED)
+        };
+        functions.iter().filter(before).max_by_key(|one| one.line).map(|one| demangle(&one.name))
     }
 
     /// The split part of a unit: from the package, or the object file's `.dwo` where it was compiled or beside us.
@@ -129,6 +164,35 @@ impl DebugInfo {
             Some(Arc::new(dwarf))
         })
     }
+}
+
+/// The functions of a unit that have a name and a place in the source.
+fn declared(unit: &UnitRef<'_, Reader>) -> Rc<[Declared]> {
+    let mut entries = unit.entries();
+    let mut found = Vec::new();
+    while let Ok(Some(entry)) = entries.next_dfs() {
+        if entry.tag() != gimli::DW_TAG_subprogram {
+            continue;
+        }
+        // A method's definition says only what its declaration does not.
+        let declaration = unit_reference(entry.attr_value(gimli::DW_AT_specification))
+            .and_then(|offset| unit.entry(offset).ok());
+        let both = || [Some(entry), declaration.as_ref()].into_iter().flatten();
+        let line = entry.attr_value(gimli::DW_AT_decl_line).and_then(|value| value.udata_value());
+        let file = both().find_map(|entry| entry.attr_value(gimli::DW_AT_decl_file));
+        let name = both().find_map(|entry| own_name(unit, entry));
+        if let (Some(line), Some(file), Some(name)) = (line, file, name) {
+            found.push(Declared { line, file, name });
+        }
+    }
+    found.into()
+}
+
+/// The linker's name of a function, else the source's.
+fn own_name(unit: &UnitRef<'_, Reader>, entry: &DebuggingInformationEntry<Reader>) -> Option<String> {
+    let names = [gimli::DW_AT_linkage_name, gimli::DW_AT_name];
+    let value = names.into_iter().find_map(|name| entry.attr_value(name))?;
+    Some(unit.attr_string(value).ok()?.to_string_lossy().ok()?.into_owned())
 }
 
 /// The entry that an attribute refers to, if it is in the same unit.

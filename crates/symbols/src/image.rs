@@ -21,8 +21,8 @@ pub(crate) struct Image {
 pub struct MissingNames {
     /// The module's file.
     pub module: PathBuf,
-    /// What to do about it, as one sentence.
-    pub hint: String,
+    /// What gives the names, in words.
+    pub remedy: &'static str,
 }
 
 impl Image {
@@ -52,11 +52,11 @@ impl Image {
 impl MissingNames {
     pub(crate) fn of(module: &Module) -> Self {
         let from_package = module.path.starts_with("/usr") || module.path.starts_with("/lib");
-        let hint = if from_package {
-            format!("{}: install its -dbgsym package", module.file_name())
+        let remedy = if from_package {
+            "install its -dbgsym package"
         } else {
-            format!("{}: compile it with -g, and do not strip it", module.file_name())
+            "compile it with -g, and do not strip it"
         };
-        Self { module: module.path.clone(), hint }
+        Self { module: module.path.clone(), remedy }
     }
 }

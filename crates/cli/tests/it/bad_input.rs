@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use holdup_criticality::{Diagnosis, diagnose};
+use holdup_criticality::{Diagnosis, ProcessTree, diagnose};
 use holdup_model::Run;
 use holdup_recording::{ReadError, Recording};
 use holdup_report::Look;
@@ -247,7 +247,7 @@ fn tell(bytes: &[u8]) -> Result<(Run, Vec<Diagnosis>), ReadError> {
     let (mut recording, warnings) = Recording::parse(bytes, Path::new("damaged.holdup"))?;
     holdup_collect::name_all(&mut recording);
     let run = recording.run(&warnings);
-    let diagnoses: Vec<Diagnosis> =
+    let mut diagnoses: Vec<Diagnosis> =
         (0..run.processes.len().min(32)).map(|index| diagnose(&run, index)).collect();
     for diagnosis in &diagnoses {
         let criticality = &diagnosis.criticality;
@@ -256,6 +256,9 @@ fn tell(bytes: &[u8]) -> Result<(Run, Vec<Diagnosis>), ReadError> {
         assert!((sum - total).abs() <= total * 1e-3 + 1.0, "criticality adds up to {sum} of {total} ns");
     }
     let plain = Look { width: 100, color: false, unicode: true };
+    if let Some(first) = diagnoses.first_mut() {
+        first.tree = ProcessTree::of(&run);
+    }
     assert_harmless(&holdup_report::render(&run, &diagnoses, plain));
     assert_harmless(&holdup_report::json_text(&run, &diagnoses));
     Ok((run, diagnoses))

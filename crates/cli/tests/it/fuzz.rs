@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use holdup_compare::{Against, Ledger, compare};
-use holdup_criticality::{Depth, Diagnosis, diagnose, predict_gains};
+use holdup_criticality::{Depth, Diagnosis, ProcessTree, diagnose, predict_gains};
 use holdup_export::Weight;
 use holdup_feed::Prepared;
 use holdup_imbalance::WhyOptions;
@@ -308,6 +308,15 @@ impl Beside {
     }
 }
 
+/// What all processes did is the run, no more and no less.
+fn assert_possible_tree(run: &Run, tree: &ProcessTree) {
+    let wall = run.end.since(run.start);
+    assert_eq!(tree.at_once.iter().copied().sum::<Nanos>(), wall);
+    assert_eq!(tree.path.iter().map(|step| step.length()).sum::<Nanos>(), wall);
+    assert!(tree.path.windows(2).all(|pair| pair[0].to == pair[1].from), "{:?}", tree.path);
+    assert!(tree.over_time.iter().all(|active| active.is_finite()));
+}
+
 /// Everything that reads a recording. True if it came to analyses.
 fn read_all(bytes: &[u8], beside: &Beside) -> bool {
     let Ok((recording, warnings)) = Recording::parse(bytes, Path::new("fuzz.holdup")) else { return false };
@@ -316,6 +325,8 @@ fn read_all(bytes: &[u8], beside: &Beside) -> bool {
     let mut diagnoses: Vec<Diagnosis> = order.iter().take(4).map(|&index| diagnose(&run, index)).collect();
     if let Some(first) = diagnoses.first_mut() {
         predict_gains(&run, first, Depth::default());
+        first.tree = ProcessTree::of(&run);
+        first.tree.iter().for_each(|tree| assert_possible_tree(&run, tree));
     }
     diagnoses.iter().for_each(|diagnosis| assert_possible(&run, diagnosis));
     assert_harmless(&holdup_report::render(&run, &diagnoses, PLAIN));

@@ -71,6 +71,7 @@ mod first_findings {
         pool_contended
         omp_mandelbrot
         omp_locks
+        omp_tasks
         omp_starve
         omp_critical
         omp_barriers

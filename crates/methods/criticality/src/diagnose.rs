@@ -129,6 +129,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         timeline: Arc::clone(&timeline),
         what_if: None,
         repeats: None,
+        tree: None,
     }
 }
 

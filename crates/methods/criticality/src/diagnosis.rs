@@ -10,6 +10,7 @@ use holdup_model::{
 use crate::finding_kind::FindingKind;
 use crate::note::EnvironmentNote;
 use crate::repeats::{FindingRepeats, RunRepeats};
+use crate::tree::ProcessTree;
 
 /// What holds one process up.
 #[derive(Clone, PartialEq, Debug)]
@@ -74,6 +75,8 @@ pub struct Diagnosis {
     pub what_if: Option<WhatIf>,
     /// What other recordings of the same program say; `None` where there are none.
     pub repeats: Option<RunRepeats>,
+    /// What all processes of the run did together: of the process that is told first, where there are several.
+    pub tree: Option<ProcessTree>,
 }
 
 /// From this share of the CPUs' time on, what other programs took decides which thread has a core.

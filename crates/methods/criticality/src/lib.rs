@@ -20,7 +20,7 @@
 //! by object (`objects`), chain (`chains`) and class of loss (`losses`), why cores were scarce (`scarcity`), the critical
 //! path (`path`), what samples stand for (`samples`), the lines and functions at work (`hot`), the course of the run
 //! (`over_time`), [`criticality`] and [`bottle_graph`], the words for it (`findings`), and what else the environment did
-//! (`environment`).
+//! (`environment`). A run of many processes is one program to [`ProcessTree`] (`tree`).
 //!
 //! Nothing here does I/O, reads a clock, or depends on the order of a hash map or of the recorded columns.
 
@@ -49,6 +49,7 @@ mod repeats;
 mod samples;
 mod scarcity;
 mod sweep;
+mod tree;
 mod wording;
 
 pub use bottle::bottle_graph;
@@ -68,3 +69,4 @@ pub use note::{EnvironmentNote, NoteKind};
 pub use over_time::MOST_THREADS_OF_A_PHASE;
 pub use ranks::{Rank, Ranks};
 pub use repeats::{Elsewhere, FindingRepeats, RunRepeats};
+pub use tree::{Came, Forecast, Jobs, ProcessTree, ProgramShare, TreeStep};

@@ -8,6 +8,7 @@ use holdup_model::{Environment, Nanos, Placement, Process, Run};
 use holdup_sections::Working;
 
 use crate::blame::Blame;
+use crate::tree::cpu_of;
 
 /// CPU time of others counts from this share of the CPUs' time on, and from [`LEAST_OTHERS`] on: the kernel counts in
 /// ticks, and something always runs.
@@ -15,6 +16,9 @@ const LEAST_SHARE_OF_OTHERS: f64 = 0.03;
 
 /// See [`LEAST_SHARE_OF_OTHERS`]: five ticks.
 const LEAST_OTHERS: Nanos = Nanos::new(50_000_000);
+
+/// From this share of the CPUs' time on, all of them are busy.
+const BUSY: f64 = 0.8;
 
 /// What is known of the cores that a process could have.
 pub(crate) struct Scarcity<'a> {
@@ -28,6 +32,9 @@ pub(crate) struct Scarcity<'a> {
     pub(crate) stopped: Nanos,
     /// CPU time that others used on the CPUs of the process.
     pub(crate) others: Nanos,
+    /// CPU time that other processes of the run used while this one lived, as far as it is known: where one lived longer, its
+    /// share of that.
+    siblings: Nanos,
 }
 
 /// What was lost for want of a core.
@@ -60,6 +67,15 @@ pub(crate) struct WantOfCores {
     pub(crate) other: Want,
 }
 
+/// The CPU time that `other` used while `process` lived, if it used it evenly.
+fn beside(other: &Process, process: &Process) -> Nanos {
+    let (from, to) = (other.start.max(process.start), other.end.min(process.end));
+    if to <= from {
+        return Nanos::ZERO;
+    }
+    part(cpu_of(other), to.since(from), other.wall())
+}
+
 impl<'a> Scarcity<'a> {
     pub(crate) fn of(run: &'a Run, process: &Process, working: &Working) -> Self {
         let placement = run.environment.placement(process.pid);
@@ -80,6 +96,12 @@ impl<'a> Scarcity<'a> {
             cores: room.filter(|&room| room < all).unwrap_or(allowed),
             stopped: stopped.unwrap_or(Nanos::ZERO),
             others: others.map_or(Nanos::ZERO, |load| load.others()),
+            siblings: run
+                .processes
+                .iter()
+                .filter(|other| !std::ptr::eq(*other, process))
+                .map(|other| beside(other, process))
+                .sum(),
         }
     }
 
@@ -87,6 +109,13 @@ impl<'a> Scarcity<'a> {
     pub(crate) fn share_of_others(&self) -> f64 {
         let span = self.environment.load.unwrap_or_default().span;
         self.others.share_of(Nanos::new(span.get().saturating_mul(u64::from(self.allowed.max(1)))))
+    }
+
+    /// True if other processes of the run explain `lacking`, the time that threads lacked a core: they used as much, and with the
+    /// process itself, which used `own`, they kept its CPUs busy for most of `wall`.
+    pub(crate) fn is_by_siblings(&self, lacking: Nanos, own: Nanos, wall: Nanos) -> bool {
+        let capacity = Nanos::new(wall.get().saturating_mul(u64::from(self.allowed)));
+        self.siblings >= lacking && (self.siblings + own).share_of(capacity) >= BUSY
     }
 
     /// True if a limit, not the machine, makes the cores as few as they are.

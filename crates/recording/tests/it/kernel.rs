@@ -53,6 +53,7 @@ fn recorded(write: impl FnOnce(&mut Vec<u64>)) -> Run {
         waiting_loops: vec![0x20, 0x51],
         helpers: vec![0x40, 0x41],
         warnings: Vec::new(),
+        unnamed: Vec::new(),
     };
     writer.facts(FrameKind::ImageNames, 0, &names).unwrap();
     writer.facts(FrameKind::SessionEnd, 0, &SessionEnd { end: 2_000, ..SessionEnd::default() }).unwrap();

@@ -214,6 +214,47 @@ fn a_barrier_that_tasks_cut_off_is_a_wait_for_tasks_and_then_for_the_team() {
 }
 
 #[test]
+fn a_wait_for_tasks_ends_by_who_made_the_next_one() {
+    let task = |begin, end, task| TaskRun { begin, end, task, instance: 1, ended: TaskEndCode::Complete };
+    let made = |time, task, ticks| TaskCreate {
+        time,
+        task,
+        parent: 0,
+        instance: 1,
+        function: 0x40_1200,
+        caller: 0x40_1080,
+        ticks,
+        undeferred: false,
+        of_loop: false,
+        depends: false,
+    };
+    // The third thread is done with a task after the main thread has made the next one, which the worker executes.
+    let main: [&[u64]; 5] = [
+        &region(1_100, 1_500, 1, true),
+        &made(1_110, 8, 5).words(),
+        &made(1_270, 9, 5).words(),
+        &barrier(1_400, 1_410, 1, 0, (false, false)),
+        &share(1_105, 1_450, 1, 0),
+    ];
+    let worker: [&[u64]; 4] = [
+        &barrier(1_200, 1_300, 1, 0, (false, true)),
+        &task(1_300, 1_350, 9).words(),
+        &barrier(1_350, 1_410, 1, 0, (true, false)),
+        &share(1_110, 1_440, 1, 1),
+    ];
+    let other: [&[u64]; 3] = [
+        &task(1_130, 1_290, 8).words(),
+        &barrier(1_300, 1_410, 1, 0, (false, false)),
+        &share(1_110, 1_440, 1, 2),
+    ];
+    let run = recorded(&[main.concat(), worker.concat(), other.concat()]);
+    let timeline = Timeline::build(&run.processes[0]);
+    let row = timeline.row(WORKER);
+    let waiting = &row.segments[row.at(at(1_250)).unwrap()];
+    assert_eq!((waiting.state, waiting.by, waiting.end), (State::Blocked, Some(MAIN), at(1_275)));
+}
+
+#[test]
 fn tasks_at_the_join_come_before_the_arrival_there() {
     let task =
         |begin, end, task| TaskRun { begin, end, task, instance: 1, ended: TaskEndCode::Complete }.words();

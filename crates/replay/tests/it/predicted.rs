@@ -126,6 +126,20 @@ fn a_pipeline_is_as_fast_as_its_slowest_stage() {
     contains(&faster, Nanos::new(201 * MS));
 }
 
+/// What is spread over threads is still to be done: no faster than by all cores at once.
+#[test]
+fn a_spread_part_leaves_its_work_to_other_threads() {
+    let mut script = Script::new();
+    let workers = [100, 20].map(|length| script.thread("worker", vec![work(length)]));
+    let site = script.site("main", 5);
+    script.main_does(&[work(300), Op::Start(workers[0]), Op::Start(workers[1])]);
+    script.main_does(&workers.map(|worker| Op::Join(worker, site)));
+    let process = script.play();
+    let changes = [Change::Spread(vec![ThreadId::new(0)], 8.0), Change::BalancedThreads(workers.to_vec())];
+    let both = predicted(&process, 2, &changes);
+    assert_eq!(both.low.get(), 420 / 2 * MS, "{both:?}");
+}
+
 #[test]
 fn nothing_to_replay() {
     let process = Script::new().play();

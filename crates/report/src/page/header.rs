@@ -1,12 +1,13 @@
 //! The head of the page: what ran, its key figures, and where its time went.
 
 use askama::Template;
+use holdup_criticality::{Diagnosis, ProcessTree};
 use holdup_model::{Arrange, Nanos, Run, Stack, StackComponent, Unit};
 
 use super::chart::Color;
 use super::stack_bar::{Reach, StackBar};
 use super::text::{Figure, LOOK, Told, counted, grouped, percent, sentence, time, time_of};
-use crate::{escape, names, numbers, shares, surroundings, terminal, warnings};
+use crate::{escape, names, numbers, shares, surroundings, terminal, tree, warnings};
 
 /// The most columns that the command takes.
 const COMMAND: usize = 2000;
@@ -18,6 +19,7 @@ const SMALL: f64 = 0.005;
 #[derive(Template)]
 #[template(path = "header.html")]
 pub(super) struct Header {
+    /// What made the page; empty where that begins with all processes of the run, and this is the head of what it says of one.
     pub(super) kick: String,
     /// The first half of the heading, and the second one, which is set lighter.
     pub(super) heading: String,
@@ -81,15 +83,49 @@ impl Header {
             warnings: surroundings::load(diagnosis)
                 .into_iter()
                 .map(|text| sentence(&text))
-                .chain(told_warnings(run))
+                .chain(told_warnings(run, Some(diagnosis)))
                 .collect(),
             way_out: false,
         }
     }
 
+    /// The heads of a page that tells of all processes of a run first: of these, and of the one that it tells of then.
+    pub(super) fn of_all(told: &Told<'_>, tree: &ProcessTree) -> [Self; 2] {
+        let Told { run, diagnosis, .. } = *told;
+        let [heading, mut continued] = tree::headline(run, tree, LOOK);
+        if let Some(end) = terminal::ending(run) {
+            continued.push_str(&format!(" The command {end}."));
+        }
+        let mut figures = Vec::new();
+        let mut add = |name, value| figures.push(KeyFigure { name, value });
+        add("Wall time", Figure::of(&time(tree.wall)));
+        add("Processes", Figure::of(&grouped(tree.processes as u64)));
+        add("CPU time", Figure::of(&time(tree.cpu)));
+        if tree.cores > 0 {
+            add("Cores", Figure::of(&grouped(u64::from(tree.cores))));
+        }
+        add("Active on average", Figure::of(&numbers::figure(tree.parallelism())));
+        if let Some(efficiency) = tree.efficiency() {
+            add("Efficiency", Figure::of(&percent(efficiency)));
+        }
+        let load = surroundings::load(diagnosis).into_iter().map(|text| sentence(&text));
+        let all = Self {
+            kick: kick(run),
+            heading,
+            continued,
+            command: command(&run.command),
+            figures,
+            budget: None,
+            warnings: load.chain(told_warnings(run, None)).collect(),
+            way_out: false,
+        };
+        let one = Self { kick: String::new(), warnings: Vec::new(), ..Self::new(told) };
+        [all, one]
+    }
+
     /// The head of a page about a recording in which there is nothing.
     pub(super) fn nothing_recorded(run: &Run) -> Self {
-        let warnings = told_warnings(run);
+        let warnings = told_warnings(run, None);
         let what = match run.command.first().and_then(|path| path.rsplit('/').next()) {
             Some(file) if !file.is_empty() => format!(" of {}", escape::name(file, LOOK)),
             _ => String::new(),
@@ -129,8 +165,8 @@ pub fn command(words: &[String]) -> Option<String> {
     (!words.is_empty()).then(|| escape::cut(&escape::visible(&text, LOOK), COMMAND, LOOK))
 }
 
-fn told_warnings(run: &Run) -> Vec<String> {
-    warnings::sentences(run).iter().map(|text| sentence(text)).collect()
+fn told_warnings(run: &Run, answer: Option<&Diagnosis>) -> Vec<String> {
+    warnings::told(run, answer).iter().map(|text| sentence(text)).collect()
 }
 
 fn figures(told: &Told<'_>) -> Vec<KeyFigure> {

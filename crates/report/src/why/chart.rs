@@ -159,7 +159,7 @@ fn marks(series: &[Series], indent: usize, look: Look) -> Vec<Line> {
                 .chunks(together)
                 .map(|some| {
                     let mean = some.iter().map(|value| *value as f64).sum::<f64>() / some.len() as f64;
-                    level(mean / series.most().max(1) as f64, look)
+                    look.level(mean / series.most().max(1) as f64)
                 })
                 .collect();
             Line::indented(indent)
@@ -171,13 +171,4 @@ fn marks(series: &[Series], indent: usize, look: Look) -> Vec<Line> {
     let each = if together > 1 { format!("each {together} threads") } else { "a thread each".to_owned() };
     lines.push(Line::indented(indent + titles + GAP).with(&format!("{each}, by number"), Ink::Faint));
     lines
-}
-
-/// A share of the most as one character.
-fn level(share: f64, look: Look) -> char {
-    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    const DIGITS: [char; 10] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'];
-    let levels: &[char] = if look.unicode { &BLOCKS } else { &DIGITS };
-    let at = (share.clamp(0.0, 1.0) * (levels.len() - 1) as f64).round() as usize;
-    levels[at.min(levels.len() - 1)]
 }

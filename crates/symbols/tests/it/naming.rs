@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::build::*;
+use holdup_stage::{CLANG_CPP, is_installed, skip};
 use holdup_symbols::{Frame, Module, Options, Symbolizer, Warning};
+use object::{Object, ObjectSymbol};
 
 fn frames(program: &Path, how: &str, options: Options) -> (Vec<Frame>, Symbolizer) {
     let output = output_of(program, &[how]);
@@ -110,7 +112,7 @@ fn a_stripped_program_gives_module_and_offset() {
     assert!(frames[..4].iter().all(|frame| frame.address > 0 && frame.address < 0x10000), "{frames:?}");
     let missing = symbolizer.missing_names();
     let missing = missing.iter().find(|missing| missing.module == program).unwrap();
-    assert_eq!(missing.hint, "chain: compile it with -g, and do not strip it");
+    assert_eq!(missing.remedy, "compile it with -g, and do not strip it");
 }
 
 /// Moves the debug information of `chain` to `place`, which the stripped program's debug link names.
@@ -342,4 +344,50 @@ fn pointers_to_functions_of_the_same_file_are_named() {
         .filter_map(|address| symbolizer.frames(address, false).swap_remove(0).function)
         .collect();
     assert!(named.iter().any(|name| name.ends_with("yield_now")), "{named:?}");
+}
+
+/// Tasks in a function of C++, one of which another function stands before in the source.
+const TASKS: &str = "
+namespace grid {
+struct Field { int n; double sum(int from, int to); };
+double before(int n) { return n * 0.5; }
+double Field::sum(int from, int to) {
+    if (to - from < 2) return before(from);
+    double a;
+#pragma omp task shared(a)
+    a = sum(from, (from + to) / 2); // in the task
+#pragma omp taskwait
+    return a + sum((from + to) / 2, to);
+}
+}
+int main() {
+    grid::Field field{100};
+    return field.sum(0, field.n) < 0;
+}
+";
+
+#[test]
+fn a_task_that_clang_made_a_function_has_the_name_of_the_one_it_is_written_in() {
+    if !is_installed(CLANG_CPP) {
+        return skip("needs clang");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (source, program) = (directory.path().join("tasks.cc"), directory.path().join("tasks"));
+    std::fs::write(&source, TASKS).unwrap();
+    let compiler = std::process::Command::new(CLANG_CPP)
+        .args(["-O2", "-g", "-fopenmp", "-o"])
+        .args([&program, &source])
+        .status();
+    assert!(compiler.unwrap().success());
+    let bytes = std::fs::read(&program).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let task =
+        file.symbols().find(|symbol| symbol.name().is_ok_and(|name| name.starts_with(".omp_task_entry")));
+    let address = task.expect("a function of the task").address();
+    let module = Module { path: program, bias: 0, start: 0, end: u64::MAX, build_id: None };
+    let (mut symbolizer, _) = Symbolizer::new(vec![module], Options::default());
+    // Whatever of the task is inlined into it at its beginning, the outermost function there is the task's.
+    let frames = symbolizer.frames(address, false);
+    let outermost = frames.last().expect("a frame");
+    assert_eq!(outermost.function.as_deref(), Some("grid::Field::sum"), "{frames:?}");
 }

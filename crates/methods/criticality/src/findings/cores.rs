@@ -8,6 +8,7 @@ use holdup_model::{Nanos, ObjectId, SiteId, State, ThreadId};
 use super::{Candidate, Case, Description, main_ones};
 use crate::FindingKind;
 use crate::scarcity::Want;
+use crate::tree::cpu_of;
 use crate::wording::mean;
 
 pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
@@ -77,6 +78,15 @@ fn describe_oversubscription(case: &Case<'_>) -> Description {
 
 fn describe_delayed(case: &Case<'_>) -> Description {
     let threads = delayed_threads(case);
+    let lacking = case.losses.cores.other.total();
+    let (by, hint) = if case.scarcity.is_by_siblings(lacking, cpu_of(case.process), case.process.wall()) {
+        ("other processes of the run", "Start fewer of them at once, or give the run more cores.")
+    } else {
+        (
+            "something outside of the program",
+            "Look for other programs on these cores, swapping, page faults, or blocking calls that are not recorded.",
+        )
+    };
     let cores = match case.working.cores {
         0 => String::new(),
         cores => format!(" The program may use {cores} and has {} at work at once.", case.working.at_once),
@@ -84,15 +94,14 @@ fn describe_delayed(case: &Case<'_>) -> Description {
     Description {
         object: None,
         place: None,
-        what: "threads delayed by something outside of the program".to_owned(),
+        what: format!("threads delayed by {by}"),
         evidence: vec![format!(
             "Each of them was active for {} without a core, on average, and waited {} for others that were.{cores}",
             case.working.cost(case.losses.cores.other.own.get()),
             case.working.cost(case.losses.cores.other.late.get())
         )],
         threads,
-        hint: "Look for other programs on these cores, swapping, page faults, or blocking calls that are not recorded."
-            .to_owned(),
+        hint: hint.to_owned(),
         on_path: None,
         method: "wall time less CPU time of active threads",
         notes: Vec::new(),

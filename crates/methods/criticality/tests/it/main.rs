@@ -10,4 +10,5 @@ mod planted;
 mod properties;
 mod ranks;
 mod scheduled;
+mod tree;
 mod waiting;

@@ -1,7 +1,7 @@
 //! OpenMP programs with one planted problem each, as the reader gives them: the first finding must name it.
 
 use holdup_criticality::{Depth, Diagnosis, Finding, FindingKind, diagnose, predict_gains};
-use holdup_model::openmp::SyncKind;
+use holdup_model::openmp::{Instance, Region, Share, SyncKind, Task, TaskId, TaskRun, Vendor};
 use holdup_model::{
     Frame, Nanos, ObjectId, ObjectKind, Process, Run, Site, SiteId, ThreadId, Time, Wait, Wake, WakeCount,
 };
@@ -139,4 +139,99 @@ fn a_balanced_program_has_no_finding() {
         regions.region(0, [5, 5, 5, 5]);
     }
     assert_eq!(regions.diagnosis().findings, []);
+}
+
+/// The second thread waits ten times for a task that the first one makes, which takes it `making` ms and the second `length` µs, while
+/// the third one works.
+fn tasks(making: u64, length: u64) -> Diagnosis {
+    const INSTANCE: Instance = Instance::new(1);
+    let mut regions = Regions::new();
+    let (place, process) = (regions.place, &mut regions.process);
+    let object = process.add_object(ObjectKind::Tasks, 0);
+    process.objects[object.index()].construct = Some(SyncKind::RegionBarrier);
+    process.objects[object.index()].created_at = Some(place);
+    let [first, second, third] = [0, 1, 2].map(ThreadId::new);
+    let mut now = 0;
+    for number in 1..=10 {
+        let begin = now;
+        now += making * MS;
+        let [from, time, end] = [begin, now, now + length * 1_000].map(Time::from_nanos);
+        process.waits.push(Wait { site: Some(place), ..Wait::granted(second, object, from, time) });
+        process.wakes.push(Wake { thread: first, time, object, site: Some(place), count: WakeCount::All });
+        let id = TaskId::new(number);
+        process.openmp.tasks.push(Task {
+            id,
+            parent: None,
+            thread: first,
+            time: from,
+            instance: Some(INSTANCE),
+            place: Some(place),
+            making: None,
+            undeferred: false,
+            of_loop: false,
+        });
+        let (task, instance) = (Some(id), Some(INSTANCE));
+        process.openmp.task_runs.push(TaskRun {
+            thread: second,
+            task,
+            instance,
+            begin: time,
+            end,
+            complete: true,
+        });
+        now = end.nanos();
+    }
+    process.openmp.regions.push(Region {
+        thread: first,
+        begin: Time::from_nanos(0),
+        end: Time::from_nanos(now),
+        place: Some(place),
+        met_at: None,
+        instance: INSTANCE,
+        parent: None,
+        size: 3,
+        count: 1,
+        timed: 1,
+        time: Nanos::new(now),
+        whole: true,
+        open: false,
+        league: false,
+        vendor: Vendor::Gnu,
+    });
+    for (index, thread) in [first, second, third].into_iter().enumerate() {
+        let (begin, end) = (Time::from_nanos(0), Time::from_nanos(now));
+        process.openmp.shares.push(Share {
+            thread,
+            instance: INSTANCE,
+            index: index as u32,
+            begin,
+            end,
+            cpu: None,
+        });
+    }
+    process.threads.truncate(3);
+    regions.now = now;
+    regions.diagnosis()
+}
+
+#[test]
+fn one_thread_makes_the_tasks_that_others_wait_for() {
+    let diagnosis = tasks(3, 1_000);
+    let finding = first(&diagnosis);
+    assert_eq!((finding.kind, &finding.threads[..]), (FindingKind::Tasks, &[ThreadId::new(0)][..]));
+    assert!(finding.what.contains("too few tasks"), "{}", finding.what);
+    // One of three threads waits 30 ms.
+    assert_eq!(finding.cost, Nanos::new(10 * MS));
+    assert!(finding.evidence.iter().any(|line| line.contains("10 tasks take 1.0 ms each")), "{finding:#?}");
+    assert!(finding.gain.is_some());
+}
+
+#[test]
+fn tasks_that_take_less_than_to_hand_them_out() {
+    let diagnosis = tasks(3, 4);
+    let finding = first(&diagnosis);
+    assert_eq!((finding.kind, finding.cost), (FindingKind::Tasks, Nanos::new(10 * MS)));
+    assert_eq!(finding.what, "tasks that are too small in solve (lu.c:88)");
+    // What is won by making fewer no replay of the waits tells.
+    assert_eq!(finding.gain, None);
 }

@@ -549,6 +549,20 @@ fn a_core_that_something_else_takes_is_not_oversubscription() {
 }
 
 #[test]
+fn cores_that_other_processes_of_the_run_keep_busy_are_not_taken_from_outside() {
+    let beside = |cpu: u64| {
+        let processes = vec![crowd(4, 100 * MS, 25 * MS), crowd(1, 100 * MS, cpu)];
+        let diagnosis = diagnose(&Run { processes, cores: 8, ..Run::default() }, 0);
+        first(&diagnosis).what.clone()
+    };
+    // Eight cores have 800 ms; the process had 100 of them, and lacked 300.
+    assert_eq!(beside(600 * MS), "threads delayed by other processes of the run");
+    // Enough for what was lacking, and yet cores were idle; or not enough.
+    assert_eq!(beside(350 * MS), "threads delayed by something outside of the program");
+    assert_eq!(beside(100 * MS), "threads delayed by something outside of the program");
+}
+
+#[test]
 fn who_is_late_at_a_barrier_for_want_of_a_core_has_not_too_much_work() {
     let mut script = Script::new();
     let barrier = script.barrier("round_done", 3);

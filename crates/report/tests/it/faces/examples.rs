@@ -1,5 +1,6 @@
 //! Runs and their diagnoses, built by hand: what the faces are given.
 
+mod build;
 mod sampled;
 mod surrounded;
 
@@ -14,6 +15,7 @@ use holdup_model::{
     Timeline,
 };
 
+pub(crate) use build::{a_build, a_build_with_a_lock};
 pub(crate) use sampled::{at, kernel_only, sample_it, sampled_lock};
 pub(crate) use surrounded::{clean_machine, surrounded};
 
@@ -132,6 +134,7 @@ pub(crate) fn diagnosis(process: &Process, index: usize, active: &[f64], critica
         hot: None,
         what_if: None,
         repeats: None,
+        tree: None,
         over_time: OverTime {
             slice: Nanos::new(wall.get() / 200),
             slices: Vec::new(),
@@ -376,6 +379,8 @@ pub(crate) fn all() -> Vec<(&'static str, Run, Vec<Diagnosis>)> {
         named("lost events", lost_events()),
         named("many threads", many_threads()),
         named("many processes", many_processes()),
+        named("a build", a_build()),
+        named("a build with a lock", a_build_with_a_lock()),
         named("hostile names", hostile_names()),
         named("crowded", crowded()),
         named("nothing recorded", (Run::default(), Vec::new())),

@@ -194,9 +194,10 @@ fn the_terminal_shows_nothing_else() {
         let report = json(&run, &diagnoses);
         let (mut numbers, mut texts) = (Vec::new(), Vec::new());
         leaves(&report, &mut numbers, &mut texts);
-        // A loss of the cost identity is shown as a share of the wall time.
-        let wall = report["process"]["wall_ns"].as_f64().unwrap_or(1.0);
-        numbers.extend(numbers.clone().iter().map(|number| number / wall));
+        // A loss of the cost identity is shown as a share of the wall time, what programs did as a share of the run.
+        let wall = |of: &str| report[of]["wall_ns"].as_f64().filter(|wall| *wall > 0.0).unwrap_or(1.0);
+        let walls = [wall("process"), wall("run")];
+        numbers.extend(numbers.clone().iter().flat_map(|number| walls.map(|wall| number / wall)));
         // Threads that are merged in the bar are shown by their sum.
         let merged = |word: &str| word == "others" || word == "threads";
         let shown = render(&run, &diagnoses, Look { width: 120, color: false, unicode: true });

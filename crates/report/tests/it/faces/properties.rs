@@ -1,8 +1,8 @@
 //! What holds for each answer, whatever is in it.
 
-use holdup_criticality::{Diagnosis, FindingKind};
+use holdup_criticality::{Diagnosis, FindingKind, ProcessTree};
 use holdup_model::Run;
-use holdup_report::{Look, json, json_text, render};
+use holdup_report::{Look, PageOptions, json, json_text, page, render};
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 
@@ -99,6 +99,24 @@ proptest! {
         let read: serde_json::Value = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(&read, &json(&run, &diagnoses));
         prop_assert_eq!(read["findings"][0]["what"].as_str(), Some(names[6].as_str()));
+    }
+
+    #[test]
+    fn no_program_of_a_build_breaks_out(
+        names in prop::collection::vec(hostile(), 6),
+        width in 40usize..160,
+        color: bool,
+        unicode: bool,
+    ) {
+        let (mut run, mut diagnoses) = examples::a_build();
+        for (process, name) in run.processes.iter_mut().zip(&names) {
+            process.command[0] = name.clone();
+        }
+        run.processes[2].command[3] = names[5].clone();
+        diagnoses[0].tree = ProcessTree::of(&run);
+        check(&run, &diagnoses, Look { width, color, unicode });
+        let page = page(&run, &diagnoses, &PageOptions::default());
+        prop_assert!(!page.chars().any(|c| c.is_control() && c != '\n'));
     }
 
     #[test]

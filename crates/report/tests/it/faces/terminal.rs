@@ -2,8 +2,8 @@
 
 use expect_test::{Expect, expect};
 use holdup_criticality::{Diagnosis, Finding, FindingKind, Gain};
-use holdup_model::{Process, Run};
-use holdup_report::{Look, render};
+use holdup_model::{Process, Run, Unnamed};
+use holdup_report::{Look, PageOptions, json, page, render};
 
 use crate::faces::examples::{self, ms};
 
@@ -506,4 +506,22 @@ fn nothing_recorded_says_why() {
           warning       busybox (pid 7) is a static program: nothing can be loaded into it.
     "#]],
     );
+}
+
+#[test]
+fn code_without_names_is_told_where_the_answer_lies_in_it() {
+    let (mut run, diagnoses) = examples::planted_lock();
+    let unnamed = |module: &str| Unnamed {
+        module: module.to_owned(),
+        remedy: "install its -dbgsym package".to_owned(),
+    };
+    run.unnamed = vec![unnamed("convert"), unnamed("libfar.so")];
+    let text = render(&run, &diagnoses, Look { width: 100, color: false, unicode: true });
+    assert!(text.contains("convert: install its -dbgsym package"), "{text}");
+    assert!(!text.contains("libfar"), "{text}");
+    let page = page(&run, &diagnoses, &PageOptions::default());
+    let head = page.split("id=\"threads\"").next().expect("a page");
+    assert!(head.contains("convert: install its -dbgsym package") && !head.contains("libfar"));
+    // For machines all of them.
+    assert_eq!(json(&run, &diagnoses)["run"]["warnings"].as_array().map(Vec::len), Some(2));
 }
