@@ -30,6 +30,7 @@ mod cpus;
 pub mod cycles;
 mod efficiency;
 mod environment;
+mod families;
 pub mod figures;
 mod ids;
 mod interrupted;
@@ -65,6 +66,7 @@ pub use efficiency::Efficiency;
 pub use environment::{
     CoreKind, Environment, FrequencyRange, Load, MemoryNode, Pin, Placement, Quota, Swapped, Throttling,
 };
+pub use families::{Families, Family};
 pub use ids::{ObjectId, SiteId, ThreadId};
 pub use loss_class::{ClassTimes, LossClass, ThreadSums};
 pub use median::median;

@@ -141,6 +141,11 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// A name of the program as it is shown.
+    pub fn shown_as(&self, name: &str) -> String {
+        (self.show)(name)
+    }
+
     /// The function of a call stack to look at first, with its source line: `cache_put (cache.c:212)`.
     pub fn place(&self, site: SiteId) -> String {
         self.process.site(site).told(None, &*self.show)

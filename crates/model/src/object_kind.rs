@@ -70,4 +70,17 @@ impl ObjectKind {
             ObjectKind::Tasks => "tasks",
         }
     }
+
+    /// The word for several of a lock's kind.
+    pub fn plural(self) -> &'static str {
+        match self {
+            ObjectKind::Mutex => "mutexes",
+            ObjectKind::RwLock => "read-write locks",
+            ObjectKind::SpinLock => "spin locks",
+            ObjectKind::Critical => "critical sections",
+            ObjectKind::OmpLock => "OpenMP locks",
+            ObjectKind::Futex => "futexes",
+            other => other.word(),
+        }
+    }
 }

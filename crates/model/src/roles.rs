@@ -79,7 +79,9 @@ impl Roles {
 
     /// All objects that are one with this: the parts of a runtime's lock, else itself alone.
     pub fn parts(&self, object: ObjectId) -> Vec<ObjectId> {
-        let Some(first) = self.stands_for.get(object.index()) else { return vec![object] };
+        // None but those of a runtime are made of several.
+        let first = self.stands_for.get(object.index()).filter(|_| self.hidden[object.index()].is_some());
+        let Some(first) = first else { return vec![object] };
         let all = self.stands_for.iter().zip(0..);
         all.filter(|(other, _)| *other == first).map(|(_, index)| ObjectId::new(index)).collect()
     }

@@ -20,7 +20,7 @@
 //!            | "io:" NAME "/" NUMBER        waits for I/O at this place (file:line, or function) take so many times less
 //!            | "io:" NAME "=0" | "sleep:" NAME "/" NUMBER | "sleep:" NAME "=0"
 //!            | "load=0"                     nothing but the program uses the machine
-//! NAME       = as everywhere in expressions: see holdup_model::selector
+//! NAME       = as everywhere in expressions: see holdup_model::selector; of locks also that of a family
 //! ```
 //!
 //! In place of one number of each change a range may stand, `1..16`: then the expression is a sweep.
@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::names::Names;
 use holdup_model::selector::{self, Pattern, Verb, behind_quotes, quoted};
-use holdup_model::{Call, Frame, ObjectId, ObjectKind, Process, SiteId, ThreadId, sort_of_thread};
+use holdup_model::{Call, Families, Frame, ObjectId, ObjectKind, Process, SiteId, ThreadId, sort_of_thread};
 
 use crate::change::{Change, LockChange};
 use crate::program::PauseKind;
@@ -378,8 +378,12 @@ impl Known<'_> {
         let objects = objects.filter(|(_, object)| wanted(object.kind));
         let ids: Vec<ObjectId> = objects.map(|(index, _)| ObjectId::new(index as u32)).collect();
         let names = Names::of(self.process, None);
+        let families = Families::of(self.process);
         let named = ids.iter().map(|&id| {
-            (vec![object_name(self.process, id), names.object(id).to_owned(), format!("#{}", id.index())], id)
+            let family = families.of_object(id).map(|family| family.name.clone());
+            let own =
+                [object_name(self.process, id), names.object(id).to_owned(), format!("#{}", id.index())];
+            (own.into_iter().chain(family).collect(), id)
         });
         chosen(name, named.collect(), what)
     }

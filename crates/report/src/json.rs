@@ -10,7 +10,7 @@ mod what_if;
 use std::fmt::Write;
 
 use holdup_criticality::{
-    Criticality, Diagnosis, EnvironmentNote, Finding, HoldTime, NobodyCause, ObjectCost,
+    Criticality, Diagnosis, EnvironmentNote, FamilyCost, Finding, HoldTime, NobodyCause, ObjectCost,
 };
 use holdup_model::{ExitStatus, Frame, Process, Run, Site, SiteId, State, ThreadId};
 use serde_json::Value;
@@ -52,6 +52,9 @@ pub fn json(run: &Run, diagnoses: &[Diagnosis]) -> Value {
         repeats: told.and_then(|diagnosis| diagnosis.repeats.as_ref()).map(repeats::run),
         objects: with.map_or_else(Vec::new, |(diagnosis, process)| {
             diagnosis.objects.iter().map(|cost| object(process, cost)).collect()
+        }),
+        families: with.map_or_else(Vec::new, |(diagnosis, process)| {
+            diagnosis.families.iter().map(|of| family(process, of)).collect()
         }),
         critical_path: with.map(|(diagnosis, process)| critical_path(process, diagnosis)),
         chains: with.map_or_else(Vec::new, |(diagnosis, process)| chains(process, diagnosis)),
@@ -235,6 +238,15 @@ fn bottle(diagnosis: &Diagnosis) -> Vec<schema::Bottle> {
         .collect()
 }
 
+fn family(process: &Process, of: &FamilyCost) -> schema::Family {
+    schema::Family {
+        name: of.name.clone(),
+        members: of.members.iter().map(|member| member.index()).collect(),
+        waited_for: of.waited_for,
+        sum: object(process, &of.sum),
+    }
+}
+
 fn object(process: &Process, cost: &ObjectCost) -> schema::Object {
     let object = process.object(cost.object);
     let (hold_basis, hold_samples) = match cost.hold {
@@ -342,6 +354,7 @@ fn told(process: &Process, diagnosis: &Diagnosis, finding: &Finding) -> schema::
             .place
             .map_or_else(Vec::new, |site| process.site(site).frames.iter().map(place_at_frame).collect()),
         object: finding.object.map(|object| object.index()),
+        others: finding.others.iter().map(|object| object.index()).collect(),
         threads: indices(&finding.threads),
         what: finding.what.clone(),
         evidence: finding.evidence.clone(),

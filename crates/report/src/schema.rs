@@ -27,6 +27,7 @@ pub(crate) struct Report {
     pub(crate) what_if: Option<WhatIf>,
     pub(crate) repeats: Option<RunRepeats>,
     pub(crate) objects: Vec<Object>,
+    pub(crate) families: Vec<Family>,
     pub(crate) critical_path: Option<CriticalPath>,
     pub(crate) chains: Vec<Chain>,
     pub(crate) findings: Vec<Finding>,
@@ -193,6 +194,14 @@ pub(crate) struct Object {
 }
 
 #[derive(Serialize)]
+pub(crate) struct Family {
+    pub(crate) name: String,
+    pub(crate) members: Vec<usize>,
+    pub(crate) waited_for: usize,
+    pub(crate) sum: Object,
+}
+
+#[derive(Serialize)]
 pub(crate) struct Holder {
     pub(crate) thread: Option<usize>,
     #[serde(rename = "where")]
@@ -261,6 +270,7 @@ pub(crate) struct Finding {
     pub(crate) place: Place,
     pub(crate) stack: Vec<Place>,
     pub(crate) object: Option<usize>,
+    pub(crate) others: Vec<usize>,
     pub(crate) threads: Vec<usize>,
     pub(crate) what: String,
     pub(crate) evidence: Vec<String>,

@@ -45,6 +45,7 @@ subjects! {
     serial_phase
     rwlock
     two_locks
+    lock_array
     lock_chain
     convoy
     pool_idle

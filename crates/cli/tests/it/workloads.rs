@@ -46,6 +46,7 @@ mod first_findings {
         serial_phase
         pipeline
         two_locks
+        lock_array
         lock_chain
         rust_sync
         io_wait

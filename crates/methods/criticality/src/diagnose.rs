@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use holdup_model::names::Names;
-use holdup_model::{Nanos, Process, Run, State, ThreadTimes, Timeline};
+use holdup_model::{Families, Nanos, Process, Run, State, ThreadTimes, Timeline};
 use holdup_sections::{Outside, Working};
 
 use crate::Diagnosis;
@@ -16,7 +16,7 @@ use crate::findings::{BUSY_CORES, Case, Tasks, findings, keep_what_can_be_won};
 use crate::holders::Holders;
 use crate::hot::hot_spots;
 use crate::losses::losses;
-use crate::objects::object_costs;
+use crate::objects::{family_costs, object_costs};
 use crate::over_time::over_time;
 use crate::path::critical_path;
 use crate::samples::Samples;
@@ -61,6 +61,8 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     });
     let path = path.with_objects(timeline.wall(), &blame.on_path);
     let objects = object_costs(process, &timeline, &blame, &working, &path);
+    let families = Families::of(process);
+    let family_costs = family_costs(&families, &objects);
     let mut by_object = vec![None; process.objects.len()];
     for (index, cost) in objects.iter().enumerate() {
         by_object[cost.object.index()] = Some(index);
@@ -72,6 +74,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         process,
         timeline: &timeline,
         names: &names,
+        families: &family_costs,
         working: &working,
         times: &times,
         blame: &blame,
@@ -120,6 +123,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         workers: working.at_once,
         threads: times,
         objects,
+        families: family_costs,
         path,
         findings,
         cost_identity,

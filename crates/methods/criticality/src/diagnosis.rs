@@ -56,6 +56,8 @@ pub struct Diagnosis {
     pub threads: Vec<ThreadTimes>,
     /// What each object cost, most costly first. Objects that nobody used or waited for are left out.
     pub objects: Vec<ObjectCost>,
+    /// What families of locks cost, most costly first; only those of which more than one is in `objects`.
+    pub families: Vec<FamilyCost>,
     /// The critical path.
     pub path: CriticalPath,
     /// Who waited for whom, most time first. At most [`crate::MOST_CHAINS`].
@@ -235,6 +237,21 @@ pub struct ObjectCost {
     pub mean_waiters: f64,
 }
 
+/// What the locks of a family cost together: those of an array, of the nodes of a tree, of the buckets of a table.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FamilyCost {
+    /// What it is called, in expressions too; see [`holdup_model::Family::name`]. Hostile.
+    pub name: String,
+    /// True if that is no more than where its members are taken.
+    pub is_unnamed: bool,
+    /// All of them, most costly first.
+    pub members: Vec<ObjectId>,
+    /// How many were waited for.
+    pub waited_for: usize,
+    /// The sums over all. Its object is the first member.
+    pub sum: ObjectCost,
+}
+
 /// One that was waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HolderShare {
@@ -330,8 +347,10 @@ pub struct PathStep {
 pub struct Finding {
     /// Which sort.
     pub kind: FindingKind,
-    /// The object, where it is about one.
+    /// The object, where it is about one; of several the worst.
     pub object: Option<ObjectId>,
+    /// The others, where it is about several of a family: the next worst first.
+    pub others: Vec<ObjectId>,
     /// The threads that cause it (who hold, come late, work alone), most first.
     pub threads: Vec<ThreadId>,
     /// Where in the code to look.

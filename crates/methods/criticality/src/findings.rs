@@ -43,7 +43,7 @@ use crate::blame::Blame;
 use crate::losses::Losses;
 use crate::samples::Samples;
 use crate::scarcity::Scarcity;
-use crate::{CostIdentity, CriticalPath, Finding, FindingKind, ObjectCost};
+use crate::{CostIdentity, CriticalPath, FamilyCost, Finding, FindingKind, ObjectCost};
 
 /// The least cost of a finding, as a share of the wall time.
 pub const LEAST_SHARE: f64 = 0.015;
@@ -59,6 +59,7 @@ pub(crate) struct Case<'a> {
     pub(crate) process: &'a Process,
     pub(crate) timeline: &'a Timeline,
     pub(crate) names: &'a Names<'a>,
+    pub(crate) families: &'a [FamilyCost],
     pub(crate) working: &'a Working,
     pub(crate) times: &'a [ThreadTimes],
     pub(crate) blame: &'a Blame,
@@ -124,12 +125,14 @@ enum Stage {
 struct Candidate<'a> {
     kind: FindingKind,
     lost: Nanos,
+    /// What else it is about, beside its object: see [`Finding::others`].
+    others: Vec<ObjectId>,
     describe: Box<dyn FnOnce(&Case<'_>) -> Description + 'a>,
 }
 
 impl<'a> Candidate<'a> {
     fn new(kind: FindingKind, lost: Nanos, describe: impl FnOnce(&Case<'_>) -> Description + 'a) -> Self {
-        Self { kind, lost, describe: Box::new(describe) }
+        Self { kind, lost, others: Vec::new(), describe: Box::new(describe) }
     }
 }
 
@@ -167,7 +170,7 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
         .filter_map(|group| {
             let cost = case.working.cost(group.lost.get());
             (cost >= LEAST_COST && cost.share_of(wall) >= LEAST_SHARE)
-                .then(|| finding(group.kind, cost, group.description))
+                .then(|| Finding { others: group.others, ..finding(group.kind, cost, group.description) })
         })
         .collect();
     rank(&mut findings, wall);
@@ -236,6 +239,7 @@ fn is_first_suspect(kind: FindingKind) -> bool {
 struct Group {
     kind: FindingKind,
     lost: Nanos,
+    others: Vec<ObjectId>,
     description: Description,
 }
 
@@ -256,7 +260,12 @@ fn alike(case: &Case<'_>, mut candidates: Vec<Candidate<'_>>) -> Vec<Group> {
             by_words.entry((candidate.kind, description.what.clone())).or_insert((groups.len(), 0));
         *count += 1;
         match groups.get_mut(*index) {
-            None => groups.push(Group { kind: candidate.kind, lost: candidate.lost, description }),
+            None => groups.push(Group {
+                kind: candidate.kind,
+                lost: candidate.lost,
+                others: candidate.others,
+                description,
+            }),
             Some(group) => {
                 group.lost += candidate.lost;
                 let all = &mut group.description;
@@ -299,6 +308,7 @@ fn finding(kind: FindingKind, cost: Nanos, description: Description) -> Finding 
     let mut finding = Finding {
         kind,
         object,
+        others: Vec::new(),
         threads,
         place,
         what,

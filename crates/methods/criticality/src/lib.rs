@@ -57,9 +57,9 @@ pub use chains::MOST_CHAINS;
 pub use criticality::{OnlineCriticality, criticality};
 pub use diagnose::diagnose;
 pub use diagnosis::{
-    Bottle, Chain, ChainLink, CostIdentity, CriticalPath, Criticality, Curve, CurvePoint, Diagnosis, Finding,
-    Gain, HoldTime, HolderShare, HotSpot, HotSpots, NobodyCause, ObjectCost, OverTime, PathPiece, PathStep,
-    Phase, Slice, WaiterShare, WhatIf,
+    Bottle, Chain, ChainLink, CostIdentity, CriticalPath, Criticality, Curve, CurvePoint, Diagnosis,
+    FamilyCost, Finding, Gain, HoldTime, HolderShare, HotSpot, HotSpots, NobodyCause, ObjectCost, OverTime,
+    PathPiece, PathStep, Phase, Slice, WaiterShare, WhatIf,
 };
 pub use finding_kind::FindingKind;
 pub use findings::LEAST_SHARE;

@@ -1,13 +1,15 @@
 //! What each sync object cost, who held it, and who waited for it.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, SiteId, State, ThreadId, Timeline};
+use holdup_model::{
+    Arrange, Families, Nanos, ObjectId, ObjectKind, Process, SiteId, State, ThreadId, Timeline,
+};
 use holdup_sections::Working;
 
 use crate::blame::Blame;
-use crate::{CriticalPath, HoldTime, HolderShare, ObjectCost, WaiterShare};
+use crate::{CriticalPath, FamilyCost, HoldTime, HolderShare, ObjectCost, WaiterShare};
 
 /// The most holders and the most waiters that an [`ObjectCost`] lists.
 const MOST_SHARES: usize = 32;
@@ -71,6 +73,92 @@ pub(crate) fn object_costs(
         .collect();
     costs.arrange_by_key(|cost| (Reverse(cost.cost), Reverse(cost.wait), cost.object));
     costs
+}
+
+/// The costs of families, most costly first, from those of their members.
+pub(crate) fn family_costs(families: &Families, objects: &[ObjectCost]) -> Vec<FamilyCost> {
+    let mut by_family: BTreeMap<ObjectId, Vec<&ObjectCost>> = BTreeMap::new();
+    for cost in objects {
+        if let Some(family) = families.of_object(cost.object) {
+            by_family.entry(family.members[0]).or_default().push(cost);
+        }
+    }
+    let mut costs: Vec<FamilyCost> = by_family
+        .into_iter()
+        .filter(|(_, seen)| seen.len() > 1)
+        .filter_map(|(first, seen)| {
+            let family = families.of_object(first)?;
+            let mut members: Vec<ObjectId> = seen.iter().map(|cost| cost.object).collect();
+            let known: BTreeSet<ObjectId> = members.iter().copied().collect();
+            members.extend(family.members.iter().filter(|member| !known.contains(member)));
+            Some(FamilyCost {
+                name: family.name.clone(),
+                is_unnamed: family.is_unnamed,
+                members,
+                waited_for: seen.iter().filter(|cost| cost.waits > 0).count(),
+                sum: sum(&seen),
+            })
+        })
+        .collect();
+    costs.arrange_by_key(|family| (Reverse(family.sum.cost), Reverse(family.sum.wait), family.sum.object));
+    costs
+}
+
+/// Of several objects, the most costly first.
+fn sum(costs: &[&ObjectCost]) -> ObjectCost {
+    let mut sum = costs[0].clone();
+    let mut holders: BTreeMap<(Option<ThreadId>, Option<SiteId>), Nanos> = BTreeMap::new();
+    let mut waiters: BTreeMap<(ThreadId, Option<SiteId>), Nanos> = BTreeMap::new();
+    // How long each was waited for by any thread; these add up where the waiters are counted.
+    let mut waited = 0.0;
+    for (number, cost) in costs.iter().enumerate() {
+        if cost.mean_waiters > 0.0 {
+            waited += cost.wait.seconds() / cost.mean_waiters;
+        }
+        for holder in &cost.holders {
+            *holders.entry((holder.thread, holder.site)).or_default() += holder.time;
+        }
+        for waiter in &cost.waiters {
+            *waiters.entry((waiter.thread, waiter.site)).or_default() += waiter.time;
+        }
+        if number == 0 {
+            continue;
+        }
+        sum.acquisitions = match (sum.acquisitions, cost.acquisitions) {
+            (Some(one), Some(other)) => Some(one.saturating_add(other)),
+            (one, other) => one.or(other),
+        };
+        sum.failed_tries = sum.failed_tries.saturating_add(cost.failed_tries);
+        sum.waits += cost.waits;
+        sum.wait += cost.wait;
+        sum.waking += cost.waking;
+        sum.hold = both(sum.hold, cost.hold);
+        sum.cost += cost.cost;
+        sum.direct_cost += cost.direct_cost;
+        sum.on_path += cost.on_path;
+    }
+    sum.mean_waiters = if waited > 0.0 { sum.wait.seconds() / waited } else { 0.0 };
+    sum.holders =
+        most_first(holders).map(|((thread, site), time)| HolderShare { thread, site, time }).collect();
+    sum.waiters =
+        most_first(waiters).map(|((thread, site), time)| WaiterShare { thread, site, time }).collect();
+    sum
+}
+
+/// How long two objects were held. What is not known of one was hardly anything beside what is known of the other.
+fn both(one: HoldTime, other: HoldTime) -> HoldTime {
+    match (one, other) {
+        (HoldTime::Unknown, known) | (known, HoldTime::Unknown) => known,
+        (HoldTime::Measured(one), HoldTime::Measured(other)) => HoldTime::Measured(one + other),
+        (HoldTime::Estimated { time, samples }, HoldTime::Measured(more))
+        | (HoldTime::Measured(more), HoldTime::Estimated { time, samples }) => {
+            HoldTime::Estimated { time: time + more, samples }
+        }
+        (
+            HoldTime::Estimated { time, samples },
+            HoldTime::Estimated { time: more_time, samples: more_samples },
+        ) => HoldTime::Estimated { time: time + more_time, samples: samples + more_samples },
+    }
 }
 
 /// Working threads' waiting by the object at the root.

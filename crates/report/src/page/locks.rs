@@ -1,8 +1,11 @@
 //! Which lock: what each object that threads wait for cost, who held it and who waited.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 use askama::Template;
-use holdup_criticality::{HoldTime, ObjectCost};
-use holdup_model::Nanos;
+use holdup_criticality::{FamilyCost, HoldTime, ObjectCost};
+use holdup_model::{Arrange, Nanos, ObjectId};
 
 use super::chart::{Color, across};
 use super::text::{Told, counted, grouped, time};
@@ -27,7 +30,9 @@ pub(super) struct Locks {
 struct Row {
     name: String,
     color: Color,
-    kind: &'static str,
+    kind: String,
+    /// Of a family, those that cost most.
+    worst: Vec<Share>,
     place: String,
     acquisitions: Cell,
     waits: Cell,
@@ -57,28 +62,49 @@ struct Share {
 
 impl Locks {
     pub(super) fn new(told: &Told<'_>) -> Self {
-        let objects = &told.diagnosis.objects;
+        let families = &told.diagnosis.families;
+        let in_families: BTreeSet<ObjectId> =
+            families.iter().flat_map(|family| family.members.iter().copied()).collect();
+        let alone = told.diagnosis.objects.iter().filter(|cost| !in_families.contains(&cost.object));
+        let mut objects: Vec<(Option<&FamilyCost>, &ObjectCost)> = alone.map(|cost| (None, cost)).collect();
+        objects.extend(families.iter().map(|family| (Some(family), &family.sum)));
+        objects.arrange_by_key(|(_, cost)| (Reverse(cost.cost), Reverse(cost.wait), cost.object));
         let longest = |cost: &ObjectCost| cost.wait.max(cost.hold.time().unwrap_or_default());
-        let scale = objects.iter().map(longest).max().unwrap_or_default();
+        let scale = objects.iter().map(|(_, cost)| longest(cost)).max().unwrap_or_default();
         Self {
-            rows: objects.iter().take(MOST_ROWS).map(|cost| row(told, cost, scale)).collect(),
+            rows: objects.iter().take(MOST_ROWS).map(|(of, cost)| row(told, *of, cost, scale)).collect(),
             more: (objects.len().checked_sub(MOST_ROWS))
                 .filter(|more| *more > 0)
                 .map(|more| format!("and {}, which cost less", counted(more, "more object", "more objects"))),
-            estimated: objects.iter().any(|cost| matches!(cost.hold, HoldTime::Estimated { .. })),
+            estimated: objects.iter().any(|(_, cost)| matches!(cost.hold, HoldTime::Estimated { .. })),
         }
     }
 }
 
-fn row(told: &Told<'_>, cost: &ObjectCost, scale: Nanos) -> Row {
+/// Those of a family that cost most.
+fn worst(told: &Told<'_>, family: &FamilyCost) -> Vec<Share> {
+    let costs = family.members.iter().take(MOST_SHARES).filter_map(|member| told.cost_of(*member));
+    let share = |cost: &ObjectCost| Share {
+        thread: told.object(cost.object),
+        place: String::new(),
+        time: time(cost.cost),
+    };
+    costs.filter(|cost| cost.cost > Nanos::ZERO).map(share).collect()
+}
+
+fn row(told: &Told<'_>, family: Option<&FamilyCost>, cost: &ObjectCost, scale: Nanos) -> Row {
     let length = |length: Nanos| Cell { key: length.get(), text: or_dash(length) };
     let number = |number: u64| Cell { key: number, text: grouped(number) };
     let width = |length: Nanos| across(length.get() as f64, scale.get() as f64);
     let hold = cost.hold.time();
     Row {
-        name: told.object(cost.object),
+        name: family.map_or_else(|| told.object(cost.object), |family| told.family(&family.name)),
         color: told.color_of(cost.object),
-        kind: told.process.object(cost.object).kind.word(),
+        kind: match (family, told.process.object(cost.object).kind) {
+            (Some(family), kind) => format!("{} {}", grouped(family.members.len() as u64), kind.plural()),
+            (None, kind) => kind.word().to_owned(),
+        },
+        worst: family.map_or_else(Vec::new, |family| worst(told, family)),
         place: told.place(cost.place),
         acquisitions: cost.acquisitions.map_or_else(|| Cell { key: 0, text: "–".to_owned() }, number),
         waits: number(cost.waits),

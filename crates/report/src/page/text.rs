@@ -65,6 +65,11 @@ impl<'a> Told<'a> {
         self.objects.get(&id).cloned().unwrap_or_else(|| object(&self.names(), self.process, id))
     }
 
+    /// What a family of objects is called.
+    pub(super) fn family(&self, name: &str) -> String {
+        self.names().shown_as(name)
+    }
+
     /// What an object is for: its kind, but of a futex word what the runtime that waits on it makes of it.
     pub(super) fn role(&self, id: ObjectId) -> ObjectKind {
         self.timeline.roles.kinds.get(id.index()).copied().unwrap_or(self.process.object(id).kind)

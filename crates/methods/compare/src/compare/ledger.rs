@@ -235,7 +235,14 @@ fn object_name(process: &Process, diagnosis: &Diagnosis, roles: &[ObjectKind], o
 fn findings(process: &Process, diagnosis: &Diagnosis, roles: &[ObjectKind]) -> Entries {
     let entry = |finding: &Finding| {
         let place = Place::of(process, finding.place);
-        let symbol = finding.object.and_then(|object| object_name(process, diagnosis, roles, object).told());
+        let family = diagnosis.families.iter().find(|family| {
+            !finding.others.is_empty()
+                && finding.object.is_some_and(|object| family.members.contains(&object))
+        });
+        let symbol = match family {
+            Some(family) => Some(family.name.clone()),
+            None => finding.object.and_then(|object| object_name(process, diagnosis, roles, object).told()),
+        };
         Entry {
             name: Name {
                 sort: finding.kind.word(),

@@ -62,6 +62,7 @@ fn finding(case: &Case<'_>, circle: &[&Wait]) -> Option<Finding> {
     Some(Finding {
         kind: FindingKind::Deadlock,
         object: Some(first.object),
+        others: Vec::new(),
         threads: circle.iter().map(|wait| wait.thread).collect(),
         place: first.site,
         what: format!("deadlock: {}", steps.join(", ")),

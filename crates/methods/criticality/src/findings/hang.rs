@@ -57,6 +57,7 @@ pub(super) fn finding(case: &Case<'_>) -> Option<(Finding, BTreeSet<ObjectId>)> 
     let finding = Finding {
         kind: FindingKind::Hang,
         object: Some(object),
+        others: Vec::new(),
         what: format!("hang: {} for {}{at}, for ever", wait_or_waits(case, &threads), case.object(object)),
         threads,
         place,

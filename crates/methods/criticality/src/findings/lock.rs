@@ -1,23 +1,43 @@
 //! Locks that are held while others wait.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::figures::{percent, times};
-use holdup_model::{Nanos, ObjectId, ObjectKind, ThreadId, Time};
+use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, ThreadId, Time};
 
 use super::executed::Executed;
 use super::{Candidate, Case, Description, main_ones};
 use crate::blame::{Charge, Spans};
 use crate::wording::{mean, meanwhile};
-use crate::{FindingKind, HoldTime, ObjectCost};
+use crate::{FamilyCost, FindingKind, HoldTime, ObjectCost};
 
 /// A lock that is held for less than this on average costs by being taken often, not by being held long.
 const SHORT_HOLD: Nanos = Nanos::new(20_000);
 
-pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
+pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>>) {
     let mut locks: BTreeMap<ObjectId, Charge> = BTreeMap::new();
     for (&(object, _), charge) in &case.losses.locks {
         locks.entry(object).or_default().merge(charge);
+    }
+    for family in case.families {
+        let costs = family
+            .members
+            .iter()
+            .filter_map(|member| locks.get(member).map(|charge| (*member, charge.total())));
+        let mut members: Vec<(ObjectId, Nanos)> = costs.collect();
+        members.arrange_by_key(|(object, lost)| (Reverse(*lost), *object));
+        let total: Nanos = members.iter().map(|(_, lost)| *lost).sum();
+        if family.waited_for < 2 || members.len() < 2 || members[0].1.share_of(total) >= NEARLY_ALL {
+            continue;
+        }
+        let mut charge = Charge::default();
+        members.iter().filter_map(|(object, _)| locks.remove(object)).for_each(|one| charge.merge(&one));
+        let others = members[1..].iter().map(|(object, _)| *object).collect();
+        let candidate = Candidate::new(FindingKind::Lock, total, move |case| {
+            describe_family(case, family, &members, &charge)
+        });
+        candidates.push(Candidate { others, ..candidate });
     }
     for (object, charge) in locks {
         candidates.push(Candidate::new(FindingKind::Lock, charge.total(), move |case| {
@@ -26,18 +46,106 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
     }
 }
 
+/// Of a family's cost: a lock that has as much is told alone.
+const NEARLY_ALL: f64 = 0.8;
+
+/// Locks of a family that were waited for, the worst first: one thing to mend.
+fn describe_family(
+    case: &Case<'_>,
+    family: &FamilyCost,
+    members: &[(ObjectId, Nanos)],
+    charge: &Charge,
+) -> Description {
+    let worst = members[0].0;
+    let objects: Vec<ObjectId> = members.iter().map(|(object, _)| *object).collect();
+    let holders = holders(case, &objects);
+    let kinds = case.role(worst).plural();
+    let what = if family.is_unnamed {
+        kinds.to_owned()
+    } else {
+        format!("{kinds} {}", case.names.shown_as(&family.name))
+    };
+    let mut evidence = vec![spread(case, family, members), taken(case, family, &holders)];
+    if let Some(executed) = executed_while_held(case, &objects, &holders) {
+        evidence.push(executed_by_holders("one of them", &holders, &executed));
+    }
+    evidence.extend(meanwhile(charge));
+    Description {
+        object: Some(worst),
+        place: family.sum.place,
+        what: with_place(case, what, Some(&family.sum), &holders),
+        threads: holders,
+        evidence,
+        hint: hint_of_family(members),
+        on_path: Some(family.sum.on_path),
+        method: METHOD,
+        notes: Vec::new(),
+    }
+}
+
+/// How the cost of a lock is found.
+const METHOD: &str =
+    "waits until the release, charged along the chain to the lock whose holder does not wait itself";
+
+/// How many of a family were waited for, and which most.
+fn spread(case: &Case<'_>, family: &FamilyCost, members: &[(ObjectId, Nanos)]) -> String {
+    let total: Nanos = members.iter().map(|(_, lost)| *lost).sum();
+    let share = |lost: Nanos| percent(lost.share_of(total));
+    let all = family.members.len();
+    let how_many = match family.waited_for {
+        waited if waited == all => format!("All {all} were waited for"),
+        waited => format!("{waited} of {all} were waited for"),
+    };
+    let named = |(object, lost): &(ObjectId, Nanos)| {
+        let name = case.process.object(*object).name.is_some();
+        name.then(|| (case.names.object_in_parts(*object).1, share(*lost)))
+    };
+    match members.iter().take(2).filter_map(named).collect::<Vec<_>>().as_slice() {
+        [(first, most), (second, less)] => {
+            format!("{how_many}; {first} has {most} of the cost, {second} {less}.")
+        }
+        _ => format!("{how_many}; the worst has {} of the cost.", share(members[0].1)),
+    }
+}
+
+/// How often locks of a family were taken and waited for, all together.
+fn taken(case: &Case<'_>, family: &FamilyCost, holders: &[ThreadId]) -> String {
+    let sum = &family.sum;
+    let mut parts: Vec<String> = Vec::new();
+    if let Some(count) = sum.acquisitions.filter(|count| *count > 0) {
+        let each = sum.hold.time().map_or_else(String::new, |hold| format!(", {} each", mean(hold, count)));
+        parts.push(format!("taken {}{each}", times(count)));
+    }
+    if !holders.is_empty() {
+        parts.push(format!("held mostly by {}", case.threads(holders)));
+    }
+    parts.push(format!("threads waited for them {}, {} in all", times(sum.waits), sum.wait));
+    let mut text = parts.join("; ") + ".";
+    text[..1].make_ascii_uppercase();
+    text
+}
+
+/// Few of many that are waited for most ask for another way to deal things out to them; else there are not enough.
+fn hint_of_family(members: &[(ObjectId, Nanos)]) -> String {
+    let total: Nanos = members.iter().map(|(_, lost)| *lost).sum();
+    let fair = 1.0 / members.len() as f64;
+    if members[0].1.share_of(total) >= SKEWED * fair {
+        "Deal out what they protect more evenly, or move work out of the parts that hold them."
+    } else {
+        "Move work out of the parts that hold them, or have more of them, each for less."
+    }
+    .to_owned()
+}
+
+/// The worst of a family is out of line with so many times its share of the cost.
+const SKEWED: f64 = 4.0;
+
 fn describe(case: &Case<'_>, object: ObjectId, charge: &Charge) -> Description {
     let cost = case.object_cost(object);
-    let holders = holders(case, object);
-    let executed = executed_while_held(case, object, &holders);
+    let holders = holders(case, &[object]);
+    let executed = executed_while_held(case, &[object], &holders);
     let place = cost.and_then(|cost| cost.place);
-    let is_held_there = cost.is_some_and(|cost| cost.holders.iter().any(|holder| holder.site.is_some()));
-    let name = case.object(object);
-    let what = match place.map(|place| case.site(place)) {
-        Some(place) if is_held_there => format!("{name}, held in {place}"),
-        Some(place) => format!("{name}, waited for in {place}"),
-        None => format!("{name}, held by {}", case.threads(&holders)),
-    };
+    let what = with_place(case, case.object(object), cost, &holders);
     let mut evidence = Vec::new();
     let mut hint = None;
     if let Some(cost) = cost {
@@ -53,12 +161,7 @@ fn describe(case: &Case<'_>, object: ObjectId, charge: &Charge) -> Description {
         }
     }
     if let Some(executed) = executed {
-        evidence.push(format!(
-            "While threads wait for it, {} mostly in {}. {}",
-            if holders.len() > 1 { "those who hold it are" } else { "the one that holds it is" },
-            executed.words,
-            executed.evidence()
-        ));
+        evidence.push(executed_by_holders("it", &holders, &executed));
     }
     evidence.extend(meanwhile(charge));
     let hidden =
@@ -78,25 +181,45 @@ fn describe(case: &Case<'_>, object: ObjectId, charge: &Charge) -> Description {
         evidence,
         hint,
         on_path: cost.map(|cost| cost.on_path),
-        method: "waits until the release, charged along the chain to the lock whose holder does not wait itself",
+        method: METHOD,
         notes: Vec::new(),
     }
 }
 
-/// What these threads mostly did while they held the lock and others waited for it.
-fn executed_while_held(case: &Case<'_>, object: ObjectId, holders: &[ThreadId]) -> Option<Executed> {
-    let mut held: BTreeMap<ThreadId, Vec<(Time, Time)>> = BTreeMap::new();
-    for hold in case.process.holds.iter().filter(|hold| hold.object == object) {
+/// What there is to say of who, or where, a lock is held by.
+fn with_place(case: &Case<'_>, name: String, cost: Option<&ObjectCost>, holders: &[ThreadId]) -> String {
+    let is_held_there = cost.is_some_and(|cost| cost.holders.iter().any(|holder| holder.site.is_some()));
+    match cost.and_then(|cost| cost.place).map(|place| case.site(place)) {
+        Some(place) if is_held_there => format!("{name}, held in {place}"),
+        Some(place) => format!("{name}, waited for in {place}"),
+        None => format!("{name}, held by {}", case.threads(holders)),
+    }
+}
+
+fn executed_by_holders(held: &str, holders: &[ThreadId], executed: &Executed) -> String {
+    format!(
+        "While threads wait for {held}, {} mostly in {}. {}",
+        if holders.len() > 1 { "those who hold it are" } else { "the one that holds it is" },
+        executed.words,
+        executed.evidence()
+    )
+}
+
+/// What these threads mostly did while they held one of the locks and others waited for it.
+fn executed_while_held(case: &Case<'_>, objects: &[ObjectId], holders: &[ThreadId]) -> Option<Executed> {
+    let mut held: BTreeMap<(ObjectId, ThreadId), Vec<(Time, Time)>> = BTreeMap::new();
+    let wanted: BTreeSet<ObjectId> = objects.iter().copied().collect();
+    for hold in case.process.holds.iter().filter(|hold| wanted.contains(&hold.object)) {
         if let Some(begin) = hold.begin {
-            held.entry(hold.thread).or_default().push((begin, hold.end));
+            held.entry((hold.object, hold.thread)).or_default().push((begin, hold.end));
         }
     }
-    let during: Vec<(ThreadId, Spans)> = holders
-        .iter()
-        .filter_map(|&thread| {
+    let each = objects.iter().flat_map(|&object| holders.iter().map(move |&thread| (object, thread)));
+    let during: Vec<(ThreadId, Spans)> = each
+        .filter_map(|(object, thread)| {
             let waited = case.blame.times.waited.get(&(Some(object), thread))?;
             // Of the threads that take a lock in turn each is waited for a little before it has it.
-            let spans = match held.remove(&thread) {
+            let spans = match held.remove(&(object, thread)) {
                 Some(mut holds) => {
                     holds.sort_unstable();
                     let mut spans = Spans::default();
@@ -111,10 +234,17 @@ fn executed_while_held(case: &Case<'_>, object: ObjectId, holders: &[ThreadId]) 
     case.executed(during.iter().map(|(thread, spans)| (*thread, spans)))
 }
 
-fn holders(case: &Case<'_>, object: ObjectId) -> Vec<ThreadId> {
-    let of_object = case.losses.locks.range((object, None)..).take_while(|((lock, _), _)| *lock == object);
-    let by_thread: BTreeMap<ThreadId, Nanos> =
-        of_object.filter_map(|(&(_, thread), charge)| Some((thread?, charge.total()))).collect();
+fn holders(case: &Case<'_>, objects: &[ObjectId]) -> Vec<ThreadId> {
+    let mut by_thread: BTreeMap<ThreadId, Nanos> = BTreeMap::new();
+    for &object in objects {
+        let of_object =
+            case.losses.locks.range((object, None)..).take_while(|((lock, _), _)| *lock == object);
+        for (&(_, thread), charge) in of_object {
+            if let Some(thread) = thread {
+                *by_thread.entry(thread).or_default() += charge.total();
+            }
+        }
+    }
     main_ones(&by_thread)
 }
 

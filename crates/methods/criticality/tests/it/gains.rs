@@ -73,6 +73,30 @@ fn a_planted_lock() {
     assert!(gain.time < finding.cost && gain.capped_by.is_some(), "{gain:?}");
 }
 
+/// To mend one lock of an array gives little: the expression is for all of them.
+#[test]
+fn a_planted_array_of_locks() {
+    let program = |locked: bool| {
+        let mut script = Script::new();
+        let locks = [0, 1, 2].map(|index| script.object(ObjectKind::Mutex, &format!("cells[{index}].lock")));
+        let other = script.object(ObjectKind::Mutex, "cells_of_others");
+        let site = script.site("update_cell", 12);
+        let of_worker = |worker: usize| {
+            let of_round = |round: usize| {
+                let lock = locks[(round / 5 + (worker / 2) * round) % 3];
+                let ops = [Op::Lock(lock, site), work(9), Op::Unlock(lock), work(3)];
+                if locked { ops.to_vec() } else { vec![work(9), work(3)] }
+            };
+            let first = [Op::Lock(other, site), Op::Unlock(other)];
+            first.into_iter().chain((0..24).flat_map(of_round)).collect::<Vec<Op>>()
+        };
+        workers(&mut script, &(0..4).map(of_worker).collect::<Vec<_>>());
+        script.play()
+    };
+    let diagnosis = of(program(true), 8);
+    gives(&diagnosis, FindingKind::Lock, "lock:'cells[].lock'=0", program(false).wall());
+}
+
 #[test]
 fn the_next_lock_caps_the_gain() {
     let program = |first_is_locked: bool| {

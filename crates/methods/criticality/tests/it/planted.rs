@@ -617,6 +617,54 @@ fn locks_of_one_kind_are_one_finding() {
     assert!(locks[0].evidence.iter().any(|sentence| sentence.contains("largest of 3 like it")));
 }
 
+/// Four threads at the locks of an array, each in an order of its own.
+#[test]
+fn locks_of_an_array_are_one_finding() {
+    let mut script = Script::new();
+    let locks = [0, 1, 2, 3].map(|index| script.object(ObjectKind::Mutex, &format!("cells[{index}].lock")));
+    let site = script.site("update_cell", 12);
+    let turn = |lock| [Op::Lock(lock, site), work(9), Op::Unlock(lock), work(1)];
+    let of = |worker: usize| -> Vec<Op> {
+        (0..20).flat_map(|round: usize| turn(locks[(round / 5 + (worker / 2) * round) % 4])).collect()
+    };
+    let workers: Vec<ThreadId> = (0..4).map(|worker| script.thread("worker", of(worker))).collect();
+    script.main_runs(&workers);
+    let diagnosis = diagnosis(&script);
+    let found = first(&diagnosis);
+    assert_eq!((found.kind, found.others.len()), (FindingKind::Lock, 3));
+    assert_eq!(found.what, "mutexes cells[].lock, held in update_cell (main.c:12)");
+    assert_eq!(diagnosis.findings.iter().filter(|finding| finding.kind == FindingKind::Lock).count(), 1);
+    let costs = |diagnosis: &Diagnosis| diagnosis.objects.iter().map(|object| object.cost).sum::<Nanos>();
+    let [family] = diagnosis.families.as_slice() else { panic!("{:?}", diagnosis.families) };
+    assert_eq!((family.name.as_str(), family.members.len(), family.waited_for), ("cells[].lock", 4, 4));
+    assert_eq!(family.sum.acquisitions, None, "a script counts nothing");
+    let on_locks = costs(&diagnosis).saturating_sub(
+        diagnosis
+            .objects
+            .iter()
+            .filter(|object| !locks.contains(&object.object))
+            .map(|object| object.cost)
+            .sum(),
+    );
+    assert_eq!(family.sum.cost, on_locks);
+    assert_eq!(found.cost, family.sum.cost);
+    assert!(found.evidence[0].starts_with("All 4 were waited for; cells["), "{:?}", found.evidence);
+}
+
+#[test]
+fn the_lock_of_an_array_that_has_nearly_all_of_the_cost_is_told_alone() {
+    let mut script = Script::new();
+    let locks = [0, 1].map(|index| script.object(ObjectKind::Mutex, &format!("cells[{index}].lock")));
+    let site = script.site("update_cell", 12);
+    let turn = |lock, length| [Op::Lock(lock, site), work(length), Op::Unlock(lock), work(1)];
+    let ops = [turn(locks[0], 9).repeat(10), turn(locks[1], 1).to_vec()].concat();
+    let workers: Vec<ThreadId> = (0..4).map(|_| script.thread("worker", ops.clone())).collect();
+    script.main_runs(&workers);
+    let diagnosis = diagnosis(&script);
+    assert_eq!(first(&diagnosis).what, "mutex cells[0].lock, held in update_cell (main.c:12)");
+    assert_eq!(first(&diagnosis).others, []);
+}
+
 /// Two threads keep both cores busy; a third waits for a signal from the first nearly all the time.
 #[test]
 fn what_cannot_be_won_on_busy_cores_is_no_finding() {

@@ -135,6 +135,7 @@ pub(crate) fn diagnosis(process: &Process, index: usize, active: &[f64], critica
         what_if: None,
         repeats: None,
         tree: None,
+        families: Vec::new(),
         over_time: OverTime {
             slice: Nanos::new(wall.get() / 200),
             slices: Vec::new(),
@@ -154,6 +155,7 @@ pub(crate) fn finding(kind: FindingKind, what: &str, cost: Nanos) -> Finding {
     Finding {
         kind,
         object: None,
+        others: Vec::new(),
         threads: vec![thread(0)],
         place: None,
         what: what.to_owned(),
@@ -217,6 +219,7 @@ pub(crate) fn planted_lock() -> (Run, Vec<Diagnosis>) {
     told.findings = vec![
         Finding {
             object: Some(lock),
+            others: Vec::new(),
             threads: vec![thread(2)],
             place: Some(put),
             evidence: vec![
