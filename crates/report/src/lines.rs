@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use textwrap::core::display_width;
+use textwrap::core::{Word, display_width};
 
 use crate::Look;
 use crate::ink::Ink;
@@ -97,8 +97,29 @@ fn most_lines(room: usize) -> usize {
 
 /// Text broken into pieces of at most `room` columns.
 fn broken(text: &str, room: usize) -> Vec<String> {
-    textwrap::wrap(text, textwrap::Options::new(room)).into_iter().map(|line| line.into_owned()).collect()
+    let options = textwrap::Options::new(room).word_separator(textwrap::WordSeparator::Custom(words));
+    textwrap::wrap(text, options).into_iter().map(|line| line.into_owned()).collect()
 }
+
+/// The words of a text, a number and its unit being one.
+fn words(text: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
+    let mut ends: Vec<usize> = Vec::new();
+    let mut end = 0;
+    for word in textwrap::WordSeparator::AsciiSpace.find_words(text) {
+        let is_behind_number = text[..end].trim_end().ends_with(|last: char| last.is_ascii_digit());
+        let unit = word.word.trim_end_matches(|mark: char| mark.is_ascii_punctuation() && mark != '%');
+        if is_behind_number && UNITS.contains(&unit) {
+            ends.pop();
+        }
+        end += word.word.len() + word.whitespace.len();
+        ends.push(end);
+    }
+    let mut begin = 0;
+    Box::new(ends.into_iter().map(move |end| Word::from(&text[std::mem::replace(&mut begin, end)..end])))
+}
+
+/// What stands behind numbers.
+const UNITS: [&str; 5] = ["%", "ns", "µs", "ms", "s"];
 
 /// As [`broken`], cut as in [`wrapped_short`].
 pub(crate) fn broken_short(text: &str, room: usize, look: Look) -> Vec<String> {
@@ -173,4 +194,18 @@ pub(crate) fn painted(lines: &[Line], look: Look) -> String {
         out.push('\n');
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_and_its_unit_stay_in_one_line() {
+        assert_eq!(broken("it waited 12.4 ms, as it was", 15), ["it waited", "12.4 ms, as it", "was"]);
+        assert_eq!(broken("(efficiency 84 %).", 14), ["(efficiency", "84 %)."]);
+        assert_eq!(broken("in 3 s or   so", 6), ["in 3 s", "or  ", "so"].map(str::trim_end));
+        assert_eq!(broken("", 5), [""]);
+        assert_eq!(broken("s % ms", 3), ["s %", "ms"]);
+    }
 }

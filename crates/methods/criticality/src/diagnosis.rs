@@ -91,6 +91,20 @@ impl Diagnosis {
         self.others > MUCH_OF_CPUS
     }
 
+    /// What the objects of a finding cost together; `None` where it is about none.
+    pub fn cost_of(&self, finding: &Finding) -> Option<&ObjectCost> {
+        match self.family_of(finding) {
+            Some(family) => Some(&family.sum),
+            None => self.objects.iter().find(|cost| finding.object == Some(cost.object)),
+        }
+    }
+
+    /// The family of locks that a finding is about.
+    pub fn family_of(&self, finding: &Finding) -> Option<&FamilyCost> {
+        let object = finding.object.filter(|_| !finding.others.is_empty())?;
+        self.families.iter().find(|family| family.members.contains(&object))
+    }
+
     /// The criticality to tell first.
     pub fn told_criticality(&self) -> &Criticality {
         if self.is_by_runnable() { &self.runnable } else { &self.criticality }

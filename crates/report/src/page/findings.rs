@@ -176,7 +176,7 @@ fn tag(kind: FindingKind) -> Option<&'static str> {
 /// belongs to the threads that cause it.
 fn shown(told: &Told<'_>, finding: &Finding) -> Option<Evidence> {
     let color = finding.kind.color();
-    let holders = finding.object.and_then(|object| told.cost_of(object)).map(|cost| &cost.holders);
+    let holders = told.diagnosis.cost_of(finding).map(|cost| &cost.holders);
     let mut waited: BTreeMap<Option<ThreadId>, Nanos> = BTreeMap::new();
     for holder in holders.into_iter().flatten() {
         *waited.entry(holder.thread).or_default() += holder.time;

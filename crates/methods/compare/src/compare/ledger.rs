@@ -235,11 +235,7 @@ fn object_name(process: &Process, diagnosis: &Diagnosis, roles: &[ObjectKind], o
 fn findings(process: &Process, diagnosis: &Diagnosis, roles: &[ObjectKind]) -> Entries {
     let entry = |finding: &Finding| {
         let place = Place::of(process, finding.place);
-        let family = diagnosis.families.iter().find(|family| {
-            !finding.others.is_empty()
-                && finding.object.is_some_and(|object| family.members.contains(&object))
-        });
-        let symbol = match family {
+        let symbol = match diagnosis.family_of(finding) {
             Some(family) => Some(family.name.clone()),
             None => finding.object.and_then(|object| object_name(process, diagnosis, roles, object).told()),
         };

@@ -1,5 +1,7 @@
 //! Where each finding happens most: the part of the run, and the span in it, to which a reader can jump.
 
+use std::collections::BTreeSet;
+
 use holdup_criticality::{Diagnosis, Finding, FindingKind};
 use holdup_model::{Nanos, ObjectId, ThreadId, Time, Timeline};
 
@@ -9,10 +11,10 @@ use super::spans::Span;
 use crate::page::shade::Shade;
 
 /// How the spans of a finding are known.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 enum Sign {
-    /// Waits for this object, or spinning at it.
-    Object(ObjectId),
+    /// Waits for one of these objects, or spinning at it.
+    Objects(BTreeSet<ObjectId>),
     /// One of these shades, whatever it is about.
     Shades(&'static [Shade]),
     /// No more than one thread is active.
@@ -39,16 +41,19 @@ impl Sign {
             (Kind::Quota | Kind::Affinity | Kind::Oversubscription | Kind::Delayed, _) => {
                 Sign::Shades(&[Shade::Descheduled])
             }
-            (_, Some(object)) => Sign::Object(object),
+            (_, Some(object)) => Sign::Objects(finding.others.iter().copied().chain([object]).collect()),
             (Kind::Lock, None) => Sign::Shades(&[Shade::Lock]),
             (Kind::Barrier | Kind::Imbalance | Kind::Join, None) => Sign::Shades(&[Shade::Barrier]),
             (_, None) => Sign::Shades(&[Shade::Signal]),
         }
     }
 
-    fn is_in(self, span: &Span) -> bool {
+    fn is_in(&self, span: &Span) -> bool {
         match self {
-            Sign::Object(object) => span.what.object == Some(object) && WAITS.contains(&span.what.shade),
+            Sign::Objects(objects) => {
+                span.what.object.is_some_and(|object| objects.contains(&object))
+                    && WAITS.contains(&span.what.shade)
+            }
             Sign::Shades(shades) => shades.contains(&span.what.shade),
             Sign::Alone | Sign::Start => false,
         }
@@ -132,7 +137,7 @@ impl Search {
                         before = is_alone;
                     }
                 }
-                Sign::Object(_) | Sign::Shades(_) => {}
+                Sign::Objects(_) | Sign::Shades(_) => {}
             }
             if trace.occurrences > 0 {
                 let (from, to) = most(&trace.time, trace.occurrences);
@@ -155,7 +160,7 @@ pub(super) fn example(
     let mut longest: Option<(Nanos, ThreadId, Time)> = None;
     for (thread, span) in spans {
         let (start, end) = (span.start.max(from), span.end.min(to));
-        let shows = match sign {
+        let shows = match &sign {
             Sign::Alone | Sign::Start => {
                 first == Some(&thread) && matches!(span.what.shade, Shade::Active | Shade::Holding)
             }

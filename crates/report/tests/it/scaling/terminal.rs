@@ -24,8 +24,8 @@ fn the_whole_answer() {
             threads, an efficiency of 50 %.
             Of the 3.1 s with 8 threads, 1.6 s (50 %) are lost against perfect scaling, most of it to imbalance
             (800 ms); most in blts (lu.c:88).
-            What helps most: deal the work out in another way at blts (lu.c:91). That saves 710 ms (640 to 760
-            ms), 1.30 times faster.
+            What helps most: deal the work out in another way at blts (lu.c:91). That saves 710 ms (640 to
+            760 ms), 1.30 times faster.
 
               threads    time  range of 3 runs  speedup  efficiency    lost  mostly to
                     1  12.4 s  12.3 to 12.6 s      1.00       100 %       0
@@ -138,8 +138,8 @@ fn a_narrow_terminal_and_plain_characters() {
                 time 1.0 s, efficiency 62 %, could save
                 375 ms
                 work inflation 260 ms (26 %), imbalance
-                80.0 ms (8.0 %), scheduling 20.0 ms (2.0
-                %).
+                80.0 ms (8.0 %), scheduling 20.0 ms
+                (2.0 %).
                 With the fewest threads as well: lock
                 algorithm 100 ms (10 %).
             3 one thread alone, outside of all regions
@@ -177,8 +177,8 @@ fn a_narrow_terminal_and_plain_characters() {
             3 parallelize what one thread does alone
                 What it saves is not known (chunks dealt
                 out again in replayed time).
-                One thread is on its own for 300 ms (9.7
-                % of the run). Parallelize that.
+                One thread is on its own for 300 ms
+                (9.7 % of the run). Parallelize that.
 
               efficiencies                1     2     8
               parallel efficiency     100 %  91 %  50 %
@@ -265,8 +265,8 @@ fn slower_with_more_threads() {
             an efficiency of 15 %.
             Of the 1.7 s with 4 threads, 1.4 s (85 %) are lost against perfect scaling, most of it to lock
             contention (1.3 s). It is fastest with 2 threads: 900 ms.
-            What helps most: deal the work out in another way at blts (lu.c:91). That saves 710 ms (640 to 760
-            ms), 1.72 times faster.
+            What helps most: deal the work out in another way at blts (lu.c:91). That saves 710 ms (640 to
+            760 ms), 1.72 times faster.
 
               threads    time  range of 3 runs  speedup  efficiency    lost  mostly to
                     1   1.0 s  990 ms to 1.0 s     1.00       100 %       0
