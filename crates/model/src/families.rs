@@ -1,5 +1,5 @@
-//! Locks of which a program has many and uses them alike: those of an array, of the nodes of a tree, of the buckets of a
-//! table. What each of them costs is little; together they are one thing to mend.
+//! Locks, condition variables and semaphores of which a program has many and uses them alike: those of an array, of the nodes
+//! of a tree, of the buckets of a table. What each of them costs is little; together they are one thing to mend.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use crate::names::Names;
 use crate::{ObjectId, ObjectKind, Places, Process, SiteId, SyncObject};
 
-/// Which locks of a process belong together.
+/// Which objects of a process belong together.
 ///
-/// Of one family are locks of one kind that are elements of one array (by their names), or that were made at one place
-/// (where that was seen) and have a call stack in common: the one that made them, or one that took them.
+/// Of one family are objects of one kind that are elements of one array (by their names), or that were made at one place
+/// (where that was seen) and have a call stack in common: the one that made them, or one that took them or waited.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Families {
     /// By object: its family.
@@ -18,7 +18,7 @@ pub struct Families {
     all: Vec<Family>,
 }
 
-/// Locks that belong together: at least two.
+/// Objects that belong together: at least two.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Family {
     /// Which, by id.
@@ -101,8 +101,9 @@ impl Families {
 fn sorts(process: &Process, places: &Places) -> Vec<Option<usize>> {
     let mut numbers: BTreeMap<Sort, usize> = BTreeMap::new();
     let number = |object: &SyncObject| {
-        let is_lock = object.kind.is_lock() || object.kind == ObjectKind::Futex;
-        if !is_lock || object.construct.is_some() {
+        use ObjectKind::{Condition, Futex, Semaphore};
+        let is_one = object.kind.is_lock() || matches!(object.kind, Condition | Futex | Semaphore);
+        if !is_one || object.construct.is_some() || object.is_condition_barrier {
             return None;
         }
         let array = object.name.as_deref().map(array_of);

@@ -71,7 +71,7 @@ impl ObjectKind {
         }
     }
 
-    /// The word for several of a lock's kind.
+    /// The word for several of a kind of which there are families.
     pub fn plural(self) -> &'static str {
         match self {
             ObjectKind::Mutex => "mutexes",
@@ -80,6 +80,8 @@ impl ObjectKind {
             ObjectKind::Critical => "critical sections",
             ObjectKind::OmpLock => "OpenMP locks",
             ObjectKind::Futex => "futexes",
+            ObjectKind::Condition => "condition variables",
+            ObjectKind::Semaphore => "semaphores",
             other => other.word(),
         }
     }

@@ -56,7 +56,7 @@ pub struct Diagnosis {
     pub threads: Vec<ThreadTimes>,
     /// What each object cost, most costly first. Objects that nobody used or waited for are left out.
     pub objects: Vec<ObjectCost>,
-    /// What families of locks cost, most costly first; only those of which more than one is in `objects`.
+    /// What families of objects cost, most costly first; only those of which more than one is in `objects`.
     pub families: Vec<FamilyCost>,
     /// The critical path.
     pub path: CriticalPath,
@@ -99,7 +99,7 @@ impl Diagnosis {
         }
     }
 
-    /// The family of locks that a finding is about.
+    /// The family that a finding is about.
     pub fn family_of(&self, finding: &Finding) -> Option<&FamilyCost> {
         let object = finding.object.filter(|_| !finding.others.is_empty())?;
         self.families.iter().find(|family| family.members.contains(&object))
@@ -251,7 +251,7 @@ pub struct ObjectCost {
     pub mean_waiters: f64,
 }
 
-/// What the locks of a family cost together: those of an array, of the nodes of a tree, of the buckets of a table.
+/// What the objects of a family cost together: the locks of an array, of the nodes of a tree, of the buckets of a table.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FamilyCost {
     /// What it is called, in expressions too; see [`holdup_model::Family::name`]. Hostile.

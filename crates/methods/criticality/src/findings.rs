@@ -31,6 +31,7 @@ mod tasks;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use holdup_model::figures::percent;
 use holdup_model::names::Names;
 use holdup_model::{
     Arrange, Nanos, ObjectId, ObjectKind, Process, SiteId, ThreadId, ThreadTimes, Timeline, sort_of_thread,
@@ -73,7 +74,7 @@ pub(crate) struct Case<'a> {
     pub(crate) tasks: &'a Tasks,
 }
 
-impl Case<'_> {
+impl<'a> Case<'a> {
     fn wall(&self) -> Nanos {
         self.timeline.wall()
     }
@@ -103,6 +104,50 @@ impl Case<'_> {
         self.process.thread(thread).entry
     }
 
+    /// Objects of a family that cost something and of which none has nearly all of that: the most costly first.
+    fn together(&self, lost: &BTreeMap<ObjectId, Nanos>) -> Vec<(&'a FamilyCost, Vec<(ObjectId, Nanos)>)> {
+        let families = self.families.iter().filter(|family| family.waited_for > 1);
+        let of = |family: &'a FamilyCost| {
+            let members = family.members.iter().filter_map(|member| Some((*member, *lost.get(member)?)));
+            let mut members: Vec<(ObjectId, Nanos)> = members.collect();
+            members.arrange_by_key(|(object, lost)| (Reverse(*lost), *object));
+            let total: Nanos = members.iter().map(|(_, lost)| *lost).sum();
+            let are_several = members.len() > 1 && members[0].1.share_of(total) < NEARLY_ALL;
+            are_several.then_some((family, members))
+        };
+        families.filter_map(of).collect()
+    }
+
+    /// `mutexes table[].lock`.
+    fn family(&self, family: &FamilyCost) -> String {
+        let kinds = self.role(family.sum.object).plural();
+        match family.is_unnamed {
+            true => kinds.to_owned(),
+            false => format!("{kinds} {}", self.names.shown_as(&family.name)),
+        }
+    }
+
+    /// How many of a family were waited for, and which most.
+    fn spread(&self, family: &FamilyCost, members: &[(ObjectId, Nanos)]) -> String {
+        let total: Nanos = members.iter().map(|(_, lost)| *lost).sum();
+        let share = |lost: Nanos| percent(lost.share_of(total));
+        let all = family.members.len();
+        let how_many = match family.waited_for {
+            waited if waited == all => format!("All {all} were waited for"),
+            waited => format!("{waited} of {all} were waited for"),
+        };
+        let named = |(object, lost): &(ObjectId, Nanos)| {
+            let name = self.process.object(*object).name.is_some();
+            name.then(|| (self.names.object_in_parts(*object).1, share(*lost)))
+        };
+        match members.iter().take(2).filter_map(named).collect::<Vec<_>>().as_slice() {
+            [(first, most), (second, less)] => {
+                format!("{how_many}; {first} has {most} of the cost, {second} {less}.")
+            }
+            _ => format!("{how_many}; the worst has {} of the cost.", share(members[0].1)),
+        }
+    }
+
     /// Threads that do the same: those with the same start function or sort of name, else the one alone.
     fn stage(&self, thread: ThreadId) -> Stage {
         match sort_of_thread(self.process, thread) {
@@ -111,6 +156,9 @@ impl Case<'_> {
         }
     }
 }
+
+/// Of a family's cost: an object that has as much is told alone.
+const NEARLY_ALL: f64 = 0.8;
 
 /// Threads that do the same.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -1,10 +1,9 @@
 //! Locks that are held while others wait.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::figures::{percent, times};
-use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, ThreadId, Time};
+use holdup_model::{Nanos, ObjectId, ObjectKind, ThreadId, Time};
 
 use super::executed::Executed;
 use super::{Candidate, Case, Description, main_ones};
@@ -20,17 +19,9 @@ pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>
     for (&(object, _), charge) in &case.losses.locks {
         locks.entry(object).or_default().merge(charge);
     }
-    for family in case.families {
-        let costs = family
-            .members
-            .iter()
-            .filter_map(|member| locks.get(member).map(|charge| (*member, charge.total())));
-        let mut members: Vec<(ObjectId, Nanos)> = costs.collect();
-        members.arrange_by_key(|(object, lost)| (Reverse(*lost), *object));
+    let lost = locks.iter().map(|(&object, charge)| (object, charge.total())).collect();
+    for (family, members) in case.together(&lost) {
         let total: Nanos = members.iter().map(|(_, lost)| *lost).sum();
-        if family.waited_for < 2 || members.len() < 2 || members[0].1.share_of(total) >= NEARLY_ALL {
-            continue;
-        }
         let mut charge = Charge::default();
         members.iter().filter_map(|(object, _)| locks.remove(object)).for_each(|one| charge.merge(&one));
         let others = members[1..].iter().map(|(object, _)| *object).collect();
@@ -46,9 +37,6 @@ pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>
     }
 }
 
-/// Of a family's cost: a lock that has as much is told alone.
-const NEARLY_ALL: f64 = 0.8;
-
 /// Locks of a family that were waited for, the worst first: one thing to mend.
 fn describe_family(
     case: &Case<'_>,
@@ -59,13 +47,8 @@ fn describe_family(
     let worst = members[0].0;
     let objects: Vec<ObjectId> = members.iter().map(|(object, _)| *object).collect();
     let holders = holders(case, &objects);
-    let kinds = case.role(worst).plural();
-    let what = if family.is_unnamed {
-        kinds.to_owned()
-    } else {
-        format!("{kinds} {}", case.names.shown_as(&family.name))
-    };
-    let mut evidence = vec![spread(case, family, members), taken(case, family, &holders)];
+    let what = case.family(family);
+    let mut evidence = vec![case.spread(family, members), taken(case, family, &holders)];
     if let Some(executed) = executed_while_held(case, &objects, &holders) {
         evidence.push(executed_by_holders("one of them", &holders, &executed));
     }
@@ -86,27 +69,6 @@ fn describe_family(
 /// How the cost of a lock is found.
 const METHOD: &str =
     "waits until the release, charged along the chain to the lock whose holder does not wait itself";
-
-/// How many of a family were waited for, and which most.
-fn spread(case: &Case<'_>, family: &FamilyCost, members: &[(ObjectId, Nanos)]) -> String {
-    let total: Nanos = members.iter().map(|(_, lost)| *lost).sum();
-    let share = |lost: Nanos| percent(lost.share_of(total));
-    let all = family.members.len();
-    let how_many = match family.waited_for {
-        waited if waited == all => format!("All {all} were waited for"),
-        waited => format!("{waited} of {all} were waited for"),
-    };
-    let named = |(object, lost): &(ObjectId, Nanos)| {
-        let name = case.process.object(*object).name.is_some();
-        name.then(|| (case.names.object_in_parts(*object).1, share(*lost)))
-    };
-    match members.iter().take(2).filter_map(named).collect::<Vec<_>>().as_slice() {
-        [(first, most), (second, less)] => {
-            format!("{how_many}; {first} has {most} of the cost, {second} {less}.")
-        }
-        _ => format!("{how_many}; the worst has {} of the cost.", share(members[0].1)),
-    }
-}
 
 /// How often locks of a family were taken and waited for, all together.
 fn taken(case: &Case<'_>, family: &FamilyCost, holders: &[ThreadId]) -> String {

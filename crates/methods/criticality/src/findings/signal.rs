@@ -9,7 +9,7 @@ use holdup_model::{Nanos, ObjectId, ObjectKind, RoutineKind, SiteId, State, Thre
 use super::{Candidate, Case, Description, Stage, main_ones, most_first};
 use crate::blame::Charge;
 use crate::wording::meanwhile;
-use crate::{FindingKind, ObjectCost};
+use crate::{FamilyCost, FindingKind, ObjectCost};
 
 /// A stage of a pipeline is at work (or in I/O) for at least this share of its life while others wait for it.
 const BUSY: f64 = 0.5;
@@ -45,16 +45,29 @@ enum Cause {
     Turns,
 }
 
-pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
+pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>>) {
     let like = waiters_like_root(case);
+    let is_alike = |object, thread| match thread {
+        Some(_) if case.working.take_turns => false,
+        Some(thread) => like.get(&(object, thread)).copied().unwrap_or(false),
+        None => true,
+    };
+    let mut lost: BTreeMap<ObjectId, Nanos> = BTreeMap::new();
+    for (&(object, thread), charge) in &case.losses.signals {
+        if is_alike(object, thread) {
+            *lost.entry(object).or_default() += charge.total();
+        }
+    }
+    let mut first: BTreeMap<ObjectId, (ObjectId, &FamilyCost)> = BTreeMap::new();
+    for (family, members) in case.together(&lost) {
+        members.iter().for_each(|(object, _)| _ = first.insert(*object, (members[0].0, family)));
+    }
     let mut groups: BTreeMap<Cause, Group> = BTreeMap::new();
     for (&(object, thread), charge) in &case.losses.signals {
         let cause = match thread {
             Some(_) if case.working.take_turns => Cause::Turns,
-            Some(thread) if !like.get(&(object, thread)).copied().unwrap_or(false) => {
-                Cause::Stage(case.stage(thread))
-            }
-            _ => Cause::Object(object),
+            Some(thread) if !is_alike(object, Some(thread)) => Cause::Stage(case.stage(thread)),
+            _ => Cause::Object(first.get(&object).map_or(object, |(first, _)| *first)),
         };
         groups.entry(cause).or_default().add(object, thread, charge);
     }
@@ -73,7 +86,12 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
                     ObjectKind::Semaphore => FindingKind::Semaphore,
                     _ => FindingKind::Condition,
                 };
-                Candidate::new(kind, lost, move |case| describe_object(case, object, &group))
+                let family = first.get(&object).map(|(_, family)| *family);
+                let others = most_first(&group.objects).into_iter().map(|(other, _)| other);
+                let others = others.filter(|other| *other != object).collect();
+                let candidate =
+                    Candidate::new(kind, lost, move |case| describe_object(case, object, family, &group));
+                Candidate { others, ..candidate }
             }
         });
     }
@@ -310,10 +328,16 @@ impl Waits {
     }
 }
 
-fn describe_object(case: &Case<'_>, object: ObjectId, group: &Group) -> Description {
-    let cost = case.object_cost(object);
+/// Waits for an object, or for those of a family, of which it is the worst.
+fn describe_object(
+    case: &Case<'_>,
+    object: ObjectId,
+    family: Option<&FamilyCost>,
+    group: &Group,
+) -> Description {
+    let cost = family.map(|family| &family.sum).or_else(|| case.object_cost(object));
     let place = cost.and_then(|cost| cost.waiters.first()).and_then(|waiter| waiter.site);
-    let name = case.object(object);
+    let name = family.map_or_else(|| case.object(object), |family| case.family(family));
     let is_idle = case.timeline.roles.is_idle[object.index()];
     let what = match (place, is_idle) {
         (Some(place), true) => format!("not enough work for {}", idle_at(case, cost, place)),
@@ -322,6 +346,7 @@ fn describe_object(case: &Case<'_>, object: ObjectId, group: &Group) -> Descript
     };
     let threads = main_ones(&group.threads);
     let mut evidence = Vec::new();
+    evidence.extend(family.map(|family| case.spread(family, &most_first(&group.objects))));
     if let Some(cost) = cost {
         let by = if threads.is_empty() {
             "who ends the waits is not known".to_owned()
@@ -329,7 +354,8 @@ fn describe_object(case: &Case<'_>, object: ObjectId, group: &Group) -> Descript
             format!("mostly for {}", case.threads(&threads))
         };
         evidence.push(format!(
-            "Threads waited for it {}, {} in all, {:.1} of them at once on average; {by}.",
+            "Threads waited for {} {}, {} in all, {:.1} of them at once on average; {by}.",
+            if family.is_some() { "them" } else { "it" },
             times(cost.waits),
             cost.wait,
             cost.mean_waiters

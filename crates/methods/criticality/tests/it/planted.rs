@@ -651,6 +651,39 @@ fn locks_of_an_array_are_one_finding() {
     assert!(found.evidence[0].starts_with("All 4 were waited for; cells["), "{:?}", found.evidence);
 }
 
+/// Two threads that hand a turn to each other, each time by another condition variable.
+#[test]
+fn condition_variables_of_an_array_are_one_finding() {
+    let end = Time::from_nanos(100 * MS);
+    let mut process = Process::new(Time::from_nanos(0), end);
+    process.add_thread("main", Time::from_nanos(0), None);
+    let workers = [0, 1].map(|_| process.add_thread("worker", Time::from_nanos(0), None));
+    let rows = [0, 1, 2, 3, 4].map(|row| {
+        let object = process.add_object(ObjectKind::Condition, row);
+        process.objects[object.index()].name = Some(format!("rows[{row}].done"));
+        object
+    });
+    for (turn, &object) in rows.iter().enumerate() {
+        let (begin, until) = (turn as u64 * 20 * MS, (turn as u64 * 20 + 19) * MS);
+        let (waits, signals) = (workers[turn % 2], workers[(turn + 1) % 2]);
+        process.waits.push(holdup_model::Wait { thread: waits, object, ..join(begin, until) });
+        process.wakes.push(holdup_model::Wake {
+            thread: signals,
+            time: Time::from_nanos(until),
+            object,
+            site: None,
+            count: holdup_model::WakeCount::All,
+        });
+    }
+    let diagnosis = of(process, 4);
+    let found: Vec<&Finding> =
+        diagnosis.findings.iter().filter(|finding| finding.kind == FindingKind::Condition).collect();
+    let [found] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(found.what, "condition variables rows[].done");
+    assert_eq!((found.others.len(), found.threads.len()), (4, 2));
+    assert!(found.evidence[0].starts_with("All 5 were waited for; rows[0].done has 20 %"), "{found:?}");
+}
+
 #[test]
 fn the_lock_of_an_array_that_has_nearly_all_of_the_cost_is_told_alone() {
     let mut script = Script::new();
