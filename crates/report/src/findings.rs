@@ -193,7 +193,10 @@ fn gain_has_factor(look: Look) -> bool {
 fn told_gain(gain: &Gain, wall: Nanos, look: Look) -> String {
     let [mid, low, high] = [gain.time, gain.low, gain.high].map(|value| time(value, look));
     if gain.time.share_of(wall) < NOTHING {
-        return format!("next to nothing (up to {high})");
+        return match gain.high {
+            Nanos::ZERO => "nothing".to_owned(),
+            _ => format!("next to nothing (up to {high})"),
+        };
     }
     let unit = |text: &str| text.rsplit(' ').next().map(str::to_owned);
     let bare = |text: &str| text.rsplit_once(' ').map_or(text.to_owned(), |(number, _)| number.to_owned());
