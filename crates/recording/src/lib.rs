@@ -22,6 +22,7 @@ mod merge;
 mod objects;
 mod openmp;
 mod outline;
+mod own_frames;
 mod reader;
 mod run;
 mod sites;

@@ -11,6 +11,7 @@ use holdup_trace::kernel::{NO_CALL, NO_STACK, SampleCode};
 use crate::clock::Clock;
 use crate::facts::{ImageNames, NamedFrame};
 use crate::kernel::{Image, Kernel, SampleFacts};
+use crate::own_frames;
 use crate::sites::function;
 
 /// A process that the preload did not see is kept if it used at least this much CPU time, or had threads: shells fork
@@ -62,6 +63,7 @@ impl Sites<'_> {
         for caller in callers {
             frames.extend(named(self.names.and_then(|names| names.callers.get(caller)), *caller));
         }
+        own_frames::take_out(&mut frames);
         let frames = frames.into_iter().map(|frame| Frame {
             function: function(&frame),
             file: frame.file,

@@ -59,7 +59,7 @@ fn describe_family(
         what: with_place(case, what, Some(&family.sum), &holders),
         threads: holders,
         evidence,
-        hint: hint_of_family(members),
+        hint: hint_of_family(family, members),
         on_path: Some(family.sum.on_path),
         method: METHOD,
         notes: Vec::new(),
@@ -88,11 +88,15 @@ fn taken(case: &Case<'_>, family: &FamilyCost, holders: &[ThreadId]) -> String {
 }
 
 /// Few of many that are waited for most ask for another way to deal things out to them; else there are not enough.
-fn hint_of_family(members: &[(ObjectId, Nanos)]) -> String {
+fn hint_of_family(family: &FamilyCost, members: &[(ObjectId, Nanos)]) -> String {
     let total: Nanos = members.iter().map(|(_, lost)| *lost).sum();
     let fair = 1.0 / members.len() as f64;
+    let hold = family.sum.hold.time().zip(family.sum.acquisitions).map(|(hold, count)| mean(hold, count));
     if members[0].1.share_of(total) >= SKEWED * fair {
         "Deal out what they protect more evenly, or move work out of the parts that hold them."
+    } else if hold.is_some_and(|hold| hold < SHORT_HOLD) {
+        "Take them less often (in batches), have more of them, each for less, or let threads that only look for \
+         work wait for it."
     } else {
         "Move work out of the parts that hold them, or have more of them, each for less."
     }
