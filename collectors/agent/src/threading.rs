@@ -92,6 +92,7 @@ fn end() {
         thread.slot.set(ptr::null());
         thread.openmp.forget();
         file().header().events.fetch_add(slot.events.load(Ordering::Relaxed), Ordering::Relaxed);
+        file().header().lost_uses.fetch_add(slot.lost_uses.load(Ordering::Relaxed), Ordering::Relaxed);
         slots::give_back(slot);
     }
     thread.cpu.close();

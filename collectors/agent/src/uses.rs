@@ -12,6 +12,8 @@ use crate::{Recorder, arch};
 const FAILED_MASK: u32 = (1 << LOCAL_KIND_SHIFT) - 1;
 /// Entries of the process's table that are tried before a use is counted as lost.
 const PROBES: usize = 16;
+/// So many where others found none before: half a cache line more than the first.
+const PROBES_WHEN_FULL: usize = 2;
 
 #[inline(always)]
 fn hash(object: u64) -> u64 {
@@ -28,7 +30,7 @@ fn entry(slot: &Slot, object: u64) -> &LocalUse {
 pub fn count(slot: &Slot, object: u64, kind: ObjectCode) -> u64 {
     let entry = entry(slot, object);
     if entry.object.load(Ordering::Relaxed) != object {
-        replace(entry, object, kind);
+        replace(slot, entry, object, kind);
     }
     let acquisitions = entry.acquisitions.load(Ordering::Relaxed) + 1;
     entry.acquisitions.store(acquisitions, Ordering::Relaxed);
@@ -39,7 +41,7 @@ pub fn count(slot: &Slot, object: u64, kind: ObjectCode) -> u64 {
 pub fn count_failed(slot: &Slot, object: u64, kind: ObjectCode) {
     let entry = entry(slot, object);
     if entry.object.load(Ordering::Relaxed) != object {
-        replace(entry, object, kind);
+        replace(slot, entry, object, kind);
     }
     let packed = entry.failed_and_kind.load(Ordering::Relaxed);
     if packed & FAILED_MASK < FAILED_MASK {
@@ -52,7 +54,7 @@ pub fn count_failed(slot: &Slot, object: u64, kind: ObjectCode) {
 pub fn add_hold(slot: &Slot, object: u64, kind: ObjectCode, ticks: u64) {
     let entry = entry(slot, object);
     if entry.object.load(Ordering::Relaxed) != object {
-        replace(entry, object, kind);
+        replace(slot, entry, object, kind);
     }
     entry.timed_ticks.store(entry.timed_ticks.load(Ordering::Relaxed) + ticks, Ordering::Relaxed);
     entry.timed_holds.store(entry.timed_holds.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
@@ -60,9 +62,9 @@ pub fn add_hold(slot: &Slot, object: u64, kind: ObjectCode, ticks: u64) {
 
 #[cold]
 #[inline(never)]
-fn replace(entry: &LocalUse, object: u64, kind: ObjectCode) {
+fn replace(slot: &Slot, entry: &LocalUse, object: u64, kind: ObjectCode) {
     if entry.object.load(Ordering::Relaxed) != 0 {
-        overflow(entry);
+        overflow(slot, entry);
     }
     reset(entry, object, kind);
 }
@@ -80,15 +82,19 @@ pub fn clear(slot: &Slot) {
     for entry in &slot.uses {
         reset(entry, 0, ObjectCode::Mutex);
     }
+    slot.lost_uses.store(0, Ordering::Relaxed);
 }
 
 /// Adds a thread's counts of one lock to the process's table.
-fn overflow(from: &LocalUse) {
+fn overflow(slot: &Slot, from: &LocalUse) {
     let file = file();
     let object = from.object.load(Ordering::Relaxed);
     let first = (hash(object) >> (64 - USES.ilog2())) as usize;
     let kind = u64::from(from.failed_and_kind.load(Ordering::Relaxed) >> LOCAL_KIND_SHIFT);
-    for probe in 0..PROBES {
+    // A table in which this thread has found no room is full, or nearly so.
+    let lost = slot.lost_uses.load(Ordering::Relaxed);
+    let probes = if lost == 0 { PROBES } else { PROBES_WHEN_FULL };
+    for probe in 0..probes {
         let to = &file.uses()[(first + probe) % USES];
         let seen = to.object.load(Ordering::Relaxed);
         let ours = seen == object
@@ -109,7 +115,7 @@ fn overflow(from: &LocalUse) {
             return;
         }
     }
-    file.header().lost_uses.fetch_add(from.acquisitions.load(Ordering::Relaxed), Ordering::Relaxed);
+    slot.lost_uses.store(lost + from.acquisitions.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
 /// Writes the thread's counts as records and empties its table.

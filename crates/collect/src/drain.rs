@@ -202,12 +202,14 @@ impl Process {
         self.drain(writer)?;
         let parts = self.file.parts();
         let mut events = parts.header().events.load(Ordering::Relaxed);
+        let mut lost_uses = parts.header().lost_uses.load(Ordering::Relaxed);
         for index in 0..self.file.reserved_slots() {
             let Some(slot) = parts.slot(index) else { break };
             if slot.live.load(Ordering::Acquire) == 0 {
                 continue;
             }
             events += slot.events.load(Ordering::Relaxed);
+            lost_uses = lost_uses.saturating_add(slot.lost_uses.load(Ordering::Relaxed));
             if let Some(chunk) = slot.chunk.load(Ordering::Acquire).checked_sub(1) {
                 self.write_chunk(chunk, writer)?;
             }
@@ -228,7 +230,7 @@ impl Process {
             lost_events: header.lost_events.load(Ordering::Relaxed),
             lost_in_signals: header.lost_in_signals.load(Ordering::Relaxed),
             lost_threads: header.lost_threads.load(Ordering::Relaxed),
-            lost_uses: header.lost_uses.load(Ordering::Relaxed),
+            lost_uses,
             event_ticks: sixteenth(header.event_cost.load(Ordering::Relaxed)),
             use_ticks: sixteenth(header.use_cost.load(Ordering::Relaxed)),
             events,

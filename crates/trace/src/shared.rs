@@ -205,7 +205,7 @@ pub struct Header {
     pub lost_in_signals: AtomicU64,
     /// Threads for which there was no slot.
     pub lost_threads: AtomicU64,
-    /// Uses of locks for which there was no entry.
+    /// Uses of locks, by threads that have ended, for which there was no entry; those of live ones are in their slots.
     pub lost_uses: AtomicU64,
     /// What one recorded event costs, in 1/16 ticks.
     pub event_cost: AtomicU32,
@@ -340,6 +340,9 @@ pub struct Slot {
     pub alone_since: AtomicU64,
     /// If it is held since it began: the generation of the turn then, + 1; else 0.
     pub alone_began: AtomicU32,
+    /// Uses of locks for which there was no entry, as in [`Header::lost_uses`]. Counted there by each thread, all of them wait
+    /// for that line, and for those that lie beside it.
+    pub lost_uses: AtomicU64,
     /// The thread's criticality while it runs, where that is wanted.
     pub live_cell: live::ThreadCell,
 }

@@ -133,6 +133,8 @@ impl<'a> Case<'a> {
         let share = |lost: Nanos| percent(lost.share_of(total));
         let all = family.members.len();
         let how_many = match family.waited_for {
+            // How many more there are is not known.
+            waited if self.process.lost.uses > 0 => format!("{waited} of them were waited for"),
             waited if waited == all => format!("All {all} were waited for"),
             waited => format!("{waited} of {all} were waited for"),
         };

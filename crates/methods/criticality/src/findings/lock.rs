@@ -74,7 +74,7 @@ const METHOD: &str =
 fn taken(case: &Case<'_>, family: &FamilyCost, holders: &[ThreadId]) -> String {
     let sum = &family.sum;
     let mut parts: Vec<String> = Vec::new();
-    if let Some(count) = sum.acquisitions.filter(|count| *count > 0) {
+    if let Some(count) = sum.acquisitions.filter(|count| *count > 0 && case.process.lost.uses == 0) {
         let each = sum.hold.time().map_or_else(String::new, |hold| format!(", {} each", mean(hold, count)));
         parts.push(format!("taken {}{each}", times(count)));
     }
