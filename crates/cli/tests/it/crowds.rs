@@ -67,3 +67,15 @@ fn more_processes_than_files_are_kept_ready() {
     assert_eq!(pids.len(), MANY + 1);
     assert!(run.processes.iter().all(|process| lost(process) == (0, 0)));
 }
+
+/// What finds no place among the counts is at least counted together, by threads that have ended and by those that live.
+#[test]
+fn more_locks_than_there_are_counts_for() {
+    const MANY: usize = 30_000;
+    let (run, missing) = recorded("locks_at_once", MANY);
+    let process = &run.processes[0];
+    assert_eq!((missing, lost(process)), (vec![], (0, 0)));
+    let counted: u64 = process.uses.iter().map(|used| used.acquisitions).sum();
+    assert!(process.lost.uses > 0 && counted > 0, "{counted} counted, {} lost", process.lost.uses);
+    assert_eq!(counted + process.lost.uses, 3 * 2 * MANY as u64);
+}
