@@ -15,6 +15,7 @@ use crate::{ObjectId, ObjectKind, Places, Process, SiteId, SyncObject};
 pub struct Families {
     /// By object: its family.
     of: Vec<Option<usize>>,
+    /// By their first members.
     all: Vec<Family>,
 }
 
@@ -89,11 +90,6 @@ impl Families {
     /// The family of an object, if it has one.
     pub fn of_object(&self, object: ObjectId) -> Option<&Family> {
         self.of.get(object.index()).copied().flatten().map(|family| &self.all[family])
-    }
-
-    /// All families, by their first members.
-    pub fn all(&self) -> &[Family] {
-        &self.all
     }
 }
 
@@ -240,7 +236,7 @@ mod tests {
 
         fn families(&self) -> Vec<(Vec<ObjectId>, String)> {
             let families = Families::of(&self.process);
-            families.all().iter().map(|family| (family.members.clone(), family.name.clone())).collect()
+            families.all.iter().map(|family| (family.members.clone(), family.name.clone())).collect()
         }
     }
 
@@ -302,7 +298,7 @@ mod tests {
             ]
         );
         let families = Families::of(&made.process);
-        assert_eq!(families.of_object(queues[1]), families.all().get(1));
+        assert_eq!(families.of_object(queues[1]), families.all.get(1));
         assert_eq!(families.of_object(ObjectId::new(5)), None);
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use holdup_model::names::Names;
 use holdup_model::selector::quoted;
-use holdup_model::{Arrange, Families, Nanos, ObjectId, ObjectKind, Process, Run, ThreadId};
+use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Run, ThreadId};
 use holdup_replay::{
     Budget, Change, LockChange, Next, NoReplay, PauseKind, Pool, Prediction, Replayer, object_name, parse,
     place_name, sort_of, thread_name,
@@ -93,7 +93,6 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
         names: &names,
         wall: timeline.wall(),
         tasks: RecordedTasks::of(process),
-        families: Families::of(process),
     };
     let in_time = replayer.budget(Budget::of_run(timeline.wall()));
     let mut budget = if depth.all_gains { Budget::unlimited() } else { in_time.clone() };
@@ -198,7 +197,6 @@ struct Case<'a> {
     names: &'a Names<'a>,
     wall: Nanos,
     tasks: RecordedTasks,
-    families: Families,
 }
 
 /// From this share on, parallel regions count as recorded whole.
@@ -287,11 +285,9 @@ impl Case<'_> {
         let (changes, expression) = match finding.kind {
             Lock => {
                 let object = finding.object?;
-                let (objects, name) = match self.families.of_object(object) {
-                    Some(family) if !finding.others.is_empty() => {
-                        (family.members.clone(), quoted(&family.name))
-                    }
-                    _ => (vec![object], name(object)),
+                let (objects, name) = match diagnosis.family_of(finding) {
+                    Some(family) => (family.members.clone(), quoted(&family.name)),
+                    None => (vec![object], name(object)),
                 };
                 if self.replayer.program().lock_of(object).is_some() {
                     let free = |object| Change::Lock(object, LockChange::Free);
