@@ -3,10 +3,10 @@
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::ValueEnum;
 use holdup_collect::as_caller;
 use holdup_criticality::{Depth, Diagnosis, ProcessTree, diagnose, predict_gains};
 use holdup_model::{Nanos, Run};
@@ -42,6 +42,44 @@ impl Default for Part {
     }
 }
 
+impl Part {
+    /// This part of the run.
+    pub(crate) fn cut(&self, run: Run, path: &Path) -> Result<Run, Failure> {
+        if self.from.is_none() && self.to.is_none() {
+            return Ok(run);
+        }
+        let at =
+            |length: Duration| run.start + Nanos::new(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX));
+        let (from, to) = (self.from.map_or(run.start, at), self.to.map_or(run.end, at));
+        if from >= run.end || from >= to {
+            let wall = run.end.since(run.start);
+            return Err(Failure::input(format!(
+                "{}: nothing was recorded in that part of the run; it took {wall}",
+                path.display()
+            )));
+        }
+        Ok(run.window(from, to))
+    }
+
+    /// The processes of the run by their indices: the one to tell about first, then the busiest.
+    pub(crate) fn order(&self, run: &Run, path: &Path) -> Result<Vec<usize>, Failure> {
+        let mut order = run.busiest_first();
+        if let Some(pid) = self.process {
+            let Some(at) = order.iter().position(|index| run.processes[*index].pid == pid) else {
+                let pids: Vec<String> = run.processes.iter().map(|process| process.pid.to_string()).collect();
+                return Err(Failure::input(format!(
+                    "{}: no process {pid} in this recording; it has {}",
+                    path.display(),
+                    pids.join(", ")
+                )));
+            };
+            let chosen = order.remove(at);
+            order.insert(0, chosen);
+        }
+        Ok(order)
+    }
+}
+
 /// A run and what holds its processes up, the one to tell about first.
 pub(crate) struct Answer {
     pub run: Run,
@@ -56,38 +94,12 @@ impl Answer {
     pub(crate) fn of(path: &Path, made: Option<&File>, part: &Part) -> Result<Answer, Failure> {
         let _progress = Progress::start("reading the recording");
         let (mut recording, warnings) = named(path, made)?;
-        let mut run = recording.run_from(&warnings, part.sources);
+        let run = recording.run_from(&warnings, part.sources);
         let source = recording.source_text.take();
         // Its records take as much memory as what is made of them.
         drop(recording);
-        if part.from.is_some() || part.to.is_some() {
-            let at = |length: Duration| run.start + Nanos::new(length.as_nanos() as u64);
-            let (from, to) = (part.from.map_or(run.start, at), part.to.map_or(run.end, at));
-            if from >= run.end || from >= to {
-                let wall = run.end.since(run.start);
-                return Err(Failure::input(format!(
-                    "{}: nothing was recorded in that part of the run; it took {wall}",
-                    path.display()
-                )));
-            }
-            run = run.window(from, to);
-        }
-        let mut order = run.busiest_first();
-        if let Some(pid) = part.process {
-            let Some(at) = order.iter().position(|index| run.processes[*index].pid == pid) else {
-                return Err(Failure::input(format!(
-                    "{}: no process {pid} in this recording; it has {}",
-                    path.display(),
-                    run.processes
-                        .iter()
-                        .map(|process| process.pid.to_string())
-                        .collect::<Vec<_>>()
-                        .join(", ")
-                )));
-            };
-            let chosen = order.remove(at);
-            order.insert(0, chosen);
-        }
+        let run = part.cut(run, path)?;
+        let order = part.order(&run, path)?;
         let mut diagnoses: Vec<Diagnosis> =
             order.into_iter().take(MOST_PROCESSES).map(|index| diagnose(&run, index)).collect();
         if let Some(told) = diagnoses.first_mut() {
@@ -174,46 +186,6 @@ pub(crate) fn check_writable(out: &Path) -> Result<(), Failure> {
     rustix::fs::access(place, rustix::fs::Access::WRITE_OK).map_err(|error| {
         Failure::input(format!("{}: the answer cannot be written here ({error})", out.display()))
     })
-}
-
-/// Where an answer goes, besides JSON.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct Faces {
-    /// Write a page to look at, one file that needs nothing else (- for standard output)
-    #[arg(long, value_name = "OUT")]
-    pub html: Option<PathBuf>,
-    /// Where to write the answer [default: standard output]
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
-    pub color: Color,
-}
-
-impl Faces {
-    /// Refuses what could not be written in the end.
-    pub(crate) fn check_writable(&self) -> Result<(), Failure> {
-        let files = [&self.output, &self.html].into_iter().flatten().filter(|out| out.as_os_str() != "-");
-        files.map(PathBuf::as_path).try_for_each(check_writable)
-    }
-
-    /// Writes the page where one is wanted, and the text, or JSON (`is_json`), unless the page is all that is wanted.
-    pub(crate) fn show(
-        &self,
-        is_json: bool,
-        page: impl FnOnce() -> String,
-        text: impl FnOnce(Look) -> String,
-    ) -> Result<(), Failure> {
-        if let Some(out) = &self.html {
-            let file = Some(out.as_path()).filter(|out| out.as_os_str() != "-");
-            write(&page(), file, io::stdout())?;
-            if !is_json && self.output.is_none() {
-                return Ok(());
-            }
-        }
-        let look = look(self.color, &io::stdout(), self.output.is_some());
-        write(&text(look), self.output.as_deref(), io::stdout())
-    }
 }
 
 /// Makes a directory for recordings where there is none, and opens it. Recordings hold copies of stacks: it is the user's own.

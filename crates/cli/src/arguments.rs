@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::characterize::CharacterizeOptions;
 use crate::check::CheckOptions;
@@ -52,9 +52,43 @@ pub(crate) enum Command {
     Man(ManOptions),
 }
 
+/// Commands that are for one thing, as `--help` shows them.
+struct Group {
+    what_for: &'static str,
+    example: &'static str,
+    commands: &'static [&'static str],
+}
+
+const GROUPS: [Group; 5] = [
+    Group {
+        what_for: "Record and answer",
+        example: "holdup ./app input.dat",
+        commands: &["record", "report", "demo"],
+    },
+    Group {
+        what_for: "Look closer",
+        example: "holdup whatif app.holdup 'lock:cache_lock/4'",
+        commands: &["whatif", "why", "sim", "explain", "export"],
+    },
+    Group {
+        what_for: "Compare",
+        example: "holdup scale -t 1,2,4 -- ./app",
+        commands: &["diff", "check", "scale", "stack", "characterize", "sweep"],
+    },
+    Group {
+        what_for: "Act while the program runs",
+        example: "holdup top ./app input.dat",
+        commands: &["top", "steer", "policies"],
+    },
+    Group {
+        what_for: "This machine",
+        example: "holdup doctor",
+        commands: &["doctor", "completions", "man", "help"],
+    },
+];
+
 const AFTER: &str = "\
-holdup ./app args…              records the program and says what holds it up
-holdup -- record                runs a program whose name is that of a command
+holdup -- record runs a program whose name is that of a command.
 
 Statuses: that of the program (128 + signal if it was killed); 1 a budget is exceeded (check), 2 wrong usage or
 input, 3 something is missing on this machine, both before the program starts.";
@@ -78,41 +112,41 @@ enum Named {
     Record(RecordOptions),
     /// Say what a recording shows
     Report(ReportOptions),
-    /// Build and run a small program with planted problems, and diagnose it
+    /// Build, run and diagnose a small program with planted problems
     Demo(DemoOptions),
-    /// Say what this machine allows, and the command that would add what is missing
+    /// Say what this machine allows, and how to allow more
     Doctor,
     /// Say what changed between recordings
     Diff(DiffOptions),
-    /// Say which programs behave alike, and how each moves with threads and input
+    /// Say which programs behave alike
     Characterize(Box<CharacterizeOptions>),
     /// Say whether recordings keep to budgets
     Check(CheckOptions),
-    /// Run a program with several numbers of threads, and say how it scales and what keeps it from scaling better
+    /// Say how a program scales, and what keeps it from scaling better
     Scale(Box<ScaleOptions>),
     /// Say what a kind of finding means, and how to mend it
     Explain(ExplainOptions),
     /// Write a recording in the format of another tool
     Export(ExportOptions),
-    /// Say what changes of the program would give, without making them
+    /// Say what changes of the program would give
     #[command(name = "whatif")]
     WhatIf(WhatIfOptions),
-    /// Say where the cycles of each thread go on a machine of your choice, by simulating what it executes
+    /// Say where cycles go on a machine of your choice, by simulation
     Sim(Box<SimOptions>),
-    /// Say what making threads fast while a program runs would give, under every policy, on a machine of your choice
+    /// Say what making critical threads faster would give, by policy
     Policies(Box<PoliciesOptions>),
-    /// Run a program with several numbers of threads, and say how much of its speedup is lost to cache, memory and waiting
+    /// Say how much speedup is lost to cache, memory and waiting
     Stack(Box<StackOptions>),
     /// Undo what a process that is gone had changed on the machine: holdup starts it by itself
     #[command(name = UNDO_CHANGES, hide = true)]
     UndoChanges,
-    /// Help the thread that the others wait for while the program runs, as far as that is of use
+    /// Help the thread that the others wait for, while the program runs
     Steer(SteerOptions),
-    /// Record and simulate many programs with many inputs, numbers of threads and machines, as a plan says
+    /// Run a plan: programs, inputs, numbers of threads, machines
     Sweep(SweepOptions),
-    /// Show how critical each thread is while the program runs, or of a process that runs already
+    /// Show how critical each thread is, while the program runs
     Top(Box<TopOptions>),
-    /// Say which line makes threads unequal, by counting what each of them executes
+    /// Say which line makes threads unequal
     Why(Box<WhyOptions>),
     /// Write a script that makes a shell complete the command line
     Completions(CompletionsOptions),
@@ -122,12 +156,36 @@ enum Named {
 
 /// The command line, as clap knows it.
 pub(crate) fn command() -> clap::Command {
-    Line::command()
+    let command = Line::command();
+    let help = template(&command);
+    command.help_template(help)
+}
+
+/// The help with commands in groups, which clap has for options alone.
+fn template(command: &clap::Command) -> String {
+    let heading = *clap::builder::styling::Styles::styled().get_header();
+    let name = *clap::builder::styling::Styles::styled().get_literal();
+    let mut text = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    for Group { what_for, example, commands } in &GROUPS {
+        text.push_str(&format!("\n{heading}{what_for}:{heading:#} {example}\n"));
+        for &one in *commands {
+            let about = match command.find_subcommand(one).and_then(clap::Command::get_about) {
+                Some(about) => about.to_string(),
+                None => "Print this, or the help of a command".to_owned(),
+            };
+            text.push_str(&format!("  {name}{one:<12}{name:#}  {about}\n"));
+        }
+    }
+    text.push_str(&format!(
+        "\n{heading}Arguments:{heading:#}\n{{positionals}}\n\n{heading}Options:{heading:#}\n"
+    ));
+    text + "{options}{after-help}"
 }
 
 /// Reads the command line. Does not return on wrong usage, `--help` and `--version`.
 pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
-    let line = Line::parse_from(arguments);
+    let line =
+        Line::from_arg_matches(&command().get_matches_from(arguments)).unwrap_or_else(|error| error.exit());
     match line.command {
         None => Command::Run(line.run),
         Some(Named::Record(options)) => Command::Record(options),
@@ -151,5 +209,38 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
         Some(Named::Why(options)) => Command::Why(options),
         Some(Named::Completions(options)) => Command::Completions(options),
         Some(Named::Man(options)) => Command::Man(options),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_stands_in_one_group() {
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|group| group.commands).copied().collect();
+        grouped.retain(|name| *name != "help");
+        grouped.sort_unstable();
+        let command = Line::command();
+        let mut all: Vec<&str> =
+            command.get_subcommands().filter(|one| !one.is_hide_set()).map(clap::Command::get_name).collect();
+        all.sort_unstable();
+        assert_eq!(grouped, all);
+    }
+
+    /// Which each is tried with all the options that it declares.
+    #[test]
+    fn options_of_commands_do_not_contradict_each_other() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn no_line_of_the_commands_is_wider_than_a_terminal() {
+        let help = command().render_help().to_string();
+        let commands = help.split("Arguments:").next().unwrap_or_default();
+        assert!(commands.contains("\nCompare: holdup scale -t 1,2,4 -- ./app\n"), "{commands}");
+        for line in commands.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
     }
 }

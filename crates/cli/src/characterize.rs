@@ -23,8 +23,8 @@ use holdup_report::{
     CharacterizeTold, characterize_json_text, characterize_page, characterize_pictures, render_characterize,
 };
 
-use crate::answer::Faces;
 use crate::failure::Failure;
+use crate::options::Faces;
 use crate::progress::Progress;
 use gather::gather;
 use labels::LABELS;
@@ -79,9 +79,6 @@ pub(crate) struct CharacterizeOptions {
     /// Tell all components, clusters, moves and notes
     #[arg(long)]
     pub all: bool,
-    /// Print JSON, as docs/json-schema/characterize.schema.json says
-    #[arg(long)]
-    pub json: bool,
     /// Write the pictures of the page as SVG and PNG files into this directory, which is made if it is not there (SVG alone in a
     /// build without the feature png)
     #[arg(long, value_name = "DIR")]
@@ -154,7 +151,7 @@ impl Only {
 /// Reads, compares, tells.
 pub(crate) fn characterize(options: &CharacterizeOptions) -> Result<ExitCode, Failure> {
     options.faces.check_writable()?;
-    keep_inputs(options)?;
+    options.faces.check_apart(options.files.iter().map(PathBuf::as_path))?;
     let told = {
         let _progress = Progress::start("reading what is compared");
         told(options)?
@@ -162,24 +159,12 @@ pub(crate) fn characterize(options: &CharacterizeOptions) -> Result<ExitCode, Fa
     if let Some(folder) = &options.pictures {
         draw(&told, folder)?;
     }
-    let text =
-        |look| if options.json { characterize_json_text(&told) } else { render_characterize(&told, look) };
-    options.faces.show(options.json, || characterize_page(&told), text)?;
+    options.faces.show(
+        || characterize_page(&told),
+        || characterize_json_text(&told),
+        |look| render_characterize(&told, look),
+    )?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Refuses to write over what is read.
-fn keep_inputs(options: &CharacterizeOptions) -> Result<(), Failure> {
-    let real = |path: &PathBuf| std::fs::canonicalize(path).ok();
-    let inputs: Vec<PathBuf> = options.files.iter().filter_map(real).collect();
-    let outputs = [&options.faces.html, &options.faces.output].into_iter().flatten();
-    match outputs.into_iter().find(|out| real(out).is_some_and(|out| inputs.contains(&out))) {
-        None => Ok(()),
-        Some(out) => Err(Failure::input(format!(
-            "{}: this is what is compared, which the answer would replace; give the answer another name",
-            out.display()
-        ))),
-    }
 }
 
 /// Writes each picture as SVG, and as PNG if this build can draw.

@@ -11,8 +11,8 @@ use holdup_report::{check_github, check_json_text, check_junit, render_check};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::answer::{self, Color};
 use crate::failure::Failure;
+use crate::options::Answered;
 use crate::several::ledgers;
 
 /// The share of the CPUs' time above which others make a run's times say little.
@@ -56,17 +56,10 @@ pub(crate) struct CheckOptions {
     #[arg(long)]
     pub allow_missing: bool,
     /// How to print what became of the budgets
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, value_enum, default_value_t = Format::Text, conflicts_with = "json")]
     pub format: Format,
-    /// Print JSON: the same as --format json
-    #[arg(long, conflicts_with = "format")]
-    pub json: bool,
-    /// Where to write the answer [default: standard output]
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
-    pub color: Color,
+    #[command(flatten)]
+    pub answered: Answered,
 }
 
 /// How verdicts are printed.
@@ -101,17 +94,13 @@ pub(crate) fn check(options: &CheckOptions) -> Result<ExitCode, Failure> {
     let runs = ledgers_beside(max_load, &options.recordings)?;
     let baseline = ledgers_beside(max_load, baseline)?;
     let verdicts = judge(&budgets, &runs, &baseline, missing).map_err(Failure::input)?;
-    let text = match options.format {
-        _ if options.json => check_json_text(&verdicts),
-        Format::Text => {
-            let look = answer::look(options.color, &std::io::stdout(), options.output.is_some());
-            render_check(&verdicts, look)
-        }
+    let text = |look| match options.format {
+        Format::Text => render_check(&verdicts, look),
         Format::Json => check_json_text(&verdicts),
         Format::Junit => check_junit(runs.first().map_or("", |run| run.program()), &verdicts),
         Format::Github => check_github(&verdicts, repository().as_deref()),
     };
-    answer::write(&text, options.output.as_deref(), std::io::stdout())?;
+    options.answered.show(|| check_json_text(&verdicts), text)?;
     let holds = verdicts.iter().all(Verdict::holds);
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(EXCEEDED) })
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::{Command, ExitCode};
 
 use clap::Args;
-use holdup_collect::{Holds, Options, Setting, Window, record};
+use holdup_collect::{Options, record};
 
 use crate::answer::{self, Answer, Color, Part};
 use crate::collectors::PRELOAD;
@@ -45,22 +45,8 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
             )));
         }
     }
-    let options_of_run = Options {
-        output: recording.clone(),
-        holds: Holds::Waited,
-        kernel: true,
-        every_switch: false,
-        preload: true,
-        arguments: true,
-        source: true,
-        window: Window::default(),
-        size_limit: None,
-        setting: Setting::default(),
-        emulation: None,
-        instrumented: false,
-    };
     let command: Vec<OsString> = vec![program.into()];
-    let ended = record(&command, &options_of_run, PRELOAD)?;
+    let ended = record(&command, &Options::new(&recording), PRELOAD)?;
     let look = answer::look(options.color, &std::io::stdout(), false);
     answer::write(
         &Answer::of(&recording, Some(&ended.file), &Part::default())?.text(look),

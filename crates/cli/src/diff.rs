@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use holdup_compare::{Against, compare};
 use holdup_report::{diff_json_text, render_diff};
 
-use crate::answer::{self, Color};
 use crate::failure::Failure;
+use crate::options::Answered;
 use crate::several::ledgers;
 
 /// Options of `holdup diff`.
@@ -25,15 +25,8 @@ pub(crate) struct DiffOptions {
     /// The same work with few threads (before) and with many (after): say what keeps it from scaling
     #[arg(long)]
     pub against_threads: bool,
-    /// Print JSON, as docs/json-schema/diff.schema.json says
-    #[arg(long)]
-    pub json: bool,
-    /// Where to write the answer [default: standard output]
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
-    pub color: Color,
+    #[command(flatten)]
+    pub answered: Answered,
 }
 
 /// Says what changed from some recordings to others.
@@ -45,8 +38,6 @@ pub(crate) fn diff(options: &DiffOptions) -> Result<ExitCode, Failure> {
     let against = if options.against_threads { Against::Threads } else { Against::Change };
     let comparison = compare(&ledgers(before)?, &ledgers(after)?, against)
         .ok_or_else(|| Failure::input("there is nothing to compare; give recordings for both sides"))?;
-    let look = answer::look(options.color, &std::io::stdout(), options.output.is_some());
-    let text = if options.json { diff_json_text(&comparison) } else { render_diff(&comparison, look) };
-    answer::write(&text, options.output.as_deref(), std::io::stdout())?;
+    options.answered.show(|| diff_json_text(&comparison), |look| render_diff(&comparison, look))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,19 +5,17 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use holdup_export::{ExportError, TableFormat, Weight};
-use holdup_model::{Doing, Nanos, Run};
-use holdup_recording::Sources;
+use holdup_model::{Doing, Run};
 
-use crate::answer::{self, Answer, Part};
+use crate::answer::{self, Answer};
 use crate::failure::Failure;
+use crate::options::{EarlierOutput, Span};
 use crate::progress::Progress;
-use crate::seconds::seconds;
 
 /// What is collected before it is written.
 const BUFFER: usize = 1 << 18;
@@ -33,18 +31,16 @@ pub(crate) struct ExportOptions {
     format: Format,
     /// Where to write it: a file (compressed if its name ends in .gz), or a folder for csv and parquet; - is standard output
     /// [default: standard output if it is no terminal, else a name made of the recording's, here]
-    #[arg(short = 'o', long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    earlier: EarlierOutput,
     /// Which time folded stacks sum: active, critical (active, divided among those who were), blocked (all that is not
     /// active), or waits for locks and other objects
     #[arg(long, value_enum, default_value_t = Sum::Active)]
     weight: Sum,
-    /// Only what came after so many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    from: Option<Duration>,
-    /// Only what came before so many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    to: Option<Duration>,
+    #[command(flatten)]
+    span: Span,
 }
 
 /// The formats.
@@ -108,26 +104,25 @@ impl Format {
 
 /// Writes a recording in another tool's format.
 pub(crate) fn export(options: &ExportOptions) -> Result<ExitCode, Failure> {
-    let is_stdout = options.output.as_deref() == Some(Path::new("-"));
+    let output = options.earlier.or(options.output.as_deref());
+    let is_stdout = output == Some(Path::new("-"));
     match options.format.tables() {
         Some(_) if is_stdout => {
-            let why =
-                "this format is a folder of tables, which standard output cannot take; name a folder with -o";
+            let why = "this format is a folder of tables, which standard output cannot take; name a folder with --output";
             Err(Failure::input(why))
         }
         Some(format) if !TableFormat::BUILT_IN.contains(&format) => {
             Err(Failure::machine(ExportError::NoParquet))
         }
         Some(format) => {
-            let folder = options.output.clone().unwrap_or_else(|| chosen_name(options));
-            let part = Part { from: options.from, to: options.to, ..Part::default() };
-            let answer = Answer::of(&options.recording, None, &part)?;
+            let folder = output.map_or_else(|| chosen_name(options), Path::to_path_buf);
+            let answer = Answer::of(&options.recording, None, &options.span.part())?;
             let _progress = Progress::start("writing tables");
             holdup_export::tables(&answer.run, &answer.diagnoses, format, &folder).map_err(Failure::input)?;
-            tell_name(options, &folder);
+            tell_name(output, &folder);
             Ok(ExitCode::SUCCESS)
         }
-        None if is_stdout || (options.output.is_none() && !io::stdout().is_terminal()) => {
+        None if is_stdout || (output.is_none() && !io::stdout().is_terminal()) => {
             let run = read(options)?;
             let result = write(&run, options, BufWriter::with_capacity(BUFFER, io::stdout().lock()));
             match result {
@@ -135,18 +130,18 @@ pub(crate) fn export(options: &ExportOptions) -> Result<ExitCode, Failure> {
                 _ => Ok(ExitCode::SUCCESS),
             }
         }
-        None => to_file(options),
+        None => to_file(options, output),
     }
 }
 
-fn to_file(options: &ExportOptions) -> Result<ExitCode, Failure> {
-    let path = options.output.clone().unwrap_or_else(|| chosen_name(options));
+fn to_file(options: &ExportOptions, output: Option<&Path>) -> Result<ExitCode, Failure> {
+    let path = output.map_or_else(|| chosen_name(options), Path::to_path_buf);
     let run = read(options)?;
     let failed = |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
     // A name that nobody gave takes no file's place.
-    let opened = if options.output.is_some() { File::create(&path) } else { File::create_new(&path) };
+    let opened = if output.is_some() { File::create(&path) } else { File::create_new(&path) };
     let file = opened
-        .map_err(|error| failed(&format!("cannot be written ({error}); name another place with -o")))?;
+        .map_err(|error| failed(&format!("cannot be written ({error}); name another place with --output")))?;
     let file = BufWriter::with_capacity(BUFFER, file);
     let _progress = Progress::start("writing the export");
     let written = if path.extension().is_some_and(|ending| ending == "gz") {
@@ -156,7 +151,7 @@ fn to_file(options: &ExportOptions) -> Result<ExitCode, Failure> {
         write(&run, options, file)
     };
     written.map_err(|error| failed(&error))?;
-    tell_name(options, &path);
+    tell_name(output, &path);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -176,20 +171,8 @@ fn read(options: &ExportOptions) -> Result<Run, Failure> {
     let _progress = Progress::start("reading the recording");
     let path = &options.recording;
     let (recording, warnings) = answer::named(path, None)?;
-    let mut run = recording.run_from(&warnings, Sources::ALL);
-    if options.from.is_some() || options.to.is_some() {
-        let at =
-            |length: Duration| run.start + Nanos::new(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX));
-        let (from, to) = (options.from.map_or(run.start, at), options.to.map_or(run.end, at));
-        if from >= run.end || from >= to {
-            let wall = run.end.since(run.start);
-            return Err(Failure::input(format!(
-                "{}: nothing was recorded in that part of the run; it took {wall}",
-                path.display()
-            )));
-        }
-        run = run.window(from, to);
-    }
+    let part = options.span.part();
+    let run = part.cut(recording.run_from(&warnings, part.sources), path)?;
     let needs_samples = match options.format {
         Format::Folded => matches!(options.weight, Sum::Active | Sum::Critical),
         _ => options.format != Format::Perfetto,
@@ -212,8 +195,8 @@ fn chosen_name(options: &ExportOptions) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn tell_name(options: &ExportOptions, path: &Path) {
-    if options.output.is_none() {
+fn tell_name(output: Option<&Path>, path: &Path) {
+    if output.is_none() {
         eprintln!("holdup: {}", holdup_report::escaped(&format!("{} written", path.display())));
     }
 }

@@ -23,6 +23,7 @@ mod failure;
 mod instructions;
 mod kept_measurements;
 mod man;
+mod options;
 mod policies;
 mod progress;
 mod rank;

@@ -17,17 +17,19 @@ use holdup_sweep::Counts;
 use recorded::Recorded;
 use simulated::Wanted;
 
-use crate::answer::{self, Faces};
+use crate::answer;
 use crate::failure::Failure;
 use crate::instructions::InstructionPart;
+use crate::options::{Faces, RunsDirectory, SizeLimit};
 use crate::progress::Progress;
+use crate::runs::Outputs;
 use crate::simulation::{Input, MOST_CORES, chosen, interrupted, parsers};
 use crate::thread_count::Variable;
 
 const AFTER: &str = "\
 holdup policies -- ./app {threads}                    with 8 and with 16 threads, under every policy
 holdup policies -t 4 --html policies.html -- ./app    OMP_NUM_THREADS tells the number of threads
-holdup policies -o runs -- ./app {threads}            keeps the recordings
+holdup policies --runs runs -- ./app {threads}        keeps the recordings
 holdup policies runs/*.holdup other.holdup            several programs at once, with means
 holdup policies --validate --sweep runs/app-8.holdup  accelerates each of the three most critical threads, and sweeps a frequency
 
@@ -83,28 +85,19 @@ pub(crate) struct PoliciesOptions {
     pub sweep: bool,
     #[command(flatten)]
     pub part: InstructionPart,
-    /// Stop adding to a recording when it has this size
-    #[arg(long, value_name = "MIB")]
-    pub size_limit: Option<u64>,
-    /// Use runs that end with a status other than 0 too
-    #[arg(long)]
-    pub ignore_status: bool,
-    /// Let what the program prints through, to standard error [default: its standard output is dropped]
-    #[arg(long)]
-    pub show_output: bool,
-    /// Keep the recordings in this directory, which must be new or empty [default: they are removed]
-    #[arg(short = 'o', long = "directory", value_name = "DIR", conflicts_with = "files")]
-    pub directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub size: SizeLimit,
+    #[command(flatten)]
+    pub outputs: Outputs,
+    #[command(flatten)]
+    pub runs: RunsDirectory,
     /// How many simulations run at once; the answer does not depend on it [default: one for each CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
-    /// Print JSON, as docs/json-schema/policies.schema.json says
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
     pub faces: Faces,
     /// Recordings with instruction streams
-    #[arg(value_name = "FILE", required_unless_present = "command", conflicts_with = "command")]
+    #[arg(value_name = "FILE", required_unless_present = "command", conflicts_with_all = ["command", "runs", "directory"])]
     pub files: Vec<PathBuf>,
     /// The program and its arguments, behind --; {threads} in them stands for the number of threads
     #[arg(last = true, value_name = "PROGRAM")]
@@ -198,21 +191,24 @@ fn name(path: &Path) -> String {
 
 /// Writes the answer as it was asked for.
 fn show(told: &PoliciesTold, options: &PoliciesOptions) -> Result<(), Failure> {
-    let text = |look| if options.json { policies_json_text(told) } else { render_policies(told, look) };
-    options.faces.show(options.json, || policies_page(told), text)
+    options.faces.show(
+        || policies_page(told),
+        || policies_json_text(told),
+        |look| render_policies(told, look),
+    )
 }
 
 /// The directory of the recordings.
 fn directory(asked: Option<&Path>) -> Result<(PathBuf, Option<tempfile::TempDir>), Failure> {
     let Some(path) = asked else {
         let passing = answer::passing_directory("holdup-policies-").map_err(|error| {
-            Failure::machine(format!("no directory for the recordings ({error}); give one with -o DIR"))
+            Failure::machine(format!("no directory for the recordings ({error}); give one with --runs DIR"))
         })?;
         return Ok((passing.path().to_owned(), Some(passing)));
     };
     let refused = |error: std::io::Error| {
         Failure::input(format!(
-            "{}: recordings cannot be kept here ({error}); give -o another directory",
+            "{}: recordings cannot be kept here ({error}); give --runs another directory",
             path.display()
         ))
     };
@@ -220,7 +216,7 @@ fn directory(asked: Option<&Path>) -> Result<(PathBuf, Option<tempfile::TempDir>
     match std::fs::read_dir(path).map_err(refused)?.next() {
         None => Ok((path.to_owned(), None)),
         Some(_) => Err(Failure::input(format!(
-            "{}: it holds files already; give -o a new directory",
+            "{}: it holds files already; give --runs a new directory",
             path.display()
         ))),
     }

@@ -1,20 +1,18 @@
 //! `holdup report`.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Args;
 use holdup_criticality::{Depth, Rank, Ranks};
 use holdup_recording::Sources;
 use holdup_report::{PageOptions, ranks_json_text, render_ranks};
 
-use crate::answer::{self, Answer, Color, Part};
+use crate::answer::{Answer, Part};
 use crate::collectors::Collector;
 use crate::failure::Failure;
-use crate::seconds::seconds;
+use crate::options::{Faces, Selection};
 use crate::several;
 use crate::sources;
 
@@ -27,36 +25,19 @@ pub(crate) struct ReportOptions {
     /// The recordings are the ranks of one run of an MPI program: tell how well ranks and threads use their cores
     #[arg(long, conflicts_with_all = ["html", "process", "from", "to"])]
     pub ranks: bool,
-    /// Print JSON, as docs/json-schema/report.schema.json says (ranks.schema.json for --ranks)
-    #[arg(long)]
-    pub json: bool,
-    /// Write a page to look at, one file that needs nothing else (- for standard output)
-    #[arg(long, value_name = "OUT")]
-    pub html: Option<PathBuf>,
     /// Leave the program's source out of the page
     #[arg(long, requires = "html")]
     pub no_source: bool,
     /// Use only what these collectors gave
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Collector::Preload, Collector::Kernel])]
     pub collectors: Vec<Collector>,
-    /// Only what came after so many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub from: Option<Duration>,
-    /// Only what came before so many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub to: Option<Duration>,
-    /// Report first on this process (its pid) instead of the busiest
-    #[arg(long, value_name = "PID")]
-    pub process: Option<u32>,
+    #[command(flatten)]
+    pub selection: Selection,
     /// Say of each finding what mending it would give, however long that takes; the page always does
     #[arg(long)]
     pub all_gains: bool,
-    /// Where to write the answer [default: standard output]
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
-    pub color: Color,
+    #[command(flatten)]
+    pub faces: Faces,
 }
 
 /// Says what a recording shows.
@@ -64,26 +45,16 @@ pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Failure> {
     if options.ranks {
         return ranks(options);
     }
+    options.faces.check_apart(options.recordings.iter().map(PathBuf::as_path))?;
+    let has_page = options.faces.html.is_some();
     let part = Part {
-        process: options.process,
         sources: believed(&options.collectors),
-        from: options.from,
-        to: options.to,
-        depth: Depth {
-            all_gains: options.all_gains || options.html.is_some(),
-            curves: options.html.is_some() || options.json,
-        },
+        depth: Depth { all_gains: options.all_gains || has_page, curves: has_page || options.faces.json() },
+        ..options.selection.part()
     };
     let (answer, told) = several::answer(&options.recordings, &[], &part)?;
-    if let Some(page) = &options.html {
-        write_page(&answer, options, told, page)?;
-        if !options.json && options.output.is_none() {
-            return Ok(ExitCode::SUCCESS);
-        }
-    }
-    let look = answer::look(options.color, &std::io::stdout(), options.output.is_some());
-    let text = if options.json { answer.json() } else { answer.text(look) };
-    answer::write(&text, options.output.as_deref(), std::io::stdout())?;
+    let page = || page(&answer, options, &options.recordings[told]);
+    options.faces.show(page, || answer.json(), |look| answer.text(look))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -105,35 +76,19 @@ fn ranks(options: &ReportOptions) -> Result<ExitCode, Failure> {
         found.push(Rank::of(&name, diagnosis));
     }
     let ranks = Ranks::of(found);
-    let look = answer::look(options.color, &std::io::stdout(), options.output.is_some());
-    let text = if options.json { ranks_json_text(&ranks) } else { render_ranks(&ranks, look) };
-    answer::write(&text, options.output.as_deref(), std::io::stdout())?;
+    options.faces.answered.show(|| ranks_json_text(&ranks), |look| render_ranks(&ranks, look))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the page, with the source that was recorded or is here.
-fn write_page(answer: &Answer, options: &ReportOptions, told: usize, to: &Path) -> Result<(), Failure> {
-    let is_same =
-        |recording| fs::canonicalize(to).is_ok_and(|to| fs::canonicalize(recording).ok() == Some(to));
-    let is_recording = options.recordings.iter().any(is_same);
-    if is_recording {
-        return Err(Failure::input(format!(
-            "{}: this is the recording, which the page would replace; give --html another name",
-            to.display()
-        )));
-    }
+/// The page, with the source that was recorded or is here.
+fn page(answer: &Answer, options: &ReportOptions, told: &Path) -> String {
     let Answer { run, diagnoses, source } = answer;
     let sources = match options.no_source {
         true => BTreeMap::new(),
-        false => {
-            let names = holdup_report::source_files(run, diagnoses);
-            sources::read(&names, source.as_ref(), &options.recordings[told])
-        }
+        false => sources::read(&holdup_report::source_files(run, diagnoses), source.as_ref(), told),
     };
     let page = PageOptions { with_sources: !options.no_source, sources };
-    let page = holdup_report::page(run, diagnoses, &page);
-    let to_stdout = to.as_os_str() == "-";
-    answer::write(&page, Some(to).filter(|_| !to_stdout), std::io::stdout())
+    holdup_report::page(run, diagnoses, &page)
 }
 
 fn believed(collectors: &[Collector]) -> Sources {

@@ -9,14 +9,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use holdup_collect::{Emulation, Ended, Options, Setting, Window, as_caller, attach, record as collect};
+use holdup_collect::{Emulation, Ended, Options, Window, as_caller, attach, record as collect};
 use rustix::fs::CWD;
 use rustix::process::Signal;
 
-use crate::answer::{self, Color, Part};
-use crate::collectors::{Collector, PLUGIN, PRELOAD};
+use crate::answer::{self, Part};
+use crate::collectors::{PLUGIN, PRELOAD};
 use crate::failure::Failure;
 use crate::instructions::{InstructionPart, ModeName};
+use crate::options::{Printed, RecordingOptions};
 use crate::progress::Progress;
 use crate::rank;
 use crate::runs::Input;
@@ -35,27 +36,13 @@ pub(crate) struct RunOptions {
     #[arg(short = 'r', long, value_name = "N", default_value_t = 1, conflicts_with = "pid",
         value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub repeat: u16,
-    /// Where to write the answer [default: standard error, after the program has ended]
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub printed: Printed,
     /// Which holds of locks to time: those of locks that somebody waited for, or all
     #[arg(long, value_enum, default_value_t = Holds::Waited)]
     pub holds: Holds,
-    /// Which collectors to use: the library inside of the program (preload), the kernel's records, or both
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Collector::Preload, Collector::Kernel])]
-    pub collectors: Vec<Collector>,
-    /// Record every context switch, even where that slows the program down (above 30,000 a second)
-    #[arg(long)]
-    pub every_switch: bool,
-    /// Leave the program's arguments out of the recording
-    #[arg(long)]
-    pub no_arguments: bool,
-    /// Leave the program's source out of the recording: the lines around those where it computes and waits
-    #[arg(long)]
-    pub no_source: bool,
-    /// Stop adding events when the recording has this size
-    #[arg(long, value_name = "MIB")]
-    pub size_limit: Option<u64>,
+    #[command(flatten)]
+    pub recorded: RecordingOptions,
     /// Record a process that runs already, until it ends, or until Ctrl-C; it runs on
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pub pid: Option<u32>,
@@ -68,9 +55,6 @@ pub(crate) struct RunOptions {
     /// Begin when holdup gets the signal SIGUSR1, and end with SIGUSR2
     #[arg(long)]
     pub on_signal: bool,
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
-    pub color: Color,
     /// The program and its arguments
     #[arg(
         trailing_var_arg = true,
@@ -108,10 +92,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     let files = files(&ended);
     let told = answering(options, || {
         let (answer, _) = several::answer(&place.paths, &files, &Part::default())?;
-        let look = answer::look(options.color, &std::io::stderr(), options.output.is_some());
-        let mut text = answer.text(look);
-        text.push_str(&place.sentence());
-        answer::write(&text, options.output.as_deref(), std::io::stderr())
+        options.printed.to(std::io::stderr(), |look| answer.text(look) + &place.sentence())
     });
     complain(&ended, told);
     Ok(status(&ended))
@@ -211,21 +192,12 @@ fn complain(ended: &[Ended], told: Result<(), Failure>) {
 
 fn collect_options(options: &RunOptions, output: &Path) -> Options {
     Options {
-        output: output.to_owned(),
         holds: match options.holds {
             Holds::Waited => holdup_collect::Holds::Waited,
             Holds::All => holdup_collect::Holds::All,
         },
-        kernel: options.collectors.contains(&Collector::Kernel),
-        every_switch: options.every_switch,
-        preload: options.collectors.contains(&Collector::Preload),
-        arguments: !options.no_arguments,
-        source: !options.no_source,
         window: Window { delay: options.delay, duration: options.duration, by_signal: options.on_signal },
-        size_limit: options.size_limit.map(|mib| mib << 20),
-        setting: Setting::default(),
-        emulation: None,
-        instrumented: false,
+        ..options.recorded.options(output)
     }
 }
 

@@ -13,36 +13,34 @@ use rustix::fs::{FileType, SeekFrom};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::answer;
-use crate::collectors::Collector;
 use crate::failure::Failure;
+use crate::options::RecordingOptions;
 
-/// How each of several runs of a program is done.
+/// What becomes of what each of several runs of a program gives.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct EachRun {
+pub(crate) struct Outputs {
     /// Use runs that end with a status other than 0 too
     #[arg(long)]
     pub ignore_status: bool,
     /// Let what the program prints through, to standard error [default: its standard output is dropped]
     #[arg(long)]
     pub show_output: bool,
-    /// Which collectors to use: the library inside of the program (preload), the kernel's records, or both
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Collector::Preload, Collector::Kernel])]
-    pub collectors: Vec<Collector>,
-    /// Stop adding events when a recording has this size
-    #[arg(long, value_name = "MIB")]
-    pub size_limit: Option<u64>,
 }
 
-impl EachRun {
+impl Outputs {
     /// Where a program's standard output goes.
     pub(crate) fn output(&self) -> Output {
         if self.show_output { Output::Diverted } else { Output::Dropped }
     }
+}
 
-    /// The largest size of a recording in bytes.
-    pub(crate) fn bytes(&self) -> Option<u64> {
-        self.size_limit.map(|mib| mib << 20)
-    }
+/// How each of several runs of a program is done.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct EachRun {
+    #[command(flatten)]
+    pub outputs: Outputs,
+    #[command(flatten)]
+    pub recording: RecordingOptions,
 }
 
 /// What the program reads from, which several runs share.

@@ -12,7 +12,7 @@ mod stop;
 mod sweep;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -26,9 +26,8 @@ use points::Origin;
 use stop::{Rule, half_width};
 use sweep::{Finish, Place, Plan, left_out};
 
-use crate::answer::Faces;
-use crate::collectors::Collector;
 use crate::failure::Failure;
+use crate::options::{Faces, RunsDirectory};
 use crate::runs::EachRun;
 use crate::seconds::seconds;
 use crate::thread_count::{Control, OPENMP, Variable};
@@ -39,7 +38,7 @@ const UNCERTAIN: f64 = 0.1;
 const AFTER: &str = "\
 holdup scale -t 1,2,4,8 -- ./app {threads}            the program takes the number as an argument
 holdup scale -t 1-64:x2 --variable RAYON_NUM_THREADS -- ./app
-holdup scale -o sweep -- ./app                        keeps the runs; the same again goes on where it stopped
+holdup scale --runs sweep -- ./app                    keeps the runs; the same again goes on where it stopped
 holdup scale --from sweep --html scale.html           shows them again
 holdup scale --from 1=one.holdup --from 4=four.holdup shows recordings that were made otherwise
 
@@ -47,9 +46,12 @@ OMP_NUM_THREADS is set in each run, unless you set it yourself and tell the prog
 Statuses: 0 all runs succeeded; else that of the first run that failed, or 128 + the signal that stopped holdup;
 2 wrong usage or input, 3 something is missing on this machine, both before the program starts.";
 
+const KEPT: &str =
+    "Keep the runs in this directory, and go on with those that it holds [default: they are removed]";
+
 /// Options of `holdup scale`.
 #[derive(clap::Args, Clone, Debug)]
-#[command(after_help = AFTER)]
+#[command(after_help = AFTER, mut_arg("runs", |arg| arg.help(KEPT)))]
 pub(crate) struct ScaleOptions {
     /// The numbers of threads: 1,2,4 or 1-8 or 1-64:x2 (doubling) or 4-16:4 (in steps) [default: 1, 2, 4… up to all CPUs]
     #[arg(short = 't', long, value_name = "LIST")]
@@ -72,17 +74,13 @@ pub(crate) struct ScaleOptions {
     /// Run the program so often before the first run that counts, with the most threads
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub warm_up: u16,
-    /// Keep the runs in this directory, and go on with those that it holds [default: a directory that is removed]
-    #[arg(short = 'o', long = "directory", value_name = "DIR")]
-    pub directory: Option<PathBuf>,
-    /// Run nothing: show the runs in a directory of -o, or recordings with the number of threads of each
-    #[arg(long, value_name = "DIR|N=FILE", conflicts_with_all = ["command", "directory", "variable", "repeat"])]
+    #[command(flatten)]
+    pub runs: RunsDirectory,
+    /// Run nothing: show the runs in a directory of --runs, or recordings with the number of threads of each
+    #[arg(long, value_name = "DIR|N=FILE", conflicts_with_all = ["command", "runs", "directory", "variable", "repeat"])]
     pub from: Vec<Origin>,
     #[command(flatten)]
     pub each: EachRun,
-    /// Print JSON, as docs/json-schema/scale.schema.json says
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
     pub faces: Faces,
     /// The program and its arguments; {threads} in them stands for the number
@@ -104,7 +102,7 @@ pub(crate) fn scale(options: &ScaleOptions) -> Result<ExitCode, Failure> {
     options.faces.check_writable()?;
     let control = Control::new(&options.command, &options.variable, std::env::var_os(OPENMP).as_deref());
     let subject = subject(options, &control)?;
-    let place = Place::of(options.directory.as_deref())?;
+    let place = Place::of(options.runs.chosen())?;
     let mut manifest = place.manifest(subject)?;
     let counts = match (&options.threads, Counts::of(manifest.threads.iter().copied())) {
         (Some(asked), _) => asked.clone(),
@@ -124,13 +122,9 @@ pub(crate) fn scale(options: &ScaleOptions) -> Result<ExitCode, Failure> {
         warm_up: usize::from(options.warm_up),
         affinity: options.affinity,
         topology: Topology::read(Path::new("/")),
-        collectors: (
-            options.each.collectors.contains(&Collector::Preload),
-            options.each.collectors.contains(&Collector::Kernel),
-        ),
-        size_limit: options.each.bytes(),
-        output: options.each.output(),
-        ignore_status: options.each.ignore_status,
+        recording: &options.each.recording,
+        output: options.each.outputs.output(),
+        ignore_status: options.each.outputs.ignore_status,
     };
     match sweep::run(&plan, &mut manifest, &place.path)? {
         Finish::Done => {}
@@ -151,14 +145,11 @@ pub(crate) fn scale(options: &ScaleOptions) -> Result<ExitCode, Failure> {
 fn subject(options: &ScaleOptions, control: &Control) -> Result<Subject, Failure> {
     let first = control.command(1).into_iter().next().unwrap_or_default();
     let program = find_program(&first)?;
-    let word = |collector: &Collector| format!("{collector:?}").to_lowercase();
-    let mut collectors: Vec<String> = options.each.collectors.iter().map(word).collect();
-    collectors.sort_unstable();
     Ok(Subject::now(&Circumstances {
         command: &options.command,
         program: &program,
         variables: options.variable.iter().map(Variable::to_string).collect(),
-        collectors,
+        collectors: options.each.recording.words(),
         affinity: options.affinity,
     }))
 }
@@ -203,8 +194,9 @@ fn read(options: &ScaleOptions) -> Result<Scaling, Failure> {
         }
     };
     let none = |why: &str| Failure::input(format!("{}: {why}", directory.display()));
-    let manifest = Manifest::read(directory)?
-        .ok_or_else(|| none("there are no runs of holdup scale here; make some with -o, or give N=FILE"))?;
+    let manifest = Manifest::read(directory)?.ok_or_else(|| {
+        none("there are no runs of holdup scale here; make some with --runs, or give N=FILE")
+    })?;
     let mut counts = manifest.usable();
     if let Some(asked) = &options.threads {
         counts.retain(|count| asked.iter().any(|asked| asked == *count));
@@ -274,13 +266,18 @@ fn stopped(manifest: &Manifest, place: &Place) -> String {
     match place.stays {
         true => format!("stopped after {done} {word}; the same command goes on from there"),
         false => {
-            format!("stopped after {done} {word}, which are not kept; with -o DIR they can be gone on with")
+            format!(
+                "stopped after {done} {word}, which are not kept; with --runs DIR they can be gone on with"
+            )
         }
     }
 }
 
 /// Writes the answer as it was asked for.
 fn show(scaling: &Scaling, options: &ScaleOptions) -> Result<(), Failure> {
-    let told = |look| if options.json { scale_json_text(scaling) } else { render_scale(scaling, look) };
-    options.faces.show(options.json, || scale_page(scaling), told)
+    options.faces.show(
+        || scale_page(scaling),
+        || scale_json_text(scaling),
+        |look| render_scale(scaling, look),
+    )
 }

@@ -8,19 +8,17 @@ mod sections;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
-use std::io::{IsTerminal, Write};
-use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use holdup_feed::Prepared;
 use holdup_report::{SimRun, SimTold, render_sim, sim_csv, sim_json_text, sim_page, sim_source_files};
 use holdup_sim::Plan;
 
-use crate::answer::{self, Color};
+use crate::answer;
 use crate::failure::Failure;
 use crate::instructions::InstructionPart;
+use crate::options::{Faces, SizeLimit};
 use crate::progress::Progress;
 use crate::simulation::{
     self, Chosen, Input, MOST_CORES, PolicyOptions, Role, Simulation, Subject, USUAL, Wanted, WhatIf, chosen,
@@ -75,9 +73,8 @@ pub(crate) struct SimOptions {
     pub one_ipc: bool,
     #[command(flatten)]
     pub part: InstructionPart,
-    /// Stop adding to the recording when it has this size
-    #[arg(long, value_name = "MIB")]
-    pub size_limit: Option<u64>,
+    #[command(flatten)]
+    pub size: SizeLimit,
     /// Keep the recording here [default: it is removed]
     #[arg(short = 'o', long, value_name = "FILE")]
     pub recording: Option<PathBuf>,
@@ -96,21 +93,11 @@ pub(crate) struct SimOptions {
     /// Leave the program's source out of the answer
     #[arg(long)]
     pub no_source: bool,
-    /// Print JSON, as docs/json-schema/sim.schema.json says; the output of a program then goes to standard error
-    #[arg(long)]
-    pub json: bool,
     /// Print CSV, a line for each component of each thread; the output of a program then goes to standard error
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
-    /// Write a page to look at, one file that needs nothing else (- for standard output)
-    #[arg(long, value_name = "OUT")]
-    pub html: Option<PathBuf>,
-    /// Where to write the answer [default: standard error after a program has run, else standard output]
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
-    pub color: Color,
+    #[command(flatten)]
+    pub faces: Faces,
     /// Recordings with instruction streams
     #[arg(value_name = "FILE", required_unless_present_any = ["command", "list_machines", "show_machine"],
         conflicts_with = "command")]
@@ -148,9 +135,7 @@ pub(crate) fn sim(options: &SimOptions) -> Result<ExitCode, Failure> {
 
 /// Runs the program, and simulates what it did.
 fn run(command: &[OsString], options: &SimOptions) -> Result<ExitCode, Failure> {
-    for out in [&options.output, &options.html].into_iter().flatten().filter(|out| out.as_os_str() != "-") {
-        answer::check_writable(out)?;
-    }
+    options.faces.check_writable()?;
     let machines = chosen(&options.machine, options.one_ipc)?;
     let made = made::of_program(command, options)?;
     let Some(recording) = &made.recording else { return Ok(made.status) };
@@ -267,41 +252,14 @@ fn samples(prepared: &[Prepared<'_>], options: &SimOptions) -> Vec<Option<Plan>>
 impl SimOptions {
     /// True if standard output is the answer's, not the program's.
     fn answers_on_stdout(&self) -> bool {
-        ((self.json || self.csv) && self.output.is_none())
-            || self.html.as_deref().is_some_and(|out| out.as_os_str() == "-")
+        self.faces.takes_stdout(self.faces.json() || self.csv)
     }
 }
 
 /// Writes the answer as it was asked for.
 fn show(told: &SimTold, options: &SimOptions, has_run: bool) -> Result<(), Failure> {
-    let is_data = options.json || options.csv;
-    if let Some(out) = &options.html {
-        if fs::canonicalize(out).is_ok_and(|out| is_read(&out, options)) {
-            return Err(Failure::input(format!(
-                "{}: this is what the answer is made of, which the page would replace; give --html another name",
-                out.display()
-            )));
-        }
-        let file = Some(out.as_path()).filter(|out| out.as_os_str() != "-");
-        answer::write(&sim_page(told), file, std::io::stdout())?;
-        if !is_data && options.output.is_none() {
-            return Ok(());
-        }
-    }
-    if is_data {
-        let text = if options.json { sim_json_text(told) } else { sim_csv(told) };
-        return answer::write(&text, options.output.as_deref(), std::io::stdout());
-    }
-    if has_run { text(told, options, std::io::stderr()) } else { text(told, options, std::io::stdout()) }
-}
-
-fn text(told: &SimTold, options: &SimOptions, out: impl Write + IsTerminal + AsFd) -> Result<(), Failure> {
-    let look = answer::look(options.color, &out, options.output.is_some());
-    answer::write(&render_sim(told, look), options.output.as_deref(), out)
-}
-
-/// True if this file is one of those that the answer is made of.
-fn is_read(file: &Path, options: &SimOptions) -> bool {
-    let mut read = options.files.iter().chain(&options.recording);
-    read.any(|read| fs::canonicalize(read).is_ok_and(|read| read == file))
+    options.faces.check_apart(options.files.iter().chain(&options.recording).map(PathBuf::as_path))?;
+    let data = || if options.csv { sim_csv(told) } else { sim_json_text(told) };
+    let data = (options.faces.json() || options.csv).then_some(data);
+    options.faces.show_beside(has_run, || sim_page(told), data, |look| render_sim(told, look))
 }

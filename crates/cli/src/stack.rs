@@ -31,9 +31,10 @@ use plan::Wanted;
 use runs::{Finish, Way};
 use simulated::SimulateOptions;
 
-use crate::answer::{self, Faces};
+use crate::answer;
 use crate::collectors::Collector;
 use crate::failure::Failure;
+use crate::options::{Faces, RunsDirectory};
 use crate::progress::Progress;
 use crate::runs::{EachRun, Input};
 use crate::seconds::seconds;
@@ -43,7 +44,7 @@ const AFTER: &str = "\
 holdup stack -t 1,2,4 -- ./app {threads}              the program takes the number as an argument
 holdup stack -t 1,2 --html stack.html -- ./app        OMP_NUM_THREADS tells it
 holdup stack --instances 1,2,4 -- ./app               several copies of a program with one thread
-holdup stack -o runs -- ./app {threads}               keeps the runs
+holdup stack --runs runs -- ./app {threads}           keeps the runs
 holdup stack --from runs --order memory,cache         shows them again, otherwise
 
 While a thread is measured by itself, the others of its process are held where they synchronize: what the program computes
@@ -89,17 +90,13 @@ pub(crate) struct StackOptions {
     pub time_limit: Duration,
     #[command(flatten)]
     pub simulate: SimulateOptions,
-    /// Keep the runs in this directory, which must be new or empty [default: a directory that is removed]
-    #[arg(short = 'o', long = "directory", value_name = "DIR")]
-    pub directory: Option<PathBuf>,
-    /// Run nothing: show the runs in a directory of -o
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["command", "directory", "threads", "instances"])]
+    #[command(flatten)]
+    pub runs: RunsDirectory,
+    /// Run nothing: show the runs in a directory of --runs
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["command", "runs", "directory", "threads", "instances"])]
     pub from: Option<PathBuf>,
     #[command(flatten)]
     pub each: EachRun,
-    /// Print JSON, as docs/json-schema/stack.schema.json says
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
     pub faces: Faces,
     /// The program and its arguments; {threads} in them stands for the number
@@ -139,7 +136,7 @@ pub(crate) fn stack(options: &StackOptions) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     options.faces.check_writable()?;
-    if !options.each.collectors.contains(&Collector::Preload) {
+    if !options.each.recording.collectors.contains(&Collector::Preload) {
         return Err(Failure::input(
             "--collectors kernel: threads are held by the library inside of the program; add preload",
         ));
@@ -147,14 +144,14 @@ pub(crate) fn stack(options: &StackOptions) -> Result<ExitCode, Failure> {
     let control = Control::new(&options.command, &options.variable, std::env::var_os(OPENMP).as_deref());
     options.simulate.check()?;
     find_program(&control.command(1).into_iter().next().unwrap_or_default())?;
-    let place = Place::of(options.directory.as_deref())?;
+    let place = Place::of(options.runs.chosen())?;
     let command = options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut kept = Kept::new(command, allowed_cores());
     let robber = {
         let _progress = Progress::start("measuring how much of the shared cache can be taken");
         robber::prepare(&mut kept, !options.no_pirate)
     };
-    let output = options.each.output();
+    let output = options.each.outputs.output();
     if let Some(counts) = &options.instances {
         let counts: Vec<u32> = counts.iter().collect();
         let copies = Copies {
@@ -162,7 +159,7 @@ pub(crate) fn stack(options: &StackOptions) -> Result<ExitCode, Failure> {
             counts: &counts,
             repeat: u32::from(options.repeat),
             output,
-            ignore_status: options.each.ignore_status,
+            ignore_status: options.each.outputs.ignore_status,
             robber: robber.as_ref(),
         };
         return match instances::measure(&copies, &mut kept)? {
@@ -185,9 +182,8 @@ pub(crate) fn stack(options: &StackOptions) -> Result<ExitCode, Failure> {
     let way = Way {
         control: &control,
         output,
-        ignore_status: options.each.ignore_status,
-        kernel: options.each.collectors.contains(&Collector::Kernel),
-        size_limit: options.each.bytes(),
+        ignore_status: options.each.outputs.ignore_status,
+        recording: &options.each.recording,
         time_limit: options.time_limit,
         robber: robber.as_ref(),
     };
@@ -201,7 +197,7 @@ pub(crate) fn stack(options: &StackOptions) -> Result<ExitCode, Failure> {
             let runs = if kept.runs.len() == 1 { "run" } else { "runs" };
             let where_to = match place {
                 Place::Kept(_) => "--from shows what they say",
-                Place::Passing(_) => "which are not kept; -o DIR keeps them",
+                Place::Passing(_) => "which are not kept; --runs DIR keeps them",
             };
             eprintln!("holdup: stopped after {} {runs}; {where_to}", kept.runs.len());
             return Ok(ExitCode::from(128u8.saturating_add(signal)));
@@ -243,12 +239,14 @@ impl Place {
         let Some(path) = asked else {
             let passing = answer::passing_directory("holdup-stack-");
             return passing.map(Place::Passing).map_err(|error| {
-                Failure::machine(format!("no directory for the recordings ({error}); give one with -o DIR"))
+                Failure::machine(format!(
+                    "no directory for the recordings ({error}); give one with --runs DIR"
+                ))
             });
         };
         let refused = |error: std::io::Error| {
             Failure::input(format!(
-                "{}: recordings cannot be kept here ({error}); give -o another directory",
+                "{}: recordings cannot be kept here ({error}); give --runs another directory",
                 path.display()
             ))
         };
@@ -256,7 +254,7 @@ impl Place {
         match std::fs::read_dir(path).map_err(refused)?.next() {
             None => Ok(Place::Kept(path.to_owned())),
             Some(_) => Err(Failure::input(format!(
-                "{}: it holds files already; give -o a new directory, or show its runs with --from",
+                "{}: it holds files already; give --runs a new directory, or show its runs with --from",
                 path.display()
             ))),
         }
@@ -272,8 +270,11 @@ impl Place {
 
 /// Writes the answer as it was asked for.
 fn show(profile: &SpeedupProfile, options: &StackOptions) -> Result<(), Failure> {
-    let told = |look| if options.json { stack_json_text(profile) } else { render_stack(profile, look) };
-    options.faces.show(options.json, || stack_page(profile), told)
+    options.faces.show(
+        || stack_page(profile),
+        || stack_json_text(profile),
+        |look| render_stack(profile, look),
+    )
 }
 
 #[cfg(test)]

@@ -25,28 +25,31 @@ use task::Runner;
 
 use crate::answer;
 use crate::failure::Failure;
+use crate::options::RunsDirectory;
 use crate::runs::Interrupt;
 use crate::simulation;
 
 const AFTER: &str = "\
 holdup sweep plan.toml                        does what plan.toml asks for; the same again goes on where it stopped
-holdup sweep plan.toml -o study --jobs 4      keeps everything in study, four simulations at once
+holdup sweep plan.toml --runs study --jobs 4  keeps everything in study, four simulations at once
 holdup sweep plan.toml --dry-run              only says what there is to do
 holdup sweep plan.toml --engine slurm         the same as jobs of Slurm, on a directory that all nodes share
 
 docs/sweep.md describes plans and the tables of results. Statuses: 0 every cell has a result; 1 some have none, and the
 answer says why; 2 wrong usage or input, 3 something is missing on this machine; 128 + the signal that stopped holdup.";
 
+const KEPT: &str =
+    "Keep all that is made in this directory, and go on with what it holds [default: PLAN.sweep here]";
+
 /// Options of `holdup sweep`.
 #[derive(clap::Args, Clone, Debug)]
-#[command(after_help = AFTER)]
+#[command(after_help = AFTER, mut_arg("runs", |arg| arg.help(KEPT)))]
 pub(crate) struct SweepOptions {
     /// The plan
     #[arg(value_name = "PLAN", required_unless_present = "task")]
     pub plan: Option<PathBuf>,
-    /// Keep all that is made in this directory, and go on with what it holds [default: PLAN.sweep here]
-    #[arg(short = 'o', long = "directory", value_name = "DIR")]
-    pub directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub runs: RunsDirectory,
     /// How many simulations and emulated runs at once; runs whose time is measured are always alone [default: one for each CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
@@ -60,7 +63,7 @@ pub(crate) struct SweepOptions {
     #[arg(long)]
     pub dry_run: bool,
     /// Do this task of a list in the directory: what a job of Slurm calls
-    #[arg(long, value_name = "LIST.N", hide = true, requires = "directory", conflicts_with = "plan")]
+    #[arg(long, value_name = "LIST.N", hide = true, requires = "runs", conflicts_with = "plan")]
     pub task: Option<String>,
 }
 
@@ -87,7 +90,8 @@ impl From<SweepError> for Failure {
 
 /// Does what a plan asks for.
 pub(crate) fn sweep(options: &SweepOptions) -> Result<ExitCode, Failure> {
-    if let (Some(which), Some(directory)) = (&options.task, &options.directory) {
+    let directory = options.runs.chosen();
+    if let (Some(which), Some(directory)) = (&options.task, directory) {
         return slurm::task(directory, which);
     }
     let Some(path) = &options.plan else { return Err(Failure::input("give a plan")) };
@@ -99,8 +103,8 @@ pub(crate) fn sweep(options: &SweepOptions) -> Result<ExitCode, Failure> {
             Failure::machine(format!("holdup's own file cannot be read ({error}); is /proc mounted?"))
         })?,
     };
-    let directory = match &options.directory {
-        Some(directory) => directory.clone(),
+    let directory = match directory {
+        Some(directory) => directory.to_path_buf(),
         None => PathBuf::from(path.with_extension("sweep").file_name().unwrap_or_default()),
     };
     let work = work(&plan, &circumstances, &libraries::libraries);
@@ -164,13 +168,13 @@ fn check(plan: &Plan) -> Result<(), Failure> {
 fn locked(directory: &Path) -> Result<fs::File, Failure> {
     let folder = answer::private_directory(directory).map_err(|error| {
         Failure::input(format!(
-            "{}: results cannot be kept here ({error}); give -o another directory",
+            "{}: results cannot be kept here ({error}); give --runs another directory",
             directory.display()
         ))
     })?;
     match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
         Err(Errno::WOULDBLOCK) => Err(Failure::input(format!(
-            "{}: another holdup is at work in this directory; wait for it, or give -o another one",
+            "{}: another holdup is at work in this directory; wait for it, or give --runs another one",
             directory.display()
         ))),
         _ => Ok(folder),

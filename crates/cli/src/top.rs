@@ -10,7 +10,6 @@ mod view;
 mod watch;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,9 +17,9 @@ use std::time::Duration;
 use clap::Args;
 use holdup_collect::{Setting, start_live};
 
-use crate::answer::Color;
 use crate::collectors::PRELOAD;
 use crate::failure::Failure;
+use crate::options::{Answered, EarlierOutput};
 use crate::seconds::seconds;
 use crate::status::exit_code;
 use held::Held;
@@ -45,21 +44,16 @@ pub(crate) struct TopOptions {
     /// Print lines instead of a screen, as where there is no terminal
     #[arg(long)]
     pub batch: bool,
-    /// Print a line of JSON for each look, as docs/json-schema/top.schema.json says
-    #[arg(long)]
-    pub json: bool,
-    /// Where to print lines [default: standard output; with PROGRAM standard error]
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub answered: Answered,
+    #[command(flatten)]
+    pub earlier: EarlierOutput,
     /// Give the figures to monitoring as OpenMetrics, on this port of 127.0.0.1 [default: one that is free]
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
     pub metrics: Option<u16>,
     /// With --pid: look at /proc instead of recording each context switch, which is an estimate and costs the program nothing
     #[arg(long, requires = "pid")]
     pub looks: bool,
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
-    pub color: Color,
     /// The program and its arguments
     #[arg(
         trailing_var_arg = true,

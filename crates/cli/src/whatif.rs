@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use holdup_model::Timeline;
-use holdup_recording::Sources;
 use holdup_replay::{Budget, NoReplay, Point, Prediction, Replayer, parse, sweep};
 
-use crate::answer::{self, Color};
+use crate::answer;
 use crate::failure::Failure;
+use crate::options::{Answered, Selection};
 
 const AFTER: &str = "\
 changes (several at once with a comma between them; one number may be a range, such as 1..16: a sweep)
@@ -36,28 +36,20 @@ pub(crate) struct WhatIfOptions {
     /// Change this by degrees, such as cores, lock:NAME or thread:NAME
     #[arg(long, value_name = "WHAT")]
     pub sweep: Vec<String>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-    /// Replay this process (its pid) instead of the busiest
-    #[arg(long, value_name = "PID")]
-    pub process: Option<u32>,
+    #[command(flatten)]
+    pub selection: Selection,
+    #[command(flatten)]
+    pub answered: Answered,
 }
 
 /// Says what changes of the program would give.
 pub(crate) fn what_if(options: &WhatIfOptions) -> Result<ExitCode, Failure> {
     let path = &options.recording;
     let (recording, warnings) = answer::named(path, None)?;
-    let run = recording.run_from(&warnings, Sources::ALL);
-    let index = match options.process {
-        Some(pid) => run.processes.iter().position(|process| process.pid == pid),
-        None => run.busiest(),
-    };
-    let Some(process) = index.map(|index| &run.processes[index]) else {
-        return Err(Failure::input(format!(
-            "{}: there is no such process in this recording",
-            path.display()
-        )));
+    let part = options.selection.part();
+    let run = part.cut(recording.run_from(&warnings, part.sources), path)?;
+    let Some(process) = part.order(&run, path)?.first().map(|index| &run.processes[*index]) else {
+        return Err(Failure::input(format!("{}: there is no process in this recording", path.display())));
     };
     let timeline = Timeline::build(process);
     let failed = |why: NoReplay| Failure::input(format!("{}: {why}", path.display()));
@@ -89,12 +81,9 @@ pub(crate) fn what_if(options: &WhatIfOptions) -> Result<ExitCode, Failure> {
             }
         }
     }
-    let text = if options.json {
-        holdup_report::what_if_json_text(process, &replayer, &results)
-    } else {
-        let look = answer::look(Color::Auto, &std::io::stdout(), false);
-        holdup_report::render_what_if(process, &replayer, &results, look)
-    };
-    answer::write(&text, None, std::io::stdout())?;
+    options.answered.show(
+        || holdup_report::what_if_json_text(process, &replayer, &results),
+        |look| holdup_report::render_what_if(process, &replayer, &results, look),
+    )?;
     Ok(ExitCode::SUCCESS)
 }

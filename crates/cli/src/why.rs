@@ -9,7 +9,6 @@ mod subject;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -22,9 +21,10 @@ use holdup_recording::Recording;
 use holdup_recording::facts::SourceText;
 use holdup_report::{WhyScene, render_why, why_json_text, why_page, why_section_name, why_source_files};
 
-use crate::answer::{self, Color};
+use crate::answer;
 use crate::failure::Failure;
 use crate::instructions::InstructionPart;
+use crate::options::{Faces, SizeLimit};
 use crate::progress::Progress;
 use crate::simulation;
 use crate::sources;
@@ -81,9 +81,8 @@ pub(crate) struct WhyOptions {
     pub cores: Option<u32>,
     #[command(flatten)]
     pub part: InstructionPart,
-    /// Stop adding to the recording when it has this size
-    #[arg(long, value_name = "MIB")]
-    pub size_limit: Option<u64>,
+    #[command(flatten)]
+    pub size: SizeLimit,
     /// Keep the recording here [default: it is removed]
     #[arg(short = 'o', long, value_name = "FILE")]
     pub recording: Option<PathBuf>,
@@ -93,18 +92,8 @@ pub(crate) struct WhyOptions {
     /// Leave the program's source out of the answer
     #[arg(long)]
     pub no_source: bool,
-    /// Print JSON, as docs/json-schema/why.schema.json says; the output of a program then goes to standard error
-    #[arg(long)]
-    pub json: bool,
-    /// Write a page to look at, one file that needs nothing else (- for standard output)
-    #[arg(long, value_name = "OUT")]
-    pub html: Option<PathBuf>,
-    /// Where to write the answer [default: standard error after a program has run, else standard output]
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// When to use colour
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
-    pub color: Color,
+    #[command(flatten)]
+    pub faces: Faces,
     /// A recording with instruction streams, or counts as text
     #[arg(value_name = "FILE", required_unless_present = "command", conflicts_with = "command")]
     pub file: Option<PathBuf>,
@@ -150,9 +139,7 @@ pub(crate) fn why(options: &WhyOptions) -> Result<ExitCode, Failure> {
 
 /// Runs the program, and tells of that.
 fn run(command: &[OsString], options: &WhyOptions) -> Result<ExitCode, Failure> {
-    for out in [&options.output, &options.html].into_iter().flatten().filter(|out| out.as_os_str() != "-") {
-        answer::check_writable(out)?;
-    }
+    options.faces.check_writable()?;
     let made = made::of_program(command, options)?;
     let Some(recording) = &made.recording else { return Ok(made.status) };
     // The program's status stands, whatever becomes of the answer.
@@ -294,7 +281,7 @@ impl WhyOptions {
 
     /// True if standard output is the answer's, not the program's.
     fn answers_on_stdout(&self) -> bool {
-        (self.json && self.output.is_none()) || self.html.as_deref().is_some_and(|out| out.as_os_str() == "-")
+        self.faces.takes_stdout(self.faces.json())
     }
 }
 
@@ -313,36 +300,10 @@ fn no_streams(path: &Path, command: &[String]) -> Failure {
 /// Writes the answer as it was asked for.
 fn show(told: &Told, options: &WhyOptions, has_run: bool) -> Result<(), Failure> {
     let Told { why, scene } = told;
-    if let Some(out) = &options.html {
-        let to_stdout = out.as_os_str() == "-";
-        if fs::canonicalize(out).is_ok_and(|out| is_read(&out, options)) {
-            return Err(Failure::input(format!(
-                "{}: this is what the answer is made of, which the page would replace; give --html another name",
-                out.display()
-            )));
-        }
-        answer::write(&why_page(why, scene), Some(out.as_path()).filter(|_| !to_stdout), std::io::stdout())?;
-        if !options.json && options.output.is_none() {
-            return Ok(());
-        }
-    }
-    if options.json {
-        return answer::write(&why_json_text(why, scene), options.output.as_deref(), std::io::stdout());
-    }
-    let to_file = options.output.is_some();
-    if has_run {
-        let look = answer::look(options.color, &std::io::stderr(), to_file);
-        answer::write(&render_why(why, scene, look), options.output.as_deref(), std::io::stderr())
-    } else {
-        let look = answer::look(options.color, &std::io::stdout(), to_file);
-        answer::write(&render_why(why, scene, look), options.output.as_deref(), std::io::stdout())
-    }
-}
-
-/// True if this file is one of those that the answer is made of.
-fn is_read(file: &Path, options: &WhyOptions) -> bool {
-    let read = [options.file.as_deref(), options.native.as_deref(), options.recording.as_deref()];
-    read.into_iter().flatten().any(|read| fs::canonicalize(read).is_ok_and(|read| read == file))
+    let read = [&options.file, &options.native, &options.recording];
+    options.faces.check_apart(read.into_iter().flatten().map(PathBuf::as_path))?;
+    let json = options.faces.json().then_some(|| why_json_text(why, scene));
+    options.faces.show_beside(has_run, || why_page(why, scene), json, |look| render_why(why, scene, look))
 }
 
 #[cfg(test)]

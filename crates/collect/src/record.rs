@@ -78,6 +78,29 @@ pub struct Options {
 }
 
 impl Options {
+    /// Everything that can be recorded of a program as it is, in this file.
+    pub fn new(output: impl Into<PathBuf>) -> Options {
+        Options {
+            output: output.into(),
+            holds: Holds::Waited,
+            kernel: true,
+            every_switch: false,
+            preload: true,
+            arguments: true,
+            source: true,
+            window: Window::default(),
+            size_limit: None,
+            setting: Setting::default(),
+            emulation: None,
+            instrumented: false,
+        }
+    }
+
+    /// What the program executes under this emulation, in this file.
+    pub fn emulated(output: impl Into<PathBuf>, emulation: Emulation) -> Options {
+        Options { kernel: false, emulation: Some(emulation), ..Options::new(output) }
+    }
+
     /// What is recorded of instructions, as the recording calls it.
     fn instructions(&self) -> Option<String> {
         let word = match &self.emulation {

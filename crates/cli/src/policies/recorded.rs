@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use holdup_collect::{
-    Emulation, Holds, InstructionMode, Options, Output, Setting, Window, find_program, record,
-};
+use holdup_collect::{Emulation, InstructionMode, Options, Setting, find_program, record};
 use rustix::process::Signal;
 
 use super::{PoliciesOptions, counts, directory};
@@ -36,7 +34,7 @@ impl Recorded {
     pub(super) fn of_program(command: &[OsString], options: &PoliciesOptions) -> Result<Recorded, Failure> {
         let control = Control::new(command, &options.variable, std::env::var_os(OPENMP).as_deref());
         let program = find_program(&control.command(1).into_iter().next().unwrap_or_default())?;
-        let (folder, temporary) = directory(options.directory.as_deref())?;
+        let (folder, temporary) = directory(options.runs.chosen())?;
         let stem = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut recorded = Recorded {
             status: ExitCode::SUCCESS,
@@ -67,20 +65,11 @@ impl Recorded {
         emulation.mode = InstructionMode::Stream;
         options.part.set(&mut emulation);
         let progress = Progress::counting("under emulation", Arc::clone(&emulation.executed));
-        let output = if options.show_output { Output::Diverted } else { Output::Dropped };
+        let output = options.outputs.output();
         let how = Options {
-            output: path.to_owned(),
-            holds: Holds::Waited,
-            kernel: false,
-            every_switch: false,
-            preload: true,
-            arguments: true,
-            source: true,
-            window: Window::default(),
-            size_limit: options.size_limit.map(|mib| mib << 20),
+            size_limit: options.size.bytes(),
             setting: Setting { output, variables: control.environment(threads), ..Setting::default() },
-            emulation: Some(emulation),
-            instrumented: false,
+            ..Options::emulated(path, emulation)
         };
         let ended = match record(&control.command(threads), &how, PRELOAD) {
             Ok(ended) => ended,
@@ -98,7 +87,7 @@ impl Recorded {
                 self.paths.clear();
                 return Ok(false);
             }
-            if !options.ignore_status {
+            if !options.outputs.ignore_status {
                 let how = match ended.status.signal() {
                     Some(signal) => format!("signal {signal}"),
                     None => format!("status {}", ended.status.code().unwrap_or_default()),

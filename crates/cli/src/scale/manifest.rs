@@ -286,7 +286,7 @@ impl Manifest {
         match self.subject.difference(now) {
             None => Ok(self),
             Some(difference) => Err(Failure::input(format!(
-                "{}: holds runs of something else: {difference}; give -o another directory",
+                "{}: holds runs of something else: {difference}; give --runs another directory",
                 directory.display()
             ))),
         }
@@ -305,7 +305,7 @@ impl Manifest {
         };
         as_caller(replace).map_err(|error| {
             Failure::input(format!(
-                "{}: runs cannot be noted here ({error}); give -o another directory",
+                "{}: runs cannot be noted here ({error}); give --runs another directory",
                 directory.display()
             ))
         })

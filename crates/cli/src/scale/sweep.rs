@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use holdup_collect::{CollectError, Holds, Options, Output, PlainRun, Setting, Window, record, run_plain};
+use holdup_collect::{CollectError, Options, Output, PlainRun, Setting, record, run_plain};
 use holdup_model::Nanos;
 use holdup_recording::Recording;
 use holdup_sweep::Counts;
@@ -20,6 +20,7 @@ use super::stop::Verdict;
 use crate::answer;
 use crate::collectors::PRELOAD;
 use crate::failure::Failure;
+use crate::options::RecordingOptions;
 use crate::runs::{Input, Interrupt, finish};
 use crate::status::status_of;
 use crate::thread_count::Control;
@@ -39,21 +40,23 @@ impl Place {
     pub(crate) fn of(asked: Option<&Path>) -> Result<Place, Failure> {
         let Some(path) = asked else {
             let temporary = answer::passing_directory("holdup-scale-").map_err(|error| {
-                Failure::machine(format!("no directory for the recordings ({error}); give one with -o DIR"))
+                Failure::machine(format!(
+                    "no directory for the recordings ({error}); give one with --runs DIR"
+                ))
             })?;
             let path = temporary.path().to_owned();
             return Ok(Place { path, stays: false, _temporary: Some(temporary), _lock: None });
         };
         let refused = |error: std::io::Error| {
             Failure::input(format!(
-                "{}: recordings cannot be kept here ({error}); give -o another directory",
+                "{}: recordings cannot be kept here ({error}); give --runs another directory",
                 path.display()
             ))
         };
         let folder = answer::private_directory(path).map_err(refused)?;
         match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK) => Err(Failure::input(format!(
-                "{}: another holdup is at work in this directory; wait for it, or give -o another one",
+                "{}: another holdup is at work in this directory; wait for it, or give --runs another one",
                 path.display()
             ))),
             // Not every file system has locks.
@@ -68,7 +71,7 @@ impl Place {
             return match others.find(|entry| !entry.file_name().to_string_lossy().starts_with(NAME)) {
                 None => Ok(Manifest::new(subject)),
                 Some(other) => Err(Failure::input(format!(
-                    "{}: it holds no runs of holdup scale, but other files ({}); give -o a new directory",
+                    "{}: it holds no runs of holdup scale, but other files ({}); give --runs a new directory",
                     self.path.display(),
                     other.file_name().display()
                 ))),
@@ -102,10 +105,8 @@ pub(crate) struct Plan<'a> {
     pub affinity: Affinity,
     /// Where there are any.
     pub topology: Topology,
-    /// Ask the kernel; enter the program with the library.
-    pub collectors: (bool, bool),
-    /// The largest size of a recording in bytes.
-    pub size_limit: Option<u64>,
+    /// What is recorded.
+    pub recording: &'a RecordingOptions,
     /// Where the program's output goes.
     pub output: Output,
     /// Statuses other than 0 are no failures.
@@ -253,21 +254,7 @@ impl Sweep<'_, '_> {
         self.prepare()?;
         let (name, path) = self.free_name(threads);
         let command: Vec<OsString> = self.plan.control.command(threads);
-        let (preload, kernel) = self.plan.collectors;
-        let options = Options {
-            output: path.clone(),
-            holds: Holds::Waited,
-            kernel,
-            every_switch: false,
-            preload,
-            arguments: true,
-            source: true,
-            window: Window::default(),
-            size_limit: self.plan.size_limit,
-            setting: self.setting(threads),
-            emulation: None,
-            instrumented: false,
-        };
+        let options = Options { setting: self.setting(threads), ..self.plan.recording.options(&path) };
         let ended = record(&command, &options, PRELOAD)?;
         self.has_run = true;
         // A program that was told to stop may have ended well, and before its time.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use holdup_collect::{Emulation, Holds, InstructionMode, Options, Output, Setting, Window, record};
+use holdup_collect::{Emulation, InstructionMode, Options, Output, Setting, record};
 use rustix::process::Signal;
 
 use super::SimOptions;
@@ -39,18 +39,10 @@ pub(super) fn of_program(command: &[OsString], options: &SimOptions) -> Result<M
     let output = if options.answers_on_stdout() { Output::Diverted } else { Output::Shared };
     let progress = Progress::counting("under emulation", Arc::clone(&emulation.executed));
     let how = Options {
-        output: path.clone(),
-        holds: Holds::Waited,
-        kernel: false,
-        every_switch: false,
-        preload: true,
-        arguments: true,
         source: !options.no_source,
-        window: Window::default(),
-        size_limit: options.size_limit.map(|mib| mib << 20),
+        size_limit: options.size.bytes(),
         setting: Setting { output, ..Setting::default() },
-        emulation: Some(emulation),
-        instrumented: false,
+        ..Options::emulated(&path, emulation)
     };
     let ended = record(command, &how, PRELOAD)?;
     drop(progress);

@@ -109,7 +109,7 @@ impl Kept {
         let wrong = |why: String| Failure::input(format!("{}: {why}", path.display()));
         let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => Failure::input(format!(
-                "{}: there are no runs of holdup stack here; make some with -o",
+                "{}: there are no runs of holdup stack here; make some with --runs",
                 directory.display()
             )),
             _ => wrong(format!("it cannot be read ({error})")),
@@ -210,7 +210,7 @@ mod tests {
     fn rubbish_is_refused_with_the_file_and_a_way_out() {
         let directory = tempfile::tempdir().unwrap();
         let said = |directory: &Path| format!("{:?}", Kept::read(directory).unwrap_err());
-        assert!(said(directory.path()).contains("make some with -o"));
+        assert!(said(directory.path()).contains("make some with --runs"));
         fs::write(directory.path().join(NAME), "version = \"rubbish").unwrap();
         assert!(said(directory.path()).contains("damaged"));
         fs::write(directory.path().join(NAME), "version = 99\ncommand = []\ncores = 1\n").unwrap();

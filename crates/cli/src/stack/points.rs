@@ -41,7 +41,7 @@ pub(super) fn profile(
         threads.into_iter().filter_map(|threads| point(kept, &runs, threads)).collect();
     if points.is_empty() {
         return Err(Failure::input(format!(
-            "{}: there is no run here to tell of; make some again with -o DIR",
+            "{}: there is no run here to tell of; make some again with --runs DIR",
             directory.display()
         )));
     }

@@ -10,8 +10,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use holdup_collect::{
-    AloneOptions, CounterSource, Holds, Options, Output, PlainRun, Setting, Window, record, record_alone,
-    run_plain,
+    AloneOptions, CounterSource, Holds, Options, Output, PlainRun, Setting, record, record_alone, run_plain,
 };
 use holdup_model::Nanos;
 use holdup_recording::Recording;
@@ -23,6 +22,7 @@ use super::proof::Taken;
 use super::robber::{Robber, Robbery};
 use crate::collectors::PRELOAD;
 use crate::failure::Failure;
+use crate::options::RecordingOptions;
 use crate::runs::{Input, Interrupt, finish};
 use crate::status::status_of;
 use crate::thread_count::Control;
@@ -48,10 +48,8 @@ pub(super) struct Way<'a> {
     pub output: Output,
     /// Statuses other than 0 are no failures.
     pub ignore_status: bool,
-    /// Ask the kernel too.
-    pub kernel: bool,
-    /// The largest size of a recording in bytes.
-    pub size_limit: Option<u64>,
+    /// What is recorded.
+    pub recording: &'a RecordingOptions,
     /// All runs together may take so long; then no measurement is repeated, and no further thread profiled.
     pub time_limit: Duration,
     /// Who takes cache and bandwidth; `None` where nothing can be taken.
@@ -252,21 +250,14 @@ impl Runs<'_, '_> {
             Some(Ok(robbery)) => robbery,
             None => None,
         };
+        let recording = self.way.recording.options(&path);
         let options = Options {
-            output: path.clone(),
             // Only waits are looked at, and locks of short holds would be slower by a multiple.
             holds: if step.kind.which().is_none() { Holds::Sampled } else { Holds::Waited },
             // Beside a thread that runs by itself nobody else is to run, who records neither.
-            kernel: self.way.kernel && step.kind.which().is_none(),
-            every_switch: false,
-            preload: true,
-            arguments: true,
-            source: true,
-            window: Window::default(),
-            size_limit: self.way.size_limit,
+            kernel: recording.kernel && step.kind.which().is_none(),
             setting: self.setting(step),
-            emulation: None,
-            instrumented: false,
+            ..recording
         };
         let left = robbery.as_ref().and_then(Robbery::left);
         let share = robbery.as_ref().and_then(Robbery::share);

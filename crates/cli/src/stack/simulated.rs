@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use holdup_collect::{Emulation, Holds, InstructionMode, Options, Output, Setting, Window, record};
+use holdup_collect::{Emulation, InstructionMode, Options, Output, Setting, record};
 use holdup_speedup::SpeedupStack;
 
 use super::kept::Kept;
@@ -62,23 +62,8 @@ impl SimulateOptions {
         input.back(false);
         let progress = Progress::counting("under emulation", executed);
         let how = Options {
-            output: directory.join(NAME),
-            holds: Holds::Waited,
-            kernel: false,
-            every_switch: false,
-            preload: true,
-            arguments: true,
-            source: true,
-            window: Window::default(),
-            size_limit: None,
-            setting: Setting {
-                variables: control.environment(threads),
-                cpus: Vec::new(),
-                output,
-                held: None,
-            },
-            emulation: Some(emulation),
-            instrumented: false,
+            setting: Setting { variables: control.environment(threads), output, ..Setting::default() },
+            ..Options::emulated(directory.join(NAME), emulation)
         };
         let ended = record(&control.command(threads), &how, PRELOAD)?;
         drop(progress);
@@ -94,7 +79,7 @@ impl SimulateOptions {
         }
         let threads = kept.emulated.ok_or_else(|| {
             Failure::input(format!(
-                "{}: no run under emulation is kept here; make the runs again with --simulate -o DIR",
+                "{}: no run under emulation is kept here; make the runs again with --simulate --runs DIR",
                 directory.display()
             ))
         })?;

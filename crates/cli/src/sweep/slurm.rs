@@ -207,7 +207,7 @@ impl Slurm<'_> {
         replace(&list_path(&self.directory, &name), &serde_json::to_vec(&list).unwrap_or_default())?;
         let limit = tasks.iter().map(|task| task.time_limit_ns).max().unwrap_or(0) / 1_000_000_000;
         let script = format!(
-            "exec {} sweep -o {} --task {name}.$SLURM_ARRAY_TASK_ID",
+            "exec {} sweep --runs {} --task {name}.$SLURM_ARRAY_TASK_ID",
             quoted(&self.holdup),
             quoted(&self.directory)
         );

@@ -72,7 +72,7 @@ impl Lines {
 impl Outlet {
     /// A screen where there is a terminal; `stdout` if standard output is holdup's own, and not the program's.
     pub(crate) fn choose(options: &TopOptions, stdout: bool) -> Result<Outlet, Failure> {
-        if let Some(path) = &options.output {
+        if let Some(path) = options.earlier.or(options.answered.printed.output.as_deref()) {
             let file = File::create(path).map_err(|error| {
                 Failure::input(format!(
                     "{}: cannot be written ({error}); choose another place",
@@ -83,7 +83,7 @@ impl Outlet {
         }
         let is_terminal = if stdout { io::stdout().is_terminal() } else { io::stderr().is_terminal() };
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-        Ok(match (is_terminal && !is_dumb && !options.batch && !options.json, stdout) {
+        Ok(match (is_terminal && !is_dumb && !options.batch && !options.answered.json, stdout) {
             (true, stdout) => Outlet::Screen { stdout },
             (false, true) => Outlet::Lines(Lines::Stdout),
             (false, false) => Outlet::Lines(Lines::Stderr),
@@ -169,7 +169,7 @@ impl Watcher<'_> {
 
     fn text(&self, view: &View, is_over: bool) -> String {
         let order = self.options.sort;
-        if self.options.json {
+        if self.options.answered.json {
             let own_ns = self.own_cpu().as_nanos() as u64;
             return lines::json_line(view, order, (self.age_ns(), own_ns), &self.source.word(), is_over);
         }
@@ -185,9 +185,9 @@ impl Watcher<'_> {
         mut held: Option<&mut Held>,
     ) -> Result<(), Failure> {
         let look = if stdout {
-            answer::look(self.options.color, &io::stdout(), false)
+            answer::look(self.options.answered.printed.color, &io::stdout(), false)
         } else {
-            answer::look(self.options.color, &io::stderr(), false)
+            answer::look(self.options.answered.printed.color, &io::stderr(), false)
         };
         let failed = |error: io::Error| {
             Failure::machine(format!("the terminal cannot be used ({error}); print lines with --batch"))

@@ -7,8 +7,7 @@ use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
 
 use holdup_collect::{
-    Emulation, Ended, Holds, InstructionMode, Options, Output, Setting, Window, counts_itself, find_program,
-    record,
+    Emulation, Ended, InstructionMode, Options, Output, Setting, counts_itself, find_program, record,
 };
 
 use super::WhyOptions;
@@ -133,18 +132,12 @@ fn emulation(options: &WhyOptions) -> Result<Emulation, Failure> {
 
 fn as_recorded(options: &WhyOptions, path: PathBuf, output: Output, emulation: Option<Emulation>) -> Options {
     Options {
-        output: path,
-        holds: Holds::Waited,
         kernel: emulation.is_none(),
-        every_switch: false,
-        preload: true,
-        arguments: true,
         source: !options.no_source,
-        window: Window::default(),
-        size_limit: options.size_limit.map(|mib| mib << 20),
+        size_limit: options.size.bytes(),
         setting: Setting { output, ..Setting::default() },
         emulation,
-        instrumented: false,
+        ..Options::new(path)
     }
 }
 

@@ -31,9 +31,10 @@ fn assert_quiet(ended: &Ended) {
 fn a_pipe_gets_a_single_file() {
     let stage = Stage::new();
     recorded(&stage);
-    for words in
-        [&["--format", "firefox", "run.holdup"][..], &["--format", "speedscope", "run.holdup", "-o", "-"]]
-    {
+    for words in [
+        &["--format", "firefox", "run.holdup"][..],
+        &["--format", "speedscope", "run.holdup", "--output", "-"],
+    ] {
         let ended = export(&stage, words);
         assert_quiet(&ended);
         let json: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
@@ -51,12 +52,25 @@ fn a_pipe_gets_a_single_file() {
     assert!(names.iter().all(|name| name == "run.holdup" || name == "hold_and_wait"), "{names:?}");
 }
 
+/// In this version for the last time.
+#[test]
+fn the_place_is_understood_by_its_earlier_name() {
+    let stage = Stage::new();
+    recorded(&stage);
+    let ended = export(&stage, &["--format", "folded", "run.holdup", "-o", "stacks"]);
+    assert_eq!((ended.status, text(&ended.stdout)), (0, String::new()), "{ended:?}");
+    assert!(text(&ended.stderr).contains("--output"), "{ended:?}");
+    assert!(stage.path("stacks").exists());
+    let both = ["--format", "folded", "run.holdup", "-o", "stacks", "--output", "others"];
+    assert_eq!(export(&stage, &both).status, 2);
+}
+
 #[test]
 fn a_file_is_compressed_where_its_name_says_so() {
     let stage = Stage::new();
     recorded(&stage);
     for name in ["plain.json", "packed.json.gz"] {
-        assert_quiet(&export(&stage, &["--format", "firefox", "run.holdup", "-o", name]));
+        assert_quiet(&export(&stage, &["--format", "firefox", "run.holdup", "--output", name]));
     }
     let (plain, packed) = (fs::read(stage.path("plain.json")), fs::read(stage.path("packed.json.gz")));
     let unpacked = run(Command::new("gzip").args(["-dc", "packed.json.gz"]).current_dir(stage.directory()));
@@ -75,10 +89,14 @@ fn tables_are_a_folder_that_is_new_or_empty() {
         assert!(waits.len() > 200);
         let again = export(&stage, &["--format", format, "run.holdup"]);
         assert_refused(&again, 2, &[&format!("run.{format}"), "files in this folder already"]);
-        assert_refused(&export(&stage, &["--format", format, "run.holdup", "-o", "-"]), 2, &["-o", "folder"]);
+        assert_refused(
+            &export(&stage, &["--format", format, "run.holdup", "--output", "-"]),
+            2,
+            &["--output", "folder"],
+        );
     }
     fs::create_dir(stage.path("empty")).expect("mkdir");
-    assert_quiet(&export(&stage, &["--format", "csv", "run.holdup", "-o", "empty"]));
+    assert_quiet(&export(&stage, &["--format", "csv", "run.holdup", "--output", "empty"]));
     assert!(stage.path("empty/segments.csv").exists());
 }
 
@@ -107,15 +125,18 @@ fn what_cannot_be_is_refused_in_one_line() {
     stage.write("text", "This is no recording, but long enough to be one: header and some more.");
     for (words, says) in [
         (&["--format", "perfetto", "missing"][..], &["missing", "No such file"][..]),
-        (&["--format", "csv", "missing", "-o", "x"], &["missing", "No such file"]),
+        (&["--format", "csv", "missing", "--output", "x"], &["missing", "No such file"]),
         (&["--format", "folded", "text"], &["text", "not a recording"]),
-        (&["--format", "firefox", "run.holdup", "-o", "folder"], &["folder", "directory"]),
-        (&["--format", "firefox", "run.holdup", "-o", "no/such/place"], &["no/such/place", "No such file"]),
-        (&["--format", "speedscope", "run.holdup", "-o", "/dev/full"], &["/dev/full", "No space left"]),
-        (&["--format", "perfetto", "run.holdup", "-o", "/dev/full"], &["/dev/full", "No space left"]),
-        (&["--format", "csv", "run.holdup", "-o", "text"], &["text", "cannot be written"]),
-        (&["--format", "csv", "run.holdup", "-o", "text/below"], &["text/below", "Not a directory"]),
-        (&["--format", "perfetto", "run.holdup", "-o", "a\x1b[2J/b"], &["a\\u{1b}[2J/b"]),
+        (&["--format", "firefox", "run.holdup", "--output", "folder"], &["folder", "directory"]),
+        (
+            &["--format", "firefox", "run.holdup", "--output", "no/such/place"],
+            &["no/such/place", "No such file"],
+        ),
+        (&["--format", "speedscope", "run.holdup", "--output", "/dev/full"], &["/dev/full", "No space left"]),
+        (&["--format", "perfetto", "run.holdup", "--output", "/dev/full"], &["/dev/full", "No space left"]),
+        (&["--format", "csv", "run.holdup", "--output", "text"], &["text", "cannot be written"]),
+        (&["--format", "csv", "run.holdup", "--output", "text/below"], &["text/below", "Not a directory"]),
+        (&["--format", "perfetto", "run.holdup", "--output", "a\x1b[2J/b"], &["a\\u{1b}[2J/b"]),
     ] {
         assert_refused(&export(&stage, words), 2, says);
     }
@@ -127,7 +148,7 @@ fn what_cannot_be_is_refused_in_one_line() {
             "{ended:?}"
         );
     }
-    let ended = export(&stage, &["--format", "parquet", "run.holdup", "-o", "text"]);
+    let ended = export(&stage, &["--format", "parquet", "run.holdup", "--output", "text"]);
     if cfg!(feature = "parquet") {
         assert_refused(&ended, 2, &["text", "cannot be written"]);
     } else {
@@ -154,7 +175,7 @@ fn a_terminal_gets_no_export() {
     let first = fs::read(stage.path("run.pftrace")).expect("a trace");
     let ended = on_terminal();
     assert_eq!(ended.status, 2, "{ended:?}");
-    assert!(text(&ended.stdout).contains("-o"), "{ended:?}");
+    assert!(text(&ended.stdout).contains("--output"), "{ended:?}");
     assert!(fs::read(stage.path("run.pftrace")).expect("a trace") == first);
 }
 

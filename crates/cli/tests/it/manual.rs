@@ -11,10 +11,10 @@ use holdup_report::Explanation;
 /// The commands, as `holdup --help` lists them.
 fn commands() -> Vec<String> {
     let help = text(&run(Command::new(HOLDUP).arg("--help")).stdout);
-    let listed = help.split("Commands:\n").nth(1).expect("a list of commands").split("\n\n").next();
+    let listed = help.split("Arguments:\n").next();
     let is_entry = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
     let commands: Vec<String> = listed
-        .expect("its end")
+        .expect("groups of commands")
         .lines()
         .filter(is_entry)
         .filter_map(|line| Some(line.split_whitespace().next()?.to_owned()))

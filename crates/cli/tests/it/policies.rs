@@ -138,7 +138,7 @@ fn one_command_runs_the_program_with_each_number_of_threads() {
     let program = stage.compile("policy_lock", source, &["-DHOLDS=3"]);
     let (runs, page) = (stage.path("runs"), stage.path("policies.html"));
     let mut command = Command::new(HOLDUP);
-    command.args(["policies", "-t", "2,3", "-o"]).arg(&runs).arg("--html").arg(&page);
+    command.args(["policies", "-t", "2,3", "--runs"]).arg(&runs).arg("--html").arg(&page);
     let ended = run(command.args(["--json", "--"]).arg(&program).arg("{threads}"));
     assert_eq!(ended.status, 0, "{ended:?}");
     let json: Value = serde_json::from_str(&text(&ended.stdout)).expect("JSON");

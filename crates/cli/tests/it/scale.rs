@@ -149,7 +149,7 @@ fn a_program_that_ignores_the_number_is_told_of() {
 #[test]
 fn runs_take_turns_and_plain_ones_leave_no_recording() {
     let stage = Stage::new();
-    let words = ["-t", "1,2", "-r", "2", "--plain", "1", "--warm-up", "1", "-o", "sweep", "--json"];
+    let words = ["-t", "1,2", "-r", "2", "--plain", "1", "--warm-up", "1", "--runs", "sweep", "--json"];
     let recorded = r#"echo "$1 ${LD_PRELOAD:+recorded}" >>"$0""#;
     let json = answer(&mut scale(&stage, &script(&words, recorded)));
     assert_eq!(repetitions(&json), [2, 2]);
@@ -192,7 +192,7 @@ fn the_stop_rule_is_told() {
 fn a_number_of_threads_that_fails_is_left_out() {
     let stage = Stage::new();
     let fails = r#"echo x >>"$0"; test "$1" != 2 || exit 7"#;
-    let sweep = [&["-t", "1,2,4", "-o", "sweep"], &ONCE[..]].concat();
+    let sweep = [&["-t", "1,2,4", "--runs", "sweep"], &ONCE[..]].concat();
     let ended = run(&mut scale(&stage, &script(&sweep, fails)));
     assert_eq!(ended.status, 7, "{ended:?}");
     let said = text(&ended.stderr);
@@ -234,7 +234,7 @@ fn started(stage: &Stage, words: &[&str]) -> stage::Running {
 #[test]
 fn a_sweep_goes_on_after_a_kill() {
     let stage = Stage::new();
-    let words = ["-t", "1,2", "-r", "2", "--plain", "0", "-o", "sweep", "--json"];
+    let words = ["-t", "1,2", "-r", "2", "--plain", "0", "--runs", "sweep", "--json"];
     let mut running = started(&stage, &words);
     // Meanwhile nobody else may write there.
     assert_refused(&run(&mut scale(&stage, &script(&words, WAITS))), 2, &["sweep", "another holdup"]);
@@ -255,18 +255,20 @@ fn a_sweep_goes_on_after_a_kill() {
     // A recording that was damaged since is made again, and more can be asked for.
     let whole = fs::read(stage.path("sweep/threads-2.run-1.holdup")).expect("a recording");
     fs::write(stage.path("sweep/threads-2.run-1.holdup"), &whole[..whole.len() - 9]).expect("write");
-    let more = ["-t", "1,2,3", "-r", "2", "--plain", "0", "-o", "sweep", "--json"];
+    let more = ["-t", "1,2,3", "-r", "2", "--plain", "0", "--runs", "sweep", "--json"];
     assert_eq!(repetitions(&answer(&mut scale(&stage, &script(&more, WAITS)))), [2, 2, 2]);
     assert_eq!(lines(&stage.path("log")).len(), 8);
     // The numbers that were last asked for are those that it goes on with.
-    let again = ["-r", "2", "--plain", "0", "-o", "sweep", "--json"];
+    let again = ["-r", "2", "--plain", "0", "--runs", "sweep", "--json"];
     assert_eq!(counts(&answer(&mut scale(&stage, &script(&again, WAITS)))), [1, 2, 3]);
 }
 
 #[test]
 fn an_interrupt_stops_the_sweep_and_keeps_it() {
     let stage = Stage::new();
-    for (signal, status, directory) in [(Signal::INT, 130, &["-o", "sweep"][..]), (Signal::TERM, 143, &[])] {
+    for (signal, status, directory) in
+        [(Signal::INT, 130, &["--runs", "sweep"][..]), (Signal::TERM, 143, &[])]
+    {
         let _ = fs::remove_file(stage.path("log"));
         let words = [&["-t", "1,2", "-r", "2", "--plain", "0", "--json"], directory].concat();
         let running = started(&stage, &words);
@@ -282,7 +284,7 @@ fn an_interrupt_stops_the_sweep_and_keeps_it() {
         assert!(said.contains("holdup: stopped after 2 runs"), "{said}");
         assert_eq!(lines(&stage.path("log")).len(), 3, "no other run was started");
     }
-    let words = ["-t", "1,2", "-r", "2", "--plain", "0", "-o", "sweep", "--json"];
+    let words = ["-t", "1,2", "-r", "2", "--plain", "0", "--runs", "sweep", "--json"];
     let json = answer(&mut scale(&stage, &script(&words, WAITS)));
     assert_eq!(repetitions(&json), [2, 2]);
 }
@@ -314,7 +316,7 @@ fn a_full_disk_stops_the_sweep() {
         r#"echo x >>log; if [ "$(wc -l <log)" = 3 ]; then cat /dev/zero >small/zeros 2>/dev/null; fi; true"#;
     let outer = r#"mount -t tmpfs -o size=2m none small && exec "$@""#;
     let mut command = in_own_mounts(outer, &["sh".as_ref()]);
-    command.current_dir(stage.directory()).arg(HOLDUP).args(["scale", "-t", "1,2", "-o", "small/sweep"]);
+    command.current_dir(stage.directory()).arg(HOLDUP).args(["scale", "-t", "1,2", "--runs", "small/sweep"]);
     command.args(["-r", "2", "--plain", "0", "--json", "--", "sh", "-c", fills]);
     let ended = run(&mut command);
     let said = text(&ended.stderr);
@@ -340,6 +342,19 @@ fn lists_that_are_none_are_refused() {
     }
 }
 
+/// In this version for the last time.
+#[test]
+fn the_directory_of_runs_is_understood_by_its_earlier_names() {
+    for earlier in ["-o", "--directory"] {
+        let stage = Stage::new();
+        let ended =
+            run(&mut scale(&stage, &[&["-t", "1", earlier, "kept"], &ONCE[..], &["--", "true"]].concat()));
+        assert_eq!(ended.status, 0, "{ended:?}");
+        assert!(text(&ended.stderr).contains("--runs DIR"), "{ended:?}");
+        assert!(stage.path("kept/scale.toml").exists());
+    }
+}
+
 #[test]
 fn what_cannot_be_run_or_kept_is_refused_before_anything_runs() {
     let stage = Stage::new();
@@ -348,17 +363,17 @@ fn what_cannot_be_run_or_kept_is_refused_before_anything_runs() {
     fs::create_dir(stage.path("folder")).expect("mkdir");
     stage.write("folder/mine", "");
     for (words, says) in [
-        (&["-o", "file"][..], &["file", "-o another directory"][..]),
-        (&["-o", "file/below"], &["file/below", "-o another directory"]),
-        (&["-o", "/proc/sweep"], &["/proc/sweep", "-o another directory"]),
-        (&["-o", "folder"], &["folder", "mine", "-o a new directory"]),
+        (&["--runs", "file"][..], &["file", "--runs another directory"][..]),
+        (&["--runs", "file/below"], &["file/below", "--runs another directory"]),
+        (&["--runs", "/proc/sweep"], &["/proc/sweep", "--runs another directory"]),
+        (&["--runs", "folder"], &["folder", "mine", "--runs a new directory"]),
         (&["--html", "no/such/place"], &["no/such/place"]),
         (&["--output", "folder/no/place"], &["folder/no/place"]),
     ] {
         assert_refused(&run(&mut scale(&stage, &[words, &log].concat())), 2, says);
     }
     assert_refused(
-        &run(&mut scale(&stage, &["-o", "new", "--", "./missing"])),
+        &run(&mut scale(&stage, &["--runs", "new", "--", "./missing"])),
         2,
         &["missing", "no such program"],
     );
@@ -369,7 +384,7 @@ fn what_cannot_be_run_or_kept_is_refused_before_anything_runs() {
 fn runs_of_something_else_are_not_gone_on_with() {
     let stage = Stage::new();
     stage.write_executable("app", "#!/bin/sh\n");
-    let sweep = [&["-t", "1", "-o", "sweep"], &ONCE[..]].concat();
+    let sweep = [&["-t", "1", "--runs", "sweep"], &ONCE[..]].concat();
     let again = |extra: &[&str], command: &[&str]| {
         run(&mut scale(&stage, &[&sweep, extra, &["--"], command].concat()))
     };

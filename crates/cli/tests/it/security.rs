@@ -98,7 +98,7 @@ fn commands_that_record_by_the_way_do_so_under_sudo() {
     let kept = stage.path("home/kept");
     for words in [
         &["scale", "-t", "1,2", "-r", "1", "--ignore-status", "--"][..],
-        &["scale", "-t", "1,2", "-r", "1", "--ignore-status", "-o", kept.to_str().expect("UTF-8"), "--"],
+        &["scale", "-t", "1,2", "-r", "1", "--ignore-status", "--runs", kept.to_str().expect("UTF-8"), "--"],
         &["stack", "-t", "1,2", "--no-pirate", "--ignore-status", "--"],
     ] {
         let mut command = Command::new(crate::stage::HOLDUP);

@@ -52,7 +52,7 @@ fn a_directory_with_other_files_is_not_touched() {
     let place = stage.path("full");
     fs::create_dir(&place).expect("a directory");
     fs::write(place.join("mine"), "precious").expect("a file");
-    let ended = stack(&["-o", &place.to_string_lossy(), "--", "true"]);
+    let ended = stack(&["--runs", &place.to_string_lossy(), "--", "true"]);
     assert_eq!(ended.status, 2, "{ended:?}");
     assert!(text(&ended.stderr).contains("holds files already"), "{ended:?}");
     assert_eq!(fs::read_dir(&place).expect("a directory").count(), 1);
@@ -63,7 +63,7 @@ fn what_is_told_of_each_number_of_threads_adds_up_to_it() {
     let stage = Stage::new();
     let program = workload(&stage, "stack_tiny");
     let place = stage.path("runs").to_string_lossy().into_owned();
-    let measured = ["-t", "1,2", "--no-pirate", "-r", "1", "--json", "-o", &place, "--"];
+    let measured = ["-t", "1,2", "--no-pirate", "-r", "1", "--json", "--runs", &place, "--"];
     let ended = stack(&[&measured[..], &[&program, "{threads}", "5", "4000"]].concat());
     assert_eq!(ended.status, 0, "{ended:?}");
     let told = json(&ended);

@@ -142,8 +142,9 @@ fn the_simulators_stack_stands_beside_the_measured_one_under_its_own_name() {
     let stack = |arguments: &[&str]| run(Command::new(HOLDUP).arg("stack").args(arguments));
     let measured =
         ["-t", "1,2", "-r", "1", "--profiled", "1", "--no-pirate", "--simulate", "--machine", &machine];
-    let ended =
-        stack(&[&measured[..], &["-o", &place, "--json", "--", &program, "{threads}", "3", "100"]].concat());
+    let ended = stack(
+        &[&measured[..], &["--runs", &place, "--json", "--", &program, "{threads}", "3", "100"]].concat(),
+    );
     assert_eq!(ended.status, 0, "{ended:?}");
     let told: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
     assert_eq!(told["simulated"][0]["cores"], 2, "{told}");

@@ -166,7 +166,7 @@ command = ["sh", "-c", "exit 3"]
 ignore-status = true
 "#,
     );
-    let ended = run(&mut sweep(&stage, &["-o", "out"]));
+    let ended = run(&mut sweep(&stage, &["--runs", "out"]));
     assert_eq!(ended.status, 1, "{ended:?}");
     let said = text(&ended.stdout);
     assert!(said.starts_with("9 cells: 2 done, 6 failed, 1 took too long\n"), "{said}");
@@ -193,9 +193,9 @@ ignore-status = true
     let log = stage.path("out/logs");
     let before = fs::read_dir(&log).expect("logs").count();
     fs::remove_dir_all(&log).expect("logs");
-    assert_eq!(run(&mut sweep(&stage, &["-o", "out"])).status, 1);
+    assert_eq!(run(&mut sweep(&stage, &["--runs", "out"])).status, 1);
     assert_eq!(fs::read_dir(&log).expect("logs").count(), 0, "{before} logs before");
-    assert_eq!(run(&mut sweep(&stage, &["-o", "out", "--retry"])).status, 1);
+    assert_eq!(run(&mut sweep(&stage, &["--runs", "out", "--retry"])).status, 1);
     assert_eq!(fs::read_dir(&log).expect("logs").count(), 4, "those that could be begun");
 }
 
@@ -289,13 +289,13 @@ fn a_sweep_that_is_killed_twenty_times_ends_as_one_that_nobody_disturbed() {
     plan.push_str("[[program]]\nname = 'bad'\nrecording = 'plan.toml'\n");
     stage.write("plan.toml", plan);
     let whole = std::time::Instant::now();
-    assert_eq!(run(&mut sweep(&stage, &["-o", "whole", "--jobs", "2"])).status, 1);
+    assert_eq!(run(&mut sweep(&stage, &["--runs", "whole", "--jobs", "2"])).status, 1);
     let whole = whole.elapsed();
     let mut is_done = false;
     for number in 1..=20u32 {
         // What is left of the work is less each time: so are the times.
         let share = (f64::from(number) * 0.618_034).fract();
-        let running = start(&mut sweep(&stage, &["-o", "killed", "--jobs", "2"]));
+        let running = start(&mut sweep(&stage, &["--runs", "killed", "--jobs", "2"]));
         std::thread::sleep(whole.mul_f64(share * 0.3) + Duration::from_millis(1));
         let _ = kill_process_group(running.pid(), Signal::KILL);
         is_done |= running.end().status == 1;
@@ -304,7 +304,7 @@ fn a_sweep_that_is_killed_twenty_times_ends_as_one_that_nobody_disturbed() {
             is_done = false;
         }
     }
-    let ended = run(&mut sweep(&stage, &["-o", "killed", "--jobs", "2"]));
+    let ended = run(&mut sweep(&stage, &["--runs", "killed", "--jobs", "2"]));
     assert_eq!(ended.status, 1, "{ended:?}");
     assert_eq!(results(&stage.path("killed")), results(&stage.path("whole")));
 }

@@ -169,8 +169,8 @@ fn slurm_gives_what_this_machine_gives_and_a_node_that_dies_costs_a_retry() {
         command.current_dir(stage.directory()).arg("sweep").args(words);
         command
     };
-    let local = run(&mut sweep(&["plan.toml", "-o", "local"]));
-    let slurm = run(cluster.with(&mut sweep(&["plan.toml", "-o", "slurm-made", "--engine", "slurm"])));
+    let local = run(&mut sweep(&["plan.toml", "--runs", "local"]));
+    let slurm = run(cluster.with(&mut sweep(&["plan.toml", "--runs", "slurm-made", "--engine", "slurm"])));
     assert_eq!((local.status, slurm.status), (1, 1), "{local:?} {slurm:?}");
     let components = if cfg!(feature = "parquet") { "components.parquet" } else { "components.csv" };
     for name in ["manifest.json", components] {

@@ -108,5 +108,9 @@ fn mistakes_get_one_line() {
         assert_refused(&what_if(&recording, &[expression]), 2, words);
     }
     assert_refused(&what_if(&stage.path("none.holdup"), &["cores=2"]), 2, &["none.holdup"]);
-    assert_refused(&what_if(&recording, &["cores=2", "--process", "1"]), 2, &["no such process"]);
+    assert_refused(
+        &what_if(&recording, &["cores=2", "--process", "1"]),
+        2,
+        &["no process 1 in this recording"],
+    );
 }

@@ -115,10 +115,10 @@ fn of_times(file: &str, what_ifs: &[String]) -> Vec<Question> {
     asked.push(Question::new(&format!("report {file} --json"), Kept::Whole));
     asked.push(Question::new(&format!("report {file} --html -"), Kept::Page));
     for format in ["firefox", "perfetto", "speedscope"] {
-        asked.push(Question::new(&format!("export --format {format} -o - {file}"), Kept::Sum));
+        asked.push(Question::new(&format!("export --format {format} --output - {file}"), Kept::Sum));
     }
     for weight in ["critical", "wait"] {
-        let command = format!("export --format folded --weight {weight} -o - {file}");
+        let command = format!("export --format folded --weight {weight} --output - {file}");
         asked.push(Question::new(&command, Kept::Sum));
     }
     asked.push(Question::new(&format!("export --format csv {file}"), Kept::Folder));

@@ -1,0 +1,279 @@
+//! Options that several commands have, each declared here once: how a program is recorded, which part of a recording is meant,
+//! where answers go, and where runs are kept.
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use holdup_collect::Options;
+
+use crate::answer::{self, Color, Part, check_writable};
+use crate::collectors::Collector;
+use crate::failure::Failure;
+use crate::seconds::seconds;
+use holdup_report::Look;
+
+/// How large a recording may become.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct SizeLimit {
+    /// Stop adding events when a recording has this size
+    #[arg(long, value_name = "MIB")]
+    size_limit: Option<u64>,
+}
+
+impl SizeLimit {
+    /// In bytes.
+    pub(crate) fn bytes(self) -> Option<u64> {
+        self.size_limit.map(|mib| mib << 20)
+    }
+}
+
+/// How a program is recorded as it is, not under emulation.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RecordingOptions {
+    /// Which collectors to use: the library inside of the program (preload), the kernel's records, or both
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Collector::Preload, Collector::Kernel])]
+    pub(crate) collectors: Vec<Collector>,
+    /// Record every context switch, even where that slows the program down (above 30,000 a second)
+    #[arg(long)]
+    every_switch: bool,
+    /// Leave the program's arguments out of the recording
+    #[arg(long)]
+    no_arguments: bool,
+    /// Leave the program's source out of the recording: the lines around those where it computes and waits
+    #[arg(long)]
+    no_source: bool,
+    #[command(flatten)]
+    size: SizeLimit,
+}
+
+impl RecordingOptions {
+    /// A recording in this file, as these options say.
+    pub(crate) fn options(&self, output: &Path) -> Options {
+        Options {
+            preload: self.collectors.contains(&Collector::Preload),
+            kernel: self.collectors.contains(&Collector::Kernel),
+            every_switch: self.every_switch,
+            arguments: !self.no_arguments,
+            source: !self.no_source,
+            size_limit: self.size.bytes(),
+            ..Options::new(output)
+        }
+    }
+
+    /// What is the same for runs that can be compared, as words: the collectors, and what else was chosen.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let mut words: Vec<String> =
+            self.collectors.iter().map(|collector| format!("{collector:?}").to_lowercase()).collect();
+        words.extend(self.every_switch.then(|| "every-switch".to_owned()));
+        words.sort_unstable();
+        words
+    }
+}
+
+/// Which part of the run is meant.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct Span {
+    /// Only what came after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    from: Option<Duration>,
+    /// Only what came before so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    to: Option<Duration>,
+}
+
+impl Span {
+    /// This part, of all processes.
+    pub(crate) fn part(self) -> Part {
+        Part { from: self.from, to: self.to, ..Part::default() }
+    }
+}
+
+/// Which part of the run, and which of its processes.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct Selection {
+    #[command(flatten)]
+    span: Span,
+    /// Report on this process (its pid) first, instead of the busiest
+    #[arg(long, value_name = "PID")]
+    process: Option<u32>,
+}
+
+impl Selection {
+    /// This part, of this process.
+    pub(crate) fn part(self) -> Part {
+        Part { process: self.process, ..self.span.part() }
+    }
+}
+
+/// Where an answer goes.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Printed {
+    /// Where to write the answer [default: standard output; standard error after a program whose output is shown]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+}
+
+impl Printed {
+    /// Writes the answer, as it is shown there: to the file, or else to this stream.
+    pub(crate) fn to(
+        &self,
+        stream: impl Write + IsTerminal + AsFd,
+        text: impl FnOnce(Look) -> String,
+    ) -> Result<(), Failure> {
+        let look = answer::look(self.color, &stream, self.output.is_some());
+        answer::write(&text(look), self.output.as_deref(), stream)
+    }
+}
+
+/// Where an answer goes that there is as JSON too.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Answered {
+    /// Print JSON, as the schema with the command's name in docs/json-schema says; what a program prints then goes to standard
+    /// error
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) printed: Printed,
+}
+
+impl Answered {
+    /// Writes JSON if that is wanted, else the text.
+    pub(crate) fn show(
+        &self,
+        json: impl FnOnce() -> String,
+        text: impl FnOnce(Look) -> String,
+    ) -> Result<(), Failure> {
+        self.printed.to(io::stdout(), |look| if self.json { json() } else { text(look) })
+    }
+}
+
+/// Where an answer goes that there is as a page and as JSON too.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Faces {
+    /// Write a page to look at, one file that needs nothing else (- for standard output)
+    #[arg(long, value_name = "OUT")]
+    pub(crate) html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) answered: Answered,
+}
+
+impl Faces {
+    /// True if JSON is wanted.
+    pub(crate) fn json(&self) -> bool {
+        self.answered.json
+    }
+
+    /// Refuses what could not be written in the end.
+    pub(crate) fn check_writable(&self) -> Result<(), Failure> {
+        let files = [&self.answered.printed.output, &self.html];
+        let files = files.into_iter().flatten().filter(|out| out.as_os_str() != "-");
+        files.map(PathBuf::as_path).try_for_each(check_writable)
+    }
+
+    /// Refuses to write over one of the files that the answer is made of.
+    pub(crate) fn check_apart<'a>(&self, read: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
+        let real = |path: &Path| fs::canonicalize(path).ok();
+        let read: Vec<PathBuf> = read.into_iter().filter_map(real).collect();
+        for (option, out) in [("--html", &self.html), ("--output", &self.answered.printed.output)] {
+            let Some(out) = out else { continue };
+            if real(out).is_some_and(|out| read.contains(&out)) {
+                return Err(Failure::input(format!(
+                    "{}: this is what the answer is made of, which it would replace; give {option} another name",
+                    out.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// True if standard output is the answer's, not the program's. `data` is one that is no text for people.
+    pub(crate) fn takes_stdout(&self, data: bool) -> bool {
+        (data && self.answered.printed.output.is_none())
+            || self.html.as_deref().is_some_and(|out| out.as_os_str() == "-")
+    }
+
+    /// Writes the page where one is wanted, and the text, or JSON, unless the page is all that is wanted.
+    pub(crate) fn show(
+        &self,
+        page: impl FnOnce() -> String,
+        json: impl FnOnce() -> String,
+        text: impl FnOnce(Look) -> String,
+    ) -> Result<(), Failure> {
+        let data = self.json().then_some(json);
+        self.show_beside(false, page, data, text)
+    }
+
+    /// The same, with text on standard error if a program has used standard output, and with any other data in place of JSON.
+    pub(crate) fn show_beside(
+        &self,
+        is_shared: bool,
+        page: impl FnOnce() -> String,
+        data: Option<impl FnOnce() -> String>,
+        text: impl FnOnce(Look) -> String,
+    ) -> Result<(), Failure> {
+        let printed = &self.answered.printed;
+        if let Some(out) = &self.html {
+            let file = Some(out.as_path()).filter(|out| out.as_os_str() != "-");
+            answer::write(&page(), file, io::stdout())?;
+            if data.is_none() && printed.output.is_none() {
+                return Ok(());
+            }
+        }
+        match data {
+            Some(data) => printed.to(io::stdout(), |_| data()),
+            None if is_shared => printed.to(io::stderr(), text),
+            None => printed.to(io::stdout(), text),
+        }
+    }
+}
+
+/// Where runs are kept.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RunsDirectory {
+    /// Keep the runs in this directory, which must be new or empty [default: they are removed]
+    #[arg(long, value_name = "DIR")]
+    runs: Option<PathBuf>,
+    /// What it was called before
+    #[arg(short = 'o', long = "directory", value_name = "DIR", hide = true, conflicts_with = "runs")]
+    directory: Option<PathBuf>,
+}
+
+impl RunsDirectory {
+    /// The directory, if one was named.
+    pub(crate) fn chosen(&self) -> Option<&Path> {
+        if self.directory.is_some() {
+            hint("a directory of runs is named by --runs DIR");
+        }
+        self.runs.as_deref().or(self.directory.as_deref())
+    }
+}
+
+/// How `--output` was called before by commands that make a file.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct EarlierOutput {
+    /// What it was called before
+    #[arg(short = 'o', value_name = "PATH", hide = true, conflicts_with = "output")]
+    earlier_output: Option<PathBuf>,
+}
+
+impl EarlierOutput {
+    /// The place that was named, by whichever name.
+    pub(crate) fn or<'a>(&'a self, output: Option<&'a Path>) -> Option<&'a Path> {
+        if self.earlier_output.is_some() {
+            hint("what is made is named by --output");
+        }
+        self.earlier_output.as_deref().or(output)
+    }
+}
+
+/// Says what to write in place of `-o`, which names the recording, and is understood otherwise in this version for the last time.
+pub(crate) fn hint(instead: &str) {
+    eprintln!("holdup: {instead}; the next version does not understand -o or --directory here");
+}
