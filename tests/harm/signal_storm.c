@@ -1,5 +1,5 @@
 // A 10 kHz timer whose handler posts a semaphore (and waits for nothing), while threads lock, wait and sleep:
-// about a second. The argument chooses setitimer (the default) or timer (timer_create).
+// about half a second. The argument chooses setitimer (the default) or timer (timer_create).
 #include "harm.h"
 
 #include <semaphore.h>
@@ -33,11 +33,11 @@ static void *locker(void *argument)
     return argument;
 }
 
-// Two threads take turns by a condition variable: 20,000 turns in all.
+// Two threads take turns by a condition variable: 8,000 turns in all.
 static void *turner(void *argument)
 {
     long me = (long)(intptr_t)argument;
-    for (int i = 0; i < 10000; i++) {
+    for (int i = 0; i < 4000; i++) {
         RETURNS(0, pthread_mutex_lock(&lock));
         while (turn % 2 != me)
             RETURNS(0, pthread_cond_wait(&changed, &lock));
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
     for (intptr_t t = 0; t < 4; t++)
         RETURNS(0, pthread_create(&threads[t], NULL, t < 2 ? turner : locker, (void *)t));
     long taken = 0;
-    struct timespec end = in_ms(CLOCK_REALTIME, 900);
+    struct timespec end = in_ms(CLOCK_REALTIME, 400);
     for (;;) {
         if (sem_timedwait(&ticks, &end) == 0) {
             taken++;

@@ -19,7 +19,7 @@ static void *walk(void *argument)
     long me = (intptr_t)argument;
     for (int round = 0; round < 3; round++) {
         uint32_t at = (uint32_t)me;
-        for (int step = 0; step < 20000; step++) {
+        for (int step = 0; step < 8000; step++) {
             at = (at * 1664525u + 1013904223u) % CELLS;
             cells[me][at] += at & 1 ? 3 : 1; // CELL
         }
