@@ -2,9 +2,9 @@
 
 use clap::ValueEnum;
 
-/// The library that is injected into measured programs.
+/// The library that is injected into measured programs, packed by gzip.
 pub(crate) static PRELOAD: &[u8] = include_bytes!(env!("HOLDUP_PRELOAD"));
-/// The plugin that the emulator loads.
+/// The plugin that the emulator loads, packed by gzip.
 pub(crate) static PLUGIN: &[u8] = include_bytes!(env!("HOLDUP_QEMU_PLUGIN"));
 
 /// What gives the data.

@@ -98,7 +98,7 @@ impl Interest {
 }
 
 impl Emulation {
-    /// Finds a QEMU that runs programs with `plugin`, a shared library: the one that `HOLDUP_QEMU` names, or else
+    /// Finds a QEMU that runs programs with `plugin`, a shared library packed by gzip: the one that `HOLDUP_QEMU` names, or else
     /// `qemu-x86_64` in PATH. It is tried with a program of a few instructions.
     ///
     /// # Errors

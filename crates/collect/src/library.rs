@@ -1,23 +1,64 @@
 //! Where our shared libraries lie when a program loads them: the injected one, and the emulator's plugin.
 //!
-//! They travel inside the `holdup` binary. Each is written to a directory that only the user can write to
-//! and list, under a name that contains a hash of its content; what is found there already is used only if it is
-//! ours and has that content. Nobody but the user and root can put another directory in its place: that holds for each
+//! They travel inside the `holdup` binary, packed by gzip. Each is written to a directory that only the user can write to
+//! and list, under a name that contains its checksum and length; what is found there already is used only if it is
+//! ours and has these. Nobody but the user and root can put another directory in its place: that holds for each
 //! directory on the way to it. Others can reach it by its name: a program that changes its user and then executes
 //! another would otherwise print a complaint of the dynamic linker.
 
 use std::fs::{self, OpenOptions};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Writes a library and gives its path, in which there is neither a comma nor anything that cannot stand in `LD_PRELOAD`.
+use flate2::Crc;
+use flate2::write::GzDecoder;
+
+/// A library as it travels. The last bytes of what gzip packed are the checksum and the length of what it was made of
+/// (RFC 1952, section 2.3.1): nothing has to be unpacked to know whether a file has the same.
+#[derive(Clone, Copy)]
+struct Packed<'a> {
+    bytes: &'a [u8],
+    checksum: u32,
+    length: u32,
+}
+
+impl<'a> Packed<'a> {
+    fn new(bytes: &'a [u8]) -> io::Result<Packed<'a>> {
+        let number = |from_end: usize| {
+            let start = bytes.len().checked_sub(from_end)?;
+            bytes.get(start..start + 4)?.try_into().ok().map(u32::from_le_bytes)
+        };
+        let known = number(8).zip(number(4));
+        let (checksum, length) = known.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+        Ok(Packed { bytes, checksum, length })
+    }
+
+    fn name(self) -> String {
+        format!("libholdup-{:08x}{:08x}.so", self.checksum, self.length)
+    }
+
+    fn is(self, found: &[u8]) -> bool {
+        let mut crc = Crc::new();
+        crc.update(found);
+        found.len() as u64 == u64::from(self.length) && crc.sum() == self.checksum
+    }
+
+    fn unpack(self, to: impl Write) -> io::Result<()> {
+        let mut unpacking = GzDecoder::new(to);
+        unpacking.write_all(self.bytes)?;
+        unpacking.finish()?;
+        Ok(())
+    }
+}
+
+/// Writes a library that gzip packed and gives its path, in which there is neither a comma nor anything that cannot stand in `LD_PRELOAD`.
 /// `owner` is this user.
-pub(crate) fn install(content: &[u8], owner: u32) -> io::Result<PathBuf> {
+pub(crate) fn install(packed: &[u8], owner: u32) -> io::Result<PathBuf> {
+    let packed = Packed::new(packed)?;
     let mut last = io::Error::from(io::ErrorKind::NotFound);
     for directory in candidates(owner) {
-        match install_in(&directory, content) {
+        match install_in(&directory, packed) {
             Ok(path) => return Ok(path),
             Err(error) => last = error,
         }
@@ -76,7 +117,7 @@ fn only_own(directory: &Path, own: u32) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
-fn install_in(directory: &Path, content: &[u8]) -> io::Result<PathBuf> {
+fn install_in(directory: &Path, packed: Packed<'_>) -> io::Result<PathBuf> {
     let own = rustix::process::geteuid().as_raw();
     let directory = &prepared(directory, own)?;
     let facts = fs::symlink_metadata(directory)?;
@@ -92,34 +133,50 @@ fn install_in(directory: &Path, content: &[u8]) -> io::Result<PathBuf> {
     if rustix::fs::statvfs(directory)?.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC) {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file system is mounted noexec"));
     }
-    let mut hasher = DefaultHasher::new();
-    content.hash(&mut hasher);
-    let path = directory.join(format!("libholdup-{:016x}.so", hasher.finish()));
-    if is_ours(&path, content, own) {
+    let path = directory.join(packed.name());
+    if is_ours(&path, packed, own) {
         return Ok(path);
     }
     // Written under another name first: a program that starts meanwhile must not see a part of it.
     let partial = directory.join(format!("partial-{}", std::process::id()));
     let _ = fs::remove_file(&partial);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o755).open(&partial)?;
-    file.write_all(content)?;
-    drop(file);
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o755).open(&partial)?;
+    packed.unpack(file)?;
     fs::rename(&partial, &path)?;
     Ok(path)
 }
 
-fn is_ours(path: &Path, content: &[u8], own: u32) -> bool {
+fn is_ours(path: &Path, packed: Packed<'_>, own: u32) -> bool {
     let Ok(facts) = fs::symlink_metadata(path) else { return false };
     facts.is_file()
         && facts.uid() == own
         && facts.mode() & 0o022 == 0
-        && fs::read(path).is_ok_and(|found| found == content)
+        && fs::read(path).is_ok_and(|found| packed.is(&found))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn packed(content: &[u8]) -> Vec<u8> {
+        let mut packing = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        packing.write_all(content).unwrap();
+        packing.finish().unwrap()
+    }
+
+    fn install_in(directory: &Path, content: &[u8]) -> io::Result<PathBuf> {
+        super::install_in(directory, Packed::new(&packed(content))?)
+    }
+
+    #[test]
+    fn what_is_no_library_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        for wrong in [&b""[..], b"short", b"no gzip, and long enough for one"] {
+            let installed = Packed::new(wrong).and_then(|packed| super::install_in(directory.path(), packed));
+            assert!(installed.is_err(), "{wrong:?}");
+        }
+    }
 
     #[test]
     fn what_lies_there_is_used_only_if_it_is_the_same() {
@@ -128,9 +185,11 @@ mod tests {
         let path = install_in(&place, b"library").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"library");
         assert_eq!(install_in(&place, b"library").unwrap(), path);
-        fs::write(&path, b"evil").unwrap();
-        assert_eq!(install_in(&place, b"library").unwrap(), path);
-        assert_eq!(fs::read(&path).unwrap(), b"library", "altered content is replaced");
+        for altered in [&b"evil"[..], b"Library", b"library and more"] {
+            fs::write(&path, altered).unwrap();
+            assert_eq!(install_in(&place, b"library").unwrap(), path);
+            assert_eq!(fs::read(&path).unwrap(), b"library", "altered content is replaced");
+        }
     }
 
     #[test]

@@ -56,7 +56,7 @@ struct End {
     came: Condvar,
 }
 
-/// Starts `command` with the injected library `content`. Signals to end are passed on to it, as long as the result lives.
+/// Starts `command` with the injected library `content`, packed by gzip. Signals to end are passed on to it, as long as the result lives.
 ///
 /// # Errors
 /// [`CollectError`] where the program could not be started; then nothing ran.

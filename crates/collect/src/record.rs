@@ -134,7 +134,7 @@ const COUNTS_FILE: &str = "counts";
 /// How often it is looked whether processes other than the first have ended, and whether something is to be flushed.
 const REAP_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Runs `command` and records it with the injected library `content`. Names are not found yet: see
+/// Runs `command` and records it with the injected library `content`, packed by gzip. Names are not found yet: see
 /// [`crate::name_file`].
 ///
 /// # Errors
