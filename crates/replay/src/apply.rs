@@ -2,7 +2,7 @@
 
 mod balance;
 mod code;
-mod spread;
+pub(crate) mod spread;
 mod threads;
 
 use std::borrow::Cow;

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use holdup_model::{Nanos, ObjectId, Process, Row, Segment, State, ThreadId, Timeline};
 use rayon::prelude::*;
 
+use crate::apply::spread::efficiency;
 use crate::apply::{Recorded, Setting, apply};
 use crate::budget::Budget;
 use crate::change::Change;
@@ -201,6 +202,13 @@ impl<'a> Replayer<'a> {
     /// predictions can be trusted.
     pub fn replayed(&self) -> Nanos {
         self.unchanged[0].wall
+    }
+
+    /// Over how many threads the work that these do alone can be thought of as spread ([`Change::Spread`]), where so many share
+    /// it out as the program does elsewhere: they do not all begin and end at once.
+    pub fn spread_over(&self, threads: &[ThreadId], number: u32) -> f64 {
+        let over = f64::from(number) * efficiency(self.recorded, threads, number.min(self.machine.cores));
+        (over * 10.0).round().max(10.0) / 10.0
     }
 
     /// How often a thread had to be let through in the unchanged replay.

@@ -313,6 +313,7 @@ impl Case<'_> {
             },
             Serial => {
                 let over = diagnosis.effective_cores.max(2).min(diagnosis.workers.max(2));
+                let over = self.replayer.spread_over(&finding.threads, over);
                 let of_one =
                     |thread: &ThreadId| format!("alone:{}/{over}", quoted(self.names.thread(*thread)));
                 let expression = if self.sort_of(*finding.threads.first()?) == finding.threads {
@@ -320,7 +321,7 @@ impl Case<'_> {
                 } else {
                     finding.threads.iter().map(of_one).collect::<Vec<_>>().join(",")
                 };
-                (vec![Change::Spread(finding.threads.clone(), f64::from(over))], expression)
+                (vec![Change::Spread(finding.threads.clone(), over)], expression)
             }
             Pipeline | Condition => {
                 let threads = self.sort_of(*finding.threads.first()?);

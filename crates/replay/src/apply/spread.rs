@@ -1,6 +1,6 @@
 //! What threads do alone, done by several.
 
-use holdup_model::{ThreadId, Timeline};
+use holdup_model::{Segment, State, ThreadId, Timeline};
 
 use super::Recorded;
 use super::balance::scale;
@@ -35,6 +35,51 @@ pub(super) fn spread(program: &mut Program, recorded: Recorded<'_>, threads: &[T
             (from, first) = (until, last + 1);
         }
     }
+}
+
+/// Threads that start and end apart from each other leave less than the rest of the cores' time unused where work is shared out:
+/// where more of it is unused, something else is the cause, which says nothing about other work.
+const LEAST_EFFICIENCY: f64 = 0.9;
+
+/// How much of so many cores the program keeps busy where it shares work out: while none of these threads is alone. Who waits
+/// for a core or a lock works as well; who waits for the others to come or to end, or does not run yet, does not. All of them
+/// where that is not known.
+pub(crate) fn efficiency(recorded: Recorded<'_>, threads: &[ThreadId], cores: u32) -> f64 {
+    let objects = &recorded.process.objects;
+    let is_lock =
+        |segment: &Segment| segment.object.is_some_and(|object| objects[object.index()].kind.is_lock());
+    let works = |segment: &Segment| match segment.state {
+        State::Active | State::Descheduled => true,
+        State::Blocked | State::Spinning => is_lock(segment),
+        State::Waking | State::Io | State::Asleep | State::NotRecorded => false,
+    };
+    let start = recorded.timeline.start;
+    // When, and how many more work, or are alone, from then on.
+    let mut changes: Vec<(u64, i64, i64)> = Vec::new();
+    for segment in recorded.timeline.threads.iter().flat_map(|row| &row.segments).filter(|one| works(one)) {
+        changes.push((segment.start.since(start).get(), 1, 0));
+        changes.push((segment.end.since(start).get(), -1, 0));
+    }
+    let alone = alone(recorded.timeline);
+    for &(from, to) in threads.iter().flat_map(|thread| &alone[thread.index()]) {
+        changes.push((from, 0, 1));
+        changes.push((to, 0, -1));
+    }
+    changes.sort_unstable();
+    let (mut working, mut are_alone, mut since) = (0, 0, 0);
+    let (mut used, mut all) = (0, 0);
+    for (time, more, more_alone) in changes {
+        // Where nobody works, nothing is shared out.
+        if are_alone == 0 && working > 0 {
+            used += (time - since) * (working as u64).min(u64::from(cores));
+            all += (time - since) * u64::from(cores);
+        }
+        working += more;
+        are_alone += more_alone;
+        since = time;
+    }
+    let efficiency = used as f64 / (all as f64).max(1.0);
+    if efficiency < LEAST_EFFICIENCY { 1.0 } else { efficiency }
 }
 
 /// For each thread, the spans (ns from the start) in which it alone was active.

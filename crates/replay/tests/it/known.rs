@@ -2,7 +2,9 @@
 
 use crate::programs::{MS, on_ideal_cores};
 use holdup_model::{Doing, Nanos, ObjectId, ObjectKind, Process, Sample, SiteId, ThreadId, Time, Timeline};
-use holdup_replay::{Change, LockChange, Machine, PauseKind, Recorded, Replayed, apply, extract, replay};
+use holdup_replay::{
+    Change, LockChange, Machine, PauseKind, Recorded, Replayed, Replayer, apply, extract, replay,
+};
 use holdup_testkit::{Op, QueueId, Script};
 
 fn work(length: u64) -> Op {
@@ -526,4 +528,27 @@ fn more_room_in_a_queue_is_what_a_longer_one_has() {
     let doubled = slow.with_consumers(2);
     assert_eq!(doubled, pipeline_takes(2, 100_003, |_| 100_001, 2));
     assert!(doubled >= ITEMS * 100_003);
+}
+
+/// A program with a serial part (100 ms) and a shared one, in which the second thread begins 4 ms and ends 2 ms after the first.
+#[test]
+fn work_is_shared_out_as_it_is_elsewhere_in_the_program() {
+    let play = |late: u64| {
+        let mut script = Script::new();
+        let [first, second] = [60, 60].map(|length| script.thread("worker", vec![work(length)]));
+        let site = script.site("main", 5);
+        script.main_does(&[work(100), Op::Start(first), Op::Sleep(late * MS, site), Op::Start(second)]);
+        script.main_does(&[Op::Join(first, site), Op::Join(second, site)]);
+        script.play()
+    };
+    let over = |process: &Process| {
+        let timeline = Timeline::build(process);
+        let replayer = Replayer::of(process, &timeline, 2).expect("a replay");
+        replayer.spread_over(&[ThreadId::new(0)], 2)
+    };
+    assert_eq!(over(&play(0)), 2.0);
+    // 120 of 2 × 64 ms.
+    assert_eq!(over(&play(4)), 1.9);
+    // 120 of 2 × 100 ms: the cores are not unused because threads begin and end apart from each other.
+    assert_eq!(over(&play(40)), 2.0);
 }
