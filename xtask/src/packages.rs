@@ -36,6 +36,7 @@ pub(crate) const NEEDS: &[Need] = &[
     },
     Need { any_of: &["chromium"], used_for: "the page, as a browser shows it" },
     Need { any_of: &["valgrind"], used_for: "an independent count of executed instructions" },
+    Need { any_of: &["debuginfod"], used_for: "names of stripped programs from a server" },
     Need { any_of: &["qemu-user"], used_for: "recording instructions under emulation" },
     Need { any_of: &["git"], used_for: "the tidy checks, which ask git for the workspace's files" },
 ];

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use holdup_collect::Options;
+use holdup_collect::{Options, ask_debuginfod, may_ask_debuginfod};
 
 use crate::answer::{self, Color, Part, check_writable};
 use crate::collectors::Collector;
@@ -71,6 +71,31 @@ impl RecordingOptions {
         words.extend(self.every_switch.then(|| "every-switch".to_owned()));
         words.sort_unstable();
         words
+    }
+}
+
+/// Where names of code may come from.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct NameSources {
+    /// Ask the servers that DEBUGINFOD_URLS names for names of code that was stripped: they learn what is run here
+    #[arg(long)]
+    debuginfod: bool,
+}
+
+impl NameSources {
+    /// Refuses what this machine cannot do.
+    pub(crate) fn check(self) -> Result<(), Failure> {
+        if !self.debuginfod {
+            return Ok(());
+        }
+        may_ask_debuginfod().map_err(|why| Failure::machine(format!("--debuginfod: {why}")))
+    }
+
+    /// From here on servers are asked, if that is wanted: never while a program is recorded.
+    pub(crate) fn use_them(self) {
+        if self.debuginfod {
+            ask_debuginfod();
+        }
     }
 }
 

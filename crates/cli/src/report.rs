@@ -12,7 +12,7 @@ use holdup_report::{PageOptions, ranks_json_text, render_ranks};
 use crate::answer::{Answer, Part};
 use crate::collectors::Collector;
 use crate::failure::Failure;
-use crate::options::{Faces, Selection};
+use crate::options::{Faces, NameSources, Selection};
 use crate::several;
 use crate::sources;
 
@@ -33,6 +33,8 @@ pub(crate) struct ReportOptions {
     pub collectors: Vec<Collector>,
     #[command(flatten)]
     pub selection: Selection,
+    #[command(flatten)]
+    pub names: NameSources,
     /// Say of each finding what mending it would give, however long that takes; the page always does
     #[arg(long)]
     pub all_gains: bool,
@@ -42,6 +44,8 @@ pub(crate) struct ReportOptions {
 
 /// Says what a recording shows.
 pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Failure> {
+    options.names.check()?;
+    options.names.use_them();
     if options.ranks {
         return ranks(options);
     }

@@ -17,7 +17,7 @@ use crate::answer::{self, Part};
 use crate::collectors::{PLUGIN, PRELOAD};
 use crate::failure::Failure;
 use crate::instructions::{InstructionPart, ModeName};
-use crate::options::{Printed, RecordingOptions};
+use crate::options::{NameSources, Printed, RecordingOptions};
 use crate::progress::Progress;
 use crate::rank;
 use crate::runs::Input;
@@ -43,6 +43,8 @@ pub(crate) struct RunOptions {
     pub holds: Holds,
     #[command(flatten)]
     pub recorded: RecordingOptions,
+    #[command(flatten)]
+    pub names: NameSources,
     /// Record a process that runs already, until it ends, or until Ctrl-C; it runs on
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pub pid: Option<u32>,
@@ -146,6 +148,7 @@ fn answering(
 
 /// Records as many runs as were asked for, one after another.
 fn repeated(options: &RunOptions, emulation: Option<Emulation>) -> Result<(Place, Vec<Ended>), Failure> {
+    options.names.check()?;
     let mut place = Place::of(options)?;
     let input = Input::now();
     let mut ended = vec![collected(options, &place.paths[0], emulation)?];
@@ -160,6 +163,7 @@ fn repeated(options: &RunOptions, emulation: Option<Emulation>) -> Result<(Place
         ended.push(collected(options, &path, None)?);
         place.paths.push(path);
     }
+    options.names.use_them();
     Ok((place, ended))
 }
 

@@ -3,16 +3,48 @@
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
+use holdup_recording::facts::UnnamedCode;
 use holdup_recording::format::FrameKind;
 use holdup_recording::{Instructions, Outline, RawImage, RawStack, ReadError, Recording, Writer};
-use holdup_symbols::Files;
+use holdup_symbols::{DEBUGINFOD_CLIENT, DEBUGINFOD_SERVERS, Files, asks_debuginfod};
 
 use crate::{block_names, image_names, process_names, source_text};
 
-/// Finds the names that a recording has not yet, while the files that hold them are at hand.
+/// Lets names come from servers too, if there is what that takes.
+///
+/// # Errors
+/// A sentence that says what is missing.
+pub fn may_ask_debuginfod() -> Result<(), String> {
+    if std::env::var_os(DEBUGINFOD_SERVERS).is_none_or(|servers| servers.is_empty()) {
+        return Err(format!(
+            "{DEBUGINFOD_SERVERS} does not say which servers to ask; set it, such as \
+             {DEBUGINFOD_SERVERS}=https://debuginfod.debian.net"
+        ));
+    }
+    let mut client = Command::new(DEBUGINFOD_CLIENT);
+    let tried =
+        client.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    match tried {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!(
+            "{DEBUGINFOD_CLIENT} cannot be run ({error}); install it (Debian: apt-get install debuginfod)"
+        )),
+    }
+}
+
+/// Finds the names that a recording has not yet, while the files that hold them are at hand; where servers are asked, those that
+/// nobody had when it was made too.
 pub fn name_all(recording: &mut Recording) {
     let files = Files::default();
+    if asks_debuginfod() {
+        let all_named = |unnamed: &Vec<UnnamedCode>| unnamed.is_empty();
+        for process in &mut recording.processes {
+            process.names.take_if(|names| !all_named(&names.unnamed));
+        }
+        recording.image_names.retain(|_, names| all_named(&names.unnamed));
+    }
     for process in &mut recording.processes {
         if process.names.is_none() && !process.is_empty() {
             let addresses = process.addresses();

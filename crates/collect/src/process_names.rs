@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use holdup_recording::facts::{NamedFrame, NamedStack, Names, UnnamedCode};
 use holdup_recording::{Addresses, RawModule, RawStack};
-use holdup_symbols::{Files, Frame, Module, Options, StackCopy, Symbolizer, UnwindEnd};
+use holdup_symbols::{Files, Frame, MissingNames, Module, Options, StackCopy, Symbolizer, UnwindEnd};
+
+use crate::package::package_of;
 
 /// What the file name of the injected library starts with: its own frames are nobody's business.
 const OWN_LIBRARY: &str = "libholdup";
@@ -76,9 +78,20 @@ pub(crate) fn unnamed(symbolizer: &Symbolizer) -> Vec<UnnamedCode> {
             .file_name()
             .map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default(),
-        remedy: missing.remedy.to_owned(),
+        remedy: remedy(&missing),
     });
     told.collect()
+}
+
+/// What gives the names, and the name of the package that has them, where there is one.
+fn remedy(missing: &MissingNames) -> String {
+    match package_of(&missing.module).filter(|_| missing.is_packaged) {
+        Some(package) => format!("install {package}-dbgsym, or ask a server for its names with --debuginfod"),
+        None if missing.is_packaged => {
+            "install its debug information, or ask a server for it with --debuginfod".to_owned()
+        }
+        None => "compile it with -g, and do not strip it".to_owned(),
+    }
 }
 
 pub(crate) fn named(frame: Frame) -> NamedFrame {

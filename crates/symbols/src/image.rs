@@ -21,8 +21,8 @@ pub(crate) struct Image {
 pub struct MissingNames {
     /// The module's file.
     pub module: PathBuf,
-    /// What gives the names, in words.
-    pub remedy: &'static str,
+    /// Whether it lies where packages put their files: who runs it has not compiled it.
+    pub is_packaged: bool,
 }
 
 impl Image {
@@ -51,12 +51,8 @@ impl Image {
 
 impl MissingNames {
     pub(crate) fn of(module: &Module) -> Self {
-        let from_package = module.path.starts_with("/usr") || module.path.starts_with("/lib");
-        let remedy = if from_package {
-            "install its -dbgsym package"
-        } else {
-            "compile it with -g, and do not strip it"
-        };
-        Self { module: module.path.clone(), remedy }
+        let own = module.path.starts_with("/usr/local");
+        let packaged = ["/usr", "/lib", "/bin", "/sbin"].iter().any(|root| module.path.starts_with(root));
+        Self { module: module.path.clone(), is_packaged: packaged && !own }
     }
 }

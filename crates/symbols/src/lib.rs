@@ -67,6 +67,6 @@ pub use image::MissingNames;
 pub use jit::JitCode;
 pub use mapping::{Added, Mapping};
 pub use module::Module;
-pub use search::Options;
+pub use search::{DEBUGINFOD_CLIENT, DEBUGINFOD_SERVERS, Options, ask_debuginfod, asks_debuginfod};
 pub use symbolizer::{CodeBytes, DataSymbol, Frame, Symbolizer};
 pub use unwind::{MAX_FRAMES, StackCopy, UnwindEnd, Unwound};

@@ -2,10 +2,32 @@
 //!
 //! The places and their order follow gdb's manual, section "Debugging Information in Separate Files".
 
+use std::ffi::OsStr;
 use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::elf::Elf;
+
+/// The program of elfutils that gets debug information by its build id, and keeps it for later.
+pub const DEBUGINFOD_CLIENT: &str = "debuginfod-find";
+/// The variable that tells it which servers to ask.
+pub const DEBUGINFOD_SERVERS: &str = "DEBUGINFOD_URLS";
+
+/// Whether the user wants servers to be asked: they learn what is run here.
+static ASKS_SERVERS: AtomicBool = AtomicBool::new(false);
+
+/// Lets this process ask the servers that [`DEBUGINFOD_SERVERS`] names for debug information that is not on this machine.
+pub fn ask_debuginfod() {
+    ASKS_SERVERS.store(true, Ordering::Relaxed);
+}
+
+/// True once [`ask_debuginfod`] was called.
+pub fn asks_debuginfod() -> bool {
+    ASKS_SERVERS.load(Ordering::Relaxed)
+}
 
 /// Where to look.
 #[derive(Debug, Clone)]
@@ -25,12 +47,7 @@ impl Options {
         let Some((first, rest)) = build_id.split_first().filter(|(_, rest)| !rest.is_empty()) else {
             return Vec::new();
         };
-        let mut name = format!("{first:02x}/");
-        for byte in rest {
-            // Writing to a string cannot fail.
-            let _ = write!(name, "{byte:02x}");
-        }
-        name.push_str(".debug");
+        let name = format!("{first:02x}/{}.debug", hexadecimal(rest));
         self.debug_directories.iter().map(|root| root.join(".build-id").join(&name)).collect()
     }
 
@@ -49,8 +66,13 @@ impl Options {
 
     /// The separate debug file of a module.
     ///
-    /// By build id where both have one, which is certain; else by name and checksum.
+    /// By build id where both have one, which is certain; else by name and checksum; else from a server, where the user wants
+    /// that.
     pub(crate) fn debug_file(&self, module: &Path, elf: &Elf) -> Option<(PathBuf, Elf)> {
+        self.local_debug_file(module, elf).or_else(|| from_server(&elf.build_id()?))
+    }
+
+    fn local_debug_file(&self, module: &Path, elf: &Elf) -> Option<(PathBuf, Elf)> {
         let build_id = elf.build_id();
         if let Some(id) = &build_id {
             for path in self.by_build_id(id) {
@@ -86,6 +108,27 @@ impl Options {
             (found.build_id().as_ref() == Some(&link.build_id)).then_some(found)
         })
     }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// What a server has for this build id, where servers may be asked.
+fn from_server(build_id: &[u8]) -> Option<(PathBuf, Elf)> {
+    if !asks_debuginfod() {
+        return None;
+    }
+    let mut client = Command::new(DEBUGINFOD_CLIENT);
+    client.args(["debuginfo", &hexadecimal(build_id)]).stdin(Stdio::null()).stderr(Stdio::null());
+    let output = client.output().ok().filter(|output| output.status.success())?;
+    let path = PathBuf::from(OsStr::from_bytes(output.stdout.trim_ascii_end()));
+    let found = Elf::open(&path).ok()?;
+    (found.build_id().as_deref() == Some(build_id)).then_some((path, found))
 }
 
 /// The directory that the path names, and the one that it leads to through symbolic links.

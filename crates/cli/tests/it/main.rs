@@ -7,6 +7,7 @@ mod bad_input;
 mod characterize;
 mod check;
 mod crowds;
+mod debuginfod;
 mod diff;
 mod emulation;
 mod environment;
