@@ -67,7 +67,7 @@ fn a_server_names_what_was_stripped() {
     let mut looks = 0;
     let cache = eventually("the server to know the program", || {
         looks += 1;
-        let cache = stage.path(&format!("cache{looks}")).to_string_lossy().into_owned();
+        let cache = stage.path(format!("cache{looks}")).to_string_lossy().into_owned();
         let mut find = Command::new("debuginfod-find");
         find.args(["debuginfo".as_ref(), own.as_os_str()]);
         let ended = run(find.env("DEBUGINFOD_URLS", &url).env("DEBUGINFOD_CACHE_PATH", &cache));

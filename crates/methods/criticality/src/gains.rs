@@ -96,24 +96,33 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     };
     let in_time = replayer.budget(Budget::of_run(timeline.wall()));
     let mut budget = if depth.all_gains { Budget::unlimited() } else { in_time.clone() };
-    let mendings: Vec<Option<Mending>> =
-        diagnosis.findings.iter().map(|finding| case.mending(diagnosis, finding)).collect();
-    let mut sets: Vec<Vec<Change>> = Vec::new();
-    let mut places: Vec<usize> = Vec::new();
-    for (place, mending) in mendings.iter().enumerate() {
-        let finding = &mut diagnosis.findings[place];
-        match mending {
-            Some(mending) => {
-                sets.push(mending.changes.clone());
-                places.push(place);
-            }
-            None if finding.kind == FindingKind::Oversubscription => {
-                finding.notes.push(SEVERAL_SORTS.to_owned());
-            }
-            None => {}
+    let ways: Vec<Vec<Mending>> =
+        diagnosis.findings.iter().map(|finding| case.ways(diagnosis, finding)).collect();
+    for (finding, ways) in diagnosis.findings.iter_mut().zip(&ways) {
+        if ways.is_empty() && finding.kind == FindingKind::Oversubscription {
+            finding.notes.push(SEVERAL_SORTS.to_owned());
         }
     }
-    let predictions = replayer.sweep(&sets, &mut budget);
+    let sets: Vec<Vec<Change>> = ways.iter().flatten().map(|way| way.changes.clone()).collect();
+    let mut found = replayer.sweep(&sets, &mut budget).into_iter();
+    let mut sets: Vec<Vec<Change>> = Vec::new();
+    let mut places: Vec<usize> = Vec::new();
+    let mut predictions: Vec<Result<Prediction, NoReplay>> = Vec::new();
+    let mut mendings: Vec<Option<Mending>> = Vec::new();
+    for (place, ways) in ways.into_iter().enumerate() {
+        let tried = ways.into_iter().zip(found.by_ref());
+        // The first of those that give the most; one that cannot be replayed only where none can.
+        let wall = |tried: &(Mending, Result<Prediction, NoReplay>)| match &tried.1 {
+            Ok(prediction) => prediction.wall,
+            Err(_) => Nanos::new(u64::MAX),
+        };
+        mendings.push(tried.min_by_key(wall).map(|(mending, prediction)| {
+            sets.push(mending.changes.clone());
+            places.push(place);
+            predictions.push(prediction);
+            mending
+        }));
+    }
     // Those of which nothing is known alone are not to be known together with others.
     let known: Vec<usize> = (0..sets.len()).filter(|&set| predictions[set].is_ok()).collect();
     let all = once(known.iter().flat_map(|&set| sets[set].iter().cloned()));
@@ -272,6 +281,19 @@ impl Case<'_> {
 
     fn object(&self, object: ObjectId) -> String {
         self.names.object(object).to_owned()
+    }
+
+    /// The ways to mend a finding that a replay can try: mostly one, or none.
+    fn ways(&self, diagnosis: &Diagnosis, finding: &Finding) -> Vec<Mending> {
+        let mut ways: Vec<Mending> = self.mending(diagnosis, finding).into_iter().collect();
+        // Less often, or each time with equal shares, whoever had the larger one.
+        if finding.kind == FindingKind::Barrier
+            && let Some(object) = finding.object.filter(|&object| self.is_barrier(object))
+        {
+            let expression = format!("barrier:{}=balanced", self.name_of(object));
+            ways.push(Mending { changes: vec![Change::BalancedBarrier(object)], expression });
+        }
+        ways
     }
 
     /// What mends a finding, where it is a change that a replay can make.

@@ -143,6 +143,28 @@ fn uneven_rounds() {
     gives(&in_turn, FindingKind::Barrier, "barrier:round_done=0", ms(without));
 }
 
+/// Who is late takes turns, but not evenly: less often meeting gives less than equal shares each time.
+#[test]
+fn of_two_ways_to_mend_a_barrier_the_better_one_is_told() {
+    let play = |rounds: &[[u64; 2]]| {
+        let mut script = Script::new();
+        let site = script.site("meet", 40);
+        let barrier = script.barrier("round_done", 2);
+        let ops: Vec<Vec<Op>> = (0..2)
+            .map(|thread| {
+                rounds.iter().flat_map(|round| [work(round[thread]), Op::Meet(barrier, site)]).collect()
+            })
+            .collect();
+        workers(&mut script, &ops);
+        of(script.play(), 2)
+    };
+    let uneven = play(&[[30, 10], [12, 28], [30, 10], [12, 28], [30, 10]]);
+    // Without the barrier the first thread has 114 ms to do; with equal shares each has 100.
+    gives(&uneven, FindingKind::Barrier, "barrier:round_done=balanced", play(&[[20, 20]; 5]).wall);
+    let even = play(&[[30, 10], [10, 30], [30, 10], [10, 30]]);
+    gives(&even, FindingKind::Barrier, "barrier:round_done=0", ms(80));
+}
+
 #[test]
 fn uneven_threads() {
     let program = |lengths: &[u64]| {
