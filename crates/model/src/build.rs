@@ -10,8 +10,8 @@
 //! | any | none | active |
 //!
 //! Where the kernel's records tell which threads were on a core, `on_core.rs` refines that. Then call stacks that come to
-//! one line are one site (`places.rs`), a thread that lost its core while it spun has spun on (`interrupted.rs`), and the
-//! parts of a runtime's lock are one object (`roles.rs`).
+//! one line are one site (`places.rs`), a thread that lost its core while it spun has spun on (`interrupted.rs`), one that spins
+//! where it acquires a lock waits for that (`spun_locks.rs`), and the parts of a runtime's lock are one object (`roles.rs`).
 
 use rayon::prelude::*;
 
@@ -19,6 +19,7 @@ use crate::interrupted::spinning_goes_on;
 use crate::on_core;
 use crate::places::Places;
 use crate::roles::Roles;
+use crate::spun_locks::spinning_for_locks;
 use crate::wakes::{self, Ending};
 use crate::{
     Block, Call, Edge, EdgeKind, MarkerKind, Nanos, ObjectId, ObjectKind, Process, Row, Segment, SiteId,
@@ -85,6 +86,7 @@ impl Timeline {
         };
         timeline.take_places(Places::of(process));
         spinning_goes_on(process, &mut timeline);
+        spinning_for_locks(process, &mut timeline);
         timeline.take_roles(Roles::of(process));
         timeline
     }

@@ -49,6 +49,7 @@ mod scheduling;
 pub mod selector;
 mod site;
 mod sorts;
+mod spun_locks;
 mod stack;
 mod steered;
 mod thread_times;

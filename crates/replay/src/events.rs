@@ -299,6 +299,13 @@ impl Maker<'_> {
                     State::Io => PauseKind::Io,
                     State::Asleep => PauseKind::Sleep,
                     State::Blocked if segment.object.is_none() => PauseKind::Unknown,
+                    State::Spinning => match segment.object {
+                        // No wait of its own, as those for spin locks are.
+                        Some(lock) if self.process.object(lock).kind != ObjectKind::SpinLock => {
+                            PauseKind::Object(lock)
+                        }
+                        _ => continue,
+                    },
                     State::NotRecorded => PauseKind::Unknown,
                     _ => continue,
                 };

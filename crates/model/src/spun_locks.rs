@@ -1,0 +1,156 @@
+//! Threads that spin inside of the call by which they acquire a lock: they wait for the lock.
+//!
+//! Where a lock of OpenMP is wanted very often, not each wait is an event, and an OpenMP runtime lets threads spin for it before they
+//! sleep. What samples see then is a loop in the runtime, called from the line at which other waits for the lock were events.
+
+use std::collections::BTreeMap;
+
+use crate::{Frame, ObjectId, ObjectKind, Process, Segment, SiteId, State, Timeline};
+
+/// Lets spinning in the acquisition of a lock name that lock.
+pub(crate) fn spinning_for_locks(process: &Process, timeline: &mut Timeline) {
+    let locks = locks_by_place(process);
+    if locks.is_empty() {
+        return;
+    }
+    let mut known: BTreeMap<SiteId, Option<ObjectId>> = BTreeMap::new();
+    let mut lock_of = |site: SiteId| {
+        *known.entry(site).or_insert_with(|| {
+            let site = process.site(site);
+            let place = site.place()?;
+            // What spins is called from there, and is not the line itself.
+            let is_called = site.frames.first().is_some_and(|innermost| innermost.module != place.module);
+            locks.get(&key(place)).copied().flatten().filter(|_| is_called)
+        })
+    };
+    let spins = |segment: &&mut Segment| segment.state == State::Spinning && segment.object.is_none();
+    for segment in timeline.threads.iter_mut().flat_map(|row| &mut row.segments).filter(spins) {
+        segment.object = segment.site.and_then(&mut lock_of);
+    }
+}
+
+/// A line of code: its function and module, too, where it has no number.
+type Line<'a> = (Option<&'a str>, Option<&'a str>, Option<&'a str>, Option<u32>);
+
+fn key(place: &Frame) -> Line<'_> {
+    (place.module.as_deref(), place.function.as_deref(), place.file.as_deref(), place.line)
+}
+
+/// The lock that is waited for at each line; nothing where there are several.
+fn locks_by_place(process: &Process) -> BTreeMap<Line<'_>, Option<ObjectId>> {
+    let mut of_sites: BTreeMap<(SiteId, ObjectId), ()> = BTreeMap::new();
+    for wait in &process.waits {
+        if let Some(site) = wait.site {
+            of_sites.insert((site, wait.object), ());
+        }
+    }
+    let mut locks: BTreeMap<Line<'_>, Option<ObjectId>> = BTreeMap::new();
+    for &(site, object) in of_sites.keys() {
+        let Some(place) = process.site(site).place().filter(|place| place.line.is_some()) else { continue };
+        let kind = process.object(object).kind;
+        // All waits for spin locks are events.
+        let lock = Some(object).filter(|_| kind.is_lock() && kind != ObjectKind::SpinLock);
+        let known = locks.entry(key(place)).or_insert(lock);
+        if *known != lock {
+            *known = None;
+        }
+    }
+    locks.retain(|_, lock| lock.is_some());
+    locks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Nanos, Places, Roles, Row, Site, SyncObject, Thread, ThreadId, Time, Wait};
+
+    fn frame(module: &str, function: &str, line: Option<u32>) -> Frame {
+        Frame {
+            module: Some(module.to_owned()),
+            function: Some(function.to_owned()),
+            file: line.map(|_| "main.c".to_owned()),
+            line,
+            ..Frame::default()
+        }
+    }
+
+    fn object(kind: ObjectKind) -> SyncObject {
+        SyncObject {
+            kind,
+            address: 0x1000,
+            name: None,
+            created_at: None,
+            parties: None,
+            thread: None,
+            shared: false,
+            construct: None,
+            is_condition_barrier: false,
+        }
+    }
+
+    /// What becomes of spinning in a runtime's loop, called from line 9, with these waits at line 9.
+    fn object_of_spin(waits: &[u32], innermost: &str) -> Option<ObjectId> {
+        let line = frame("app", "add", Some(9));
+        let mut process = Process {
+            end: Time::from_nanos(100),
+            threads: vec![Thread {
+                name: None,
+                tid: 1,
+                start: Time::from_nanos(0),
+                end: None,
+                parent: None,
+                entry: None,
+                created_at: None,
+                cpu: None,
+                cpu_when_last_read: None,
+            }],
+            objects: vec![
+                object(ObjectKind::OmpLock),
+                object(ObjectKind::OmpLock),
+                object(ObjectKind::Semaphore),
+            ],
+            sites: vec![
+                Site { frames: vec![line.clone()], ..Site::default() },
+                Site { frames: vec![frame(innermost, "spin", None), line], ..Site::default() },
+            ],
+            ..Process::default()
+        };
+        let thread = ThreadId::new(0);
+        for &object in waits {
+            let wait = Wait::granted(thread, ObjectId::new(object), Time::from_nanos(1), Time::from_nanos(2));
+            process.waits.push(Wait { site: Some(SiteId::new(0)), ..wait });
+        }
+        let spin = Segment {
+            start: Time::from_nanos(0),
+            end: Time::from_nanos(100),
+            state: State::Spinning,
+            object: None,
+            site: Some(SiteId::new(1)),
+            by: None,
+            cpu: Some(Nanos::new(100)),
+        };
+        let mut timeline = Timeline {
+            start: Time::from_nanos(0),
+            end: Time::from_nanos(100),
+            threads: vec![Row {
+                start: Time::from_nanos(0),
+                end: Time::from_nanos(100),
+                segments: vec![spin],
+            }],
+            edges: Vec::new(),
+            places: Places::default(),
+            roles: Roles::default(),
+        };
+        spinning_for_locks(&process, &mut timeline);
+        timeline.threads[0].segments[0].object
+    }
+
+    #[test]
+    fn spinning_in_an_acquisition_is_for_its_lock() {
+        assert_eq!(object_of_spin(&[0, 0], "libgomp.so.1"), Some(ObjectId::new(0)));
+        assert_eq!(object_of_spin(&[], "libgomp.so.1"), None, "nothing is known to be acquired there");
+        assert_eq!(object_of_spin(&[0, 1], "libgomp.so.1"), None, "either of two");
+        assert_eq!(object_of_spin(&[2], "libgomp.so.1"), None, "no lock");
+        assert_eq!(object_of_spin(&[0], "app"), None, "a loop of the program's own");
+    }
+}
