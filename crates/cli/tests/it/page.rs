@@ -163,7 +163,8 @@ fn pages_that_cannot_be_written() {
     let recording = recorded(&stage, stage.program("hold_and_wait", &[]));
     let before = fs::read(&recording).expect("the recording");
     let name = recording.to_str().expect("UTF-8");
-    assert_refused(&report(&recording, &["--html", name]), 2, &[name, "is the recording", "another name"]);
+    let says = [name, "this is what the answer is made of", "give --html another name"];
+    assert_refused(&report(&recording, &["--html", name]), 2, &says);
     assert_eq!(fs::read(&recording).expect("the recording"), before);
     for (place, says) in [("/no/such/place/x.html", "No such file"), ("/dev/full", "No space left")] {
         assert_refused(&report(&recording, &["--html", place]), 2, &[place, says]);
