@@ -33,7 +33,9 @@ fn html(recording: &Path, page: &Path, options: &[&str]) -> String {
 fn browsed(stage: &Stage, page: &Path, width: u32) -> (String, Vec<String>) {
     let ended: Ended = run(Command::new("chromium")
         .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom", "--enable-logging=stderr"])
-        .args(["--virtual-time-budget=5000", "--no-first-run", "--disable-extensions"])
+        // The page draws after its first frame, for which virtual time does not wait by itself.
+        .args(["--virtual-time-budget=5000", "--run-all-compositor-stages-before-draw"])
+        .args(["--no-first-run", "--disable-extensions"])
         .arg(format!("--window-size={width},900"))
         .arg(format!("--user-data-dir={}", stage.path("browser").display()))
         .arg(format!("file://{}", page.display())));
