@@ -1,11 +1,12 @@
 //! Names for what a recording holds as addresses, taken from the files of the programs that ran.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use holdup_recording::facts::UnnamedCode;
+use holdup_recording::facts::{ImageNames, NamedFrame, Names, UnnamedCode};
 use holdup_recording::format::FrameKind;
 use holdup_recording::{Instructions, Outline, RawImage, RawStack, ReadError, Recording, Writer};
 use holdup_symbols::{DEBUGINFOD_CLIENT, DEBUGINFOD_SERVERS, Files, asks_debuginfod};
@@ -38,21 +39,82 @@ pub fn may_ask_debuginfod() -> Result<(), String> {
 /// nobody had when it was made too.
 pub fn name_all(recording: &mut Recording) {
     let files = Files::default();
-    if asks_debuginfod() {
-        let all_named = |unnamed: &Vec<UnnamedCode>| unnamed.is_empty();
-        for process in &mut recording.processes {
-            process.names.take_if(|names| !all_named(&names.unnamed));
-        }
-        recording.image_names.retain(|_, names| all_named(&names.unnamed));
-    }
+    let is_improvable = |unnamed: &[UnnamedCode]| asks_debuginfod() && !unnamed.is_empty();
     for process in &mut recording.processes {
-        if process.names.is_none() && !process.is_empty() {
-            let addresses = process.addresses();
-            let stacks = &mut |with: &mut dyn FnMut(RawStack)| process.stacks().for_each(with);
-            process.names = Some(process_names::names(&addresses, stacks, files.clone()));
+        if process.is_empty() || process.names.as_ref().is_some_and(|names| !is_improvable(&names.unnamed)) {
+            continue;
+        }
+        let addresses = process.addresses();
+        let stacks = &mut |with: &mut dyn FnMut(RawStack)| process.stacks().for_each(with);
+        let found = process_names::names(&addresses, stacks, files.clone());
+        match &mut process.names {
+            Some(known) => improve(known, found),
+            none => *none = Some(found),
         }
     }
-    name_rest(recording, recording.images(), files, &mut |_| ());
+    let images = recording.images();
+    for image in &images {
+        let known = recording.image_names.get_mut(&image.number);
+        if let Some(known) = known.filter(|names| is_improvable(&names.unnamed)) {
+            improve_image(known, image_names::names(image, files.clone()));
+        }
+    }
+    name_rest(recording, images, files, &mut |_| ());
+}
+
+/// Adds what is named now and was not before. What was found when the files were at hand stays: they may be gone since.
+fn improve(known: &mut Names, found: Names) {
+    let mut gained = BTreeSet::new();
+    let stacks = known.stacks.iter_mut().map(|(id, stack)| (stack, found.stacks.get(id)));
+    let code = known.code.iter_mut().map(|(address, stack)| (stack, found.code.get(address)));
+    for (stack, better) in stacks.chain(code) {
+        if let Some(better) = better
+            && take_better(&mut stack.frames, &better.frames, &mut gained)
+        {
+            stack.broken = better.broken;
+        }
+    }
+    for (address, name) in found.data {
+        known.data.entry(address).or_insert(name);
+    }
+    forget_named(&mut known.unnamed, &found.unnamed, &gained);
+}
+
+fn improve_image(known: &mut ImageNames, found: ImageNames) {
+    let mut gained = BTreeSet::new();
+    let executed = known.executed.iter_mut().map(|(address, frames)| (frames, found.executed.get(address)));
+    let callers = known.callers.iter_mut().map(|(address, frames)| (frames, found.callers.get(address)));
+    for (frames, better) in executed.chain(callers) {
+        if let Some(better) = better {
+            take_better(frames, better, &mut gained);
+        }
+    }
+    for (known, found) in
+        [(&mut known.waiting_loops, found.waiting_loops), (&mut known.helpers, found.helpers)]
+    {
+        known.extend(found);
+        known.sort_unstable();
+        known.dedup();
+    }
+    forget_named(&mut known.unnamed, &found.unnamed, &gained);
+}
+
+/// Takes frames in the place of others if more of them have a function, and notes the modules of those.
+fn take_better(known: &mut Vec<NamedFrame>, found: &[NamedFrame], gained: &mut BTreeSet<String>) -> bool {
+    let named = |frames: &[NamedFrame]| frames.iter().filter(|frame| frame.function.is_some()).count();
+    let is_better = named(found) > named(known);
+    if is_better {
+        let with_names = found.iter().filter(|frame| frame.function.is_some());
+        gained.extend(with_names.filter_map(|frame| frame.module.clone()));
+        *known = found.to_vec();
+    }
+    is_better
+}
+
+/// Takes away what has its names now.
+fn forget_named(known: &mut Vec<UnnamedCode>, found: &[UnnamedCode], gained: &BTreeSet<String>) {
+    let lacks = |module: &str| found.iter().any(|unnamed| unnamed.module == module);
+    known.retain(|unnamed| lacks(&unnamed.module) || !gained.contains(&unnamed.module));
 }
 
 /// Finds the names that the recording in an open file has not yet, and adds them to it for all later readers, with the lines
@@ -106,5 +168,37 @@ fn name_rest(recording: &mut Recording, images: Vec<RawImage>, files: Files, add
         let found = image_names::names(&image, files.clone());
         add(&mut |writer| writer.facts(FrameKind::ImageNames, 0, &found));
         recording.image_names.insert(image.number, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdup_recording::facts::NamedStack;
+
+    fn frame(module: &str, function: Option<&str>) -> NamedFrame {
+        let function = function.map(str::to_owned);
+        NamedFrame { module: Some(module.to_owned()), function, ..NamedFrame::default() }
+    }
+
+    fn names(frames: [NamedFrame; 2], unnamed: &[&str]) -> Names {
+        let stack = NamedStack { frames: frames.to_vec(), broken: false };
+        let unnamed =
+            unnamed.iter().map(|&module| UnnamedCode { module: module.to_owned(), ..Default::default() });
+        Names { stacks: [(1, stack)].into(), unnamed: unnamed.collect(), ..Names::default() }
+    }
+
+    #[test]
+    fn names_are_added_and_none_is_lost() {
+        let before = || names([frame("libz", None), frame("app", Some("pack"))], &["libz"]);
+        let mut known = before();
+        improve(&mut known, names([frame("libz", Some("deflate")), frame("app", Some("pack"))], &[]));
+        assert_eq!(known.stacks[&1].frames[0].function.as_deref(), Some("deflate"));
+        assert_eq!(known.unnamed, []);
+        // On another machine neither file is there.
+        let mut known = before();
+        improve(&mut known, names([frame("libz", None), frame("app", None)], &[]));
+        assert_eq!(known.stacks[&1].frames, before().stacks[&1].frames);
+        assert_eq!(known.unnamed, before().unnamed, "it has no names still");
     }
 }

@@ -85,12 +85,12 @@ pub(crate) fn unnamed(symbolizer: &Symbolizer) -> Vec<UnnamedCode> {
 
 /// What gives the names, and the name of the package that has them, where there is one.
 fn remedy(missing: &MissingNames) -> String {
-    match package_of(&missing.module).filter(|_| missing.is_packaged) {
+    if !missing.is_packaged {
+        return "compile it with -g, and do not strip it".to_owned();
+    }
+    match package_of(&missing.module) {
         Some(package) => format!("install {package}-dbgsym, or ask a server for its names with --debuginfod"),
-        None if missing.is_packaged => {
-            "install its debug information, or ask a server for it with --debuginfod".to_owned()
-        }
-        None => "compile it with -g, and do not strip it".to_owned(),
+        None => "install its debug information, or ask a server for it with --debuginfod".to_owned(),
     }
 }
 
@@ -102,5 +102,20 @@ pub(crate) fn named(frame: Frame) -> NamedFrame {
         module: frame.module,
         address: frame.address,
         inlined: frame.inlined,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_compiled_a_program_gets_another_remedy_than_who_installed_it() {
+        let of = |module: &str, is_packaged| remedy(&MissingNames { module: module.into(), is_packaged });
+        assert_eq!(of("/opt/app", false), "compile it with -g, and do not strip it");
+        assert!(of("/usr/lib/of/no/package.so", true).starts_with("install its debug information"));
+        // Only where dpkg knows it.
+        let shell = of("/bin/sh", true);
+        assert!(shell.starts_with("install ") && shell.ends_with("with --debuginfod"), "{shell}");
     }
 }
