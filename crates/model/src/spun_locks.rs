@@ -3,7 +3,7 @@
 //! Where a lock of OpenMP is wanted very often, not each wait is an event, and an OpenMP runtime lets threads spin for it before they
 //! sleep. What samples see then is a loop in the runtime, called from the line at which other waits for the lock were events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Frame, ObjectId, ObjectKind, Process, Segment, SiteId, State, Timeline};
 
@@ -38,14 +38,10 @@ fn key(place: &Frame) -> Line<'_> {
 
 /// The lock that is waited for at each line; nothing where there are several.
 fn locks_by_place(process: &Process) -> BTreeMap<Line<'_>, Option<ObjectId>> {
-    let mut of_sites: BTreeMap<(SiteId, ObjectId), ()> = BTreeMap::new();
-    for wait in &process.waits {
-        if let Some(site) = wait.site {
-            of_sites.insert((site, wait.object), ());
-        }
-    }
+    let of_sites: BTreeSet<(SiteId, ObjectId)> =
+        process.waits.iter().filter_map(|wait| Some((wait.site?, wait.object))).collect();
     let mut locks: BTreeMap<Line<'_>, Option<ObjectId>> = BTreeMap::new();
-    for &(site, object) in of_sites.keys() {
+    for &(site, object) in &of_sites {
         let Some(place) = process.site(site).place().filter(|place| place.line.is_some()) else { continue };
         let kind = process.object(object).kind;
         // All waits for spin locks are events.
@@ -62,7 +58,7 @@ fn locks_by_place(process: &Process) -> BTreeMap<Line<'_>, Option<ObjectId>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Nanos, Places, Roles, Row, Site, SyncObject, Thread, ThreadId, Time, Wait};
+    use crate::{Nanos, Places, Roles, Row, Site, ThreadId, Time, Wait};
 
     fn frame(module: &str, function: &str, line: Option<u32>) -> Frame {
         Frame {
@@ -74,47 +70,15 @@ mod tests {
         }
     }
 
-    fn object(kind: ObjectKind) -> SyncObject {
-        SyncObject {
-            kind,
-            address: 0x1000,
-            name: None,
-            created_at: None,
-            parties: None,
-            thread: None,
-            shared: false,
-            construct: None,
-            is_condition_barrier: false,
-        }
-    }
-
     /// What becomes of spinning in a runtime's loop, called from line 9, with these waits at line 9.
     fn object_of_spin(waits: &[u32], innermost: &str) -> Option<ObjectId> {
         let line = frame("app", "add", Some(9));
-        let mut process = Process {
-            end: Time::from_nanos(100),
-            threads: vec![Thread {
-                name: None,
-                tid: 1,
-                start: Time::from_nanos(0),
-                end: None,
-                parent: None,
-                entry: None,
-                created_at: None,
-                cpu: None,
-                cpu_when_last_read: None,
-            }],
-            objects: vec![
-                object(ObjectKind::OmpLock),
-                object(ObjectKind::OmpLock),
-                object(ObjectKind::Semaphore),
-            ],
-            sites: vec![
-                Site { frames: vec![line.clone()], ..Site::default() },
-                Site { frames: vec![frame(innermost, "spin", None), line], ..Site::default() },
-            ],
-            ..Process::default()
-        };
+        let mut process = Process { end: Time::from_nanos(100), ..Process::default() };
+        for kind in [ObjectKind::OmpLock, ObjectKind::OmpLock, ObjectKind::Semaphore] {
+            process.add_object(kind, 0x1000);
+        }
+        process.add_site(Site { frames: vec![line.clone()], ..Site::default() });
+        process.add_site(Site { frames: vec![frame(innermost, "spin", None), line], ..Site::default() });
         let thread = ThreadId::new(0);
         for &object in waits {
             let wait = Wait::granted(thread, ObjectId::new(object), Time::from_nanos(1), Time::from_nanos(2));

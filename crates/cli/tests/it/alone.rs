@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::stage;
 use crate::stage::Stage;
-use holdup_collect::{AloneOptions, Holds, Options, Output, Setting, Window, record_alone};
+use holdup_collect::{AloneOptions, Holds, Options, Output, Setting, record_alone};
 use holdup_model::Process;
 use holdup_pirate::Guardian;
 use holdup_recording::Recording;
@@ -32,18 +32,9 @@ struct Ran {
 
 fn options(output: &Path) -> Options {
     Options {
-        output: output.to_owned(),
-        holds: Holds::Waited,
         kernel: false,
-        every_switch: false,
-        preload: true,
-        arguments: true,
-        source: true,
-        window: Window::default(),
-        size_limit: None,
         setting: Setting { output: Output::Silent, ..Setting::default() },
-        emulation: None,
-        instrumented: false,
+        ..Options::new(output)
     }
 }
 

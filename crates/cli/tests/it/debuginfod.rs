@@ -86,8 +86,13 @@ fn a_server_names_what_was_stripped() {
     );
 
     let mut command = Command::new(HOLDUP);
-    command.args(["--debuginfod", "-o", "again.holdup", "--output", "told"]).arg(Path::new("./own"));
+    command.args(["--debuginfod", "-o", "again.holdup", "--output", "answer"]).arg(Path::new("./own"));
     succeeds(command.args(["2", "2"]).current_dir(stage.directory()).envs(variables));
-    let told = fs::read_to_string(stage.path("told")).expect("an answer");
-    assert!(told.contains(FUNCTION), "{told}");
+    let answer = fs::read_to_string(stage.path("answer")).expect("an answer");
+    assert!(answer.contains(FUNCTION), "{answer}");
+
+    // As on another machine: what was found when the program was there stays.
+    fs::remove_file(&own).expect("the program");
+    let elsewhere = report(&stage, &["--debuginfod"], &variables);
+    assert_eq!(text(&elsewhere.stdout), text(&plain.stdout));
 }

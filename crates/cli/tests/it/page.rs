@@ -167,6 +167,7 @@ fn pages_that_cannot_be_written() {
     let name = recording.to_str().expect("UTF-8");
     let says = [name, "this is what the answer is made of", "give --html another name"];
     assert_refused(&report(&recording, &["--html", name]), 2, &says);
+    assert_refused(&report(&recording, &["--output", name]), 2, &[name, "give --output another name"]);
     assert_eq!(fs::read(&recording).expect("the recording"), before);
     for (place, says) in [("/no/such/place/x.html", "No such file"), ("/dev/full", "No space left")] {
         assert_refused(&report(&recording, &["--html", place]), 2, &[place, says]);

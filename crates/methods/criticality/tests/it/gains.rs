@@ -145,7 +145,7 @@ fn uneven_rounds() {
 
 /// Who is late takes turns, but not evenly: less often meeting gives less than equal shares each time.
 #[test]
-fn of_two_ways_to_mend_a_barrier_the_better_one_is_told() {
+fn of_two_ways_to_fix_a_barrier_the_better_one_is_shown() {
     let play = |rounds: &[[u64; 2]]| {
         let mut script = Script::new();
         let site = script.site("meet", 40);
