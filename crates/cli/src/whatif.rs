@@ -17,6 +17,7 @@ changes (several at once with a comma between them; one number may be a range, s
   site:FUNCTION/2, site:FILE:LINE/2 code twice as fast, with all that it calls (needs samples)
   thread:NAME/2 threads of this name or start function twice as fast
   threads:NAME=balanced equal work         alone:NAME/4 what they do alone, spread over 4 threads
+  alone:NAME@FILE:LINE..FILE:LINE/4 of that only what is between calls there
   stage:NAME*2 twice as many of them       threads=8, threads:NAME=8, cores=8
   object:NAME=0 nobody waits for it        wakeup:NAME=0 its wake-ups cost nothing
   io=0, io/2, sleep=0, wakeup=0            load=0 nothing else on the machine

@@ -91,7 +91,9 @@ impl Setting<'_> {
             Change::BalancedThreads(threads) => balance::threads(self.program.to_mut(), recorded, threads),
             Change::Faster(threads, times) => multiply(&mut self.behaviour.faster, threads, *times),
             Change::FasterCode(sites, times) => code::faster(self.program.to_mut(), recorded, sites, *times),
-            Change::Spread(threads, over) => spread::spread(self.program.to_mut(), recorded, threads, *over),
+            Change::Spread(threads, within, over) => {
+                spread::spread(self.program.to_mut(), recorded, threads, within.as_deref(), *over);
+            }
             Change::Shorter(kind, None, times) => self.shorter_pauses(*kind, *times),
             Change::Shorter(kind, Some(places), times) => {
                 shorten_at(self.program.to_mut(), *kind, places, *times)

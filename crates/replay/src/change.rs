@@ -1,6 +1,6 @@
 //! What can be changed, as data.
 
-use holdup_model::{ObjectId, SiteId, ThreadId};
+use holdup_model::{Ends, ObjectId, SiteId, ThreadId};
 
 use crate::program::PauseKind;
 
@@ -30,8 +30,9 @@ pub enum Change {
     Faster(Vec<ThreadId>, f64),
     /// The code at these sites is so many times faster, with all that it calls.
     FasterCode(Vec<SiteId>, f64),
-    /// What these threads do while nobody else is active is spread over so many threads.
-    Spread(Vec<ThreadId>, f64),
+    /// What these threads do while nobody else is active, all of it or in stretches with these ends, is spread over so many
+    /// threads.
+    Spread(Vec<ThreadId>, Option<Vec<Ends>>, f64),
     /// Waits of this kind, at these places or anywhere, take so many times less; infinity for no time.
     Shorter(PauseKind, Option<Vec<SiteId>>, f64),
     /// Putting threads to sleep and waking them costs nothing.

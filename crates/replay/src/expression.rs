@@ -12,6 +12,8 @@
 //!            | "thread:" NAME "/" NUMBER    threads of this name or start function are so many times faster
 //!            | "threads:" NAME "=balanced"  they have equal work
 //!            | "alone:" NAME "/" NUMBER     what they do while nobody else is active is spread over so many threads
+//!            | "alone:" NAME "@" [ NAME ] ".." [ NAME ] "/" NUMBER  of that only what begins with a call at the first place
+//!                                          and ends with one at the second; without one at its start, or end
 //!            | "stage:" NAME "*" N          N times as many of them
 //!            | "threads" [ ":" NAME ] "=" N so many of them; without a name of the most busy sort
 //!            | "cores=" N
@@ -29,7 +31,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::names::Names;
 use holdup_model::selector::{self, Pattern, Verb, behind_quotes, quoted};
-use holdup_model::{Call, Families, Frame, ObjectId, ObjectKind, Process, SiteId, ThreadId, sort_of_thread};
+use holdup_model::{
+    Call, Ends, Families, Frame, ObjectId, ObjectKind, Process, SiteId, ThreadId, sort_of_thread,
+};
 
 use crate::change::{Change, LockChange};
 use crate::program::PauseKind;
@@ -243,7 +247,11 @@ enum How {
 
 fn change(part: &str, process: &Process) -> Result<Vec<Change>, ExpressionError> {
     let form = || ExpressionError::Form { text: part.to_owned() };
-    let (word, name, how) = take_apart(part)?;
+    let (part_without, between) = without_ends(part).ok_or_else(form)?;
+    let (word, name, how) = take_apart(&part_without)?;
+    if between.is_some() && word != "alone" {
+        return Err(form());
+    }
     let names = Known { process };
     let is_right = match word {
         "threads" | "wakeup" | "io" | "sleep" => true,
@@ -281,7 +289,10 @@ fn change(part: &str, process: &Process) -> Result<Vec<Change>, ExpressionError>
         ("site", How::Divided(times)) => vec![Change::FasterCode(names.sites(&name)?, times)],
         ("thread", How::Divided(times)) => vec![Change::Faster(names.threads(&name)?, times)],
         ("threads", How::Balanced) => vec![Change::BalancedThreads(names.threads(&name)?)],
-        ("alone", How::Divided(over)) => vec![Change::Spread(names.threads(&name)?, over)],
+        ("alone", How::Divided(over)) => {
+            let ends = between.map(|between| names.ends(between)).transpose()?;
+            vec![Change::Spread(names.threads(&name)?, ends, over)]
+        }
         ("stage", How::Times(times)) => vec![Change::Stage(names.threads(&name)?, times)],
         ("threads", How::Number(number)) => {
             let threads = if is_unnamed { names.busiest() } else { names.threads(&name)? };
@@ -308,6 +319,42 @@ fn is_lock(kind: ObjectKind) -> bool {
 
 fn each(objects: Vec<ObjectId>, change: impl Fn(ObjectId) -> Change) -> Vec<Change> {
     objects.into_iter().map(change).collect()
+}
+
+/// The names of two places; `None` for the thread's start or end, or what is not known.
+type Between = (Option<Pattern>, Option<Pattern>);
+
+/// A part without the places in it: `alone:main/2` of `alone:main@a.c:12..b.c:40/2`. `None` where they are not understood.
+fn without_ends(part: &str) -> Option<(String, Option<Between>)> {
+    let Some(at) = outside_of_quotes(part, "@") else { return Some((part.to_owned(), None)) };
+    let rest = &part[at + 1..];
+    let dots = outside_of_quotes(rest, "..")?;
+    let body = dots + 2 + behind_quotes(&rest[dots + 2..]);
+    let mark = body + rest[body..].find(['/', '=', '*'])?;
+    let place = |name: &str| match name.trim() {
+        "" => Some(None),
+        name => Pattern::parse(name).map(Some),
+    };
+    let between = (place(&rest[..dots])?, place(&rest[dots + 2..mark])?);
+    Some((format!("{}{}", &part[..at], &rest[mark..]), Some(between)))
+}
+
+/// Where this stands first outside of quotes.
+fn outside_of_quotes(text: &str, wanted: &str) -> Option<usize> {
+    let mut quoted = false;
+    text.char_indices().find_map(|(at, character)| {
+        quoted ^= character == '\'';
+        (!quoted && text[at..].starts_with(wanted)).then_some(at)
+    })
+}
+
+/// What an expression calls what threads do alone in stretches with these ends; `None` where a place has no name.
+pub fn ends_name(process: &Process, ends: Ends) -> Option<String> {
+    let name = |site: Option<SiteId>| match site {
+        Some(site) => place_name(process, site).map(|name| quoted(&name)),
+        None => Some(String::new()),
+    };
+    Some(format!("@{}..{}", name(ends.from)?, name(ends.to)?))
 }
 
 /// The word, the name, and what becomes of it.
@@ -417,6 +464,22 @@ impl Known<'_> {
         let named: Vec<(Vec<String>, SiteId)> =
             named.filter(|(names, _): &(Vec<_>, _)| !names.is_empty()).collect();
         chosen(name, named, if sleeps { "place that sleeps" } else { "place with I/O" })
+    }
+
+    /// All ends of stretches that these places are.
+    fn ends(&self, (from, to): Between) -> Result<Vec<Ends>, ExpressionError> {
+        let sites = |name: Option<Pattern>| match name {
+            Some(name) => {
+                let all = (0..self.process.sites.len() as u32).map(SiteId::new);
+                let names = |id: SiteId| self.process.site(id).place().map(place_names).unwrap_or_default();
+                let named = all.map(|id| (names(id), id)).filter(|(names, _)| !names.is_empty());
+                let sites = chosen(&name, named.collect(), "place")?;
+                Ok(sites.into_iter().map(Some).collect())
+            }
+            None => Ok(vec![None]),
+        };
+        let (from, to): (Vec<_>, Vec<_>) = (sites(from)?, sites(to)?);
+        Ok(from.iter().flat_map(|&from| to.iter().map(move |&to| Ends { from, to })).collect())
     }
 
     /// Sites whose stack goes through the function, or the line.

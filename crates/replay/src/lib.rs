@@ -54,7 +54,9 @@ mod workers;
 pub use apply::{Recorded, Setting, apply};
 pub use budget::Budget;
 pub use change::{Change, LockChange};
-pub use expression::{ExpressionError, Point, object_name, parse, place_name, sort_of, sweep, thread_name};
+pub use expression::{
+    ExpressionError, Point, ends_name, object_name, parse, place_name, sort_of, sweep, thread_name,
+};
 pub use extract::extract;
 pub use machine::Machine;
 pub use predict::{BEHIND_ANOTHER, LEAST_ERROR, Next, NoReplay, Prediction, Replayer};

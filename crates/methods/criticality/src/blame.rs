@@ -26,8 +26,8 @@ use std::collections::BTreeMap;
 
 use chain::ThreadSet;
 use holdup_model::{
-    EdgeKind, Nanos, ObjectId, ObjectKind, Outcome, Places, Process, Roles, Segment, SiteId, State, ThreadId,
-    Time, Timeline, Wait,
+    Meeting, Nanos, ObjectId, ObjectKind, Outcome, Places, Process, Roles, Segment, SiteId, State, ThreadId,
+    Time, Timeline, Wait, meetings,
 };
 use holdup_sections::{Outside, Working, is_joining};
 
@@ -184,14 +184,6 @@ struct Absence {
     not_started: Nanos,
 }
 
-/// A thread released others, or was released, other than by a lock, which ends a stretch of its work.
-struct Break {
-    time: Time,
-    thread: ThreadId,
-    site: Option<SiteId>,
-    barrier: Option<ObjectId>,
-}
-
 /// True for a thread that would make progress if it had a core.
 fn is_able(state: State) -> bool {
     matches!(state, State::Active | State::Descheduled)
@@ -262,23 +254,23 @@ pub(crate) fn blame(facts: &Facts<'_>) -> Blame {
     let mut pass = Pass::new(facts);
     let owners = owners(process, &timeline.roles);
     let holder_changes = holders.changes();
-    let breaks = breaks(process, timeline);
-    let (mut next_holder, mut next_break) = (0, 0);
+    let met = meetings(process, timeline);
+    let (mut next_holder, mut next_meeting) = (0, 0);
     let mut changes = Changes::new(timeline);
     loop {
         let change_at = changes.peek();
         let holder_at = holder_changes.get(next_holder).map(|change| change.from.max(pass.now));
-        let break_at = breaks.get(next_break).map(|end| end.time.max(pass.now));
+        let meeting_at = met.get(next_meeting).map(|end| end.time.max(pass.now));
         let not_later = |a: Option<Time>, b: Option<Time>| a.is_some_and(|a| b.is_none_or(|b| a <= b));
-        if not_later(holder_at, change_at) && not_later(holder_at, break_at) {
+        if not_later(holder_at, change_at) && not_later(holder_at, meeting_at) {
             pass.holder(holder_changes[next_holder]);
             next_holder += 1;
-        } else if not_later(change_at, break_at) {
+        } else if not_later(change_at, meeting_at) {
             let Some(change) = changes.next() else { break };
             pass.change(change, &owners);
-        } else if break_at.is_some() {
-            pass.end_stretch(&breaks[next_break]);
-            next_break += 1;
+        } else if meeting_at.is_some() {
+            pass.end_stretch(&met[next_meeting]);
+            next_meeting += 1;
         } else {
             break;
         }
@@ -321,34 +313,6 @@ fn ends(process: &Process) -> Vec<Option<ObjectId>> {
         }
     }
     ends
-}
-
-fn breaks(process: &Process, timeline: &Timeline) -> Vec<Break> {
-    let mut wake_sites: Vec<(ThreadId, Time, Option<SiteId>)> =
-        process.wakes.iter().map(|wake| (wake.thread, wake.time, wake.site)).collect();
-    wake_sites.sort_unstable();
-    let mut breaks: Vec<Break> = Vec::new();
-    for edge in &timeline.edges {
-        if edge.object.is_some_and(|object| timeline.roles.kinds[object.index()].is_lock()) {
-            continue;
-        }
-        let site = match edge.kind {
-            EdgeKind::Create => process.thread(edge.to).created_at,
-            EdgeKind::Signal => {
-                let key = (edge.from, edge.from_time);
-                let index = wake_sites.partition_point(|wake| (wake.0, wake.1) < key);
-                wake_sites.get(index).filter(|wake| (wake.0, wake.1) == key).and_then(|wake| wake.2)
-            }
-            _ => None,
-        };
-        let barrier = edge.object.filter(|_| edge.kind == EdgeKind::Barrier);
-        let site = timeline.places.at(site);
-        breaks.push(Break { time: edge.from_time, thread: edge.from, site, barrier });
-        breaks.push(Break { time: edge.to_time, thread: edge.to, site: None, barrier: None });
-    }
-    breaks.sort_unstable_by_key(|end| (end.time, end.thread, end.barrier, end.site));
-    breaks.dedup_by_key(|end| (end.time, end.thread, end.barrier));
-    breaks
 }
 
 impl<'a> Pass<'a> {
@@ -716,7 +680,7 @@ impl<'a> Pass<'a> {
         });
     }
 
-    fn end_stretch(&mut self, end: &Break) {
+    fn end_stretch(&mut self, end: &Meeting) {
         if end.thread.index() >= self.doing.len() {
             return;
         }

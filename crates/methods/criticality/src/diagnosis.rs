@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use holdup_model::{
-    Nanos, ObjectId, SiteId, Stack, StackComponent, State, ThreadId, ThreadTimes, Time, Timeline, Unit,
+    Ends, Nanos, ObjectId, SiteId, Stack, StackComponent, State, ThreadId, ThreadTimes, Time, Timeline, Unit,
 };
 
 use crate::finding_kind::FindingKind;
@@ -385,6 +385,8 @@ pub struct Finding {
     pub repeats: Option<FindingRepeats>,
     /// How the cost was found.
     pub method: &'static str,
+    /// Of what one thread does alone: the stretches in which it does it, the dearest first. Else empty.
+    pub stretches: Vec<Ends>,
     /// What to keep in mind, a sentence each.
     pub notes: Vec<String>,
 }

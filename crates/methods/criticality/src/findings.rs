@@ -34,7 +34,8 @@ use std::collections::BTreeMap;
 use holdup_model::figures::percent;
 use holdup_model::names::Names;
 use holdup_model::{
-    Arrange, Nanos, ObjectId, ObjectKind, Process, SiteId, ThreadId, ThreadTimes, Timeline, sort_of_thread,
+    Arrange, Ends, Nanos, ObjectId, ObjectKind, Process, SiteId, ThreadId, ThreadTimes, Timeline,
+    sort_of_thread,
 };
 use holdup_sections::Working;
 
@@ -196,6 +197,7 @@ struct Description {
     hint: String,
     on_path: Option<Nanos>,
     method: &'static str,
+    stretches: Vec<Ends>,
     notes: Vec<String>,
 }
 
@@ -353,7 +355,8 @@ fn is_hardly_on_path(finding: &Finding) -> bool {
 }
 
 fn finding(kind: FindingKind, cost: Nanos, description: Description) -> Finding {
-    let Description { object, threads, place, what, evidence, hint, on_path, method, notes } = description;
+    let Description { object, threads, place, what, evidence, hint, on_path, method, stretches, notes } =
+        description;
     let (gain, repeats) = (None, None);
     let mut finding = Finding {
         kind,
@@ -369,6 +372,7 @@ fn finding(kind: FindingKind, cost: Nanos, description: Description) -> Finding 
         gain,
         repeats,
         method,
+        stretches,
         notes,
     };
     if is_hardly_on_path(&finding) {
@@ -416,13 +420,18 @@ fn most_first<K: Copy + Ord>(times: &BTreeMap<K, Nanos>) -> Vec<(K, Nanos)> {
 
 /// Those of the most that make up nine tenths of all together.
 fn main_ones<K: Copy + Ord>(times: &BTreeMap<K, Nanos>) -> Vec<K> {
+    of_most(times, 0.9)
+}
+
+/// Those of the most that make up this share of all together.
+fn of_most<K: Copy + Ord>(times: &BTreeMap<K, Nanos>, share: f64) -> Vec<K> {
     let total: Nanos = times.values().copied().sum();
     let mut so_far = Nanos::ZERO;
     most_first(times)
         .into_iter()
         .filter(|(_, time)| *time > Nanos::ZERO)
         .take_while(|(_, time)| {
-            let enough = so_far.share_of(total) >= 0.9;
+            let enough = so_far.share_of(total) >= share;
             so_far += *time;
             !enough
         })

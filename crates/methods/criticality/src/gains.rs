@@ -7,8 +7,8 @@ use holdup_model::names::Names;
 use holdup_model::selector::quoted;
 use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Run, ThreadId};
 use holdup_replay::{
-    Budget, Change, LockChange, Next, NoReplay, PauseKind, Pool, Prediction, Replayer, object_name, parse,
-    place_name, sort_of, thread_name,
+    Budget, Change, LockChange, Next, NoReplay, PauseKind, Pool, Prediction, Replayer, ends_name,
+    object_name, parse, place_name, sort_of, thread_name,
 };
 
 use crate::findings::{Tasks as RecordedTasks, rank};
@@ -30,6 +30,8 @@ const TIMES_FOR_CURVES: u64 = 3;
 const MOST_CURVES: usize = 3;
 /// How many times shorter sections, or faster threads, curves show.
 const TIMES: [f64; 7] = [1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0];
+/// Sorts of stretches that an expression names, at most.
+const MOST_STRETCHES: usize = 8;
 /// A gain that is below this share of the cost is kept low by something else.
 const CAPPED: f64 = 0.8;
 /// An unchanged replay that is further off than this share of the wall time is told of.
@@ -336,14 +338,8 @@ impl Case<'_> {
             Serial => {
                 let over = diagnosis.effective_cores.max(2).min(diagnosis.workers.max(2));
                 let over = self.replayer.spread_over(&finding.threads, over);
-                let of_one =
-                    |thread: &ThreadId| format!("alone:{}/{over}", quoted(self.names.thread(*thread)));
-                let expression = if self.sort_of(*finding.threads.first()?) == finding.threads {
-                    format!("alone:{}/{over}", thread(&finding.threads)?)
-                } else {
-                    finding.threads.iter().map(of_one).collect::<Vec<_>>().join(",")
-                };
-                (vec![Change::Spread(finding.threads.clone(), over)], expression)
+                let expression = self.alone(finding, over)?;
+                (parse(&expression, self.process).ok()?.pop()?.changes, expression)
             }
             Pipeline | Condition => {
                 let threads = self.sort_of(*finding.threads.first()?);
@@ -385,6 +381,25 @@ impl Case<'_> {
             Load | Spin | Startup | Idle | Deadlock | Hang | Blocked => return None,
         };
         Some(Mending { changes, expression })
+    }
+
+    /// What is done alone in the finding's dearest stretches, spread over so many threads.
+    fn alone(&self, finding: &Finding, over: f64) -> Option<String> {
+        let threads: Vec<String> = if self.sort_of(*finding.threads.first()?) == finding.threads {
+            vec![quoted(&self.sort_name(finding.threads[0]))]
+        } else {
+            finding.threads.iter().map(|&thread| quoted(self.names.thread(thread))).collect()
+        };
+        let named = finding.stretches.iter().filter_map(|&ends| ends_name(self.process, ends));
+        let mut stretches = once(named);
+        stretches.truncate(MOST_STRETCHES);
+        if stretches.is_empty() {
+            stretches.push(String::new());
+        }
+        let parts = threads.iter().flat_map(|thread| {
+            stretches.iter().map(move |stretch| format!("alone:{thread}{stretch}/{over}"))
+        });
+        Some(parts.collect::<Vec<_>>().join(","))
     }
 
     /// No waiting at the finding's place; `None` where that has no name.
@@ -489,8 +504,18 @@ impl Case<'_> {
                 ]
             }
             (FindingKind::Serial, _) => {
-                let threads = finding.threads.clone();
-                let spread = times(&|times| Change::Spread(threads.clone(), times));
+                let Some(expression) = self.alone(finding, 1.0) else { return Vec::new() };
+                let changes = parse(&expression, self.process).ok().and_then(|mut points| points.pop());
+                let spread = |times: f64| {
+                    let changes = changes.iter().flat_map(|point| point.changes.iter().cloned());
+                    changes
+                        .map(|change| match change {
+                            Change::Spread(threads, within, _) => Change::Spread(threads, within, times),
+                            other => other,
+                        })
+                        .collect()
+                };
+                let spread = TIMES.iter().map(|&times| (times, spread(times))).collect();
                 vec![("the serial part spread over threads".to_owned(), "threads", spread)]
             }
             (FindingKind::Pipeline | FindingKind::Condition, _) if !finding.threads.is_empty() => {

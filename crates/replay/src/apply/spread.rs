@@ -1,14 +1,29 @@
 //! What threads do alone, done by several.
 
-use holdup_model::{Segment, State, ThreadId, Timeline};
+use std::collections::BTreeSet;
+
+use holdup_model::{Ends, Segment, State, Stretch, ThreadId, Timeline, stretches};
 
 use super::Recorded;
 use super::balance::scale;
 use crate::program::Program;
 
-/// Divides the work that these threads did while nobody else was active.
-pub(super) fn spread(program: &mut Program, recorded: Recorded<'_>, threads: &[ThreadId], over: f64) {
-    let alone = alone(recorded.timeline);
+/// Divides the work that these threads did while nobody else was active, or of that what is in stretches with these ends.
+pub(super) fn spread(
+    program: &mut Program,
+    recorded: Recorded<'_>,
+    threads: &[ThreadId],
+    within: Option<&[Ends]>,
+    over: f64,
+) {
+    let mut alone = alone(recorded.timeline);
+    if let Some(ends) = within {
+        let all = stretches(recorded.process, recorded.timeline);
+        let ends: BTreeSet<Ends> = ends.iter().copied().collect();
+        for (spans, stretches) in alone.iter_mut().zip(&all) {
+            *spans = parts_in(spans, stretches, &ends, recorded.timeline);
+        }
+    }
     for &thread in threads {
         let spans = &alone[thread.index()];
         let start = recorded.timeline.row(thread).start.since(recorded.timeline.start).get();
@@ -80,6 +95,32 @@ pub(crate) fn efficiency(recorded: Recorded<'_>, threads: &[ThreadId], cores: u3
     }
     let efficiency = used as f64 / (all as f64).max(1.0);
     if efficiency < LEAST_EFFICIENCY { 1.0 } else { efficiency }
+}
+
+/// The parts of spans that lie in a thread's stretches with these ends.
+fn parts_in(
+    spans: &[(u64, u64)],
+    all: &[Stretch],
+    ends: &BTreeSet<Ends>,
+    timeline: &Timeline,
+) -> Vec<(u64, u64)> {
+    let mut parts = Vec::new();
+    let mut next = 0;
+    for &(from, to) in spans {
+        let mut since = from;
+        while since < to {
+            while all.get(next).is_some_and(|one| one.until.since(timeline.start).get() <= since) {
+                next += 1;
+            }
+            let Some(stretch) = all.get(next) else { break };
+            let until = stretch.until.since(timeline.start).get().min(to);
+            if ends.contains(&stretch.ends) {
+                parts.push((since, until));
+            }
+            since = until;
+        }
+    }
+    parts
 }
 
 /// For each thread, the spans (ns from the start) in which it alone was active.

@@ -32,7 +32,7 @@ fn all_changes(process: &Process) -> Vec<Change> {
         Change::Faster(threads[1..].to_vec(), 1.5),
         Change::FasterCode((0..process.sites.len() as u32).map(SiteId::new).collect(), 3.0),
         Change::FasterCode(Vec::new(), 2.0),
-        Change::Spread(threads.clone(), 2.5),
+        Change::Spread(threads.clone(), None, 2.5),
         Change::Shorter(PauseKind::Io, None, f64::INFINITY),
         Change::Shorter(PauseKind::Sleep, None, 2.0),
         Change::FreeWakeUps,

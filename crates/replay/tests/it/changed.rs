@@ -42,7 +42,7 @@ fn change(process: &Process, (kind, which, number, times): Choice) -> Change {
         6 => Change::Faster(alike, times),
         7 => Change::Faster(vec![thread], times),
         8 => Change::FasterCode(vec![SiteId::new(pick(process.sites.len()))], times),
-        9 => Change::Spread(vec![thread], times),
+        9 => Change::Spread(vec![thread], None, times),
         10 => Change::Shorter(PauseKind::Io, None, if number == 1 { f64::INFINITY } else { times }),
         11 => Change::Shorter(PauseKind::Sleep, None, if number == 1 { f64::INFINITY } else { times }),
         12 => Change::FreeWakeUps,

@@ -2,7 +2,7 @@
 
 use holdup_model::names::Names;
 use holdup_model::selector::quoted;
-use holdup_model::{Doing, Nanos, ObjectId, ObjectKind, Process, Sample, SiteId, ThreadId, Time};
+use holdup_model::{Doing, Ends, Nanos, ObjectId, ObjectKind, Process, Sample, SiteId, ThreadId, Time};
 use holdup_replay::{Change, ExpressionError, LockChange, PauseKind, object_name, parse, sweep, thread_name};
 use holdup_testkit::{Op, Script};
 use proptest::prelude::*;
@@ -67,7 +67,7 @@ fn every_form() {
         ("thread:worker/2", Change::Faster(workers.clone(), 2.0)),
         ("thread:'worker 1'/2", Change::Faster(vec![ThreadId::new(1)], 2.0)),
         ("threads:worker=balanced", Change::BalancedThreads(workers.clone())),
-        ("alone:main/4", Change::Spread(vec![ThreadId::new(0)], 4.0)),
+        ("alone:main/4", Change::Spread(vec![ThreadId::new(0)], None, 4.0)),
         ("stage:worker*3", Change::Stage(workers.clone(), 3)),
         ("stage:writer*2", Change::Stage(vec![ThreadId::new(3)], 2)),
         ("threads:worker=3", Change::Threads(workers.clone(), 3)),
@@ -232,6 +232,30 @@ fn io_at_one_place() {
     let error = changes("sleep:write_output=0").expect_err("nobody sleeps there");
     let told = "no place that sleeps is named \"write_output\" in this recording; did you mean main.c:10?";
     assert!(error.to_string().starts_with(&told[..52]), "{error}");
+}
+
+/// Of what one does alone, only what lies between calls at these places.
+#[test]
+fn alone_between_two_places() {
+    let mut script = Script::new();
+    let [first, last] = [("fork", 10), ("join all", 20)].map(|(name, line)| script.site(name, line));
+    let worker = script.thread("worker", vec![Op::Read(5, first), Op::Read(9, last)]);
+    script.main_runs(&[worker]);
+    let process = script.play();
+    let changes = |text: &str| parse(text, &process).map(|points| points[0].changes.clone());
+    let spread =
+        |from, to| Ok(vec![Change::Spread(vec![ThreadId::new(0)], Some(vec![Ends { from, to }]), 2.0)]);
+    assert_eq!(changes("alone:main@main.c:10..main.c:20/2"), spread(Some(first), Some(last)));
+    assert_eq!(changes("alone:main@fork..'join all'/2"), spread(Some(first), Some(last)));
+    assert_eq!(changes("alone:main@..'join all'/2"), spread(None, Some(last)));
+    assert_eq!(changes("alone:main@fork../2"), spread(Some(first), None));
+    assert_eq!(changes("alone:main@../2"), spread(None, None));
+    assert_eq!(parse("alone:main@fork../1..4", &process).map(|points| points.len()), Ok(10));
+    for text in ["alone:main@fork/2", "thread:main@fork../2", "alone:main@fork..", "alone:main@'fork../2"] {
+        assert!(matches!(changes(text), Err(ExpressionError::Form { .. })), "{text}");
+    }
+    let error = changes("alone:main@sort../2").expect_err("it is not called").to_string();
+    assert!(error.starts_with("no place is named \"sort\" in this recording"), "{error}");
 }
 
 #[test]

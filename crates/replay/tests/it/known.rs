@@ -3,7 +3,7 @@
 use crate::programs::{MS, on_ideal_cores};
 use holdup_model::{Doing, Nanos, ObjectId, ObjectKind, Process, Sample, SiteId, ThreadId, Time, Timeline};
 use holdup_replay::{
-    Change, LockChange, Machine, PauseKind, Recorded, Replayed, Replayer, apply, extract, replay,
+    Change, LockChange, Machine, PauseKind, Recorded, Replayed, Replayer, apply, extract, parse, replay,
 };
 use holdup_testkit::{Op, QueueId, Script};
 
@@ -247,9 +247,17 @@ fn a_serial_part_spread_over_threads() {
     let process = script.play();
     let main = ThreadId::new(0);
     assert_eq!(process.wall().get(), 200 * MS);
-    assert_eq!(changed(&process, &[Change::Spread(vec![main], 4.0)]), (25 + 40 + 15) * MS);
+    assert_eq!(changed(&process, &[Change::Spread(vec![main], None, 4.0)]), (25 + 40 + 15) * MS);
+    // What it does before it starts the others, and after the last call that waits for one.
+    let part = |expression: &str| {
+        let changes = parse(expression, &process).expect(expression).remove(0).changes;
+        changed(&process, &changes)
+    };
+    assert_eq!(part("alone:main@..main.c:5/4"), (25 + 40 + 60) * MS);
+    assert_eq!(part("alone:main@'main.c:5'../4"), (100 + 40 + 15) * MS);
+    assert_eq!(part("alone:main@..main.c:5/4,alone:main@main.c:5../4"), (25 + 40 + 15) * MS);
     // The longer worker is alone for its last 10 ms.
-    assert_eq!(changed(&process, &[Change::Spread(vec![first], 2.0)]), (100 + 35 + 60) * MS);
+    assert_eq!(changed(&process, &[Change::Spread(vec![first], None, 2.0)]), (100 + 35 + 60) * MS);
 }
 
 #[test]

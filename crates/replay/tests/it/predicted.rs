@@ -135,7 +135,8 @@ fn a_spread_part_leaves_its_work_to_other_threads() {
     script.main_does(&[work(300), Op::Start(workers[0]), Op::Start(workers[1])]);
     script.main_does(&workers.map(|worker| Op::Join(worker, site)));
     let process = script.play();
-    let changes = [Change::Spread(vec![ThreadId::new(0)], 8.0), Change::BalancedThreads(workers.to_vec())];
+    let changes =
+        [Change::Spread(vec![ThreadId::new(0)], None, 8.0), Change::BalancedThreads(workers.to_vec())];
     let both = predicted(&process, 2, &changes);
     assert_eq!(both.low.get(), 420 / 2 * MS, "{both:?}");
 }

@@ -122,6 +122,7 @@ fn describe(case: &Case<'_>, place: Option<SiteId>, by_thread: &ByThread) -> Des
             .to_owned(),
         on_path: None,
         method: "time off the core for want of nothing that was recorded, by where threads were seen blocked",
+        stretches: Vec::new(),
         notes: Vec::new(),
     }
 }

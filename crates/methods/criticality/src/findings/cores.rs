@@ -72,6 +72,7 @@ fn describe_oversubscription(case: &Case<'_>) -> Description {
         hint: format!("Start no more working threads than cores ({cores}), or give the program more cores."),
         on_path: None,
         method: "wall time less CPU time of active threads, up to what the threads beyond the number of cores lack",
+        stretches: Vec::new(),
         notes: Vec::new(),
     }
 }
@@ -104,6 +105,7 @@ fn describe_delayed(case: &Case<'_>) -> Description {
         hint: hint.to_owned(),
         on_path: None,
         method: "wall time less CPU time of active threads",
+        stretches: Vec::new(),
         notes: Vec::new(),
     }
 }
@@ -138,6 +140,7 @@ fn describe_wake_up(case: &Case<'_>, object: Option<ObjectId>) -> Description {
         hint: "Wait less often: hand on more at once, or keep the waiting threads at work.".to_owned(),
         on_path: Some(on_path.map(|step| step.time).sum()),
         method: "time from the release of a waiting thread until it ran, less what lack of cores explains",
+        stretches: Vec::new(),
         notes: Vec::new(),
     }
 }

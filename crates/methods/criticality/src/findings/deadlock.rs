@@ -81,6 +81,7 @@ fn finding(case: &Case<'_>, circle: &[&Wait]) -> Option<Finding> {
         gain: None,
         repeats: None,
         method: "owners of the locks that threads still waited for when the recording ended",
+        stretches: Vec::new(),
         notes: Vec::new(),
     })
 }

@@ -72,6 +72,7 @@ fn describe_quota(case: &Case<'_>) -> Description {
         on_path: None,
         method: "wall time less CPU time of active threads, up to what CPUs stood still while the group was \
                  throttled, and what threads beyond the number of cores lacked meanwhile",
+        stretches: Vec::new(),
         notes: estimated(case),
     }
 }
@@ -133,6 +134,7 @@ fn describe_affinity(case: &Case<'_>) -> Description {
         on_path: None,
         method: "wall time less CPU time of active threads, up to what the threads beyond the number of CPUs that they \
                  may use lack",
+        stretches: Vec::new(),
         notes,
     }
 }

@@ -68,6 +68,7 @@ pub(super) fn finding(case: &Case<'_>) -> Option<(Finding, BTreeSet<ObjectId>)> 
         gain: None,
         repeats: None,
         method: "waits that had not ended when the recording did, of all threads that lived then",
+        stretches: Vec::new(),
         notes: Vec::new(),
     };
     Some((finding, waited_for))

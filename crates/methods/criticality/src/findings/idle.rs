@@ -75,6 +75,7 @@ fn describe(case: &Case<'_>) -> Description {
             .to_owned(),
         on_path: None,
         method: "waits that only something outside of the program, or time, ends",
+        stretches: Vec::new(),
         notes: Vec::new(),
     }
 }

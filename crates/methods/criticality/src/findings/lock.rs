@@ -62,6 +62,7 @@ fn describe_family(
         hint: hint_of_family(family, members),
         on_path: Some(family.sum.on_path),
         method: METHOD,
+        stretches: Vec::new(),
         notes: Vec::new(),
     }
 }
@@ -148,6 +149,7 @@ fn describe(case: &Case<'_>, object: ObjectId, charge: &Charge) -> Description {
         hint,
         on_path: cost.map(|cost| cost.on_path),
         method: METHOD,
+        stretches: Vec::new(),
         notes: Vec::new(),
     }
 }

@@ -120,6 +120,7 @@ fn describe_barrier(
         hint: hint.to_owned(),
         on_path: cost.map(|cost| cost.on_path),
         method: "waits until the last arrival, charged to the thread that arrives last",
+        stretches: Vec::new(),
         notes: Vec::new(),
     }
 }
@@ -263,6 +264,7 @@ fn describe_join(case: &Case<'_>, late: &Late, siblings: usize) -> Description {
         hint: hint.to_owned(),
         on_path: Some(on_path),
         method: "time in which threads had ended, while the one that was joined went on",
+        stretches: Vec::new(),
         notes: Vec::new(),
     }
 }

@@ -70,6 +70,7 @@ fn describe(case: &Case<'_>, kind: FindingKind, place: Option<SiteId>, by_thread
         .to_owned(),
         on_path: Some(on_path),
         method: "time in blocking calls",
+        stretches: Vec::new(),
         notes: Vec::new(),
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::figures::percent;
-use holdup_model::{Nanos, ObjectId, ObjectKind, SiteId, ThreadId};
+use holdup_model::{Ends, Nanos, ObjectId, ObjectKind, SiteId, ThreadId};
 
 use super::executed::Executed;
-use super::{Candidate, Case, Description, LEAST_SHARE_OF_A_PART, Stage, main_ones, most_first};
+use super::{Candidate, Case, Description, LEAST_SHARE_OF_A_PART, Stage, main_ones, most_first, of_most};
 use crate::FindingKind;
 use crate::blame::SerialKey;
 
@@ -46,6 +46,9 @@ fn add_all<K: Ord>(sums: &mut BTreeMap<K, Nanos>, others: BTreeMap<K, Nanos>) {
         *sums.entry(key).or_default() += time;
     }
 }
+
+/// The stretches that are named make up this share of what is lost.
+const NEARLY_ALL: f64 = 0.98;
 
 /// Phases of the same threads that begin at the same place, or end at the same place: the first time round a loop
 /// begins elsewhere, and whether the call at the end has to wait, and so which one ends it, may vary.
@@ -133,6 +136,12 @@ fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Descr
         (None, Some(to)) => format!(" up to {to}"),
         (None, None) => String::new(),
     };
+    let mut lost: BTreeMap<Ends, Nanos> = BTreeMap::new();
+    for key in &phase.keys {
+        let own = case.losses.serial.get(key).map_or(Nanos::ZERO, |serial| serial.lost);
+        *lost.entry(Ends { from: key.from, to: key.to }).or_default() += own;
+    }
+    let stretches = of_most(&lost, NEARLY_ALL);
     let object = most_first(&phase.objects).first().and_then(|(object, _)| *object);
     let meanwhile = match object {
         _ if phase.sought.share_of(phase.lost) >= 0.5 && seek_tasks(case) => {
@@ -176,6 +185,7 @@ fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Descr
             .to_owned(),
         on_path: None,
         method: "time in which one thread was active and the others waited for it or did not exist",
+        stretches,
         notes: Vec::new(),
     }
 }
@@ -222,6 +232,7 @@ fn describe_startup(case: &Case<'_>) -> Description {
             .to_owned(),
         on_path: None,
         method: "time in which threads were not there, while the main thread worked beside others",
+        stretches: Vec::new(),
         notes: Vec::new(),
     }
 }

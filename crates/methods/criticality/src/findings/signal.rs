@@ -194,6 +194,7 @@ fn describe_stage(case: &Case<'_>, kind: FindingKind, group: &Group) -> Descript
         hint: hint.to_owned(),
         on_path,
         method: "waits until the signal, charged along the chain to the thread that works meanwhile",
+        stretches: Vec::new(),
         notes: Vec::new(),
     }
 }
@@ -218,6 +219,7 @@ fn describe_turns(case: &Case<'_>, group: &Group) -> Description {
         on_path: objects.iter().filter_map(|&object| Some(case.object_cost(object)?.on_path)).max(),
         threads,
         method: "waits until the signal, charged along the chain to the thread that works meanwhile",
+        stretches: Vec::new(),
         notes: Vec::new(),
     }
 }
@@ -376,6 +378,7 @@ fn describe_object(
         .to_owned(),
         on_path: cost.map(|cost| cost.on_path),
         method: "waits until the signal, charged along the chain to the thread that works meanwhile",
+        stretches: Vec::new(),
         notes: Vec::new(),
     }
 }

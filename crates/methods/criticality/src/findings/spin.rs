@@ -116,6 +116,7 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
             .to_owned(),
         on_path: None,
         method,
+        stretches: Vec::new(),
         notes: Vec::new(),
     }
 }

@@ -201,6 +201,7 @@ fn describe_tiny(case: &Case<'_>, group: &Group, searched: Nanos) -> Description
         hint: "Make fewer and larger tasks: below a size do the work at once (if, final, grainsize).".to_owned(),
         on_path: None,
         method: "waits for tasks of a median below 5 µs",
+        stretches: Vec::new(),
         notes: vec![
             "Larger tasks give more than the time that was waited: fewer are made. holdup scale predicts a cut-off."
                 .to_owned(),
@@ -247,6 +248,7 @@ fn describe_late(case: &Case<'_>, group: &Group) -> Description {
         on_path,
         threads,
         method: "waits until the next task is made, charged along the chain to the thread that works meanwhile",
+        stretches: Vec::new(),
         notes: Vec::new(),
     }
 }

@@ -185,7 +185,7 @@ fn a_serial_part() {
         script.play()
     };
     let diagnosis = of(program(100), 4);
-    gives(&diagnosis, FindingKind::Serial, "alone:main/4", program(25).wall());
+    gives(&diagnosis, FindingKind::Serial, "alone:main@..main.c:1/4", program(25).wall());
 }
 
 fn pipeline(consumers: usize) -> (Process, QueueId) {

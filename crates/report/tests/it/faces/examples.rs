@@ -156,6 +156,7 @@ pub(crate) fn finding(kind: FindingKind, what: &str, cost: Nanos) -> Finding {
         kind,
         object: None,
         others: Vec::new(),
+        stretches: Vec::new(),
         threads: vec![thread(0)],
         place: None,
         what: what.to_owned(),
@@ -220,6 +221,7 @@ pub(crate) fn planted_lock() -> (Run, Vec<Diagnosis>) {
         Finding {
             object: Some(lock),
             others: Vec::new(),
+            stretches: Vec::new(),
             threads: vec![thread(2)],
             place: Some(put),
             evidence: vec![
