@@ -49,6 +49,8 @@ use crate::{CostIdentity, CriticalPath, FamilyCost, Finding, FindingKind, Object
 
 /// The least cost of a finding, as a share of the wall time.
 pub const LEAST_SHARE: f64 = 0.015;
+/// The same for delays by something outside of the program.
+const LEAST_SHARE_FROM_OUTSIDE: f64 = 0.05;
 
 /// The least cost of a finding.
 pub(crate) const LEAST_COST: Nanos = Nanos::new(1_000_000);
@@ -221,7 +223,7 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
         .into_iter()
         .filter_map(|group| {
             let cost = case.working.cost(group.lost.get());
-            (cost >= LEAST_COST && cost.share_of(wall) >= LEAST_SHARE)
+            (cost >= LEAST_COST && cost.share_of(wall) >= least_share(group.kind))
                 .then(|| Finding { others: group.others, ..finding(group.kind, cost, group.description) })
         })
         .collect();
@@ -241,6 +243,12 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
     }
     findings.splice(0..0, never);
     (findings, identity)
+}
+
+/// From which share of the wall time on something is a finding. What comes from outside of the program says nothing of it, and is
+/// nowhere quite absent.
+fn least_share(kind: FindingKind) -> f64 {
+    if kind == FindingKind::Delayed { LEAST_SHARE_FROM_OUTSIDE } else { LEAST_SHARE }
 }
 
 /// Findings are told apart by what mending them gives in steps of this share of the wall time: below it, what they cost
