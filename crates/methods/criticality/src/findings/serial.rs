@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::figures::percent;
-use holdup_model::{Ends, Nanos, ObjectId, ObjectKind, SiteId, ThreadId};
+use holdup_model::{Ends, Nanos, ObjectId, ObjectKind, SiteId, State, ThreadId};
 
 use super::executed::Executed;
 use super::{Candidate, Case, Description, LEAST_SHARE_OF_A_PART, Stage, main_ones, most_first, of_most};
@@ -144,12 +144,7 @@ fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Descr
     let stretches = of_most(&lost, NEARLY_ALL);
     let object = most_first(&phase.objects).first().and_then(|(object, _)| *object);
     let meanwhile = match object {
-        _ if phase.sought.share_of(phase.lost) >= 0.5 && seek_tasks(case) => {
-            "the others wait for tasks".to_owned()
-        }
-        _ if phase.sought.share_of(phase.lost) >= 0.5 => {
-            "the others search for work, or are blocked on what was not recorded".to_owned()
-        }
+        _ if phase.sought.share_of(phase.lost) >= 0.5 => format!("the others {}", what_seekers_do(case)),
         Some(object) if case.role(object) != ObjectKind::ThreadEnd => {
             format!("the others wait on {}", case.object(object))
         }
@@ -190,16 +185,24 @@ fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Descr
     }
 }
 
-/// True if those who wait for nobody in particular, while one thread alone is able to run, mostly wait for tasks.
-fn seek_tasks(case: &Case<'_>) -> bool {
-    let (mut tasks, mut all) = (Nanos::ZERO, Nanos::ZERO);
+/// What those who wait for nobody in particular mostly do while one thread alone is able to run.
+fn what_seekers_do(case: &Case<'_>) -> &'static str {
+    const EITHER: &str = "search for work, or are blocked on what was not recorded";
+    let mut times: BTreeMap<&str, Nanos> = BTreeMap::new();
+    let mut all = Nanos::ZERO;
     for (key, sought) in &case.blame.sought {
+        let what = match (key.object.map(|object| case.role(object)), key.state) {
+            (Some(ObjectKind::Tasks), _) => "wait for tasks",
+            (Some(ObjectKind::Team), _) => "wait for the next parallel region",
+            (Some(_), _) => "wait for work",
+            (None, State::Spinning) => "search for work",
+            (None, _) => "are blocked on what was not recorded",
+        };
+        *times.entry(what).or_default() += sought.with_one;
         all += sought.with_one;
-        if key.object.is_some_and(|object| case.role(object) == ObjectKind::Tasks) {
-            tasks += sought.with_one;
-        }
     }
-    tasks.share_of(all) >= 0.5
+    let most = times.into_iter().max_by_key(|(_, time)| *time);
+    most.filter(|(_, time)| time.share_of(all) >= 0.5).map_or(EITHER, |(what, _)| what)
 }
 
 fn describe_startup(case: &Case<'_>) -> Description {
