@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::figures::percent;
-use holdup_model::{Nanos, Routine, SiteId, State, ThreadId, Time};
+use holdup_model::{Nanos, ObjectKind, Routine, SiteId, State, ThreadId, Time};
 
 use super::{Candidate, Case, Description, main_ones, most_first};
 use crate::FindingKind;
@@ -73,6 +73,8 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
     let who = case.threads(&threads);
     let total = spinning.time();
     let site = most_first(&spinning.sites).first().map(|(site, _)| *site);
+    let meetings =
+        spinning.routine.filter(|routine| routine.seeks_work).and_then(|_| Meetings::of(case, spinning));
     let is_in_program =
         site.is_some_and(|site| case.process.site(site).place().is_some_and(holdup_model::Frame::is_program));
     let what = match (site, spinning.routine) {
@@ -84,7 +86,10 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
         (Some(site), Some(routine)) if is_in_program && !routine.seeks_work => {
             format!("spinning in {}: {}", case.site(site), routine.name)
         }
-        (Some(_), Some(routine)) => format!("spinning: {}", routine.name),
+        (Some(_), Some(routine)) => match &meetings {
+            Some(meetings) => meetings.words(case),
+            None => format!("spinning: {}", routine.name),
+        },
         (Some(site), None) => format!("spinning in {}", case.site(site)),
     };
     let (how, method) = match site {
@@ -102,22 +107,100 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
     if taken.share_of(total + taken) >= 0.05 {
         evidence.push(format!("Meanwhile threads that could have worked lacked a core for {taken} in all."));
     }
+    evidence.extend(meetings.as_ref().map(|meetings| meetings.evidence(case, total)));
     evidence.extend(meanwhile(case, spinning));
+    let hint = match (&meetings, spinning.routine) {
+        (Some(_), _) => MEET_LESS,
+        (None, Some(Routine { hint: Some(hint), .. })) => hint,
+        _ => "Block instead of spinning where the wait is longer than a few microseconds.",
+    };
     Description {
         object: None,
-        place: site.or_else(|| threads.first().and_then(|&thread| case.entry(thread))),
+        place: meetings
+            .map(|meetings| meetings.place)
+            .or(site)
+            .or_else(|| threads.first().and_then(|&thread| case.entry(thread))),
         what,
         evidence,
         threads,
-        hint: spinning
-            .routine
-            .and_then(|routine| routine.hint)
-            .unwrap_or("Block instead of spinning where the wait is longer than a few microseconds.")
-            .to_owned(),
+        hint: hint.to_owned(),
         on_path: None,
         method,
         stretches: Vec::new(),
         notes: Vec::new(),
+    }
+}
+
+const MEET_LESS: &str = "Do more work between two barriers: share out an outer loop, put loops together, or leave out barriers \
+    that nothing needs (nowait).";
+
+/// Where threads meet more often than this, meeting takes the time, whoever is late.
+const OFTEN: Nanos = Nanos::new(50_000);
+
+/// Barriers at which a runtime lets threads spin, where they are met very often.
+struct Meetings {
+    /// At which place most of the spinning is, and how long that was.
+    place: SiteId,
+    there: Nanos,
+    barriers: usize,
+    rounds: u64,
+}
+
+impl Meetings {
+    /// `None` where spinning is mostly elsewhere, or threads do not meet that often.
+    fn of(case: &Case<'_>, spinning: &Spinning) -> Option<Self> {
+        let line = |site: SiteId| {
+            let place = case.process.site(site).place()?;
+            Some((place.module.as_deref()?, place.file.as_deref()?, place.line?))
+        };
+        let barriers = case.objects.iter().filter(|cost| case.role(cost.object) == ObjectKind::Barrier);
+        let mut met: BTreeMap<_, (SiteId, usize, u64)> = BTreeMap::new();
+        for barrier in barriers {
+            let Some((place, line)) = barrier.place.and_then(|place| Some((place, line(place)?))) else {
+                continue;
+            };
+            let parties = case.process.object(barrier.object).parties.unwrap_or(2).max(2);
+            let known = met.entry(line).or_insert((place, 0, 0));
+            known.1 += 1;
+            known.2 += barrier.waits / u64::from(parties);
+        }
+        let mut spun: BTreeMap<SiteId, (Nanos, usize, u64)> = BTreeMap::new();
+        for (&site, &time) in &spinning.sites {
+            if let Some(&(place, barriers, rounds)) = line(site).and_then(|line| met.get(&line)) {
+                spun.entry(place).or_insert((Nanos::ZERO, barriers, rounds)).0 += time;
+            }
+        }
+        let at_barriers: Nanos = spun.values().map(|(time, ..)| *time).sum();
+        let (&place, &(there, ..)) = spun.iter().max_by_key(|(_, (time, ..))| *time)?;
+        let rounds: u64 = spun.values().map(|(.., rounds)| rounds).sum();
+        let is_often = case.wall().get() < rounds.saturating_mul(OFTEN.get());
+        let barriers = spun.values().map(|(_, barriers, _)| barriers).sum();
+        (is_often && at_barriers.share_of(spinning.time()) >= MOSTLY).then_some(Self {
+            place,
+            there,
+            barriers,
+            rounds,
+        })
+    }
+
+    fn every(&self, case: &Case<'_>) -> Nanos {
+        Nanos::new(case.wall().get() / self.rounds.max(1))
+    }
+
+    fn words(&self, case: &Case<'_>) -> String {
+        let barriers =
+            if self.barriers == 1 { "a barrier".to_owned() } else { format!("{} barriers", self.barriers) };
+        let mostly = if self.barriers == 1 { "in" } else { "mostly in" };
+        format!("spinning at {barriers} met every {}, {mostly} {}", self.every(case), case.site(self.place))
+    }
+
+    fn evidence(&self, case: &Case<'_>, spun: Nanos) -> String {
+        format!(
+            "Threads met there at least {}; {} of the spinning is in {}.",
+            holdup_model::figures::times(self.rounds),
+            percent(self.there.share_of(spun)),
+            case.site(self.place)
+        )
     }
 }
 

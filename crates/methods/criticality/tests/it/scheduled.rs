@@ -2,7 +2,8 @@
 
 use holdup_criticality::{Criticality, Diagnosis, Finding, FindingKind, NobodyCause, diagnose};
 use holdup_model::{
-    Doing, Left, Nanos, ObjectKind, OnCore, Process, Run, Sample, Site, State, ThreadId, Time, Timeline,
+    Doing, Frame, Left, Nanos, ObjectKind, OnCore, Process, Run, Sample, Site, State, ThreadId, Time,
+    Timeline,
 };
 use holdup_testkit::{Op, Script};
 use proptest::prelude::*;
@@ -299,4 +300,54 @@ fn who_spins_takes_a_core_from_the_others() {
     assert_eq!(costs, [(FindingKind::Spin, ms(700)), (FindingKind::Oversubscription, ms(150))]);
     let evidence = &first(&diagnosis).evidence;
     assert!(evidence[1].contains("lacked a core for 70.0 ms in all"), "{evidence:?}");
+}
+
+/// A runtime lets threads spin at a barrier, which samples see: where, and how often they meet, is told where that is the cause.
+#[test]
+fn spinning_at_a_barrier_that_is_met_very_often() {
+    let told = |rounds: u64| {
+        let mut script = Script::new();
+        let barrier = script.barrier("", 2);
+        let meets = script.site("smooth", 42);
+        let workers = [100, 99].map(|length| {
+            // Before, they meet as often: these waits are no events.
+            let round = [Op::Work(length * MS / 2 / rounds), Op::Meet(barrier, meets)];
+            script.thread("worker", [vec![Op::Work(50 * MS)], round.repeat(rounds as usize)].concat())
+        });
+        script.main_runs(&workers);
+        let mut process = script.play();
+        let frames = |library: &str, function: &str| Frame {
+            module: Some(library.to_owned()),
+            function: Some(function.to_owned()),
+            ..Frame::default()
+        };
+        let caller = process.site(meets).frames.clone();
+        let spins = [vec![frames("libgomp.so.1", "do_spin"), frames("libgomp.so.1", "GOMP_barrier")], caller];
+        let spin = process.add_site(Site { frames: spins.concat(), ..Site::default() });
+        let at = |ms: u64| Time::from_nanos(ms * MS);
+        process.covered = vec![(process.start, process.end)];
+        process.on_core = workers.map(|worker| span(worker, 0, 100, Left::Unknown)).to_vec();
+        process.on_core.sort_by_key(|span| (span.begin, span.thread));
+        process.samples.extend((1..10).map(|look| Sample {
+            thread: workers[look as usize % 2],
+            time: at(look * 5),
+            doing: Doing::Running,
+            site: Some(spin),
+            weight: Nanos::new(2 * MS),
+        }));
+        let diagnosis = of(process, 2);
+        let finding = diagnosis.findings.into_iter().find(|finding| finding.kind == FindingKind::Spin);
+        finding.map(|finding| (finding.what, finding.evidence[1].clone(), finding.hint))
+    };
+    let (what, evidence, hint) = told(10_000).expect("spinning");
+    assert_eq!(what, "spinning at a barrier met every 10.0 µs, in smooth (main.c:42)");
+    assert_eq!(
+        evidence,
+        "Threads met there at least 10 000 times; 100 % of the spinning is in smooth (main.c:42)."
+    );
+    assert!(hint.starts_with("Do more work between two barriers"), "{hint}");
+    // They meet once in 10 ms: that is not what takes the time.
+    let (what, _, hint) = told(10).expect("spinning");
+    assert_eq!(what, "spinning: gcc's OpenMP runtime, waiting");
+    assert!(hint.starts_with("Give the threads more even work"), "{hint}");
 }
