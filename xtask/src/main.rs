@@ -7,6 +7,7 @@ mod kills;
 mod layers;
 mod packages;
 mod run_tests;
+mod schemas;
 mod tidy;
 mod truth;
 mod workspace;
@@ -36,6 +37,8 @@ enum Chore {
     Bench(bench::Options),
     /// Hold what commands say of the recordings in tests/recordings against what they said
     Golden(golden::Options),
+    /// Write docs/json-schema anew, of the types that answers are made of
+    Schemas,
     /// Read recordings (with right checksums) and texts with wrong contents; 1 if something goes wrong
     Fuzz(fuzz::Options),
     /// Kill programs, holdup and its helpers at random moments; 1 if something hangs, panics or stays changed
@@ -61,6 +64,7 @@ fn run(chore: Chore) -> Result<ExitCode> {
         Chore::Tidy(options) => tidy::chore(&workspace, &options),
         Chore::Bench(options) => bench::run(&workspace, &options),
         Chore::Golden(options) => golden::run(&workspace, &options),
+        Chore::Schemas => schemas::run(&workspace),
         Chore::Fuzz(options) => fuzz::run(&workspace, &options),
         Chore::Kills(options) => kills::run(&workspace, &options),
         Chore::Truth(options) => truth::run(&workspace, &options),

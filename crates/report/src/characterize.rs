@@ -10,15 +10,17 @@ mod plot;
 #[cfg(feature = "png")]
 mod png;
 pub(crate) mod scene;
+pub(crate) mod schema;
 mod terminal;
 pub(crate) mod words;
 
 use holdup_characterize::Characterization;
 
-pub use json::{CHARACTERIZE_SCHEMA, characterize_json, characterize_json_text};
+pub use json::{characterize_json, characterize_json_text};
 pub use pictures::{PictureFile, characterize_pictures};
 #[cfg(feature = "png")]
 pub use png::picture_png;
+pub use schema::CHARACTERIZE_SCHEMA;
 pub use terminal::render_characterize;
 
 /// A characterization and what is known of its numbers.

@@ -1,7 +1,7 @@
 //! The faces of what became of budgets: terminal, JSON, JUnit, and the workflow commands of GitHub.
 
 mod github;
-mod json;
+pub(crate) mod json;
 mod junit;
 mod terminal;
 

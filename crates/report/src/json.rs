@@ -13,15 +13,12 @@ use holdup_criticality::{
     Criticality, Diagnosis, EnvironmentNote, FamilyCost, Finding, HoldTime, NobodyCause, ObjectCost,
 };
 use holdup_model::{ExitStatus, Frame, Process, Run, Site, SiteId, State, ThreadId};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::escape;
 use crate::schema::{self, Place};
 use crate::{shares, warnings};
-
-/// The version of the JSON that [`json`] gives. It grows only where a member changes its meaning; members may be
-/// added at any time.
-pub const SCHEMA: u32 = 1;
 
 /// The whole answer as a value of the schema in `docs/json-schema/report.schema.json`. Names are as the program
 /// gave them. Where nothing was recorded, `process` and `criticality` are null.
@@ -34,7 +31,7 @@ pub fn json(run: &Run, diagnoses: &[Diagnosis]) -> Value {
     let process = told.map(|diagnosis| &run.processes[diagnosis.process]);
     let with = told.zip(process);
     let report = schema::Report {
-        schema: SCHEMA,
+        schema: schema::SCHEMA,
         holdup: env!("CARGO_PKG_VERSION"),
         run: run_facts(run, told.map_or(&[], |diagnosis| &diagnosis.environment)),
         clock: run.clock.clone(),
@@ -63,7 +60,12 @@ pub fn json(run: &Run, diagnoses: &[Diagnosis]) -> Value {
         tree: told.and_then(|diagnosis| diagnosis.tree.as_ref()).map(|of| tree::tree(run, of)),
         processes: other_processes(run, diagnoses),
     };
-    serde_json::to_value(report).expect("all keys are strings and all numbers have a JSON form")
+    value(report)
+}
+
+/// An answer as a value. A number that JSON cannot hold is null.
+pub(crate) fn value(answer: impl Serialize) -> Value {
+    serde_json::to_value(answer).expect("all keys are strings and all numbers have a JSON form")
 }
 
 /// [`json`] as text, indented, with a line break at its end. Characters that could act on a terminal are
@@ -250,9 +252,9 @@ fn family(process: &Process, of: &FamilyCost) -> schema::Family {
 fn object(process: &Process, cost: &ObjectCost) -> schema::Object {
     let object = process.object(cost.object);
     let (hold_basis, hold_samples) = match cost.hold {
-        HoldTime::Measured(_) => ("measured", None),
-        HoldTime::Estimated { samples, .. } => ("estimated", Some(samples)),
-        HoldTime::Unknown => ("unknown", None),
+        HoldTime::Measured(_) => (schema::HoldBasis::Measured, None),
+        HoldTime::Estimated { samples, .. } => (schema::HoldBasis::Estimated, Some(samples)),
+        HoldTime::Unknown => (schema::HoldBasis::Unknown, None),
     };
     schema::Object {
         object: cost.object.index(),
@@ -348,7 +350,7 @@ fn findings(process: &Process, diagnosis: &Diagnosis) -> Vec<schema::Finding> {
 
 fn told(process: &Process, diagnosis: &Diagnosis, finding: &Finding) -> schema::Finding {
     schema::Finding {
-        kind: finding.kind.word(),
+        kind: schema::Kind(finding.kind.word()),
         place: place(process, finding.place),
         stack: finding
             .place
@@ -377,7 +379,7 @@ fn cost_identity(diagnosis: &Diagnosis) -> schema::CostIdentity {
         parts: identity
             .parts
             .iter()
-            .map(|(kind, cost)| schema::CostPart { kind: kind.word(), cost_ns: cost.get() })
+            .map(|(kind, cost)| schema::CostPart { kind: schema::Kind(kind.word()), cost_ns: cost.get() })
             .collect(),
         unexplained_ns: identity.unexplained.get(),
     }
@@ -419,15 +421,15 @@ pub(crate) fn place_at_frame(frame: &Frame) -> Place {
     }
 }
 
-fn state(state: State) -> &'static str {
+fn state(state: State) -> schema::State {
     match state {
-        State::Active => "active",
-        State::Blocked => "blocked",
-        State::Io => "io",
-        State::Asleep => "asleep",
-        State::Spinning => "spinning",
-        State::Waking => "waking",
-        State::Descheduled => "descheduled",
-        State::NotRecorded => "not_recorded",
+        State::Active => schema::State::Active,
+        State::Blocked => schema::State::Blocked,
+        State::Io => schema::State::Io,
+        State::Asleep => schema::State::Asleep,
+        State::Spinning => schema::State::Spinning,
+        State::Waking => schema::State::Waking,
+        State::Descheduled => schema::State::Descheduled,
+        State::NotRecorded => schema::State::NotRecorded,
     }
 }

@@ -52,12 +52,15 @@ mod policies;
 mod repeated;
 mod scaling;
 mod schema;
+#[cfg(test)]
+mod schemas;
 mod shares;
 mod sim;
 mod source_file;
 mod stack;
 mod surroundings;
 mod terminal;
+pub mod top;
 mod tree;
 mod warnings;
 mod what_if;
@@ -73,7 +76,7 @@ pub use check::{CHECK_SCHEMA, check_github, check_json, check_json_text, check_j
 pub use diff::{DIFF_SCHEMA, diff_json, diff_json_text, render_diff};
 pub use escape::escaped;
 pub use explain::{Explanation, explanations};
-pub use json::{SCHEMA, json, json_text};
+pub use json::{json, json_text};
 pub use look::Look;
 pub use page::{
     PageOptions, characterize_page, page, policies_page, scale_page, shell_words, sim_page, source_files,
@@ -84,6 +87,7 @@ pub use scaling::{
     RANKS_SCHEMA, SCALE_SCHEMA, ranks_json, ranks_json_text, render_ranks, render_scale, scale_json,
     scale_json_text,
 };
+pub use schema::SCHEMA;
 pub use sim::{
     PaddedRun, SIM_SCHEMA, SimRun, SimTold, render_sim, sim_csv, sim_json, sim_json_text, sim_source_files,
 };

@@ -4,12 +4,14 @@
 //! (`policies_page`, which stands with the other pages). Words and sentences come from one place, so that the faces agree.
 
 mod json;
+pub(crate) mod schema;
 mod terminal;
 pub(crate) mod told;
 
 use holdup_policies::ProgramPolicies;
 
-pub use json::{POLICIES_SCHEMA, policies_json, policies_json_text};
+pub use json::{policies_json, policies_json_text};
+pub use schema::POLICIES_SCHEMA;
 pub use terminal::render_policies;
 
 /// Programs under policies, on one machine.

@@ -6,12 +6,14 @@
 
 mod json;
 mod plot;
-mod ranks;
+pub(crate) mod ranks;
+pub(crate) mod schema;
 pub(crate) mod tabular;
 mod terminal;
 pub(crate) mod told;
 pub(crate) mod words;
 
-pub use json::{SCALE_SCHEMA, scale_json, scale_json_text};
+pub use json::{scale_json, scale_json_text};
 pub use ranks::{RANKS_SCHEMA, ranks_json, ranks_json_text, render_ranks};
+pub use schema::SCALE_SCHEMA;
 pub use terminal::render_scale;

@@ -9,6 +9,7 @@ mod csv;
 mod json;
 mod policies;
 pub(crate) mod rows;
+pub(crate) mod schema;
 mod terminal;
 pub(crate) mod told;
 pub(crate) mod view;
@@ -23,8 +24,9 @@ use holdup_speedup::SpeedupStack;
 use crate::SourceFile;
 
 pub use csv::sim_csv;
-pub(crate) use json::speedup_stack as speedup_stack_json;
-pub use json::{SIM_SCHEMA, sim_json, sim_json_text};
+pub(crate) use json::speedup_stack as told_speedup_stack;
+pub use json::{sim_json, sim_json_text};
+pub use schema::SIM_SCHEMA;
 pub use terminal::render_sim;
 
 /// What is told of: one simulation, or several of core counts, machines, inputs and changes side by side.

@@ -5,9 +5,11 @@
 //! of a bar come from one place, so that the faces agree.
 
 mod json;
+pub(crate) mod schema;
 mod terminal;
 pub(crate) mod told;
 pub(crate) mod words;
 
-pub use json::{STACK_SCHEMA, stack_json, stack_json_text};
+pub use json::{stack_json, stack_json_text};
+pub use schema::STACK_SCHEMA;
 pub use terminal::render_stack;

@@ -3,7 +3,8 @@
 use holdup_model::names::Names;
 use holdup_model::{Nanos, Process};
 use holdup_replay::{Next, Point, Prediction, Replayer, object_name};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::look::Look;
 use crate::numbers::time;
@@ -93,31 +94,74 @@ fn next(process: &Process, prediction: &Prediction) -> Option<String> {
 /// The length of the longest bar, in columns.
 const BAR: usize = 40;
 
-/// The same as a value: `baseline_ns` is the recorded wall time, `replayed_ns` that of the unchanged replay.
+/// What changes of a recorded run would give, as a replay predicts it. Schema 1: members may be added, none is taken away
+/// and none changes its meaning. All times are whole nanoseconds (names end in _ns). Expressions and names are as the
+/// program and the command line gave them: escape them where they are shown.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "holdup whatif --json"))]
+pub(crate) struct WhatIfs<'a> {
+    /// The version of this schema.
+    #[cfg_attr(test, schemars(extend("const" = WHAT_IF_SCHEMA)))]
+    schema: u32,
+    /// The version of holdup that wrote this.
+    holdup: &'static str,
+    /// The recorded wall time of the process.
+    baseline_ns: u64,
+    /// The wall time of the unchanged run as the replay has it.
+    replayed_ns: u64,
+    /// One for each expression, and for each size where an expression has a range, in the order in which they were asked
+    /// for.
+    results: Vec<Predicted<'a>>,
+}
+
+/// What a change would give.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Predicted<'a> {
+    /// The change; where it was asked for with a range, with this size in its place.
+    expression: &'a str,
+    /// The size of the change, where the expression had a range; else null.
+    at: Option<f64>,
+    /// The predicted wall time.
+    ns: u64,
+    /// The low end of its interval.
+    low_ns: u64,
+    /// The high end of its interval.
+    high_ns: u64,
+    /// What limits the program then; null where that is not known.
+    next: Option<String>,
+    /// How often all threads waited for each other, and one was let through: the more, the less is it to be trusted.
+    let_through: u64,
+    /// Locks that may be the next to hold the program up, though how long they are held is known from a few holds only.
+    locks_known_in_number_only: Vec<String>,
+}
+
+/// The version of the JSON that [`what_if_json`] gives.
+const WHAT_IF_SCHEMA: u32 = 1;
+
+/// The same as a value of the schema in `docs/json-schema/whatif.schema.json`: `baseline_ns` is the recorded wall time,
+/// `replayed_ns` that of the unchanged replay.
 pub fn what_if_json(process: &Process, replayer: &Replayer<'_>, results: &[(Point, Prediction)]) -> Value {
-    let results: Vec<Value> = results
-        .iter()
-        .map(|(point, prediction)| {
-            let unseen: Vec<String> =
-                prediction.unseen.iter().map(|&object| object_name(process, object)).collect();
-            json!({
-                "expression": point.expression,
-                "at": point.at,
-                "ns": prediction.wall.get(),
-                "low_ns": prediction.low.get(),
-                "high_ns": prediction.high.get(),
-                "next": next(process, prediction),
-                "let_through": prediction.let_through,
-                "locks_known_in_number_only": unseen,
-            })
-        })
-        .collect();
-    json!({
-        "schema": 1,
-        "holdup": env!("CARGO_PKG_VERSION"),
-        "baseline_ns": process.wall().get(),
-        "replayed_ns": replayer.replayed().get(),
-        "results": results,
+    let predicted = results.iter().map(|(point, prediction)| Predicted {
+        expression: &point.expression,
+        at: point.at,
+        ns: prediction.wall.get(),
+        low_ns: prediction.low.get(),
+        high_ns: prediction.high.get(),
+        next: next(process, prediction),
+        let_through: prediction.let_through,
+        locks_known_in_number_only: prediction
+            .unseen
+            .iter()
+            .map(|&object| object_name(process, object))
+            .collect(),
+    });
+    crate::json::value(WhatIfs {
+        schema: WHAT_IF_SCHEMA,
+        holdup: env!("CARGO_PKG_VERSION"),
+        baseline_ns: process.wall().get(),
+        replayed_ns: replayer.replayed().get(),
+        results: predicted.collect(),
     })
 }
 

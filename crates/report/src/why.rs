@@ -8,13 +8,15 @@ mod chart;
 mod json;
 pub(crate) mod removed;
 pub(crate) mod scene;
+pub(crate) mod schema;
 mod terminal;
 pub(crate) mod told;
 pub(crate) mod words;
 
-pub use json::{WHY_SCHEMA, why_json, why_json_text};
+pub use json::{why_json, why_json_text};
 pub use removed::{Removed, Without};
 pub use scene::{WhyScene, why_source_files};
+pub use schema::WHY_SCHEMA;
 pub(crate) use terminal::letter;
 pub use terminal::render_why;
 pub use words::why_section_name;

@@ -4,14 +4,12 @@ use std::fmt::Write as _;
 
 use holdup_live::Doing;
 use holdup_report::escaped;
-use serde::Serialize;
+use holdup_report::top::{self, Line, Process, State, TOP_SCHEMA, Thread};
 
 use super::view::{Order, View};
 
 /// Threads of which there is a line each.
 const MOST_LINES: usize = 20;
-/// The version of the JSON lines.
-pub(crate) const TOP_SCHEMA: u32 = 1;
 
 /// What a thread does, in words.
 pub(crate) fn doing(state: &Doing) -> String {
@@ -81,7 +79,7 @@ pub(crate) fn json_line(
     view: &View,
     order: Order,
     (age_ns, own_cpu_ns): (u64, u64),
-    source: &Source<'_>,
+    source: Source,
     ended: bool,
 ) -> String {
     let mut rows = view.rows.clone();
@@ -113,12 +111,12 @@ pub(crate) fn json_line(
                 number: row.who.1,
                 name: &row.name,
                 state: match row.state {
-                    Doing::Active => "active",
-                    Doing::Waits(_) => "waits",
-                    Doing::Ended => "ended",
+                    Doing::Active => State::Active,
+                    Doing::Waits(_) => State::Waits,
+                    Doing::Ended => State::Ended,
                 },
                 waits_for: match &row.state {
-                    Doing::Waits(what) if !what.is_empty() => Some(what),
+                    Doing::Waits(what) if !what.is_empty() => Some(what.as_str()),
                     _ => None,
                 },
                 criticality_share: row.share,
@@ -139,50 +137,11 @@ pub(crate) fn json_line(
 
 /// Where the figures come from, for JSON.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Source<'a> {
-    /// `library`, `switches` or `looks`.
-    pub word: &'a str,
+pub(crate) struct Source {
+    /// Who tells.
+    pub word: top::Source,
     /// They are an estimate.
     pub estimate: bool,
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    schema: u32,
-    age_ns: u64,
-    span_ns: u64,
-    own_cpu_ns: u64,
-    source: &'a str,
-    estimate: bool,
-    ended: bool,
-    processes: Vec<Process<'a>>,
-    threads: Vec<Thread<'a>>,
-}
-
-#[derive(Serialize)]
-struct Process<'a> {
-    pid: u32,
-    name: &'a str,
-    ended: bool,
-    active: f64,
-    nobody_share: f64,
-}
-
-#[derive(Serialize)]
-struct Thread<'a> {
-    pid: u32,
-    tid: u32,
-    number: u32,
-    name: &'a str,
-    state: &'static str,
-    waits_for: Option<&'a String>,
-    criticality_share: f64,
-    criticality_share_of_all: f64,
-    active_share: f64,
-    changes_per_second: f64,
-    criticality_ns: u64,
-    active_ns: u64,
-    changes: u64,
 }
 
 #[cfg(test)]
@@ -214,8 +173,8 @@ mod tests {
 
     #[test]
     fn json_has_every_thread_on_one_line() {
-        let source = Source { word: "library", estimate: false };
-        let text = json_line(&view(), Order::All, (2 * S, 7), &source, true);
+        let source = Source { word: top::Source::Library, estimate: false };
+        let text = json_line(&view(), Order::All, (2 * S, 7), source, true);
         assert_eq!(text.matches('\n').count(), 1);
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(json["threads"][0]["criticality_share"], 0.75);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use holdup_collect::LiveRun;
 use holdup_live::{Followed, Live, Means, Survey, Watched};
+use holdup_report::top;
 
 use super::lines;
 use super::metrics::Ask;
@@ -75,13 +76,13 @@ impl Source {
     }
 
     /// For JSON.
-    pub(crate) fn word(&self) -> lines::Source<'static> {
+    pub(crate) fn word(&self) -> lines::Source {
         match self {
             Source::Watched(watched) => match watched.means() {
-                Means::Switches { .. } => lines::Source { word: "switches", estimate: false },
-                Means::Looks { .. } => lines::Source { word: "looks", estimate: true },
+                Means::Switches { .. } => lines::Source { word: top::Source::Switches, estimate: false },
+                Means::Looks { .. } => lines::Source { word: top::Source::Looks, estimate: true },
             },
-            Source::Run(_) => lines::Source { word: "library", estimate: false },
+            Source::Run(_) => lines::Source { word: top::Source::Library, estimate: false },
         }
     }
 

@@ -171,7 +171,7 @@ impl Watcher<'_> {
         let order = self.options.sort;
         if self.options.answered.json {
             let own_ns = self.own_cpu().as_nanos() as u64;
-            return lines::json_line(view, order, (self.age_ns(), own_ns), &self.source.word(), is_over);
+            return lines::json_line(view, order, (self.age_ns(), own_ns), self.source.word(), is_over);
         }
         let source = format!("{}; {}", self.source.sentences().0, self.own_share());
         lines::lines(view, order, self.age_ns(), &source) + "\n"

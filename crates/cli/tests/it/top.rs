@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::stage;
-use crate::stage::{HOLDUP, Stage, assert_refused, eventually, run, start, text, workspace};
+use crate::stage::{
+    HOLDUP, Stage, assert_follow_schema, assert_refused, eventually, run, start, text, workspace,
+};
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
@@ -28,17 +30,6 @@ fn lines(path: &Path) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// Panics where a line does not follow the schema.
-fn assert_follow_the_schema(lines: &[Value]) {
-    let schema = fs::read_to_string(workspace().join("docs/json-schema/top.schema.json")).expect("a schema");
-    let schema = serde_json::from_str(&schema).expect("JSON");
-    let validator = jsonschema::draft202012::new(&schema).expect("a schema");
-    for line in lines {
-        let errors: Vec<String> = validator.iter_errors(line).map(|error| error.to_string()).collect();
-        assert!(errors.is_empty(), "{errors:#?} {line}");
-    }
-}
-
 /// How critical the critical thread is shown is up to who else uses the CPUs: `cargo xtask truth` measures it.
 #[test]
 fn the_last_line_has_all_that_each_thread_had_and_the_program_is_as_without() {
@@ -50,7 +41,7 @@ fn the_last_line_has_all_that_each_thread_had_and_the_program_is_as_without() {
     assert!(text(&ended.stdout).starts_with("kept 1 1\n"), "{ended:?}");
     assert_eq!(text(&ended.stderr), "");
     let lines = lines(&out);
-    assert_follow_the_schema(&lines);
+    assert_follow_schema("top", &lines);
     let last = lines.last().expect("a line at the end");
     assert_eq!((&last["ended"], &last["source"]), (&true.into(), &"library".into()));
     assert_eq!(last["processes"][0]["name"], "critical");
@@ -135,7 +126,7 @@ fn a_running_process_is_followed_by_switches_or_looks_and_left_alone() {
         let told = text(&ended.stdout);
         let lines: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines.len(), 2);
-        assert_follow_the_schema(&lines);
+        assert_follow_schema("top", &lines);
         assert_eq!(lines[1]["processes"][0]["name"], "sleep");
         assert_eq!(lines[1]["threads"][0]["state"], "waits");
     }

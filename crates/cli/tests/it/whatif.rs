@@ -5,7 +5,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::stage::{Ended, HOLDUP, Stage, assert_refused, record, run, text, workspace};
+use crate::stage::{
+    Ended, HOLDUP, Stage, assert_follow_schema, assert_refused, record, run, text, workspace,
+};
 
 fn recorded(stage: &Stage, workload: &str, arguments: &[&str]) -> PathBuf {
     let source = workspace().join(format!("workloads/{workload}/main.c"));
@@ -25,6 +27,7 @@ fn results(recording: &Path, arguments: &[&str]) -> Vec<Value> {
     assert_eq!((ended.status, text(&ended.stderr)), (0, String::new()), "{ended:?}");
     let json: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
     assert!(json["baseline_ns"].as_u64() > Some(0) && json["replayed_ns"].as_u64() > Some(0), "{json}");
+    assert_follow_schema("whatif", std::slice::from_ref(&json));
     let results = json["results"].as_array().expect("results").clone();
     for result in &results {
         let [low, mid, high] =

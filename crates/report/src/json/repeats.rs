@@ -1,6 +1,6 @@
 //! What several recordings say together.
 
-use crate::schema::{Elsewhere, FindingRepeats, RunRepeats};
+use crate::schema::{Elsewhere, FindingRepeats, Kind, RunRepeats};
 
 pub(super) fn run(repeats: &holdup_criticality::RunRepeats) -> RunRepeats {
     RunRepeats {
@@ -12,7 +12,7 @@ pub(super) fn run(repeats: &holdup_criticality::RunRepeats) -> RunRepeats {
             .elsewhere
             .iter()
             .map(|other| Elsewhere {
-                kind: other.kind.word(),
+                kind: Kind(other.kind.word()),
                 what: other.what.clone(),
                 found: other.found,
                 most_ns: other.most.get(),

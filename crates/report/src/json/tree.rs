@@ -39,10 +39,10 @@ fn step(run: &Run, step: &TreeStep) -> schema::TreeStep {
         from_ns: step.from.since(run.start).get(),
         to_ns: step.to.since(run.start).get(),
         came: match step.came {
-            Came::First => "first",
-            Came::Started => "started",
-            Came::Ended => "ended",
-            Came::Fed => "fed",
+            Came::First => schema::Came::First,
+            Came::Started => schema::Came::Started,
+            Came::Ended => schema::Came::Ended,
+            Came::Fed => schema::Came::Fed,
         },
         waited_ns: step.waited.get(),
     }

@@ -4,14 +4,10 @@ use holdup_policies::{
     Better, Kind, PAPER_SLICE_NS, PolicyRun, PolicyThread, ProgramPolicies, Sweep, mean_energy, mean_gain,
     paper_means,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::PoliciesTold;
-use crate::json::printed;
-
-/// The version of the JSON that [`policies_json`] gives. It grows only where a member changes its meaning; members may be
-/// added at any time.
-pub const POLICIES_SCHEMA: u32 = 1;
+use super::{PoliciesTold, schema};
+use crate::json::{printed, value};
 
 /// Policies of which means are told.
 const MEANT: [&str; 6] = ["all", "offline", "single", "tcp", "bis", "dynamic"];
@@ -21,18 +17,18 @@ pub fn policies_json(told: &PoliciesTold) -> Value {
     let mut numbers: Vec<u32> = told.programs.iter().map(|program| program.working).collect();
     numbers.sort_unstable();
     numbers.dedup();
-    json!({
-        "schema": POLICIES_SCHEMA,
-        "holdup": env!("CARGO_PKG_VERSION"),
-        "machine": told.machine,
-        "frequency_ghz": told.frequency,
-        "fast_ghz": told.fast,
-        "alpha": told.alpha,
-        "beta": told.beta,
-        "fast_threads": told.fast_threads,
-        "programs": told.programs.iter().map(program).collect::<Vec<_>>(),
-        "means": numbers.into_iter().map(|number| means(told, number)).collect::<Vec<_>>(),
-        "notes": told.warnings,
+    value(schema::Policies {
+        schema: schema::POLICIES_SCHEMA,
+        holdup: env!("CARGO_PKG_VERSION"),
+        machine: &told.machine,
+        frequency_ghz: told.frequency,
+        fast_ghz: told.fast,
+        alpha: told.alpha,
+        beta: told.beta,
+        fast_threads: told.fast_threads,
+        programs: told.programs.iter().map(program).collect(),
+        means: numbers.into_iter().map(|number| means(told, number)).collect(),
+        notes: &told.warnings,
     })
 }
 
@@ -41,103 +37,104 @@ pub fn policies_json_text(told: &PoliciesTold) -> String {
     printed(&policies_json(told))
 }
 
-fn program(of: &ProgramPolicies) -> Value {
+fn program(of: &ProgramPolicies) -> schema::Program<'_> {
     let number = |thread: Option<&PolicyThread>| thread.map(|thread| thread.number);
-    json!({
-        "name": of.name,
-        "command": of.command,
-        "threads_that_work": of.working,
-        "cores": of.cores,
-        "slice_ns": of.slice_ns,
-        "slice_is_the_papers": of.slice_ns == PAPER_SLICE_NS,
-        "policies": of.runs.iter().map(|run| policy(of, run)).collect::<Vec<_>>(),
-        "threads": of.threads.iter().map(|thread| json!({
-            "thread": thread.number,
-            "name": thread.name,
-            "criticality": thread.criticality,
-            "criticality_without_memory": thread.scaling,
-            "alone": thread.alone,
-            "divided_speedup": of.divided(thread),
-            "predicted_speedup": thread.predicted,
-            "simulated_speedup": thread.simulated,
-        })).collect::<Vec<_>>(),
-        "most_critical": number(of.most_critical()),
-        "predicted_best": number(of.predicted_best()),
-        "simulated_best": number(of.simulated_best()),
-        "better_because": of.better().map(|why| match why {
-            Better::Memory => "memory",
-            Better::Hidden => "hidden",
+    schema::Program {
+        name: &of.name,
+        command: &of.command,
+        threads_that_work: of.working,
+        cores: of.cores,
+        slice_ns: of.slice_ns,
+        slice_is_the_papers: of.slice_ns == PAPER_SLICE_NS,
+        policies: of.runs.iter().map(|run| policy(of, run)).collect(),
+        threads: of.threads.iter().map(|thread| told(of, thread)).collect(),
+        most_critical: number(of.most_critical()),
+        predicted_best: number(of.predicted_best()),
+        simulated_best: number(of.simulated_best()),
+        better_because: of.better().map(|why| match why {
+            Better::Memory => schema::BetterBecause::Memory,
+            Better::Hidden => schema::BetterBecause::Hidden,
         }),
-        "validation": of.validation.iter().map(|run| json!({
-            "thread": run.thread,
-            "ghz": run.frequency,
-            "speedup": run.speedup,
-        })).collect::<Vec<_>>(),
-        "sweep": of.sweep.as_ref().map(sweep),
-        "notes": of.warnings,
-    })
+        validation: of
+            .validation
+            .iter()
+            .map(|run| schema::Validated { thread: run.thread, ghz: run.frequency, speedup: run.speedup })
+            .collect(),
+        sweep: of.sweep.as_ref().map(sweep),
+        notes: &of.warnings,
+    }
 }
 
-fn policy(of: &ProgramPolicies, run: &PolicyRun) -> Value {
+fn told<'a>(of: &ProgramPolicies, thread: &'a PolicyThread) -> schema::Thread<'a> {
+    schema::Thread {
+        thread: thread.number,
+        name: thread.name.as_deref(),
+        criticality: thread.criticality,
+        criticality_without_memory: thread.scaling,
+        alone: thread.alone,
+        divided_speedup: of.divided(thread),
+        predicted_speedup: thread.predicted,
+        simulated_speedup: thread.simulated,
+    }
+}
+
+fn policy<'a>(of: &ProgramPolicies, run: &'a PolicyRun) -> schema::Policy<'a> {
     let none = of.run("none");
     let all = of.run("all");
-    json!({
-        "policy": run.policy,
-        "chosen": run.chosen,
-        "seconds": run.seconds,
-        "speedup": none.map(|none| run.speedup_over(none)),
-        "fast_share": run.fast_share,
-        "transitions": run.transitions,
-        "slices": run.slices,
-        "updates": run.updates.0,
-        "update_energy_nj": run.updates.1,
-        "energy": run.energy.map(|energy| json!({
-            "joules": energy.joules(),
-            "dynamic": energy.dynamic,
-            "leaked": energy.leaked,
-            "uncore": energy.uncore,
-            "memory": energy.memory,
-            "relative": none.and_then(|none| run.energy_over(none)),
-            "delay_relative": none.and_then(|none| run.delay_product_over(none)),
-            "delay_relative_to_all": all.and_then(|all| run.delay_product_over(all)),
-        })),
-    })
+    schema::Policy {
+        policy: &run.policy,
+        chosen: &run.chosen,
+        seconds: run.seconds,
+        speedup: none.map(|none| run.speedup_over(none)),
+        fast_share: run.fast_share,
+        transitions: run.transitions,
+        slices: run.slices,
+        updates: run.updates.0,
+        update_energy_nj: run.updates.1,
+        energy: run.energy.map(|energy| schema::Energy {
+            joules: energy.joules(),
+            dynamic: energy.dynamic,
+            leaked: energy.leaked,
+            uncore: energy.uncore,
+            memory: energy.memory,
+            relative: none.and_then(|none| run.energy_over(none)),
+            delay_relative: none.and_then(|none| run.delay_product_over(none)),
+            delay_relative_to_all: all.and_then(|all| run.delay_product_over(all)),
+        }),
+    }
 }
 
-fn sweep(of: &Sweep) -> Value {
-    let (kind, knee) = match of.kind() {
-        Kind::None => ("none", None),
-        Kind::InterThread(knee) => ("inter_thread", Some(knee)),
-        Kind::Sequential => ("sequential", None),
-        Kind::Mixed(knee) => ("mixed", Some(knee)),
+fn sweep(of: &Sweep) -> schema::Sweep<'_> {
+    let (kind, knee_ghz) = match of.kind() {
+        Kind::None => (schema::SweepKind::None, None),
+        Kind::InterThread(knee) => (schema::SweepKind::InterThread, Some(knee)),
+        Kind::Sequential => (schema::SweepKind::Sequential, None),
+        Kind::Mixed(knee) => (schema::SweepKind::Mixed, Some(knee)),
     };
-    json!({
-        "thread": of.thread,
-        "kind": kind,
-        "knee_ghz": knee,
-        "points": of.points.iter().map(|point| json!({
-            "ghz": point.frequency,
-            "speedup": point.speedup,
-            "criticality": point.criticality,
-        })).collect::<Vec<_>>(),
-    })
+    let points = of.points.iter().map(|point| schema::SweepPoint {
+        ghz: point.frequency,
+        speedup: point.speedup,
+        criticality: &point.criticality,
+    });
+    schema::Sweep { thread: of.thread, kind, knee_ghz, points: points.collect() }
 }
 
-fn means(told: &PoliciesTold, number: u32) -> Value {
+fn means(told: &PoliciesTold, number: u32) -> schema::Means {
     let programs = || told.programs.iter().filter(|program| program.working == number);
-    json!({
-        "threads": number,
-        "programs": programs().count(),
-        "policies": MEANT.iter().map(|policy| json!({
-            "policy": policy,
-            "gain": mean_gain(programs(), policy),
-            "relative_energy": mean_energy(programs(), policy),
-        })).collect::<Vec<_>>(),
-        "paper": paper_means(number).map(|paper| json!({
-            "dynamic_gain": paper.dynamic,
-            "bis_gain": paper.bis,
-            "dynamic_relative_energy": paper.dynamic_energy,
-            "all_relative_energy": paper.all_energy,
-        })),
-    })
+    let mean = |policy: &'static str| schema::PolicyMean {
+        policy,
+        gain: mean_gain(programs(), policy),
+        relative_energy: mean_energy(programs(), policy),
+    };
+    schema::Means {
+        threads: number,
+        programs: programs().count(),
+        policies: MEANT.into_iter().map(mean).collect(),
+        paper: paper_means(number).map(|paper| schema::PaperMeans {
+            dynamic_gain: paper.dynamic,
+            bis_gain: paper.bis,
+            dynamic_relative_energy: paper.dynamic_energy,
+            all_relative_energy: paper.all_energy,
+        }),
+    }
 }

@@ -2,9 +2,11 @@
 
 use holdup_criticality::{Rank, Ranks};
 use holdup_model::Efficiency;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::json::efficiency;
+use super::schema;
 use super::tabular::{Column, table};
 use crate::ink::Ink;
 use crate::lines::{painted, wrapped};
@@ -60,27 +62,84 @@ fn flattened(node: &Efficiency, depth: usize, rows: &mut Vec<(String, f64)>) {
     node.factors.iter().for_each(|factor| flattened(factor, depth + 1, rows));
 }
 
+/// How well the ranks of an MPI program and the threads in them use their cores. Schema 1: members may be added, none is
+/// taken away and none changes its meaning.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(title = "holdup report --ranks --json"))]
+pub(crate) struct RanksTold<'a> {
+    /// The version of this schema.
+    #[cfg_attr(test, schemars(extend("const" = RANKS_SCHEMA)))]
+    schema: u32,
+    /// The version of holdup that wrote this.
+    holdup: &'static str,
+    /// How long the longest rank ran.
+    wall_ns: u64,
+    efficiency: schema::Efficiency<'a, RankEfficiency>,
+    /// As they were given.
+    ranks: Vec<RankTold<'a>>,
+}
+
+/// The value of an efficiency of ranks.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(inline))]
+#[serde(transparent)]
+struct RankEfficiency(#[cfg_attr(test, schemars(range(min = 0.0)))] f64);
+
+impl From<f64> for RankEfficiency {
+    fn from(value: f64) -> Self {
+        Self(value)
+    }
+}
+
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Rank"))]
+struct RankTold<'a> {
+    /// The recording's name without its ending.
+    name: &'a str,
+    /// How long it ran.
+    wall_ns: u64,
+    /// How many of its threads work at once.
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    workers: u32,
+    /// How long at least one of its threads was active.
+    busy_ns: u64,
+    /// How long its busiest thread was active; no less than the mean.
+    busiest_thread_ns: u64,
+    /// The time of all its threads that were active.
+    active_ns: u64,
+    /// What of that they were on a core, as far as it is known.
+    on_core_ns: u64,
+    /// on_core_ns / (workers * busy_ns).
+    #[cfg_attr(test, schemars(range(min = 0.0)))]
+    thread_efficiency: f64,
+}
+
 /// All of it as a value of the schema in `docs/json-schema/ranks.schema.json`.
 pub fn ranks_json(ranks: &Ranks) -> Value {
-    let rank = |rank: &Rank| {
-        json!({
-            "name": rank.name,
-            "wall_ns": rank.wall.get(),
-            "workers": rank.workers,
-            "busy_ns": rank.busy.get(),
-            "busiest_thread_ns": rank.busiest.get(),
-            "active_ns": rank.active.get(),
-            "on_core_ns": rank.on_core.get(),
-            "thread_efficiency": rank.thread_efficiency(),
-        })
+    let told = RanksTold {
+        schema: RANKS_SCHEMA,
+        holdup: env!("CARGO_PKG_VERSION"),
+        wall_ns: ranks.wall.get(),
+        efficiency: efficiency(&ranks.efficiency, 0),
+        ranks: ranks.ranks.iter().map(rank_told).collect(),
     };
-    json!({
-        "schema": RANKS_SCHEMA,
-        "holdup": env!("CARGO_PKG_VERSION"),
-        "wall_ns": ranks.wall.get(),
-        "efficiency": efficiency(&ranks.efficiency, 0),
-        "ranks": ranks.ranks.iter().map(rank).collect::<Vec<Value>>(),
-    })
+    crate::json::value(told)
+}
+
+fn rank_told(rank: &Rank) -> RankTold<'_> {
+    RankTold {
+        name: &rank.name,
+        wall_ns: rank.wall.get(),
+        workers: rank.workers,
+        busy_ns: rank.busy.get(),
+        busiest_thread_ns: rank.busiest.get(),
+        active_ns: rank.active.get(),
+        on_core_ns: rank.on_core.get(),
+        thread_efficiency: rank.thread_efficiency(),
+    }
 }
 
 /// The same as text, with a line break at its end.

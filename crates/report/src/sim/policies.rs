@@ -2,13 +2,13 @@
 
 use holdup_model::Steered;
 use holdup_model::cycles::Simulated;
-use serde_json::{Value, json};
 
-use super::SimRun;
 use super::view::View;
+use super::{SimRun, schema};
 use crate::lines::Line;
 use crate::numbers::percent;
 use crate::scaling::tabular::{Column, table};
+use crate::schema::Amount;
 use crate::{Look, numbers};
 
 /// At most so many times at which a thread was fast are in the JSON.
@@ -67,36 +67,41 @@ pub(super) fn policies(view: &View, look: Look) -> Vec<Line> {
     )
 }
 
-/// What a policy did; null where there was none.
-pub(super) fn policy(run: &SimRun, runs: &[SimRun]) -> Value {
-    let Some(steered) = &run.simulated.steered else { return Value::Null };
+/// What a policy did, if there was one.
+pub(super) fn policy<'a>(run: &'a SimRun, runs: &[SimRun]) -> Option<schema::Policy<'a>> {
+    let steered = run.simulated.steered.as_ref()?;
     let relative = base(runs, run).and_then(|base| relative(&run.simulated, base));
     let number = |index: u32| run.simulated.threads.get(index as usize).map_or(index, |thread| thread.number);
-    json!({
-        "name": steered.policy,
-        "fast_ghz": steered.fast,
-        "slice_cycles": steered.slice,
-        "slices": steered.slices,
-        "transitions": steered.transitions,
-        "criticality": steered.criticality,
-        "nobody_cycles": steered.nobody,
-        "updates": steered.updates.0,
-        "update_energy_nj": steered.updates.1,
-        "fast_cycles": steered.fast_cycles(),
-        "fast": steered.spans.iter().take(MOST_SPANS).map(|span| json!({
-            "thread": number(span.thread),
-            "begin_cycle": span.begin,
-            "end_cycle": span.end,
-        })).collect::<Vec<_>>(),
-        "energy": steered.energy.map(|energy| json!({
-            "joules": energy.joules(),
-            "dynamic": energy.dynamic,
-            "leaked": energy.leaked,
-            "uncore": energy.uncore,
-            "memory": energy.memory,
-            "relative": relative.map(|both| both.0),
-            "delay_relative": relative.map(|both| both.1),
-        })),
+    Some(schema::Policy {
+        name: &steered.policy,
+        fast_ghz: steered.fast.into(),
+        slice_cycles: steered.slice,
+        slices: steered.slices,
+        transitions: steered.transitions,
+        criticality: Amount::all(&steered.criticality),
+        nobody_cycles: steered.nobody,
+        updates: steered.updates.0,
+        update_energy_nj: steered.updates.1.into(),
+        fast_cycles: steered.fast_cycles(),
+        fast: steered
+            .spans
+            .iter()
+            .take(MOST_SPANS)
+            .map(|span| schema::Fast {
+                thread: number(span.thread),
+                begin_cycle: span.begin,
+                end_cycle: span.end,
+            })
+            .collect(),
+        energy: steered.energy.map(|energy| schema::Energy {
+            joules: energy.joules().into(),
+            dynamic: energy.dynamic.into(),
+            leaked: energy.leaked.into(),
+            uncore: energy.uncore.into(),
+            memory: energy.memory.into(),
+            relative: relative.map(|both| both.0.into()),
+            delay_relative: relative.map(|both| both.1.into()),
+        }),
     })
 }
 
@@ -135,11 +140,12 @@ mod tests {
     #[test]
     fn energy_is_told_against_the_run_in_which_nobody_is_fast() {
         let told = told();
-        let value = policy(&told.runs[2], &told.runs);
+        let policy = |index: usize| crate::json::value(policy(&told.runs[index], &told.runs));
+        let value = policy(2);
         assert_eq!(value["energy"]["relative"], 0.75);
         assert!((value["energy"]["delay_relative"].as_f64().unwrap() - 0.6).abs() < 1e-9);
         assert_eq!(value["fast_cycles"], 200_000);
-        assert_eq!(policy(&told.runs[0], &told.runs), Value::Null);
+        assert!(policy(0).is_null());
     }
 
     #[test]

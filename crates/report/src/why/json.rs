@@ -1,17 +1,13 @@
 //! Every number of what makes threads unequal, as JSON: `docs/json-schema/why.schema.json` says what each member means.
 
 use holdup_imbalance::{Cause, NativeImbalance, SectionWhy, Why};
-use holdup_model::counts::SectionPlace;
 use holdup_model::{Frame, Nanos};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{WhyScene, removed, told, words};
+use super::{WhyScene, removed, schema, told, words};
 use crate::Look;
-use crate::json::{place_at_frame, printed};
-
-/// The version of the JSON that [`why_json`] gives. It grows only where a member changes its meaning; members may be
-/// added at any time.
-pub const WHY_SCHEMA: u32 = 1;
+use crate::json::{place_at_frame, printed, value};
+use crate::schema::{Amount, Place};
 
 /// Sentences are whole, and for readers of any width.
 const LOOK: Look = Look { width: Look::WIDEST, color: false, unicode: true };
@@ -20,29 +16,31 @@ const LOOK: Look = Look { width: Look::WIDEST, color: false, unicode: true };
 /// them, except in sentences, where they are escaped.
 pub fn why_json(why: &Why, scene: &WhyScene) -> Value {
     let options = &why.options;
-    json!({
-        "schema": WHY_SCHEMA,
-        "holdup": env!("CARGO_PKG_VERSION"),
-        "run": {
-            "command": scene.command,
-            "wall_ns": scene.wall.map(Nanos::get),
-            "source": words::source(why.source),
-            "threads": scene.threads.iter().map(|label| json!({
-                "thread": label.number,
-                "name": label.name,
-            })).collect::<Vec<_>>(),
-            "warnings": why.warnings,
+    let told = schema::Why {
+        schema: schema::WHY_SCHEMA,
+        holdup: env!("CARGO_PKG_VERSION"),
+        run: schema::RunFacts {
+            command: &scene.command,
+            wall_ns: scene.wall.map(Nanos::get),
+            source: why.source,
+            threads: scene
+                .threads
+                .iter()
+                .map(|label| schema::CountedThread { thread: label.number, name: label.name.as_deref() })
+                .collect(),
+            warnings: &why.warnings,
         },
-        "method": {
-            "name": words::method(options.method),
-            "threshold": number(options.threshold),
-            "tried_thresholds": [number(options.tried_thresholds.0), number(options.tried_thresholds.1)],
-            "least_score": number(options.least_score),
-            "draws": options.draws,
+        method: schema::MethodFacts {
+            name: words::method(options.method),
+            threshold: options.threshold.into(),
+            tried_thresholds: Amount::range(options.tried_thresholds),
+            least_score: options.least_score.into(),
+            draws: options.draws,
         },
-        "time_unit": words::time_unit(why.time_unit),
-        "sections": why.sections.iter().map(|one| section(one, why, scene)).collect::<Vec<_>>(),
-    })
+        time_unit: why.time_unit,
+        sections: why.sections.iter().map(|one| section(one, why, scene)).collect(),
+    };
+    value(told)
 }
 
 /// [`why_json`] as text, indented, safe to print, with a line break at its end.
@@ -50,35 +48,33 @@ pub fn why_json_text(why: &Why, scene: &WhyScene) -> String {
     printed(&why_json(why, scene))
 }
 
-/// A number that JSON can hold; null for what is none.
-fn number(value: f64) -> Value {
-    serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
-}
-
-fn section(section: &SectionWhy, why: &Why, scene: &WhyScene) -> Value {
-    json!({
-        "kind": words::section_word(section.kind),
-        "name": section.end.name,
-        "where": place(&section.end.frames),
-        "begin": begin(&section.begin),
-        "instances": section.instances,
-        "threads": section.thread_numbers,
-        "most_threads": section.threads,
-        "imbalance": number(section.imbalance),
-        "spread": number(section.spread),
-        "native": section.native.as_ref().map(native),
-        "idle": section.idle,
-        "share": number(section.share),
-        "time": section.time,
-        "explained": number(section.explained),
-        "unexplained": number(section.unexplained),
-        "verdict": words::verdict(section.verdict),
-        "sentences": sentences(section, why, scene),
-        "removed": removed::json(section, &scene.removed),
-        "depends_on_schedule": section.depends_on_schedule,
-        "dealt_units": section.dealt_units,
-        "causes": section.causes.iter().map(|one| cause(one, section, scene)).collect::<Vec<_>>(),
-    })
+fn section<'a>(section: &'a SectionWhy, why: &Why, scene: &WhyScene) -> schema::Section<'a> {
+    schema::Section {
+        kind: section.kind,
+        name: section.end.name.as_deref(),
+        place: place(&section.end.frames),
+        begin: schema::Begin { name: section.begin.name.as_deref(), place: place(&section.begin.frames) },
+        instances: section.instances,
+        threads: &section.thread_numbers,
+        most_threads: section.threads,
+        imbalance: section.imbalance.into(),
+        spread: section.spread.into(),
+        native: section.native.as_ref().map(native),
+        idle: section.idle,
+        share: section.share.into(),
+        time: &section.time,
+        explained: section.explained.into(),
+        unexplained: section.unexplained.into(),
+        verdict: section.verdict,
+        sentences: sentences(section, why, scene),
+        removed: removed::steps(section, &scene.removed).map(|steps| {
+            let step = |(without, idle, removed)| schema::Step { without, idle, removed };
+            steps.into_iter().map(step).collect()
+        }),
+        depends_on_schedule: section.depends_on_schedule.as_deref(),
+        dealt_units: section.dealt_units,
+        causes: section.causes.iter().map(|one| cause(one, section, scene)).collect(),
+    }
 }
 
 /// What is said of a section in words, as in the other faces.
@@ -94,46 +90,41 @@ fn sentences(section: &SectionWhy, why: &Why, scene: &WhyScene) -> Vec<String> {
     told.into_iter().flatten().collect()
 }
 
-fn native(native: &NativeImbalance) -> Value {
-    json!({
-        "imbalance": number(native.imbalance),
-        "spread": number(native.spread),
-        "time_ns": native.time.iter().map(|time| time.get()).collect::<Vec<_>>(),
-        "by_instructions": native.by_instructions.map(number),
-    })
+fn native(native: &NativeImbalance) -> schema::Native {
+    schema::Native {
+        imbalance: native.imbalance.into(),
+        spread: native.spread.into(),
+        time_ns: native.time.iter().map(|time| time.get()).collect(),
+        by_instructions: native.by_instructions.map(Amount::from),
+    }
 }
 
-fn cause(cause: &Cause, section: &SectionWhy, scene: &WhyScene) -> Value {
-    json!({
-        "kind": words::cause_class(cause.kind),
-        "what": words::cause_word(cause.kind).replace(' ', "-"),
-        "where": place(&cause.at),
-        "inlined": cause.at.iter().map(|frame| json!(place_at_frame(frame))).collect::<Vec<_>>(),
-        "to": optional(&cause.to),
-        "latch": cause.latch.as_deref().map(place),
-        "sentence": format!("{}.", told::cause_clause(cause, scene, LOOK)),
-        "score": if told::has_score(section) { number(cause.score) } else { Value::Null },
-        "charge": number(cause.charge),
-        "interval": cause.interval.map(|(low, high)| [number(low), number(high)]),
-        "stable": cause.stable.map(|(low, high)| [number(low), number(high)]),
-        "instances": cause.instances,
-        "counts": cause.counts,
-        "minor": cause.minor,
-        "misplaced": cause.misplaced,
-        "listing": cause.listing.iter().map(|(address, text)| json!({"address": address, "text": text})).collect::<Vec<_>>(),
-    })
-}
-
-fn begin(place: &SectionPlace) -> Value {
-    json!({"name": place.name, "where": self::place(&place.frames)})
+fn cause<'a>(cause: &'a Cause, section: &SectionWhy, scene: &WhyScene) -> schema::Cause<'a> {
+    schema::Cause {
+        kind: cause.kind.into(),
+        what: cause.kind,
+        place: place(&cause.at),
+        inlined: cause.at.iter().map(place_at_frame).collect(),
+        to: (!cause.to.is_empty()).then(|| place(&cause.to)),
+        latch: cause.latch.as_deref().map(place),
+        sentence: format!("{}.", told::cause_clause(cause, scene, LOOK)),
+        score: told::has_score(section).then(|| cause.score.into()),
+        charge: cause.charge.into(),
+        interval: cause.interval.map(Amount::range),
+        stable: cause.stable.map(Amount::range),
+        instances: cause.instances,
+        counts: &cause.counts,
+        minor: cause.minor,
+        misplaced: cause.misplaced,
+        listing: cause
+            .listing
+            .iter()
+            .map(|(address, text)| schema::Instruction { address: *address, text })
+            .collect(),
+    }
 }
 
 /// The place of the frame that a person wrote.
-fn place(frames: &[Frame]) -> Value {
-    let nowhere = Frame::default();
-    json!(place_at_frame(words::place_frame(frames).unwrap_or(&nowhere)))
-}
-
-fn optional(frames: &[Frame]) -> Value {
-    if frames.is_empty() { Value::Null } else { place(frames) }
+fn place(frames: &[Frame]) -> Place {
+    words::place_frame(frames).map_or_else(Place::default, place_at_frame)
 }

@@ -2,7 +2,7 @@
 
 use holdup_imbalance::SectionWhy;
 use holdup_model::counts::{SectionKind, SectionPlace};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::numbers::percent;
 
@@ -16,7 +16,9 @@ pub struct Removed {
 }
 
 /// What is taken away in a simulation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
 pub enum Without {
     /// The misses at the line of the first such cause of each section.
     FirstMisses,
@@ -29,15 +31,6 @@ pub enum Without {
 }
 
 impl Without {
-    fn word(self) -> &'static str {
-        match self {
-            Without::FirstMisses => "first-misses",
-            Without::ToldMisses => "told-misses",
-            Without::AllMisses => "all-misses",
-            Without::Queueing => "queueing",
-        }
-    }
-
     fn words(self) -> &'static str {
         match self {
             Without::FirstMisses => "without the misses of the first cause",
@@ -72,8 +65,9 @@ pub(crate) fn sentence(section: &SectionWhy, all: &[Removed]) -> Option<String> 
         .then(|| format!("Simulated again, so much of the imbalance disappears: {}.", told.join("; ")))
 }
 
-/// The same for scripts; null where nothing was taken away.
-pub(super) fn json(section: &SectionWhy, all: &[Removed]) -> Value {
-    let step = |(without, stays): &(Without, u64)| json!({"without": without.word(), "idle": stays, "removed": share(section, *stays)});
-    of(section, all).map_or(Value::Null, |removed| removed.steps.iter().map(step).collect())
+/// The same for scripts: what was taken away, the idle time that stayed, and the share that is gone. `None` where nothing
+/// was taken away.
+pub(super) fn steps(section: &SectionWhy, all: &[Removed]) -> Option<Vec<(Without, u64, f64)>> {
+    let step = |(without, stays): &(Without, u64)| (*without, *stays, share(section, *stays));
+    Some(of(section, all)?.steps.iter().map(step).collect())
 }

@@ -1,7 +1,7 @@
 //! What sections, causes and figures of LIME are called.
 
-use holdup_imbalance::{Cause, CauseKind, Method, SectionWhy, Verdict};
-use holdup_model::counts::{CountSource, SectionKind, SectionPlace, TimeUnit};
+use holdup_imbalance::{Cause, CauseKind, Method, SectionWhy};
+use holdup_model::counts::{SectionKind, SectionPlace, TimeUnit};
 use holdup_model::{Frame, Nanos, Site};
 
 use crate::scaling::words as places;
@@ -97,30 +97,6 @@ pub(crate) fn section_kind_short(kind: SectionKind) -> &'static str {
     }
 }
 
-/// What ends a section, as JSON has it.
-pub(crate) fn section_word(kind: SectionKind) -> &'static str {
-    match kind {
-        SectionKind::Barrier => "barrier",
-        SectionKind::ConditionBarrier => "condition-barrier",
-        SectionKind::Join => "join",
-        SectionKind::TeamBarrier => "team-barrier",
-        SectionKind::Region => "region",
-        SectionKind::Other => "other",
-    }
-}
-
-/// The sort of a cause as JSON has it: what has to be changed, a program's control flow or its use of the machine.
-pub(crate) fn cause_class(kind: CauseKind) -> &'static str {
-    match kind {
-        CauseKind::Branch | CauseKind::Loop | CauseKind::Call | CauseKind::Recursion => "control-flow",
-        CauseKind::Library => "library",
-        CauseKind::CacheMiss => "cache-miss",
-        CauseKind::TlbMiss => "tlb-miss",
-        CauseKind::BranchMiss => "branch-miss",
-        CauseKind::Queueing => "queueing",
-    }
-}
-
 /// What a cause is, in a word.
 pub(crate) fn cause_word(kind: CauseKind) -> &'static str {
     match kind {
@@ -150,43 +126,11 @@ pub(crate) fn counted(kind: CauseKind) -> &'static str {
     }
 }
 
-/// A verdict, as JSON has it.
-pub(crate) fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Found => "found",
-        Verdict::Balanced => "balanced",
-        Verdict::ExecuteEqually => "execute-equally",
-        Verdict::Unexplained => "unexplained",
-        Verdict::TooFewThreads => "too-few-threads",
-        Verdict::OneThread => "one-thread",
-        Verdict::GeneratedCode => "generated-code",
-    }
-}
-
 /// A method, as JSON and the command line have it.
 pub(crate) fn method(method: Method) -> &'static str {
     match method {
         Method::Paper => "paper",
         Method::Stacked => "stacked",
-    }
-}
-
-/// Who counted, as JSON has it.
-pub(crate) fn source(source: CountSource) -> &'static str {
-    match source {
-        CountSource::Emulated => "emulated",
-        CountSource::Instrumented => "instrumented",
-        CountSource::Text => "text",
-        CountSource::Simulated => "simulated",
-    }
-}
-
-/// What times are in, as JSON has it.
-pub(crate) fn time_unit(unit: TimeUnit) -> &'static str {
-    match unit {
-        TimeUnit::Instructions => "instructions",
-        TimeUnit::Nanos => "ns",
-        TimeUnit::Cycles => "cycles",
     }
 }
 

@@ -39,6 +39,18 @@ pub(crate) fn report_json(recording: &Path) -> Value {
     serde_json::from_slice(&ended.stdout).unwrap_or_else(|error| panic!("no JSON ({error}): {ended:?}"))
 }
 
+/// Panics where one of these answers does not follow the schema of that name in docs/json-schema.
+pub(crate) fn assert_follow_schema(name: &str, answers: &[Value]) {
+    let path = workspace().join(format!("docs/json-schema/{name}.schema.json"));
+    let schema = std::fs::read_to_string(path).expect("a schema");
+    let schema = serde_json::from_str(&schema).expect("JSON");
+    let validator = jsonschema::draft202012::new(&schema).expect("a schema");
+    for answer in answers {
+        let errors: Vec<String> = validator.iter_errors(answer).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:#?} {answer}");
+    }
+}
+
 /// Demands one line on stderr that starts with `holdup: ` and contains `names`, nothing on stdout, and the status.
 pub(crate) fn assert_refused(ended: &Ended, status: i32, names: &[&str]) {
     let said = text(&ended.stderr);

@@ -111,6 +111,11 @@ impl Limited {
         all.into_iter().find(|(_, limited)| *limited == self).map_or("", |(word, _)| word)
     }
 
+    /// The words for all of them.
+    pub fn words() -> Vec<&'static str> {
+        WITHOUT_NAME.iter().chain(&WITH_NAME).map(|(word, _)| *word).collect()
+    }
+
     fn units(self) -> &'static [Unit] {
         match self {
             Limited::Wall | Limited::Cpu => &[Unit::Time],

@@ -19,17 +19,6 @@ pub enum Presence {
     Gone,
 }
 
-impl Presence {
-    /// The word for it in JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Presence::Both => "both",
-            Presence::New => "new",
-            Presence::Gone => "gone",
-        }
-    }
-}
-
 /// One thing, and what changed of it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {

@@ -325,7 +325,7 @@ pub(crate) fn large() -> Scaling {
                 .step_by(7)
                 .map(|threads| (threads, (3_000 - 9 * index) / u64::from(threads) + 30, [20, 1, 0, 0]))
                 .collect();
-            let line = index as u32;
+            let line = index as u32 + 1;
             region(
                 RegionKind::Parallel,
                 Some(site(&format!("f{index}"), "f.c", line)),

@@ -247,7 +247,7 @@ pub(crate) fn minor() -> Why {
 pub(crate) fn large() -> Why {
     let mut sections = Vec::new();
     for index in 0..300u32 {
-        let causes = (0..40).map(|line| cause(CauseKind::Branch, line + index, 0.3, 0.02)).collect();
+        let causes = (1..=40).map(|line| cause(CauseKind::Branch, line + index, 0.3, 0.02)).collect();
         let mut one = section(causes, Verdict::Found);
         one.end.frames[0].line = Some(1000 + index);
         (one.share, one.native) = (1.0 / 300.0, None);
