@@ -82,12 +82,13 @@ pub struct Thread {
     pub created_at: Option<SiteId>,
     /// Its CPU time from start to end (ns), where it could be read at the end.
     pub cpu: Option<Nanos>,
-    /// Its CPU time (ns) when it was last read: for threads that were cut off by the end of their process.
+    /// What is known of its CPU time (ns) of threads that were cut off by the end of their process: when it was last read, or what
+    /// the kernel's records tell, where that is more.
     pub cpu_when_last_read: Option<Nanos>,
 }
 
 impl Thread {
-    /// What is known of its CPU time (ns): all of it, or up to the last reading.
+    /// What is known of its CPU time (ns): all of it, or what is known without a reading at its end.
     pub fn known_cpu(&self) -> Option<Nanos> {
         self.cpu.or(self.cpu_when_last_read)
     }

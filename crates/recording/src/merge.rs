@@ -83,6 +83,9 @@ impl Sites<'_> {
     }
 }
 
+/// So long after its threads a process may end.
+const LATE_END: Nanos = Nanos::new(10_000_000);
+
 impl Merge<'_> {
     /// The image that a process of this id had at a moment (ns of CLOCK_MONOTONIC), which is as exact as the clocks'
     /// comparison: the nearest.
@@ -131,6 +134,25 @@ impl Merge<'_> {
             }
         }
         self.fill(process, image, &threads);
+        self.tell_cpu_of_cut_off(process, image, &threads);
+    }
+
+    /// Threads that ended with their process did not tell their CPU time at the end, and their last words may be long past: what
+    /// the kernel's records say, where they go as far as that.
+    fn tell_cpu_of_cut_off(&self, process: &mut Process, image: &Image, threads: &[(usize, ThreadId)]) {
+        for &(index, id) in threads {
+            let (seen, thread) = (&image.threads[index], &mut process.threads[id.index()]);
+            let until = seen.end.or(image.end).unwrap_or(self.end);
+            let is_known = |begin: Time, end: Time| begin <= thread.start && self.clock.at(until) <= end;
+            let is_to_the_end = process.end.since(self.clock.at(until)) <= LATE_END;
+            let is_covered = process.covered.iter().any(|&(begin, end)| is_known(begin, end));
+            if thread.cpu.is_none() && is_to_the_end && is_covered {
+                let spans = self.kernel.spans(seen.tid, seen.start, until);
+                let known = Nanos::new(spans.map(|span| span.end - span.begin).sum());
+                let known = known.min(process.end.since(thread.start));
+                thread.cpu_when_last_read = thread.cpu_when_last_read.max(Some(known));
+            }
+        }
     }
 
     /// A process that only the kernel saw; `None` if it is nothing to tell of.

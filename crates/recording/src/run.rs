@@ -195,16 +195,21 @@ fn process(raw: &RawProcess, clock: &Clock, from: Option<u64>, until: Option<u64
         let created_at = sites.stack(&mut process, facts.created_at);
         // The library is initialized in the first thread, which has run since the process started.
         let start = if index == 0 { process.start } else { clock.time(facts.start) };
+        let start = start.clamp(process.start, process.end);
+        let end = facts.end.map(|end| clock.time(end).clamp(process.start, process.end));
+        // The first thread's clock goes on where a process executes another program.
+        let life = end.unwrap_or(process.end).since(start);
+        let at_most_life = |cpu: u64| Nanos::new(cpu).min(life);
         process.threads.push(Thread {
             name: facts.name.clone(),
             tid: facts.tid,
-            start: start.clamp(process.start, process.end),
-            end: facts.end.map(|end| clock.time(end).clamp(process.start, process.end)),
+            start,
+            end,
             parent: facts.parent.and_then(|parent| threads.id(parent)),
             entry,
             created_at,
-            cpu: facts.cpu.map(Nanos::new),
-            cpu_when_last_read: facts.last_cpu.map(Nanos::new),
+            cpu: facts.cpu.map(at_most_life),
+            cpu_when_last_read: facts.last_cpu.map(at_most_life),
         });
     }
     if process.threads.is_empty() {
