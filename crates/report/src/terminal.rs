@@ -245,8 +245,10 @@ pub(crate) fn without_findings(process: &Process, diagnosis: &Diagnosis) -> (Str
             percent(diagnosis.cost_identity.unexplained.share_of(diagnosis.wall))
         )
     };
-    let mut parts: Vec<_> =
-        diagnosis.cost_identity.parts.iter().filter(|(_, cost)| *cost > Nanos::ZERO).collect();
+    // Of more threads than cores some wait at any time, which costs nothing while the others keep the cores busy.
+    let idle = Nanos::new((diagnosis.wall.get() as f64 * (1.0 - diagnosis.efficiency)) as u64);
+    let parts = diagnosis.cost_identity.parts.iter().map(|&(kind, cost)| (kind, cost.min(idle)));
+    let mut parts: Vec<_> = parts.filter(|(_, cost)| *cost > Nanos::ZERO).collect();
     parts.arrange_by_key(|(kind, cost)| (std::cmp::Reverse(*cost), *kind));
     let losses: Vec<String> = parts
         .iter()

@@ -224,6 +224,39 @@ fn python_s_lock_is_named_whether_names_are_known_or_not() {
     }
 }
 
+/// A thread that looks up from its wait each 10 ms, and goes on with it, waits for whom ends that in the end.
+#[test]
+fn a_wait_with_a_time_limit_that_is_gone_on_with_is_one_wait() {
+    let told = |outcome: Outcome| {
+        let mut process = Process::new(at(0), at(400));
+        let main = process.add_thread("main", at(0), None);
+        let worker = process.add_thread("worker", at(0), None);
+        let condition = process.add_object(ObjectKind::Condition, 0x9000);
+        let site = stack(&mut process, &["main@app"]);
+        for round in 0..4 {
+            for look in 0..9 {
+                let (begin, end) = (at(round * 100 + look * 11), at(round * 100 + look * 11 + 10));
+                let outcome = if look == 8 { Outcome::Granted } else { outcome };
+                process.waits.push(Wait { outcome, ..wait(main, condition, site, begin, end) });
+            }
+            let time = at(round * 100 + 98);
+            let count = WakeCount::AtMost(1);
+            process.wakes.push(Wake { thread: worker, time, object: condition, site: Some(site), count });
+        }
+        of(process)
+    };
+    let diagnosis = told(Outcome::TimedOut);
+    let finding = first(&diagnosis);
+    assert_eq!(
+        (finding.kind, &*finding.threads),
+        (FindingKind::Pipeline, &[ThreadId::new(1)][..]),
+        "{finding:#?}"
+    );
+    assert!(!finding.evidence.iter().any(|sentence| sentence.contains("not known")), "{finding:#?}");
+    // What fails at once is asked again: that is no wait for anybody.
+    assert!(told(Outcome::Failed).findings.iter().any(|finding| finding.kind == FindingKind::Condition));
+}
+
 /// Requests that come each 10 ms and are worked on for 1 ms by one of four threads.
 fn server(call: Call) -> Process {
     let mut script = Script::new();
