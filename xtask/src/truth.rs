@@ -64,6 +64,9 @@ pub(crate) struct Options {
     /// Make what was measured the reference: workloads/truth.tsv, and the table in docs/truth.md
     #[arg(long, conflicts_with = "parts")]
     store: bool,
+    /// In place of these programs those of others in workloads/strangers.tsv, of their sources in this directory (docs/truth.md)
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["store", "load_only"])]
+    strangers: Option<PathBuf>,
     /// Only rows whose name contains one of these, such as "omp_locks" or "scale "
     parts: Vec<String>,
 }
@@ -74,7 +77,7 @@ const WHOLE: u32 = 2;
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
     let directory = workspace.metadata()?.target_directory.join("truth");
     std::fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
-    let path = directory.join("results.tsv");
+    let path = directory.join(if options.strangers.is_some() { "strangers.tsv" } else { "results.tsv" });
     if !options.report {
         measure(workspace, options, &path)?;
     }
@@ -86,7 +89,10 @@ fn measure(workspace: &Workspace, options: &Options, path: &Path) -> Result<()> 
     let holdup = holdup_at(workspace, options.holdup.as_deref())?;
     let stage = Stage::new();
     eprintln!("xtask: building the programs");
-    let cases = cases::all(&stage, &options.parts);
+    let cases = match &options.strangers {
+        Some(directory) => cases::strangers(directory, &options.parts)?,
+        None => cases::all(&stage, &options.parts),
+    };
     if cases.is_empty() {
         bail!("no row's name contains {:?}", options.parts);
     }

@@ -6,9 +6,13 @@ mod planted;
 mod policies;
 mod scale;
 mod stack;
+mod strangers;
 mod top;
 mod why;
 
+use std::path::Path;
+
+use anyhow::Result;
 use holdup_stage::Stage;
 
 use super::case::Case;
@@ -26,6 +30,16 @@ pub(super) fn all(stage: &Stage, parts: &[String]) -> Vec<Box<dyn Case>> {
     cases.extend(policies::all(stage, &is_wanted));
     cases.extend(alone::all(stage, &is_wanted));
     cases
+}
+
+/// The programs that others made, of the sources in a directory.
+///
+/// # Errors
+/// Those of [`strangers::all`].
+pub(super) fn strangers(directory: &Path, parts: &[String]) -> Result<Vec<Box<dyn Case>>> {
+    strangers::all(directory, &|name| {
+        parts.is_empty() || parts.iter().any(|part| name.contains(part.as_str()))
+    })
 }
 
 /// Chooses by a name.

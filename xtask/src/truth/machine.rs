@@ -118,6 +118,11 @@ impl Machine {
         command
     }
 
+    /// The binary that is measured.
+    pub(super) fn holdup_path(&self) -> &Path {
+        &self.holdup
+    }
+
     /// A command of holdup.
     pub(super) fn holdup(&self) -> Command {
         self.command(&self.holdup)
