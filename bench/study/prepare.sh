@@ -21,10 +21,10 @@ done
 for workload in omp_critical omp_barriers omp_serial sim_dynamic; do
     build "$workload" "$workload" -fopenmp
 done
-build late_thread_mended late_thread -DFIXED
-build critical_section_mended critical_section -DFIXED
-build sim_dynamic_mended sim_dynamic -DFIXED -fopenmp
-build sim_false_mended sim_false -DFIXED
+build late_thread_fixed late_thread -DFIXED
+build critical_section_fixed critical_section -DFIXED
+build sim_dynamic_fixed sim_dynamic -DFIXED -fopenmp
+build sim_false_fixed sim_false -DFIXED
 
 # Text of words that repeat, as compressors like it. A linear congruential generator within 2^53.
 for kib in 64 256 1024 4096; do

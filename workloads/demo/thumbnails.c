@@ -1,6 +1,6 @@
 // holdup's demonstration: makes "thumbnails" with four threads, and two things hold it up.
 //
-// Build it with nothing but `cc -O2 -g -pthread thumbnails.c`. -DFIXED_CACHE mends the first problem,
+// Build it with nothing but `cc -O2 -g -pthread thumbnails.c`. -DFIXED_CACHE fixes the first problem,
 // -DFIXED_SPLIT the second, -DFIXED both. It always does the same work and prints the same line.
 #include <pthread.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // Goroutines that compute the value of an entry with the cache's sync.Mutex held.
 //
-// Linked with -X=main.form=fixed it is the mended program.
+// Linked with -X=main.form=fixed it is the fixed program.
 package main
 
 import (

@@ -1,6 +1,6 @@
 // Parallel passes over a picture with a serial one between them, in which a single goroutine has work.
 //
-// Linked with -X=main.form=fixed it is the mended program.
+// Linked with -X=main.form=fixed it is the fixed program.
 package main
 
 import (

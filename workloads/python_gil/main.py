@@ -1,6 +1,6 @@
 """Threads that compute in Python: one at a time, because each needs the interpreter's lock (the GIL).
 
-Usage: main.py [threads] [scale]; with -X fixed, an option of the interpreter, it is the mended form.
+Usage: main.py [threads] [scale]; with -X fixed, an option of the interpreter, it is the fixed form.
 """
 import concurrent.futures
 import sys

@@ -1,5 +1,5 @@
 //! std::sync in Rust: workers take documents from channels and hold the index's lock while they analyse.
-//! Build with `rustc -O -g main.rs`; `--cfg fixed` is the mended program.
+//! Build with `rustc -O -g main.rs`; `--cfg fixed` is the fixed program.
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;

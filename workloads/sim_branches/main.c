@@ -1,4 +1,4 @@
-// A branch that depends on numbers without a pattern, in each step; in the mended form it goes one way and the other by
+// A branch that depends on numbers without a pattern, in each step; in the fixed form it goes one way and the other by
 // turns. What is computed on both ways takes equally long.
 #include "../sim.h"
 

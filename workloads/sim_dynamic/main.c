@@ -1,4 +1,4 @@
-// An OpenMP loop whose iterations become longer and longer, dealt out evenly; in the mended form they are dealt out while it
+// An OpenMP loop whose iterations become longer and longer, dealt out evenly; in the fixed form they are dealt out while it
 // runs.
 #include "../sim.h"
 

@@ -1,5 +1,5 @@
 // Each member adds up its part of an array that is larger than all caches, one number of each line: what memory can
-// deliver is what it takes. In the mended form they go over the first part of their part again and again.
+// deliver is what it takes. In the fixed form they go over the first part of their part again and again.
 #include "../sim.h"
 
 #define WORDS (LINE / (long)sizeof(uint64_t))

@@ -1,7 +1,7 @@
 // Two contended locks, of which one is on the critical path.
 //
 // Two ledger threads queue for ledger_lock until the program ends. The others queue for stats_lock, longer in
-// all, but end half-way: mending stats_lock (-DFIXED_OTHER) gives nothing, mending ledger_lock does.
+// all, but end half-way: fixing stats_lock (-DFIXED_OTHER) gives nothing, fixing ledger_lock does.
 #include "../work.h"
 
 #define LEDGER_THREADS 2

@@ -124,7 +124,7 @@ enum Named {
     Check(CheckOptions),
     /// Say how a program scales, and what keeps it from scaling better
     Scale(Box<ScaleOptions>),
-    /// Say what a kind of finding means, and how to mend it
+    /// Say what a kind of finding means, and how to fix it
     Explain(ExplainOptions),
     /// Write a recording in the format of another tool
     Export(ExportOptions),

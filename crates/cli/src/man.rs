@@ -191,6 +191,6 @@ const EXAMPLES: &[(&str, &str)] = &[
         "says where the cycles of each thread would go on that machine; needs QEMU too.",
     ),
     ("holdup --pid 4711 --duration 10", "records a running process for ten seconds."),
-    ("holdup explain lock", "says what the finding means and how to mend it."),
+    ("holdup explain lock", "says what the finding means and how to fix it."),
     ("holdup doctor", "says what this machine allows."),
 ];

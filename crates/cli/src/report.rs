@@ -35,7 +35,7 @@ pub(crate) struct ReportOptions {
     pub selection: Selection,
     #[command(flatten)]
     pub names: NameSources,
-    /// Say of each finding what mending it would give, however long that takes; the page always does
+    /// Say of each finding what fixing it would save, however long that takes; the page always does
     #[arg(long)]
     pub all_gains: bool,
     #[command(flatten)]

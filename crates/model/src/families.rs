@@ -1,5 +1,5 @@
 //! Locks, condition variables and semaphores of which a program has many and uses them alike: those of an array, of the nodes
-//! of a tree, of the buckets of a table. What each of them costs is little; together they are one thing to mend.
+//! of a tree, of the buckets of a table. What each of them costs is little; together they are one thing to fix.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! A recorded run in virtual time, unchanged or changed: what would mending something give?
+//! A recorded run in virtual time, unchanged or changed: what would fixing something save?
 //!
 //! [`extract`] takes a recorded process apart into a [`Program`]: for each thread the CPU time between its acts, and
 //! the acts. [`replay`] does its steps on the cores of a [`Machine`], whose costs are estimated from the recording, with the

@@ -1,7 +1,7 @@
 //! Holds that were counted and not recorded one by one: short ones, and those before anybody waited.
 //!
 //! They are spread evenly over their thread's work outside of other locks. Left out, a lock that is taken a hundred
-//! thousand times a second would seem to be free: with more threads, or when another lock is mended, it may be the next
+//! thousand times a second would seem to be free: with more threads, or when another lock is fixed, it may be the next
 //! to hold the program up.
 
 use std::collections::BTreeMap;

@@ -62,7 +62,7 @@ pub(crate) fn table(diagnosis: &Diagnosis, rows: usize, look: Look) -> Vec<Line>
     lines
 }
 
-/// What mending all findings gives: gains do not add up.
+/// What fixing all findings gives: gains do not add up.
 fn all_together(diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
     let Some(all) = diagnosis.what_if.as_ref().and_then(|what_if| what_if.all_together.as_ref()) else {
         return Vec::new();
@@ -70,7 +70,7 @@ fn all_together(diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
     let gain = told_gain(all, diagnosis.wall, look);
     let next = all.capped_by.as_ref();
     let next = next.map_or_else(String::new, |next| format!("; then {} limits it", escape::name(next, look)));
-    wrapped(&format!("all of them mended gives {gain}{next}"), 2, Ink::Text, look)
+    wrapped(&format!("fixing all of them saves {gain}{next}"), 2, Ink::Text, look)
 }
 
 /// The lines that the table should have in any case: its title, the first finding in full, the headings of the next
@@ -131,7 +131,7 @@ impl<'a> Columns<'a> {
         }
         let title = title.right_aligned("costs", self.cost_end, Ink::Faint);
         vec![if self.gains {
-            title.at_column("mending it gives", self.last, Ink::Faint)
+            title.at_column("fixing it saves", self.last, Ink::Faint)
         } else {
             title.right_aligned("of the time", self.last, Ink::Faint)
         }]
@@ -164,7 +164,7 @@ impl<'a> Columns<'a> {
         }
         if narrow {
             let figures = match gain {
-                Some(gain) => format!("costs {cost}; mending it gives {gain}"),
+                Some(gain) => format!("costs {cost}; fixing it saves {gain}"),
                 None => format!("costs {cost}, {share} of the time"),
             };
             lines.extend(wrapped(&figures, 2, Ink::Text, self.look));

@@ -37,7 +37,7 @@ const ONE_LINE: f64 = 0.8;
 const SMALL_LINE: f64 = 0.1;
 
 /// Up to three places by critical time, one below the other: a line of a function, or the range of its lines where none
-/// of them stands out, since the lines of one loop are one place to mend. Empty where there are too few samples.
+/// of them stands out, since the lines of one loop are one place to fix. Empty where there are too few samples.
 pub(crate) fn lines(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
     let Some(hot) = diagnosis.hot.as_ref().filter(|hot| hot.samples >= FEWEST_SAMPLES) else {
         return Vec::new();

@@ -14,7 +14,7 @@
 //! - [`render_stack`], [`stack_json`] and [`stack_page`] are those of a measured speedup stack.
 //! - [`render_policies`], [`policies_json`] and [`policies_page`] are those of what policies that make threads fast give.
 //! - [`render_characterize`] and [`characterize_json`], [`characterize_page`] and [`characterize_pictures`] are those of which programs behave alike.
-//! - [`Explanation`] is the page about a kind of finding: what it is, how it is known, how to mend it.
+//! - [`Explanation`] is the page about a kind of finding: what it is, how it is known, how to fix it.
 //!
 //! ```
 //! use holdup_model::Run;

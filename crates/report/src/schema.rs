@@ -76,7 +76,7 @@ pub(crate) struct Report {
     /// Waits of the same course together, most time first: waiter, object, holder, and what the holder did or itself waited
     /// for. Only the longest are kept.
     pub(crate) chains: Vec<Chain>,
-    /// What to mend, what is most worth it first. Empty where nothing holds the program up.
+    /// What to fix, what is most worth it first. Empty where nothing holds the program up.
     pub(crate) findings: Vec<Finding>,
     /// Where the wall time went, on the average over the workers; null where nothing was recorded.
     pub(crate) cost_identity: Option<CostIdentity>,

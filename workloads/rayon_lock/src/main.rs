@@ -1,5 +1,5 @@
 //! A parallel iterator that is none: each item computes with a `std::sync::Mutex` locked.
-//! `--cfg fixed` is the mended program.
+//! `--cfg fixed` is the fixed program.
 use rayon::prelude::*;
 use std::sync::Mutex;
 

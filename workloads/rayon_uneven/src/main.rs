@@ -1,5 +1,5 @@
 //! A parallel iterator whose last item takes as long as half of all others: one thread computes, the rest have
-//! nothing left to steal. `--cfg fixed` is the mended program.
+//! nothing left to steal. `--cfg fixed` is the fixed program.
 use rayon::prelude::*;
 
 const REGIONS: u64 = 240;

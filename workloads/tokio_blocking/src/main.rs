@@ -1,5 +1,5 @@
 //! Async handlers on tokio that render with a `std::sync::Mutex` locked: each that waits for it keeps a worker of the
-//! runtime, and with all workers kept no other task gets on. `--cfg fixed` is the mended program.
+//! runtime, and with all workers kept no other task gets on. `--cfg fixed` is the fixed program.
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;

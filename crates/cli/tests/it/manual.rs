@@ -120,7 +120,7 @@ fn pages_about_findings() {
     assert_eq!(page.status, 0);
     let (list, page) = (text(&list.stdout), text(&page.stdout));
     assert!(list.contains("oversubscription") && list.contains("numa"), "{list}");
-    assert!(page.starts_with("lock: ") && page.contains("How to mend it"), "{page}");
+    assert!(page.starts_with("lock: ") && page.contains("How to fix it"), "{page}");
     assert!(!page.contains('\u{1b}'), "no colour where nobody looks");
     assert!(text(&explain(&["lock", "--color", "always"]).stdout).contains('\u{1b}'));
     assert_refused(&explain(&["lokc"]), 2, &["lokc", "did you mean lock", "holdup explain lists them all"]);

@@ -148,7 +148,7 @@ fn report_and_folded_stacks() {
     }
 }
 
-/// What a finding says that mending it gives is what `holdup whatif` says of the expression that it offers.
+/// What a finding says that fixing it saves is what `holdup whatif` says of the expression that it offers.
 #[test]
 fn findings_and_what_ifs() {
     for told in all() {

@@ -19,7 +19,7 @@ fn by_sum(row: u32, column: u32, threads: u32) -> u32 {
     (row + column) % threads
 }
 
-/// The mended one: threads are a grid, as square as can be.
+/// The fixed one: threads are a grid, as square as can be.
 fn by_grid(row: u32, column: u32, threads: u32) -> u32 {
     let rows =
         (1..=threads).take_while(|rows| rows * rows <= threads).filter(|rows| threads.is_multiple_of(*rows));

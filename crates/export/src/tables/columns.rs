@@ -317,7 +317,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         name: "findings",
-        about: "What holds a process up, most worth mending first",
+        about: "What holds a process up, most worth fixing first",
         columns: &[
             PROCESS,
             whole("rank", "From 1"),
@@ -328,7 +328,7 @@ pub const TABLES: &[Table] = &[
             PLACE,
             whole("cost_ns", "Thread-time lost to it, divided by the working threads"),
             whole("on_path_ns", "How much of the critical path it is"),
-            whole("gain_ns", "What mending it gives, as a replay predicts"),
+            whole("gain_ns", "What fixing it saves, as a replay predicts"),
             whole("gain_low_ns", "The low end of that"),
             whole("gain_high_ns", "The high end of that"),
             text("evidence", "Sentences of figures"),

@@ -62,11 +62,11 @@ pub struct Diagnosis {
     pub path: CriticalPath,
     /// Who waited for whom, most time first. At most [`crate::MOST_CHAINS`].
     pub chains: Vec<Chain>,
-    /// What to mend, what is most worth it first. Empty where nothing holds the program up.
+    /// What to fix, what is most worth it first. Empty where nothing holds the program up.
     pub findings: Vec<Finding>,
     /// Where the wall time went.
     pub cost_identity: CostIdentity,
-    /// What of the environment may have slowed it down: no findings, since the program cannot mend it, or what it costs is
+    /// What of the environment may have slowed it down: no findings, since the program cannot fix it, or what it costs is
     /// not known.
     pub environment: Vec<EnvironmentNote>,
     /// Where in the code threads were at work; `None` without samples of running threads.
@@ -379,7 +379,7 @@ pub struct Finding {
     pub cost: Nanos,
     /// How much of the critical path it is; `None` where that has no meaning.
     pub on_path: Option<Nanos>,
-    /// What mending it gives, where a replay has said so.
+    /// What fixing it saves, where a replay has said so.
     pub gain: Option<Gain>,
     /// What other recordings of the same program say; `None` where there are none.
     pub repeats: Option<FindingRepeats>,
@@ -391,7 +391,7 @@ pub struct Finding {
     pub notes: Vec<String>,
 }
 
-/// What mending a finding gives, as a replay predicts it.
+/// What fixing a finding gives, as a replay predicts it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gain {
     /// The expected gain.
@@ -412,7 +412,7 @@ pub struct WhatIf {
     /// The wall time of the unchanged run as the replay has it: how far it is from [`Diagnosis::wall`] says how far
     /// the predictions can be trusted. All gains are differences from this.
     pub replayed: Nanos,
-    /// All findings that have a gain mended at once: gains do not add up.
+    /// All findings that have a gain fixed at once: gains do not add up.
     pub all_together: Option<Gain>,
     /// How the run would change with the size of a change, for the findings that give the most.
     pub curves: Vec<Curve>,

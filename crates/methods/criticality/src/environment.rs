@@ -1,5 +1,5 @@
 //! What of the environment slows the program down, told beside the findings: what makes no thread wait, so that no cost is
-//! known of it, and what other programs took, which nothing of the program can mend.
+//! known of it, and what other programs took, which nothing of the program can fix.
 
 use holdup_model::figures::{cpus, percent};
 use holdup_model::{FrequencyRange, Nanos, Process};

@@ -63,7 +63,7 @@ kinds! {
     Affinity = "affinity", "des", "kept to too few CPUs";
     /// More threads than cores.
     Oversubscription = "oversubscription", "des", "more threads than cores";
-    /// Others used the same CPUs: what was lost to that is no finding, since nothing of the program can mend it.
+    /// Others used the same CPUs: what was lost to that is no finding, since nothing of the program can fix it.
     Load = "load", "des", "other load";
     /// Threads that could run are without a core (or in the kernel unseen), though there are enough cores and nobody is
     /// known to have used them.
@@ -92,7 +92,7 @@ impl FindingKind {
         self != Self::Load
     }
 
-    /// True for what goes on until the recording ends, whatever else is mended.
+    /// True for what goes on until the recording ends, whatever else is fixed.
     pub fn never_ends(self) -> bool {
         matches!(self, Self::Deadlock | Self::Hang)
     }

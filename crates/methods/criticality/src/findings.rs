@@ -1,4 +1,4 @@
-//! From costs to findings: what to mend, what is most worth it first.
+//! From costs to findings: what to fix, what is most worth it first.
 //!
 //! Every class of lost time makes candidates, which hold all of it. Those that matter become findings:
 //!
@@ -8,9 +8,9 @@
 //! - what other programs took is none: it is told above all (`environment`), and ranks nowhere;
 //! - what else the program cannot help (it was able to run, and why it had no core is not known) comes after what it
 //!   can;
-//! - what mending a finding gives, where a replay says so (`gains`), counts where it is less than what it costs;
+//! - what fixing a finding gives, where a replay says so (`gains`), counts where it is less than what it costs;
 //! - else what is hardly on the critical path (its time there is below [`LEAST_PATH_SHARE`] of its cost) comes after
-//!   all others, because mending it alone gives no more than that time;
+//!   all others, because fixing it alone gives no more than that time;
 //! - what threads lose because there is nothing to do comes last.
 
 mod blocked;
@@ -251,12 +251,12 @@ fn least_share(kind: FindingKind) -> f64 {
     if kind == FindingKind::Delayed { LEAST_SHARE_FROM_OUTSIDE } else { LEAST_SHARE }
 }
 
-/// Findings are told apart by what mending them gives in steps of this share of the wall time: below it, what they cost
+/// Findings are told apart by what fixing them gives in steps of this share of the wall time: below it, what they cost
 /// decides, of those first whose gain is known. A gain of some microseconds is no reason to tell a trifle before what took most of
 /// the time.
 const STEP_OF_WORTH: f64 = 0.005;
 
-/// Sorts findings: by the lower of what mending them gives, where that is known, and what they cost.
+/// Sorts findings: by the lower of what fixing them gives, where that is known, and what they cost.
 pub(crate) fn rank(findings: &mut [Finding], wall: Nanos) {
     let rank = |finding: &Finding| {
         let never_ends = finding.kind.never_ends();
@@ -345,7 +345,7 @@ fn alike(case: &Case<'_>, mut candidates: Vec<Candidate<'_>>) -> Vec<Group> {
 
 /// Leaves out what cannot be won. Where the program's cores are as busy with its work as this share says, its threads
 /// wait because there is no core to run on: what a finding costs beyond the idle time of the cores is not to be had
-/// by mending it. What makes cores scarce is told in any case.
+/// by fixing it. What makes cores scarce is told in any case.
 pub(crate) const BUSY_CORES: f64 = 0.95;
 
 pub(crate) fn keep_what_can_be_won(findings: &mut Vec<Finding>, wall: Nanos, efficiency: f64) {

@@ -1,4 +1,4 @@
-//! What mending each finding would give: a replay for each.
+//! What fixing each finding would give: a replay for each.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ const CAPPED: f64 = 0.8;
 const FAR_OFF: f64 = 0.05;
 
 /// What is said where a finding's gain was not computed.
-const NO_TIME: &str = "What mending would give is at most the cost here: to replay this run with each change takes longer than an     answer may; holdup report --all-gains replays them all.";
+const NO_TIME: &str = "What fixing would save is at most the cost here: to replay this run with each change takes longer than an answer may; holdup report --all-gains replays them all.";
 
 /// What is said where threads that share cores do different things.
 const SEVERAL_SORTS: &str = "What fewer threads would give is not known: no more of them than there are cores do the same, \
@@ -52,13 +52,13 @@ const ONLY_KERNEL: &str = "Only the kernel saw this program: who ended which wai
 const HUNG: &str =
     "No gains are predicted: the program hung, and how long until it was ended is not its own time.";
 
-/// A change that mends a finding, and the words for it.
-struct Mending {
+/// A change that fixes a finding, and the words for it.
+struct Fix {
     changes: Vec<Change>,
     expression: String,
 }
 
-/// Predicts what mending the findings of a diagnosis would give, and puts it into the diagnosis.
+/// Predicts what fixing the findings of a diagnosis would give, and puts it into the diagnosis.
 ///
 /// # Panics
 /// If the diagnosis is not of this run.
@@ -98,7 +98,7 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     };
     let in_time = replayer.budget(Budget::of_run(timeline.wall()));
     let mut budget = if depth.all_gains { Budget::unlimited() } else { in_time.clone() };
-    let ways: Vec<Vec<Mending>> =
+    let ways: Vec<Vec<Fix>> =
         diagnosis.findings.iter().map(|finding| case.ways(diagnosis, finding)).collect();
     for (finding, ways) in diagnosis.findings.iter_mut().zip(&ways) {
         if ways.is_empty() && finding.kind == FindingKind::Oversubscription {
@@ -110,19 +110,19 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     let mut sets: Vec<Vec<Change>> = Vec::new();
     let mut places: Vec<usize> = Vec::new();
     let mut predictions: Vec<Result<Prediction, NoReplay>> = Vec::new();
-    let mut mendings: Vec<Option<Mending>> = Vec::new();
+    let mut fixes: Vec<Option<Fix>> = Vec::new();
     for (place, ways) in ways.into_iter().enumerate() {
         let tried = ways.into_iter().zip(found.by_ref());
         // The first of those that give the most; one that cannot be replayed only where none can.
-        let wall = |tried: &(Mending, Result<Prediction, NoReplay>)| match &tried.1 {
+        let wall = |tried: &(Fix, Result<Prediction, NoReplay>)| match &tried.1 {
             Ok(prediction) => prediction.wall,
             Err(_) => Nanos::new(u64::MAX),
         };
-        mendings.push(tried.min_by_key(wall).map(|(mending, prediction)| {
-            sets.push(mending.changes.clone());
+        fixes.push(tried.min_by_key(wall).map(|(fix, prediction)| {
+            sets.push(fix.changes.clone());
             places.push(place);
             predictions.push(prediction);
-            mending
+            fix
         }));
     }
     // Those of which nothing is known alone are not to be known together with others.
@@ -130,7 +130,7 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     let all = once(known.iter().flat_map(|&set| sets[set].iter().cloned()));
     let is_left = !predictions.contains(&Err(NoReplay::NoTime));
     let together = (known.len() > 1 && is_left).then(|| replayer.sweep(&[all], &mut budget).pop()).flatten();
-    // Who mends one of them has what it gives: all of them that give less say nothing.
+    // Who fixes one of them has what it gives: all of them that give less say nothing.
     let best = predictions.iter().flatten().map(|prediction| prediction.wall).min();
     let together = together.and_then(Result::ok).filter(|all| best.is_none_or(|best| all.wall <= best));
     for (&place, prediction) in places.iter().zip(&predictions) {
@@ -146,21 +146,21 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
                 continue;
             }
         };
-        if let Some(mending) = &mendings[place] {
-            let gain = case.gain(prediction, mending.expression.clone());
+        if let Some(fix) = &fixes[place] {
+            let gain = case.gain(prediction, fix.expression.clone());
             let capped = (gain.time.get() as f64) < CAPPED * finding.cost.get() as f64;
             let next = case.next(prediction).filter(|_| capped);
             if let Some(next) = &next {
-                finding.notes.insert(0, format!("Once it is mended, {next} limits the program."));
+                finding.notes.insert(0, format!("Once it is fixed, {next} limits the program."));
             }
             finding.gain = Some(Gain { capped_by: next, ..gain });
         }
     }
-    case.find_chains_of_pauses(&mut diagnosis.findings, &mendings, &mut budget);
+    case.find_chains_of_pauses(&mut diagnosis.findings, &fixes, &mut budget);
     rank(&mut diagnosis.findings, case.wall);
     tell_shared_gains(&mut diagnosis.findings);
-    let expressions = known.iter().filter_map(|&set| mendings[places[set]].as_ref());
-    let expressions = once(expressions.map(|mending| mending.expression.as_str()));
+    let expressions = known.iter().filter_map(|&set| fixes[places[set]].as_ref());
+    let expressions = once(expressions.map(|fix| fix.expression.as_str()));
     let all_together = together.map(|prediction| Gain {
         capped_by: case.next(&prediction),
         ..case.gain(&prediction, expressions.join(","))
@@ -172,19 +172,19 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
         Some(WhatIf { replayed: replayer.replayed(), all_together, curves, notes: case.notes(&predictions) });
 }
 
-/// Says where a finding is mended by the same change as one before it: to mend both gives no more.
+/// Says where a finding is fixed by the same change as one before it: to fix both gives no more.
 fn tell_shared_gains(findings: &mut [Finding]) {
     let mut first: BTreeMap<String, usize> = BTreeMap::new();
     for (number, finding) in (1..).zip(findings) {
         let Some(gain) = &finding.gain else { continue };
         let before = *first.entry(gain.expression.clone()).or_insert(number);
         if before < number {
-            finding.notes.insert(0, format!("What mends {before} mends this too: it is one gain."));
+            finding.notes.insert(0, format!("What fixes {before} fixes this too: it is one gain."));
         }
     }
 }
 
-/// Each of them once, where it first stands: what mends two findings is done once.
+/// Each of them once, where it first stands: what fixes two findings is done once.
 fn once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     let mut found = Vec::new();
     for one in all {
@@ -213,21 +213,16 @@ struct Case<'a> {
 /// From this share on, parallel regions count as recorded whole.
 const ALL_BUT_NOTHING: f64 = 0.98;
 
-/// A pause whose mending gives less than this share of what it costs gives nothing by itself.
+/// A pause whose fixing gives less than this share of what it costs gives nothing by itself.
 const NOTHING: f64 = 0.1;
 
-/// Pauses are one chain where mending all of them gives this share of what the dearest costs.
+/// Pauses are one chain where fixing all of them gives this share of what the dearest costs.
 const MUCH: f64 = 0.5;
 
 impl Case<'_> {
-    /// A thread that reads what another one sends when it has slept waits for both: to mend either alone gives nothing, and
+    /// A thread that reads what another one sends when it has slept waits for both: to fix either alone gives nothing, and
     /// says nothing of what asking earlier would give.
-    fn find_chains_of_pauses(
-        &self,
-        findings: &mut [Finding],
-        mendings: &[Option<Mending>],
-        budget: &mut Budget,
-    ) {
+    fn find_chains_of_pauses(&self, findings: &mut [Finding], fixes: &[Option<Fix>], budget: &mut Budget) {
         let gives_nothing = |finding: &Finding| {
             let gain = finding.gain.as_ref().map(|gain| gain.time);
             matches!(finding.kind, FindingKind::Io | FindingKind::Sleep)
@@ -236,8 +231,8 @@ impl Case<'_> {
         let pauses: Vec<usize> =
             (0..findings.len()).filter(|&place| gives_nothing(&findings[place])).collect();
         let Some(dearest) = pauses.iter().map(|&place| findings[place].cost).max() else { return };
-        let changes = pauses.iter().filter_map(|&place| mendings[place].as_ref());
-        let changes = once(changes.flat_map(|mending| mending.changes.iter().cloned()));
+        let changes = pauses.iter().filter_map(|&place| fixes[place].as_ref());
+        let changes = once(changes.flat_map(|fix| fix.changes.iter().cloned()));
         if pauses.len() < 2 || changes.len() < 2 {
             return;
         }
@@ -256,11 +251,11 @@ impl Case<'_> {
                 .collect();
             let finding = &mut findings[place];
             finding.gain = None;
-            finding.notes.retain(|note| !note.starts_with("Once it is mended"));
+            finding.notes.retain(|note| !note.starts_with("Once it is fixed"));
             finding.notes.insert(
                 0,
                 format!(
-                    "It is one chain of waits with {}: mending it alone gives nothing, all of them {given}.",
+                    "It is one chain of waits with {}: fixing it alone saves nothing, all of them {given}.",
                     others.join(" and ")
                 ),
             );
@@ -285,21 +280,21 @@ impl Case<'_> {
         self.names.object(object).to_owned()
     }
 
-    /// The ways to mend a finding that a replay can try: mostly one, or none.
-    fn ways(&self, diagnosis: &Diagnosis, finding: &Finding) -> Vec<Mending> {
-        let mut ways: Vec<Mending> = self.mending(diagnosis, finding).into_iter().collect();
+    /// The ways to fix a finding that a replay can try: mostly one, or none.
+    fn ways(&self, diagnosis: &Diagnosis, finding: &Finding) -> Vec<Fix> {
+        let mut ways: Vec<Fix> = self.fix(diagnosis, finding).into_iter().collect();
         // Less often, or each time with equal shares, whoever had the larger one.
         if finding.kind == FindingKind::Barrier
             && let Some(object) = finding.object.filter(|&object| self.is_barrier(object))
         {
             let expression = format!("barrier:{}=balanced", self.name_of(object));
-            ways.push(Mending { changes: vec![Change::BalancedBarrier(object)], expression });
+            ways.push(Fix { changes: vec![Change::BalancedBarrier(object)], expression });
         }
         ways
     }
 
-    /// What mends a finding, where it is a change that a replay can make.
-    fn mending(&self, diagnosis: &Diagnosis, finding: &Finding) -> Option<Mending> {
+    /// What fixes a finding, where it is a change that a replay can make.
+    fn fix(&self, diagnosis: &Diagnosis, finding: &Finding) -> Option<Fix> {
         use FindingKind::{
             Affinity, Barrier, Blocked, Condition, Deadlock, Delayed, Hang, Idle, Imbalance, Io, Join, Load,
             Lock, Oversubscription, Pipeline, Quota, Semaphore, Serial, Sleep, Spin, Startup, Tasks, WakeUp,
@@ -380,7 +375,7 @@ impl Case<'_> {
             Delayed => (vec![Change::WithoutLoad], "load=0".to_owned()),
             Load | Spin | Startup | Idle | Deadlock | Hang | Blocked => return None,
         };
-        Some(Mending { changes, expression })
+        Some(Fix { changes, expression })
     }
 
     /// What is done alone in the finding's dearest stretches, spread over so many threads.

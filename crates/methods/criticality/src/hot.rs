@@ -1,6 +1,6 @@
 //! Hot spots: at which lines and in which functions threads are at work, and what of that is critical.
 //!
-//! The hottest line is not the one to mend: time at a line counts for the run as much as the criticality of its
+//! The hottest line is not the one to fix: time at a line counts for the run as much as the criticality of its
 //! threads grows meanwhile, dt / r while r threads are active (paper 4, Eq. 1). Time in a library that the program
 //! calls counts for the line of the call.
 

@@ -3,7 +3,7 @@
 //!
 //! [`diagnose`] takes a process of a [`holdup_model::Run`] and gives a [`Diagnosis`]: the criticality of each
 //! thread, what each lock, barrier and other object cost and who was waited for, the critical path, and
-//! [`Finding`]s, which say what to mend. Everything that holdup shows comes from this one value.
+//! [`Finding`]s, which say what to fix. Everything that holdup shows comes from this one value.
 //!
 //! ```
 //! use holdup_model::{Process, Run, Time};

@@ -3,7 +3,7 @@
 //! Who executed a unit that was dealt out at run time is an accident of that run: under emulation, on fewer cores than
 //! threads, one thread may take nearly all. So each goes to the thread with the least time so far, which is what dealing out
 //! does on a machine with a core for each thread (list scheduling: Graham, Bell System Technical Journal 45, 1966). What is
-//! left of the imbalance then is what dealing out cannot mend.
+//! left of the imbalance then is what dealing out cannot fix.
 
 use std::collections::BTreeMap;
 

@@ -57,7 +57,7 @@ impl Cluster {
 /// none from it, except back edges.
 ///
 /// Eq. 1: s = max over out edges of corr(out, T) − max over in edges that are no back edges of corr(in, T). As the paper has
-/// it, the maximum is over all out edges that are no back edges. Mended, it is over those in the cluster, back edges among
+/// it, the maximum is over all out edges that are no back edges. Corrected, it is over those in the cluster, back edges among
 /// them, so that the other direction of a branch does not count, and a block that loops to itself does; and where what
 /// leads in goes against time it counts as unrelated.
 pub(super) fn leaders(

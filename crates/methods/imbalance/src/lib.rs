@@ -57,7 +57,7 @@ pub struct WhyOptions {
 pub enum Method {
     /// As the paper's section 3 says, each dynamic instance by itself.
     Paper,
-    /// Mended: instances stacked, selection bounded, the charge as the judge.
+    /// Fixed: instances stacked, selection bounded, the charge as the judge.
     #[default]
     Stacked,
 }

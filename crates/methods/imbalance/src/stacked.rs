@@ -1,4 +1,4 @@
-//! The mended method: all instances of a section at once.
+//! The fixed method: all instances of a section at once.
 //!
 //! Rows are thread × instance, everything centred within its instance, so that many instances of few threads give as much to
 //! go by as one of many threads, and instances do not cancel each other. What enters is bounded for the number of

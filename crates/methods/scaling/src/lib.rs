@@ -1,4 +1,4 @@
-//! How a program scales, region by region: what is lost at more threads, why, and what mending it gives (paper 5).
+//! How a program scales, region by region: what is lost at more threads, why, and what fixing it saves (paper 5).
 //!
 //! [`scale`] takes the runs of one program at several numbers of threads ([`ScalePoint`]) and gives a [`Scaling`]. In
 //! reading order: which run stands for each number (`chosen`), what was recorded of each execution of a region
@@ -274,7 +274,7 @@ pub enum HintKind {
     MoreTasks,
     /// Parallelize what one thread does alone.
     Parallelize,
-    /// Mend the use of memory: more CPU time for the same work.
+    /// Fix the use of memory: more CPU time for the same work.
     Memory,
     /// Fewer threads than now.
     FewerThreads,

@@ -272,7 +272,7 @@ subjects! {
     Findings {
         /// Null where a run does not tell.
         cost: ChangeOfTime,
-        /// What a replay says that mending it gives; null where a run does not tell.
+        /// What a replay says that fixing it saves; null where a run does not tell.
         gain: ChangeOfTime,
     }
     Objects {

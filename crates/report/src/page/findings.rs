@@ -94,7 +94,7 @@ impl Findings {
             what: format!(
                 "{} in one replay: {} becomes {}.",
                 match rows.len() {
-                    1 => "Mended".to_owned(),
+                    1 => "Fixed".to_owned(),
                     many => format!("All {} together,", numbers::in_words(many)),
                 },
                 time(diagnosis.wall),
@@ -105,10 +105,10 @@ impl Findings {
         let lead = match (rows.is_empty(), has_gains) {
             (true, _) => "",
             (false, true) => {
-                "Each gain comes from a replay of this recording with that one thing mended; the bar is the range it lies in, the tick is the cost. Gains overlap and do not add up."
+                "Each gain comes from a replay of this recording with that one thing fixed; the bar is the range it lies in, the tick is the cost. Gains overlap and do not add up."
             }
             (false, false) => {
-                "The cost is the thread time lost to it, by the number of threads at work. What mending would give back is not predicted here: this recording was not replayed."
+                "The cost is the thread time lost to it, by the number of threads at work. What fixing would give back is not predicted here: this recording was not replayed."
             }
         };
         Self {
@@ -228,7 +228,7 @@ fn given(told: &Told<'_>, gain: &Gain, cost: Option<Nanos>, scale: Nanos) -> Giv
         },
         range: range(gain.low, gain.high),
         label: format!(
-            "Mending it gives {}, between {} and {}",
+            "Fixing it saves {}, between {} and {}",
             time(gain.time),
             time(gain.low),
             time(gain.high)

@@ -194,7 +194,7 @@ fn figures(told: &Told<'_>) -> Vec<KeyFigure> {
     add("Efficiency", Figure::of(&percent(diagnosis.efficiency)));
     if let Some(gain) = diagnosis.what_if.as_ref().and_then(|what_if| what_if.all_together.as_ref()) {
         let left = diagnosis.wall.saturating_sub(gain.time);
-        add("All findings mended", Figure::of(&time(left)));
+        add("All findings fixed", Figure::of(&time(left)));
     }
     let cost = shares::perturbation(run).map(percent);
     add("Recording cost", cost.map_or_else(|| Figure::with("not known", ""), |text| Figure::of(&text)));

@@ -116,7 +116,7 @@ fn rendered(section: impl Template) -> String {
 
 fn header(profile: &SpeedupProfile) -> Header {
     let heading = unbroken(&told::heading(profile, LOOK));
-    // The first half says what costs most, the second one what mending it would give.
+    // The first half says what costs most, the second one what fixing it would save.
     let (heading, continued) = match heading.split_once(". ") {
         Some((costs, gives)) => (format!("{costs}."), gives.to_owned()),
         None => (heading, String::new()),

@@ -116,7 +116,7 @@ pub(crate) fn advice(kind: HintKind) -> &'static str {
         HintKind::TaskCutoff => "make fewer and larger tasks",
         HintKind::MoreTasks => "make more tasks",
         HintKind::Parallelize => "parallelize what one thread does alone",
-        HintKind::Memory => "mend the use of caches and memory",
+        HintKind::Memory => "fix the use of caches and memory",
         HintKind::FewerThreads => "use fewer threads",
     }
 }

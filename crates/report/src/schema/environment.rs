@@ -30,7 +30,7 @@ pub(crate) struct Environment {
     pub(crate) swapped: Option<Swapped>,
     /// How long at least one thread of the whole machine waited for a CPU while the program ran.
     pub(crate) pressure_ns: Option<u64>,
-    /// What may have slowed the process of this report down, and is no finding: nothing of the program can mend it, or what
+    /// What may have slowed the process of this report down, and is no finding: nothing of the program can fix it, or what
     /// it costs is not known.
     pub(crate) notes: Vec<Note>,
 }

@@ -1,4 +1,4 @@
-//! What to mend, and where the time went.
+//! What to fix, and where the time went.
 
 use serde::Serialize;
 
@@ -35,7 +35,7 @@ pub(crate) struct Finding {
     pub(crate) share: f64,
     /// How much of the critical path it is; null where that has no meaning.
     pub(crate) on_path_ns: Option<u64>,
-    /// What mending it gives, as a replay predicts it; null where no replay was made.
+    /// What fixing it saves, as a replay predicts it; null where no replay was made.
     pub(crate) gain: Option<Gain>,
     /// What all recordings say of it; null for a report of one.
     pub(crate) repeats: Option<FindingRepeats>,

@@ -24,7 +24,7 @@ pub(crate) struct Gain {
 pub(crate) struct WhatIf {
     /// The wall time of the unchanged run as the replay has it; gains are differences from this.
     pub(crate) replayed_ns: u64,
-    /// All findings that have a gain mended at once: gains do not add up.
+    /// All findings that have a gain fixed at once: gains do not add up.
     pub(crate) all_together: Option<Gain>,
     /// How the run would change with the size of a change.
     pub(crate) curves: Vec<Curve>,

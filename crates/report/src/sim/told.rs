@@ -231,7 +231,7 @@ fn saved(padded: &PaddedRun, run: &SimRun) -> f64 {
     1.0 - padded.cycles as f64 / run.simulated.cycles.max(1) as f64
 }
 
-/// What padding gains where several pieces of code share lines in vain, and all are mended.
+/// What padding gains where several pieces of code share lines in vain, and all are fixed.
 pub(crate) fn all_padded(view: &View) -> Option<String> {
     let run = view.main()?;
     let all = run.padded.iter().max_by_key(|padded| padded.lines.len()).filter(|_| run.padded.len() > 1)?;

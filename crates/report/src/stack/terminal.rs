@@ -1,4 +1,4 @@
-//! The short answer of `holdup stack`: what costs most, what mending it would give, and what more cache would.
+//! The short answer of `holdup stack`: what costs most, what fixing it would save, and what more cache would.
 
 use holdup_model::{Stack, StackComponent};
 use holdup_speedup::{Component, PhasePoint, PhaseStack, PointStack, REACHED, Speedup, SpeedupProfile};

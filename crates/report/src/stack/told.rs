@@ -1,4 +1,4 @@
-//! The answer in sentences: what costs most, what mending it would give, and how far the numbers go.
+//! The answer in sentences: what costs most, what fixing it would save, and how far the numbers go.
 
 use holdup_model::{Arrange, Nanos, StackComponent};
 use holdup_speedup::{
@@ -57,7 +57,7 @@ pub(crate) fn last(phase: &PhaseStack) -> Option<(&PhasePoint, &PointStack)> {
     Some((point, point.stack.as_ref()?))
 }
 
-/// What costs most, and what mending it would give.
+/// What costs most, and what fixing it would save.
 pub(crate) fn heading(profile: &SpeedupProfile, look: Look) -> String {
     let program = program(profile, look);
     let Some((point, stack)) = whole(profile).and_then(last) else {

@@ -89,7 +89,7 @@ pub(crate) enum TimeUnitWord {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct MethodFacts {
-    /// paper: the published method, each instance by itself. stacked: the mended one, which stacks instances.
+    /// paper: the published method, each instance by itself. stacked: the corrected one, which stacks instances.
     #[cfg_attr(test, schemars(extend("enum" = methods())))]
     pub(crate) name: &'static str,
     /// Events whose counts correlate by this or more are clustered.

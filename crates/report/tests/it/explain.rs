@@ -10,7 +10,7 @@ const SECTIONS: [&str; 6] = [
     "What it is",
     "How holdup knows",
     "What the cost means",
-    "How to mend it",
+    "How to fix it",
     "When it is wrong",
     "How to check",
 ];

@@ -85,7 +85,7 @@ fn sentence(said: &str) -> String {
     said.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
-/// A finding of a report: its place, what it costs, what mending it gives.
+/// A finding of a report: its place, what it costs, what fixing it saves.
 struct Finding {
     place: usize,
     cost: String,

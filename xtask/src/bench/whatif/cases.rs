@@ -31,8 +31,8 @@ const fn switched(expression: &'static str, switches: &'static [&'static str]) -
     Change { expression, switches, flags: &[] }
 }
 
-/// The workload's own mended form.
-const fn mended(expression: &'static str) -> Change {
+/// The workload's own fixed form.
+const fn fixed(expression: &'static str) -> Change {
     Change { expression, switches: &[], flags: &["-DFIXED"] }
 }
 
@@ -188,19 +188,19 @@ pub(super) const BASES: &[Base] = &[
     Base {
         source: "workloads/critical_section/main.c",
         switches: &[],
-        changes: &[mended("lock:table_lock=0")],
+        changes: &[fixed("lock:table_lock=0")],
     },
     Base {
         source: "workloads/late_thread/main.c",
         switches: &[],
-        changes: &[mended("barrier:round_barrier=balanced")],
+        changes: &[fixed("barrier:round_barrier=balanced")],
     },
-    Base { source: "workloads/two_locks/main.c", switches: &[], changes: &[mended("lock:ledger_lock=0")] },
-    Base { source: "workloads/pipeline/main.c", switches: &[], changes: &[mended("stage:compress_stage*2")] },
+    Base { source: "workloads/two_locks/main.c", switches: &[], changes: &[fixed("lock:ledger_lock=0")] },
+    Base { source: "workloads/pipeline/main.c", switches: &[], changes: &[fixed("stage:compress_stage*2")] },
     Base {
         source: "workloads/demo/thumbnails.c",
         switches: &[],
-        changes: &[mended("lock:cache_lock=0,barrier:frame_done=balanced")],
+        changes: &[fixed("lock:cache_lock=0,barrier:frame_done=balanced")],
     },
 ];
 

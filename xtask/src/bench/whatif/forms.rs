@@ -1,4 +1,4 @@
-//! The workloads as commands, in whatever language they are written: planted, and mended.
+//! The workloads as commands, in whatever language they are written: planted, and fixed.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -43,7 +43,7 @@ pub(super) fn workloads(
         // The first argument is the number of threads; where there is none, some more than this machine may have.
         let few = if given.is_empty() { &["2"][..] } else { &given };
         for (form, flags, arguments) in
-            [("", "", &given[..]), (", threads: 2", "", few), (", mended", flags, &given)]
+            [("", "", &given[..]), (", threads: 2", "", few), (", fixed", flags, &given)]
         {
             if form == ", threads: 2" && few == given {
                 continue;

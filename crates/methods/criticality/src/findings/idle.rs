@@ -71,7 +71,7 @@ fn describe(case: &Case<'_>) -> Description {
         threads,
         place,
         evidence,
-        hint: "There is nothing to mend, unless the program could ask earlier for what it waits for."
+        hint: "There is nothing to fix, unless the program could ask earlier for what it waits for."
             .to_owned(),
         on_path: None,
         method: "waits that only something outside of the program, or time, ends",

@@ -37,7 +37,7 @@ pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>
     }
 }
 
-/// Locks of a family that were waited for, the worst first: one thing to mend.
+/// Locks of a family that were waited for, the worst first: one thing to fix.
 fn describe_family(
     case: &Case<'_>,
     family: &FamilyCost,

@@ -1,4 +1,4 @@
-//! Gains: each finding that can be mended says what that would give, and the script that was really mended takes that long.
+//! Gains: each finding that can be fixed says what that would give, and the script that was really fixed takes that long.
 
 use holdup_criticality::{Depth, Diagnosis, Finding, FindingKind, Gain, diagnose, predict_gains};
 use holdup_model::{CpuSet, Environment, Nanos, ObjectId, ObjectKind, Placement, Process, Run, ThreadId};
@@ -31,12 +31,12 @@ fn find(diagnosis: &Diagnosis, kind: FindingKind) -> (&Finding, &Gain) {
     (finding, finding.gain.as_ref().unwrap_or_else(|| panic!("{finding:?} has no gain")))
 }
 
-/// The finding of this kind can be mended by this change, which gives what the mended program really takes less.
-fn gives(diagnosis: &Diagnosis, kind: FindingKind, expression: &str, mended: Nanos) {
+/// The finding of this kind can be fixed by this change, which gives what the fixed program really takes less.
+fn gives(diagnosis: &Diagnosis, kind: FindingKind, expression: &str, fixed: Nanos) {
     let (_, gain) = find(diagnosis, kind);
     assert_eq!(gain.expression, expression);
     assert!(gain.low <= gain.time && gain.time <= gain.high, "{gain:?}");
-    let real = diagnosis.wall.saturating_sub(mended);
+    let real = diagnosis.wall.saturating_sub(fixed);
     assert!(gain.low <= real && real <= gain.high, "{gain:?}, really {real:?} of {:?}", diagnosis.wall);
     let what_if = diagnosis.what_if.as_ref().expect("it was replayed");
     let off = what_if.replayed.get().abs_diff(diagnosis.wall.get());
@@ -73,7 +73,7 @@ fn a_planted_lock() {
     assert!(gain.time < finding.cost && gain.capped_by.is_some(), "{gain:?}");
 }
 
-/// To mend one lock of an array gives little: the expression is for all of them.
+/// To fix one lock of an array gives little: the expression is for all of them.
 #[test]
 fn a_planted_array_of_locks() {
     let program = |locked: bool| {
@@ -252,7 +252,7 @@ fn io_and_sleep() {
         .what_if
         .as_ref()
         .and_then(|what_if| what_if.all_together.as_ref())
-        .expect("two can be mended");
+        .expect("two can be fixed");
     let real = diagnosis.wall.saturating_sub(program(false, false).wall());
     assert!(together.low <= real && real <= together.high, "{together:?} {real:?}");
 }
@@ -322,7 +322,7 @@ fn cores_that_it_may_not_use() {
         .iter()
         .find(|finding| limits.contains(&finding.kind))
         .expect("it is short of cores");
-    let gain = finding.gain.as_ref().expect("it can be mended");
+    let gain = finding.gain.as_ref().expect("it can be fixed");
     assert_eq!((finding.kind, gain.expression.as_str()), (FindingKind::Affinity, "cores=4"));
     let real = diagnosis.wall.saturating_sub(program(4).wall());
     assert!(gain.low <= real && real <= gain.high, "{gain:?} {real:?}");
@@ -360,7 +360,7 @@ fn curves_go_from_as_it_is_to_the_gain() {
 }
 
 #[test]
-fn what_nobody_can_mend_has_no_gain() {
+fn what_nobody_can_fix_has_no_gain() {
     let mut script = Script::new();
     let [first, second] = [1, 2].map(|number| script.object(ObjectKind::Mutex, &format!("lock_{number}")));
     let site = script.site("take", 10);
@@ -385,9 +385,9 @@ proptest! {
         }
     }
 
-    /// What can be replayed and can be mended has a gain; the expressions are ones that `holdup whatif` reads.
+    /// What can be replayed and can be fixed has a gain; the expressions are ones that `holdup whatif` reads.
     #[test]
-    fn every_finding_that_can_be_mended_has_a_gain(script in any_script(), cores in 1..5u32) {
+    fn every_finding_that_can_be_fixed_has_a_gain(script in any_script(), cores in 1..5u32) {
         let process = script.play_on(cores, 500);
         let run = Run { processes: vec![process], cores, ..Run::default() };
         let diagnosis = predicted(&run, Depth::default());

@@ -276,7 +276,7 @@ fn server(call: Call) -> Process {
 }
 
 #[test]
-fn a_server_that_waits_for_requests_has_nothing_to_mend() {
+fn a_server_that_waits_for_requests_has_nothing_to_fix() {
     for call in [Call::Accept, Call::Poll, Call::Signal] {
         let diagnosis = of(server(call));
         assert_eq!(kinds(&diagnosis), [FindingKind::Idle], "{:#?}", diagnosis.findings);

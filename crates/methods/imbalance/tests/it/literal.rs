@@ -1,4 +1,4 @@
-//! Where the paper's method, taken to the letter, goes wrong, and the mended one does not.
+//! Where the paper's method, taken to the letter, goes wrong, and the corrected one does not.
 
 use holdup_imbalance::{Cause, Method, WhyOptions, why};
 use holdup_model::counts::Counts;
@@ -27,13 +27,13 @@ fn the_mirror_image_of_a_branch() {
     let literal = causes(&counts, Method::Paper, -2.0);
     assert!(score_at(&literal, 11).is_some_and(|score| score < -0.9), "{literal:#?}");
     assert!(causes(&counts, Method::Paper, 0.1).is_empty());
-    let mended = causes(&counts, Method::Stacked, 0.1);
-    assert!(score_at(&mended, 11).is_some_and(|score| score > 0.9), "{mended:#?}");
+    let fixed = causes(&counts, Method::Stacked, 0.1);
+    assert!(score_at(&fixed, 11).is_some_and(|score| score > 0.9), "{fixed:#?}");
 }
 
 #[test]
 fn eight_threads_and_nothing_to_find() {
-    let (mut literal, mut mended, mut cases) = (0, 0, 0);
+    let (mut literal, mut fixed, mut cases) = (0, 0, 0);
     for (at, program) in planted::all().into_iter().enumerate() {
         let whole = Synthetic::new(program).run(8, 3, 7);
         for seed in 0..5 {
@@ -44,10 +44,10 @@ fn eight_threads_and_nothing_to_find() {
             }
             cases += 1;
             literal += usize::from(!causes(&counts, Method::Paper, 0.1).is_empty());
-            mended += usize::from(!causes(&counts, Method::Stacked, 0.1).is_empty());
+            fixed += usize::from(!causes(&counts, Method::Stacked, 0.1).is_empty());
         }
     }
-    assert!(literal * 5 > cases && mended * 20 <= cases, "{literal} and {mended} of {cases}");
+    assert!(literal * 5 > cases && fixed * 20 <= cases, "{literal} and {fixed} of {cases}");
 }
 
 #[test]

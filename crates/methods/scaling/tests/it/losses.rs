@@ -32,7 +32,7 @@ fn check(scaling: &Scaling) {
         assert!(hint.region < scaling.regions.len());
         if let Some(gain) = hint.gain {
             assert!(gain.low <= gain.time && gain.time <= gain.high, "{hint:?}");
-            // No region can be mended into less than nothing.
+            // No region can be fixed into less than nothing.
             let takes = scaling.regions[hint.region].points.last().map_or(0, |point| point.time.median.get());
             assert!(gain.high <= gain.time.max(takes as i64 + 1), "{hint:?} in {takes} ns");
         }

@@ -161,7 +161,7 @@ pub(crate) fn finding(kind: FindingKind, what: &str, cost: Nanos) -> Finding {
         place: None,
         what: what.to_owned(),
         evidence: vec!["It was seen to cost that much.".to_owned()],
-        hint: "Mend it.".to_owned(),
+        hint: "Fix it.".to_owned(),
         cost,
         on_path: None,
         gain: None,

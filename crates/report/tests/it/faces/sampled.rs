@@ -114,7 +114,7 @@ fn a_program_that_the_kernel_alone_saw() {
               what holds it up                                                                costs  of the time
             1 only one thread at a time at work, mostly in main.crunch (x.go:20)              2.5 s         62 %
                 It was seen to cost that much.
-                Mend it.
+                Fix it.
 
               criticality   main █████████████████ 85 %   serve #1 █ 5.0 %   nobody ▒▒ 10 %   (until: I/O)
               hot lines     main.crunch (x.go:20)  100 % of critical time (100 % of active, 31 samples)

@@ -138,7 +138,7 @@ fn gains_take_the_place_of_the_shares() {
         expect![[r#"
             convert ran 12.4 s with 8 threads on 8 cores; 3.1 of them were active on average (efficiency 39 %).
 
-              what holds it up                                     costs  mending it gives
+              what holds it up                                     costs  fixing it saves
             1 lock cache_lock, held in cache_put (cache.c:212)     5.1 s  4.4 s (3.9 to 4.7), 1.55 times faster
                 Held 71 % of the time, mostly by worker 2; 2.6 threads wait for it on average.
                 Move work out of the critical section, or split the lock.
@@ -163,7 +163,7 @@ fn gains_take_the_place_of_the_shares() {
               what holds it up
             1 lock cache_lock, held in cache_put
               (cache.c:212)
-              costs 5.1 s; mending it gives 4.4 s
+              costs 5.1 s; fixing it saves 4.4 s
               (3.9 to 4.7)
                 Held 71 % of the time, mostly by
                 worker 2; 2.6 threads wait for it on
@@ -293,19 +293,19 @@ fn many_threads_and_findings() {
               what holds it up                                                                costs  of the time
             1 lock shard_1, held in take (shard.c:10)                                         9.0 s         15 %
                 It was seen to cost that much.
-                Mend it.
+                Fix it.
             2 lock shard_2, held in take (shard.c:20)                                         4.5 s        7.5 %
                 It was seen to cost that much.
-                Mend it.
+                Fix it.
             3 lock shard_3, held in take (shard.c:30)                                         3.0 s        5.0 %
                 It was seen to cost that much.
-                Mend it.
+                Fix it.
             4 lock shard_4, held in take (shard.c:40)                                         2.2 s        3.8 %
                 It was seen to cost that much.
-                Mend it.
+                Fix it.
             5 lock shard_5, held in take (shard.c:50)                                         1.8 s        3.0 %
                 It was seen to cost that much.
-                Mend it.
+                Fix it.
               and 4 smaller ones: holdup report FILE --json
 
               criticality   64 threads 90 %, at most 1.4 % each   nobody ▒▒ 10 %
@@ -363,7 +363,7 @@ fn evidence_is_told_in_whole_sentences() {
     diagnoses[0].findings.extend(vec![second; 4]);
     let shown = told(&diagnoses, 80);
     let count = |text: &str| shown.matches(text).count();
-    assert_eq!((count("Sentence 1"), count("Mend it.")), (4, 3), "{shown}");
+    assert_eq!((count("Sentence 1"), count("Fix it.")), (4, 3), "{shown}");
     assert!(count("Sentence 2") < 4, "{shown}");
 }
 

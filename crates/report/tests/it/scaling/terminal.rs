@@ -64,7 +64,7 @@ fn the_whole_answer() {
                 of them: 720 ms (40 % of the region) are lost. Deal them out dynamically (schedule(dynamic)).
                 Even work keeps more threads busy at once, and takes 1.3 % more CPU time then: that is in the
                 gain.
-            2 mend the use of caches and memory: rhs (rhs.c:31)
+            2 fix the use of caches and memory: rhs (rhs.c:31)
                 Saves at most 260 ms, 1.09 times faster (chunks dealt out again in replayed time).
                 The same work takes 43 % more CPU time with 8 threads than with 1: caches and memory are shared.
                 Let each thread work on data of its own that stays in its cache, and write nothing that others
@@ -163,7 +163,7 @@ fn a_narrow_terminal_and_plain_characters() {
                 Even work keeps more threads busy at
                 once, and takes 1.3 % more CPU time
                 then: that is in the gain.
-            2 mend the use of caches and memory: rhs
+            2 fix the use of caches and memory: rhs
               (rhs.c:31)
                 Saves at most 260 ms, 1.09 times faster
                 (chunks dealt out again in replayed
@@ -294,7 +294,7 @@ fn slower_with_more_threads() {
                 of them: 720 ms (40 % of the region) are lost. Deal them out dynamically (schedule(dynamic)).
                 Even work keeps more threads busy at once, and takes 1.3 % more CPU time then: that is in the
                 gain.
-            2 mend the use of caches and memory
+            2 fix the use of caches and memory
                 Saves at most 260 ms, 1.18 times faster (chunks dealt out again in replayed time).
                 The same work takes 43 % more CPU time with 8 threads than with 1: caches and memory are shared.
                 Let each thread work on data of its own that stays in its cache, and write nothing that others
