@@ -224,12 +224,26 @@ impl Swept {
 }
 
 fn changes(parts: &[String], process: &Process) -> Result<Vec<Change>, ExpressionError> {
-    let mut all = Vec::new();
+    let mut all: Vec<Change> = Vec::new();
     if parts.is_empty() {
         return Err(ExpressionError::Form { text: String::new() });
     }
     for part in parts {
-        all.extend(change(part, process)?);
+        for change in change(part, process)? {
+            // Parts of what the same threads do alone are one change: to look for stretches takes a pass over the recording.
+            let known = all.iter_mut().find_map(|known| match (known, &change) {
+                (Change::Spread(threads, Some(known), over), Change::Spread(other, Some(more), times))
+                    if threads == other && over == times =>
+                {
+                    Some((known, more))
+                }
+                _ => None,
+            });
+            match known {
+                Some((known, more)) => known.extend(more),
+                None => all.push(change),
+            }
+        }
     }
     Ok(all)
 }

@@ -250,6 +250,12 @@ fn alone_between_two_places() {
     assert_eq!(changes("alone:main@..'join all'/2"), spread(None, Some(last)));
     assert_eq!(changes("alone:main@fork../2"), spread(Some(first), None));
     assert_eq!(changes("alone:main@../2"), spread(None, None));
+    // One pass over the recording finds all stretches.
+    let [from, to] = [Ends { from: Some(first), to: None }, Ends { from: None, to: Some(last) }];
+    let both = Change::Spread(vec![ThreadId::new(0)], Some(vec![from, to]), 2.0);
+    assert_eq!(changes("alone:main@fork../2,alone:main@..'join all'/2"), Ok(vec![both]));
+    let different = changes("alone:main@fork../2,alone:main@..'join all'/3").map(|changes| changes.len());
+    assert_eq!(different, Ok(2));
     assert_eq!(parse("alone:main@fork../1..4", &process).map(|points| points.len()), Ok(10));
     for text in ["alone:main@fork/2", "thread:main@fork../2", "alone:main@fork..", "alone:main@'fork../2"] {
         assert!(matches!(changes(text), Err(ExpressionError::Form { .. })), "{text}");
