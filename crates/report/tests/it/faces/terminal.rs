@@ -208,6 +208,17 @@ fn nothing_holds_it_up() {
     );
 }
 
+/// Of more threads than cores some wait at any time: that is a loss only as far as cores are idle, 2 % here.
+#[test]
+fn losses_are_no_larger_than_the_cores_were_idle() {
+    let (run, mut diagnoses) = examples::nothing_found();
+    diagnoses[0].efficiency = 0.98;
+    diagnoses[0].cost_identity.parts = vec![(FindingKind::Condition, ms(1_400)), (FindingKind::Io, ms(9))];
+    let wide = Look { width: 300, ..PLAIN };
+    let shown = render(&run, &diagnoses, wide);
+    assert!(shown.contains("the largest losses are small: condition 2.0 %, io 0.3 %."), "{shown}");
+}
+
 #[test]
 fn nothing_found_is_not_nothing_wrong() {
     let (run, mut diagnoses) = examples::nothing_found();
