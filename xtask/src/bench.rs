@@ -13,6 +13,7 @@ pub(crate) mod measure;
 mod openmp;
 mod process;
 mod programs;
+mod servers;
 mod sim;
 mod stack;
 mod steer;
@@ -49,13 +50,16 @@ pub(crate) struct Options {
     /// (counting executed instructions, and looking for causes), sim (how fast programs are simulated), stack
     /// (speedup stacks against programs without synchronization), alone (whether programs do the same while their threads
     /// are held in turn), steer (what helping the critical thread gains and costs), characterize (comparing many
-    /// recordings, and many rows), top (what the live view costs)
+    /// recordings, and many rows), top (what the live view costs), servers (what servers lose while they are recorded)
     filter: Option<String>,
     /// Only cases of that other benchmark whose name contains this
     part: Option<String>,
     /// With why: measure nothing, but try every way to build and run the planted programs, and count the hits
     #[arg(long)]
     matrix: bool,
+    /// With servers: in place of the usual ways, record with these options of `record` (repeat for more)
+    #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true)]
+    with: Vec<String>,
 }
 
 /// The order in which cases are shown; each knows its targets.
@@ -69,6 +73,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
         Some("characterize") => return characterize::run(workspace, options, options.part.as_deref()),
         Some("sim") => return sim::run(workspace, options, options.part.as_deref()),
         Some("steer") => return steer::run(workspace, options, options.part.as_deref()),
+        Some("servers") => return servers::run(workspace, options, options.part.as_deref()),
         Some("top") => return top::run(workspace, options),
         Some("why") => return why::run(workspace, options, options.part.as_deref()),
         _ => {}

@@ -155,7 +155,7 @@ impl Way {
 }
 
 /// Where PATH finds a program.
-fn absolute(program: &str) -> String {
+pub(super) fn absolute(program: &str) -> String {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
     found.map_or_else(|| program.to_owned(), |file| file.to_string_lossy().into_owned())
