@@ -30,6 +30,8 @@ const TIMES_FOR_CURVES: u64 = 3;
 const MOST_CURVES: usize = 3;
 /// How many times shorter sections, or faster threads, curves show.
 const TIMES: [f64; 7] = [1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0];
+/// Above so many threads that work alone in turn, their sort is named in place of each.
+const MOST_NAMED: usize = 32;
 /// Sorts of stretches that an expression names, at most.
 const MOST_STRETCHES: usize = 8;
 /// A gain that is below this share of the cost is kept low by something else.
@@ -380,8 +382,17 @@ impl Case<'_> {
 
     /// What is done alone in the finding's dearest stretches, spread over so many threads.
     fn alone(&self, finding: &Finding, over: f64) -> Option<String> {
-        let threads: Vec<String> = if self.sort_of(*finding.threads.first()?) == finding.threads {
+        let sort = self.sort_of(*finding.threads.first()?);
+        let is_sort = sort == finding.threads;
+        // Of so many the few of their sort that never worked alone make no difference, and nobody reads a list of them.
+        let is_nearly = || {
+            finding.threads.len() > MOST_NAMED
+                && finding.threads.iter().all(|thread| sort.binary_search(thread).is_ok())
+        };
+        let threads: Vec<String> = if is_sort || is_nearly() {
             vec![quoted(&self.sort_name(finding.threads[0]))]
+        } else if finding.threads.len() > MOST_NAMED {
+            return None;
         } else {
             finding.threads.iter().map(|&thread| quoted(self.names.thread(thread))).collect()
         };
