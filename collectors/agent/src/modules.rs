@@ -25,10 +25,33 @@ pub fn is_code(word: u64) -> bool {
     if word >> 47 != 0 || word < 0x1_0000 {
         return false;
     }
+    // Of the words on a stack few are near any code.
+    let (group, bit) = near(word);
+    if NEAR[group].load(Ordering::Relaxed) & bit == 0 {
+        return false;
+    }
     let known = KNOWN.load(Ordering::Acquire) as usize;
     (0..known).any(|index| {
         word >= STARTS[index].load(Ordering::Relaxed) && word < ENDS[index].load(Ordering::Relaxed)
     })
+}
+
+/// One bit for each MiB of addresses, which it shares with those 4 GiB apart: set where code of a module is.
+static NEAR: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+
+/// Where the bit of an address is.
+#[inline(always)]
+fn near(address: u64) -> (usize, u64) {
+    ((address >> 26 & 63) as usize, 1 << (address >> 20 & 63))
+}
+
+/// Sets the bits of a module's code.
+fn note_near(low: u64, high: u64) {
+    const ALL: u64 = 64 * 64;
+    for place in (low >> 20..=high >> 20).take(ALL as usize) {
+        let (group, bit) = near(place << 20);
+        NEAR[group].fetch_or(bit, Ordering::Relaxed);
+    }
 }
 
 /// Forgets what was told: a forked child tells it anew, into its own file.
@@ -82,6 +105,7 @@ fn tell(recorder: &Recorder, object: &LoadedObject) {
     if (0..known).any(|index| STARTS[index].load(Ordering::Relaxed) == low) || known == RANGES {
         return;
     }
+    note_near(low, high);
     STARTS[known].store(low, Ordering::Relaxed);
     ENDS[known].store(high, Ordering::Relaxed);
     KNOWN.store(known as u32 + 1, Ordering::Release);

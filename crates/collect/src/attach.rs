@@ -17,7 +17,7 @@ use crate::environment::Watch;
 use crate::error::CollectError;
 use crate::kernel::{Kernel, wanted};
 use crate::log::Log;
-use crate::machine::{ClockSource, allowed_cores_of};
+use crate::machine::{ClockSource, allowed_cores_of, own_cpu_ns};
 use crate::record::{CLOCK_INTERVAL, Ended, Options};
 use crate::window::{Opening, Stage};
 
@@ -77,6 +77,7 @@ pub fn attach(pid: u32, options: &Options) -> Result<Ended, CollectError> {
     let kernel = Kernel::start(events, Some(KernelPid(pid)), options.arguments, options.every_switch);
     opening.begin();
     let mut warnings = kernel.missing.clone();
+    let cpu_before = own_cpu_ns();
     let mut sampled = Instant::now();
     while opening.stage() == Stage::Within && !stop.load(Ordering::Relaxed) && !is_gone() {
         log.take(&kernel);
@@ -88,6 +89,7 @@ pub fn attach(pid: u32, options: &Options) -> Result<Ended, CollectError> {
         std::thread::sleep(ROUND);
     }
     let end = clock.ticks();
+    let recorder_cpu = Some(own_cpu_ns().saturating_sub(cpu_before));
     log.take_rest(kernel);
     surroundings.look(std::iter::once(pid));
     let facts = Environment::from(&surroundings.facts());
@@ -98,7 +100,7 @@ pub fn attach(pid: u32, options: &Options) -> Result<Ended, CollectError> {
          the kernel tells; start the program under holdup to see its locks by name"
             .to_owned(),
     );
-    let facts = SessionEnd { end, warnings, ..SessionEnd::default() };
+    let facts = SessionEnd { end, warnings, recorder_cpu, ..SessionEnd::default() };
     let trouble = log.end(facts).map(|error| crate::record::trouble(options, &error));
     Ok(Ended { status: ExitStatus::default(), trouble, emulation: None, file: Arc::new(file) })
 }

@@ -61,6 +61,12 @@ pub(crate) fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// CPU time of this process so far, in ns.
+pub(crate) fn own_cpu_ns() -> u64 {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64
+}
+
 /// The clock of a session: the processor's counter where it is invariant, else CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClockSource {

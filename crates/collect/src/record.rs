@@ -30,7 +30,7 @@ use crate::error::CollectError;
 use crate::kernel::{self, Kernel};
 use crate::launch::{Injection, start};
 use crate::log::Log;
-use crate::machine::{ClockSource, allowed_cores};
+use crate::machine::{ClockSource, allowed_cores, own_cpu_ns};
 use crate::session::{Doorbell, SessionFiles, Spares};
 use crate::setting::Setting;
 use crate::started::Waiter;
@@ -234,6 +234,7 @@ fn record_with(
         opening: Opening::start(options.window),
         told: (None, None),
         watch: Watch::begin(Path::new("/")),
+        cpu_before: 0,
         alone: alone.map(|alone| Controller::start(alone, clock, ticks_per_second)),
     };
     recorder.refill();
@@ -279,6 +280,7 @@ fn record_with(
     let passing_on = caught.pass_on(Pid::from_raw(child.id() as i32));
     waiter.wait_for(child);
     recorder.note_environment();
+    recorder.cpu_before = own_cpu_ns();
     recorder.run(&waiting);
     let status = waiting.join();
     drop(passing_on);
@@ -465,6 +467,8 @@ struct Recorder {
     /// When the window opened and when it closed, in ticks.
     told: (Option<u64>, Option<u64>),
     watch: Watch,
+    /// CPU time of this process when the program started (ns).
+    cpu_before: u64,
     /// Where one thread is to run by itself.
     alone: Option<Controller>,
 }
@@ -659,6 +663,7 @@ impl Recorder {
         mut warnings: Vec<String>,
     ) -> Option<io::Error> {
         let end = child.ended();
+        let recorder_cpu = Some(own_cpu_ns().saturating_sub(self.cpu_before));
         if let Some(alone) = self.alone.take() {
             let facts = alone.finish();
             self.log.keep(|writer| writer.facts(FrameKind::Alone, 0, &facts));
@@ -692,7 +697,7 @@ impl Recorder {
             }
         };
         let (code, signal) = (status.code(), status.signal());
-        let facts = SessionEnd { end, code, signal, unseen: all_unseen, warnings, window };
+        let facts = SessionEnd { end, code, signal, unseen: all_unseen, warnings, window, recorder_cpu };
         self.log.end(facts)
     }
 

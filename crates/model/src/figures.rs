@@ -16,6 +16,19 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// A range of shares as `3.1 to 5.2 %`; one whose ends read the same as one share, one from next to nothing on as
+/// `up to 0.4 %`.
+pub fn percent_range(least: f64, most: f64) -> String {
+    let (from, to) = (percent(least), percent(most));
+    if from == to {
+        to
+    } else if least * 100.0 < 0.05 {
+        format!("up to {to}")
+    } else {
+        format!("{} to {to}", from.trim_end_matches(" %"))
+    }
+}
+
 /// A plain figure with two or three significant digits: `3.1`, `12.4`, `431`.
 pub fn figure(value: f64) -> String {
     if value.abs() < 99.95 { format!("{value:.1}") } else { format!("{value:.0}") }

@@ -42,6 +42,7 @@ mod on_core;
 pub mod openmp;
 mod places;
 mod process;
+mod recording_cost;
 mod roles;
 mod routines;
 mod run;
@@ -78,6 +79,7 @@ pub use process::{
     Block, Call, Hold, LockCost, LostEvents, Marker, MarkerKind, Mode, ObjectUse, Outcome, Process,
     SyncObject, Thread, Wait, Wake, WakeCount,
 };
+pub use recording_cost::{CostPart, CostRange, RecordingCost};
 pub use roles::Roles;
 pub use routines::{Routine, RoutineKind};
 pub use run::{ExitStatus, Run, Unnamed};

@@ -1,6 +1,8 @@
 //! A whole recorded run: its processes and the machine it ran on.
 
-use crate::{Arrange, Environment, Nanos, Placement, Process, Thread, ThreadId, Time};
+use crate::{
+    Arrange, CostRange, Environment, Nanos, Placement, Process, RecordingCost, Thread, ThreadId, Time,
+};
 
 /// How a program ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,8 +34,8 @@ pub struct Run {
     pub collectors: Vec<String>,
     /// The clock and its error, in words.
     pub clock: String,
-    /// The time that recording itself took in the program's threads together (ns), where it was measured.
-    pub perturbation: Option<Nanos>,
+    /// What recording itself cost the program, where it was measured.
+    pub cost: Option<RecordingCost>,
     /// The processes in the order in which they started.
     pub processes: Vec<Process>,
     /// Processes that could not be recorded, a sentence each.
@@ -42,6 +44,32 @@ pub struct Run {
     pub warnings: Vec<String>,
     /// Files of code of which not all functions could be named.
     pub unnamed: Vec<Unnamed>,
+}
+
+impl Run {
+    /// CPU time of all threads; of those whose CPU time is not known the time that they were on a core, or that they existed.
+    pub fn cpu_time(&self) -> Nanos {
+        self.processes.iter().map(cpu_time).sum()
+    }
+
+    /// What recording cost as a share of the program's CPU time; `None` where it was not measured.
+    pub fn cost_range(&self) -> Option<CostRange> {
+        self.cost?.range(self.cpu_time(), self.end.since(self.start), self.cores)
+    }
+}
+
+fn cpu_time(process: &Process) -> Nanos {
+    let mut on_core = vec![Nanos::ZERO; process.threads.len()];
+    for span in &process.on_core {
+        on_core[span.thread.index()] += span.end.since(span.begin);
+    }
+    let lived = |thread: &Thread| thread.end.unwrap_or(process.end).since(thread.start);
+    let of_thread = |(thread, on_core): (&Thread, Nanos)| match thread.known_cpu() {
+        Some(cpu) => cpu,
+        None if on_core > Nanos::ZERO => on_core,
+        None => lived(thread),
+    };
+    process.threads.iter().zip(on_core).map(of_thread).sum()
 }
 
 /// A file of code of which not all functions could be named.

@@ -24,7 +24,7 @@ impl Run {
             end: end.max(start),
             exit: self.exit.filter(|_| to >= self.end),
             environment: self.environment.part(end.since(start)),
-            perturbation: self.perturbation.filter(|_| from <= self.start && to >= self.end),
+            cost: self.cost.filter(|_| from <= self.start && to >= self.end),
             processes: self.processes.iter().filter(lives).map(|process| process.window(from, to)).collect(),
             ..self.clone_without_processes()
         }

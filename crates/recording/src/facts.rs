@@ -271,4 +271,8 @@ pub struct SessionEnd {
     /// The part of the run that is to be told of, from one tick to another; `None` for all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<(u64, u64)>,
+    /// CPU time that the recorder used (ns) from the start of the program to its end; `None` in recordings of versions
+    /// that did not know it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorder_cpu: Option<u64>,
 }

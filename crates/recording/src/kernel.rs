@@ -24,6 +24,8 @@ pub(crate) struct Kernel {
     pub lost: u64,
     /// What the records cost the program's threads (ns), by [`SWITCH_COST`] and the others.
     pub cost: u64,
+    /// How many samples of running threads there are.
+    pub running_samples: u64,
     /// Switches to or from a core whose counterpart is missing, and all switches.
     pub unpaired: (u64, u64),
     /// Call stacks.
@@ -141,6 +143,8 @@ impl Kernel {
         let mut coverage: Vec<(u64, CoverageCode)> = Vec::new();
         for record in frames.iter().flat_map(|words| records(words)) {
             kernel.cost += cost(&record);
+            kernel.running_samples +=
+                u64::from(matches!(record, Record::Sample { kind: SampleCode::Running, .. }));
             match record {
                 Record::Switch { time, tid, core, out, preempted, .. } => {
                     let what = match (out, preempted) {

@@ -1,6 +1,6 @@
 //! The kernel's view of processes put beside the preload's, or in its place where the library could not enter.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::{
     Block, Call, CpuReading, Doing, Frame, Left, Nanos, ObjectId, ObjectKind, OnCore, Process, Routine,
@@ -38,6 +38,8 @@ struct Sites<'a> {
     names: Option<&'a ImageNames>,
     known: BTreeMap<u32, SiteId>,
     locks: BTreeMap<SiteId, Option<&'static Routine>>,
+    /// Stacks that end in the injected library's own code.
+    own: BTreeSet<u32>,
 }
 
 impl Sites<'_> {
@@ -62,6 +64,9 @@ impl Sites<'_> {
         let mut frames = named(self.names.and_then(|names| names.executed.get(executed)), *executed);
         for caller in callers {
             frames.extend(named(self.names.and_then(|names| names.callers.get(caller)), *caller));
+        }
+        if own_frames::is_innermost(&frames) {
+            self.own.insert(stack);
         }
         own_frames::take_out(&mut frames);
         let frames = frames.into_iter().map(|frame| Frame {
@@ -100,8 +105,9 @@ impl Merge<'_> {
             .map(|(index, _)| index)
     }
 
-    /// Adds to a process that the preload saw what the kernel saw of it.
-    pub(crate) fn add(&self, process: &mut Process, image: usize) {
+    /// Adds to a process that the preload saw what the kernel saw of it. Gives the number of samples in the library's own
+    /// code.
+    pub(crate) fn add(&self, process: &mut Process, image: usize) -> u64 {
         let image = &self.kernel.images[image];
         // What was before the execution of the program was holdup's.
         let start = self.clock.at(image.start).min(process.end);
@@ -133,8 +139,9 @@ impl Merge<'_> {
                 None => {}
             }
         }
-        self.fill(process, image, &threads);
+        let own_samples = self.fill(process, image, &threads);
         self.tell_cpu_of_cut_off(process, image, &threads);
+        own_samples
     }
 
     /// Threads that ended with their process did not tell their CPU time at the end, and their last words may be long past: what
@@ -223,7 +230,9 @@ impl Merge<'_> {
     }
 
     /// Fills the columns that only the kernel has, and derives waits from them that nothing else saw.
-    fn fill(&self, process: &mut Process, image: &Image, threads: &[(usize, ThreadId)]) {
+    /// Gives the number of samples in the library's own code.
+    fn fill(&self, process: &mut Process, image: &Image, threads: &[(usize, ThreadId)]) -> u64 {
+        let mut own_samples = 0;
         process.seen_by.kernel = true;
         let covered =
             self.kernel.covered.iter().map(|&(from, until)| (self.clock.at(from), self.clock.at(until)));
@@ -245,6 +254,7 @@ impl Merge<'_> {
             names: self.names.get(&image.number),
             known: BTreeMap::new(),
             locks: BTreeMap::new(),
+            own: BTreeSet::new(),
         };
         let mut unseen = Unseen::of(process, threads);
         for &(index, thread) in threads {
@@ -258,6 +268,7 @@ impl Merge<'_> {
                     SampleCode::Able => continue,
                 };
                 let site = sites.at(process, sample.stack);
+                own_samples += u64::from(doing == Doing::Running && sites.own.contains(&sample.stack));
                 process.samples.push(Sample {
                     thread,
                     time: self.clock.at(sample.time),
@@ -308,6 +319,7 @@ impl Merge<'_> {
             }
         }
         self.wakes(process, image, threads, &unseen);
+        own_samples
     }
 
     /// Takes what one look at a thread found for all of the time that it stands for. Where the preload saw the thread

@@ -38,6 +38,11 @@ pub(crate) fn take_out(frames: &mut Vec<NamedFrame>) {
     frames.retain(|frame| !is_own(frame));
 }
 
+/// Whether the thread was in the library's own code.
+pub(crate) fn is_innermost(frames: &[NamedFrame]) -> bool {
+    frames.first().is_some_and(is_own)
+}
+
 fn is_own(frame: &NamedFrame) -> bool {
     frame.module.as_deref().is_some_and(|module| module.starts_with(OWN_LIBRARY))
 }

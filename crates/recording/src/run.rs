@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use holdup_model::{ExitStatus, LostEvents, Nanos, Process, Run, Thread, Unnamed};
+use holdup_model::{ExitStatus, LostEvents, Nanos, Process, RecordingCost, Run, Thread, Unnamed};
 use holdup_trace::wire::Record;
 
 use crate::alone;
@@ -47,7 +47,8 @@ fn run(recording: &Recording, warnings: &[Warning], sources: Sources) -> Run {
     let merge = Merge { kernel: &kernel, names: &recording.image_names, clock: &clock, end: end_ns };
     let mut members: Vec<Member> = Vec::new();
     let mut seen_images = vec![false; kernel.images.len()];
-    let mut perturbation = 0.0;
+    let mut hooks = 0.0;
+    let mut own_samples = 0;
     // The first process may have executed another program, whose file comes later: the last one saw the end.
     let first_pid = recording.processes.first().map(|raw| raw.start.pid);
     let last_image =
@@ -65,7 +66,7 @@ fn run(recording: &Recording, warnings: &[Warning], sources: Sources) -> Run {
             process.command.clone_from(&recording.session.command);
         }
         if let Some(facts) = &raw.end {
-            perturbation += facts.events as f64 * facts.event_ticks;
+            hooks += facts.events as f64 * facts.event_ticks;
         }
         let uses = process.uses.iter().fold(0u64, |all, entry| all.saturating_add(entry.acquisitions));
         let keys = raw.shared.iter().map(|shared| (shared.address, shared.key.clone())).collect();
@@ -79,11 +80,11 @@ fn run(recording: &Recording, warnings: &[Warning], sources: Sources) -> Run {
         process.alone_counts =
             of_process.filter(|count| count.begin >= start && count.begin <= end).collect();
         if let Some(image) = merge.image_at(raw.start.pid, clock.monotonic(raw.start.start)) {
-            merge.add(&mut process, image);
+            own_samples += merge.add(&mut process, image);
             seen_images[image] = true;
         }
         members.push(Member { process, keys });
-        perturbation += raw.end.as_ref().map_or(0.0, |facts| facts.use_ticks) * uses as f64;
+        hooks += raw.end.as_ref().map_or(0.0, |facts| facts.use_ticks) * uses as f64;
     }
     let rest: Vec<usize> = (0..kernel.images.len()).filter(|&image| !seen_images[image]).collect();
     for &image in &rest {
@@ -143,8 +144,13 @@ fn run(recording: &Recording, warnings: &[Warning], sources: Sources) -> Run {
         environment: (&recording.environment).into(),
         collectors: recording.session.collectors.clone(),
         clock: clock.description().to_owned(),
-        perturbation: (!processes.is_empty())
-            .then(|| clock.length(perturbation.max(0.0) as u64) + Nanos::new(kernel.cost)),
+        cost: (!processes.is_empty()).then(|| RecordingCost {
+            counted: clock.length(hooks.max(0.0) as u64),
+            own_samples,
+            all_samples: kernel.running_samples,
+            records: Nanos::new(kernel.cost),
+            recorder: recording.end.as_ref().and_then(|end| end.recorder_cpu).map(Nanos::new),
+        }),
         processes,
         unseen: recording.end.as_ref().map(|end| end.unseen.clone()).unwrap_or_default(),
         warnings: all,

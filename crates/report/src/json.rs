@@ -101,8 +101,7 @@ fn run_facts(run: &Run, notes: &[EnvironmentNote]) -> schema::RunFacts {
         cores: run.cores,
         collectors: run.collectors.clone(),
         environment: environment::environment(&run.environment, notes),
-        perturbation_ns: run.perturbation.map(|time| time.get()),
-        perturbation_share: shares::perturbation(run),
+        recording_cost: recording_cost(run),
         lost_events: lost.all_events(),
         lost: schema::Lost {
             events: lost.events,
@@ -432,4 +431,18 @@ fn state(state: State) -> schema::State {
         State::Descheduled => schema::State::Descheduled,
         State::NotRecorded => schema::State::NotRecorded,
     }
+}
+
+fn recording_cost(run: &Run) -> Option<schema::RecordingCost> {
+    let (cost, range) = (run.cost?, run.cost_range()?);
+    Some(schema::RecordingCost {
+        least: range.least,
+        most: range.most,
+        cpu_ns: run.cpu_time().get(),
+        counted_ns: cost.counted.get(),
+        own_samples: cost.own_samples,
+        all_samples: cost.all_samples,
+        records_ns: cost.records.get(),
+        recorder_cpu_ns: cost.recorder.map(|time| time.get()),
+    })
 }

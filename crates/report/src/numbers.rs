@@ -1,7 +1,9 @@
 //! Numbers as the terminal and the page show them.
 
 use holdup_model::Nanos;
-pub(crate) use holdup_model::figures::{bytes, counted, factor, figure, grouped, in_words, percent, threads};
+pub(crate) use holdup_model::figures::{
+    bytes, counted, factor, figure, grouped, in_words, percent, percent_range, threads,
+};
 
 use crate::Look;
 

@@ -105,12 +105,8 @@ pub(crate) struct RunFacts {
     /// The collectors that gave the data.
     pub(crate) collectors: Vec<String>,
     pub(crate) environment: environment::Environment,
-    /// Time that recording took in the program's threads, all of them together; null where it was not measured.
-    pub(crate) perturbation_ns: Option<u64>,
-    /// perturbation_ns by the CPU time of all threads (by the time that they existed, where their CPU time is not known);
-    /// null where it was not measured.
-    #[cfg_attr(test, schemars(range(min = 0.0, max = WHOLE)))]
-    pub(crate) perturbation_share: Option<f64>,
+    /// What recording cost; null where it was not measured.
+    pub(crate) recording_cost: Option<RecordingCost>,
     /// Events that could not be kept: lost.events + lost.events_in_signals.
     pub(crate) lost_events: u64,
     pub(crate) lost: Lost,
@@ -118,6 +114,30 @@ pub(crate) struct RunFacts {
     pub(crate) unseen: Vec<String>,
     /// What else to know before believing the numbers: losses, blind spots, damage. A sentence each, the gravest first.
     pub(crate) warnings: Vec<String>,
+}
+
+/// What recording cost the program while it ran, as a range of shares of its CPU time, and what it is made of.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct RecordingCost {
+    /// At least so much.
+    #[cfg_attr(test, schemars(range(min = 0.0, max = WHOLE)))]
+    pub(crate) least: f64,
+    /// At most so much.
+    #[cfg_attr(test, schemars(range(min = 0.0, max = WHOLE)))]
+    pub(crate) most: f64,
+    /// CPU time of all threads; of those where it is not known the time that they were on a core, or that they existed.
+    pub(crate) cpu_ns: u64,
+    /// The library's hooks, by their number and what one takes in a loop.
+    pub(crate) counted_ns: u64,
+    /// Samples of running threads in the library's own code.
+    pub(crate) own_samples: u64,
+    /// All samples of running threads.
+    pub(crate) all_samples: u64,
+    /// What the kernel took to record switches, wake-ups and samples.
+    pub(crate) records_ns: u64,
+    /// CPU time of the recorder while the program ran; null where it is not known.
+    pub(crate) recorder_cpu_ns: Option<u64>,
 }
 
 /// What the recording could not keep.

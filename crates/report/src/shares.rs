@@ -1,19 +1,7 @@
 //! The shares that both faces show, computed in one place.
 
 use holdup_criticality::{Criticality, Diagnosis, HotSpot, HotSpots};
-use holdup_model::{Arrange, Nanos, Process, Run};
-
-/// The time that recording took in the program's threads, as a share of the CPU time of all threads (where that
-/// is not known for each of them: of the time that they existed). `None` where it was not measured.
-pub(crate) fn perturbation(run: &Run) -> Option<f64> {
-    let threads =
-        || run.processes.iter().flat_map(|process| process.threads.iter().map(move |t| (process, t)));
-    let cpu: Option<Nanos> = threads().map(|(_, thread)| thread.known_cpu()).sum();
-    let lived =
-        || threads().map(|(process, thread)| thread.end.unwrap_or(process.end).since(thread.start)).sum();
-    let whole = cpu.filter(|cpu| *cpu > Nanos::ZERO).unwrap_or_else(lived);
-    run.perturbation.filter(|_| whole > Nanos::ZERO).map(|cost| cost.share_of(whole))
-}
+use holdup_model::{Arrange, Nanos, Process};
 
 /// How much of the time in which they had work threads had a core. `None` where neither CPU times nor context
 /// switches are known.

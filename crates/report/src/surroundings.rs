@@ -1,11 +1,11 @@
 //! What surrounded the run, and what saw it: the lines below the findings that say how far to trust them.
 
 use holdup_criticality::{Diagnosis, EnvironmentNote, FindingKind, NoteKind};
-use holdup_model::{Process, Run};
+use holdup_model::{CostPart, Process, Run};
 
 use crate::ink::Ink;
 use crate::lines::{Line, labelled};
-use crate::numbers::{counted, grouped, percent, time};
+use crate::numbers::{counted, grouped, percent, percent_range, time};
 use crate::{Look, escape, shares};
 
 /// From this share of a process's time on, the kernel's records count as complete: the first switch of a thread comes
@@ -54,8 +54,32 @@ fn is_much_load(diagnosis: &Diagnosis, note: &EnvironmentNote) -> bool {
     note.kind == NoteKind::Load && note.cost.is_some_and(|cost| cost.share_of(diagnosis.wall) >= MUCH_LOAD)
 }
 
-/// What is said above the findings where others used the CPUs much.
-pub(crate) fn load(diagnosis: &Diagnosis) -> Option<String> {
+/// What is said above the findings: that the recording itself cost much, that others used the CPUs much.
+pub(crate) fn first_of_all(run: &Run, diagnosis: &Diagnosis) -> Vec<String> {
+    costly(run).into_iter().chain(load(diagnosis)).collect()
+}
+
+/// From this share of the CPU time on, what recording cost is said first.
+const MUCH_COST: f64 = 0.05;
+
+/// What is said where recording cost much, with what to leave out.
+fn costly(run: &Run) -> Option<String> {
+    let range = run.cost_range().filter(|range| range.middle() >= MUCH_COST)?;
+    let both = run.collectors.len() > 1;
+    let remedy = match run.cost?.dearer(run.cpu_time()) {
+        CostPart::Kernel if both => {
+            ", most of it the kernel's records: record with --collectors preload to see without them"
+        }
+        CostPart::Library if both => {
+            ", most of it what the library does at locks and calls: record with --collectors kernel to see without it"
+        }
+        _ => "",
+    };
+    let cost = percent_range(range.least, range.most);
+    Some(format!("Recording took {cost} of the program's CPU time{remedy}."))
+}
+
+fn load(diagnosis: &Diagnosis) -> Option<String> {
     let note = diagnosis.environment.iter().find(|note| is_much_load(diagnosis, note))?;
     Some(format!("Measured while {}. {}", note.what, note.hint))
 }
@@ -70,8 +94,8 @@ pub(crate) fn is_outside(kind: FindingKind) -> bool {
 
 /// Which collectors gave what, and what they cost.
 pub(crate) fn recorded_by(run: &Run, process: &Process, look: Look) -> Vec<Line> {
-    let cost = match shares::perturbation(run) {
-        Some(share) => format!("recording cost {}", percent(share)),
+    let cost = match run.cost_range() {
+        Some(cost) => format!("recording cost {}", percent_range(cost.least, cost.most)),
         None => "recording cost not measured".to_owned(),
     };
     let pieces = [collectors(run, process, look), cost];

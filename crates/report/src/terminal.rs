@@ -46,8 +46,8 @@ pub fn render(run: &Run, diagnoses: &[Diagnosis], look: Look) -> String {
         head.push(Line::default());
     }
     head.extend(wrapped(&headline(run, diagnosis, look), 0, Ink::Strong, look));
-    if let Some(load) = surroundings::load(diagnosis) {
-        head.extend(wrapped(&escape::sentence(&load, look), 0, Ink::Warning, look));
+    for text in surroundings::first_of_all(run, diagnosis) {
+        head.extend(wrapped(&escape::sentence(&text, look), 0, Ink::Warning, look));
     }
     head.extend(repeated::lines(diagnosis, look));
     head.extend(single_thread(process, diagnosis, look));
@@ -99,8 +99,8 @@ fn says_much(run: &Run, diagnosis: &Diagnosis, tree: &ProcessTree) -> bool {
 /// A run of many processes of which no single one says much.
 fn whole_tree(run: &Run, diagnosis: &Diagnosis, of: &ProcessTree, look: Look) -> Vec<Line> {
     let mut lines = told_tree(run, of, false, look);
-    if let Some(load) = surroundings::load(diagnosis) {
-        lines.extend(wrapped(&escape::sentence(&load, look), 0, Ink::Warning, look));
+    for text in surroundings::first_of_all(run, diagnosis) {
+        lines.extend(wrapped(&escape::sentence(&text, look), 0, Ink::Warning, look));
     }
     let one = "holdup report --process PID FILE";
     lines.extend(labelled("one of them", Ink::Faint, vec![Line::default().with(one, Ink::Text)], look));

@@ -208,8 +208,9 @@ fn once(server: &Server, place: &Place, plan: &Plan, way: &Way, words: &[String]
 fn told(holdup: &Path, recording: &Path) -> Result<(f64, f64)> {
     let said = Command::new(holdup).args(["report", "--json"]).arg(recording).output()?;
     let report: Value = serde_json::from_slice(&said.stdout).context("the report")?;
-    let share = report["run"]["perturbation_share"].as_f64().unwrap_or(0.0);
-    Ok((share, share))
+    let cost = &report["run"]["recording_cost"];
+    let end = |name: &str| cost[name].as_f64().context("the report has no recording cost");
+    Ok((end("least")?, end("most")?))
 }
 
 /// A line of the table: the figures of a way against those of plain of the same rounds.

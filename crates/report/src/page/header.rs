@@ -6,7 +6,7 @@ use holdup_model::{Arrange, Nanos, Run, Stack, StackComponent, Unit};
 
 use super::chart::Color;
 use super::stack_bar::{Reach, StackBar};
-use super::text::{Figure, LOOK, Told, counted, grouped, percent, sentence, time, time_of};
+use super::text::{Figure, LOOK, Told, counted, grouped, percent, percent_range, sentence, time, time_of};
 use crate::{escape, names, numbers, shares, surroundings, terminal, tree, warnings};
 
 /// The most columns that the command takes.
@@ -80,7 +80,7 @@ impl Header {
             command: command(if run.processes.len() > 1 { &process.command } else { &run.command }),
             figures: figures(told),
             budget: budget(told),
-            warnings: surroundings::load(diagnosis)
+            warnings: surroundings::first_of_all(run, diagnosis)
                 .into_iter()
                 .map(|text| sentence(&text))
                 .chain(told_warnings(run, Some(diagnosis)))
@@ -108,7 +108,7 @@ impl Header {
         if let Some(efficiency) = tree.efficiency() {
             add("Efficiency", Figure::of(&percent(efficiency)));
         }
-        let load = surroundings::load(diagnosis).into_iter().map(|text| sentence(&text));
+        let first = surroundings::first_of_all(run, diagnosis).into_iter().map(|text| sentence(&text));
         let all = Self {
             kick: kick(run),
             heading,
@@ -116,7 +116,7 @@ impl Header {
             command: command(&run.command),
             figures,
             budget: None,
-            warnings: load.chain(told_warnings(run, None)).collect(),
+            warnings: first.chain(told_warnings(run, None)).collect(),
             way_out: false,
         };
         let one = Self { kick: String::new(), warnings: Vec::new(), ..Self::new(told) };
@@ -196,7 +196,7 @@ fn figures(told: &Told<'_>) -> Vec<KeyFigure> {
         let left = diagnosis.wall.saturating_sub(gain.time);
         add("All findings fixed", Figure::of(&time(left)));
     }
-    let cost = shares::perturbation(run).map(percent);
+    let cost = run.cost_range().map(|cost| percent_range(cost.least, cost.most));
     add("Recording cost", cost.map_or_else(|| Figure::with("not known", ""), |text| Figure::of(&text)));
     figures
 }

@@ -3,7 +3,7 @@
 use askama::Template;
 use holdup_model::{CpuSet, Nanos};
 
-use super::text::{LOOK, Told, counted, grouped, percent, sentence, time};
+use super::text::{LOOK, Told, counted, grouped, percent, percent_range, sentence, time};
 use crate::{escape, shares, surroundings, warnings};
 
 /// At most so many kinds of cores, limits of speed or quotas are told.
@@ -135,11 +135,9 @@ impl Recorded {
     pub(super) fn new(told: &Told<'_>) -> Self {
         let Told { run, process, diagnosis, .. } = *told;
         let (seen, unseen) = surroundings::seen(process);
-        let perturbation = match (run.perturbation, shares::perturbation(run)) {
-            (Some(cost), Some(share)) => {
-                format!("{} in the program’s threads, {} of their CPU time", time(cost), percent(share))
-            }
-            _ => "not measured".to_owned(),
+        let cost = match run.cost_range() {
+            Some(cost) => format!("{} of the program’s CPU time", percent_range(cost.least, cost.most)),
+            None => "not measured".to_owned(),
         };
         let lost = warnings::lost(run);
         let lost = match lost.all() {
@@ -150,7 +148,7 @@ impl Recorded {
         let mut facts: Vec<Fact> = vec![
             ("Collectors", surroundings::collectors(run, process, LOOK)),
             ("Active means", diagnosis.active_means.to_owned()),
-            ("Recording cost", perturbation),
+            ("Recording cost", cost),
             ("Lost events", lost),
             ("Clock", sentence(&run.clock)),
             (

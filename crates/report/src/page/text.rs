@@ -220,6 +220,11 @@ pub(super) fn percent(share: f64) -> String {
     numbers::percent(share).replace(' ', NO_BREAK)
 }
 
+/// A range of shares in per cent.
+pub(super) fn percent_range(least: f64, most: f64) -> String {
+    numbers::percent_range(least, most).replace(' ', NO_BREAK)
+}
+
 /// A whole number in groups of three.
 pub(super) fn grouped(value: u64) -> String {
     numbers::grouped(value).replace(' ', "\u{202f}")

@@ -91,13 +91,7 @@ impl Surroundings {
                     "time that some thread waited for a CPU",
                     environment.pressure.zip(load).map(|(pressure, load)| pressure.share_of(load.span)),
                 ),
-                (
-                    "time in holdup's own code",
-                    run.perturbation.map(|time| {
-                        let all: Nanos = process.threads.iter().filter_map(|thread| thread.known_cpu()).sum();
-                        time.share_of(all)
-                    }),
-                ),
+                ("CPU time that recording took", run.cost_range().map(|cost| cost.middle())),
             ],
         }
     }

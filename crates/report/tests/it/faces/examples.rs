@@ -11,8 +11,8 @@ use holdup_criticality::{
     HoldTime, HolderShare, NobodyCause, ObjectCost, OverTime, PathStep, Phase, WaiterShare,
 };
 use holdup_model::{
-    ExitStatus, Frame, Nanos, ObjectKind, Process, Run, Site, SiteId, State, ThreadId, ThreadTimes, Time,
-    Timeline,
+    ExitStatus, Frame, Nanos, ObjectKind, Process, RecordingCost, Run, Site, SiteId, State, ThreadId,
+    ThreadTimes, Time, Timeline,
 };
 
 pub(crate) use build::{a_build, a_build_with_a_lock};
@@ -67,7 +67,7 @@ pub(crate) fn run(processes: Vec<Process>) -> Run {
         cores: 8,
         collectors: vec!["preload".to_owned()],
         clock: "invariant TSC, error below 1 ppm".to_owned(),
-        perturbation: None,
+        cost: None,
         processes,
         ..Run::default()
     }
@@ -249,7 +249,7 @@ pub(crate) fn planted_lock() -> (Run, Vec<Diagnosis>) {
         unexplained: ms(600),
     };
     let mut run = run(vec![process]);
-    run.perturbation = Some(ms(230));
+    run.cost = Some(RecordingCost { records: ms(230), ..RecordingCost::default() });
     (run, vec![told])
 }
 

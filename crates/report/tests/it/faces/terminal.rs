@@ -31,7 +31,7 @@ fn a_planted_lock() {
 
               criticality   main ██████ 31 %   worker 2 █████ 27 %   worker 1 ██ 11 %   five others 31 %
               environment   active threads had a core 100 % of the time
-              recorded by   preload   recording cost 0.6 %
+              recorded by   preload   recording cost 0.4 to 1.2 %
         "#]],
     );
 }
@@ -58,7 +58,7 @@ fn at_80_columns_in_ascii() {
               criticality   main ###### 31 %   worker 2 ##### 27 %   worker 1 ## 11 %
                             five others 31 %
               environment   active threads had a core 100 % of the time
-              recorded by   preload   recording cost 0.6 %
+              recorded by   preload   recording cost 0.4 to 1.2 %
         "#]],
     );
 }
@@ -96,7 +96,8 @@ fn at_40_columns() {
                 active threads had a core 100 % of
                 the time
               recorded by
-                preload   recording cost 0.6 %
+                preload
+                recording cost 0.4 to 1.2 %
         "#]],
     );
 }
@@ -118,7 +119,7 @@ fn at_120_columns_in_color() {
 
           <ESC>[2mcriticality<ESC>[0m   main <ESC>[34m██████<ESC>[0m 31 %   worker 2 <ESC>[34m█████<ESC>[0m 27 %   worker 1 <ESC>[34m██<ESC>[0m 11 %   five others 31 %
           <ESC>[2menvironment<ESC>[0m   active threads had a core 100 % of the time
-          <ESC>[2mrecorded by<ESC>[0m   preload   recording cost 0.6 %
+          <ESC>[2mrecorded by<ESC>[0m   preload   recording cost 0.4 to 1.2 %
     "#]].assert_eq(&render(&run, &diagnoses, look).replace('\x1b', "<ESC>"));
 }
 
@@ -149,7 +150,7 @@ fn gains_take_the_place_of_the_shares() {
 
               criticality   main ██████ 31 %   worker 2 █████ 27 %   worker 1 ██ 11 %   five others 31 %
               environment   active threads had a core 100 % of the time
-              recorded by   preload   recording cost 0.6 %
+              recorded by   preload   recording cost 0.4 to 1.2 %
         "#]],
     );
     check(
@@ -184,7 +185,8 @@ fn gains_take_the_place_of_the_shares() {
                 active threads had a core 100 % of
                 the time
               recorded by
-                preload   recording cost 0.6 %
+                preload
+                recording cost 0.4 to 1.2 %
         "#]],
     );
 }
@@ -280,7 +282,7 @@ fn lost_events() {
 
               criticality   main ██████ 31 %   worker 2 █████ 27 %   worker 1 ██ 11 %   five others 31 %
               environment   active threads had a core 100 % of the time
-              recorded by   preload   recording cost 0.6 %
+              recorded by   preload   recording cost 0.4 to 1.2 %
               warning       12 345 events were lost for want of room: waits may be missing and costs too low.
                             Record a shorter part of the run.
               warning       1 byte is damaged or cut off in the recording: what was there is missing, the rest
@@ -417,7 +419,7 @@ fn limits_and_other_load() {
                             CPUs 0-7 may run at 1.2 of 3.6 GHz (governor \u{1b}[1mpowersave)
                             a memory limit of its control group was reached 3 times
                             active threads had a core 100 % of the time
-              recorded by   preload   recording cost 0.6 %
+              recorded by   preload   recording cost 0.4 to 1.2 %
         "#]],
     );
 }
@@ -450,7 +452,7 @@ fn hostile_names() {
                             11.2 s to 12.4 s: 1.4 active, mostly \u{1b}[31…u{1b}[0m
                             worst second from 11.4 s: 1.2 active, mostly \u{1b}[31…u{1b}[0m
               environment   active threads had a core 100 % of the time
-              recorded by   preload and kernel (context switches, 1 532 samples)   recording cost 0.6 %
+              recorded by   preload and kernel (context switches, 1 532 samples)   recording cost 0.4 to 1.2 %
               warning       cannot read /tmp/\u{1b}[8mhidden
         "#]],
     );
