@@ -174,9 +174,6 @@ fn gains_take_the_place_of_the_shares() {
             2 uneven work before the barrier in
               resize (resize.c:88)
               costs 1.9 s, 15 % of the time
-                Threads 5 to 7 wait 1.2 s on average
-                for the last one to arrive.
-                Deal the work out in smaller pieces.
 
               criticality
                 main ███ 31 %   worker 2 ███ 27 %
