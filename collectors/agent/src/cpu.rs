@@ -40,6 +40,8 @@ pub fn begin() {
 const READS_BEFORE_OPENING: u32 = 8;
 /// Where the lock word lies in the event's page, in words of 32 bits (`perf_event_mmap_page`).
 const LOCK_WORD: usize = 2;
+/// What no lock word is: they are even, but while the kernel writes to the page.
+pub(crate) const NO_LOCK: u32 = u32::MAX;
 
 impl Clock {
     /// CPU time of the calling thread in ns, where `now` is the present tick; [`UNKNOWN`] where it cannot be had.
@@ -57,7 +59,7 @@ impl Clock {
             if self.page.get().is_null() {
                 return ask();
             }
-            self.lock.set(u32::MAX);
+            self.lock.set(NO_LOCK);
         }
         let lock = self.lock();
         if lock == self.lock.get() && lock & 1 == 0 {
@@ -66,12 +68,24 @@ impl Clock {
         let nanos = ask();
         let ticks = life::ticks();
         // If the thread lost its core between the two, what they say does not belong together.
-        self.lock.set(if self.lock() == lock { lock } else { u32::MAX });
+        self.lock.set(if self.lock() == lock { lock } else { NO_LOCK });
         self.nanos.set(nanos);
         self.ticks.set(ticks);
         nanos
     }
 
+    /// A word that is another one whenever the thread has lost its core in between; [`NO_LOCK`] where that is not known.
+    /// Not to be asked for in the child of a fork before [`Clock::forget`].
+    #[inline(always)]
+    pub(crate) fn lock_word(&self) -> u32 {
+        if self.page.get().is_null() {
+            return NO_LOCK;
+        }
+        let lock = self.lock();
+        if lock & 1 == 0 { lock } else { NO_LOCK }
+    }
+
+    #[inline(always)]
     fn lock(&self) -> u32 {
         // SAFETY: the event's page, mapped by `open`.
         unsafe { self.page.get().add(LOCK_WORD).read_volatile() }

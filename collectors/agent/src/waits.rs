@@ -7,7 +7,7 @@ use holdup_trace::shared::HOLDS_ALL;
 use holdup_trace::wire::{self, CallCode, NO_STACK, ObjectCode, OutcomeCode, WaitRecord};
 
 use crate::thread::{TIMED_HOLDS, TimedHold};
-use crate::{Recorder, alone, enter, hot, life, live, lock_cost, marks, stack, thread, uses};
+use crate::{Recorder, alone, cpu, enter, hot, life, live, lock_cost, marks, stack, thread, uses};
 
 pub use crate::wanted::{Pending, Wanted};
 
@@ -311,13 +311,24 @@ pub fn try_failed(object: u64, kind: ObjectCode) {
     alone::try_failed();
 }
 
-/// A system call that can block is about to be made; gives the time of it.
+/// A system call that can block, while it is made.
+#[derive(Clone, Copy)]
+pub struct Calling {
+    begin: u64,
+    /// Whose core it is, as [`crate::cpu::Clock::lock_word`] says it.
+    lock: u32,
+}
+
+/// A system call that can block is about to be made.
 #[inline(always)]
-pub fn calling(call: CallCode, descriptor: u32) -> u64 {
-    match life::ticks_before_call() {
+pub fn calling(call: CallCode, descriptor: u32) -> Calling {
+    let begin = match life::ticks_before_call() {
         Some(now) => now,
         None => calling_followed(call, descriptor),
-    }
+    };
+    // In the child of a fork the clock's page is not mapped.
+    let lock = if life::recording() { thread::this().cpu.lock_word() } else { cpu::NO_LOCK };
+    Calling { begin, lock }
 }
 
 #[cold]
@@ -329,25 +340,30 @@ fn calling_followed(call: CallCode, descriptor: u32) -> u64 {
     life::ticks()
 }
 
-/// A system call that can block, made at `begin`, has returned: told if it took long.
+/// A system call that can block has returned: told if it took long.
 #[inline]
-pub fn called(begin: u64, call: CallCode, descriptor: u32) {
+pub fn called(calling: Calling, call: CallCode, descriptor: u32) {
     let end = life::ticks();
-    if end.saturating_sub(begin) >= life::short_call() {
-        blocked(begin, end, call, descriptor);
+    if end.saturating_sub(calling.begin) >= life::short_call() {
+        blocked(calling, end, call, descriptor);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn blocked(begin: u64, end: u64, call: CallCode, descriptor: u32) {
-    let length = end.saturating_sub(begin);
+fn blocked(calling: Calling, end: u64, call: CallCode, descriptor: u32) {
+    let length = end.saturating_sub(calling.begin);
     live::call_ends();
     marks::tell(Mark::CallEnd { nanos: life::nanos(length) });
-    if !life::writes_nothing() && length >= life::short_call_of_session() {
-        tell_block(begin, end, call, descriptor);
+    if !life::writes_nothing() && length >= life::short_call_of_session() && !kept_its_core(calling.lock) {
+        tell_block(calling.begin, end, call, descriptor);
     }
     alone::call_ends();
+}
+
+/// A call in which the thread never lost its core has not blocked: the kernel worked for it.
+fn kept_its_core(lock: u32) -> bool {
+    lock != cpu::NO_LOCK && life::recording() && thread::this().cpu.lock_word() == lock
 }
 
 fn tell_block(begin: u64, end: u64, call: CallCode, descriptor: u32) {

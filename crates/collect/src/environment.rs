@@ -95,6 +95,11 @@ impl Watch {
         self.next = now + pause.max(now.elapsed() * PAUSE);
     }
 
+    /// How long it is until the next look; `None` where there will be none.
+    pub(crate) fn next_look(&self) -> Option<Duration> {
+        self.last.is_none().then(|| self.next.saturating_duration_since(Instant::now()))
+    }
+
     fn look_now(&mut self, pids: impl IntoIterator<Item = u32>) {
         let files = Files::below(&self.root);
         // Reading where memory lies walks through all of it: at the first look after 1, 2, 4, 8… of them.

@@ -6,6 +6,9 @@ use std::path::Path;
 
 use holdup_model::CpuSet;
 
+/// Room for what is read at first, in bytes: more than most of these files have.
+const READ_AT_ONCE: usize = 4096;
+
 pub(crate) struct Files<'a> {
     root: &'a Path,
 }
@@ -18,8 +21,11 @@ impl<'a> Files<'a> {
     /// A file's text without the blanks around it; control characters, which would reach the terminal, become
     /// `?`.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
-        let text = fs::read(self.root.join(path.trim_start_matches('/'))).ok()?;
-        let text = String::from_utf8_lossy(&text);
+        let mut file = fs::File::open(self.root.join(path.trim_start_matches('/'))).ok()?;
+        // The kernel gives no size: without room for all of it, it would be read in pieces of 32 bytes.
+        let mut bytes = Vec::with_capacity(READ_AT_ONCE);
+        file.read_to_end(&mut bytes).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
         let shown = |letter: char| if letter.is_control() && !letter.is_whitespace() { '?' } else { letter };
         Some(text.trim().chars().map(shown).collect())
     }
@@ -36,7 +42,7 @@ impl<'a> Files<'a> {
     /// At most `most` bytes from the beginning of a file that may be long.
     pub(crate) fn beginning(&self, path: &str, most: u64) -> Option<String> {
         let file = fs::File::open(self.root.join(path.trim_start_matches('/'))).ok()?;
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(READ_AT_ONCE);
         file.take(most).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }

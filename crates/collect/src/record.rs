@@ -125,8 +125,11 @@ pub struct Ended {
     pub emulation: Option<String>,
 }
 
-/// How long the recorder sleeps at most while nothing rings.
-const IDLE: Duration = Duration::from_millis(20);
+/// How long the recorder sleeps at most while nothing rings. Each time that it wakes it takes a core from the program, and
+/// what the program has in the core's caches.
+const IDLE: Duration = Duration::from_millis(100);
+/// The same where a window is to be opened or closed, for what comes by a signal.
+const PRECISE: Duration = Duration::from_millis(20);
 /// How often the clock is compared.
 pub(crate) const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
 /// What the file is called that a program writes to which counts its instructions by itself.
@@ -649,7 +652,9 @@ impl Recorder {
     fn sleep(&self, heard: u32) {
         let page = self.files.page();
         page.recorder_waits.store(1, Ordering::SeqCst);
-        let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: IDLE.as_nanos() as _ };
+        let idle = if self.opening.is_all() { IDLE } else { PRECISE };
+        let idle = self.watch.next_look().map_or(idle, |next| idle.min(next));
+        let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: idle.as_nanos() as _ };
         let _ = futex::wait(&page.doorbell, futex::Flags::empty(), heard, Some(&timeout));
         page.recorder_waits.store(0, Ordering::Relaxed);
     }

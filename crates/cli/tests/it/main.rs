@@ -4,6 +4,7 @@ mod alone;
 mod annotate;
 mod attach;
 mod bad_input;
+mod calls;
 mod characterize;
 mod check;
 mod crowds;

@@ -63,6 +63,27 @@ struct Thread {
     pid: u32,
     /// It was switched out, and had to wait.
     is_blocked: bool,
+    /// Where it was seen to wait, if its switches say that it has not run since.
+    seen: Option<Place>,
+}
+
+/// Where a thread waits, as words of the recording have it.
+#[derive(Clone, Copy)]
+struct Place {
+    stack: u32,
+    call: u32,
+    argument: u64,
+}
+
+impl Thread {
+    fn new(pid: u32, is_blocked: bool) -> Thread {
+        Thread { pid, is_blocked, seen: None }
+    }
+
+    /// It is switched in or out.
+    fn moves(&mut self, is_blocked: bool) {
+        *self = Thread::new(self.pid, is_blocked);
+    }
 }
 
 impl Watcher {
@@ -167,7 +188,7 @@ impl Watcher {
                 let state = &mut self.state;
                 self.watch.suspend(|event| state.take(&event));
                 kernel::coverage(&mut self.state.out, now, CoverageCode::BackOff);
-                self.state.threads.values_mut().for_each(|thread| thread.is_blocked = false);
+                self.state.threads.values_mut().for_each(|thread| thread.moves(false));
                 self.read = 0;
             }
             Pace::Resume => {
@@ -219,7 +240,7 @@ impl State {
                 let leaves = switch != Switch::In;
                 let preempted = switch == Switch::Preempted;
                 kernel::switch(&mut self.out, time, (pid, tid), event.cpu.0, leaves, preempted);
-                self.thread(pid, tid).is_blocked = leaves && !preempted;
+                self.thread(pid, tid).moves(leaves && !preempted);
             }
             What::Sample(sample) => {
                 let stack = match (sample.registers, self.images.get_mut(&pid)) {
@@ -252,13 +273,17 @@ impl State {
                 let by = if by == Waker::Thread { tid } else { 0 };
                 kernel::waking(&mut self.out, time, wakee.0, by);
             }
-            What::Lost { count } => kernel::lost(&mut self.out, time, count),
+            What::Lost { count } => {
+                kernel::lost(&mut self.out, time, count);
+                // Whoever ran meanwhile is not known.
+                self.threads.values_mut().for_each(|thread| thread.seen = None);
+            }
             _ => {}
         }
     }
 
     fn thread(&mut self, pid: u32, tid: u32) -> &mut Thread {
-        self.threads.entry(tid).or_insert(Thread { pid, is_blocked: false })
+        self.threads.entry(tid).or_insert(Thread::new(pid, false))
     }
 
     fn image(&mut self, pid: u32) -> &mut Image {
@@ -280,7 +305,7 @@ impl State {
         }
         let image = self.image(pid).number;
         kernel::start(&mut self.out, time, (pid, tid), (parent_pid, parent_tid), image);
-        self.threads.insert(tid, Thread { pid, is_blocked: false });
+        self.threads.insert(tid, Thread::new(pid, false));
     }
 
     fn exec(&mut self, time: u64, pid: u32, name: &[u8]) {
@@ -306,7 +331,7 @@ impl State {
         let image = self.image(pid.0).number;
         kernel::exec(&mut self.out, now, pid.0, image, &command);
         // What a thread does is not known before its first switch; if it is blocked it can be looked at.
-        self.threads.insert(pid.0, Thread { pid: pid.0, is_blocked: true });
+        self.threads.insert(pid.0, Thread::new(pid.0, true));
         if let Ok(name) = self.processes.name(pid, Tid(pid.0)) {
             kernel::name(&mut self.out, now, (pid.0, pid.0), &name);
         }
@@ -361,7 +386,7 @@ impl State {
         }
         self.threads.retain(|tid, thread| thread.pid != pid.0 || living.contains(tid));
         for tid in living {
-            self.threads.entry(tid).or_insert(Thread { pid: pid.0, is_blocked: true });
+            self.threads.entry(tid).or_insert(Thread::new(pid.0, true));
         }
     }
 
@@ -379,6 +404,13 @@ impl State {
         self.next_look = chosen.last().map_or(0, |(tid, _)| tid + 1);
         let weight = TICK.as_nanos() as u64 * blocked.len() as u64 / (chosen.len() as u64).max(1);
         for (tid, pid) in chosen {
+            // It waits where it was seen: its records would say if it had run.
+            let before = self.threads.get(&tid).and_then(|thread| thread.seen).filter(|_| !at_all);
+            if let Some(Place { stack, call, argument }) = before {
+                let kind = SampleCode::Blocked;
+                kernel::sample(&mut self.out, now, (pid, tid), kind, weight, stack, call, argument);
+                continue;
+            }
             let lookout = Lookout::on(&self.processes, Pid(pid), Tid(tid), STACK_BYTES as usize);
             let Ok(mut lookout) = lookout else { continue };
             let seen = match lookout.look() {
@@ -399,6 +431,9 @@ impl State {
             let argument = seen.call.map_or(0, |call| call.arguments[0]);
             let kind = SampleCode::Blocked;
             kernel::sample(&mut self.out, now, (pid, tid), kind, weight, stack, call, argument);
+            if let Some(thread) = self.threads.get_mut(&tid) {
+                thread.seen = (!at_all && thread.is_blocked).then_some(Place { stack, call, argument });
+            }
         }
     }
 }
