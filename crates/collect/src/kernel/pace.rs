@@ -6,12 +6,11 @@ pub(super) const MOST_A_SECOND: u64 = 30_000;
 pub(super) const MOST_WITH_WAKINGS: u64 = 20_000;
 /// What was not used of that is saved up for this long (ns): a program that begins with a burst is recorded whole.
 const SAVED: i64 = 500_000_000;
-/// After a pause so much of it is there (ns).
+/// A pause lasts until so much of it is there (ns): what is recorded lies evenly over the run, and no part of it is seen
+/// less than others of the same rate.
 const AFTER_PAUSE: i64 = 100_000_000;
-/// The first pause (ns); each one that follows soon is twice as long, up to [`LONGEST_PAUSE`]. Between pauses what runs is
-/// sampled, which short programs should not miss.
-const FIRST_PAUSE: u64 = 200_000_000;
-const LONGEST_PAUSE: u64 = 3_200_000_000;
+/// What is recorded may take this share of the time.
+const SHARE: f64 = 0.04;
 
 /// What is to be done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,15 +31,13 @@ pub(super) struct Rate {
     /// How much of the time is saved as of `at` (ns); below zero where more was used than there was.
     saved: i64,
     at: u64,
-    /// When the pause is over, while there is one.
-    pause_until: Option<u64>,
-    pause: u64,
+    pauses: bool,
 }
 
 impl Rate {
     pub(super) fn new(now: u64, most_a_second: u64) -> Rate {
         let each = (1_000_000_000 / most_a_second) as i64;
-        Rate { each, saved: SAVED, at: now, pause_until: None, pause: FIRST_PAUSE }
+        Rate { each, saved: SAVED, at: now, pauses: false }
     }
 
     pub(super) fn count(&mut self, switches: u64) {
@@ -48,32 +45,27 @@ impl Rate {
         self.saved = self.saved.saturating_sub(used);
     }
 
+    /// To stop and to begin again took so long (ns), which is no less a cost: with many threads it is the larger one.
+    pub(super) fn spend(&mut self, nanos: u64) {
+        self.saved = self.saved.saturating_sub((nanos as f64 / SHARE) as i64);
+    }
+
     /// True while none are recorded.
     pub(super) fn pauses(&self) -> bool {
-        self.pause_until.is_some()
+        self.pauses
     }
 
     /// To be asked often; `now` in ns of CLOCK_MONOTONIC.
     pub(super) fn decide(&mut self, now: u64) -> Pace {
-        if let Some(until) = self.pause_until {
-            if now < until {
-                return Pace::GoOn;
-            }
-            *self = Rate { saved: AFTER_PAUSE, at: now, pause_until: None, ..*self };
-            return Pace::Resume;
-        }
         let gone = i64::try_from(now.saturating_sub(self.at)).unwrap_or(i64::MAX);
         self.at = now;
         self.saved = self.saved.saturating_add(gone).min(SAVED);
-        if self.saved < 0 {
-            self.pause_until = Some(now + self.pause);
-            self.pause = (self.pause * 2).min(LONGEST_PAUSE);
-            return Pace::BackOff;
+        if self.pauses {
+            self.pauses = self.saved < AFTER_PAUSE;
+            return if self.pauses { Pace::GoOn } else { Pace::Resume };
         }
-        if self.saved == SAVED {
-            self.pause = FIRST_PAUSE;
-        }
-        Pace::GoOn
+        self.pauses = self.saved < 0;
+        if self.pauses { Pace::BackOff } else { Pace::GoOn }
     }
 }
 
@@ -88,23 +80,49 @@ mod tests {
     }
 
     #[test]
-    fn many_switches_make_a_pause_and_then_a_longer_one() {
+    fn many_switches_make_a_pause_until_there_is_time_for_more() {
         let mut rate = Rate::new(0, MOST_A_SECOND);
         switches(&mut rate, 17_000);
         assert_eq!(rate.decide(90 * MS), Pace::GoOn, "15,000 saved, and 2,700 since");
         switches(&mut rate, 1_000);
-        assert_eq!(rate.decide(99 * MS), Pace::BackOff);
-        assert_eq!(rate.decide(298 * MS), Pace::GoOn);
-        assert_eq!(rate.decide(299 * MS), Pace::Resume);
-        switches(&mut rate, 5_000);
-        assert_eq!(rate.decide(350 * MS), Pace::BackOff, "3,000 to begin with, and 1,530 since");
-        assert_eq!(rate.decide(749 * MS), Pace::GoOn);
-        assert_eq!(rate.decide(750 * MS), Pace::Resume);
-        // A quiet while makes pauses short again.
-        assert_eq!(rate.decide(1_500 * MS), Pace::GoOn);
+        assert_eq!(rate.decide(99 * MS), Pace::BackOff, "30 too many, which is 1 ms");
+        assert_eq!(rate.decide(199 * MS), Pace::GoOn);
+        assert_eq!(rate.decide(200 * MS), Pace::Resume);
+        switches(&mut rate, 6_000);
+        assert_eq!(rate.decide(250 * MS), Pace::BackOff, "3,000 to begin with, and 1,500 since");
+        assert_eq!(rate.decide(399 * MS), Pace::GoOn, "50 ms too many, and 100 to begin with");
+        assert_eq!(rate.decide(400 * MS), Pace::Resume);
+    }
+
+    #[test]
+    fn what_is_recorded_lies_evenly_over_the_run() {
+        // Steps of 40 ms with 200,000 switches a second, of which 30,000 may be recorded.
+        const STEP: u64 = 40;
+        let mut rate = Rate::new(0, MOST_A_SECOND);
+        let mut recorded = Vec::new();
+        for step in 1..=1_500 {
+            let records = !rate.pauses();
+            recorded.push(u32::from(records));
+            if records {
+                switches(&mut rate, 200 * STEP);
+            }
+            rate.decide(step * STEP * MS);
+        }
+        // Of each 6 s after the first.
+        for seconds in recorded[150..].chunks(150) {
+            let share = f64::from(seconds.iter().sum::<u32>()) / 150.0;
+            assert!((share - 0.15).abs() < 0.015, "{share}");
+        }
+    }
+
+    #[test]
+    fn to_begin_again_is_a_cost_too() {
+        let mut rate = Rate::new(0, MOST_A_SECOND);
         switches(&mut rate, 16_000);
-        assert_eq!(rate.decide(1_500 * MS), Pace::BackOff);
-        assert_eq!(rate.decide(1_700 * MS), Pace::Resume);
+        assert_eq!(rate.decide(0), Pace::BackOff, "33 ms too many");
+        rate.spend(10 * MS);
+        assert_eq!(rate.decide(382 * MS), Pace::GoOn, "10 ms are 4 % of 250");
+        assert_eq!(rate.decide(384 * MS), Pace::Resume);
     }
 
     #[test]

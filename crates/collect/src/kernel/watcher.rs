@@ -187,6 +187,7 @@ impl Watcher {
                 // Closed, not only switched off: the kernel pays for what is open.
                 let state = &mut self.state;
                 self.watch.suspend(|event| state.take(&event));
+                rate.spend(monotonic_ns().saturating_sub(now));
                 kernel::coverage(&mut self.state.out, now, CoverageCode::BackOff);
                 self.state.threads.values_mut().for_each(|thread| thread.moves(false));
                 self.read = 0;
@@ -197,6 +198,9 @@ impl Watcher {
                 let family = self.state.family();
                 match self.watch.resume(&Linux, family) {
                     Ok(()) => {
+                        if let Some(rate) = &mut self.rate {
+                            rate.spend(monotonic_ns().saturating_sub(now));
+                        }
                         kernel::coverage(&mut self.state.out, monotonic_ns(), CoverageCode::Begin);
                         self.state.take_stock(monotonic_ns());
                     }

@@ -36,9 +36,19 @@ impl Spans {
         self.0.extend(later.into_iter().rev());
     }
 
-    /// Adds all of another's spans.
+    /// Adds all of another's spans: in time that grows with their number, and with that of ours which come after the first
+    /// of them.
     pub(crate) fn merge(&mut self, other: &Spans) {
-        for &(from, to) in &other.0 {
+        let Some(&(first, _)) = other.0.first() else { return };
+        let later = self.0.split_off(self.0.partition_point(|span| span.1 < first));
+        let (mut ours, mut others) = (later.into_iter().peekable(), other.0.iter().copied().peekable());
+        loop {
+            let next = match (ours.peek(), others.peek()) {
+                (Some(a), Some(b)) if a.0 <= b.0 => ours.next(),
+                (Some(_), None) => ours.next(),
+                _ => others.next(),
+            };
+            let Some((from, to)) = next else { break };
             self.add(from, to);
         }
     }
@@ -136,6 +146,20 @@ mod tests {
             [(at(10), at(12)), (at(24), at(25)), (at(28), at(45)), (at(50), at(60))]
         );
         assert_eq!(others.common(&spans), spans.common(&others));
+        let mut merged = spans.clone();
+        merged.merge(&others);
+        assert_eq!(merged.0, [(at(5), at(80))]);
+        let mut merged = others.clone();
+        merged.merge(&spans);
+        assert_eq!(merged.0, [(at(5), at(80))]);
+        let (mut late, mut early) = (Spans::default(), Spans::default());
+        late.add(at(90), at(95));
+        early.add(at(1), at(2));
+        early.add(at(12), at(24));
+        for more in [&late, &early, &Spans::default()] {
+            others.merge(more);
+        }
+        assert_eq!(others.0, [(at(1), at(2)), (at(5), at(60)), (at(90), at(95))]);
         let found: Vec<u64> =
             [10, 11, 25, 26, 45, 60, 81].into_iter().filter(|&time| spans.contain(at(time))).collect();
         assert_eq!(found, [11, 25, 45, 60]);
