@@ -131,7 +131,6 @@ pub mod number {
     pub const CLOCK_GETTIME: usize = 228;
     pub const OPENAT: usize = 257;
     pub const READLINKAT: usize = 267;
-    pub const PERF_EVENT_OPEN: usize = 298;
     pub const PRLIMIT: usize = 302;
     pub const SECCOMP: usize = 317;
 }

@@ -1,23 +1,27 @@
 //! The thread's CPU time, cheaply.
 //!
-//! Asking the kernel costs hundreds of nanoseconds. A software task-clock event of the thread has a page in
-//! memory whose lock word changes whenever the thread loses or gets a core: while it is as it was, CPU time has
-//! run like the clock since it was last asked for.
+//! Asking the kernel costs hundreds of nanoseconds. While the thread has not lost its core, CPU time has run like the clock
+//! since it was last asked for. Whether it has, restartable sequences tell (linux/rseq.h): the kernel clears the pointer
+//! `rseq_cs` in the area that the C library has registered for each thread when the thread comes back to a core, or gets a
+//! signal, outside of the sequence that the pointer describes. Ours describes an empty one, so it is cleared each time. A
+//! sequence of the program's own cannot be under way while a hook runs, and what it leaves behind there is for nobody.
+//!
+//! An event of the kernel's on each thread could tell it too, and costs each switch more than a microsecond.
 
 use core::cell::Cell;
 use core::ptr;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use holdup_trace::wire::UNKNOWN;
 
 use crate::arch::{self, number, system_call};
-use crate::life;
+use crate::{life, link};
 
 /// A thread's CPU clock. All zero is its first state.
 #[repr(C)]
 pub struct Clock {
-    page: Cell<*const u32>,
-    lock: Cell<u32>,
+    /// It ran like the clock since `nanos` and `ticks`, if the thread has not lost its core.
+    runs: Cell<bool>,
     reads: Cell<u32>,
     nanos: Cell<u64>,
     ticks: Cell<u64>,
@@ -29,6 +33,7 @@ static BEFORE: AtomicU64 = AtomicU64::new(0);
 
 /// From here on the clock of the calling thread, the program's first, counts anew.
 pub fn begin() {
+    find_area();
     let before = ask();
     if before != UNKNOWN {
         BEFORE.store(before, Ordering::Relaxed);
@@ -36,12 +41,8 @@ pub fn begin() {
     }
 }
 
-/// A thread that asks less often than this is not worth an event of its own.
-const READS_BEFORE_OPENING: u32 = 8;
-/// Where the lock word lies in the event's page, in words of 32 bits (`perf_event_mmap_page`).
-const LOCK_WORD: usize = 2;
-/// What no lock word is: they are even, but while the kernel writes to the page.
-pub(crate) const NO_LOCK: u32 = u32::MAX;
+/// A process whose threads ask less often than this does not try whether they can be told that they lose their core.
+const READS_BEFORE_TRIAL: u32 = 8;
 
 impl Clock {
     /// CPU time of the calling thread in ns, where `now` is the present tick; [`UNKNOWN`] where it cannot be had.
@@ -49,64 +50,153 @@ impl Clock {
         if life::confined() || life::writes_nothing() {
             return UNKNOWN;
         }
-        let reads = self.reads.get();
-        if self.page.get().is_null() {
-            self.reads.set(reads.saturating_add(1));
-            if reads != READS_BEFORE_OPENING {
-                return ask();
-            }
-            self.page.set(open());
-            if self.page.get().is_null() {
-                return ask();
-            }
-            self.lock.set(NO_LOCK);
-        }
-        let lock = self.lock();
-        if lock == self.lock.get() && lock & 1 == 0 {
+        if self.runs.get() && is_armed() {
             return self.nanos.get() + life::nanos(now.saturating_sub(self.ticks.get()));
         }
+        if !can_tell() {
+            let reads = self.reads.get();
+            self.reads.set(reads.saturating_add(1));
+            if reads != READS_BEFORE_TRIAL || !begin_trial() {
+                return ask();
+            }
+        }
+        arm();
         let nanos = ask();
-        let ticks = life::ticks();
-        // If the thread lost its core between the two, what they say does not belong together.
-        self.lock.set(if self.lock() == lock { lock } else { NO_LOCK });
         self.nanos.set(nanos);
-        self.ticks.set(ticks);
+        self.ticks.set(life::ticks());
+        // If the thread lost its core between the two, what they say does not belong together.
+        self.runs.set(nanos != UNKNOWN && is_armed());
         nanos
     }
 
-    /// A word that is another one whenever the thread has lost its core in between; [`NO_LOCK`] where that is not known.
-    /// Not to be asked for in the child of a fork before [`Clock::forget`].
+    /// From here on [`keeps_its_core`] tells; false where it cannot.
     #[inline(always)]
-    pub(crate) fn lock_word(&self) -> u32 {
-        if self.page.get().is_null() {
-            return NO_LOCK;
+    pub(crate) fn watch(&self) -> bool {
+        if !can_tell() {
+            return false;
         }
-        let lock = self.lock();
-        if lock & 1 == 0 { lock } else { NO_LOCK }
-    }
-
-    #[inline(always)]
-    fn lock(&self) -> u32 {
-        // SAFETY: the event's page, mapped by `open`.
-        unsafe { self.page.get().add(LOCK_WORD).read_volatile() }
-    }
-
-    /// Unmaps the event's page.
-    pub fn close(&self) {
-        let page = self.page.replace(ptr::null());
-        if !page.is_null() && !life::confined() {
-            // SAFETY: mapped by `open`, and not used any more.
-            unsafe { system_call(number::MUNMAP, [page as usize, 4096, 0, 0, 0, 0]) };
+        if !is_armed() {
+            self.runs.set(false);
+            arm();
         }
+        true
     }
 
-    /// In the child of a fork the page is not mapped.
+    /// In the child of a fork.
     pub(crate) fn forget(&self) {
-        self.page.set(ptr::null());
+        self.runs.set(false);
         self.reads.set(0);
         // Its clock begins anew with it.
         FIRST.store(0, Ordering::Relaxed);
     }
+}
+
+/// True if the calling thread has not lost its core since it was last [`Clock::watch`]ed.
+#[inline(always)]
+pub(crate) fn keeps_its_core() -> bool {
+    is_armed()
+}
+
+/// A sequence as the kernel reads it (`struct rseq_cs`): of no length, so that nothing is ever within it.
+#[repr(C, align(32))]
+struct Sequence {
+    version_and_flags: AtomicU64,
+    start: AtomicU64,
+    length: AtomicU64,
+    /// Where it would go on: never, but the kernel looks for the signature before it.
+    abort: AtomicU64,
+}
+
+static SEQUENCE: Sequence = Sequence {
+    version_and_flags: AtomicU64::new(0),
+    start: AtomicU64::new(0),
+    length: AtomicU64::new(0),
+    abort: AtomicU64::new(0),
+};
+
+/// What the C library has registered its areas with, on x86-64.
+#[repr(C)]
+struct Signature(u32, u32);
+static SIGNATURE: Signature = Signature(0x5305_3053, 0);
+
+/// Where the area's pointer to a sequence lies.
+const POINTER: usize = 8;
+/// The least that the C library says of an area's size where it has registered one.
+const LEAST_SIZE: u32 = 16;
+
+/// Where the area lies, from the thread pointer (in two's complement).
+static AREA: AtomicUsize = AtomicUsize::new(0);
+
+/// In [`STATE`]: there is no area, or the kernel does not clear its pointer.
+const CANNOT: u8 = 0;
+/// There is one, and nobody has tried it.
+const FOUND: u8 = 1;
+/// A thread tries it.
+const TRIES: u8 = 2;
+/// It was tried, and tells.
+const TELLS: u8 = 3;
+static STATE: AtomicU8 = AtomicU8::new(CANNOT);
+
+#[inline(always)]
+fn can_tell() -> bool {
+    STATE.load(Ordering::Relaxed) == TELLS
+}
+
+/// The calling thread's pointer to a sequence. Only where there is an area.
+#[inline(always)]
+fn pointer() -> *mut u64 {
+    let area = (arch::thread_pointer() as usize).wrapping_add(AREA.load(Ordering::Relaxed));
+    (area + POINTER) as *mut u64
+}
+
+#[inline(always)]
+fn arm() {
+    // SAFETY: the area of the calling thread, which only it and the kernel on its behalf write to.
+    unsafe { pointer().write_volatile(ptr::from_ref(&SEQUENCE) as u64) };
+}
+
+/// Only where it was armed before.
+#[inline(always)]
+fn is_armed() -> bool {
+    // SAFETY: as in `arm`.
+    unsafe { pointer().read_volatile() == ptr::from_ref(&SEQUENCE) as u64 }
+}
+
+/// Finds out whether the C library (glibc from 2.35 on) has registered areas.
+fn find_area() {
+    let (Some(size), Some(offset)) = (link::variable(c"__rseq_size"), link::variable(c"__rseq_offset"))
+    else {
+        return;
+    };
+    // SAFETY: an unsigned int and a ptrdiff_t that the C library sets before any constructor runs.
+    let (size, offset) = unsafe { (*size.cast::<u32>(), *offset.cast::<isize>()) };
+    if size < LEAST_SIZE {
+        return;
+    }
+    AREA.store(offset as usize, Ordering::Relaxed);
+    SEQUENCE.abort.store(ptr::from_ref(&SIGNATURE.1) as u64, Ordering::Relaxed);
+    STATE.store(FOUND, Ordering::Relaxed);
+}
+
+/// Tries whether a thread that sleeps is told that it lost its core; gives false where it is not, or another thread tries.
+#[cold]
+fn begin_trial() -> bool {
+    if STATE.compare_exchange(FOUND, TRIES, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+        return can_tell();
+    }
+    arm();
+    const A_WHILE: [i64; 2] = [0, 20_000];
+    const WAIT_PRIVATE: usize = 128;
+    // By a call that programs with threads make: a filter of theirs may kill at others.
+    let (word, while_zero) = (0u32, 0);
+    // SAFETY: a word of this function's, and a buffer in the shape of a timespec.
+    unsafe {
+        let (word, time) = (ptr::from_ref(&word) as usize, A_WHILE.as_ptr() as usize);
+        system_call(number::FUTEX, [word, WAIT_PRIVATE, while_zero, time, 0, 0]);
+    }
+    let tells = !is_armed();
+    STATE.store(if tells { TELLS } else { CANNOT }, Ordering::Relaxed);
+    tells
 }
 
 /// CPU time as the kernel counts it, in ns.
@@ -125,47 +215,46 @@ fn ask() -> u64 {
     (time[0] as u64 * 1_000_000_000 + time[1] as u64).saturating_sub(before)
 }
 
-/// Opens a task-clock event on the calling thread, maps its page and closes the descriptor: the mapping keeps the
-/// event. Null where that is not allowed.
-fn open() -> *const u32 {
-    #[repr(C)]
-    struct Attributes {
-        kind: u32,
-        size: u32,
-        config: u64,
-        unused: [u64; 3],
-        flags: u64,
-        rest: [u64; 2],
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// Computes until the thread has lost its core or `length` is over.
+    fn compute(length: Duration) {
+        let begun = Instant::now();
+        while begun.elapsed() < length && is_armed() {
+            core::hint::spin_loop();
+        }
     }
-    const SOFTWARE: u32 = 1;
-    const TASK_CLOCK: u64 = 1;
-    const EXCLUDE_KERNEL_AND_HYPERVISOR: u64 = 1 << 5 | 1 << 6;
-    const CLOSE_ON_EXEC: usize = 8;
-    const ANY: usize = usize::MAX;
-    let attributes = Attributes {
-        kind: SOFTWARE,
-        size: size_of::<Attributes>() as u32,
-        config: TASK_CLOCK,
-        unused: [0; 3],
-        flags: EXCLUDE_KERNEL_AND_HYPERVISOR,
-        rest: [0; 2],
-    };
-    const PR_GET_SECCOMP: usize = 21;
-    // SAFETY: the call only tells. A filter that the process was born with may kill at calls that it does not know.
-    if unsafe { system_call(number::PRCTL, [PR_GET_SECCOMP, 0, 0, 0, 0, 0]) } != 0 {
-        return ptr::null();
+
+    #[test]
+    fn a_thread_that_sleeps_is_told_that_it_lost_its_core() {
+        find_area();
+        if STATE.load(Ordering::Relaxed) != FOUND {
+            std::eprintln!("skipped: the C library has registered no areas");
+            return;
+        }
+        assert!(begin_trial() && can_tell(), "the kernel does not clear what describes no sequence");
+        let clock =
+            Clock { runs: Cell::new(false), reads: Cell::new(0), nanos: Cell::new(0), ticks: Cell::new(0) };
+        let mut kept = 0;
+        for _ in 0..100 {
+            assert!(clock.watch());
+            compute(Duration::from_micros(20));
+            kept += u32::from(keeps_its_core());
+            assert!(clock.watch());
+            thread::sleep(Duration::from_micros(1));
+            assert!(!keeps_its_core(), "it slept");
+        }
+        // Others take the core from time to time, on a busy machine too.
+        assert!(kept > 0, "it is told so of every stretch of 20 µs");
+        // A thread of its own has an area of its own.
+        assert!(clock.watch());
+        thread::spawn(|| assert!(!is_armed())).join().expect("the other thread");
     }
-    let event = ptr::from_ref(&attributes) as usize;
-    // SAFETY: attributes of the size they name; the calling thread, any CPU, no group.
-    let descriptor = unsafe { system_call(number::PERF_EVENT_OPEN, [event, 0, ANY, ANY, CLOSE_ON_EXEC, 0]) };
-    let Ok(descriptor) = usize::try_from(descriptor) else { return ptr::null() };
-    const READ: usize = 1;
-    const SHARED: usize = 1;
-    // SAFETY: a new mapping of the event's first page, then the descriptor is ours to close.
-    let address = unsafe {
-        let address = system_call(number::MMAP, [0, 4096, READ, SHARED, descriptor, 0]);
-        system_call(number::CLOSE, [descriptor, 0, 0, 0, 0, 0]);
-        address
-    };
-    if address > 0 { address as *const u32 } else { ptr::null() }
 }

@@ -93,7 +93,7 @@ impl LoadedObject {
 
     /// The address of the function `name` that it defines.
     pub fn function(&self, name: &CStr) -> Option<*const c_void> {
-        Symbols::of(self)?.find(name).map(|address| address as *const c_void)
+        Symbols::of(self)?.find(name, Sort::Function).map(|address| address as *const c_void)
     }
 
     /// True if `address` lies in one of its segments.
@@ -145,7 +145,7 @@ pub fn next(name: &CStr, own: u64) -> Option<*const c_void> {
             after = true;
             return false;
         }
-        let address = Symbols::of(object).and_then(|symbols| symbols.find(name)).unwrap_or(0);
+        let address = object.function(name).map_or(0, |address| address as u64);
         if address != 0 && after {
             found = address;
         } else if address != 0 && before == 0 {
@@ -155,6 +155,16 @@ pub fn next(name: &CStr, own: u64) -> Option<*const c_void> {
     });
     let address = if found != 0 { found } else { before };
     (address != 0).then_some(address as *const c_void)
+}
+
+/// The address of the variable `name` in the first object that defines it.
+pub(crate) fn variable(name: &CStr) -> Option<*const c_void> {
+    let mut found = None;
+    each_object(|object| {
+        found = Symbols::of(object).and_then(|symbols| symbols.find(name, Sort::Variable));
+        found.is_some()
+    });
+    found.map(|address| address as *const c_void)
 }
 
 /// The address of the function `name` in the object that `address` lies in.
@@ -168,6 +178,13 @@ pub fn in_object_of(address: u64, name: &CStr) -> Option<*const c_void> {
         is_it
     });
     found
+}
+
+/// What a symbol names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Function,
+    Variable,
 }
 
 #[repr(C)]
@@ -214,20 +231,20 @@ impl Symbols {
         (!found.symbols.is_null() && !found.strings.is_null()).then_some(found)
     }
 
-    fn find(&self, name: &CStr) -> Option<u64> {
+    fn find(&self, name: &CStr, sort: Sort) -> Option<u64> {
         // SAFETY: tables of a loaded object, laid out as the ELF and GNU hash formats say.
         unsafe {
             if !self.gnu_hash.is_null() {
-                self.find_by_gnu_hash(name)
+                self.find_by_gnu_hash(name, sort)
             } else if !self.hash.is_null() {
-                (0..*self.hash.add(1)).find_map(|index| self.matches(index, name))
+                (0..*self.hash.add(1)).find_map(|index| self.matches(index, name, sort))
             } else {
                 None
             }
         }
     }
 
-    unsafe fn find_by_gnu_hash(&self, name: &CStr) -> Option<u64> {
+    unsafe fn find_by_gnu_hash(&self, name: &CStr, sort: Sort) -> Option<u64> {
         let hash = name
             .to_bytes()
             .iter()
@@ -247,7 +264,7 @@ impl Symbols {
             loop {
                 let entry = *chains.add((index - first) as usize);
                 if entry | 1 == hash | 1
-                    && let Some(address) = self.matches(index, name)
+                    && let Some(address) = self.matches(index, name, sort)
                 {
                     return Some(address);
                 }
@@ -259,8 +276,8 @@ impl Symbols {
         }
     }
 
-    /// The address of symbol `index` if it is a defined function of this name in its default version.
-    unsafe fn matches(&self, index: u32, name: &CStr) -> Option<u64> {
+    /// The address of symbol `index` if it is a defined one of this name and sort in its default version.
+    unsafe fn matches(&self, index: u32, name: &CStr, sort: Sort) -> Option<u64> {
         const INDIRECT_FUNCTION: u8 = 10;
         // SAFETY: the caller takes the index from the object's own hash table.
         unsafe {
@@ -276,9 +293,9 @@ impl Symbols {
                 return None;
             }
             let address = self.bias + symbol.value;
-            match symbol.info & 0xf {
-                2 => Some(address),
-                INDIRECT_FUNCTION => {
+            match (sort, symbol.info & 0xf) {
+                (Sort::Variable, 1) | (Sort::Function, 2) => Some(address),
+                (Sort::Function, INDIRECT_FUNCTION) => {
                     let resolve: extern "C" fn() -> u64 = core::mem::transmute(address as *const c_void);
                     Some(resolve())
                 }

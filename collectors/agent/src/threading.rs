@@ -95,7 +95,6 @@ fn end() {
         file().header().lost_uses.fetch_add(slot.lost_uses.load(Ordering::Relaxed), Ordering::Relaxed);
         slots::give_back(slot);
     }
-    thread.cpu.close();
 }
 
 /// The end of every thread is told from now on. Once, from the constructor.

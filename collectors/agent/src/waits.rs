@@ -315,8 +315,8 @@ pub fn try_failed(object: u64, kind: ObjectCode) {
 #[derive(Clone, Copy)]
 pub struct Calling {
     begin: u64,
-    /// Whose core it is, as [`crate::cpu::Clock::lock_word`] says it.
-    lock: u32,
+    /// [`cpu::keeps_its_core`] tells whether it has blocked.
+    is_watched: bool,
 }
 
 /// A system call that can block is about to be made.
@@ -326,9 +326,7 @@ pub fn calling(call: CallCode, descriptor: u32) -> Calling {
         Some(now) => now,
         None => calling_followed(call, descriptor),
     };
-    // In the child of a fork the clock's page is not mapped.
-    let lock = if life::recording() { thread::this().cpu.lock_word() } else { cpu::NO_LOCK };
-    Calling { begin, lock }
+    Calling { begin, is_watched: thread::this().cpu.watch() }
 }
 
 #[cold]
@@ -355,15 +353,12 @@ fn blocked(calling: Calling, end: u64, call: CallCode, descriptor: u32) {
     let length = end.saturating_sub(calling.begin);
     live::call_ends();
     marks::tell(Mark::CallEnd { nanos: life::nanos(length) });
-    if !life::writes_nothing() && length >= life::short_call_of_session() && !kept_its_core(calling.lock) {
+    // A call in which the thread never lost its core has not blocked: the kernel worked for it.
+    let is_work = calling.is_watched && cpu::keeps_its_core();
+    if !life::writes_nothing() && length >= life::short_call_of_session() && !is_work {
         tell_block(calling.begin, end, call, descriptor);
     }
     alone::call_ends();
-}
-
-/// A call in which the thread never lost its core has not blocked: the kernel worked for it.
-fn kept_its_core(lock: u32) -> bool {
-    lock != cpu::NO_LOCK && life::recording() && thread::this().cpu.lock_word() == lock
 }
 
 fn tell_block(begin: u64, end: u64, call: CallCode, descriptor: u32) {
