@@ -27,6 +27,7 @@
 //!
 //! In place of one number of each change a range may stand, `1..16`: then the expression is a sweep.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::names::Names;
@@ -228,8 +229,9 @@ fn changes(parts: &[String], process: &Process) -> Result<Vec<Change>, Expressio
     if parts.is_empty() {
         return Err(ExpressionError::Form { text: String::new() });
     }
+    let names = Known { process, threads: OnceCell::new() };
     for part in parts {
-        for change in change(part, process)? {
+        for change in change(part, &names)? {
             // Parts of what the same threads do alone are one change: to look for stretches takes a pass over the recording.
             let known = all.iter_mut().find_map(|known| match (known, &change) {
                 (Change::Spread(threads, Some(known), over), Change::Spread(other, Some(more), times))
@@ -259,14 +261,13 @@ enum How {
     Number(u32),
 }
 
-fn change(part: &str, process: &Process) -> Result<Vec<Change>, ExpressionError> {
+fn change(part: &str, names: &Known<'_>) -> Result<Vec<Change>, ExpressionError> {
     let form = || ExpressionError::Form { text: part.to_owned() };
     let (part_without, between) = without_ends(part).ok_or_else(form)?;
     let (word, name, how) = take_apart(&part_without)?;
     if between.is_some() && word != "alone" {
         return Err(form());
     }
-    let names = Known { process };
     let is_right = match word {
         "threads" | "wakeup" | "io" | "sleep" => true,
         // Of the whole program.
@@ -426,6 +427,8 @@ fn place_names(frame: &Frame) -> Vec<String> {
 /// What names mean in a process.
 struct Known<'a> {
     process: &'a Process,
+    /// All names of each thread: there may be thousands of threads, and an expression may name many of them.
+    threads: OnceCell<Vec<(Vec<String>, ThreadId)>>,
 }
 
 impl Known<'_> {
@@ -446,23 +449,25 @@ impl Known<'_> {
                 [object_name(self.process, id), names.object(id).to_owned(), format!("#{}", id.index())];
             (own.into_iter().chain(family).collect(), id)
         });
-        chosen(name, named.collect(), what)
+        chosen(name, &named.collect::<Vec<_>>(), what)
     }
 
     fn threads(&self, name: &Pattern) -> Result<Vec<ThreadId>, ExpressionError> {
-        let names = Names::of(self.process, None);
-        let ids = (0..self.process.threads.len() as u32).map(ThreadId::new);
-        let named = ids.map(|id| {
-            let mut all = vec![
-                thread_name(&names, self.process, id),
-                names.thread(id).to_owned(),
-                names.thread_in_full(id),
-            ];
-            all.push(self.process.thread_name(id));
-            all.push(format!("#{}", id.index()));
-            (all, id)
+        let named = self.threads.get_or_init(|| {
+            let names = Names::of(self.process, None);
+            let ids = (0..self.process.threads.len() as u32).map(ThreadId::new);
+            let named = |id: ThreadId| {
+                vec![
+                    thread_name(&names, self.process, id),
+                    names.thread(id).to_owned(),
+                    names.thread_in_full(id),
+                    self.process.thread_name(id),
+                    format!("#{}", id.index()),
+                ]
+            };
+            ids.map(|id| (named(id), id)).collect()
         });
-        chosen(name, named.collect(), "thread or start function")
+        chosen(name, named, "thread or start function")
     }
 
     /// Sites at the places at which there was I/O, or sleep.
@@ -477,7 +482,7 @@ impl Known<'_> {
         let named = all.map(|id| (at(id).into_iter().filter(|name| known.contains(name)).collect(), id));
         let named: Vec<(Vec<String>, SiteId)> =
             named.filter(|(names, _): &(Vec<_>, _)| !names.is_empty()).collect();
-        chosen(name, named, if sleeps { "place that sleeps" } else { "place with I/O" })
+        chosen(name, &named, if sleeps { "place that sleeps" } else { "place with I/O" })
     }
 
     /// All ends of stretches that these places are.
@@ -487,7 +492,7 @@ impl Known<'_> {
                 let all = (0..self.process.sites.len() as u32).map(SiteId::new);
                 let names = |id: SiteId| self.process.site(id).place().map(place_names).unwrap_or_default();
                 let named = all.map(|id| (names(id), id)).filter(|(names, _)| !names.is_empty());
-                let sites = chosen(&name, named.collect(), "place")?;
+                let sites = chosen(&name, &named.collect::<Vec<_>>(), "place")?;
                 Ok(sites.into_iter().map(Some).collect())
             }
             None => Ok(vec![None]),
@@ -509,7 +514,7 @@ impl Known<'_> {
             }
             found.push((names, id));
         }
-        chosen(name, found, "function or line (with samples)")
+        chosen(name, &found, "function or line (with samples)")
     }
 
     /// The threads of the start function that used the most CPU time together.
@@ -531,7 +536,7 @@ impl Known<'_> {
 /// only.
 fn chosen<T: Copy>(
     name: &Pattern,
-    all: Vec<(Vec<String>, T)>,
+    all: &[(Vec<String>, T)],
     what: &'static str,
 ) -> Result<Vec<T>, ExpressionError> {
     let matching = |matches: &dyn Fn(&str) -> bool| -> Vec<(&str, T)> {
@@ -555,7 +560,7 @@ fn chosen<T: Copy>(
             return Ok(found.into_iter().map(|(_, id)| id).collect());
         }
     }
-    let mut known: Vec<String> = all.into_iter().filter_map(|(names, _)| names.into_iter().next()).collect();
+    let mut known: Vec<String> = all.iter().filter_map(|(names, _)| names.first().cloned()).collect();
     known.sort_unstable();
     known.dedup();
     known.sort_by_key(|other| {

@@ -132,11 +132,15 @@ fn describe_wake_up(case: &Case<'_>, object: Option<ObjectId>) -> Description {
         threads: main_ones(&by_thread),
         place,
         what: format!("wake-ups{after}{at}"),
-        evidence: vec![format!(
-            "Threads were woken {}, and ran {} later on average.",
-            times(count),
-            mean(total, count)
-        )],
+        evidence: vec![match count {
+            // All that was lost is what others waited for them.
+            0 => "Others waited for threads that had been started or woken, and did not run yet.".to_owned(),
+            _ => format!(
+                "Threads were woken {}, and ran {} later on average.",
+                times(count),
+                mean(total, count)
+            ),
+        }],
         hint: "Wait less often: hand on more at once, or keep the waiting threads at work.".to_owned(),
         on_path: Some(on_path.map(|step| step.time).sum()),
         method: "time from the release of a waiting thread until it ran, less what lack of cores explains",
