@@ -38,12 +38,13 @@ pub struct Abilities {
 impl Abilities {
     /// Asks the system.
     pub fn of(system: &impl System) -> Abilities {
-        Abilities::with_trials(system).0
+        Abilities::with_trials(system, true).0
     }
 
     /// Asks the system, and gives the events that were opened for it too. The kernel waits for all processors when the
-    /// last event of a tracepoint is closed (20 ms and more): who opens some right after should close these after that.
-    pub(crate) fn with_trials(system: &impl System) -> (Abilities, Vec<OwnedFd>) {
+    /// last event of a tracepoint is closed (20 ms and more): who opens some right after should close these after that, and
+    /// who wants none should not ask (`wakings` false: then they count as possible).
+    pub(crate) fn with_trials(system: &impl System, wakings: bool) -> (Abilities, Vec<OwnedFd>) {
         let trials = RefCell::new(Vec::new());
         // Without a list there is a first processor nevertheless.
         let cpu = cpus::online(system).ok().and_then(|cpus| cpus.first().copied()).unwrap_or(Cpu(0));
@@ -54,7 +55,7 @@ impl Abilities {
                 .map(|event| trials.borrow_mut().push(event))
                 .map_err(|error| Refusal::of_event(system, kind, kernel, &error))
         };
-        let layout = waking_layout(system);
+        let layout = wakings.then(|| waking_layout(system));
         let kernel_samples = probe(Kind::Samples, true, 0);
         let samples = if kernel_samples.is_ok() { Ok(()) } else { probe(Kind::Samples, false, 0) };
         let preemption = match older(system, (4, 17)) {
@@ -69,13 +70,14 @@ impl Abilities {
             preemption,
             samples,
             kernel_samples,
-            wakings: layout
-                .as_ref()
-                .map_err(Refusal::clone)
-                .and_then(|layout| probe(Kind::Wakings, true, layout.id)),
+            wakings: match &layout {
+                Some(Ok(layout)) => probe(Kind::Wakings, true, layout.id),
+                Some(Err(refusal)) => Err(refusal.clone()),
+                None => Ok(()),
+            },
             blocked_of_started: memory_of_others(system, 1),
             blocked_of_running: memory_of_others(system, 0),
-            layout: layout.ok(),
+            layout: layout.and_then(Result::ok),
         };
         (abilities, trials.into_inner())
     }

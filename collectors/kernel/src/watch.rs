@@ -264,7 +264,7 @@ impl Watch {
         start: Start,
         unwanted: Option<Pid>,
     ) -> Result<Watch, KernelError> {
-        let (abilities, trials) = Abilities::with_trials(system);
+        let (abilities, trials) = Abilities::with_trials(system, wanted.wakings);
         if let Err(refusal) = abilities.kind(Kind::Tasks) {
             return Err(KernelError::Refused { refusal: refusal.clone() });
         }
