@@ -41,7 +41,7 @@ pub fn begin() {
     }
 }
 
-/// A process whose threads ask less often than this does not try whether they can be told that they lose their core.
+/// A process whose threads ask less often than this does not try whether it can see that they lose their core.
 const READS_BEFORE_TRIAL: u32 = 8;
 
 impl Clock {
@@ -50,7 +50,7 @@ impl Clock {
         if life::confined() || life::writes_nothing() {
             return UNKNOWN;
         }
-        if self.runs.get() && is_armed() {
+        if self.runs.get() && keeps_its_core() {
             return self.nanos.get() + life::nanos(now.saturating_sub(self.ticks.get()));
         }
         if !can_tell() {
@@ -65,7 +65,7 @@ impl Clock {
         self.nanos.set(nanos);
         self.ticks.set(life::ticks());
         // If the thread lost its core between the two, what they say does not belong together.
-        self.runs.set(nanos != UNKNOWN && is_armed());
+        self.runs.set(nanos != UNKNOWN && keeps_its_core());
         nanos
     }
 
@@ -75,7 +75,7 @@ impl Clock {
         if !can_tell() {
             return false;
         }
-        if !is_armed() {
+        if !keeps_its_core() {
             self.runs.set(false);
             arm();
         }
@@ -89,12 +89,6 @@ impl Clock {
         // Its clock begins anew with it.
         FIRST.store(0, Ordering::Relaxed);
     }
-}
-
-/// True if the calling thread has not lost its core since it was last [`Clock::watch`]ed.
-#[inline(always)]
-pub(crate) fn keeps_its_core() -> bool {
-    is_armed()
 }
 
 /// A sequence as the kernel reads it (`struct rseq_cs`): of no length, so that nothing is ever within it.
@@ -155,9 +149,9 @@ fn arm() {
     unsafe { pointer().write_volatile(ptr::from_ref(&SEQUENCE) as u64) };
 }
 
-/// Only where it was armed before.
+/// True if the calling thread has not lost its core since it was armed. Only after [`Clock::watch`] gave true, or [`arm`].
 #[inline(always)]
-fn is_armed() -> bool {
+pub(crate) fn keeps_its_core() -> bool {
     // SAFETY: as in `arm`.
     unsafe { pointer().read_volatile() == ptr::from_ref(&SEQUENCE) as u64 }
 }
@@ -178,7 +172,7 @@ fn find_area() {
     STATE.store(FOUND, Ordering::Relaxed);
 }
 
-/// Tries whether a thread that sleeps is told that it lost its core; gives false where it is not, or another thread tries.
+/// Tries whether a thread that sleeps sees that it lost its core; gives false where it does not, or another thread tries.
 #[cold]
 fn begin_trial() -> bool {
     if STATE.compare_exchange(FOUND, TRIES, Ordering::Relaxed, Ordering::Relaxed).is_err() {
@@ -194,7 +188,7 @@ fn begin_trial() -> bool {
         let (word, time) = (ptr::from_ref(&word) as usize, A_WHILE.as_ptr() as usize);
         system_call(number::FUTEX, [word, WAIT_PRIVATE, while_zero, time, 0, 0]);
     }
-    let tells = !is_armed();
+    let tells = !keeps_its_core();
     STATE.store(if tells { TELLS } else { CANNOT }, Ordering::Relaxed);
     tells
 }
@@ -227,13 +221,13 @@ mod tests {
     /// Computes until the thread has lost its core or `length` is over.
     fn compute(length: Duration) {
         let begun = Instant::now();
-        while begun.elapsed() < length && is_armed() {
+        while begun.elapsed() < length && keeps_its_core() {
             core::hint::spin_loop();
         }
     }
 
     #[test]
-    fn a_thread_that_sleeps_is_told_that_it_lost_its_core() {
+    fn a_thread_that_sleeps_sees_that_it_lost_its_core() {
         find_area();
         if STATE.load(Ordering::Relaxed) != FOUND {
             std::eprintln!("skipped: the C library has registered no areas");
@@ -248,13 +242,13 @@ mod tests {
             compute(Duration::from_micros(20));
             kept += u32::from(keeps_its_core());
             assert!(clock.watch());
-            thread::sleep(Duration::from_micros(1));
+            thread::sleep(Duration::from_millis(1));
             assert!(!keeps_its_core(), "it slept");
         }
         // Others take the core from time to time, on a busy machine too.
-        assert!(kept > 0, "it is told so of every stretch of 20 µs");
+        assert!(kept > 0, "it seems to lose it in every stretch of 20 µs");
         // A thread of its own has an area of its own.
         assert!(clock.watch());
-        thread::spawn(|| assert!(!is_armed())).join().expect("the other thread");
+        thread::spawn(|| assert!(!keeps_its_core())).join().expect("the other thread");
     }
 }

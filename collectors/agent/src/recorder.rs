@@ -204,7 +204,7 @@ impl Recorder {
         let Some(index) = slot.chunk.swap(0, Ordering::Relaxed).checked_sub(1) else { return };
         if let Some(chunk) = file.chunk(index) {
             push(&file.header().full_chunks, index, &chunk.next);
-            // The recorder looks by itself every few milliseconds; waking it costs a system call.
+            // The recorder looks by itself ten times a second; waking it costs a system call.
             if SUBMITTED.fetch_add(1, Ordering::Relaxed).is_multiple_of(CHUNKS_PER_RING) {
                 life::ring();
             }
