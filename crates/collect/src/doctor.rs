@@ -69,7 +69,7 @@ pub struct Machine<'a> {
 /// A kind of perf event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Software: the CPU time of a thread (`PERF_COUNT_SW_TASK_CLOCK`).
+    /// Software: samples by the CPU time of a thread (`PERF_COUNT_SW_TASK_CLOCK`).
     TaskClock,
     /// Software: switch records (`PERF_COUNT_SW_DUMMY` with `context_switch`).
     ContextSwitches,
@@ -97,7 +97,7 @@ pub fn examine(machine: &Machine<'_>) -> Vec<Check> {
         Some(clock::check(&setting)),
         Some(memory::buffers(&setting)),
         Some(events::paranoia(&setting)),
-        Some(events::cpu_time(&setting)),
+        Some(events::samples(&setting)),
         Some(events::switches(&setting)),
         Some(events::wake_ups(&setting)),
         Some(events::hardware(&setting)),

@@ -30,10 +30,9 @@ pub(super) fn paranoia(setting: &Setting<'_>) -> Check {
     with_remedy(setting, Check::missing(PARANOID_NAME, found, "what the events below give"))
 }
 
-pub(super) fn cpu_time(setting: &Setting<'_>) -> Check {
-    let lost =
-        "CPU time at each sync event; a thread that computes and one that waits for a CPU then look alike";
-    trial(setting, "CPU time", Event::TaskClock, lost)
+pub(super) fn samples(setting: &Setting<'_>) -> Check {
+    let lost = "what threads execute: hot lines, and which of them spin";
+    trial(setting, "samples", Event::TaskClock, lost)
 }
 
 pub(super) fn switches(setting: &Setting<'_>) -> Check {
