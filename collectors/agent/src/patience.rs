@@ -1,7 +1,7 @@
 //! Waiting for the recorder, for what it provides.
 
 use core::ptr;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use holdup_trace::shared::Session;
 
@@ -9,10 +9,12 @@ use crate::arch::{number, system_call};
 use crate::life::{confined, recording, ring, session, ticks, ticks_of_micros};
 use crate::mapping::file;
 
-/// How often all threads together may give way to the recorder for want of memory that is needed again and again: enough for
-/// a burst, too little to slow a program down whose events come faster than they can be written.
-const PATIENCE: u32 = 2000;
-static WAITED: AtomicU32 = AtomicU32::new(0);
+/// How long (µs) all threads together may wait for the recorder for want of memory that is needed again and again: enough for
+/// bursts beside other programs, which the recorder shares its core with; too little to slow a program down whose events
+/// come faster than they can be written.
+const PATIENCE: u64 = 500_000;
+/// How long they have (ticks).
+static WAITED: AtomicU64 = AtomicU64::new(0);
 /// 1 once it was waited in vain for what is needed once: one such wait is enough for a process.
 static IN_VAIN: AtomicU32 = AtomicU32::new(0);
 
@@ -39,7 +41,7 @@ pub fn patiently<T>(need: Need, take: impl Fn() -> Option<T>) -> Option<T> {
         let goes_on = match need {
             Need::Once if IN_VAIN.load(Ordering::Relaxed) != 0 => false,
             Need::Once => wait.until_next_round(session),
-            Need::Often => wait.for_a_moment(),
+            Need::Often => wait.for_a_moment(session),
         };
         if !goes_on {
             return take();
@@ -61,7 +63,8 @@ fn is_real_time() -> bool {
 /// How long it has been waited for the recorder.
 #[derive(Default)]
 struct Wait {
-    tries: u32,
+    /// The round of the recorder in which the wait began.
+    first: Option<u32>,
     /// The round of the recorder, and when (ticks) it was first seen.
     round: Option<(u32, u64)>,
     begun: u64,
@@ -74,8 +77,7 @@ impl Wait {
         const SILENT: u64 = 1_000_000;
         /// How long (µs) it is waited at most.
         const ALL: u64 = 10_000_000;
-        const WAIT: usize = 0;
-        const A_TENTH_OF_A_SECOND: [u64; 2] = [0, 100_000_000];
+        const A_TENTH_OF_A_SECOND: u64 = 100_000_000;
         let (now, round) = (ticks(), session.rounds.load(Ordering::Relaxed));
         if self.begun == 0 {
             self.begun = now;
@@ -90,27 +92,37 @@ impl Wait {
         if is_over || session.unheard.load(Ordering::Relaxed) == round.wrapping_add(1) || is_full(session) {
             return false;
         }
-        session.waiters.fetch_add(1, Ordering::Relaxed);
-        let (word, time) = (ptr::from_ref(&session.rounds) as usize, A_TENTH_OF_A_SECOND.as_ptr() as usize);
-        // SAFETY: a wait on a mapped word, with a timespec.
-        unsafe { system_call(number::FUTEX, [word, WAIT, round as usize, time, 0, 0]) };
-        session.waiters.fetch_sub(1, Ordering::Relaxed);
+        sleep_until_after(session, round, A_TENTH_OF_A_SECOND);
         true
     }
 
-    /// Lets the recorder run for 50 µs. False where that was done often enough.
-    fn for_a_moment(&mut self) -> bool {
-        const TRIES: u32 = 40;
-        const LENGTH: [u64; 2] = [0, 50_000];
-        self.tries += 1;
-        if self.tries > TRIES || WAITED.fetch_add(1, Ordering::Relaxed) >= PATIENCE {
-            WAITED.fetch_min(PATIENCE, Ordering::Relaxed);
+    /// Waits for the end of the recorder's round, for a millisecond at most. False where the recorder had its chance: for so
+    /// many rounds others took all that it gave, or all threads together have waited for long enough.
+    fn for_a_moment(&mut self, session: &Session) -> bool {
+        const ROUNDS: u32 = 40;
+        const A_MILLISECOND: u64 = 1_000_000;
+        let round = session.rounds.load(Ordering::Relaxed);
+        let rounds = round.wrapping_sub(*self.first.get_or_insert(round));
+        let has_waited = WAITED.load(Ordering::Relaxed);
+        if rounds >= ROUNDS || has_waited >= ticks_of_micros(PATIENCE) || is_full(session) {
             return false;
         }
-        // SAFETY: a timespec.
-        unsafe { system_call(number::NANOSLEEP, [LENGTH.as_ptr() as usize, 0, 0, 0, 0, 0]) };
+        let begun = ticks();
+        sleep_until_after(session, round, A_MILLISECOND);
+        WAITED.fetch_add(ticks() - begun, Ordering::Relaxed);
         true
     }
+}
+
+/// Sleeps until the recorder has ended this round, for so many nanoseconds (less than a second) at most.
+fn sleep_until_after(session: &Session, round: u32, nanoseconds: u64) {
+    const WAIT: usize = 0;
+    let time = [0, nanoseconds];
+    session.waiters.fetch_add(1, Ordering::Relaxed);
+    let (word, time) = (ptr::from_ref(&session.rounds) as usize, time.as_ptr() as usize);
+    // SAFETY: a wait on a mapped word, with a timespec.
+    unsafe { system_call(number::FUTEX, [word, WAIT, round as usize, time, 0, 0]) };
+    session.waiters.fetch_sub(1, Ordering::Relaxed);
 }
 
 /// True if the recorder has no more to give: to anybody, or to this process.
