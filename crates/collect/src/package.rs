@@ -4,12 +4,17 @@
 //! here, one after the other.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// Where dpkg has a list of the files of each package: lines of paths in `libzstd1:amd64.list`.
 const LISTS: &str = "/var/lib/dpkg/info";
+
+/// By so many letters a program and its package begin alike.
+const ALIKE: usize = 6;
 
 /// What was looked for already.
 static KNOWN: Mutex<BTreeMap<PathBuf, Option<String>>> = Mutex::new(BTreeMap::new());
@@ -24,14 +29,26 @@ pub(crate) fn package_of(file: &Path) -> Option<String> {
 }
 
 fn found_in(lists: &Path, file: &Path) -> Option<String> {
-    let file = file.to_str()?;
+    let path = file.to_str()?;
     // Files that lie in /usr today may be known by where they lay before.
-    let before = file.strip_prefix("/usr").unwrap_or(file);
-    fs::read_dir(lists).ok()?.flatten().find_map(|list| {
-        let name = list.file_name();
+    let lines = [path, path.strip_prefix("/usr").unwrap_or(path)].map(|path| format!("\n{path}\n"));
+    let is_list = |name: &OsString| name.as_encoded_bytes().ends_with(b".list");
+    let names: Vec<OsString> =
+        fs::read_dir(lists).ok()?.flatten().map(|entry| entry.file_name()).filter(is_list).collect();
+    // mariadbd is in mariadb-server: most programs are found in one of the first few lists out of a thousand.
+    let begin: String = file.file_name()?.to_str()?.chars().take(ALIKE).take_while(|c| *c != '.').collect();
+    let is_alike = |name: &OsString| name.to_str().is_some_and(|name| name.contains(&begin));
+    let mut names =
+        [true, false].into_iter().flat_map(|alike| names.iter().filter(move |name| is_alike(name) == alike));
+    let mut list = String::new();
+    names.find_map(|name| {
+        list.clear();
+        list.push('\n');
+        let opened = File::open(lists.join(name)).ok()?;
+        opened.take(u64::MAX).read_to_string(&mut list).ok()?;
+        lines.iter().any(|line| list.contains(line.as_str())).then_some(())?;
         let package = name.to_str()?.strip_suffix(".list")?;
-        let has_it = fs::read_to_string(list.path()).ok()?.lines().any(|line| line == file || line == before);
-        has_it.then(|| package.split(':').next().unwrap_or(package).to_owned())
+        Some(package.split(':').next().unwrap_or(package).to_owned())
     })
 }
 

@@ -57,13 +57,15 @@ pub(crate) struct Place {
 }
 
 impl DebugInfo {
+    /// Whether a file has any.
+    pub(crate) fn is_in(file: &Elf) -> bool {
+        file.has_section(".debug_info") || file.has_section(".zdebug_info")
+    }
+
     /// Prepares the debug information in `debug`, which belongs to the module at `module`.
     ///
     /// Reads the unit headers; everything else is read when an address falls into it.
     pub(crate) fn open(module: &Path, debug: &Elf, supplementary: Option<&Elf>) -> Option<Self> {
-        if !debug.has_section(".debug_info") && !debug.has_section(".zdebug_info") {
-            return None;
-        }
         let mut dwarf = Dwarf::load(|id| section(debug, id.name())).ok()?;
         if let Some(supplementary) = supplementary {
             dwarf.load_sup(|id| section(supplementary, id.name())).ok()?;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::bytes::Bytes;
+use crate::dwarf::DebugInfo;
 use crate::elf::Elf;
 use crate::go_table::GoTable;
 use crate::image::Image;
@@ -138,7 +139,7 @@ impl OpenFile {
     fn separate(&self, options: &Options) -> Option<&(PathBuf, Elf)> {
         self.separate
             .get_or_init(|| {
-                let has_own = self.elf.has_section(".debug_info") || self.elf.has_section(".zdebug_info");
+                let has_own = DebugInfo::is_in(&self.elf);
                 if has_own { None } else { options.debug_file(&self.path, &self.elf) }
             })
             .as_ref()

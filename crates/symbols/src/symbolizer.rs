@@ -231,7 +231,7 @@ impl Symbolizer {
         let (stated, module) = (loaded.module.stated(address), Some(loaded.module.file_name()));
         let Some(image) = loaded.image(self.modules.options()) else { return vec![unknown(module, stated)] };
         let mut symbol = image.symbols.function_at(stated);
-        let mut places = image.debug.as_ref().map_or_else(Vec::new, |debug| debug.places(stated));
+        let mut places = image.places(stated);
         if places.is_empty() {
             places.push(Place::default());
         }

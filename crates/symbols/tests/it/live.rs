@@ -198,6 +198,30 @@ fn data_names(symbolizer: &mut Symbolizer, range: std::ops::Range<u64>) -> Vec<S
 }
 
 #[test]
+fn the_c_library_has_names_and_its_variables_types_but_no_lines() {
+    let directory = tempfile::tempdir().unwrap();
+    let built = library(directory.path(), "built", "work");
+    let look = |name: &str| {
+        let path = directory.path().join(name);
+        std::fs::copy(&built, &path).unwrap();
+        let mapping = mapped_at(&path, 0x7000_0000);
+        let mut symbolizer = Symbolizer::live(None, options_in(directory.path()), Files::default());
+        symbolizer.add(&mapping);
+        let frame = (mapping.start..mapping.end)
+            .map(|address| symbolizer.frames(address, false).swap_remove(0))
+            .find(|frame| frame.function.as_deref() == Some("work"))
+            .unwrap();
+        let lacking = symbolizer.missing_names();
+        let data = (mapping.end..mapping.end + 0x4000).find_map(|address| {
+            symbolizer.data_symbol(address).filter(|symbol| symbol.name == "work_counter")
+        });
+        (frame.line, data.unwrap().line, lacking)
+    };
+    assert_eq!(look("libwork.so"), (Some(2), Some(1), vec![]));
+    assert_eq!(look("libc.so.6"), (None, Some(1), vec![]));
+}
+
+#[test]
 fn a_later_mapping_replaces_what_it_overlaps() {
     let directory = tempfile::tempdir().unwrap();
     let one = mapped_at(&library(directory.path(), "one", "first"), 0x7000_0000);
