@@ -3,7 +3,7 @@
 use core::arch::{asm, global_asm};
 
 /// Bytes of the thread's own block.
-pub const THREAD_BLOCK: usize = 512;
+pub const THREAD_BLOCK: usize = 576;
 
 // In the initial thread-local block of the process, so that reaching it never calls `__tls_get_addr`, which may
 // allocate. It must stay small: late `dlopen` and small thread stacks have to find room for it.
@@ -13,10 +13,11 @@ global_asm!(
     ".hidden holdup_thread_block",
     ".balign 64",
     ".type holdup_thread_block,@object",
-    ".size holdup_thread_block,512",
+    ".size holdup_thread_block,{bytes}",
     "holdup_thread_block:",
-    ".zero 512",
+    ".zero {bytes}",
     ".text",
+    bytes = const THREAD_BLOCK,
 );
 
 /// The address of the calling thread's own block, [`THREAD_BLOCK`] bytes that were zero when it started.
@@ -33,6 +34,14 @@ pub fn thread_block() -> *mut u8 {
         );
     }
     block
+}
+
+/// Fetches what is at this place from the core that has it, so that it can be changed at once.
+#[inline(always)]
+pub fn will_write<T>(place: &T) {
+    use core::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+    // SAFETY: a hint.
+    unsafe { _mm_prefetch::<_MM_HINT_ET0>(core::ptr::from_ref(place).cast()) };
 }
 
 /// The thread pointer: equal to `pthread_self()`, and above the stack of a thread that the C library made.

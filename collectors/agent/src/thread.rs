@@ -10,7 +10,7 @@ use core::ptr;
 use holdup_trace::shared::{Chunk, Slot};
 
 use crate::arch::{self, number, system_call};
-use crate::{cpu, life};
+use crate::{cpu, life, uses};
 
 /// A hold that is being timed.
 #[derive(Clone, Copy)]
@@ -56,6 +56,8 @@ pub struct Thread {
     pub once: Cell<Option<extern "C" fn()>>,
     /// See `once`.
     pub once_ran: Cell<u32>,
+    /// How it counts locks that it takes too many of.
+    pub strangers: uses::Strangers,
     /// Where the thread stands in OpenMP.
     pub openmp: openmp::Standing,
     /// Where one thread is to run by itself: where this one stands.

@@ -1,19 +1,66 @@
 //! How often each thread uses each lock: a small table in the thread's slot, which overflows into one of the
 //! process.
 
+use core::cell::Cell;
 use core::sync::atomic::Ordering;
 
 use holdup_trace::shared::{LOCAL_KIND_SHIFT, LOCAL_USES, LocalUse, SHARED_KIND_SHIFT, Slot, USES};
 use holdup_trace::wire::ObjectCode;
 
 use crate::mapping::file;
-use crate::{Recorder, arch};
+use crate::{Recorder, arch, life, thread};
 
 const FAILED_MASK: u32 = (1 << LOCAL_KIND_SHIFT) - 1;
 /// Entries of the process's table that are tried before a use is counted as lost.
 const PROBES: usize = 16;
 /// So many where others found none before: half a cache line more than the first.
 const PROBES_WHEN_FULL: usize = 2;
+
+/// So many acquisitions of locks that are not in a thread's table are counted one by one in each [`EXACT_FOR_MICROS`]: with
+/// more, what it takes to make room (adding to memory that other cores have) would be felt.
+const EXACT: u32 = 4096;
+/// 4,096 of some 250 ns (two cores of a virtual machine) are 0.25 % of this.
+const EXACT_FOR_MICROS: u64 = 400_000;
+/// Of those above, one in so many is counted, as so many.
+const THINNED: u32 = 64;
+/// And the hold of one in so many of these is timed.
+const TIMED: u32 = 4;
+
+/// How a thread counts locks that are not in its table. All zero at first.
+pub struct Strangers {
+    /// How many there were since `since` (ticks).
+    seen: Cell<u32>,
+    since: Cell<u64>,
+    random: Cell<u32>,
+}
+
+impl Strangers {
+    /// As how many acquisitions the present one counts, 0 for none: 1 while all are counted. Which ones are left out is random,
+    /// so that each lock's count has its true value for a mean.
+    fn weight(&self, object: u64) -> u32 {
+        let seen = self.seen.get();
+        if seen < EXACT {
+            self.seen.set(seen + 1);
+            return 1;
+        }
+        if !self.is_one_in(THINNED, object) {
+            return 0;
+        }
+        let now = life::ticks();
+        if now.saturating_sub(self.since.get()) >= life::ticks_of_micros(EXACT_FOR_MICROS) {
+            self.since.set(now);
+            self.seen.set(0);
+        }
+        THINNED
+    }
+
+    /// True once in so many times, a power of two, whatever was before.
+    fn is_one_in(&self, many: u32, object: u64) -> bool {
+        let random = self.random.get().wrapping_mul(1_664_525).wrapping_add(hash(object) as u32 | 1);
+        self.random.set(random);
+        random >> (32 - many.ilog2()) == 0
+    }
+}
 
 #[inline(always)]
 fn hash(object: u64) -> u64 {
@@ -27,33 +74,60 @@ fn entry(slot: &Slot, object: u64) -> &LocalUse {
 
 /// Counts an acquisition; gives how many the thread's table has counted of this lock.
 #[inline(always)]
-pub fn count(slot: &Slot, object: u64, kind: ObjectCode) -> u64 {
+pub fn count(strangers: &Strangers, slot: &Slot, object: u64, kind: ObjectCode) -> u64 {
     let entry = entry(slot, object);
     if entry.object.load(Ordering::Relaxed) != object {
-        replace(slot, entry, object, kind);
+        return count_stranger(strangers, slot, entry, object, kind);
     }
     let acquisitions = entry.acquisitions.load(Ordering::Relaxed) + 1;
     entry.acquisitions.store(acquisitions, Ordering::Relaxed);
     acquisitions
 }
 
+/// Counts an acquisition of a lock that is not in the table; gives 8 where its hold is to be timed, else 1.
+#[cold]
+#[inline(never)]
+fn count_stranger(
+    strangers: &Strangers,
+    slot: &Slot,
+    entry: &LocalUse,
+    object: u64,
+    kind: ObjectCode,
+) -> u64 {
+    let weight = strangers.weight(object);
+    if weight == 0 {
+        return 1;
+    }
+    replace(slot, entry, object, kind);
+    entry.acquisitions.store(u64::from(weight), Ordering::Relaxed);
+    if weight > 1 && strangers.is_one_in(TIMED, object) { 8 } else { 1 }
+}
+
 /// Counts a `try` that failed.
-pub fn count_failed(slot: &Slot, object: u64, kind: ObjectCode) {
+pub fn count_failed(strangers: &Strangers, slot: &Slot, object: u64, kind: ObjectCode) {
     let entry = entry(slot, object);
+    let mut weight = 1;
     if entry.object.load(Ordering::Relaxed) != object {
+        weight = strangers.weight(object);
+        if weight == 0 {
+            return;
+        }
         replace(slot, entry, object, kind);
     }
     let packed = entry.failed_and_kind.load(Ordering::Relaxed);
-    if packed & FAILED_MASK < FAILED_MASK {
-        entry.failed_and_kind.store(packed + 1, Ordering::Relaxed);
+    if packed & FAILED_MASK < FAILED_MASK - weight {
+        entry.failed_and_kind.store(packed + weight, Ordering::Relaxed);
     }
 }
 
-/// Adds a timed hold.
+/// Adds a timed hold. Of a lock that is not in the table only while all of these are counted: what is told of holds is their mean.
 #[inline]
-pub fn add_hold(slot: &Slot, object: u64, kind: ObjectCode, ticks: u64) {
+pub fn add_hold(strangers: &Strangers, slot: &Slot, object: u64, kind: ObjectCode, ticks: u64) {
     let entry = entry(slot, object);
     if entry.object.load(Ordering::Relaxed) != object {
+        if strangers.seen.get() >= EXACT {
+            return;
+        }
         replace(slot, entry, object, kind);
     }
     entry.timed_ticks.store(entry.timed_ticks.load(Ordering::Relaxed) + ticks, Ordering::Relaxed);
@@ -96,6 +170,9 @@ fn overflow(slot: &Slot, from: &LocalUse) {
     let probes = if lost == 0 { PROBES } else { PROBES_WHEN_FULL };
     for probe in 0..probes {
         let to = &file.uses()[(first + probe) % USES];
+        if probe == 0 {
+            arch::will_write(to);
+        }
         let seen = to.object.load(Ordering::Relaxed);
         let ours = seen == object
             || seen == 0
@@ -107,11 +184,16 @@ fn overflow(slot: &Slot, from: &LocalUse) {
                     Err(now) => now == object,
                 };
         if ours {
-            to.acquisitions.fetch_add(from.acquisitions.load(Ordering::Relaxed), Ordering::Relaxed);
-            to.timed_ticks.fetch_add(from.timed_ticks.load(Ordering::Relaxed), Ordering::Relaxed);
-            to.timed_holds.fetch_add(u64::from(from.timed_holds.load(Ordering::Relaxed)), Ordering::Relaxed);
             let failed = from.failed_and_kind.load(Ordering::Relaxed) & FAILED_MASK;
-            to.failed_and_kind.fetch_add(u64::from(failed), Ordering::Relaxed);
+            let counts = [
+                (&to.acquisitions, from.acquisitions.load(Ordering::Relaxed)),
+                (&to.timed_ticks, from.timed_ticks.load(Ordering::Relaxed)),
+                (&to.timed_holds, from.timed_holds.load(Ordering::Relaxed).into()),
+                (&to.failed_and_kind, failed.into()),
+            ];
+            for (to, more) in counts.into_iter().filter(|(_, more)| *more > 0) {
+                to.fetch_add(more, Ordering::Relaxed);
+            }
             return;
         }
     }
@@ -134,9 +216,10 @@ pub(crate) fn measure_costs(recorder: &Recorder) {
     const EVENTS: u64 = 32;
     let slot = recorder.slot();
     let object = core::ptr::from_ref(slot) as u64;
+    let strangers = &thread::this().strangers;
     let begin = arch::counter();
     for _ in 0..COUNTS {
-        core::hint::black_box(count(slot, core::hint::black_box(object), ObjectCode::Mutex));
+        core::hint::black_box(count(strangers, slot, core::hint::black_box(object), ObjectCode::Mutex));
     }
     let counted = arch::counter();
     recorder.rehearse(EVENTS);
@@ -145,4 +228,45 @@ pub(crate) fn measure_costs(recorder: &Recorder) {
     let header = file().header();
     header.use_cost.store(((counted - begin) * 16 / COUNTS) as u32, Ordering::Relaxed);
     header.event_cost.store(((written - counted) * 16 / EVENTS) as u32, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+
+    fn none() -> Strangers {
+        Strangers { seen: Cell::new(0), since: Cell::new(0), random: Cell::new(0) }
+    }
+
+    #[test]
+    fn some_locks_that_are_not_in_the_table_are_counted_exactly() {
+        let strangers = none();
+        assert!((0..u64::from(EXACT)).all(|object| strangers.weight(object * 40) == 1));
+    }
+
+    #[test]
+    fn of_many_each_has_its_count_for_a_mean() {
+        const LOCKS: usize = 64;
+        const EACH: u32 = 100_000;
+        let strangers = none();
+        strangers.since.set(u64::MAX);
+        strangers.seen.set(EXACT);
+        let mut counted = [0_u32; LOCKS];
+        let mut steps = 0;
+        for _ in 0..EACH {
+            for (lock, count) in counted.iter_mut().enumerate() {
+                let weight = strangers.weight(0x5000 + 40 * lock as u64);
+                steps += u32::from(weight > 0);
+                *count += weight;
+            }
+        }
+        // The standard deviation of one count is √(63 × 100,000), 2.5 % of it.
+        for count in counted {
+            assert!(count.abs_diff(EACH) < EACH / 8, "{counted:?}");
+        }
+        let most = LOCKS as u32 * EACH / (THINNED - 4);
+        assert!(steps < most, "{steps} were counted, which costs");
+    }
 }

@@ -137,7 +137,7 @@ pub fn acquired_with_others(object: u64, kind: ObjectCode, caller: u64, shared: 
         return acquired_without_slot(object, kind, caller, shared);
     }
     // SAFETY: a thread's slot is in the process's file, which stays mapped while recording.
-    let count = uses::count(unsafe { &*slot }, object, kind);
+    let count = uses::count(&thread.strangers, unsafe { &*slot }, object, kind);
     if count & SAMPLE_MASK == 0 || is_early_sample(count) || hot::is_hot(object) {
         time_hold(thread, object, caller);
         alone::acquired(kind);
@@ -231,7 +231,7 @@ pub fn tell_release(ending: Ending) {
     let Ending { object, kind, shared_mode, waited_for, begin, end, caller } = ending;
     let length = end.saturating_sub(begin);
     if begin != 0 {
-        uses::add_hold(recorder.slot(), object, kind, length);
+        uses::add_hold(&thread::this().strangers, recorder.slot(), object, kind, length);
     }
     let is_long = length >= life::ticks_of_micros(LONG_HOLD_MICROS);
     let tells =
@@ -306,7 +306,7 @@ fn too_many_initialized() -> bool {
 /// A `try` failed.
 pub fn try_failed(object: u64, kind: ObjectCode) {
     if let Some(recorder) = life::writes().then(enter).flatten() {
-        uses::count_failed(recorder.slot(), object, kind);
+        uses::count_failed(&thread::this().strangers, recorder.slot(), object, kind);
     }
     alone::try_failed();
 }

@@ -68,7 +68,8 @@ fn more_processes_than_files_are_kept_ready() {
     assert!(run.processes.iter().all(|process| lost(process) == (0, 0)));
 }
 
-/// What finds no place among the counts is at least counted together, by threads that have ended and by those that live.
+/// What finds no place among the counts is at least counted together, by threads that have ended and by those that live; of so
+/// many locks one acquisition in 64 is counted, at random, as 64.
 #[test]
 fn more_locks_than_there_are_counts_for() {
     const MANY: usize = 30_000;
@@ -77,5 +78,7 @@ fn more_locks_than_there_are_counts_for() {
     assert_eq!((missing, lost(process)), (vec![], (0, 0)));
     let counted: u64 = process.uses.iter().map(|used| used.acquisitions).sum();
     assert!(process.lost.uses > 0 && counted > 0, "{counted} counted, {} lost", process.lost.uses);
-    assert_eq!(counted + process.lost.uses, 3 * 2 * MANY as u64);
+    let all = 3 * 2 * MANY as u64;
+    let deviation = (63.0 * all as f64).sqrt();
+    assert!((counted + process.lost.uses).abs_diff(all) < (6.0 * deviation) as u64, "{counted}");
 }
