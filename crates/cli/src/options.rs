@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use holdup_collect::{Options, ask_debuginfod, may_ask_debuginfod};
+use holdup_collect::{MAX_COST, Options, ask_debuginfod, may_ask_debuginfod};
 
 use crate::answer::{self, Color, Part, check_writable};
 use crate::collectors::Collector;
@@ -31,14 +31,32 @@ impl SizeLimit {
     }
 }
 
+/// A share of the program's CPU time; `None` for any.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct MaxCost(Option<f64>);
+
+fn max_cost(text: &str) -> Result<MaxCost, String> {
+    if text == "none" {
+        return Ok(MaxCost(None));
+    }
+    let percent = text.strip_suffix('%').unwrap_or(text).trim_end().parse::<f64>().ok();
+    let percent = percent.filter(|percent| (0.1..=100.0).contains(percent));
+    let share = percent.map(|percent| MaxCost(Some(percent / 100.0)));
+    share.ok_or_else(|| "give percent from 0.1 to 100, such as 0.5, or none".to_owned())
+}
+
 /// How a program is recorded as it is, not under emulation.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RecordingOptions {
     /// Which collectors to use: the library inside of the program (preload), the kernel's records, or both
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Collector::Preload, Collector::Kernel])]
     pub(crate) collectors: Vec<Collector>,
-    /// Record every context switch, even where that slows the program down (above 30,000 a second)
-    #[arg(long)]
+    /// How much of the program's CPU time recording its context switches may take, in percent; where it would be more they are
+    /// recorded for a part of the time only (none: record all)
+    #[arg(long, value_name = "PERCENT", value_parser = max_cost, default_value = "2")]
+    max_cost: MaxCost,
+    /// What `--max-cost none` was called before
+    #[arg(long, hide = true, conflicts_with = "max_cost")]
     every_switch: bool,
     /// Leave the program's arguments out of the recording
     #[arg(long)]
@@ -56,7 +74,7 @@ impl RecordingOptions {
         Options {
             preload: self.collectors.contains(&Collector::Preload),
             kernel: self.collectors.contains(&Collector::Kernel),
-            every_switch: self.every_switch,
+            max_cost: self.max_cost(),
             arguments: !self.no_arguments,
             source: !self.no_source,
             size_limit: self.size.bytes(),
@@ -64,11 +82,19 @@ impl RecordingOptions {
         }
     }
 
+    fn max_cost(&self) -> Option<f64> {
+        self.max_cost.0.filter(|_| !self.every_switch)
+    }
+
     /// What is the same for runs that can be compared, as words: the collectors, and what else was chosen.
     pub(crate) fn words(&self) -> Vec<String> {
         let mut words: Vec<String> =
             self.collectors.iter().map(|collector| format!("{collector:?}").to_lowercase()).collect();
-        words.extend(self.every_switch.then(|| "every-switch".to_owned()));
+        match self.max_cost() {
+            None => words.push("max-cost none".to_owned()),
+            Some(MAX_COST) => {}
+            Some(share) => words.push(format!("max-cost {}", 100.0 * share)),
+        }
         words.sort_unstable();
         words
     }

@@ -74,7 +74,7 @@ pub fn attach(pid: u32, options: &Options) -> Result<Ended, CollectError> {
     };
     log.keep(|writer| writer.facts(FrameKind::Session, 0, &session));
     let mut surroundings = Watch::begin(Path::new("/"));
-    let kernel = Kernel::start(events, Some(KernelPid(pid)), options.arguments, options.every_switch);
+    let kernel = Kernel::start(events, Some(KernelPid(pid)), options.arguments, options.max_cost);
     opening.begin();
     let mut warnings = kernel.missing.clone();
     let cpu_before = own_cpu_ns();

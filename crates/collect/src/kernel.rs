@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use holdup_kernel::{Kind, Linux, Pid, Refusal, Sampling, Wanted, Watch};
 
+pub use pace::MAX_COST;
 use watcher::Watcher;
 
 /// CPU time of a thread between two samples of it (ns), at least.
@@ -47,16 +48,20 @@ pub(crate) struct Kernel {
 
 impl Kernel {
     /// Begins to drain. With `running`, the process was running before, and begins to be recorded now. `arguments` and
-    /// `every_switch` as in [`crate::Options`].
-    pub(crate) fn start(watch: Watch, running: Option<Pid>, arguments: bool, every_switch: bool) -> Kernel {
+    /// `max_cost` as in [`crate::Options`].
+    pub(crate) fn start(
+        watch: Watch,
+        running: Option<Pid>,
+        arguments: bool,
+        max_cost: Option<f64>,
+    ) -> Kernel {
         let mut missing = missing(&watch);
         let has_switches = !watch.refused().iter().any(|(kind, _)| *kind == Kind::Switches);
         let stop = Arc::new(AtomicBool::new(false));
         let (sender, words) = channel();
         let seen = Arc::clone(&stop);
         let drain = std::thread::Builder::new().name("holdup kernel".into()).spawn(move || {
-            let mut watcher = Watcher::new(watch, sender, has_switches, arguments);
-            watcher.never_backs_off = every_switch;
+            let mut watcher = Watcher::new(watch, sender, has_switches, arguments, max_cost);
             if let Some(pid) = running {
                 watcher.begin_with(pid);
             }

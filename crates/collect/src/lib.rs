@@ -55,6 +55,7 @@ pub use holdup_symbols::DataSymbol;
 pub use holdup_symbols::ask_debuginfod;
 pub use host::{CacheKind, Family, Figure, HostCache, HostFacts, Topology, measure_host};
 pub use instrumented::counts_itself;
+pub use kernel::MAX_COST;
 pub use live::{LiveRun, start_live};
 pub use machine::{allowed_cores, room};
 pub use names::{may_ask_debuginfod, name_all, name_file};

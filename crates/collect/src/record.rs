@@ -57,8 +57,9 @@ pub struct Options {
     pub holds: Holds,
     /// Ask the kernel too: context switches, samples.
     pub kernel: bool,
-    /// Record every context switch, however many there are, instead of polling CPU times where they are many.
-    pub every_switch: bool,
+    /// Context switches are recorded only for a part of the time, and CPU times looked at in between, where to record all would
+    /// take more than this share of the program's CPU time; `None` to record all.
+    pub max_cost: Option<f64>,
     /// Enter the program with the library, where that is possible.
     pub preload: bool,
     /// Store the program's arguments.
@@ -84,7 +85,7 @@ impl Options {
             output: output.into(),
             holds: Holds::Waited,
             kernel: true,
-            every_switch: false,
+            max_cost: Some(kernel::MAX_COST),
             preload: true,
             arguments: true,
             source: true,
@@ -263,7 +264,7 @@ fn record_with(
     let mut missing = Vec::new();
     match watched {
         Some(Ok(watch)) => {
-            recorder.kernel = Some(Kernel::start(watch, None, options.arguments, options.every_switch))
+            recorder.kernel = Some(Kernel::start(watch, None, options.arguments, options.max_cost))
         }
         Some(Err(why)) => missing.push(why),
         None => {}

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use holdup_model::Left;
-use holdup_trace::kernel::{CoverageCode, Record, SampleCode, records};
+use holdup_trace::kernel::{
+    CoverageCode, Record, SAMPLE_COST, SWITCH_COST, SampleCode, WAKING_COST, records,
+};
 use holdup_trace::wire::Text;
 
 /// Everything, by process image, with times in ns of CLOCK_MONOTONIC.
@@ -114,8 +116,7 @@ enum Life {
     Exec { pid: u32, image: u32, command: Vec<String> },
 }
 
-/// What a record costs the thread that it is about, in ns: it cannot be measured from outside while the program runs, and
-/// is taken from measurements (docs/performance.md).
+/// What a record costs the thread that it is about, in ns.
 fn cost(record: &Record<'_>) -> u64 {
     match record {
         Record::Switch { .. } => SWITCH_COST,
@@ -124,11 +125,6 @@ fn cost(record: &Record<'_>) -> u64 {
         _ => 0,
     }
 }
-
-/// One switch, to a core or from it; [`WAKING_COST`], one wake-up; [`SAMPLE_COST`], one sample with its stack.
-const SWITCH_COST: u64 = 700;
-const WAKING_COST: u64 = 600;
-const SAMPLE_COST: u64 = 4_000;
 
 fn string(text: Text<'_>) -> String {
     String::from_utf8_lossy(&text.bytes().collect::<Vec<_>>()).into_owned()
@@ -423,7 +419,7 @@ impl Kernel {
         if self.back_offs > 0 {
             warnings.push(format!(
                 "there were too many context switches to record them all: {} threads were looked at now and then \
-                 instead, so that what they did is an estimate for that time",
+                 instead, so that what they did is an estimate for that time (--max-cost of recording allows more)",
                 if self.back_offs == 1 { "once" } else { "several times" }
             ));
         }

@@ -16,6 +16,14 @@ pub const NO_CALL: u32 = u32::MAX;
 /// The most addresses in one stack.
 pub const MAX_ADDRESSES: usize = 512;
 
+/// What a record of a switch, to a core or from it, takes the thread that it is about while it runs (ns): it cannot be measured
+/// from outside, and is taken from measurements (docs/performance.md).
+pub const SWITCH_COST: u64 = 700;
+/// As for a wake-up.
+pub const WAKING_COST: u64 = 600;
+/// As for a sample of a running thread with its stack.
+pub const SAMPLE_COST: u64 = 4_000;
+
 /// What a sample shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]

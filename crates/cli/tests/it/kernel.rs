@@ -248,3 +248,35 @@ fn asking_for_the_time_is_work_unless_a_loop_waits_for_it() {
     let waited = spinning(&["wait"]);
     assert!(waited > 300_000_000, "{waited} ns spinning");
 }
+
+/// 40,000 turns are some 100,000 records of 0.7 µs; 0.1 % of half a second of CPU time are 700 of them.
+#[test]
+fn switches_are_recorded_as_far_as_their_cost_may_go() {
+    let stage = Stage::new();
+    if let Some(why) = refused(&stage) {
+        return skip(&why);
+    }
+    let program = stage.program("hands_on", &[]);
+    let left_out = |max_cost: &str| {
+        let recording = stage.path("turns.holdup");
+        let mut holdup = Command::new(HOLDUP);
+        holdup.args(["record", "--max-cost", max_cost, "-o"]).arg(&recording).arg("--").arg(&program);
+        let ended = run(holdup.arg("40000"));
+        assert_eq!(ended.status, 0, "{ended:?}");
+        let told = json(&recording, &[]);
+        assert_adds_up(&told);
+        told["run"]["warnings"].to_string().contains("too many context switches")
+    };
+    assert!(left_out("0.1"), "all was recorded");
+    assert!(!left_out("none"), "not all was recorded");
+}
+
+#[test]
+fn what_is_no_share_is_refused() {
+    for share in ["0", "-1", "101", "2x", "", "nan", "all"] {
+        let mut holdup = Command::new(HOLDUP);
+        let ended = run(holdup.arg("record").arg(format!("--max-cost={share}")).arg("true"));
+        assert_eq!(ended.status, 2, "{share}: {ended:?}");
+        assert!(text(&ended.stderr).contains("give percent from 0.1 to 100"), "{share}: {ended:?}");
+    }
+}

@@ -1,71 +1,119 @@
-//! How many context switches are too many.
+//! How much may be recorded.
 
-/// Each costs 1.3 to 1.5 µs while it is recorded, so that this many cost 4 %.
-pub(super) const MOST_A_SECOND: u64 = 30_000;
-/// Where wake-ups are recorded too it is about 2 µs.
-pub(super) const MOST_WITH_WAKINGS: u64 = 20_000;
-/// What was not used of that is saved up for this long (ns): a program that begins with a burst is recorded whole.
-const SAVED: i64 = 500_000_000;
-/// A pause lasts until so much of it is there (ns): what is recorded lies evenly over the run, and no part of it is seen
-/// less than others of the same rate.
-const AFTER_PAUSE: i64 = 100_000_000;
-/// What is recorded may take this share of the time.
-const SHARE: f64 = 0.04;
+use std::collections::BTreeMap;
+
+/// The share of the program's CPU time that recording its context switches may take, where nobody chose another.
+pub const MAX_COST: f64 = 0.02;
+/// What was not used of that is saved up for so much CPU time (ns): a program that begins with a burst is recorded whole.
+const SAVED: f64 = 500e6;
+/// A pause lasts until as much may be used as for so much CPU time (ns): what is recorded lies evenly over the run, and no
+/// part of it is seen less than others of the same rate.
+const AFTER_PAUSE: f64 = 100e6;
 
 /// What is to be done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pace {
     /// All stays as it is.
     GoOn,
-    /// There are too many: record none for a while.
+    /// There are too many records: make none for a while.
     BackOff,
     /// The pause is over.
     Resume,
 }
 
-/// Counts switches, and decides.
+/// Weighs what recording takes against what the program computes, and decides.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rate {
-    /// One may take so much of the time (ns).
-    each: i64,
-    /// How much of the time is saved as of `at` (ns); below zero where more was used than there was.
-    saved: i64,
-    at: u64,
+pub(super) struct Budget {
+    /// Recording may take this share of the program's CPU time.
+    share: f64,
+    /// So much may be used now (ns); below zero where more was used than there was.
+    left: f64,
     pauses: bool,
 }
 
-impl Rate {
-    pub(super) fn new(now: u64, most_a_second: u64) -> Rate {
-        let each = (1_000_000_000 / most_a_second) as i64;
-        Rate { each, saved: SAVED, at: now, pauses: false }
+impl Budget {
+    pub(super) fn new(share: f64) -> Budget {
+        Budget { share, left: share * SAVED, pauses: false }
     }
 
-    pub(super) fn count(&mut self, switches: u64) {
-        let used = i64::try_from(switches).unwrap_or(i64::MAX).saturating_mul(self.each);
-        self.saved = self.saved.saturating_sub(used);
-    }
-
-    /// To stop and to begin again took so long (ns), which is no less a cost: with many threads it is the larger one.
+    /// Recording took the program's threads so long (ns).
     pub(super) fn spend(&mut self, nanos: u64) {
-        self.saved = self.saved.saturating_sub((nanos as f64 / SHARE) as i64);
+        self.left -= nanos as f64;
     }
 
-    /// True while none are recorded.
+    /// The program had so much CPU time (ns).
+    pub(super) fn earn(&mut self, cpu: u64) {
+        self.left = (self.left + self.share * cpu as f64).min(self.share * SAVED);
+    }
+
+    /// True while nothing is recorded.
     pub(super) fn pauses(&self) -> bool {
         self.pauses
     }
 
-    /// To be asked often; `now` in ns of CLOCK_MONOTONIC.
-    pub(super) fn decide(&mut self, now: u64) -> Pace {
-        let gone = i64::try_from(now.saturating_sub(self.at)).unwrap_or(i64::MAX);
-        self.at = now;
-        self.saved = self.saved.saturating_add(gone).min(SAVED);
+    /// To be asked often.
+    pub(super) fn decide(&mut self) -> Pace {
         if self.pauses {
-            self.pauses = self.saved < AFTER_PAUSE;
+            self.pauses = self.left < self.share * AFTER_PAUSE;
             return if self.pauses { Pace::GoOn } else { Pace::Resume };
         }
-        self.pauses = self.saved < 0;
+        self.pauses = self.left < 0.0;
         if self.pauses { Pace::BackOff } else { Pace::GoOn }
+    }
+}
+
+/// How much CPU time a program's threads have, as its context switches tell; while these are not recorded, as it was before.
+#[derive(Clone, Debug)]
+pub(super) struct OnCore {
+    /// By core: since when (ns) one of them is on it.
+    cores: BTreeMap<u32, u64>,
+    /// Since this was asked last (ns).
+    cpu: u64,
+    /// Of the present stretch with records, or of the last one: CPU time, and how long it is (ns).
+    stretch: (u64, u64),
+    /// When this was asked last (ns of CLOCK_MONOTONIC).
+    at: u64,
+}
+
+impl OnCore {
+    pub(super) fn new(now: u64) -> OnCore {
+        OnCore { cores: BTreeMap::new(), cpu: 0, stretch: (0, 0), at: now }
+    }
+
+    /// A thread is on a core, from this time on at the latest.
+    pub(super) fn is_on(&mut self, core: u32, time: u64) {
+        self.cores.entry(core).or_insert(time);
+    }
+
+    /// It leaves it.
+    pub(super) fn leaves(&mut self, core: u32, time: u64) {
+        if let Some(since) = self.cores.remove(&core) {
+            self.cpu += time.saturating_sub(since);
+        }
+    }
+
+    /// CPU time since this was asked last; `recorded` if switches were recorded since.
+    pub(super) fn taken(&mut self, now: u64, recorded: bool) -> u64 {
+        let gone = now.saturating_sub(self.at);
+        self.at = now;
+        if !recorded {
+            let (cpu, wall) = self.stretch;
+            // Before anything is known: one core.
+            let cores = if wall == 0 { 1.0 } else { cpu as f64 / wall as f64 };
+            return (gone as f64 * cores) as u64;
+        }
+        for since in self.cores.values_mut() {
+            self.cpu += now.saturating_sub(*since);
+            *since = now.max(*since);
+        }
+        let cpu = std::mem::take(&mut self.cpu);
+        self.stretch = (self.stretch.0 + cpu, self.stretch.1 + gone);
+        cpu
+    }
+
+    /// Switches are recorded again.
+    pub(super) fn begins_again(&mut self, now: u64) {
+        *self = OnCore::new(now);
     }
 }
 
@@ -74,85 +122,76 @@ mod tests {
     use super::*;
 
     const MS: u64 = 1_000_000;
-
-    fn switches(rate: &mut Rate, count: u64) {
-        rate.count(count);
-    }
+    const US: u64 = 1_000;
 
     #[test]
-    fn many_switches_make_a_pause_until_there_is_time_for_more() {
-        let mut rate = Rate::new(0, MOST_A_SECOND);
-        switches(&mut rate, 17_000);
-        assert_eq!(rate.decide(90 * MS), Pace::GoOn, "15,000 saved, and 2,700 since");
-        switches(&mut rate, 1_000);
-        assert_eq!(rate.decide(99 * MS), Pace::BackOff, "30 too many, which is 1 ms");
-        assert_eq!(rate.decide(199 * MS), Pace::GoOn);
-        assert_eq!(rate.decide(200 * MS), Pace::Resume);
-        switches(&mut rate, 6_000);
-        assert_eq!(rate.decide(250 * MS), Pace::BackOff, "3,000 to begin with, and 1,500 since");
-        assert_eq!(rate.decide(399 * MS), Pace::GoOn, "50 ms too many, and 100 to begin with");
-        assert_eq!(rate.decide(400 * MS), Pace::Resume);
+    fn many_records_make_a_pause_until_there_is_time_for_more() {
+        let mut budget = Budget::new(0.02);
+        budget.spend(11 * MS);
+        budget.earn(90 * MS);
+        assert_eq!(budget.decide(), Pace::GoOn, "10 ms saved: more is not, though 1.8 were earned before");
+        budget.spend(2 * MS);
+        assert_eq!(budget.decide(), Pace::BackOff, "1.2 ms too many");
+        budget.earn(159 * MS);
+        assert_eq!((budget.decide(), budget.pauses()), (Pace::GoOn, true));
+        budget.earn(2 * MS);
+        assert_eq!(budget.decide(), Pace::Resume, "2 ms are there, 2 % of 100");
+        budget.spend(2_100 * US);
+        assert_eq!(budget.decide(), Pace::BackOff);
     }
 
     #[test]
     fn what_is_recorded_lies_evenly_over_the_run() {
-        // Steps of 40 ms with 200,000 switches a second, of which 30,000 may be recorded.
-        const STEP: u64 = 40;
-        let mut rate = Rate::new(0, MOST_A_SECOND);
+        // Steps of 40 ms on one core with 200,000 records a second of 0.7 µs, 14 % of the time.
+        let mut budget = Budget::new(0.02);
         let mut recorded = Vec::new();
-        for step in 1..=1_500 {
-            let records = !rate.pauses();
+        for _ in 0..1_500 {
+            let records = !budget.pauses();
             recorded.push(u32::from(records));
+            budget.earn(40 * MS);
             if records {
-                switches(&mut rate, 200 * STEP);
+                budget.spend(8_000 * 700);
             }
-            rate.decide(step * STEP * MS);
+            budget.decide();
         }
         // Of each 6 s after the first.
         for seconds in recorded[150..].chunks(150) {
             let share = f64::from(seconds.iter().sum::<u32>()) / 150.0;
-            assert!((share - 0.15).abs() < 0.015, "{share}");
+            assert!((share - 1.0 / 7.0).abs() < 0.015, "{share}");
         }
     }
 
     #[test]
-    fn to_begin_again_is_a_cost_too() {
-        let mut rate = Rate::new(0, MOST_A_SECOND);
-        switches(&mut rate, 16_000);
-        assert_eq!(rate.decide(0), Pace::BackOff, "33 ms too many");
-        rate.spend(10 * MS);
-        assert_eq!(rate.decide(382 * MS), Pace::GoOn, "10 ms are 4 % of 250");
-        assert_eq!(rate.decide(384 * MS), Pace::Resume);
-    }
-
-    #[test]
-    fn a_burst_makes_none() {
-        let mut rate = Rate::new(0, MOST_WITH_WAKINGS);
-        for step in 1..1_000 {
-            switches(&mut rate, if step % 50 == 1 { 9_000 } else { 100 });
-            assert_eq!(rate.decide(step * 20 * MS), Pace::GoOn, "{step}");
+    fn a_burst_and_few_records_make_none() {
+        for share in [0.005, 0.02, 0.5] {
+            let mut budget = Budget::new(share);
+            for step in 1..1_000 {
+                let most = share * 20.0 * MS as f64;
+                // All that may be, or much less and a burst now and then.
+                budget.spend(
+                    if step < 500 { most } else { most * if step % 20 == 0 { 15.0 } else { 0.2 } } as u64
+                );
+                budget.earn(20 * MS);
+                assert_eq!(budget.decide(), Pace::GoOn, "{share} {step}");
+            }
         }
     }
 
     #[test]
-    fn more_than_the_most_for_long_makes_one() {
-        let mut rate = Rate::new(0, MOST_A_SECOND);
-        let paces: Vec<Pace> = (1..1_000)
-            .map(|step| {
-                switches(&mut rate, 700);
-                rate.decide(step * 20 * MS)
-            })
-            .collect();
-        let first = paces.iter().position(|pace| *pace == Pace::BackOff);
-        assert_eq!(first, Some(150), "15,000 saved are used up by 100 too many each time");
-    }
-
-    #[test]
-    fn few_switches_never_do() {
-        let mut rate = Rate::new(0, MOST_A_SECOND);
-        for step in 1..1_000 {
-            switches(&mut rate, 500);
-            assert_eq!(rate.decide(step * 20 * MS), Pace::GoOn);
-        }
+    fn cpu_time_is_that_of_threads_on_cores() {
+        let mut on_core = OnCore::new(0);
+        on_core.is_on(0, 10);
+        on_core.is_on(0, 15);
+        on_core.is_on(1, 20);
+        on_core.leaves(1, 50);
+        on_core.leaves(1, 60);
+        assert_eq!(on_core.taken(100, true), 90 + 30);
+        on_core.leaves(0, 110);
+        assert_eq!(on_core.taken(200, true), 10);
+        assert_eq!(on_core.taken(400, false), 200 * 130 / 200, "as many cores as before");
+        on_core.begins_again(400);
+        on_core.is_on(3, 450);
+        assert_eq!(on_core.taken(500, true), 50);
+        assert_eq!(OnCore::new(0).taken(7, false), 7);
     }
 }

@@ -11,7 +11,7 @@ use holdup_trace::kernel::{self, CoverageCode, NO_CALL, NO_STACK, SampleCode};
 
 use super::STACK_BYTES;
 use super::images::Image;
-use super::pace::{MOST_A_SECOND, MOST_WITH_WAKINGS, Pace, Rate};
+use super::pace::{Budget, MAX_COST, OnCore, Pace};
 use crate::machine::monotonic_ns;
 
 /// How often the rings are drained and blocked threads looked at.
@@ -31,14 +31,14 @@ const NOBODY: u32 = u32::MAX;
 pub(super) struct Watcher {
     watch: Watch,
     state: State,
-    /// `None` where switches are not counted (any more).
-    rate: Option<Rate>,
+    /// `None` where there is nothing (any more) that could be left out.
+    budget: Option<Budget>,
     sender: Sender<Vec<u64>>,
     handed_over: u64,
     read: u64,
     has_switches: bool,
-    /// Every context switch is to be recorded, however many there are.
-    pub(super) never_backs_off: bool,
+    /// Every context switch is to be recorded, whatever it costs.
+    has_no_limit: bool,
 }
 
 /// What is known of processes and threads, and what is to be handed over.
@@ -49,7 +49,9 @@ struct State {
     images: BTreeMap<u32, Image>,
     last_image: u32,
     threads: BTreeMap<u32, Thread>,
-    switches: u64,
+    /// What the program's threads took for records that were drained (ns), and are not paid for yet.
+    cost: u64,
+    on_core: OnCore,
     /// From which thread on blocked ones are looked at next.
     next_look: u32,
     /// Program arguments may be kept.
@@ -92,6 +94,7 @@ impl Watcher {
         sender: Sender<Vec<u64>>,
         has_switches: bool,
         arguments: bool,
+        max_cost: Option<f64>,
     ) -> Watcher {
         let now = monotonic_ns();
         let mut state = State {
@@ -101,12 +104,12 @@ impl Watcher {
             images: BTreeMap::new(),
             last_image: 0,
             threads: BTreeMap::new(),
-            switches: 0,
+            cost: 0,
+            on_core: OnCore::new(now),
             next_look: 0,
             arguments,
             root: None,
         };
-        let most = if watch.records_wakings() { MOST_WITH_WAKINGS } else { MOST_A_SECOND };
         if has_switches {
             // Of a program that is started nothing is recorded before it executes: all is known from the start.
             kernel::coverage(&mut state.out, 0, CoverageCode::Begin);
@@ -114,12 +117,12 @@ impl Watcher {
         Watcher {
             watch,
             state,
-            rate: has_switches.then(|| Rate::new(now, most)),
+            budget: has_switches.then(|| Budget::new(max_cost.unwrap_or(MAX_COST))),
             sender,
             handed_over: now,
             read: now,
             has_switches,
-            never_backs_off: false,
+            has_no_limit: max_cost.is_none(),
         }
     }
 
@@ -169,25 +172,26 @@ impl Watcher {
     }
 
     fn pauses(&self) -> bool {
-        self.rate.is_some_and(|rate| rate.pauses())
+        self.budget.is_some_and(|budget| budget.pauses())
     }
 
     fn keep_pace(&mut self, now: u64) {
-        let switches = std::mem::take(&mut self.state.switches);
-        let Some(rate) = &mut self.rate else { return };
-        rate.count(switches);
-        match rate.decide(now) {
+        let cost = std::mem::take(&mut self.state.cost);
+        let Some(budget) = &mut self.budget else { return };
+        budget.earn(self.state.on_core.taken(now, !budget.pauses()));
+        budget.spend(cost);
+        match budget.decide() {
             Pace::GoOn => {}
-            Pace::BackOff if self.never_backs_off => {
+            Pace::BackOff if self.has_no_limit => {
                 // Every switch is wanted; who woke whom costs half as much again.
                 let _ = self.watch.set_wakings(false);
-                self.rate = None;
+                self.budget = None;
             }
             Pace::BackOff => {
                 // Closed, not only switched off: the kernel pays for what is open.
                 let state = &mut self.state;
                 self.watch.suspend(|event| state.take(&event));
-                rate.spend(monotonic_ns().saturating_sub(now));
+                budget.spend(monotonic_ns().saturating_sub(now));
                 kernel::coverage(&mut self.state.out, now, CoverageCode::BackOff);
                 self.state.threads.values_mut().for_each(|thread| thread.moves(false));
                 self.read = 0;
@@ -198,14 +202,15 @@ impl Watcher {
                 let family = self.state.family();
                 match self.watch.resume(&Linux, family) {
                     Ok(()) => {
-                        if let Some(rate) = &mut self.rate {
-                            rate.spend(monotonic_ns().saturating_sub(now));
+                        if let Some(budget) = &mut self.budget {
+                            budget.spend(monotonic_ns().saturating_sub(now));
                         }
+                        self.state.on_core.begins_again(monotonic_ns());
                         kernel::coverage(&mut self.state.out, monotonic_ns(), CoverageCode::Begin);
                         self.state.take_stock(monotonic_ns());
                     }
                     // What cannot be opened again stays closed; CPU times go on to be read.
-                    Err(_) => (self.has_switches, self.rate) = (false, None),
+                    Err(_) => (self.has_switches, self.budget) = (false, None),
                 }
             }
         }
@@ -240,8 +245,13 @@ impl State {
         match event.what {
             What::Switch(_) | What::Sample(_) if tid == NOBODY => {}
             What::Switch(switch) => {
-                self.switches += 1;
+                self.cost += kernel::SWITCH_COST;
                 let leaves = switch != Switch::In;
+                if leaves {
+                    self.on_core.leaves(event.cpu.0, time);
+                } else {
+                    self.on_core.is_on(event.cpu.0, time);
+                }
                 let preempted = switch == Switch::Preempted;
                 kernel::switch(&mut self.out, time, (pid, tid), event.cpu.0, leaves, preempted);
                 self.thread(pid, tid).moves(leaves && !preempted);
@@ -254,6 +264,8 @@ impl State {
                     }
                     _ => NO_STACK,
                 };
+                self.cost += kernel::SAMPLE_COST;
+                self.on_core.is_on(event.cpu.0, time);
                 let (weight, kind) = (sample.weight_ns, SampleCode::Running);
                 kernel::sample(&mut self.out, time, (pid, tid), kind, weight, stack, NO_CALL, 0);
             }
@@ -263,6 +275,8 @@ impl State {
             What::Exit { pid, tid } => {
                 kernel::exit(&mut self.out, time, (pid.0, tid.0));
                 self.threads.remove(&tid.0);
+                // Its events end with it, before it leaves its core.
+                self.on_core.leaves(event.cpu.0, time);
             }
             What::Name { pid, tid, name, exec } => {
                 if exec {
@@ -274,6 +288,7 @@ impl State {
                 self.image(pid.0).map(time, start, len, offset, path);
             }
             What::Waking { wakee, by } => {
+                self.cost += kernel::WAKING_COST;
                 let by = if by == Waker::Thread { tid } else { 0 };
                 kernel::waking(&mut self.out, time, wakee.0, by);
             }
