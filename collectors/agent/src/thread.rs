@@ -3,6 +3,7 @@
 pub(crate) mod alone;
 mod live;
 pub(crate) mod openmp;
+pub(crate) mod strangers;
 
 use core::cell::Cell;
 use core::ptr;
@@ -10,7 +11,7 @@ use core::ptr;
 use holdup_trace::shared::{Chunk, Slot};
 
 use crate::arch::{self, number, system_call};
-use crate::{cpu, life, uses};
+use crate::{cpu, life};
 
 /// A hold that is being timed.
 #[derive(Clone, Copy)]
@@ -57,7 +58,7 @@ pub struct Thread {
     /// See `once`.
     pub once_ran: Cell<u32>,
     /// How it counts locks that it takes too many of.
-    pub strangers: uses::Strangers,
+    pub strangers: strangers::Strangers,
     /// Where the thread stands in OpenMP.
     pub openmp: openmp::Standing,
     /// Where one thread is to run by itself: where this one stands.
