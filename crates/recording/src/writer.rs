@@ -114,11 +114,6 @@ impl Writer {
         self.dropped
     }
 
-    /// Bytes written so far.
-    pub fn written(&self) -> u64 {
-        self.written
-    }
-
     /// Appends facts as JSON.
     ///
     /// # Errors

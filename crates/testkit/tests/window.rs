@@ -179,3 +179,58 @@ fn a_part_of_a_run_has_the_processes_that_lived_then() {
     assert_eq!(window.processes[0].samples.len(), 1);
     assert_eq!(run.window(at(0), at(200)).exit, run.exit);
 }
+
+#[test]
+fn a_wait_that_the_part_cuts_has_no_cpu_time_where_it_is_cut() {
+    let mut script = Script::new();
+    let lock = script.object(ObjectKind::Mutex, "table_lock");
+    let site = script.site("update", 10);
+    let holder = script.thread("holder", vec![Op::Lock(lock, site), Op::Work(1_000), Op::Unlock(lock)]);
+    let waiter =
+        script.thread("waiter", vec![Op::Work(10), Op::Lock(lock, site), Op::Work(50), Op::Unlock(lock)]);
+    script.main_runs(&[holder, waiter]);
+    let process = script.play();
+    let of_waiter = |process: &Process| {
+        process.waits.iter().find(|wait| wait.thread == waiter).cloned().expect("its wait")
+    };
+    let wait = of_waiter(&process);
+    let (begin, end) = (wait.begin.nanos(), wait.end.nanos());
+    for (from, to, known) in [
+        (begin - 1, end + 1, (true, true)),
+        (begin, end, (true, true)),
+        (begin + 1, end, (false, true)),
+        (begin, end - 1, (true, false)),
+        (begin + 1, end - 1, (false, false)),
+    ] {
+        let wait = of_waiter(&process.window(at(from), at(to)));
+        assert_eq!((wait.cpu_begin.is_some(), wait.cpu_end.is_some()), known, "{from} to {to}");
+    }
+}
+
+#[test]
+fn a_thread_that_had_no_core_yet_waits_for_its_first_one() {
+    let mut process = Process::new(at(0), at(100));
+    process.covered = vec![(at(20), at(100))];
+    // Began before switches were recorded, at that moment, after it, where the part begins, and in it.
+    let began = [10, 20, 21, 50, 51];
+    let threads = began.map(|began| process.add_thread("worker", at(began), None));
+    let left = Left::Blocked;
+    let of = |thread: usize, begin, end| OnCore {
+        thread: threads[thread],
+        begin: at(begin),
+        end: at(end),
+        core: 1,
+        left,
+    };
+    // The second one's span ends where switches begin to be recorded; the third's where the part begins.
+    process.on_core = vec![of(0, 10, 19), of(1, 15, 20), of(2, 30, 50)];
+    let spans: Vec<_> = process.window(at(50), at(90)).on_core;
+    let told: Vec<_> = spans.iter().map(|span| (span.thread, span.begin, span.end, span.left)).collect();
+    let at_start = |thread: usize, left| (threads[thread], at(50), at(50), left);
+    assert_eq!(told, [at_start(1, left), at_start(2, left), at_start(3, Left::Preempted)]);
+    // Where the part begins with the records, nobody is known to have waited.
+    let mut early = process.clone();
+    early.on_core.clear();
+    let spans = early.window(at(20), at(90)).on_core;
+    assert!(spans.is_empty(), "{spans:?}");
+}

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use holdup_recording::facts::Session;
 use holdup_recording::format::{FRAME_MAGIC, FrameKind};
-use holdup_recording::{Recording, Warning, Writer};
+use holdup_recording::{Recording, StreamPiece, Warning, Writer};
 
 /// A recording with a session's facts and what `add` adds.
 fn bytes(add: impl FnOnce(&mut Writer)) -> Vec<u8> {
@@ -55,4 +55,35 @@ fn a_process_that_cannot_be_there_is_not_made() {
     let (recording, warnings) = read(&far);
     assert!(far.len() > whole.len() && recording.processes.is_empty(), "{}", recording.processes.len());
     assert!(warnings.iter().any(|warning| matches!(warning, Warning::Content { .. })), "{warnings:?}");
+}
+
+#[test]
+fn beyond_its_limit_a_file_gets_no_more_events_and_counts_what_it_left_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("bounds.holdup");
+    let mut writer = Writer::create(&path).unwrap();
+    writer.facts(FrameKind::Session, 0, &Session::default()).unwrap();
+    let piece = || StreamPiece::new(0, 0, &[1; 8]).unwrap();
+    let mut length = fs::metadata(&path).unwrap().len();
+    for (kernel, process) in [(true, 0), (false, 1)] {
+        // The file may be as long as its limit: what comes then is the last.
+        writer.limit(Some(length));
+        if kernel { writer.kernel(&[1; 64]) } else { writer.chunk(0, 0, 0, &[1; 64]) }.unwrap();
+        let longer = fs::metadata(&path).unwrap().len();
+        assert!(longer > length, "{longer} {length}");
+        for _ in 0..3 {
+            writer.kernel(&[1; 64]).unwrap();
+            writer.chunk(0, 0, 1, &[1; 64]).unwrap();
+            assert!(!writer.instructions(&piece()).unwrap(), "a piece that may be left out");
+        }
+        assert_eq!((fs::metadata(&path).unwrap().len(), writer.dropped()), (longer, 6 + 6 * process));
+        length = longer;
+    }
+    // Facts, and pieces that must be kept, are written all the same.
+    assert!(writer.instructions(&piece().kept()).unwrap());
+    writer.facts(FrameKind::Session, 0, &Session::default()).unwrap();
+    assert!(fs::metadata(&path).unwrap().len() > length);
+    drop(writer);
+    let (_, warnings) = read(&fs::read(&path).unwrap());
+    assert!(!warnings.iter().any(|warning| matches!(warning, Warning::Damaged { .. })), "{warnings:?}");
 }
