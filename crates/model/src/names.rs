@@ -245,6 +245,21 @@ mod tests {
     }
 
     #[test]
+    fn a_program_is_called_by_its_file_or_by_its_number() {
+        let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(9));
+        process.pid = 42;
+        for (command, name) in [
+            (&["/usr/bin/make", "-j2"][..], "make"),
+            (&["a"], "a"),
+            (&["/tmp/"], "process 42"),
+            (&[], "process 42"),
+        ] {
+            process.command = command.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(program_of(&process), name);
+        }
+    }
+
+    #[test]
     fn inherited_names_give_way_to_start_functions() {
         let process =
             threads(&[("pigz", None), ("pigz", Some("collect")), ("pigz", Some("go")), ("pigz", Some("go"))]);

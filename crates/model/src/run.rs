@@ -155,3 +155,22 @@ impl Process {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_the_cores_that_it_may_use() {
+        let mut run = Run { cores: 8, ..Run::default() };
+        let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(9));
+        process.pid = 42;
+        assert_eq!(run.cores_of(&process), 8, "nothing is known of it");
+        let allowed = |cpus: &[u32]| cpus.iter().copied().collect();
+        run.environment.placements =
+            vec![Placement { pid: 42, allowed: allowed(&[1, 3, 5]), ..Placement::default() }];
+        assert_eq!(run.cores_of(&process), 3);
+        run.environment.placements[0].allowed = allowed(&[]);
+        assert_eq!(run.cores_of(&process), 8, "none were seen");
+    }
+}
