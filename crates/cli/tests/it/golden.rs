@@ -162,6 +162,7 @@ subjects! {
     check_junit
     check_github
     sim_two
+    sim_sections
     policies
     policies_sweep
     characterize
