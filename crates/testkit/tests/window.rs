@@ -1,7 +1,8 @@
 //! The timeline of a part of a process is that part of its timeline.
 
 use holdup_model::{
-    Left, Nanos, ObjectKind, OnCore, Process, Row, Run, Sample, Segment, State, ThreadId, Time, Timeline,
+    Left, Nanos, ObjectId, ObjectKind, OnCore, Process, Row, Run, Sample, Segment, State, ThreadId, Time,
+    Timeline,
 };
 use holdup_testkit::{Op, Script};
 use proptest::prelude::*;
@@ -98,8 +99,8 @@ proptest! {
     }
 }
 
-#[test]
-fn what_was_waited_for_before_and_after_the_part_is_known_in_it() {
+/// A thread that holds a lock, and one that waits for it from 10 to 1,000 ns.
+fn a_wait() -> (Process, [ThreadId; 2], ObjectId) {
     let mut script = Script::new();
     let lock = script.object(ObjectKind::Mutex, "table_lock");
     let site = script.site("update", 10);
@@ -107,7 +108,13 @@ fn what_was_waited_for_before_and_after_the_part_is_known_in_it() {
     let waiter =
         script.thread("waiter", vec![Op::Work(10), Op::Lock(lock, site), Op::Work(50), Op::Unlock(lock)]);
     script.main_runs(&[holder, waiter]);
-    let window = script.play().window(at(400), at(500));
+    (script.play(), [holder, waiter], lock)
+}
+
+#[test]
+fn what_was_waited_for_before_and_after_the_part_is_known_in_it() {
+    let (process, [holder, waiter], lock) = a_wait();
+    let window = process.window(at(400), at(500));
     let timeline = Timeline::build(&window);
     let [segment] = &timeline.row(waiter).segments[..] else { panic!("one segment") };
     assert_eq!((segment.state, segment.object, segment.by), (State::Blocked, Some(lock), Some(holder)));
@@ -182,14 +189,7 @@ fn a_part_of_a_run_has_the_processes_that_lived_then() {
 
 #[test]
 fn a_wait_that_the_part_cuts_has_no_cpu_time_where_it_is_cut() {
-    let mut script = Script::new();
-    let lock = script.object(ObjectKind::Mutex, "table_lock");
-    let site = script.site("update", 10);
-    let holder = script.thread("holder", vec![Op::Lock(lock, site), Op::Work(1_000), Op::Unlock(lock)]);
-    let waiter =
-        script.thread("waiter", vec![Op::Work(10), Op::Lock(lock, site), Op::Work(50), Op::Unlock(lock)]);
-    script.main_runs(&[holder, waiter]);
-    let process = script.play();
+    let (process, [_, waiter], _) = a_wait();
     let of_waiter = |process: &Process| {
         process.waits.iter().find(|wait| wait.thread == waiter).cloned().expect("its wait")
     };
