@@ -225,12 +225,18 @@ fn a_thread_that_had_no_core_yet_waits_for_its_first_one() {
     // The second one's span ends where switches begin to be recorded; the third's where the part begins.
     process.on_core = vec![of(0, 10, 19), of(1, 15, 20), of(2, 30, 50)];
     let spans: Vec<_> = process.window(at(50), at(90)).on_core;
-    let told: Vec<_> = spans.iter().map(|span| (span.thread, span.begin, span.end, span.left)).collect();
+    let found: Vec<_> = spans.iter().map(|span| (span.thread, span.begin, span.end, span.left)).collect();
     let at_start = |thread: usize, left| (threads[thread], at(50), at(50), left);
-    assert_eq!(told, [at_start(1, left), at_start(2, left), at_start(3, Left::Preempted)]);
+    assert_eq!(found, [at_start(1, left), at_start(2, left), at_start(3, Left::Preempted)]);
     // Where the part begins with the records, nobody is known to have waited.
     let mut early = process.clone();
     early.on_core.clear();
     let spans = early.window(at(20), at(90)).on_core;
     assert!(spans.is_empty(), "{spans:?}");
+    // Nor where the part begins while none are recorded.
+    early.covered = vec![(at(20), at(40)), (at(60), at(100))];
+    for start in [40, 45, 59] {
+        let spans = early.window(at(start), at(90)).on_core;
+        assert!(spans.is_empty(), "{start}: {spans:?}");
+    }
 }
