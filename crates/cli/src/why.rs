@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use holdup_counts::{Counts, CountsError, add_native_times, counts};
+use holdup_counts::{Counts, CountsError, add_native_times, compare_schedules, counts};
 use holdup_imbalance::{Method, Why, WhyOptions as Search, why as search};
-use holdup_model::counts::CountSource;
+use holdup_model::counts::{CountSource, Section};
 use holdup_model::{Nanos, Run};
 use holdup_recording::Recording;
 use holdup_recording::facts::SourceText;
@@ -28,6 +28,7 @@ use crate::options::{Faces, SizeLimit};
 use crate::progress::Progress;
 use crate::simulation;
 use crate::sources;
+use made::Again;
 use subject::Subject;
 
 const AFTER: &str = "\
@@ -130,7 +131,7 @@ pub(crate) fn why(options: &WhyOptions) -> Result<ExitCode, Failure> {
             None => return Ok(simulation::interrupted()),
         },
         Subject::Counts(counts) => show(&read_counts(*counts, file, options)?, options, false)?,
-        Subject::Recording => show(&read(file, options.native.as_deref(), options)?, options, false)?,
+        Subject::Recording => show(&read(file, options.native.as_deref(), None, options)?, options, false)?,
         // A program without arguments is understood without -- too.
         Subject::Program => return run(&[file.clone().into_os_string()], options),
     }
@@ -146,7 +147,7 @@ fn run(command: &[OsString], options: &WhyOptions) -> Result<ExitCode, Failure> 
     let native = options.native.as_deref().or(made.native.as_deref());
     let told = match options.simulate {
         true => simulated::read(recording, options),
-        false => read(recording, native, options).map(Some),
+        false => read(recording, native, made.again.as_ref(), options).map(Some),
     };
     let told = told.and_then(|told| match told {
         Some(mut told) => {
@@ -171,9 +172,15 @@ struct Told {
     scene: WhyScene,
 }
 
-/// Tells of a recording, with the times of a native one.
-fn read(path: &Path, native: Option<&Path>, options: &WhyOptions) -> Result<Told, Failure> {
-    let _progress = Progress::start("looking for what makes threads unequal");
+/// Tells of a recording, with the times of a native one. Where the program can be run `again`, it is looked whether what seems
+/// to depend on the schedule does.
+fn read(
+    path: &Path,
+    native: Option<&Path>,
+    again: Option<&Again>,
+    options: &WhyOptions,
+) -> Result<Told, Failure> {
+    let progress = Progress::start("looking for what makes threads unequal");
     let (mut recording, warnings) = Recording::open(path)?;
     simulation::check_machine(path, &recording)?;
     holdup_collect::name_all(&mut recording);
@@ -185,6 +192,10 @@ fn read(path: &Path, native: Option<&Path>, options: &WhyOptions) -> Result<Told
     };
     let source = recording.source_text.take();
     drop(recording);
+    drop(progress);
+    if let Some(again) = again.filter(|_| seems_to_depend(&found)) {
+        again.compare(&mut found);
+    }
     let native = native.map(answer::run_of).transpose()?;
     // A program that counts by itself does so natively.
     let is_native = found.source == CountSource::Instrumented && !options.no_native;
@@ -198,6 +209,36 @@ fn read(path: &Path, native: Option<&Path>, options: &WhyOptions) -> Result<Told
         ..WhyScene::default()
     };
     Ok(looked(&found, scene, path, source.as_ref(), options))
+}
+
+/// Sections with less of the idle time of all than this are not worth another run.
+const WORTH_ANOTHER_RUN: f64 = 0.05;
+
+/// True if a section that matters seems to depend on the schedule.
+fn seems_to_depend(counts: &Counts) -> bool {
+    let idle = |section: &Section| -> u64 {
+        let times =
+            section.instances.iter().map(|instance| (&instance.time, instance.time.iter().max().copied()));
+        times.map(|(times, most)| times.iter().map(|time| most.unwrap_or(0) - time).sum::<u64>()).sum()
+    };
+    let all: u64 = counts.sections.iter().map(idle).sum();
+    let depends = counts.sections.iter().filter(|section| section.depends_on_schedule.is_some());
+    depends.map(idle).any(|idle| idle as f64 > WORTH_ANOTHER_RUN * all as f64)
+}
+
+impl Again {
+    /// Runs the program once more under emulation, and compares. Without another run what seems so is told.
+    fn compare(&self, counts: &mut Counts) {
+        let Some(path) = self.run() else { return };
+        let other = Recording::open(&path).ok().and_then(|(mut recording, warnings)| {
+            holdup_collect::name_all(&mut recording);
+            let run = recording.run(&warnings);
+            holdup_counts::counts(&recording, &run).ok()
+        });
+        if let Some(other) = other {
+            compare_schedules(counts, &other);
+        }
+    }
 }
 
 /// Why there are no counts of what is called so.

@@ -1,10 +1,9 @@
 //! From a recording to counts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use holdup_model::counts::{
-    CountSource, CountedThread, Counts, EventTable, Instance, Section, SectionPlace, ThreadLabel, TimeUnit,
+    CountSource, CountedThread, Counts, EventTable, Instance, NativeMatch, Section, ThreadLabel, TimeUnit,
     Unit,
 };
 use holdup_model::{Arrange, Run};
@@ -17,9 +16,10 @@ use holdup_sections::Boundary;
 use crate::course::{Course, Piece, course};
 use crate::error::CountsError;
 use crate::events::{Events, Executed, Modules};
-use crate::places::Places;
+use crate::paths::{Reached, RowPieces};
+use crate::places::{Places, line_of};
 use crate::sections::{Meeting, meetings};
-use crate::{conditions, schedule};
+use crate::{conditions, paths, schedule};
 
 /// The counts of a recording that was made with the instruction front-end; `run` is what the same recording gives.
 ///
@@ -28,9 +28,6 @@ use crate::{conditions, schedule};
 pub fn counts(recording: &Recording, run: &Run) -> Result<Counts, CountsError> {
     gathered(recording, run).map(|gathered| gathered.counts)
 }
-
-/// What a row is: the thread, by index, and numbers of pieces of its stream.
-pub(crate) type RowPieces = (usize, Range<usize>);
 
 /// Counts, and what each row of them is made of.
 pub(crate) struct Gathered {
@@ -58,10 +55,9 @@ pub(crate) fn gathered(recording: &Recording, run: &Run) -> Result<Gathered, Cou
     note_starts(&mut courses, &instructions);
     let names = recording.processes.first().and_then(|raw| raw.names.as_ref());
     let places = Places::of_process(names, process);
-    let mut sections: Vec<Section> = Vec::new();
-    let mut rows: Vec<Vec<_>> = Vec::new();
+    let mut reached: Vec<Reached> = Vec::new();
     let mut known = BTreeMap::new();
-    for meeting in meetings(&courses, &places) {
+    for (number, meeting) in meetings(&courses, &places).into_iter().enumerate() {
         let instance = instance(&meeting, &courses, &mut events);
         if instance.time.iter().all(|time| *time == 0) && instance.units.is_empty() {
             continue;
@@ -72,19 +68,22 @@ pub(crate) fn gathered(recording: &Recording, run: &Run) -> Result<Gathered, Cou
         let pieces: Vec<_> = pieces.collect();
         let key = (meeting.kind, line_of(&meeting.end), line_of(&meeting.begin));
         let index = *known.entry(key).or_insert_with(|| {
-            sections.push(Section {
-                kind: meeting.kind,
-                end: meeting.end,
-                begin: meeting.begin,
-                ..Section::default()
-            });
-            rows.push(Vec::new());
-            sections.len() - 1
+            let section =
+                Section { kind: meeting.kind, end: meeting.end, begin: meeting.begin, ..Section::default() };
+            reached.push(Reached { section, rows: Vec::new(), order: Vec::new() });
+            reached.len() - 1
         });
-        rows[index].push(pieces);
-        sections[index].instances.push(instance);
-        sections[index].depends_on_schedule = sections[index].depends_on_schedule.take().or(schedule);
+        let Reached { section, rows, order } = &mut reached[index];
+        order.push(number);
+        rows.push(pieces);
+        section.instances.push(instance);
+        section.depends_on_schedule = section.depends_on_schedule.take().or(schedule);
     }
+    let modules = Modules::of(&instructions);
+    let block_names = recording.block_names.as_ref();
+    let reached = paths::joined(reached, |section| events.lines(section, block_names, &modules));
+    let (mut sections, rows): (Vec<Section>, Vec<_>) =
+        reached.into_iter().map(|reached| (reached.section, reached.rows)).unzip();
     let (edges, numbers) = events.sorted();
     for instance in sections.iter_mut().flat_map(|section| &mut section.instances) {
         for entry in &mut instance.executed.entries {
@@ -112,22 +111,14 @@ pub(crate) fn gathered(recording: &Recording, run: &Run) -> Result<Gathered, Cou
         source,
         time_unit: TimeUnit::Instructions,
         threads: threads.collect(),
-        blocks: events.blocks(recording.block_names.as_ref(), &Modules::of(&instructions)),
+        blocks: events.blocks(block_names, &modules),
         edges,
         hardware: Vec::new(),
         sections,
+        native_match: NativeMatch::default(),
         warnings: warnings(&courses, &instructions, lost_own_code),
     };
     Ok(Gathered { counts, rows })
-}
-
-/// A place without addresses where it has a line: compilers make copies of code, and so several calls of one barrier.
-fn line_of(place: &SectionPlace) -> SectionPlace {
-    let mut place = place.clone();
-    for frame in place.frames.iter_mut().filter(|frame| frame.line.is_some()) {
-        frame.address = 0;
-    }
-    place
 }
 
 /// Notes which pieces execute the start functions of threads.
@@ -170,6 +161,7 @@ fn instance(meeting: &Meeting, courses: &[Course], events: &mut Events) -> Insta
     library.sort_unstable();
     Instance {
         threads: meeting.rows.iter().map(|row| CountedThread(row.course as u32)).collect(),
+        begin: None,
         time,
         native: None,
         executed: EventTable { entries },

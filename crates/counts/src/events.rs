@@ -4,12 +4,21 @@ use std::collections::BTreeMap;
 
 use holdup_code::{BlockTable, RawBlock};
 use holdup_model::Frame;
-use holdup_model::counts::{BasicBlock, BlockExit, BlockId, EventId};
+use holdup_model::counts::{BasicBlock, BlockExit, BlockId, EventId, Section};
 use holdup_recording::Instructions;
 use holdup_recording::facts::BlockNames;
 use holdup_trace::instructions::CodeClass;
 
 use crate::tally::Tally;
+
+/// A place in the code.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum CodeLine {
+    /// A line of a file.
+    Line(String, u32),
+    /// The address of a block without one.
+    Block(u64),
+}
 
 /// What a tally is in terms of events.
 #[derive(Clone, Debug, Default)]
@@ -120,6 +129,38 @@ impl Events {
             self.edges.push(edge);
         }
         number
+    }
+
+    /// What a section executes, before events are sorted: instructions by line or, where there is none, by block.
+    pub(crate) fn lines(
+        &self,
+        section: &Section,
+        names: Option<&BlockNames>,
+        modules: &Modules<'_>,
+    ) -> BTreeMap<CodeLine, u64> {
+        let mut blocks: BTreeMap<BlockId, u64> = BTreeMap::new();
+        for instance in &section.instances {
+            let own = instance.executed.entries.iter().map(|(event, _, count)| (event, count));
+            let dealt =
+                instance.units.iter().flat_map(|unit| &unit.executed).map(|(event, count)| (event, count));
+            for (event, count) in own.chain(dealt) {
+                let Some((_, to)) = self.edge(*event) else { continue };
+                *blocks.entry(to).or_default() +=
+                    count * u64::from(self.table.blocks()[to.index()].instructions);
+            }
+            let library = instance.library.iter().map(|(block, _, count)| (*block, *count));
+            library.for_each(|(block, count)| *blocks.entry(block).or_default() += count);
+        }
+        let mut lines = BTreeMap::new();
+        for (block, count) in blocks {
+            let address = self.table.blocks()[block.index()].address;
+            let frame = modules.frames(names, address).into_iter().next();
+            let line = frame.and_then(|frame| Some((frame.file?, frame.line?)));
+            *lines
+                .entry(line.map_or(CodeLine::Block(address), |(file, line)| CodeLine::Line(file, line)))
+                .or_default() += count;
+        }
+        lines
     }
 
     /// The edges in the order that [`holdup_model::counts::Counts::edges`] has, and the new number of each.

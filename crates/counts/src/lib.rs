@@ -5,19 +5,22 @@
 //! the front-end's own counting: `replayed`); condition variables that are barriers are told from queues (`conditions`);
 //! pieces that end together are an instance, instances with the same places a section (`sections`, `places`); the
 //! emulator's blocks become basic blocks, and executions events (`events`); and it is looked whether the order in which
-//! threads came to locks decided what they did (`schedule`).
+//! threads came to locks decided what they did (`schedule`). Sections that are reached along several paths are one (`paths`).
 //!
 //! [`simulated_counts`] has simulated cycles for times, and events of caches, branches and shared resources beside the edges.
-//! [`add_native_times`] adds the times that the same sections took in an ordinary recording of the same program.
+//! [`add_native_times`] adds the times that the same sections took in an ordinary recording of the same program, [`compare_schedules`] looks
+//! whether another run of it deals the work out otherwise.
 //! [`text`] is the format by which other tools give counts.
 
 #![forbid(unsafe_code)]
 
+mod assignment;
 mod conditions;
 mod course;
 mod error;
 mod events;
 mod native;
+mod paths;
 mod places;
 mod replayed;
 mod schedule;
@@ -32,6 +35,7 @@ mod counts;
 pub use counts::counts;
 pub use error::CountsError;
 pub use native::add_native_times;
+pub use schedule::compare_schedules;
 pub use simulated::{SimulatedSection, simulated_counts, simulated_sections};
 
 #[doc(inline)]

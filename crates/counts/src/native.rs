@@ -1,70 +1,259 @@
 //! The times of the same sections in an ordinary recording of the same program.
 //!
-//! A thread is the same if it is the same in the order of start. Its j-th arrival at a place, coming from the same place
-//! before, is the same as the j-th one under emulation. Time is CPU time, so that threads that share cores, and locks that
-//! they wait for, do not enter it.
+//! A thread's j-th arrival at a place, coming from the same place before, is the same as the j-th one under emulation. Time is
+//! CPU time, so that threads that share cores, and locks that they wait for, do not enter it.
+//!
+//! Which thread is which is another question. Those that began in the same order are the same if that goes with what they
+//! execute. Where threads draw their numbers at run time it does not: then those are the same that take long where the others
+//! execute much, in all sections together (an assignment problem). So many ways to choose would find something in noise as
+//! well, and so each half of the instances is matched by what the other half says. Where there is one instance alone nothing
+//! can say so, and nothing is said ([`NativeMatch`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_model::counts::{CountedThread, Counts, SectionKind, SectionPlace};
+use holdup_model::counts::{Counts, Instance, NativeMatch, Section, SectionKind, SectionPlace};
 use holdup_model::openmp::Instance as TeamInstance;
 use holdup_model::{Frame, Nanos, ObjectKind, Process, Run, SiteId};
+
+use crate::assignment::assignment;
 
 /// A line of a file, or a function where there is none.
 type Place = (Option<String>, Option<u32>, Option<String>);
 /// Where a section ends and begins; `None` for where its threads begin.
 type Key = (Place, Option<Place>);
 
+/// What executed instructions must explain of the native differences (a squared correlation) for a match to be believed.
+const BELIEVED: f64 = 0.5;
+
+/// Threads are matched by the order in which they began if another match explains at most this much more.
+const AS_WELL: f64 = 0.05;
+
+/// In sections whose threads execute more alike than this (shortest to longest) none can be told from another.
+const ALIKE: f64 = 0.01;
+
 /// Adds native times to those instances all of whose threads are found again in `native`.
 pub fn add_native_times(counts: &mut Counts, native: &Run) {
-    let Some(process) = native.processes.first() else { return };
-    let times = NativeTimes::of(process);
-    let threads: BTreeMap<u32, usize> =
-        counts.threads.iter().enumerate().map(|(order, thread)| (thread.number, order)).collect();
-    let order: Vec<usize> = counts.threads.iter().map(|thread| threads[&thread.number]).collect();
-    for section in &mut counts.sections {
-        let begin = place(&section.begin).filter(|begin| times.barriers.contains(begin));
-        let end = place(&section.end);
-        if section.kind == SectionKind::Region {
-            let whole = place(&section.begin) == end;
-            let native = end.and_then(|end| times.regions.get(&end)).filter(|_| whole);
-            // Natively some executions of a region are only counted: then it is not known which are these.
-            let Some(native) = native.filter(|native| native.len() == section.instances.len()) else {
-                continue;
-            };
-            for (instance, times) in section.instances.iter_mut().zip(native.values()) {
-                let of_row = |thread: &CountedThread| times.get(order.get(thread.index())?).copied();
-                instance.native = instance.threads.iter().map(of_row).collect();
-            }
-            continue;
-        }
-        let mut seen: BTreeMap<usize, usize> = BTreeMap::new();
-        for instance in &mut section.instances {
-            let found: Option<Vec<Nanos>> = instance
-                .threads
-                .iter()
-                .map(|thread| {
-                    let thread = *order.get(thread.index())?;
-                    if section.kind == SectionKind::Join {
-                        return times.last.get(&thread).copied();
+    if let Some(process) = native.processes.first() {
+        add(counts, &NativeTimes::of(process), process.threads.len());
+    }
+}
+
+/// See [`add_native_times`]; the native run had so many threads.
+fn add(counts: &mut Counts, times: &NativeTimes, threads: usize) {
+    let met = Met::all(counts, times);
+    let (found, who) = Matching { counts, met: &met, threads }.found();
+    let set: Vec<(usize, usize, Option<Vec<Nanos>>)> = met
+        .iter()
+        .zip(0..)
+        .map(|(met, number)| {
+            let rows = counts.sections[met.section].instances[met.instance].threads.iter().enumerate();
+            let native = rows.map(|(row, thread)| met.time(row, who(number, thread.index())?));
+            (met.section, met.instance, native.collect())
+        })
+        .collect();
+    counts.native_match = found;
+    for (section, instance, native) in set {
+        counts.sections[section].instances[instance].native = native;
+    }
+}
+
+/// An instance that natively was there too.
+struct Met<'a> {
+    section: usize,
+    instance: usize,
+    times: &'a NativeTimes,
+    at: At<'a>,
+}
+
+/// Where its times are.
+enum At<'a> {
+    /// The time of each thread.
+    Region(&'a BTreeMap<usize, Nanos>),
+    /// What threads do last.
+    Last,
+    /// What threads do between two places: for each row which time it is.
+    Span(Key, Vec<usize>),
+}
+
+impl<'a> Met<'a> {
+    fn all(counts: &Counts, times: &'a NativeTimes) -> Vec<Met<'a>> {
+        let mut all = Vec::new();
+        for (number, section) in counts.sections.iter().enumerate() {
+            let mut add =
+                |instance: usize, at: At<'a>| all.push(Met { section: number, instance, times, at });
+            match section.kind {
+                SectionKind::Region => {
+                    for (instance, times) in times.of_region(section).enumerate() {
+                        add(instance, At::Region(times));
                     }
-                    let occurrence = seen.entry(thread).or_default();
-                    *occurrence += 1;
-                    let key = (end.clone()?, begin.clone());
-                    times.spans.get(&(thread, key))?.get(*occurrence - 1).copied()
-                })
-                .collect();
-            instance.native = found;
+                }
+                SectionKind::Join => {
+                    (0..section.instances.len()).for_each(|instance| add(instance, At::Last))
+                }
+                _ => {
+                    let Some(end) = place(&section.end) else { continue };
+                    // How often each thread has come from each place.
+                    let mut seen: BTreeMap<Option<Place>, Vec<usize>> = BTreeMap::new();
+                    for (number, instance) in section.instances.iter().enumerate() {
+                        let begin = place(begin_of(section, instance));
+                        let begin = begin.filter(|begin| times.barriers.contains(begin));
+                        let seen = seen.entry(begin.clone()).or_insert_with(|| vec![0; counts.threads.len()]);
+                        let which = instance.threads.iter().map(|thread| {
+                            let Some(times) = seen.get_mut(thread.index()) else { return usize::MAX };
+                            *times += 1;
+                            *times - 1
+                        });
+                        let which = which.collect();
+                        add(number, At::Span((end.clone(), begin), which));
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// The time of a thread of the native run, in the place of this row.
+    fn time(&self, row: usize, thread: usize) -> Option<Nanos> {
+        match &self.at {
+            At::Region(times) => times.get(&thread).copied(),
+            At::Last => self.times.last.get(&thread).copied(),
+            At::Span(key, which) => {
+                let spans = self.times.spans.get(thread)?.get(key)?;
+                spans.get(*which.get(row)?).copied()
+            }
         }
     }
 }
+
+/// Where an instance begins.
+fn begin_of<'a>(section: &'a Section, instance: &'a Instance) -> &'a SectionPlace {
+    instance.begin.as_ref().unwrap_or(&section.begin)
+}
+
+/// For each instance that was met, by number, and each thread that was counted, which thread of the native run it is.
+type Who = Box<dyn Fn(usize, usize) -> Option<usize>>;
+
+/// Finds which thread is which.
+struct Matching<'a> {
+    counts: &'a Counts,
+    met: &'a [Met<'a>],
+    /// How many threads the native run had.
+    threads: usize,
+}
+
+impl Matching<'_> {
+    fn found(&self) -> (NativeMatch, Who) {
+        let in_order: Who = Box::new(|_, thread| Some(thread));
+        let informs: Vec<usize> = (0..self.met.len()).filter(|number| self.informs(*number)).collect();
+        let by_order = self.explained(&informs, &in_order);
+        if informs.is_empty() || by_order >= 1.0 - AS_WELL {
+            return (NativeMatch::Order, in_order);
+        }
+        // Of those that inform, every second one is in the other half.
+        let mut half = vec![false; self.met.len()];
+        informs.iter().skip(1).step_by(2).for_each(|number| half[*number] = true);
+        let of_half = |wanted: bool| -> Vec<usize> {
+            informs.iter().copied().filter(|number| half[*number] == wanted).collect()
+        };
+        let halves = [false, true].map(|wanted| self.assigned(&of_half(!wanted)));
+        let crossed: Who = Box::new(move |number, thread| {
+            halves[usize::from(half[number])].as_ref()?.get(thread).copied()?
+        });
+        let by_behaviour = if informs.len() > 1 { self.explained(&informs, &crossed) } else { 0.0 };
+        if by_order >= BELIEVED && by_order + AS_WELL >= by_behaviour {
+            return (NativeMatch::Order, in_order);
+        }
+        if by_behaviour >= BELIEVED {
+            return (NativeMatch::Behaviour, crossed);
+        }
+        // What no match explains is not for the threads' order.
+        let Some(best) = self.assigned(&informs) else { return (NativeMatch::Order, in_order) };
+        let best: Who = Box::new(move |_, thread| best.get(thread).copied()?);
+        match self.explained(&informs, &best) >= BELIEVED {
+            true => (NativeMatch::Unknown, in_order),
+            false => (NativeMatch::Order, in_order),
+        }
+    }
+
+    fn instance(&self, number: usize) -> &Instance {
+        let met = &self.met[number];
+        &self.counts.sections[met.section].instances[met.instance]
+    }
+
+    /// Whether threads execute so differently in an instance that it can tell which is which.
+    fn informs(&self, number: usize) -> bool {
+        let time = &self.instance(number).time;
+        let (least, most) =
+            (time.iter().min().copied().unwrap_or(0), time.iter().max().copied().unwrap_or(0));
+        (most - least) as f64 > ALIKE * most as f64
+    }
+
+    /// What the rows of an instance execute, beside what they take natively: less their means. `None` if not all are found.
+    fn pairs(&self, number: usize, who: &Who) -> Option<Vec<(f64, f64)>> {
+        let instance = self.instance(number);
+        let rows = instance.threads.iter().zip(&instance.time).enumerate().map(|(row, (thread, time))| {
+            let native = self.met[number].time(row, who(number, thread.index())?)?;
+            Some((*time as f64, native.get() as f64))
+        });
+        let mut rows: Vec<(f64, f64)> = rows.collect::<Option<_>>()?;
+        let of = rows.len().max(1) as f64;
+        let (executed, native) = rows.iter().fold((0.0, 0.0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
+        rows.iter_mut().for_each(|row| *row = (row.0 - executed / of, row.1 - native / of));
+        Some(rows)
+    }
+
+    /// The share of the native differences within these instances that goes with what is executed: a squared correlation.
+    fn explained(&self, numbers: &[usize], who: &Who) -> f64 {
+        let (mut both, mut executed, mut native) = (0.0, 0.0, 0.0);
+        for (x, y) in numbers.iter().filter_map(|number| self.pairs(*number, who)).flatten() {
+            both += x * y;
+            executed += x * x;
+            native += y * y;
+        }
+        if both > 0.0 { both * both / (executed * native) } else { 0.0 }
+    }
+
+    /// Which thread is which, by these instances; `None` if they say nothing, or no thread can be any other.
+    fn assigned(&self, numbers: &[usize]) -> Option<Vec<Option<usize>>> {
+        let of_instance = |number: usize| self.instance(number).threads.iter().map(|thread| thread.index());
+        let mut counted: Vec<usize> = (0..self.met.len()).flat_map(of_instance).collect();
+        counted.sort_unstable();
+        counted.dedup();
+        if numbers.is_empty() || counted.len() > self.threads {
+            return None;
+        }
+        let mut benefits = vec![vec![0.0; self.threads]; counted.len()];
+        for number in numbers {
+            let instance = self.instance(*number);
+            let mean = instance.time.iter().sum::<u64>() as f64 / instance.rows().max(1) as f64;
+            for (row, thread) in instance.threads.iter().enumerate() {
+                let Ok(at) = counted.binary_search(&thread.index()) else { continue };
+                let beyond = instance.time[row] as f64 - mean;
+                for (native, benefit) in benefits[at].iter_mut().enumerate() {
+                    match self.met[*number].time(row, native) {
+                        Some(time) => *benefit += beyond * time.get() as f64,
+                        // It did not take part.
+                        None => *benefit -= IMPOSSIBLE,
+                    }
+                }
+            }
+        }
+        let found = assignment(&benefits);
+        let mut who = vec![None; self.counts.threads.len().max(counted.last().map_or(0, |last| last + 1))];
+        counted.into_iter().zip(found).for_each(|(thread, native)| who[thread] = Some(native));
+        Some(who)
+    }
+}
+
+/// Beyond every product of instructions and nanoseconds that is real.
+const IMPOSSIBLE: f64 = 1e40;
 
 #[derive(Default)]
 struct NativeTimes {
     /// Places of barriers.
     barriers: BTreeSet<Place>,
-    /// For a thread and a section its times, in order.
-    spans: BTreeMap<(usize, Key), Vec<Nanos>>,
+    /// For a thread, and each section, its times, in order.
+    spans: Vec<BTreeMap<Key, Vec<Nanos>>>,
     /// For a thread its time from its last barrier, or its start, to its end.
     last: BTreeMap<usize, Nanos>,
     /// For a parallel region of OpenMP its executions, and the time of each thread in each.
@@ -73,7 +262,8 @@ struct NativeTimes {
 
 impl NativeTimes {
     fn of(process: &Process) -> NativeTimes {
-        let mut times = NativeTimes::default();
+        let mut times =
+            NativeTimes { spans: vec![BTreeMap::new(); process.threads.len()], ..NativeTimes::default() };
         for share in &process.openmp.shares {
             let region = process.openmp.regions.iter().find(|region| region.instance == share.instance);
             if let Some(cpu) = share.cpu
@@ -101,7 +291,7 @@ impl NativeTimes {
                 {
                     times.barriers.insert(here.clone());
                     if let (Some(since), Some(arrival)) = (since, wait.cpu_begin) {
-                        let spans = times.spans.entry((index, (here.clone(), before.take()))).or_default();
+                        let spans = times.spans[index].entry((here.clone(), before.take())).or_default();
                         spans.push(arrival.saturating_sub(since));
                     }
                     before = Some(here);
@@ -113,6 +303,14 @@ impl NativeTimes {
             }
         }
         times
+    }
+
+    /// The times of threads in each execution of a region. Natively some executions of a region are only counted: then it is not
+    /// known which are these.
+    fn of_region(&self, section: &Section) -> impl Iterator<Item = &BTreeMap<usize, Nanos>> {
+        let end = place(&section.end).filter(|end| place(&section.begin).as_ref() == Some(end));
+        let found = end.and_then(|end| self.regions.get(&end));
+        found.filter(|found| found.len() == section.instances.len()).into_iter().flat_map(BTreeMap::values)
     }
 }
 
@@ -128,5 +326,91 @@ fn place_of(frame: &Frame) -> Place {
     match frame.line {
         Some(_) => (frame.file.clone(), frame.line, None),
         None => (None, None, frame.function.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use holdup_model::counts::{CountedThread, ThreadLabel};
+
+    use super::*;
+
+    fn barrier(line: u32) -> SectionPlace {
+        let frame = Frame { file: Some("body.c".to_owned()), line: Some(line), ..Frame::default() };
+        SectionPlace { frames: vec![frame], name: None }
+    }
+
+    /// Counts of one section with these executed instructions of threads, by instance, and the native times of threads.
+    fn matched(executed: &[Vec<u64>], native: &[Vec<u64>]) -> (Counts, NativeMatch) {
+        let end = barrier(7);
+        let key = (place(&end).expect("it has a line"), None);
+        let threads = native.first().map_or(0, Vec::len);
+        let mut times = NativeTimes { spans: vec![BTreeMap::new(); threads], ..NativeTimes::default() };
+        for native in native {
+            for (thread, time) in native.iter().enumerate() {
+                times.spans[thread].entry(key.clone()).or_default().push(Nanos::new(*time));
+            }
+        }
+        let instances = executed.iter().map(|time| Instance {
+            threads: (0..time.len() as u32).map(CountedThread).collect(),
+            time: time.clone(),
+            ..Instance::default()
+        });
+        let section = Section { end, instances: instances.collect(), ..Section::default() };
+        let labels = vec![ThreadLabel::default(); executed[0].len()];
+        let mut counts = Counts { threads: labels, sections: vec![section], ..Counts::default() };
+        add(&mut counts, &times, threads);
+        let found = counts.native_match;
+        (counts, found)
+    }
+
+    fn native(counts: &Counts, instance: usize) -> Vec<u64> {
+        let native = counts.sections[0].instances[instance].native.as_ref();
+        native.expect("it was found").iter().map(|time| time.get()).collect()
+    }
+
+    #[test]
+    fn threads_in_order_stay_in_order() {
+        // One instance alone, and times that go with instructions but for noise.
+        let (counts, found) = matched(&[vec![10, 20, 30, 40]], &[vec![110, 190, 330, 380]]);
+        assert_eq!((found, native(&counts, 0)), (NativeMatch::Order, vec![110, 190, 330, 380]));
+    }
+
+    #[test]
+    fn threads_that_draw_their_numbers_are_matched_by_what_they_do() {
+        let executed = vec![vec![10, 20, 30, 40], vec![40, 10, 20, 30], vec![10, 20, 30, 40]];
+        // Natively the third thread is the first, the first is the last.
+        let natively: Vec<Vec<u64>> = executed
+            .iter()
+            .map(|by| [3, 1, 0, 2].map(|as_counted| by[as_counted] * 100 + 7).to_vec())
+            .collect();
+        let (counts, found) = matched(&executed, &natively);
+        assert_eq!(found, NativeMatch::Behaviour);
+        assert_eq!(native(&counts, 0), [1007, 2007, 3007, 4007]);
+        assert_eq!(native(&counts, 1), [4007, 1007, 2007, 3007]);
+    }
+
+    #[test]
+    fn one_instance_alone_does_not_say_which_thread_is_which() {
+        let (counts, found) = matched(&[vec![10, 20, 30, 40]], &[vec![400, 200, 300, 100]]);
+        assert_eq!((found, native(&counts, 0)), (NativeMatch::Unknown, vec![400, 200, 300, 100]));
+    }
+
+    #[test]
+    fn what_goes_with_nothing_is_matched_with_nobody() {
+        // Each thread is slow in turn: no order of threads explains that.
+        let executed = vec![vec![10, 20, 30, 40]; 4];
+        let natively: Vec<Vec<u64>> = (0..4)
+            .map(|slow| (0..4).map(|thread| if thread == slow { 900 } else { 100 }).collect())
+            .collect();
+        let (counts, found) = matched(&executed, &natively);
+        assert_eq!(found, NativeMatch::Order);
+        assert_eq!(native(&counts, 3), [100, 100, 100, 900]);
+    }
+
+    #[test]
+    fn a_thread_that_natively_is_missing_is_matched_with_nobody() {
+        let (counts, _) = matched(&[vec![10, 20, 30]], &[vec![100, 200]]);
+        assert_eq!(counts.sections[0].instances[0].native, None);
     }
 }

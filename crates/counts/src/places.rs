@@ -11,6 +11,15 @@ use holdup_sections::Boundary;
 
 use crate::course::{Course, Row};
 
+/// A place without addresses where it has a line: compilers make copies of code, and so several calls of one barrier.
+pub(crate) fn line_of(place: &SectionPlace) -> SectionPlace {
+    let mut place = place.clone();
+    for frame in place.frames.iter_mut().filter(|frame| frame.line.is_some()) {
+        frame.address = 0;
+    }
+    place
+}
+
 /// Names of places, and times of arrivals, from the ordinary part of the recording.
 pub(crate) struct Places<'a> {
     names: Option<&'a Names>,

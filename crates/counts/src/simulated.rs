@@ -13,8 +13,9 @@ use holdup_model::cycles::{CycleComponent, CyclePiece, CycleStack, Level, PieceM
 use holdup_model::{Frame, Run};
 use holdup_recording::Recording;
 
-use crate::counts::{Gathered, RowPieces, gathered};
+use crate::counts::{Gathered, gathered};
 use crate::error::CountsError;
+use crate::paths::RowPieces;
 
 /// The counts of a recording, with the cycles and misses of a simulation of it for which
 /// [`CyclePiece::misses`] were wanted and units were not dealt out anew. `names` has the frames of instructions.

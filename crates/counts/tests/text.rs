@@ -268,6 +268,7 @@ fn instances((threads, blocks, events): Shape) -> impl Strategy<Value = Instance
             prop::collection::vec(unit, 0..3),
         )
             .prop_map(move |(time, native, executed, library, units)| Instance {
+                begin: None,
                 threads: rows.iter().copied().map(CountedThread).collect(),
                 time,
                 native,
@@ -332,6 +333,7 @@ fn counts() -> impl Strategy<Value = Counts> {
                 prop::collection::vec(sections((threads, block_count, events)), 0..3),
             )
                 .prop_map(move |(threads, blocks, hardware, sections)| Counts {
+                    native_match: NativeMatch::Order,
                     source,
                     time_unit,
                     threads,

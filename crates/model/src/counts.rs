@@ -51,6 +51,8 @@ pub struct Counts {
     pub hardware: Vec<HardwareEvent>,
     /// Which static parallel sections there are.
     pub sections: Vec<Section>,
+    /// How the threads of the native run were told to be those that were counted, where there is such a run.
+    pub native_match: NativeMatch,
     /// What the reader must know, a sentence each.
     pub warnings: Vec<String>,
 }
@@ -79,6 +81,18 @@ pub enum TimeUnit {
     Nanos,
     /// Simulated cycles.
     Cycles,
+}
+
+/// How it is known which thread of the native run a thread that was counted is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NativeMatch {
+    /// Threads began in the same order, and nothing says that this is wrong.
+    #[default]
+    Order,
+    /// By what they do: where one executes much, the other takes long.
+    Behaviour,
+    /// It is not known: they began in another order, or the machine made other threads slow.
+    Unknown,
 }
 
 /// A thread that was counted.
@@ -219,6 +233,8 @@ pub struct Section {
 pub struct Instance {
     /// The threads that took part: the rows.
     pub threads: Vec<CountedThread>,
+    /// Where it begins, if that is not where its section does.
+    pub begin: Option<SectionPlace>,
     /// The time of each thread in the section, in the unit of [`Counts::time_unit`], without waiting.
     pub time: Vec<u64>,
     /// The time that each thread took natively, without emulation, where such a run was matched with this one.

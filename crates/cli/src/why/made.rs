@@ -26,6 +26,8 @@ pub(super) struct Made {
     pub(super) recording: Option<PathBuf>,
     /// That of the native run.
     pub(super) native: Option<PathBuf>,
+    /// How to run it once more under emulation, where that is possible.
+    pub(super) again: Option<Again>,
     /// What the reader of the answer must know.
     pub(super) notes: Vec<String>,
     _temporary: tempfile::TempDir,
@@ -82,8 +84,44 @@ pub(super) fn of_program(command: &[OsString], options: &WhyOptions) -> Result<M
         failure.tell();
         return Ok(made);
     }
+    // A run whose output is the program's is the only one, and one that failed is no model for others.
+    if before.is_some() && !options.simulate && ended.status.success() {
+        input.back(false);
+        made.again = Some(Again {
+            command: command.to_vec(),
+            options: options.clone(),
+            path: made._temporary.path().join("again.holdup"),
+        });
+    }
     made.recording = Some(path);
     Ok(made)
+}
+
+/// Another run of the same program.
+pub(super) struct Again {
+    command: Vec<OsString>,
+    options: WhyOptions,
+    path: PathBuf,
+}
+
+/// In another run no thread is ahead of the slowest by more instructions than this, so that whoever takes work from a queue
+/// takes as much as the others.
+const TOGETHER: u64 = 20_000;
+
+impl Again {
+    /// Runs it under emulation, with its threads held together if they were not before, and the other way round. `None` where
+    /// that fails: then there was one run less.
+    pub(super) fn run(&self) -> Option<PathBuf> {
+        let mut emulation = emulation(&self.options).ok()?;
+        emulation.skew = if emulation.skew.is_some() { None } else { Some(TOGETHER) };
+        let progress = Progress::counting("under emulation, to compare", Arc::clone(&emulation.executed));
+        let how = as_recorded(&self.options, self.path.clone(), Output::Silent, Some(emulation));
+        let ended = record(&self.command, &how, PRELOAD);
+        drop(progress);
+        let ended = ended.ok().filter(|ended| ended.status.success())?;
+        answer::name(&self.path, &ended.file).ok()?;
+        Some(self.path.clone())
+    }
 }
 
 /// Whether a program needs no emulation, since its compiler made it count. Streams need it all the same.
@@ -116,6 +154,7 @@ fn nothing_yet() -> Result<Made, Failure> {
         status: ExitCode::SUCCESS,
         recording: None,
         native: None,
+        again: None,
         notes: Vec::new(),
         _temporary: temporary,
     })

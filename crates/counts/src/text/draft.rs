@@ -135,6 +135,7 @@ impl Draft {
             executed: EventTable { entries: entries.collect() },
             library: self.library.iter().map(|((block, row), count)| (*block, *row, *count)).collect(),
             threads: self.threads,
+            begin: None,
             time,
             native,
             units,

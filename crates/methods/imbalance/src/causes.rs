@@ -1,6 +1,6 @@
 //! From a leader to what the reader is told: what kind of cause it is, where, and how much of the variance it decides.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use holdup_model::counts::{BlockExit, BlockId, EventId, HardwareKind};
 use holdup_model::{Arrange, Frame};
@@ -219,6 +219,7 @@ pub(super) fn describe(
         let counts = counts(one.column);
         causes.push((Cause { counts, minor: cause.charge < LEAST_CHARGE, ..cause }, one));
     }
+    decided_further_down(program, charges, &mut causes, &mut taken);
     decided_before(program, charges, &mut causes, method);
     causes.arrange_by(|(a, _), (b, _)| {
         a.minor.cmp(&b.minor).then(b.charge.total_cmp(&a.charge)).then(b.score.total_cmp(&a.score))
@@ -226,10 +227,48 @@ pub(super) fn describe(
     causes
 }
 
+/// A function that is called from several places works differently long for each of them, and only what it decides itself (how
+/// often its loop turns) says so. What is decided behind a leader, by edges of the leader's own cluster, is the leader's: of
+/// several leaders that which is nearest on the way.
+fn decided_further_down(
+    program: &Program<'_>,
+    charges: &Charges,
+    causes: &mut [(Cause, Found)],
+    taken: &mut BTreeSet<BlockId>,
+) {
+    let before: Vec<f64> = causes.iter().map(|(cause, _)| cause.charge).collect();
+    let regressors: BTreeSet<usize> = causes.iter().map(|(_, found)| found.regressor).collect();
+    for regressor in regressors {
+        let mut open: VecDeque<(BlockId, usize)> = VecDeque::new();
+        let mut seen: BTreeSet<BlockId> = BTreeSet::new();
+        for (at, (_, found)) in
+            causes.iter().enumerate().filter(|(_, (_, found))| found.regressor == regressor)
+        {
+            let Blamed::Leader(_) = found.blamed else { continue };
+            let target = program.edge(found.column).map(|(_, target)| target);
+            open.extend(target.filter(|target| seen.insert(*target)).map(|target| (target, at)));
+        }
+        while let Some((block, at)) = open.pop_front() {
+            let (cause, found) = &mut causes[at];
+            let out = program.out(block).iter().filter(|edge| charges.total(**edge) > 0);
+            if out.clone().any(|edge| found.members.binary_search(edge).is_ok()) && taken.insert(block) {
+                cause.charge += charges.decided(block);
+            }
+            let behind = out.filter_map(|edge| program.edge(*edge)).filter(|(_, to)| seen.insert(*to));
+            open.extend(behind.map(|(_, to)| (to, at)));
+        }
+    }
+    for ((cause, _), before) in causes.iter_mut().zip(before) {
+        // Shares are exact in their sum over all blocks: a part of them can be a little more than all.
+        cause.charge = cause.charge.min(before.max(1.0));
+        cause.minor = cause.charge < LEAST_CHARGE;
+    }
+}
+
 /// Where threads are in different copies of the code since before the section began (a compiler takes a test that does not
 /// change out of a loop, and doubles the loop), the branch that sent them there decides. If most is decided there, it is the
 /// cause in the place of the one with the highest score, which only tells the copies apart. If it is the guard of a loop that
-/// is a cause, both are one decision. Else it is a cause beside the others.
+/// is a cause, or the first instance took it within, both are one decision. Else it is a cause beside the others.
 fn decided_before(
     program: &Program<'_>,
     charges: &Charges,
@@ -244,9 +283,11 @@ fn decided_before(
     let most = causes.iter().enumerate().max_by(|(_, (a, _)), (_, (b, _))| a.score.total_cmp(&b.score));
     let Some((most, found)) = most.map(|(at, (_, found))| (at, found.clone())) else { return };
     let test = line_of(&end(program, block));
-    let is_guard =
-        |cause: &Cause| cause.kind == CauseKind::Loop && test.is_some() && line_of(&cause.at) == test;
-    if let Some((cause, _)) = causes.iter_mut().find(|(cause, _)| is_guard(cause)) {
+    let is_same = |cause: &Cause| {
+        let is_guard = cause.kind == CauseKind::Loop && test.is_some() && line_of(&cause.at) == test;
+        is_guard || cause.kind == CauseKind::Branch && cause.leader == Some(block) && !cause.minor
+    };
+    if let Some((cause, _)) = causes.iter_mut().find(|(cause, _)| is_same(cause)) {
         cause.charge = (cause.charge + charges.before).min(1.0);
         raise(cause, method);
         return;

@@ -214,21 +214,27 @@ fn meetings(
     let mut alone: BTreeMap<Column, u64> = BTreeMap::new();
     let mut found = BTreeSet::new();
     for (instance, sums) in instances.iter().zip(&mut sums) {
+        let begin = instance.begin.unwrap_or(begin);
         for (column, row, count) in &instance.entries {
             let Some((block, is_ring)) = over_call(*column) else { continue };
             if stands_at(block, begin) || is_ring && stands_at(block, end) {
                 sums[*row as usize] += count;
                 found.insert(*column);
             }
-            if *count == 1 && is_ring {
+            if *count == 1 && is_ring && instance.begin.is_none() {
                 *alone.entry(*column).or_default() += 1;
             }
         }
     }
-    if !found.is_empty() && sums.iter().flatten().all(|sum| *sum == 1) {
+    // The first turn of a loop may begin where threads do: at no call.
+    let comes_in = |(instance, sums): (&&Dealt<'_>, &Vec<u64>)| {
+        sums.iter().all(|sum| *sum == 1) || instance.begin.is_some() && sums.iter().all(|sum| *sum == 0)
+    };
+    if !found.is_empty() && instances.iter().zip(&sums).all(comes_in) {
         return found;
     }
-    let rows: usize = instances.iter().map(|instance| instance.time.len()).sum();
+    let usual = instances.iter().filter(|instance| instance.begin.is_none());
+    let rows: usize = usual.map(|instance| instance.time.len()).sum();
     // Without lines: what each thread does once.
     alone.into_iter().filter(|(_, times)| *times == rows as u64).map(|(column, _)| column).collect()
 }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use holdup_model::Nanos;
-use holdup_model::counts::{CountedThread, Counts, Instance};
+use holdup_model::counts::{CountedThread, Counts, Instance, SectionPlace};
 
 /// A column: an event's number, or, behind all events, the number of a block whose libraries' instructions it counts.
 pub(super) type Column = u32;
@@ -18,6 +18,8 @@ pub(super) type Column = u32;
 pub(super) struct Dealt<'a> {
     /// The threads: the rows.
     pub(super) threads: &'a [CountedThread],
+    /// Where it begins, if that is not where its section does.
+    pub(super) begin: Option<&'a SectionPlace>,
     /// The time of each row.
     pub(super) time: Vec<u64>,
     /// The native time of each row.
@@ -76,6 +78,7 @@ impl<'a> Dealt<'a> {
         let native = instance.native.as_deref().filter(|native| native.len() == instance.threads.len());
         Dealt {
             threads: &instance.threads[..rows],
+            begin: instance.begin.as_ref(),
             time,
             native: native.map(|native| &native[..rows]),
             entries,

@@ -1,7 +1,7 @@
 //! How unequal threads are, before anybody asks why.
 
 use holdup_model::Nanos;
-use holdup_model::counts::{CountedThread, Counts};
+use holdup_model::counts::{CountedThread, Counts, NativeMatch};
 
 use super::NativeImbalance;
 use super::deal::{Column, Dealt};
@@ -59,37 +59,51 @@ fn unequal<'a>(instances: impl Iterator<Item = (&'a [u64], u64)>) -> (f64, f64) 
 }
 
 /// The same of native times, over those instances that have any.
-pub(super) fn native(instances: &[&Dealt<'_>], threads: &[CountedThread]) -> Option<NativeImbalance> {
-    let matched: Vec<(&Dealt<'_>, Vec<u64>)> = instances
+pub(super) fn native(
+    instances: &[&Dealt<'_>],
+    threads: &[CountedThread],
+    matched: NativeMatch,
+) -> Option<NativeImbalance> {
+    let found: Vec<(&Dealt<'_>, Vec<u64>)> = instances
         .iter()
         .filter_map(|instance| Some((*instance, instance.native?.iter().map(|time| time.get()).collect())))
         .collect();
-    if matched.is_empty() {
+    if found.is_empty() {
         return None;
     }
     let idle = |times: &[u64]| {
         let longest = times.iter().copied().max().unwrap_or(0);
         times.iter().fold(0_u64, |sum, time| sum.saturating_add(longest - time))
     };
-    let (imbalance, spread) = unequal(matched.iter().map(|(_, times)| (times.as_slice(), idle(times))));
+    let (imbalance, spread) = unequal(found.iter().map(|(_, times)| (times.as_slice(), idle(times))));
     let mut time = vec![0_u64; threads.len()];
-    for (instance, times) in &matched {
+    for (instance, times) in &found {
         for (thread, taken) in instance.threads.iter().zip(times) {
             if let Ok(at) = threads.binary_search(thread) {
                 time[at] = time[at].saturating_add(*taken);
             }
         }
     }
-    let rows = Rows::new(matched.iter().map(|(_, times)| times.len()));
-    let native = column(&rows, matched.iter().flat_map(|(_, times)| times.iter().copied()));
-    let executed = column(&rows, matched.iter().flat_map(|(instance, _)| instance.time.iter().copied()));
+    let rows = Rows::new(found.iter().map(|(_, times)| times.len()));
+    let native = column(&rows, found.iter().flat_map(|(_, times)| times.iter().copied()));
+    let executed = column(&rows, found.iter().flat_map(|(instance, _)| instance.time.iter().copied()));
     let by_instructions = native.zip(executed).map(|(native, executed)| dot(&native, &executed).powi(2));
-    Some(NativeImbalance {
+    let differences = found.iter().map(|(_, times)| {
+        let longest = times.iter().copied().max().unwrap_or(0);
+        longest - times.iter().copied().min().unwrap_or(0)
+    });
+    let difference = differences.fold(0_u64, u64::saturating_add) / found.len() as u64;
+    let is_known = matched != NativeMatch::Unknown;
+    let native = NativeImbalance {
         imbalance,
         spread,
-        time: time.into_iter().map(Nanos::new).collect(),
-        by_instructions,
-    })
+        difference: Nanos::new(difference),
+        matched,
+        time: if is_known { time.into_iter().map(Nanos::new).collect() } else { Vec::new() },
+        by_instructions: None,
+    };
+    let by_instructions = by_instructions.filter(|_| is_known && !native.is_little());
+    Some(NativeImbalance { by_instructions, ..native })
 }
 
 fn column(rows: &Rows, values: impl Iterator<Item = u64>) -> Option<Vec<f64>> {

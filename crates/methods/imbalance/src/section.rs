@@ -52,7 +52,7 @@ pub(super) fn look(
         return None;
     }
     let measured = measure(&instances);
-    let native = native(&instances, &measured.threads);
+    let native = native(&instances, &measured.threads, program.counts.native_match);
     let threads = instances.iter().map(|instance| instance.threads.len()).max().unwrap_or(0);
     let mut causes = Vec::new();
     if threads > 1 && measured.spread >= EQUAL {
@@ -209,7 +209,8 @@ fn verdict(
         return Verdict::OneThread;
     }
     if measured.spread < EQUAL {
-        let unequal = native.is_some_and(|native| native.imbalance >= NATIVELY_UNEQUAL);
+        let unequal =
+            native.is_some_and(|native| native.imbalance >= NATIVELY_UNEQUAL && !native.is_little());
         return if unequal { Verdict::ExecuteEqually } else { Verdict::Balanced };
     }
     if threads < FEWEST_THREADS {

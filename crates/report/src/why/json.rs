@@ -1,6 +1,7 @@
 //! Every number of what makes threads unequal, as JSON: `docs/json-schema/why.schema.json` says what each member means.
 
 use holdup_imbalance::{Cause, NativeImbalance, SectionWhy, Why};
+use holdup_model::counts::NativeMatch;
 use holdup_model::{Frame, Nanos};
 use serde_json::Value;
 
@@ -94,6 +95,12 @@ fn native(native: &NativeImbalance) -> schema::Native {
     schema::Native {
         imbalance: native.imbalance.into(),
         spread: native.spread.into(),
+        difference_ns: native.difference.get(),
+        matched_by: match native.matched {
+            NativeMatch::Order => schema::MatchedBy::Order,
+            NativeMatch::Behaviour => schema::MatchedBy::Behaviour,
+            NativeMatch::Unknown => schema::MatchedBy::Unknown,
+        },
         time_ns: native.time.iter().map(|time| time.get()).collect(),
         by_instructions: native.by_instructions.map(Amount::from),
     }

@@ -204,10 +204,28 @@ pub(crate) enum VerdictWord {
 pub(crate) struct Native {
     pub(crate) imbalance: Amount,
     pub(crate) spread: Amount,
-    /// Native time of each thread, summed over instances.
+    /// What the longest thread takes more than the shortest, in the mean of instances.
+    pub(crate) difference_ns: u64,
+    /// How it is known which thread of the native run is which.
+    pub(crate) matched_by: MatchedBy,
+    /// Native time of each thread, summed over instances; empty where it is not known which is which.
     pub(crate) time_ns: Vec<u64>,
-    /// Squared correlation of native times with executed instructions, within instances; null where either is constant.
+    /// Squared correlation of native times with executed instructions, within instances; null where either is constant, where
+    /// threads differ by less than meeting itself takes, and where it is not known which is which.
     pub(crate) by_instructions: Option<Amount>,
+}
+
+/// How it is known which thread of the native run is which.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum MatchedBy {
+    /// They began in the same order.
+    Order,
+    /// Where one executes much, the other takes long.
+    Behaviour,
+    /// It is not known.
+    Unknown,
 }
 
 /// What a simulation without some causes gave.

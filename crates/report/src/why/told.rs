@@ -2,11 +2,11 @@
 
 use holdup_imbalance::{Cause, CauseKind, NativeImbalance, SectionWhy, Verdict, Why};
 use holdup_model::Frame;
-use holdup_model::counts::{CountSource, SectionKind, TimeUnit};
+use holdup_model::counts::{CountSource, NativeMatch, SectionKind, TimeUnit};
 
 use super::{WhyScene, words};
 use crate::Look;
-use crate::numbers::{counted, percent};
+use crate::numbers::{self, counted, percent};
 
 /// A share of the differences that is not explained is told from this on.
 const MUCH_UNEXPLAINED: f64 = 0.1;
@@ -235,9 +235,24 @@ pub(crate) fn imbalance(why: &Why, section: &SectionWhy) -> String {
 /// The same natively, and how much of it goes with what threads execute.
 pub(crate) fn native(section: &SectionWhy) -> Option<String> {
     let native = section.native.as_ref()?;
+    if native.is_little() {
+        return Some(format!(
+            "Natively its threads differ by {} in each instance: too little to be told from what meeting itself takes.",
+            numbers::time(native.difference, Look { width: Look::WIDEST, color: false, unicode: true })
+        ));
+    }
     let by = match native.by_instructions {
+        // Natively other threads may have taken the work.
+        _ if section.depends_on_schedule.is_some() => String::new(),
+        Some(_) | None if native.imbalance >= BALANCED && native.matched == NativeMatch::Unknown => {
+            "; natively threads began in another order, and one run does not say which is which".to_owned()
+        }
         Some(share) if native.imbalance >= BALANCED && !is_elsewhere(section, native) => {
-            format!("; {} of that goes with executed instructions", percent(share))
+            let how = match native.matched {
+                NativeMatch::Behaviour => ", threads being matched by what they do",
+                NativeMatch::Order | NativeMatch::Unknown => "",
+            };
+            format!("; {} of that goes with executed instructions{how}", percent(share))
         }
         Some(share) if native.imbalance >= BALANCED => format!(
             "; only {} of that goes with executed instructions, the rest may be caches, memory, the machine, or chance",

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use holdup_imbalance::{Cause, CauseKind, Method, NativeImbalance, SectionWhy, Verdict, Why, WhyOptions};
-use holdup_model::counts::{BlockId, CountSource, SectionKind, SectionPlace, ThreadLabel, TimeUnit};
+use holdup_model::counts::{
+    BlockId, CountSource, NativeMatch, SectionKind, SectionPlace, ThreadLabel, TimeUnit,
+};
 use holdup_model::{Frame, Nanos};
 use holdup_report::{SourceFile, WhyScene};
 
@@ -66,6 +68,8 @@ pub(crate) fn section(causes: Vec<Cause>, verdict: Verdict) -> SectionWhy {
         native: Some(NativeImbalance {
             imbalance: 0.33,
             spread: 0.6,
+            difference: Nanos::new(1_700_000),
+            matched: NativeMatch::Order,
             time: (0..8).map(|thread| Nanos::new(90_000_000 - 9_000_000 * thread)).collect(),
             by_instructions: Some(0.91),
         }),
