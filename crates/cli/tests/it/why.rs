@@ -79,8 +79,8 @@ fn the_line_is_named_and_the_program_is_heard_once() {
     assert_eq!(ended.status, 5);
     let value = json(&ended);
     assert_eq!(first_cause(&value)["where"]["line"], planted(), "{value:#}");
-    // The first of four rounds begins elsewhere, where the threads do.
-    assert_eq!(value["sections"][0]["instances"], 3);
+    // The first of four rounds begins elsewhere, where the threads do, and is of the same section.
+    assert_eq!(value["sections"][0]["instances"], 4);
     assert!(first_cause(&value)["score"].as_f64().expect("a score") > 0.7, "{value:#}");
     assert!(value["run"]["wall_ns"].as_u64().is_some_and(|wall| wall > 0), "{value:#}");
     let mut lines: Vec<String> = text(&ended.stderr).lines().map(str::to_owned).collect();

@@ -6,6 +6,8 @@
 
 use std::fmt::Write as _;
 
+use serde_json::Value;
+
 use crate::stage::Stage;
 use crate::stage::lime::{LEVELS, THREADS, Way, Workload, complaint, options, table, why, workload};
 
@@ -83,11 +85,39 @@ mod planted_lines {
         lime_cpp
         lime_rust
         lime_two
+        lime_numbers
+        lime_paths
         lime_cache
         lime_queue
         lime_equal
         lime_noise
         lime_dynamic
+    }
+}
+
+#[test]
+fn threads_that_draw_their_numbers_and_locks_taken_unequally_are_no_schedule() {
+    let row = workload("lime_numbers");
+    let stage = Stage::new();
+    for compiler in row.compilers().iter().copied() {
+        let way = Way { compiler, level: '2', threads: 16 };
+        let Some(program) = row.build(&stage, way, &[]) else { continue };
+        let json = why(&["--no-intervals"], &program, &["16"]);
+        let first = &json["sections"][0];
+        assert_eq!(first["depends_on_schedule"], Value::Null, "{way}: a second run says so");
+        assert_eq!(complaint(&row, &json), None, "{way}");
+    }
+}
+
+#[test]
+fn a_section_that_is_reached_along_several_paths_is_one() {
+    let row = workload("lime_paths");
+    let stage = Stage::new();
+    for way in all_ways(&row).into_iter().filter(|way| way.threads == 16) {
+        let Some(program) = row.build(&stage, way, &[]) else { continue };
+        let json = why(&["--no-native", "--no-intervals"], &program, &["16"]);
+        // Of the steps of the sweep; the barrier behind it, two steps in three, has nothing but itself.
+        assert_eq!(json["sections"][0]["instances"], 12, "{way}");
     }
 }
 

@@ -98,8 +98,13 @@ pub struct SectionWhy {
     pub native: Option<NativeImbalance>,
     /// Idle time of all instances, Σ_t (longest − t), in the unit of time: the weight of the section.
     pub idle: u64,
+    /// The time that its threads have for it: Σ (threads × longest) of all instances.
+    pub capacity: u64,
     /// This section's idle time as a share of that of all sections.
     pub share: f64,
+    /// The same as a share of the time that all threads have in all sections, Σ (threads × longest): what the section's
+    /// imbalance costs.
+    pub cost: f64,
     /// Rows of the per-thread figures: thread numbers, in order.
     pub thread_numbers: Vec<u32>,
     /// Time of each of these threads, summed over instances.
@@ -153,7 +158,7 @@ impl NativeImbalance {
 pub enum Verdict {
     /// Causes were found.
     Found,
-    /// Threads take equally long, within 1 %: there is nothing to find.
+    /// Threads idle for less than 1 %: there is nothing to find.
     Balanced,
     /// Threads execute equally, but natively take differently long: caches, memory or the machine, not control flow.
     ExecuteEqually,
@@ -252,8 +257,10 @@ pub fn why(counts: &Counts, options: &WhyOptions) -> Why {
         .filter_map(|section| look(&program, section, options, &mut warnings))
         .collect();
     let idle = sections.iter().map(|section| section.idle as f64).sum::<f64>();
+    let all: f64 = sections.iter().map(|section| section.capacity as f64).sum();
     for section in sections.iter_mut().filter(|_| idle > 0.0) {
         section.share = section.idle as f64 / idle;
+        section.cost = section.idle as f64 / all;
     }
     sections.arrange_by_key(|section| std::cmp::Reverse(section.idle));
     Why { options: *options, source: counts.source, time_unit: counts.time_unit, sections, warnings }

@@ -16,6 +16,8 @@ pub(super) struct Measured {
     pub(super) spread: f64,
     /// Σ (longest − t).
     pub(super) idle: u64,
+    /// Σ (threads × longest).
+    pub(super) capacity: u64,
     /// The threads that took part, in order.
     pub(super) threads: Vec<CountedThread>,
     /// The time of each.
@@ -39,7 +41,10 @@ pub(super) fn measure(instances: &[&Dealt<'_>]) -> Measured {
     let rows = instances.iter().map(|instance| (instance.time.as_slice(), instance.idle()));
     let (imbalance, spread) = unequal(rows);
     let idle = instances.iter().fold(0_u64, |sum, instance| sum.saturating_add(instance.idle()));
-    Measured { imbalance, spread, idle, threads, time }
+    let capacity = instances.iter().fold(0_u64, |sum, instance| {
+        sum.saturating_add(instance.longest().saturating_mul(instance.threads.len() as u64))
+    });
+    Measured { imbalance, spread, idle, capacity, threads, time }
 }
 
 /// Both measures over instances, given as times with their idle time.
@@ -71,11 +76,15 @@ pub(super) fn native(
     if found.is_empty() {
         return None;
     }
+    // What threads take before they meet for the first time has their own start in it.
+    let usual = found.iter().filter(|(instance, _)| instance.begin.is_none()).count();
+    let compared: Vec<&(&Dealt<'_>, Vec<u64>)> =
+        found.iter().filter(|(instance, _)| usual < 2 || instance.begin.is_none()).collect();
     let idle = |times: &[u64]| {
         let longest = times.iter().copied().max().unwrap_or(0);
         times.iter().fold(0_u64, |sum, time| sum.saturating_add(longest - time))
     };
-    let (imbalance, spread) = unequal(found.iter().map(|(_, times)| (times.as_slice(), idle(times))));
+    let (imbalance, spread) = unequal(compared.iter().map(|(_, times)| (times.as_slice(), idle(times))));
     let mut time = vec![0_u64; threads.len()];
     for (instance, times) in &found {
         for (thread, taken) in instance.threads.iter().zip(times) {
@@ -84,15 +93,15 @@ pub(super) fn native(
             }
         }
     }
-    let rows = Rows::new(found.iter().map(|(_, times)| times.len()));
-    let native = column(&rows, found.iter().flat_map(|(_, times)| times.iter().copied()));
-    let executed = column(&rows, found.iter().flat_map(|(instance, _)| instance.time.iter().copied()));
+    let rows = Rows::new(compared.iter().map(|(_, times)| times.len()));
+    let native = column(&rows, compared.iter().flat_map(|(_, times)| times.iter().copied()));
+    let executed = column(&rows, compared.iter().flat_map(|(instance, _)| instance.time.iter().copied()));
     let by_instructions = native.zip(executed).map(|(native, executed)| dot(&native, &executed).powi(2));
-    let differences = found.iter().map(|(_, times)| {
+    let differences = compared.iter().map(|(_, times)| {
         let longest = times.iter().copied().max().unwrap_or(0);
         longest - times.iter().copied().min().unwrap_or(0)
     });
-    let difference = differences.fold(0_u64, u64::saturating_add) / found.len() as u64;
+    let difference = differences.fold(0_u64, u64::saturating_add) / compared.len() as u64;
     let is_known = matched != NativeMatch::Unknown;
     let native = NativeImbalance {
         imbalance,

@@ -18,7 +18,7 @@ use super::{Cause, CauseKind, Method, NativeImbalance, SectionWhy, Verdict, WhyO
 /// With fewer threads there are no statistics.
 const FEWEST_THREADS: usize = 4;
 
-/// Threads whose times are within this share of the longest take equally long.
+/// Threads that idle for less than this share of their time on average are balanced.
 const EQUAL: f64 = 0.01;
 
 /// From this native imbalance on it is worth telling that threads that execute equally take differently long. Below, it may
@@ -27,6 +27,12 @@ const NATIVELY_UNEQUAL: f64 = 0.1;
 
 /// A score from which on a cause is told even if nothing of the variance is decided there. Weaker ones are what chance finds.
 const STRONG: f64 = 0.5;
+
+/// The share of the differences that a cause decides from which on it needs no statistics.
+const KNOWN: f64 = 0.9;
+
+/// Where causes explain less than this, it is looked whether each instance has code of its own.
+const MOSTLY: f64 = 0.6;
 
 /// How many numbers the columns of a section may have altogether; of longer sections those instances are looked at that have
 /// the most idle time.
@@ -55,14 +61,17 @@ pub(super) fn look(
     let native = native(&instances, &measured.threads, program.counts.native_match);
     let threads = instances.iter().map(|instance| instance.threads.len()).max().unwrap_or(0);
     let mut causes = Vec::new();
-    if threads > 1 && measured.spread >= EQUAL {
+    if threads > 1 && measured.imbalance >= EQUAL {
         causes = causes_in(program, section, &instances, &measured.threads, options, warnings);
         let has_statistics = options.method == Method::Stacked && threads >= FEWEST_THREADS;
-        if causes.is_empty() && has_statistics && instances.len() > 1 {
-            causes = in_copies(program, section, &instances, &measured.threads, options);
+        if explained_by(&causes) < MOSTLY && has_statistics && instances.len() > 1 {
+            let copies = in_copies(program, section, &instances, &measured.threads, options);
+            if explained_by(&copies) > explained_by(&causes) {
+                causes = copies;
+            }
         }
     }
-    let explained = causes.iter().fold(0.0, |sum, cause| sum + cause.charge).clamp(0.0, 1.0);
+    let explained = explained_by(&causes);
     Some(SectionWhy {
         kind: section.kind,
         end: section.end.clone(),
@@ -74,7 +83,9 @@ pub(super) fn look(
         verdict: verdict(program, threads, &measured, native.as_ref(), &causes),
         native,
         idle: measured.idle,
+        capacity: measured.capacity,
         share: 0.0,
+        cost: 0.0,
         thread_numbers: numbers(program.counts, &measured.threads),
         time: measured.time,
         explained,
@@ -83,6 +94,11 @@ pub(super) fn look(
         depends_on_schedule: section.depends_on_schedule.clone(),
         dealt_units: instances.iter().map(|instance| instance.units).sum(),
     })
+}
+
+/// The share of the differences that these causes account for.
+fn explained_by(causes: &[Cause]) -> f64 {
+    causes.iter().fold(0.0, |sum, cause| sum + cause.charge).clamp(0.0, 1.0)
 }
 
 /// What makes the threads of these instances unequal, together; `threads` are those whose counts are told.
@@ -117,6 +133,8 @@ fn causes_in(
             let (interval, stable) = rest.unwrap_or((None, None));
             // It is that of the statistics' score, not of what is decided for certain.
             let interval = interval.filter(|_| cause.score == found.score);
+            // One thread in many that does all of it is not drawn each time; what it does is known all the same.
+            let interval = interval.filter(|(low, _)| *low > 0.0 || cause.charge < KNOWN);
             let instances = match options.method {
                 Method::Paper => cause.instances,
                 Method::Stacked => chosen.len() as u32,
@@ -142,6 +160,8 @@ fn in_copies(
     chosen.arrange_by_key(|instance| std::cmp::Reverse(instance.idle()));
     chosen.truncate(MOST_COPIES);
     let all: f64 = chosen.iter().map(|instance| instance.idle() as f64).sum();
+    // Those of one instance have no interval together.
+    let options = &WhyOptions { draws: 0, ..*options };
     let mut places: BTreeMap<(CauseKind, Line, Option<Line>), (Cause, f64)> = BTreeMap::new();
     for instance in chosen {
         let weight = instance.idle() as f64 / all.max(1.0);
@@ -208,7 +228,7 @@ fn verdict(
     if threads < 2 {
         return Verdict::OneThread;
     }
-    if measured.spread < EQUAL {
+    if measured.imbalance < EQUAL {
         let unequal =
             native.is_some_and(|native| native.imbalance >= NATIVELY_UNEQUAL && !native.is_little());
         return if unequal { Verdict::ExecuteEqually } else { Verdict::Balanced };

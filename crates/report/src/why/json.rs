@@ -63,6 +63,7 @@ fn section<'a>(section: &'a SectionWhy, why: &Why, scene: &WhyScene) -> schema::
         native: section.native.as_ref().map(native),
         idle: section.idle,
         share: section.share.into(),
+        cost: section.cost.into(),
         time: &section.time,
         explained: section.explained.into(),
         unexplained: section.unexplained.into(),

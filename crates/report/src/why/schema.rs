@@ -138,6 +138,8 @@ pub(crate) struct Section<'a> {
     pub(crate) idle: u64,
     /// The share of that of all sections.
     pub(crate) share: Amount,
+    /// The same as a share of what all threads have of all sections, the sum of (threads times longest): what it costs.
+    pub(crate) cost: Amount,
     /// Time of each thread, summed over instances.
     pub(crate) time: &'a [u64],
     /// The share of the variance of time, within instances, that goes through the causes: the sum of their charges.

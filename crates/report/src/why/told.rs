@@ -23,6 +23,9 @@ const LITTLE_BY_INSTRUCTIONS: f64 = 0.5;
 /// Imbalance below this share is none worth a word.
 const BALANCED: f64 = 0.01;
 
+/// A section whose imbalance costs less than this part of its own share is told with that of all sections.
+const OTHERS: f64 = 0.9;
+
 /// How uneven the threads are in the section that matters most, in a sentence.
 pub(crate) fn heading(why: &Why, scene: &WhyScene, look: Look) -> String {
     let program = scene.program(look);
@@ -33,6 +36,19 @@ pub(crate) fn heading(why: &Why, scene: &WhyScene, look: Look) -> String {
         );
     };
     let at = before(section, look);
+    if is_trifle(section) {
+        return format!(
+            "The threads of {program} are balanced: of all their time they idle {}, {} of it {at}.",
+            percent(section.cost),
+            if why.sections.len() > 1 { percent(section.share) } else { "all".to_owned() },
+        );
+    }
+    // Where other sections take more of the time, it is not the program's share.
+    let of_all = if section.cost < OTHERS * section.imbalance {
+        format!(", which is {} of all their time", percent(section.cost))
+    } else {
+        String::new()
+    };
     match section.verdict {
         Verdict::OneThread => {
             format!("One thread alone executes {program} {at}: there is nobody to be unequal to.")
@@ -47,10 +63,15 @@ pub(crate) fn heading(why: &Why, scene: &WhyScene, look: Look) -> String {
         ),
         Verdict::ExecuteEqually => format!("The threads of {program} execute equally {at}."),
         _ => format!(
-            "Threads of {program} are unequal: they idle {} of the time {at}.",
+            "Threads of {program} are unequal: they idle {} of the time {at}{of_all}.",
             percent(section.imbalance)
         ),
     }
+}
+
+/// True if threads are unequal in a section that hardly matters.
+fn is_trifle(section: &SectionWhy) -> bool {
+    section.cost < BALANCED && matches!(section.verdict, Verdict::Found | Verdict::Unexplained)
 }
 
 /// What makes them unequal there, in a sentence.
@@ -59,6 +80,9 @@ pub(crate) fn because(why: &Why, scene: &WhyScene, look: Look) -> Option<String>
     let Some(cause) = section.causes.iter().find(|cause| !cause.minor) else {
         return verdict(section, why);
     };
+    if is_trifle(section) {
+        return None;
+    }
     let schedule = match section.depends_on_schedule {
         Some(_) => " This depends on the schedule: another run may deal the work out otherwise.",
         None => "",
@@ -217,6 +241,7 @@ pub(crate) fn facts(section: &SectionWhy, look: Look) -> String {
     }
     if section.share > 0.0 {
         text.push_str(&format!("; {} of all idle time", percent(section.share)));
+        text.push_str(&format!(", {} of all threads' time", percent(section.cost)));
     }
     text.push('.');
     text
@@ -278,7 +303,7 @@ pub(crate) fn verdict(section: &SectionWhy, why: &Why) -> Option<String> {
         )),
         Verdict::Found => None,
         Verdict::Balanced => {
-            Some("Threads take equally long here, within 1 %: there is nothing to find.".to_owned())
+            Some("Threads idle for less than 1 % here: there is nothing to find.".to_owned())
         }
         Verdict::ExecuteEqually => Some(match &section.native {
             Some(native) => format!(

@@ -25,7 +25,7 @@ fn the_whole_answer() {
             imbalance.
 
             1 barrier at lu (lu.c:420)
-                32 instances, 8 threads, from lu (lu.c:390); 92 % of all idle time.
+                32 instances, 8 threads, from lu (lu.c:390); 92 % of all idle time, 33 % of all threads' time.
                 Imbalance 36 % (mean share idled), spread 62 % (shortest to longest), by executed instructions.
                 Natively: imbalance 33 %, spread 60 %; 91 % of that goes with executed instructions.
 
@@ -77,7 +77,8 @@ fn eighty_columns_of_plain_characters() {
             differently often: 0.88 of the imbalance.
 
             1 barrier at lu (lu.c:420)
-                32 instances, 8 threads, from lu (lu.c:390); 92 % of all idle time.
+                32 instances, 8 threads, from lu (lu.c:390); 92 % of all idle time, 33 % of
+                all threads' time.
                 Imbalance 36 % (mean share idled), spread 62 % (shortest to longest), by
                 executed instructions.
                 Natively: imbalance 33 %, spread 60 %; 91 % of that goes with executed
@@ -136,7 +137,8 @@ fn a_narrow_terminal() {
 
             1 barrier at lu (lu.c:420)
                 32 instances, 8 threads, from lu
-                (lu.c:390); 92 % of all idle time.
+                (lu.c:390); 92 % of all idle time, 33 %
+                of all threads' time.
                 Imbalance 36 % (mean share idled),
                 spread 62 % (shortest to longest), by
                 executed instructions.
@@ -201,7 +203,7 @@ fn everything() {
         Threads take the branch at lu.c:407 (`owner(i, j) == me`) to lu.c:408 differently often: 0.88 of the imbalance.
 
         1 barrier at lu (lu.c:420)
-            32 instances, 8 threads, from lu (lu.c:390); 92 % of all idle time.
+            32 instances, 8 threads, from lu (lu.c:390); 92 % of all idle time, 33 % of all threads' time.
             Imbalance 36 % (mean share idled), spread 62 % (shortest to longest), by executed instructions.
             Natively: imbalance 33 %, spread 60 %; 91 % of that goes with executed instructions.
 
@@ -235,7 +237,7 @@ fn everything() {
             7       █████           4.7 M  ████           27.0 ms  ██              30  ██              30  ██              30
 
         2 join at main (main.c:61)
-            1 instance, 8 threads; 7.0 % of all idle time.
+            1 instance, 8 threads; 7.0 % of all idle time, 33 % of all threads' time.
             Imbalance 36 % (mean share idled), spread 62 % (shortest to longest), by executed instructions.
 
             a Threads call lu (lu.c:406) at lu.c:405 (`j < blocks`) differently often.
@@ -257,9 +259,9 @@ fn everything() {
             which none stands out, or come from inside of libraries.
 
         3 barrier start at work (main.c:30)
-            32 instances, 8 threads, from lu (lu.c:390); 1.0 % of all idle time.
+            32 instances, 8 threads, from lu (lu.c:390); 1.0 % of all idle time, 33 % of all threads' time.
             Imbalance 0.4 % (mean share idled), spread 0.8 % (shortest to longest), by executed instructions.
-            Threads take equally long here, within 1 %: there is nothing to find.
+            Threads idle for less than 1 % here: there is nothing to find.
 
           section           kind     imbalance  explained  first cause      spread  instances  threads  natively
           lu (lu.c:420)     barrier       36 %       95 %  branch lu.c:407    62 %         32        8      33 %
@@ -283,7 +285,7 @@ fn many_threads_have_a_mark_each() {
             imbalance. This depends on the schedule: another run may deal the work out otherwise.
 
             1 barrier at lu (lu.c:420)
-                32 instances, 64 threads, from lu (lu.c:390); 92 % of all idle time.
+                32 instances, 64 threads, from lu (lu.c:390); 92 % of all idle time, 33 % of all threads' time.
                 Imbalance 36 % (mean share idled), spread 62 % (shortest to longest), by time.
                 Depends on the schedule (threads take their work from a queue behind a mutex): another run may
                 deal the work out otherwise.
@@ -319,7 +321,7 @@ fn two_threads_have_no_score() {
             through it.
 
             1 barrier at lu (lu.c:420)
-                1 instance, 2 threads, from lu (lu.c:390); 92 % of all idle time.
+                1 instance, 2 threads, from lu (lu.c:390); 92 % of all idle time, 33 % of all threads' time.
                 Imbalance 36 % (mean share idled), spread 62 % (shortest to longest), by executed instructions.
                 2 threads in 1 instance are too few for statistics, so there is no score; shares of the
                 difference are exact.
@@ -349,7 +351,7 @@ fn source_and_binary_may_disagree() {
             Threads take the branch at lu.c:38 differently often: 1.00 of the imbalance.
 
             1 barrier at lu (lu.c:420)
-                32 instances, 8 threads, from lu (lu.c:390); 92 % of all idle time.
+                32 instances, 8 threads, from lu (lu.c:390); 92 % of all idle time, 33 % of all threads' time.
                 Imbalance 36 % (mean share idled), spread 62 % (shortest to longest), by executed instructions.
                 Natively: imbalance 33 %, spread 60 %; 91 % of that goes with executed instructions.
 
@@ -390,7 +392,7 @@ fn what_is_not_control_flow() {
             flow.
 
             1 barrier at lu (lu.c:420)
-                32 instances, 8 threads, from lu (lu.c:390); 92 % of all idle time.
+                32 instances, 8 threads, from lu (lu.c:390); 92 % of all idle time, 33 % of all threads' time.
                 Imbalance 0 % (mean share idled), spread 0 % (shortest to longest), by executed instructions.
                 Natively: imbalance 19 %, spread 38 %.
 
@@ -416,40 +418,40 @@ fn without_lines_there_are_instructions() {
         &examples::stripped(),
         WIDE,
         expect![[r#"
-        Threads of lu are unequal: they idle 36 % of the time before the barrier at lu (lu.c:420).
-        Threads recurse differently often at python3+0x1c00, as python3+0x1b2c decides: score 0.99, though
-        only 40 % of the differences go through it.
+            Threads of lu are unequal: they idle 36 % of the time before the barrier at lu (lu.c:420).
+            Threads recurse differently often at python3+0x1c00, as python3+0x1b2c decides: score 0.99, though
+            only 40 % of the differences go through it.
 
-        1 barrier at lu (lu.c:420)
-            32 instances, 8 threads, from lu (lu.c:390); 92 % of all idle time.
-            Imbalance 36 % (mean share idled), spread 62 % (shortest to longest), by executed instructions.
-            Natively: imbalance 33 %, spread 60 %; 91 % of that goes with executed instructions.
+            1 barrier at lu (lu.c:420)
+                32 instances, 8 threads, from lu (lu.c:390); 92 % of all idle time, 33 % of all threads' time.
+                Imbalance 36 % (mean share idled), spread 62 % (shortest to longest), by executed instructions.
+                Natively: imbalance 33 %, spread 60 %; 91 % of that goes with executed instructions.
 
-            a recursion at python3+0x1b2c
-              Score 0.99 (0.92 to 1.04); 40 % of the differences go through it.
-              No line is known here (-g makes them known). The instructions:
-                      0x1b2c  jne 0x1b40
+                a recursion at python3+0x1b2c
+                  Score 0.99 (0.92 to 1.04); 40 % of the differences go through it.
+                  No line is known here (-g makes them known). The instructions:
+                          0x1b2c  jne 0x1b40
 
-            b Threads take the branch at lu.c:407 (`owner(i, j) == me`) to lu.c:408 differently often.
-              407 │ if (owner(i, j) == me) {  /* parcel out blocks */
-              408 │     double *c = block(a, i, j);
-              Score 0.20 (0.13 to 0.25); works against the differences, by 50 % of them.
+                b Threads take the branch at lu.c:407 (`owner(i, j) == me`) to lu.c:408 differently often.
+                  407 │ if (owner(i, j) == me) {  /* parcel out blocks */
+                  408 │     double *c = block(a, i, j);
+                  Score 0.20 (0.13 to 0.25); works against the differences, by 50 % of them.
 
-            thread  time                   natively                a recursions        b taken
-            0       ██████████████ 12.4 M  ██████████████ 90.0 ms  ██████████████ 240  ██████████████ 240
-            1       █████████████  11.3 M  █████████████  81.0 ms  ████████████   210  ████████████   210
-            2       ████████████   10.2 M  ███████████    72.0 ms  ███████████    180  ███████████    180
-            3       ██████████      9.1 M  ██████████     63.0 ms  █████████      150  █████████      150
-            4       █████████       8.0 M  ████████       54.0 ms  ███████        120  ███████        120
-            5       ████████        6.9 M  ███████        45.0 ms  █████           90  █████           90
-            6       ███████         5.8 M  ██████         36.0 ms  ████            60  ████            60
-            7       █████           4.7 M  ████           27.0 ms  ██              30  ██              30
+                thread  time                   natively                a recursions        b taken
+                0       ██████████████ 12.4 M  ██████████████ 90.0 ms  ██████████████ 240  ██████████████ 240
+                1       █████████████  11.3 M  █████████████  81.0 ms  ████████████   210  ████████████   210
+                2       ████████████   10.2 M  ███████████    72.0 ms  ███████████    180  ███████████    180
+                3       ██████████      9.1 M  ██████████     63.0 ms  █████████      150  █████████      150
+                4       █████████       8.0 M  ████████       54.0 ms  ███████        120  ███████        120
+                5       ████████        6.9 M  ███████        45.0 ms  █████           90  █████           90
+                6       ███████         5.8 M  ██████         36.0 ms  ████            60  ████            60
+                7       █████           4.7 M  ████           27.0 ms  ██              30  ██              30
 
-            Threads that do more of this do less of something else, so these shares do not add up.
+                Threads that do more of this do less of something else, so these shares do not add up.
 
-          method        Counted under emulation; executed instructions stand for time. Method stacked,
-                        clusters of counts that correlate by 0.9 or more.
-    "#]],
+              method        Counted under emulation; executed instructions stand for time. Method stacked,
+                            clusters of counts that correlate by 0.9 or more.
+        "#]],
     );
 }
 
@@ -459,29 +461,29 @@ fn minor_causes_are_no_answer() {
         &examples::minor(),
         WIDE,
         expect![[r#"
-        Threads of lu are unequal: they idle 36 % of the time before the barrier at lu (lu.c:420).
-        No branch, loop or call of weight goes with the imbalance. It may be the sum of many small
-        differences of which none stands out, or come from inside of libraries.
+            Threads of lu are unequal: they idle 36 % of the time before the barrier at lu (lu.c:420).
+            No branch, loop or call of weight goes with the imbalance. It may be the sum of many small
+            differences of which none stands out, or come from inside of libraries.
 
-        1 barrier at lu (lu.c:420)
-            32 instances, 8 threads, from lu (lu.c:390); 92 % of all idle time.
-            Imbalance 36 % (mean share idled), spread 62 % (shortest to longest), by executed instructions.
-            Natively: imbalance 33 %, spread 60 %; 91 % of that goes with executed instructions.
+            1 barrier at lu (lu.c:420)
+                32 instances, 8 threads, from lu (lu.c:390); 92 % of all idle time, 33 % of all threads' time.
+                Imbalance 36 % (mean share idled), spread 62 % (shortest to longest), by executed instructions.
+                Natively: imbalance 33 %, spread 60 %; 91 % of that goes with executed instructions.
 
-            thread  time                     natively
-            0       ████████████████ 12.4 M  ████████████████ 90.0 ms
-            1       ███████████████  11.3 M  ██████████████   81.0 ms
-            2       █████████████    10.2 M  █████████████    72.0 ms
-            3       ████████████      9.1 M  ███████████      63.0 ms
-            4       ██████████        8.0 M  ██████████       54.0 ms
-            5       █████████         6.9 M  ████████         45.0 ms
-            6       ███████           5.8 M  ██████           36.0 ms
-            7       ██████            4.7 M  █████            27.0 ms
+                thread  time                     natively
+                0       ████████████████ 12.4 M  ████████████████ 90.0 ms
+                1       ███████████████  11.3 M  ██████████████   81.0 ms
+                2       █████████████    10.2 M  █████████████    72.0 ms
+                3       ████████████      9.1 M  ███████████      63.0 ms
+                4       ██████████        8.0 M  ██████████       54.0 ms
+                5       █████████         6.9 M  ████████         45.0 ms
+                6       ███████           5.8 M  ██████           36.0 ms
+                7       ██████            4.7 M  █████            27.0 ms
 
-          method        Counted under emulation; executed instructions stand for time. Method stacked,
-                        clusters of counts that correlate by 0.9 or more.
-          more          1 more cause: --all
-    "#]],
+              method        Counted under emulation; executed instructions stand for time. Method stacked,
+                            clusters of counts that correlate by 0.9 or more.
+              more          1 more cause: --all
+        "#]],
     );
 }
 
@@ -503,7 +505,7 @@ fn each_verdict_is_a_sentence() {
     .collect();
     expect![[r#"
         The threads of lu are balanced: they idle 36 % of the time before the barrier at lu (lu.c:420).
-        Threads take equally long here, within 1 %: there is nothing to find.
+        Threads idle for less than 1 % here: there is nothing to find.
 
         Threads of lu are unequal: they idle 36 % of the time before the barrier at lu (lu.c:420).
         No branch, loop or call goes with the imbalance more than chance would. It may be the sum of many small differences of
