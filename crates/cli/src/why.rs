@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use holdup_counts::{Counts, CountsError, add_native_times, compare_schedules, counts};
+use holdup_counts::{Counts, CountsError, add_native_times, add_own_times, compare_schedules, counts};
 use holdup_imbalance::{Method, Why, WhyOptions as Search, why as search};
 use holdup_model::counts::{CountSource, Section};
 use holdup_model::{Nanos, Run};
@@ -199,10 +199,12 @@ fn read(
     let native = native.map(answer::run_of).transpose()?;
     // A program that counts by itself does so natively.
     let is_native = found.source == CountSource::Instrumented && !options.no_native;
-    let native = native.as_ref().or(is_native.then_some(&run));
-    if let Some(native) = native {
-        add_native_times(&mut found, native);
+    match &native {
+        Some(native) => add_native_times(&mut found, native),
+        None if is_native => add_own_times(&mut found, &run),
+        None => {}
     }
+    let native = native.as_ref().or(is_native.then_some(&run));
     let scene = WhyScene {
         command: run.command.clone(),
         wall: native.map(|native| native.end.since(native.start)).filter(|wall| *wall > Nanos::ZERO),

@@ -8,7 +8,7 @@
 //! threads came to locks decided what they did (`schedule`). Sections that are reached along several paths are one (`paths`).
 //!
 //! [`simulated_counts`] has simulated cycles for times, and events of caches, branches and shared resources beside the edges.
-//! [`add_native_times`] adds the times that the same sections took in an ordinary recording of the same program, [`compare_schedules`] looks
+//! [`add_native_times`] adds the times that the same sections took in an ordinary recording of the same program ([`add_own_times`]: of the same run), [`compare_schedules`] looks
 //! whether another run of it deals the work out otherwise.
 //! [`text`] is the format by which other tools give counts.
 
@@ -34,7 +34,7 @@ mod counts;
 
 pub use counts::counts;
 pub use error::CountsError;
-pub use native::add_native_times;
+pub use native::{add_native_times, add_own_times};
 pub use schedule::compare_schedules;
 pub use simulated::{SimulatedSection, simulated_counts, simulated_sections};
 

@@ -34,14 +34,24 @@ const ALIKE: f64 = 0.01;
 /// Adds native times to those instances all of whose threads are found again in `native`.
 pub fn add_native_times(counts: &mut Counts, native: &Run) {
     if let Some(process) = native.processes.first() {
-        add(counts, &NativeTimes::of(process), process.threads.len());
+        add(counts, &NativeTimes::of(process), Some(process.threads.len()));
     }
 }
 
-/// See [`add_native_times`]; the native run had so many threads.
-fn add(counts: &mut Counts, times: &NativeTimes, threads: usize) {
+/// Adds the times of the run that was counted itself, whose threads are the same.
+pub fn add_own_times(counts: &mut Counts, run: &Run) {
+    if let Some(process) = run.processes.first() {
+        add(counts, &NativeTimes::of(process), None);
+    }
+}
+
+/// See [`add_native_times`]; the native run had so many threads, if it was another run.
+fn add(counts: &mut Counts, times: &NativeTimes, threads: Option<usize>) {
     let met = Met::all(counts, times);
-    let (found, who) = Matching { counts, met: &met, threads }.found();
+    let (found, who) = match threads {
+        Some(threads) => Matching { counts, met: &met, threads }.found(),
+        None => (NativeMatch::Order, in_order()),
+    };
     let set: Vec<(usize, usize, Option<Vec<Nanos>>)> = met
         .iter()
         .zip(0..)
@@ -133,6 +143,11 @@ fn begin_of<'a>(section: &'a Section, instance: &'a Instance) -> &'a SectionPlac
 /// For each instance that was met, by number, and each thread that was counted, which thread of the native run it is.
 type Who = Box<dyn Fn(usize, usize) -> Option<usize>>;
 
+/// Threads are those that began in the same order.
+fn in_order() -> Who {
+    Box::new(|_, thread| Some(thread))
+}
+
 /// Finds which thread is which.
 struct Matching<'a> {
     counts: &'a Counts,
@@ -143,7 +158,7 @@ struct Matching<'a> {
 
 impl Matching<'_> {
     fn found(&self) -> (NativeMatch, Who) {
-        let in_order: Who = Box::new(|_, thread| Some(thread));
+        let in_order = in_order();
         let informs: Vec<usize> = (0..self.met.len()).filter(|number| self.informs(*number)).collect();
         let by_order = self.explained(&informs, &in_order);
         if informs.is_empty() || by_order >= 1.0 - AS_WELL {
@@ -359,7 +374,7 @@ mod tests {
         let section = Section { end, instances: instances.collect(), ..Section::default() };
         let labels = vec![ThreadLabel::default(); executed[0].len()];
         let mut counts = Counts { threads: labels, sections: vec![section], ..Counts::default() };
-        add(&mut counts, &times, threads);
+        add(&mut counts, &times, Some(threads));
         let found = counts.native_match;
         (counts, found)
     }

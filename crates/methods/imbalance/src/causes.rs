@@ -14,7 +14,7 @@ use super::regress::Fit;
 use super::{Cause, CauseKind, Method};
 
 /// A cause with a lower charge is minor, whatever its score.
-const LEAST_CHARGE: f64 = 0.05;
+pub(super) const LEAST_CHARGE: f64 = 0.05;
 
 /// How many blocks are looked at on the way up from a leader that decides nothing itself.
 const MOST_CLIMBED: usize = 64;
@@ -321,6 +321,20 @@ fn raise(cause: &mut Cause, method: Method) {
     }
 }
 
+/// A block that was found without statistics.
+pub(super) fn of_block(block: BlockId, column: Column, members: Vec<Column>) -> Found {
+    Found {
+        blamed: Blamed::Leader(block),
+        column,
+        score: 0.0,
+        regressor: 0,
+        members,
+        leader: None,
+        instances: 1,
+        explained: 0.0,
+    }
+}
+
 /// Causes by their charge alone, for sections with too few threads for statistics. They have no score.
 pub(super) fn by_charge(
     program: &Program<'_>,
@@ -342,16 +356,7 @@ pub(super) fn by_charge(
         let leader = head.and_then(|edge| program.edge(*edge)).map_or(block, |(_, head)| head);
         let Some(column) = most_with_time(program, charges, leader) else { continue };
         let members = program.into(leader).iter().copied().filter(|edge| program.is_back(*edge)).collect();
-        let one = Found {
-            blamed: Blamed::Leader(leader),
-            column,
-            score: 0.0,
-            regressor: 0,
-            members,
-            leader: None,
-            instances: 1,
-            explained: 0.0,
-        };
+        let one = of_block(leader, column, members);
         let cause = of_leader(program, charges, leader, &one, &mut taken, Method::Stacked);
         causes.push(Cause { counts: counts(column), ..cause });
     }
@@ -370,7 +375,7 @@ pub(super) fn by_charge(
     causes
 }
 
-fn most_with_time(program: &Program<'_>, charges: &Charges, block: BlockId) -> Option<Column> {
+pub(super) fn most_with_time(program: &Program<'_>, charges: &Charges, block: BlockId) -> Option<Column> {
     let taken = program.out(block).iter().copied().filter(|edge| charges.total(*edge) > 0);
     taken.max_by(|a, b| charges.with_time(*a).total_cmp(&charges.with_time(*b)).then(b.cmp(a)))
 }
@@ -399,7 +404,7 @@ fn begin(program: &Program<'_>, block: BlockId) -> Vec<Frame> {
     program.counts.blocks.get(block.index()).map(|block| block.begin.clone()).unwrap_or_default()
 }
 
-fn end(program: &Program<'_>, block: BlockId) -> Vec<Frame> {
+pub(super) fn end(program: &Program<'_>, block: BlockId) -> Vec<Frame> {
     let Some(block) = program.counts.blocks.get(block.index()) else { return Vec::new() };
     if block.end.is_empty() { block.begin.clone() } else { block.end.clone() }
 }
@@ -409,7 +414,7 @@ fn charge(charges: &Charges, blocks: &[BlockId], taken: &mut BTreeSet<BlockId>) 
     blocks.iter().filter(|block| taken.insert(**block)).map(|block| charges.decided(*block)).sum()
 }
 
-fn of_leader(
+pub(super) fn of_leader(
     program: &Program<'_>,
     charges: &Charges,
     leader: BlockId,

@@ -16,6 +16,7 @@ mod bootstrap;
 mod causes;
 mod charge;
 mod cluster;
+mod copies;
 mod deal;
 mod events;
 mod gram_schmidt;

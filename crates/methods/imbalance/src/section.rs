@@ -8,6 +8,7 @@ use holdup_model::counts::{CountedThread, Section};
 
 use super::causes::{by_charge, describe};
 use super::charge::Charges;
+use super::copies::{by_line, one_for_each_line};
 use super::deal::Dealt;
 use super::measure::{Measured, measure, native, numbers, per_thread};
 use super::paper::paper;
@@ -127,7 +128,7 @@ fn causes_in(
         judged.into_iter().map(|one| (one.found, (one.interval, one.stable))).unzip();
     let known: Vec<_> = found.iter().map(|found| found.blamed).zip(rest).collect();
     let described = describe(program, &charges, found, &counts, options.method).into_iter();
-    let causes: Vec<Cause> = described
+    let causes: Vec<(Cause, usize)> = described
         .map(|(cause, found)| {
             let rest = known.iter().find(|(blamed, _)| *blamed == found.blamed).map(|(_, rest)| *rest);
             let (interval, stable) = rest.unwrap_or((None, None));
@@ -139,9 +140,17 @@ fn causes_in(
                 Method::Paper => cause.instances,
                 Method::Stacked => chosen.len() as u32,
             };
-            Cause { interval, stable, instances, ..cause }
+            (Cause { interval, stable, instances, ..cause }, found.regressor)
         })
         .collect();
+    let mut causes = match options.method {
+        Method::Paper => causes.into_iter().map(|(cause, _)| cause).collect(),
+        Method::Stacked => one_for_each_line(causes),
+    };
+    if options.method == Method::Stacked && explained_by(&causes) < MOSTLY {
+        causes.extend(by_line(program, &charges, &causes, &counts));
+        causes.arrange_by(|a, b| a.minor.cmp(&b.minor).then(b.charge.total_cmp(&a.charge)));
+    }
     let is_weak = |cause: &Cause| cause.minor && cause.score < STRONG;
     if options.method == Method::Stacked && causes.iter().all(is_weak) { Vec::new() } else { causes }
 }

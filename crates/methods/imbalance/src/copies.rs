@@ -1,0 +1,118 @@
+//! Decisions that compilers have copied: a loop that is unrolled, a function that is inlined into several others or into itself.
+//!
+//! Each copy is a block of its own with a part of the weight. What is at one line is one decision.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use holdup_model::Arrange;
+use holdup_model::counts::BlockId;
+
+use super::causes::{LEAST_CHARGE, end, most_with_time, of_block, of_leader};
+use super::charge::Charges;
+use super::deal::Column;
+use super::program::{Line, Program, line_of};
+use super::{Cause, CauseKind, Method};
+
+/// Rounding apart, no line decides more than all.
+const MOST_OF_LINE: f64 = 1.05;
+
+/// The squared correlation of instructions with time from which on time is instructions.
+const EXACT: f64 = 0.95;
+
+/// What is decided at a line, in all its copies, is told from this share of the differences on where nothing else explains them.
+const LEAST_OF_LINE: f64 = 0.2;
+
+/// Causes by what is decided at their lines, for what statistics leave open: of a line that compilers have copied (unrolled
+/// loops, functions that were inlined into each other) each copy is too weak to be seen. Only where time is instructions, and
+/// what is decided is exact.
+pub(super) fn by_line(
+    program: &Program<'_>,
+    charges: &Charges,
+    told: &[Cause],
+    counts: &dyn Fn(Column) -> Vec<u64>,
+) -> Vec<Cause> {
+    if charges.all < EXACT {
+        return Vec::new();
+    }
+    let is_told = |line: &Line| {
+        told.iter().any(|cause| {
+            [Some(&cause.at), cause.latch.as_ref()]
+                .into_iter()
+                .flatten()
+                .any(|at| line_of(at).as_ref() == Some(line))
+        })
+    };
+    let mut lines: BTreeMap<Line, Vec<(BlockId, f64)>> = BTreeMap::new();
+    let waits = |block: BlockId| program.counts.blocks[block.index()].waits;
+    let leads_to_waiting = |block: BlockId| {
+        waits(block)
+            || program.out(block).iter().filter_map(|edge| program.edge(*edge)).any(|(_, to)| waits(to))
+    };
+    for (block, charge) in charges.decisions().filter(|(block, _)| !leads_to_waiting(*block)) {
+        if let Some(line) = line_of(&end(program, block)).filter(|line| !is_told(line)) {
+            lines.entry(line).or_default().push((block, charge));
+        }
+    }
+    let mut causes = Vec::new();
+    for mut copies in lines.into_values() {
+        let charge: f64 = copies.iter().map(|(_, charge)| charge).sum();
+        // What is more than all is made up for elsewhere, and is no answer alone.
+        if !(LEAST_OF_LINE..=MOST_OF_LINE).contains(&charge) {
+            continue;
+        }
+        copies.arrange_by(|a, b| b.1.total_cmp(&a.1));
+        let columns = || copies.iter().filter_map(|(block, _)| most_with_time(program, charges, *block));
+        let Some(column) = columns().next() else { continue };
+        let of_copies = columns().map(counts).reduce(|sums, more| {
+            sums.iter().zip(more).map(|(sum, count)| sum.saturating_add(count)).collect()
+        });
+        let one = of_block(copies[0].0, column, Vec::new());
+        let cause = of_leader(program, charges, copies[0].0, &one, &mut BTreeSet::new(), Method::Stacked);
+        let counts = of_copies.unwrap_or_default();
+        causes.push(Cause { charge, score: charge, counts, ..cause });
+    }
+    causes
+}
+
+/// What compilers have copied is one cause: those of the same line that are of the same kind, or a recursion and what was inlined
+/// of it. `causes` come with the cluster that they lead: scores of one cluster say the same, those of several add up.
+pub(super) fn one_for_each_line(causes: Vec<(Cause, usize)>) -> Vec<Cause> {
+    let mut merged: Vec<(Cause, BTreeMap<usize, f64>)> = Vec::with_capacity(causes.len());
+    for (cause, cluster) in causes {
+        let line = line_of(&cause.at);
+        let is_same = |other: &Cause| {
+            let kinds = [other.kind, cause.kind];
+            let is_inlined = kinds.contains(&CauseKind::Recursion) && kinds.contains(&CauseKind::Branch);
+            (kinds[0] == kinds[1] || is_inlined) && line.is_some() && line_of(&other.at) == line
+        };
+        let Some((known, scores)) = merged.iter_mut().find(|(other, _)| is_same(other)) else {
+            merged.push((cause.clone(), BTreeMap::from([(cluster, cause.score)])));
+            continue;
+        };
+        let before: f64 = scores.values().sum();
+        let of_cluster = scores.entry(cluster).or_insert(0.0);
+        *of_cluster = of_cluster.max(cause.score);
+        known.score = scores.values().sum();
+        known.charge += cause.charge;
+        known.minor &= cause.minor;
+        known.latch = known.latch.take().or(cause.latch);
+        if known.score > before {
+            known.interval = known.interval.zip(cause.interval).map(|(a, b)| (a.0 + b.0, a.1 + b.1));
+            known.stable = known.stable.zip(cause.stable).map(|(a, b)| (a.0.max(b.0), a.1.min(b.1)));
+        }
+        if cause.kind == CauseKind::Recursion {
+            known.kind = CauseKind::Recursion;
+        }
+        for (sum, count) in known.counts.iter_mut().zip(cause.counts) {
+            *sum = sum.saturating_add(count);
+        }
+    }
+    let mut causes: Vec<Cause> = merged.into_iter().map(|(cause, _)| cause).collect();
+    for cause in &mut causes {
+        cause.minor = cause.minor && cause.charge < LEAST_CHARGE;
+    }
+    causes.arrange_by(|a, b| {
+        a.minor.cmp(&b.minor).then(b.charge.total_cmp(&a.charge)).then(b.score.total_cmp(&a.score))
+    });
+    causes
+}
