@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_model::Arrange;
 use holdup_model::counts::BlockId;
+use holdup_model::{Arrange, Frame};
 
 use super::causes::{LEAST_CHARGE, end, most_with_time, of_block, of_leader};
 use super::charge::Charges;
@@ -22,61 +22,97 @@ const EXACT: f64 = 0.95;
 /// What is decided at a line, in all its copies, is told from this share of the differences on where nothing else explains them.
 const LEAST_OF_LINE: f64 = 0.2;
 
-/// Causes by what is decided at their lines, for what statistics leave open: of a line that compilers have copied (unrolled
-/// loops, functions that were inlined into each other) each copy is too weak to be seen. Only where time is instructions, and
-/// what is decided is exact.
-pub(super) fn by_line(
-    program: &Program<'_>,
-    charges: &Charges,
-    told: &[Cause],
-    counts: &dyn Fn(Column) -> Vec<u64>,
-) -> Vec<Cause> {
-    if charges.all < EXACT {
-        return Vec::new();
+/// What is decided at each line, by all blocks that end there, where time is instructions and so it is exact.
+pub(super) struct Lines(BTreeMap<Line, Vec<(BlockId, f64)>>);
+
+impl Lines {
+    pub(super) fn new(program: &Program<'_>, charges: &Charges) -> Lines {
+        let mut lines: BTreeMap<Line, Vec<(BlockId, f64)>> = BTreeMap::new();
+        if charges.all < EXACT {
+            return Lines(lines);
+        }
+        let waits = |block: BlockId| program.counts.blocks[block.index()].waits;
+        let leads_to_waiting = |block: BlockId| {
+            waits(block)
+                || program.out(block).iter().filter_map(|edge| program.edge(*edge)).any(|(_, to)| waits(to))
+        };
+        for (block, charge) in charges.decisions().filter(|(block, _)| !leads_to_waiting(*block)) {
+            if let Some(line) = line_of(&end(program, block)) {
+                lines.entry(line).or_default().push((block, charge));
+            }
+        }
+        Lines(lines)
     }
-    let is_told = |line: &Line| {
-        told.iter().any(|cause| {
-            [Some(&cause.at), cause.latch.as_ref()]
-                .into_iter()
-                .flatten()
-                .any(|at| line_of(at).as_ref() == Some(line))
-        })
-    };
-    let mut lines: BTreeMap<Line, Vec<(BlockId, f64)>> = BTreeMap::new();
-    let waits = |block: BlockId| program.counts.blocks[block.index()].waits;
-    let leads_to_waiting = |block: BlockId| {
-        waits(block)
-            || program.out(block).iter().filter_map(|edge| program.edge(*edge)).any(|(_, to)| waits(to))
-    };
-    for (block, charge) in charges.decisions().filter(|(block, _)| !leads_to_waiting(*block)) {
-        if let Some(line) = line_of(&end(program, block)).filter(|line| !is_told(line)) {
-            lines.entry(line).or_default().push((block, charge));
+
+    /// Charges causes with those copies of their lines that are too weak for statistics.
+    pub(super) fn complete(&self, causes: &mut [Cause]) {
+        for cause in causes {
+            let Some(copies) = line_of(&cause.at).and_then(|line| self.0.get(&line)) else { continue };
+            let charge: f64 = copies.iter().map(|(_, charge)| charge).sum();
+            let is_decision =
+                matches!(cause.kind, CauseKind::Branch | CauseKind::Loop | CauseKind::Recursion);
+            if is_decision && (cause.charge + SAME..=MOST_OF_LINE).contains(&charge) {
+                cause.charge = charge;
+                cause.minor = charge < LEAST_CHARGE;
+                raise(cause);
+            }
         }
     }
-    let mut causes = Vec::new();
-    for mut copies in lines.into_values() {
-        let charge: f64 = copies.iter().map(|(_, charge)| charge).sum();
-        // What is more than all is made up for elsewhere, and is no answer alone.
-        if !(LEAST_OF_LINE..=MOST_OF_LINE).contains(&charge) {
-            continue;
+
+    /// Causes at lines where none is told yet.
+    pub(super) fn others(
+        &self,
+        program: &Program<'_>,
+        charges: &Charges,
+        told: &[Cause],
+        counts: &dyn Fn(Column) -> Vec<u64>,
+    ) -> Vec<Cause> {
+        let is_told = |line: &Line| {
+            let is_at = |at: &Vec<Frame>| line_of(at).as_ref() == Some(line);
+            told.iter().any(|cause| is_at(&cause.at) || cause.latch.as_ref().is_some_and(is_at))
+        };
+        let mut causes = Vec::new();
+        for (_, copies) in self.0.iter().filter(|(line, _)| !is_told(line)) {
+            let charge: f64 = copies.iter().map(|(_, charge)| charge).sum();
+            // What is more than all is made up for elsewhere, and is no answer alone.
+            if !(LEAST_OF_LINE..=MOST_OF_LINE).contains(&charge) {
+                continue;
+            }
+            let mut copies = copies.clone();
+            copies.arrange_by(|a, b| b.1.total_cmp(&a.1));
+            let columns = || copies.iter().filter_map(|(block, _)| most_with_time(program, charges, *block));
+            let Some(column) = columns().next() else { continue };
+            let of_copies = columns().map(counts).reduce(|sums, more| {
+                sums.iter().zip(more).map(|(sum, count)| sum.saturating_add(count)).collect()
+            });
+            let one = of_block(copies[0].0, column, Vec::new());
+            let cause = of_leader(program, charges, copies[0].0, &one, &mut BTreeSet::new(), Method::Stacked);
+            causes.push(Cause {
+                charge,
+                score: charge.min(1.0),
+                counts: of_copies.unwrap_or_default(),
+                ..cause
+            });
         }
-        copies.arrange_by(|a, b| b.1.total_cmp(&a.1));
-        let columns = || copies.iter().filter_map(|(block, _)| most_with_time(program, charges, *block));
-        let Some(column) = columns().next() else { continue };
-        let of_copies = columns().map(counts).reduce(|sums, more| {
-            sums.iter().zip(more).map(|(sum, count)| sum.saturating_add(count)).collect()
-        });
-        let one = of_block(copies[0].0, column, Vec::new());
-        let cause = of_leader(program, charges, copies[0].0, &one, &mut BTreeSet::new(), Method::Stacked);
-        let counts = of_copies.unwrap_or_default();
-        causes.push(Cause { charge, score: charge, counts, ..cause });
+        causes
     }
-    causes
+}
+
+/// Scores and charges that differ by less are the same in print.
+const SAME: f64 = 0.005;
+
+/// A score below what is decided for certain is raised to it, and has no interval.
+fn raise(cause: &mut Cause) {
+    let certain = cause.charge.min(1.0);
+    if cause.score + SAME < certain {
+        (cause.score, cause.interval, cause.stable) = (certain, None, None);
+    }
 }
 
 /// What compilers have copied is one cause: those of the same line that are of the same kind, or a recursion and what was inlined
 /// of it. `causes` come with the cluster that they lead: scores of one cluster say the same, those of several add up.
-pub(super) fn one_for_each_line(causes: Vec<(Cause, usize)>) -> Vec<Cause> {
+/// Where what is decided is exact (`charges`), that is how much they count.
+pub(super) fn one_for_each_line(causes: Vec<(Cause, usize)>, charges: &Charges) -> Vec<Cause> {
     let mut merged: Vec<(Cause, BTreeMap<usize, f64>)> = Vec::with_capacity(causes.len());
     for (cause, cluster) in causes {
         let line = line_of(&cause.at);
@@ -103,16 +139,14 @@ pub(super) fn one_for_each_line(causes: Vec<(Cause, usize)>) -> Vec<Cause> {
         if cause.kind == CauseKind::Recursion {
             known.kind = CauseKind::Recursion;
         }
+        if charges.all >= EXACT {
+            raise(known);
+        }
         for (sum, count) in known.counts.iter_mut().zip(cause.counts) {
             *sum = sum.saturating_add(count);
         }
     }
     let mut causes: Vec<Cause> = merged.into_iter().map(|(cause, _)| cause).collect();
-    for cause in &mut causes {
-        cause.minor = cause.minor && cause.charge < LEAST_CHARGE;
-    }
-    causes.arrange_by(|a, b| {
-        a.minor.cmp(&b.minor).then(b.charge.total_cmp(&a.charge)).then(b.score.total_cmp(&a.score))
-    });
+    causes.iter_mut().for_each(|cause| cause.minor = cause.charge < LEAST_CHARGE);
     causes
 }

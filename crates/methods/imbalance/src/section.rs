@@ -8,7 +8,7 @@ use holdup_model::counts::{CountedThread, Section};
 
 use super::causes::{by_charge, describe};
 use super::charge::Charges;
-use super::copies::{by_line, one_for_each_line};
+use super::copies::{Lines, one_for_each_line};
 use super::deal::Dealt;
 use super::measure::{Measured, measure, native, numbers, per_thread};
 use super::paper::paper;
@@ -145,11 +145,17 @@ fn causes_in(
         .collect();
     let mut causes = match options.method {
         Method::Paper => causes.into_iter().map(|(cause, _)| cause).collect(),
-        Method::Stacked => one_for_each_line(causes),
+        Method::Stacked => one_for_each_line(causes, &charges),
     };
-    if options.method == Method::Stacked && explained_by(&causes) < MOSTLY {
-        causes.extend(by_line(program, &charges, &causes, &counts));
-        causes.arrange_by(|a, b| a.minor.cmp(&b.minor).then(b.charge.total_cmp(&a.charge)));
+    if options.method == Method::Stacked {
+        let lines = Lines::new(program, &charges);
+        lines.complete(&mut causes);
+        if explained_by(&causes) < MOSTLY {
+            causes.extend(lines.others(program, &charges, &causes, &counts));
+        }
+        causes.arrange_by(|a, b| {
+            a.minor.cmp(&b.minor).then(b.charge.total_cmp(&a.charge)).then(b.score.total_cmp(&a.score))
+        });
     }
     let is_weak = |cause: &Cause| cause.minor && cause.score < STRONG;
     if options.method == Method::Stacked && causes.iter().all(is_weak) { Vec::new() } else { causes }
