@@ -86,6 +86,7 @@ const TABLE: &[Row] = &[
             "crates/symbols",
             "crates/code",
             "crates/counts",
+            "crates/sections",
             "crates/feed",
             "crates/replay",
             "crates/policy",

@@ -13,12 +13,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use holdup_counts::{Counts, CountsError, add_native_times, add_own_times, compare_schedules, counts};
+use holdup_counts::{
+    Counts, CountsError, add_native_times, add_other_runs, add_own_times, compare_schedules, counts,
+    other_runs,
+};
 use holdup_imbalance::{Method, Why, WhyOptions as Search, why as search};
 use holdup_model::counts::{CountSource, Section};
 use holdup_model::{Nanos, Run};
-use holdup_recording::Recording;
 use holdup_recording::facts::SourceText;
+use holdup_recording::format::FrameKind;
+use holdup_recording::{Recording, Writer};
 use holdup_report::{WhyScene, render_why, why_json_text, why_page, why_section_name, why_source_files};
 
 use crate::answer;
@@ -28,7 +32,7 @@ use crate::options::{Faces, SizeLimit};
 use crate::progress::Progress;
 use crate::simulation;
 use crate::sources;
-use made::Again;
+use made::{Again, Made};
 use subject::Subject;
 
 const AFTER: &str = "\
@@ -147,7 +151,7 @@ fn run(command: &[OsString], options: &WhyOptions) -> Result<ExitCode, Failure> 
     let native = options.native.as_deref().or(made.native.as_deref());
     let told = match options.simulate {
         true => simulated::read(recording, options),
-        false => read(recording, native, made.again.as_ref(), options).map(Some),
+        false => read(recording, native, Some(&made), options).map(Some),
     };
     let told = told.and_then(|told| match told {
         Some(mut told) => {
@@ -172,12 +176,11 @@ struct Told {
     scene: WhyScene,
 }
 
-/// Tells of a recording, with the times of a native one. Where the program can be run `again`, it is looked whether what seems
-/// to depend on the schedule does.
+/// Tells of a recording, with the times of a native one, or with what was kept of such a run. What was just `made` is kept.
 fn read(
     path: &Path,
     native: Option<&Path>,
-    again: Option<&Again>,
+    made: Option<&Made>,
     options: &WhyOptions,
 ) -> Result<Told, Failure> {
     let progress = Progress::start("looking for what makes threads unequal");
@@ -191,9 +194,11 @@ fn read(
         Err(error) => return Err(uncounted(error, &named(path, &run, options), &run)),
     };
     let source = recording.source_text.take();
+    let kept = recording.other_runs.take().filter(|_| native.is_none() && !options.no_native);
     drop(recording);
     drop(progress);
-    if let Some(again) = again.filter(|_| seems_to_depend(&found)) {
+    // Where the program can be run again, it is looked whether what seems to depend on the schedule does.
+    if let Some(again) = made.and_then(|made| made.again.as_ref()).filter(|_| seems_to_depend(&found)) {
         again.compare(&mut found);
     }
     let native = native.map(answer::run_of).transpose()?;
@@ -204,10 +209,19 @@ fn read(
         None if is_native => add_own_times(&mut found, &run),
         None => {}
     }
+    let kept =
+        kept.filter(|kept| add_other_runs(&mut found, kept)).and_then(|kept| kept.wall).map(Nanos::new);
     let native = native.as_ref().or(is_native.then_some(&run));
+    let wall = native.map(|native| native.end.since(native.start)).or(kept);
+    if let Some(file) = made.and_then(|made| made.kept.as_ref()) {
+        // Without room for it the answer of today is the same.
+        let adding = file.try_clone().and_then(Writer::adding_to);
+        let _ =
+            adding.and_then(|mut writer| writer.facts(FrameKind::OtherRuns, 0, &other_runs(&found, wall)));
+    }
     let scene = WhyScene {
         command: run.command.clone(),
-        wall: native.map(|native| native.end.since(native.start)).filter(|wall| *wall > Nanos::ZERO),
+        wall: wall.filter(|wall| *wall > Nanos::ZERO),
         ..WhyScene::default()
     };
     Ok(looked(&found, scene, path, source.as_ref(), options))

@@ -9,7 +9,7 @@
 //!
 //! [`simulated_counts`] has simulated cycles for times, and events of caches, branches and shared resources beside the edges.
 //! [`add_native_times`] adds the times that the same sections took in an ordinary recording of the same program ([`add_own_times`]: of the same run), [`compare_schedules`] looks
-//! whether another run of it deals the work out otherwise.
+//! whether another run of it deals the work out otherwise, and [`other_runs`] is what is kept of both.
 //! [`text`] is the format by which other tools give counts.
 
 #![forbid(unsafe_code)]
@@ -20,6 +20,7 @@ mod course;
 mod error;
 mod events;
 mod native;
+mod other_runs;
 mod paths;
 mod places;
 mod replayed;
@@ -35,6 +36,7 @@ mod counts;
 pub use counts::counts;
 pub use error::CountsError;
 pub use native::{add_native_times, add_own_times};
+pub use other_runs::{add_other_runs, other_runs};
 pub use schedule::compare_schedules;
 pub use simulated::{SimulatedSection, simulated_counts, simulated_sections};
 

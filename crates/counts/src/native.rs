@@ -15,6 +15,8 @@ use holdup_model::counts::{Counts, Instance, NativeMatch, Section, SectionKind, 
 use holdup_model::openmp::Instance as TeamInstance;
 use holdup_model::{Frame, Nanos, ObjectKind, Process, Run, SiteId};
 
+use holdup_sections::main_of;
+
 use crate::assignment::assignment;
 
 /// A line of a file, or a function where there is none.
@@ -31,10 +33,10 @@ const AS_WELL: f64 = 0.05;
 /// In sections whose threads execute more alike than this (shortest to longest) none can be told from another.
 const ALIKE: f64 = 0.01;
 
-/// Adds native times to those instances all of whose threads are found again in `native`.
+/// Adds native times to those instances all of whose threads are found again in the process of `native` that is looked at.
 pub fn add_native_times(counts: &mut Counts, native: &Run) {
-    if let Some(process) = native.processes.first() {
-        add(counts, &NativeTimes::of(process), Some(process.threads.len()));
+    if let Some(main) = main_of(native) {
+        add(counts, &NativeTimes::of(main.process), Some(main.process.threads.len()));
     }
 }
 

@@ -242,6 +242,43 @@ pub struct SourceText {
     pub files: BTreeMap<String, Vec<SourceExcerpt>>,
 }
 
+/// What other runs of the program say of what was counted in this one, under emulation: by its sections, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OtherRuns {
+    /// Wall time of the native run (ns).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wall: Option<u64>,
+    /// How it is known which of its threads is which.
+    pub matched: ThreadsMatched,
+    /// For each section what they say.
+    pub sections: Vec<OtherSection>,
+}
+
+/// What other runs say of a section.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OtherSection {
+    /// For each instance the CPU time that each of its threads took natively (ns); none where that is not known.
+    pub native: Vec<Vec<u64>>,
+    /// Why it depends on the schedule who does how much, after it was looked whether another run gives the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depends_on_schedule: Option<String>,
+}
+
+/// How threads of two runs were told to be the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThreadsMatched {
+    /// They began in the same order.
+    #[default]
+    Order,
+    /// By what they do.
+    Behaviour,
+    /// It is not known.
+    Unknown,
+}
+
 /// Lines of a source file that follow one another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

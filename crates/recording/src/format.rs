@@ -80,6 +80,8 @@ pub enum FrameKind {
     Alone = 14,
     /// [`crate::facts::SourceText`].
     SourceText = 15,
+    /// [`crate::facts::OtherRuns`].
+    OtherRuns = 16,
 }
 
 impl FrameKind {
@@ -101,6 +103,7 @@ impl FrameKind {
             13 => FrameKind::BlockNames,
             14 => FrameKind::Alone,
             15 => FrameKind::SourceText,
+            16 => FrameKind::OtherRuns,
             _ => return None,
         })
     }

@@ -11,8 +11,8 @@ use holdup_trace::wire::{self, BadRecord, Record};
 use crate::addresses::{Addresses, Images, RawImage, RawStack};
 use crate::error::{ReadError, Warning};
 use crate::facts::{
-    Alone, BlockNames, ClockSample, Environment, ImageNames, Names, ProcessEnd, ProcessStart, Session,
-    SessionEnd, SharedObject, SourceText,
+    Alone, BlockNames, ClockSample, Environment, ImageNames, Names, OtherRuns, ProcessEnd, ProcessStart,
+    Session, SessionEnd, SharedObject, SourceText,
 };
 use crate::format::FrameKind;
 use crate::frames::{Found, Frame, Frames, u32_at, words};
@@ -52,6 +52,8 @@ pub struct Recording {
     pub alone: Option<Alone>,
     /// Lines of the program's source; `None` if none were stored.
     pub source_text: Option<SourceText>,
+    /// What other runs of the program say of what was counted in this one.
+    pub other_runs: Option<OtherRuns>,
     /// Records of the kernel collector.
     pub(crate) kernel: Vec<Vec<u64>>,
     /// Pieces of the instruction front-end's streams.
@@ -272,6 +274,7 @@ impl Recording {
             FrameKind::BlockNames => self.block_names = Some(frame.facts()?),
             FrameKind::Alone => self.alone = Some(frame.facts()?),
             FrameKind::SourceText => self.source_text = Some(frame.facts()?),
+            FrameKind::OtherRuns => self.other_runs = Some(frame.facts()?),
             FrameKind::Instructions => {
                 let (stream, sequence) = frame.first_words()?;
                 self.streams.entry(stream).or_default().push(Piece {

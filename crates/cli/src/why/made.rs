@@ -1,14 +1,17 @@
 //! Running a program natively, and then under emulation.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
 
 use holdup_collect::{
     Emulation, Ended, InstructionMode, Options, Output, Setting, counts_itself, find_program, record,
 };
+
+use holdup_sections::main_of;
 
 use super::WhyOptions;
 use crate::answer;
@@ -28,6 +31,8 @@ pub(super) struct Made {
     pub(super) native: Option<PathBuf>,
     /// How to run it once more under emulation, where that is possible.
     pub(super) again: Option<Again>,
+    /// The file of the recording, where it is kept: what the other runs say goes into it.
+    pub(super) kept: Option<Arc<File>>,
     /// What the reader of the answer must know.
     pub(super) notes: Vec<String>,
     _temporary: tempfile::TempDir,
@@ -58,6 +63,16 @@ pub(super) fn of_program(command: &[OsString], options: &WhyOptions) -> Result<M
         }
         input.back(true);
     }
+    // The emulator follows no program into another: what does the work is emulated by itself.
+    let worker = made.native.as_deref().and_then(worker);
+    if let (Some(worker), Some(program)) = (&worker, command.first()) {
+        made.notes.push(format!(
+            "{} was counted by itself: {} starts it, which was not run under emulation with it.",
+            worker.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "),
+            program.to_string_lossy()
+        ));
+    }
+    let command = worker.as_deref().unwrap_or(command);
     let output = if before.is_some() { Output::Silent } else { first };
     let path = options.recording.clone().unwrap_or_else(|| made._temporary.path().join("emulated.holdup"));
     let progress = Progress::counting("under emulation", Arc::clone(&emulation.executed));
@@ -93,8 +108,20 @@ pub(super) fn of_program(command: &[OsString], options: &WhyOptions) -> Result<M
             path: made._temporary.path().join("again.holdup"),
         });
     }
+    made.kept = options.recording.is_some().then_some(ended.file);
     made.recording = Some(path);
     Ok(made)
+}
+
+/// The program that did the work, with its arguments, where that is another than the one that was started: a script's, or that
+/// of `timeout`, `env` and their like. `None` where it cannot be started again.
+fn worker(native: &Path) -> Option<Vec<OsString>> {
+    let run = answer::run_of(native).ok()?;
+    let main = main_of(&run)?.process;
+    let started = run.processes.iter().map(|process| process.start).min()?;
+    let command: Vec<OsString> = main.command.iter().map(OsString::from).collect();
+    let can_be_started = command.first().is_some_and(|program| find_program(program).is_ok());
+    (main.start > started && main.threads.len() > 1 && can_be_started).then_some(command)
 }
 
 /// Another run of the same program.
@@ -155,6 +182,7 @@ fn nothing_yet() -> Result<Made, Failure> {
         recording: None,
         native: None,
         again: None,
+        kept: None,
         notes: Vec::new(),
         _temporary: temporary,
     })

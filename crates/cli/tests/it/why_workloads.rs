@@ -5,11 +5,12 @@
 //! run each program is tried here; `cargo xtask bench why --matrix` tries them all.
 
 use std::fmt::Write as _;
+use std::process::Command;
 
 use serde_json::Value;
 
-use crate::stage::Stage;
 use crate::stage::lime::{LEVELS, THREADS, Way, Workload, complaint, options, table, why, workload};
+use crate::stage::{HOLDUP, Stage, run, text};
 
 /// Tried by all compilers at all levels at 8 threads; of the others one way each.
 const WHOLE: [&str; 3] = ["lime_lu", "lime_root", "lime_turns"];
@@ -106,6 +107,46 @@ fn threads_that_draw_their_numbers_and_locks_taken_unequally_are_no_schedule() {
         let first = &json["sections"][0];
         assert_eq!(first["depends_on_schedule"], Value::Null, "{way}: a second run says so");
         assert_eq!(complaint(&row, &json), None, "{way}");
+    }
+}
+
+#[test]
+fn a_recording_that_is_read_again_says_what_the_other_runs_said() {
+    let row = workload("lime_numbers");
+    let stage = Stage::new();
+    let way = Way { compiler: row.compilers()[0], level: '2', threads: 8 };
+    let Some(program) = row.build(&stage, way, &[]) else { return };
+    let kept = stage.path("run.holdup");
+    let options = ["--no-intervals", "-o", kept.to_str().expect("a path of text")];
+    let first = why(&options, &program, &["8"]);
+    assert_eq!(
+        first["sections"][0]["native"]["time_ns"].as_array().map(|times| times.is_empty()),
+        Some(false)
+    );
+    let read = run(Command::new(HOLDUP).args(["why", "--json", "--no-intervals"]).arg(&kept));
+    let again: Value = serde_json::from_slice(&read.stdout).expect("JSON");
+    assert_eq!(again, first);
+    let without = run(Command::new(HOLDUP).args(["why", "--json", "--no-native"]).arg(&kept));
+    let without: Value = serde_json::from_slice(&without.stdout).expect("JSON");
+    assert_eq!(without["sections"][0]["native"], Value::Null);
+}
+
+#[test]
+fn what_a_script_starts_is_counted() {
+    let row = workload("lime_root");
+    let stage = Stage::new();
+    let way = Way { compiler: row.compilers()[0], level: '2', threads: 8 };
+    let Some(program) = row.build(&stage, way, &[]) else { return };
+    let program = program.to_str().expect("a path of text");
+    for script in [format!("exec {program} 8"), format!("{program} 8; true")] {
+        let mut command = Command::new(HOLDUP);
+        let ended = run(command.args(["why", "--json", "--no-intervals", "--", "sh", "-c", &script]));
+        let said = text(&ended.stdout);
+        let json: Value = serde_json::from_str(&said[said.find("{\n").expect("JSON")..]).expect("JSON");
+        assert_eq!(json["run"]["command"][0], program, "{script}");
+        assert_eq!(complaint(&row, &json), None, "{script}");
+        let warnings = json["run"]["warnings"].to_string();
+        assert!(warnings.contains("was counted by itself: sh starts it"), "{warnings}");
     }
 }
 
