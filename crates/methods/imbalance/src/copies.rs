@@ -49,11 +49,14 @@ impl Lines {
         for cause in causes {
             let Some(copies) = line_of(&cause.at).and_then(|line| self.0.get(&line)) else { continue };
             let charge: f64 = copies.iter().map(|(_, charge)| charge).sum();
-            let is_decision =
-                matches!(cause.kind, CauseKind::Branch | CauseKind::Loop | CauseKind::Recursion);
-            if is_decision && (cause.charge + SAME..=MOST_OF_LINE).contains(&charge) {
+            if !matches!(cause.kind, CauseKind::Branch | CauseKind::Loop | CauseKind::Recursion) {
+                continue;
+            }
+            if (cause.charge + SAME..=MOST_OF_LINE).contains(&charge) {
                 cause.charge = charge;
                 cause.minor = charge < LEAST_CHARGE;
+            }
+            if cause.charge <= MOST_OF_LINE {
                 raise(cause);
             }
         }

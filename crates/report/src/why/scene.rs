@@ -70,6 +70,16 @@ impl WhyScene {
         self.sources.get(frame.file.as_deref()?)
     }
 
+    /// True if the source of a place tells the compiler to divide the iterations of a loop among threads.
+    pub(crate) fn is_parallel_loop(&self, place: &[Frame]) -> bool {
+        let line =
+            words::place_frame(place).and_then(|frame| self.line(frame)).unwrap_or_default().trim_start();
+        let lower = line.to_ascii_lowercase();
+        let clauses = ["#pragma", "!$omp"].iter().find_map(|begin| lower.strip_prefix(begin));
+        let mut words = clauses.unwrap_or_default().split(|c: char| !c.is_alphanumeric());
+        words.any(|word| matches!(word, "for" | "do"))
+    }
+
     /// What the program decides on at a place: `owner(i, j) == me`.
     pub(crate) fn decision(&self, place: &[Frame], look: Look) -> Option<String> {
         let line = self.line(words::place_frame(place)?)?;
@@ -131,6 +141,25 @@ fn is_end(behind: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_parallel_loop_is_known_by_what_it_says_to_the_compiler() {
+        for (line, is) in [
+            ("  #pragma omp parallel for schedule(static) shared(x)", true),
+            ("#pragma omp for", true),
+            ("!$OMP PARALLEL DO PRIVATE(I)", true),
+            ("#pragma omp parallel copyin(x)", false),
+            ("#pragma omp parallel // for all", true),
+            ("for (int i = 0; i < n; i++) // omp", false),
+            ("", false),
+        ] {
+            let frame = Frame { file: Some("a.c".to_owned()), line: Some(1), ..Frame::default() };
+            let source = SourceFile::whole(vec![line.to_owned()], false);
+            let scene =
+                WhyScene { sources: BTreeMap::from([("a.c".to_owned(), source)]), ..WhyScene::default() };
+            assert_eq!(scene.is_parallel_loop(&[frame]), is, "{line}");
+        }
+    }
 
     #[test]
     fn a_condition_is_what_is_decided_on() {

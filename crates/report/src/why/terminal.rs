@@ -228,7 +228,8 @@ fn sections(why: &Why, scene: &WhyScene, look: Look) -> Vec<Line> {
         if is_double && is_known { words::line(&section.begin.frames, look) } else { String::new() }
     };
     let native = |section: &&SectionWhy| {
-        section.native.as_ref().map_or_else(String::new, |native| percent(native.imbalance))
+        let native = section.native.as_ref().filter(|native| !native.is_little());
+        native.map_or_else(String::new, |native| percent(native.imbalance))
     };
     let explained = |section: &&SectionWhy| match section.causes.is_empty() {
         true => String::new(),

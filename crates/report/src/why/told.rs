@@ -134,6 +134,13 @@ pub(crate) fn cause_clause(cause: &Cause, scene: &WhyScene, look: Look) -> Strin
     let is_elsewhere = |place: &&[Frame]| !place.is_empty() && !words::is_same_line(place, &cause.at);
     let to = Some(cause.to.as_slice()).filter(is_elsewhere);
     match cause.kind {
+        // What a compiler makes of it is a comparison with the thread's share of the iterations.
+        CauseKind::Branch | CauseKind::Loop if scene.is_parallel_loop(&cause.at) => {
+            format!(
+                "Threads have different numbers of iterations of the parallel loop at {}",
+                words::line(&cause.at, look)
+            )
+        }
         CauseKind::Branch => {
             let to = to.map_or_else(String::new, |to| format!(" to {}", words::line(to, look)));
             format!("Threads take the branch at {at}{to} differently often")

@@ -84,7 +84,11 @@ fn row(index: usize, is_told: bool, section: &SectionWhy) -> Row {
         threads: Cell::count(u64::from(section.threads)),
         imbalance: Cell::share(section.imbalance),
         spread: Cell::share(section.spread),
-        native: section.native.as_ref().map(|native| Cell::share(native.imbalance)),
+        native: section
+            .native
+            .as_ref()
+            .filter(|native| !native.is_little())
+            .map(|native| Cell::share(native.imbalance)),
         share: Cell::share(section.share),
         explained: (!section.causes.is_empty()).then(|| Cell::share(section.explained)),
         cause: first.map_or_else(String::new, |cause| {
