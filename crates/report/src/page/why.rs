@@ -81,7 +81,7 @@ fn figures(why: &Why, scene: &WhyScene) -> Vec<KeyFigure> {
     let mut add = |name, value| figures.push(KeyFigure { name, value });
     add("Imbalance", Figure::of(&percent(section.imbalance)));
     add("Spread", Figure::of(&percent(section.spread)));
-    if let Some(native) = &section.native {
+    if let Some(native) = section.native.as_ref().filter(|native| !native.is_little()) {
         add("Imbalance natively", Figure::of(&percent(native.imbalance)));
     }
     if let Some(cause) = section.causes.iter().find(|cause| !cause.minor) {
