@@ -22,6 +22,7 @@ machines! {
 
 impl Machine {
     /// The machine of this name that comes with the binary.
+    #[inline]
     pub fn named(name: &str) -> Option<Machine> {
         Machine::parse(Machine::text(name)?).ok()
     }
@@ -40,6 +41,7 @@ impl Machine {
     ///
     /// # Errors
     /// A sentence that names the nearest or all.
+    #[inline]
     pub fn known(name: &str, others: &[&str]) -> Result<Machine, MachineError> {
         if let Some(text) = Machine::text(name) {
             return Machine::parse(text);
