@@ -99,6 +99,8 @@ pub struct SectionWhy {
     pub native: Option<NativeImbalance>,
     /// Idle time of all instances, Σ_t (longest − t), in the unit of time: the weight of the section.
     pub idle: u64,
+    /// The instance with the most idle time, by number from 1, and its share of the section's; `None` without any.
+    pub worst: Option<(u32, f64)>,
     /// The time that its threads have for it: Σ (threads × longest) of all instances.
     pub capacity: u64,
     /// This section's idle time as a share of that of all sections.

@@ -16,6 +16,8 @@ pub(super) struct Measured {
     pub(super) spread: f64,
     /// Σ (longest − t).
     pub(super) idle: u64,
+    /// The instance with the most of it, from 1, and its share.
+    pub(super) worst: Option<(u32, f64)>,
     /// Σ (threads × longest).
     pub(super) capacity: u64,
     /// The threads that took part, in order.
@@ -44,7 +46,11 @@ pub(super) fn measure(instances: &[&Dealt<'_>]) -> Measured {
     let capacity = instances.iter().fold(0_u64, |sum, instance| {
         sum.saturating_add(instance.longest().saturating_mul(instance.threads.len() as u64))
     });
-    Measured { imbalance, spread, idle, capacity, threads, time }
+    // Of equals the first.
+    let worst =
+        (1..).zip(instances).map(|(number, instance)| (instance.idle(), std::cmp::Reverse(number))).max();
+    let worst = worst.filter(|_| idle > 0).map(|(most, number)| (number.0, most as f64 / idle as f64));
+    Measured { imbalance, spread, idle, worst, capacity, threads, time }
 }
 
 /// Both measures over instances, given as times with their idle time.

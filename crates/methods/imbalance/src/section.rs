@@ -84,6 +84,7 @@ pub(super) fn look(
         verdict: verdict(program, threads, &measured, native.as_ref(), &causes),
         native,
         idle: measured.idle,
+        worst: measured.worst,
         capacity: measured.capacity,
         share: 0.0,
         cost: 0.0,

@@ -64,6 +64,9 @@ fn section<'a>(section: &'a SectionWhy, why: &Why, scene: &WhyScene) -> schema::
         idle: section.idle,
         share: section.share.into(),
         cost: section.cost.into(),
+        worst_instance: section
+            .worst
+            .map(|(number, share)| schema::WorstInstance { number, share: share.into() }),
         time: &section.time,
         explained: section.explained.into(),
         unexplained: section.unexplained.into(),
@@ -82,6 +85,7 @@ fn section<'a>(section: &'a SectionWhy, why: &Why, scene: &WhyScene) -> schema::
 /// What is said of a section in words, as in the other faces.
 fn sentences(section: &SectionWhy, why: &Why, scene: &WhyScene) -> Vec<String> {
     let told = [
+        told::worst(section),
         told::native(section),
         told::schedule(section),
         told::dealt(section),

@@ -140,6 +140,8 @@ pub(crate) struct Section<'a> {
     pub(crate) share: Amount,
     /// The same as a share of what all threads have of all sections, the sum of (threads times longest): what it costs.
     pub(crate) cost: Amount,
+    /// The instance with the most idle time; null where there is none.
+    pub(crate) worst_instance: Option<WorstInstance>,
     /// Time of each thread, summed over instances.
     pub(crate) time: &'a [u64],
     /// The share of the variance of time, within instances, that goes through the causes: the sum of their charges.
@@ -215,6 +217,16 @@ pub(crate) struct Native {
     /// Squared correlation of native times with executed instructions, within instances; null where either is constant, where
     /// threads differ by less than meeting itself takes, and where it is not known which is which.
     pub(crate) by_instructions: Option<Amount>,
+}
+
+/// The instance of a section with the most idle time.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct WorstInstance {
+    /// Its number in the order of time, from 1.
+    pub(crate) number: u32,
+    /// Its share of the section's idle time.
+    pub(crate) share: Amount,
 }
 
 /// How it is known which thread of the native run is which.

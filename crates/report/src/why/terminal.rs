@@ -86,6 +86,7 @@ fn section(index: usize, section: &SectionWhy, why: &Why, scene: &WhyScene, look
     add(told::facts(section, look));
     add(told::imbalance(why, section));
     for text in [
+        told::worst(section),
         told::native(section),
         told::schedule(section).map(|text| escape::sentence(&text, look)),
         told::dealt(section),

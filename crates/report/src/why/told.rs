@@ -23,6 +23,9 @@ const LITTLE_BY_INSTRUCTIONS: f64 = 0.5;
 /// Imbalance below this share is none worth a word.
 const BALANCED: f64 = 0.01;
 
+/// An instance with this share of the idle time of all is told.
+const MOST: f64 = 0.5;
+
 /// A section whose imbalance costs less than this part of its own share is told with that of all sections.
 const OTHERS: f64 = 0.9;
 
@@ -252,6 +255,12 @@ pub(crate) fn facts(section: &SectionWhy, look: Look) -> String {
     }
     text.push('.');
     text
+}
+
+/// That one instance of many has most of the idle time, if it has: the others are another matter.
+pub(crate) fn worst(section: &SectionWhy) -> Option<String> {
+    let (number, share) = section.worst.filter(|(_, share)| section.instances > 2 && *share >= MOST)?;
+    Some(format!("Of its idle time {} is in instance {number} of {}.", percent(share), section.instances))
 }
 
 /// Both measures of how unequal threads are, in executed work and natively.

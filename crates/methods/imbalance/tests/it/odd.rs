@@ -94,6 +94,27 @@ fn both_imbalances_by_hand() {
     let section = &both(&counts)[0];
     assert_eq!((section.idle, section.imbalance, section.spread, section.share), (60, 0.3, 0.75, 1.0));
     assert_eq!(section.time, [20, 30, 40, 50]);
+    // Four threads had time for 40 and 10 instructions each.
+    assert_eq!((section.capacity, section.cost, section.worst), (200, 0.3, Some((1, 1.0))));
+}
+
+#[test]
+fn most_idle_time_can_be_in_one_instance() {
+    let instance = |time: [u64; 2]| Instance {
+        threads: (0..2).map(holdup_model::counts::CountedThread).collect(),
+        time: time.to_vec(),
+        ..Instance::default()
+    };
+    let section = |times: &[[u64; 2]]| {
+        let instances = times.iter().copied().map(instance).collect();
+        Section { instances, ..Section::default() }
+    };
+    let sections = vec![section(&[[50, 50], [20, 80], [40, 60]]), section(&[[50, 50]])];
+    let counts = Counts { sections, ..Counts::default() };
+    let found = &both(&counts)[0];
+    // 60 and 20 of idle time; 100, 160, 120 of time for it, and 100 in the other section.
+    assert_eq!((found.worst, found.capacity), (Some((2, 0.75)), 380));
+    assert!((found.cost - 80.0 / 480.0).abs() < 1e-12);
 }
 
 #[test]

@@ -88,6 +88,7 @@ fn part(index: usize, section: &SectionWhy, why: &Why, scene: &WhyScene) -> Part
     let scale = told.iter().map(highest).filter(|score| score.is_finite()).fold(1.0, f64::max);
     let sentences = [
         Some(told::imbalance(why, section)),
+        told::worst(section),
         told::native(section),
         told::schedule(section).map(|text| sentence(&text)),
         told::dealt(section),

@@ -74,6 +74,7 @@ pub(crate) fn section(causes: Vec<Cause>, verdict: Verdict) -> SectionWhy {
             by_instructions: Some(0.91),
         }),
         idle: 4_200_000_000,
+        worst: Some((1, 0.05)),
         capacity: 11_800_000_000,
         share: 0.92,
         cost: 0.3275,

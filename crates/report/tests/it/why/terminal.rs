@@ -15,6 +15,19 @@ fn check(why: &Why, look: Look, expected: Expect) {
 }
 
 #[test]
+fn an_instance_with_most_of_the_idle_time_is_named() {
+    let told = |worst, instances| {
+        let mut why = examples::lu();
+        (why.sections[0].worst, why.sections[0].instances) = (worst, instances);
+        render_why(&why, &examples::scene(), WIDE)
+    };
+    assert!(told(Some((1, 0.82)), 32).contains("Of its idle time 82 % is in instance 1 of 32."));
+    for text in [told(Some((1, 0.3)), 32), told(Some((2, 0.82)), 2), told(None, 32)] {
+        assert!(!text.contains("Of its idle time"), "{text}");
+    }
+}
+
+#[test]
 fn the_whole_answer() {
     check(
         &examples::lu(),
