@@ -10,6 +10,7 @@
 //! can say so, and nothing is said ([`NativeMatch`]).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use holdup_model::counts::{Counts, Instance, NativeMatch, Section, SectionKind, SectionPlace};
 use holdup_model::openmp::Instance as TeamInstance;
@@ -23,6 +24,9 @@ use crate::assignment::assignment;
 type Place = (Option<String>, Option<u32>, Option<String>);
 /// Where a section ends and begins; `None` for where its threads begin.
 type Key = (Place, Option<Place>);
+
+/// For each thread of the native run its times in a section, in order.
+type Spans<'a> = Rc<Vec<&'a [Nanos]>>;
 
 /// What executed instructions must explain of the native differences (a squared correlation) for a match to be believed.
 const BELIEVED: f64 = 0.5;
@@ -83,8 +87,8 @@ enum At<'a> {
     Region(&'a BTreeMap<usize, Nanos>),
     /// What threads do last.
     Last,
-    /// What threads do between two places: for each row which time it is.
-    Span(Key, Vec<usize>),
+    /// What threads do between two places: for each thread of the native run its times, and for each row which of them it is.
+    Span(Spans<'a>, Vec<usize>),
 }
 
 impl<'a> Met<'a> {
@@ -104,19 +108,26 @@ impl<'a> Met<'a> {
                 }
                 _ => {
                     let Some(end) = place(&section.end) else { continue };
-                    // How often each thread has come from each place.
-                    let mut seen: BTreeMap<Option<Place>, Vec<usize>> = BTreeMap::new();
+                    // For each place that threads come from their native times, and how often each has come from there.
+                    let mut seen: BTreeMap<Option<Place>, (Spans<'_>, Vec<usize>)> = BTreeMap::new();
                     for (number, instance) in section.instances.iter().enumerate() {
                         let begin = place(begin_of(section, instance));
                         let begin = begin.filter(|begin| times.barriers.contains(begin));
-                        let seen = seen.entry(begin.clone()).or_insert_with(|| vec![0; counts.threads.len()]);
+                        let (spans, seen) = seen.entry(begin).or_insert_with_key(|begin| {
+                            let key = (end.clone(), begin.clone());
+                            let of_thread = |spans: &'a BTreeMap<Key, Vec<Nanos>>| {
+                                spans.get(&key).map_or(&[][..], Vec::as_slice)
+                            };
+                            let spans = times.spans.iter().map(of_thread).collect();
+                            (Rc::new(spans), vec![0; counts.threads.len()])
+                        });
                         let which = instance.threads.iter().map(|thread| {
                             let Some(times) = seen.get_mut(thread.index()) else { return usize::MAX };
                             *times += 1;
                             *times - 1
                         });
                         let which = which.collect();
-                        add(number, At::Span((end.clone(), begin), which));
+                        add(number, At::Span(Rc::clone(spans), which));
                     }
                 }
             }
@@ -129,10 +140,7 @@ impl<'a> Met<'a> {
         match &self.at {
             At::Region(times) => times.get(&thread).copied(),
             At::Last => self.times.last.get(&thread).copied(),
-            At::Span(key, which) => {
-                let spans = self.times.spans.get(thread)?.get(key)?;
-                spans.get(*which.get(row)?).copied()
-            }
+            At::Span(spans, which) => spans.get(thread)?.get(*which.get(row)?).copied(),
         }
     }
 }

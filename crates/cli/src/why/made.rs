@@ -118,10 +118,12 @@ pub(super) fn of_program(command: &[OsString], options: &WhyOptions) -> Result<M
 fn worker(native: &Path) -> Option<Vec<OsString>> {
     let run = answer::run_of(native).ok()?;
     let main = main_of(&run)?.process;
-    let started = run.processes.iter().map(|process| process.start).min()?;
+    let first = run.processes.iter().min_by_key(|process| process.start)?;
     let command: Vec<OsString> = main.command.iter().map(OsString::from).collect();
     let can_be_started = command.first().is_some_and(|program| find_program(program).is_ok());
-    (main.start > started && main.threads.len() > 1 && can_be_started).then_some(command)
+    // A fork is the same program: started by itself it would do what the first process does.
+    let is_another = main.start > first.start && main.command != first.command;
+    (is_another && main.threads.len() > 1 && can_be_started).then_some(command)
 }
 
 /// Another run of the same program.

@@ -80,6 +80,19 @@ impl WhyScene {
         words.any(|word| matches!(word, "for" | "do"))
     }
 
+    /// True if a place is the line that opens its function, where nothing is decided in the source.
+    pub(crate) fn is_opening(&self, place: &[Frame]) -> bool {
+        let Some(frame) = words::place_frame(place) else { return false };
+        let (Some(function), Some(line)) = (&frame.function, self.line(frame)) else { return false };
+        let line = line.trim();
+        let name = function.split('(').next().unwrap_or(function).rsplit("::").next().unwrap_or(function);
+        let opens = line.ends_with('{') && line.contains(&format!("{name}("));
+        let decides = |word: &str| line.starts_with(word);
+        opens
+            && line.matches(['{', ';', '?']).count() == 1
+            && !["if", "while", "}", "else", "switch"].iter().any(|word| decides(word))
+    }
+
     /// What the program decides on at a place: `owner(i, j) == me`.
     pub(crate) fn decision(&self, place: &[Frame], look: Look) -> Option<String> {
         let line = self.line(words::place_frame(place)?)?;
@@ -158,6 +171,25 @@ mod tests {
             let scene =
                 WhyScene { sources: BTreeMap::from([("a.c".to_owned(), source)]), ..WhyScene::default() };
             assert_eq!(scene.is_parallel_loop(&[frame]), is, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_opens_a_function_decides_nothing() {
+        for (line, is) in [
+            ("static void *body(void *argument) {", true),
+            ("pub fn body(rows: &[u32]) -> u32 {", true),
+            ("static void *body(void *argument)", false),
+            ("int body(int n) { return n > 0 ? 1 : 2; }", false),
+            ("    if (body(n) > 3) {", false),
+            ("for (int i = 0; i < n; i++) {", false),
+        ] {
+            let function = Some("body".to_owned());
+            let frame = Frame { function, file: Some("a.c".to_owned()), line: Some(1), ..Frame::default() };
+            let source = SourceFile::whole(vec![line.to_owned()], false);
+            let scene =
+                WhyScene { sources: BTreeMap::from([("a.c".to_owned(), source)]), ..WhyScene::default() };
+            assert_eq!(scene.is_opening(&[frame]), is, "{line}");
         }
     }
 

@@ -144,6 +144,13 @@ pub(crate) fn cause_clause(cause: &Cause, scene: &WhyScene, look: Look) -> Strin
                 words::line(&cause.at, look)
             )
         }
+        CauseKind::Branch if scene.is_opening(&cause.at) => {
+            let to = to.map_or_else(String::new, |to| format!(", and leads to {}", words::line(to, look)));
+            format!(
+                "Threads take a branch differently often that the compiler has moved to the beginning of {}{to}",
+                words::frames(&cause.at, look)
+            )
+        }
         CauseKind::Branch => {
             let to = to.map_or_else(String::new, |to| format!(" to {}", words::line(to, look)));
             format!("Threads take the branch at {at}{to} differently often")
