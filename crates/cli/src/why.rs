@@ -15,10 +15,10 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use holdup_counts::{
     Counts, CountsError, add_native_times, add_other_runs, add_own_times, compare_schedules, counts,
-    other_runs,
+    other_runs, seems_to_depend,
 };
 use holdup_imbalance::{Method, Why, WhyOptions as Search, why as search};
-use holdup_model::counts::{CountSource, Section};
+use holdup_model::counts::CountSource;
 use holdup_model::{Nanos, Run};
 use holdup_recording::facts::SourceText;
 use holdup_recording::format::FrameKind;
@@ -225,21 +225,6 @@ fn read(
         ..WhyScene::default()
     };
     Ok(looked(&found, scene, path, source.as_ref(), options))
-}
-
-/// Sections with less of the idle time of all than this are not worth another run.
-const WORTH_ANOTHER_RUN: f64 = 0.05;
-
-/// True if a section that matters seems to depend on the schedule.
-fn seems_to_depend(counts: &Counts) -> bool {
-    let idle = |section: &Section| -> u64 {
-        let times =
-            section.instances.iter().map(|instance| (&instance.time, instance.time.iter().max().copied()));
-        times.map(|(times, most)| times.iter().map(|time| most.unwrap_or(0) - time).sum::<u64>()).sum()
-    };
-    let all: u64 = counts.sections.iter().map(idle).sum();
-    let depends = counts.sections.iter().filter(|section| section.depends_on_schedule.is_some());
-    depends.map(idle).any(|idle| idle as f64 > WORTH_ANOTHER_RUN * all as f64)
 }
 
 impl Again {

@@ -37,7 +37,7 @@ pub use counts::counts;
 pub use error::CountsError;
 pub use native::{add_native_times, add_own_times};
 pub use other_runs::{add_other_runs, other_runs};
-pub use schedule::compare_schedules;
+pub use schedule::{compare_schedules, seems_to_depend};
 pub use simulated::{SimulatedSection, simulated_counts, simulated_sections};
 
 #[doc(inline)]

@@ -18,6 +18,23 @@ use crate::sections::Meeting;
 /// Two runs dealt work out alike if their threads' times, sorted, differ by less than this share of the idle time.
 const ALIKE: f64 = 0.05;
 
+/// Sections with less of the idle time of all than this are not worth another run.
+const WORTH_ANOTHER_RUN: f64 = 0.05;
+
+/// True if a section that matters seems to depend on the schedule, so that another run of the program is worth it.
+pub fn seems_to_depend(counts: &Counts) -> bool {
+    let idle = |section: &Section| section.instances.iter().map(|one| idle(&sorted_times(one))).sum::<u64>();
+    let all: u64 = counts.sections.iter().map(idle).sum();
+    let depends = counts.sections.iter().filter(|section| section.depends_on_schedule.is_some());
+    depends.map(idle).any(|idle| idle as f64 > WORTH_ANOTHER_RUN * all as f64)
+}
+
+/// Σ (longest − t) of sorted times.
+fn idle(times: &[u64]) -> u64 {
+    let longest = times.last().copied().unwrap_or(0);
+    times.iter().map(|time| longest - time).sum()
+}
+
 /// Goes on saying that a section depends on the schedule only where the counts of another run of the program, in which other
 /// threads were ahead, say so: where no permutation of its threads makes their times those of this run.
 pub fn compare_schedules(counts: &mut Counts, other: &Counts) {
@@ -34,20 +51,17 @@ pub fn compare_schedules(counts: &mut Counts, other: &Counts) {
 }
 
 fn are_dealt_alike(one: &[Instance], other: &[Instance]) -> bool {
-    let (mut differences, mut idle) = (0, 0);
+    let (mut differences, mut idle_time) = (0, 0);
     for (one, other) in one.iter().zip(other) {
         let times = [one, other].map(sorted_times);
         if times[0].len() != times[1].len() {
             return false;
         }
         differences += times[0].iter().zip(&times[1]).map(|(a, b)| a.abs_diff(*b)).sum::<u64>();
-        idle += times
-            .iter()
-            .map(|times| times.iter().map(|time| times[times.len() - 1] - time).sum::<u64>())
-            .sum::<u64>();
+        idle_time += times.iter().map(|times| idle(times)).sum::<u64>();
     }
     // The idle time of both is twice that of one.
-    one.len() == other.len() && differences as f64 <= ALIKE * idle as f64 / 2.0
+    one.len() == other.len() && differences as f64 <= ALIKE * idle_time as f64 / 2.0
 }
 
 /// What the threads of an instance executed, those with the least first.
@@ -131,6 +145,16 @@ mod tests {
         assert_eq!(after(&[&[100, 900, 400]], &[&[900, 430, 130]]), None);
         let told = after(&[&[100, 900, 400]], &[&[900, 440, 140]]).expect("it depends");
         assert!(told.starts_with("threads wait in it; a second run"), "{told}");
+    }
+
+    #[test]
+    fn a_section_that_hardly_idles_is_not_worth_another_run() {
+        let mut two = counts(&[&[0, 95]]);
+        two.sections[0].depends_on_schedule = None;
+        two.sections.extend(counts(&[&[10, 15]]).sections);
+        assert!(!seems_to_depend(&two), "5 of 100");
+        two.sections[1].instances[0].time[1] = 16;
+        assert!(seems_to_depend(&two), "6 of 101");
     }
 
     #[test]
