@@ -150,6 +150,29 @@ fn what_a_script_starts_is_counted() {
     }
 }
 
+/// Unrolled loops and functions that are inlined into themselves: each copy of the decision has a part of the weight.
+#[test]
+fn a_decision_that_compilers_copy_is_one_cause() {
+    let stage = Stage::new();
+    let copied = [
+        ("lime_radix", "clang", '2'),
+        ("lime_sort", "clang", '2'),
+        ("lime_switch", "clang", '3'),
+        ("lime_tree", "gcc", '3'),
+    ];
+    let mut wrong = String::new();
+    for (name, compiler, level) in copied {
+        let row = workload(name);
+        let is_it =
+            |way: &Way| way.threads == 16 && way.level == level && way.to_string().starts_with(compiler);
+        let way = all_ways(&row).into_iter().find(is_it).expect("a way of the matrix");
+        if let Some(Err(complaint)) = tried(&stage, &row, way) {
+            let _ = writeln!(wrong, "{name}, {way}: {complaint}");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
 #[test]
 fn a_section_that_is_reached_along_several_paths_is_one() {
     let row = workload("lime_paths");
