@@ -155,6 +155,19 @@ fn is_end(behind: &str) -> bool {
 mod tests {
     use super::*;
 
+    /// What is asked of the first line of a file, in a function that is called body.
+    fn of_line(line: &str, asked: fn(&WhyScene, &[Frame]) -> bool) -> bool {
+        let place = [Frame {
+            function: Some("body".to_owned()),
+            file: Some("a.c".to_owned()),
+            line: Some(1),
+            ..Frame::default()
+        }];
+        let source = SourceFile::whole(vec![line.to_owned()], false);
+        let sources = BTreeMap::from([("a.c".to_owned(), source)]);
+        asked(&WhyScene { sources, ..WhyScene::default() }, &place)
+    }
+
     #[test]
     fn a_parallel_loop_is_known_by_what_it_says_to_the_compiler() {
         for (line, is) in [
@@ -166,11 +179,7 @@ mod tests {
             ("for (int i = 0; i < n; i++) // omp", false),
             ("", false),
         ] {
-            let frame = Frame { file: Some("a.c".to_owned()), line: Some(1), ..Frame::default() };
-            let source = SourceFile::whole(vec![line.to_owned()], false);
-            let scene =
-                WhyScene { sources: BTreeMap::from([("a.c".to_owned(), source)]), ..WhyScene::default() };
-            assert_eq!(scene.is_parallel_loop(&[frame]), is, "{line}");
+            assert_eq!(of_line(line, WhyScene::is_parallel_loop), is, "{line}");
         }
     }
 
@@ -184,12 +193,7 @@ mod tests {
             ("    if (body(n) > 3) {", false),
             ("for (int i = 0; i < n; i++) {", false),
         ] {
-            let function = Some("body".to_owned());
-            let frame = Frame { function, file: Some("a.c".to_owned()), line: Some(1), ..Frame::default() };
-            let source = SourceFile::whole(vec![line.to_owned()], false);
-            let scene =
-                WhyScene { sources: BTreeMap::from([("a.c".to_owned(), source)]), ..WhyScene::default() };
-            assert_eq!(scene.is_opening(&[frame]), is, "{line}");
+            assert_eq!(of_line(line, WhyScene::is_opening), is, "{line}");
         }
     }
 
