@@ -16,11 +16,14 @@ function mountLinks() {
 mountMarks();
 mountTables();
 mountLinks();
-// The timeline comes after the first paint: the answer does not wait for it.
-window.requestAnimationFrame(() => setTimeout(() => {
+// The timeline comes after the first paint, for which the answer does not wait; a page that is not painted (in a tab
+// behind another one) has it all the same.
+const drawTimeline = () => {
   const place = document.getElementById('timeline');
-  if (!place) return;
+  if (!place || place.classList.contains('tl')) return;
   const json = JSON.parse(document.getElementById('timeline-json').textContent);
   mountTimeline(place, json, document.getElementById('timeline-data').textContent);
   place.closest('section').classList.add('drawn');
-}, 0));
+};
+window.requestAnimationFrame(() => setTimeout(drawTimeline, 0));
+setTimeout(drawTimeline, 500);
