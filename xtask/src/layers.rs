@@ -108,7 +108,7 @@ const TABLE: &[Row] = &[
             "crates/collect",
         ],
     ),
-    ("crates/testkit", &["crates/model", "crates/recording", "crates/trace"]),
+    ("crates/testkit", &["crates/model", "crates/recording", "crates/trace", "crates/counts"]),
     ("crates/stage", &["crates/recording"]),
     ("xtask", &["crates/stage"]),
 ];

@@ -22,10 +22,11 @@
 //! ```
 //!
 //! [`any_process`] gives processes of random, often impossible content, [`any_script`] random programs that end,
-//! [`any_timeline`] random segments: inputs for property tests.
+//! [`any_timeline`] random segments: inputs for property tests. [`counts`] has the counts of stored recordings.
 
 #![forbid(unsafe_code)]
 
+pub mod counts;
 mod play;
 mod random;
 mod script;

@@ -37,6 +37,13 @@ impl Rules {
 /// The most clusters that may enter.
 const MOST_REGRESSORS: usize = 10;
 
+/// Two ways of a branch that is taken equally often are each other's mirror image, and add equally but for rounding: within this
+/// share of what is left. Then what grows with time is taken, of several the first.
+const EQUAL: f64 = 1e-9;
+
+/// What is left of time is rounding below this.
+const ROUNDING: f64 = 1e-20;
+
 /// The share of its squared length that must be left of a cluster without those that have entered: less is rounding.
 const COLLINEAR: f64 = 1e-9;
 
@@ -53,6 +60,14 @@ pub(super) struct Fit {
     pub(super) r_squared: f64,
 }
 
+/// The candidate that adds most so far.
+struct Best {
+    at: usize,
+    added: f64,
+    length: f64,
+    grows: bool,
+}
+
 /// Selects among candidates, which are unit columns as time is. `freedom` is rows − instances.
 pub(super) fn forward(time: &[f64], candidates: &[Vec<f64>], freedom: usize, rules: Rules) -> Fit {
     let mut fit = Fit::default();
@@ -63,8 +78,8 @@ pub(super) fn forward(time: &[f64], candidates: &[Vec<f64>], freedom: usize, rul
         .map(|candidate| (!rules.only_growing || dot(candidate, time) > 0.0).then(|| candidate.clone()))
         .collect();
     let mut basis: Vec<Vec<f64>> = Vec::new();
-    while basis.len() < MOST_REGRESSORS && freedom > basis.len() + 1 {
-        let mut best: Option<(usize, f64, f64)> = None;
+    while basis.len() < MOST_REGRESSORS && freedom > basis.len() + 1 && left_squared > ROUNDING {
+        let mut best: Option<Best> = None;
         for (at, rest) in rests.iter().enumerate() {
             let Some(rest) = rest else { continue };
             let squared = dot(rest, rest);
@@ -73,11 +88,16 @@ pub(super) fn forward(time: &[f64], candidates: &[Vec<f64>], freedom: usize, rul
                 continue;
             }
             let added = along * along / squared;
-            if best.is_none_or(|(_, most, _)| added > most) {
-                best = Some((at, added, squared.sqrt()));
+            let grows = dot(&candidates[at], time) > 0.0;
+            let is_better = best.as_ref().is_none_or(|best| {
+                let more = added - best.added;
+                more > EQUAL * left_squared || more >= -EQUAL * left_squared && grows && !best.grows
+            });
+            if is_better {
+                best = Some(Best { at, added, length: squared.sqrt(), grows });
             }
         }
-        let Some((at, added, length)) = best else { break };
+        let Some(Best { at, added, length, .. }) = best else { break };
         let p = p_value(added, left_squared - added, freedom - basis.len() - 1);
         if !(p < rules.significance && added >= rules.least_added) {
             break;
