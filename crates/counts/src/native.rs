@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 use holdup_model::counts::{Counts, Instance, NativeMatch, Section, SectionKind, SectionPlace};
 use holdup_model::openmp::Instance as TeamInstance;
-use holdup_model::{Frame, Nanos, ObjectKind, Process, Run, SiteId};
+use holdup_model::{Frame, Nanos, ObjectKind, Process, Run, SiteId, Time};
 
 use holdup_sections::main_of;
 
@@ -25,8 +25,8 @@ type Place = (Option<String>, Option<u32>, Option<String>);
 /// Where a section ends and begins; `None` for where its threads begin.
 type Key = (Place, Option<Place>);
 
-/// For each thread of the native run its times in a section, in order.
-type Spans<'a> = Rc<Vec<&'a [Nanos]>>;
+/// For each thread of the native run its times in a section, in order; `None` where one is not known.
+type Spans<'a> = Rc<Vec<&'a [Option<Nanos>]>>;
 
 /// What executed instructions must explain of the native differences (a squared correlation) for a match to be believed.
 const BELIEVED: f64 = 0.5;
@@ -85,8 +85,8 @@ struct Met<'a> {
 enum At<'a> {
     /// The time of each thread.
     Region(&'a BTreeMap<usize, Nanos>),
-    /// What threads do last.
-    Last,
+    /// What threads do last, after they have met there.
+    Last(Option<Place>),
     /// What threads do between two places: for each thread of the native run its times, and for each row which of them it is.
     Span(Spans<'a>, Vec<usize>),
 }
@@ -94,6 +94,13 @@ enum At<'a> {
 impl<'a> Met<'a> {
     fn all(counts: &Counts, times: &'a NativeTimes) -> Vec<Met<'a>> {
         let mut all = Vec::new();
+        // Where threads meet, in either run. Others begin where their threads do.
+        let ends = counts.sections.iter().filter(|section| section.kind != SectionKind::Join);
+        let meetings: BTreeSet<Place> =
+            ends.filter_map(|section| place(&section.end)).chain(times.barriers.iter().cloned()).collect();
+        let from = |section: &Section, instance: &Instance| {
+            place(begin_of(section, instance)).filter(|begin| meetings.contains(begin))
+        };
         for (number, section) in counts.sections.iter().enumerate() {
             let mut add =
                 |instance: usize, at: At<'a>| all.push(Met { section: number, instance, times, at });
@@ -104,18 +111,18 @@ impl<'a> Met<'a> {
                     }
                 }
                 SectionKind::Join => {
-                    (0..section.instances.len()).for_each(|instance| add(instance, At::Last))
+                    for (number, instance) in section.instances.iter().enumerate() {
+                        add(number, At::Last(from(section, instance)));
+                    }
                 }
                 _ => {
                     let Some(end) = place(&section.end) else { continue };
                     // For each place that threads come from their native times, and how often each has come from there.
                     let mut seen: BTreeMap<Option<Place>, (Spans<'_>, Vec<usize>)> = BTreeMap::new();
                     for (number, instance) in section.instances.iter().enumerate() {
-                        let begin = place(begin_of(section, instance));
-                        let begin = begin.filter(|begin| times.barriers.contains(begin));
-                        let (spans, seen) = seen.entry(begin).or_insert_with_key(|begin| {
+                        let (spans, seen) = seen.entry(from(section, instance)).or_insert_with_key(|begin| {
                             let key = (end.clone(), begin.clone());
-                            let of_thread = |spans: &'a BTreeMap<Key, Vec<Nanos>>| {
+                            let of_thread = |spans: &'a BTreeMap<Key, Vec<Option<Nanos>>>| {
                                 spans.get(&key).map_or(&[][..], Vec::as_slice)
                             };
                             let spans = times.spans.iter().map(of_thread).collect();
@@ -139,8 +146,11 @@ impl<'a> Met<'a> {
     fn time(&self, row: usize, thread: usize) -> Option<Nanos> {
         match &self.at {
             At::Region(times) => times.get(&thread).copied(),
-            At::Last => self.times.last.get(&thread).copied(),
-            At::Span(spans, which) => spans.get(thread)?.get(*which.get(row)?).copied(),
+            At::Last(begin) => {
+                let (from, time) = self.times.last.get(&thread)?;
+                (from == begin).then_some(*time)
+            }
+            At::Span(spans, which) => *spans.get(thread)?.get(*which.get(row)?)?,
         }
     }
 }
@@ -278,9 +288,9 @@ struct NativeTimes {
     /// Places of barriers.
     barriers: BTreeSet<Place>,
     /// For a thread, and each section, its times, in order.
-    spans: Vec<BTreeMap<Key, Vec<Nanos>>>,
-    /// For a thread its time from its last barrier, or its start, to its end.
-    last: BTreeMap<usize, Nanos>,
+    spans: Vec<BTreeMap<Key, Vec<Option<Nanos>>>>,
+    /// For a thread its last barrier, and its time from there, or from its start, to its end.
+    last: BTreeMap<usize, (Option<Place>, Nanos)>,
     /// For a parallel region of OpenMP its executions, and the time of each thread in each.
     regions: BTreeMap<Place, BTreeMap<TeamInstance, BTreeMap<usize, Nanos>>>,
 }
@@ -305,9 +315,10 @@ impl NativeTimes {
                 by_thread.entry(wait.thread.index()).or_default().push((wait, kind));
             }
         }
-        for index in 0..process.threads.len() {
+        let cores = Cores::of(process);
+        for (index, thread) in process.threads.iter().enumerate() {
             let mut before: Option<Place> = None;
-            let mut since = Some(Nanos::new(0));
+            let mut since = Moment { time: thread.start, cpu: Some(Nanos::ZERO) };
             let mut waits = by_thread.remove(&index).unwrap_or_default();
             waits.sort_by_key(|(wait, _)| (wait.begin, wait.end));
             for (wait, kind) in waits {
@@ -315,16 +326,16 @@ impl NativeTimes {
                     && let Some(here) = at(process, wait.site)
                 {
                     times.barriers.insert(here.clone());
-                    if let (Some(since), Some(arrival)) = (since, wait.cpu_begin) {
-                        let spans = times.spans[index].entry((here.clone(), before.take())).or_default();
-                        spans.push(arrival.saturating_sub(since));
-                    }
+                    let arrival = Moment { time: wait.begin, cpu: wait.cpu_begin };
+                    let time = cores.between(index, since, arrival);
+                    times.spans[index].entry((here.clone(), before.take())).or_default().push(time);
                     before = Some(here);
                 }
-                since = wait.cpu_end;
+                since = Moment { time: wait.end, cpu: wait.cpu_end };
             }
-            if let (Some(since), Some(end)) = (since, process.threads[index].known_cpu()) {
-                times.last.insert(index, end.saturating_sub(since));
+            let end = Moment { time: thread.end.unwrap_or(process.end), cpu: thread.known_cpu() };
+            if let Some(time) = cores.between(index, since, end) {
+                times.last.insert(index, (before, time));
             }
         }
         times
@@ -336,6 +347,50 @@ impl NativeTimes {
         let end = place(&section.end).filter(|end| place(&section.begin).as_ref() == Some(end));
         let found = end.and_then(|end| self.regions.get(&end));
         found.filter(|found| found.len() == section.instances.len()).into_iter().flat_map(BTreeMap::values)
+    }
+}
+
+/// A time, and the CPU time that a thread had then, where that was read.
+#[derive(Clone, Copy)]
+struct Moment {
+    time: Time,
+    cpu: Option<Nanos>,
+}
+
+/// When threads were on cores.
+struct Cores<'a> {
+    /// For each thread its spans, in order.
+    spans: Vec<Vec<(Time, Time)>>,
+    /// When they tell all.
+    covered: &'a [(Time, Time)],
+}
+
+impl<'a> Cores<'a> {
+    fn of(process: &'a Process) -> Cores<'a> {
+        let mut spans = vec![Vec::new(); process.threads.len()];
+        for span in &process.on_core {
+            spans[span.thread.index()].push((span.begin, span.end));
+        }
+        spans.iter_mut().for_each(|spans| spans.sort_unstable());
+        Cores { spans, covered: &process.covered }
+    }
+
+    /// The CPU time of a thread between two moments. Who comes last to a barrier of a condition variable waits for nothing, so
+    /// that nothing reads its CPU time: then the time that it was on cores, where the kernel's records tell all of that.
+    fn between(&self, thread: usize, from: Moment, to: Moment) -> Option<Nanos> {
+        if let (Some(from), Some(to)) = (from.cpu, to.cpu) {
+            return Some(to.saturating_sub(from));
+        }
+        let covered =
+            self.covered[..self.covered.partition_point(|(begin, _)| *begin <= from.time)].last()?;
+        if covered.1 < to.time {
+            return None;
+        }
+        let spans = &self.spans[thread];
+        let first = spans.partition_point(|(_, end)| *end <= from.time);
+        let within = spans[first..].iter().take_while(|(begin, _)| *begin < to.time);
+        let on_core = within.map(|(begin, end)| (*end).min(to.time).since((*begin).max(from.time)));
+        Some(on_core.fold(Nanos::ZERO, |sum, span| sum + span))
     }
 }
 
@@ -357,6 +412,7 @@ fn place_of(frame: &Frame) -> Place {
 #[cfg(test)]
 mod tests {
     use holdup_model::counts::{CountedThread, ThreadLabel};
+    use holdup_model::{Left, OnCore, Site, Wait};
 
     use super::*;
 
@@ -373,7 +429,7 @@ mod tests {
         let mut times = NativeTimes { spans: vec![BTreeMap::new(); threads], ..NativeTimes::default() };
         for native in native {
             for (thread, time) in native.iter().enumerate() {
-                times.spans[thread].entry(key.clone()).or_default().push(Nanos::new(*time));
+                times.spans[thread].entry(key.clone()).or_default().push(Some(Nanos::new(*time)));
             }
         }
         let instances = executed.iter().map(|time| Instance {
@@ -437,5 +493,72 @@ mod tests {
     fn a_thread_that_natively_is_missing_is_matched_with_nobody() {
         let (counts, _) = matched(&[vec![10, 20, 30]], &[vec![100, 200]]);
         assert_eq!(counts.sections[0].instances[0].native, None);
+    }
+
+    fn at(nanos: u64) -> Time {
+        Time::from_nanos(nanos)
+    }
+
+    /// Two threads that meet once, at 30: the first waits from 10 on, the second comes last, and nothing reads its CPU time.
+    fn met_once(covered_until: u64) -> NativeTimes {
+        let mut process = Process::new(at(0), at(100));
+        let barrier = process.add_object(ObjectKind::Barrier, 1);
+        let site = process.add_site(Site { frames: self::barrier(7).frames, ..Site::default() });
+        let threads = [0, 0].map(|start| process.add_thread("worker", at(start), None));
+        for (thread, begin, cpu) in [(threads[0], 10, Some((10, 12))), (threads[1], 30, None)] {
+            let wait = Wait::granted(thread, barrier, at(begin), at(30));
+            let cpu = |which: fn((u64, u64)) -> u64| cpu.map(|both| Nanos::new(which(both)));
+            let (cpu_begin, cpu_end) = (cpu(|both| both.0), cpu(|both| both.1));
+            process.waits.push(Wait { site: Some(site), cpu_begin, cpu_end, ..wait });
+        }
+        for (begin, end) in [(20, 45), (0, 12)] {
+            let core = 1;
+            process.on_core.push(OnCore {
+                thread: threads[1],
+                begin: at(begin),
+                end: at(end),
+                core,
+                left: Left::Blocked,
+            });
+        }
+        process.covered = vec![(at(0), at(covered_until))];
+        NativeTimes::of(&process)
+    }
+
+    #[test]
+    fn who_comes_last_is_timed_by_its_cores() {
+        let here = place(&barrier(7));
+        let key = (here.clone().expect("it has a line"), None);
+        let times = met_once(100);
+        assert_eq!(times.spans[0][&key], [Some(Nanos::new(10))]);
+        assert_eq!(times.spans[1][&key], [Some(Nanos::new(22))]);
+        assert_eq!(times.last[&1], (here, Nanos::new(15)));
+        // Where not all switches were recorded nothing is known, and the place is kept: later arrivals are not the first.
+        assert_eq!(met_once(29).spans[1][&key], [None]);
+    }
+
+    #[test]
+    fn what_threads_do_last_begins_at_the_same_place() {
+        let section = |kind, end: SectionPlace, begin: SectionPlace| {
+            let threads = vec![CountedThread(0), CountedThread(1)];
+            let instances = vec![Instance { threads, time: vec![1, 1], ..Instance::default() }];
+            Section { kind, end, begin, instances, ..Section::default() }
+        };
+        let counts = |met: u32| Counts {
+            threads: vec![ThreadLabel::default(); 2],
+            sections: vec![
+                section(SectionKind::ConditionBarrier, barrier(met), SectionPlace::default()),
+                section(SectionKind::Join, barrier(9), barrier(met)),
+            ],
+            ..Counts::default()
+        };
+        let times = met_once(100);
+        let mut same = counts(7);
+        add(&mut same, &times, Some(2));
+        assert!(same.sections[1].instances[0].native.is_some());
+        // Natively they were not seen to meet at this line.
+        let mut other = counts(8);
+        add(&mut other, &times, Some(2));
+        assert_eq!(other.sections[1].instances[0].native, None);
     }
 }

@@ -206,6 +206,10 @@ fn meeting(
     for row in &rows {
         *begins.entry(places.of(courses, *row, piece(row).opens, true)).or_default() += 1;
     }
+    // Here too.
+    if begins.len() > 1 {
+        begins.remove(&SectionPlace::default());
+    }
     let most = begins.values().copied().max().unwrap_or(0);
     let begin =
         begins.into_iter().find(|(_, count)| *count == most).map(|(place, _)| place).unwrap_or_default();
