@@ -103,7 +103,7 @@ impl Losses {
         let feeds_others = |thread| !working.take_turns && feeds_others(blame, times, thread);
         for (&(object, thread), charge) in &blame.charges {
             match object {
-                Some(object) => self.charge(roles, object, thread, charge),
+                Some(object) => self.charge(timeline, object, thread, charge),
                 None => self.charge_absence(timeline, thread, charge),
             }
         }
@@ -116,7 +116,7 @@ impl Losses {
             match key.object {
                 Some(object) if is_queue(object) && feeds_others(key.thread) => {
                     let charge = Charge { active: serial.lost, ..Charge::default() };
-                    self.charge(roles, object, Some(key.thread), &charge);
+                    self.charge(timeline, object, Some(key.thread), &charge);
                 }
                 _ => {
                     self.serial.insert(key, serial);
@@ -125,7 +125,8 @@ impl Losses {
         }
     }
 
-    fn charge(&mut self, roles: &Roles, object: ObjectId, thread: Option<ThreadId>, charge: &Charge) {
+    fn charge(&mut self, timeline: &Timeline, object: ObjectId, thread: Option<ThreadId>, charge: &Charge) {
+        let roles = &timeline.roles;
         let kind = roles.kinds[object.index()];
         let mut charge = *charge;
         if kind.is_signal() || kind == ObjectKind::ThreadEnd {
@@ -135,14 +136,16 @@ impl Losses {
             }
             *self.idle.by_object.entry((object, thread)).or_default() += idle;
         }
+        // Who is late because it was woken and did not run yet is late by the system's fault. A lock that is handed to it is held
+        // meanwhile.
+        if !kind.is_lock() && charge.waking > Nanos::ZERO {
+            let waited = thread.filter(|_| kind != ObjectKind::Barrier);
+            let waited = waited.and_then(|thread| mostly_woken_from(timeline, thread)).unwrap_or(object);
+            *self.wake_up.entry(Some(waited)).or_default() += std::mem::take(&mut charge.waking);
+        }
         let class = match kind {
             kind if kind.is_lock() => &mut self.locks,
-            ObjectKind::Barrier => {
-                // Who is late because it did not run yet after the last round is late by the system's fault.
-                *self.wake_up.entry(Some(object)).or_default() += charge.waking;
-                charge.waking = Nanos::ZERO;
-                &mut self.barriers
-            }
+            ObjectKind::Barrier => &mut self.barriers,
             ObjectKind::ThreadEnd => &mut self.joins,
             ObjectKind::Tasks => &mut self.tasks,
             _ => &mut self.signals,
@@ -272,6 +275,18 @@ fn feeds_others(blame: &Blame, times: &[ThreadTimes], thread: ThreadId) -> bool 
     let active = times[index].active;
     let together = active.saturating_sub(blame.alone[index]) + blame.active_beside_io[index];
     together > blame.any_active.saturating_sub(active + blame.active_beside_io[index])
+}
+
+/// The object for which the thread was longest on its way from being released to running.
+fn mostly_woken_from(timeline: &Timeline, thread: ThreadId) -> Option<ObjectId> {
+    let mut objects: BTreeMap<ObjectId, Nanos> = BTreeMap::new();
+    for segment in timeline.row(thread).segments.iter().filter(|segment| segment.state == State::Waking) {
+        if let Some(object) = segment.object {
+            *objects.entry(object).or_default() += segment.length();
+        }
+    }
+    let longest = objects.into_iter().max_by_key(|&(object, time)| (time, std::cmp::Reverse(object)));
+    longest.map(|(object, _)| object)
 }
 
 /// Where the thread is longest in this state.

@@ -406,3 +406,25 @@ fn nobody_waits_for_longer_than_it_lived() {
     assert!(io.evidence[1].starts_with("Threads that were not there meanwhile lost "), "{:?}", io.evidence);
     assert!(io.cost <= ms(300), "{io:?}");
 }
+
+#[test]
+fn who_was_woken_and_does_not_run_yet_is_not_asked_to_signal_earlier() {
+    // A caller starts two workers in each round, and is woken late when they have done their part.
+    let mut script = Script::new();
+    script.wake_up_takes(3 * MS);
+    let [start, done] = ["start", "done"].map(|name| script.semaphore(name, 0));
+    let site = script.site("rounds", 10);
+    let turn = |turn: &[Op]| turn.repeat(20);
+    let calls = [Op::Post(start, site), Op::Post(start, site), Op::Take(done, site), Op::Take(done, site)];
+    let part = [Op::Take(start, site), Op::Work(2 * MS), Op::Post(done, site)];
+    let ops = [turn(&calls), turn(&part), turn(&part)];
+    let threads: Vec<_> = ops.into_iter().map(|ops| script.thread("rounds", ops)).collect();
+    script.main_runs(&threads);
+    let process = script.play();
+    let diagnosis = of(process);
+    let kinds: Vec<FindingKind> = diagnosis.findings.iter().map(|finding| finding.kind).collect();
+    assert_eq!(kinds[0], FindingKind::WakeUp, "{kinds:?}");
+    let asked = |kind: &FindingKind| matches!(kind, FindingKind::Semaphore | FindingKind::Condition);
+    let costs = diagnosis.findings.iter().filter(|finding| asked(&finding.kind)).map(|finding| finding.cost);
+    assert!(costs.fold(Nanos::ZERO, |sum, cost| sum + cost) <= Nanos::new(45 * MS), "{kinds:?}");
+}
