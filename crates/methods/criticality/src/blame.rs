@@ -35,7 +35,7 @@ use crate::PathPiece;
 use crate::holders::{Holder, Holders};
 use crate::sweep::{Change, Changes};
 pub(crate) use chain::{Chains, Link};
-use seeking::Seeking;
+use seeking::{LongSpins, Seeking};
 pub(crate) use seeking::{Sought, SoughtKey};
 pub(crate) use stretch::{Charge, Serial, SerialKey};
 use stretch::{Stretch, Work};
@@ -211,6 +211,7 @@ struct Pass<'a> {
     spinning: u32,
     /// Working threads that wait for nobody in particular.
     seekers: u32,
+    long_spins: LongSpins,
     /// How long one thread alone has been able to run.
     one_able: Nanos,
     /// How long none has been.
@@ -369,6 +370,7 @@ impl<'a> Pass<'a> {
             able_sum: 0,
             spinning: 0,
             seekers: 0,
+            long_spins: LongSpins::of(process, timeline),
             one_able: Nanos::ZERO,
             none_able: Nanos::ZERO,
             waking: 0,
@@ -555,7 +557,9 @@ impl<'a> Pass<'a> {
             State::Blocked | State::Spinning => {
                 if let Some(object) = after.object {
                     self.begin_wait(thread, after, object, owners);
-                } else if after.state == State::Blocked || self.places.seeks_work(after.site) {
+                } else if after.state == State::Blocked
+                    || self.places.seeks_work(after.site) && self.long_spins.contain(thread, after.start)
+                {
                     self.seek(thread, after);
                 }
             }

@@ -4,7 +4,7 @@
 //! What they lose while one thread alone is able to run is charged to that one. How long that was, and how long no
 //! thread was able to run, are two integrals for the whole process, so that each of them costs two subtractions.
 
-use holdup_model::{Nanos, ObjectId, Segment, SiteId, State, ThreadId, Time};
+use holdup_model::{Doing, Nanos, ObjectId, Process, Segment, SiteId, State, ThreadId, Time, Timeline};
 
 use super::Pass;
 
@@ -36,6 +36,41 @@ pub(super) struct Seeking {
     since: Time,
     one_able: Nanos,
     none_able: Nanos,
+}
+
+/// A sample stands for the time since the one before, in which a thread may have come to a barrier a hundred times. Only
+/// where so many samples in a row find it spinning is it known to have done nothing else, and so who worked alone meanwhile.
+const FEWEST_SAMPLES: u64 = 3;
+
+/// When threads spun without a break, as several samples in a row say.
+pub(super) struct LongSpins(Vec<Vec<(Time, Time)>>);
+
+impl LongSpins {
+    pub(super) fn of(process: &Process, timeline: &Timeline) -> Self {
+        let on_cores = process.samples.iter().filter(|sample| sample.doing == Doing::Running);
+        let period = on_cores.map(|sample| sample.weight.get()).max().unwrap_or(0);
+        let least = Nanos::new(period.saturating_mul(FEWEST_SAMPLES - 1));
+        let of_thread = |segments: &[Segment]| {
+            let mut spins: Vec<(Time, Time)> = Vec::new();
+            let spinning = |segment: &&Segment| segment.state == State::Spinning && segment.object.is_none();
+            for segment in segments.iter().filter(spinning) {
+                match spins.last_mut() {
+                    Some(last) if last.1 == segment.start => last.1 = segment.end,
+                    _ => spins.push((segment.start, segment.end)),
+                }
+            }
+            spins.retain(|(start, end)| end.since(*start) > least);
+            spins
+        };
+        Self(timeline.threads.iter().map(|row| of_thread(&row.segments)).collect())
+    }
+
+    /// Whether a thread spins for long at this time.
+    pub(super) fn contain(&self, thread: ThreadId, time: Time) -> bool {
+        let spins = &self.0[thread.index()];
+        let begun = spins.partition_point(|(start, _)| *start <= time);
+        spins[..begun].last().is_some_and(|(_, end)| time < *end)
+    }
 }
 
 impl Pass<'_> {

@@ -137,6 +137,30 @@ fn a_pool_that_searches_for_work_while_one_thread_works() {
 }
 
 #[test]
+fn single_samples_do_not_say_who_worked_alone() {
+    // Two threads that meet every few microseconds: each sample finds one of them at the barrier, and stands for a hundred
+    // rounds of both.
+    let mut process = Process::new(at(0), at(100));
+    process.add_thread("main", at(0), None);
+    let worker = process.add_thread("worker", at(0), None);
+    let barrier =
+        stack(&mut process, &["do_spin@libgomp.so.1", "gomp_team_barrier_wait@libgomp.so.1", "sweep@app"]);
+    let sweep = stack(&mut process, &["sweep@app"]);
+    for (turn, from) in (0..100).step_by(2).enumerate() {
+        for (thread, spins) in [(ThreadId::new(0), turn % 2 == 0), (worker, turn % 2 == 1)] {
+            run_at(&mut process, thread, if spins { barrier } else { sweep }, from, from + 2);
+        }
+    }
+    assert_eq!(kinds(&of(process.clone())), [FindingKind::Spin]);
+    // Where it spins for long at a stretch, the other is alone.
+    process.samples.clear();
+    run_at(&mut process, worker, barrier, 0, 50);
+    run_at(&mut process, worker, sweep, 50, 100);
+    run_at(&mut process, ThreadId::new(0), sweep, 0, 100);
+    assert_eq!(kinds(&of(process)), [FindingKind::Serial]);
+}
+
+#[test]
 fn a_pool_with_work_for_two_of_four() {
     let (mut process, workers) = four();
     let search = stack(&mut process, &["rayon_core::registry::WorkerThread::wait_until_cold@app"]);
