@@ -58,7 +58,7 @@ fn threads_that_do_the_work_are_profiled_one_of_each_group_first() {
     let rotation = worth_profiling(&run);
     assert_eq!(rotation.order, [3, 2, 4, 5], "crunch, read, the others of each; log does nothing");
     assert_eq!(rotation.rounds, 2, "one of crunch, one of read");
-    assert_eq!(worth_profiling(&Run::default()).order, []);
+    assert_eq!(worth_profiling(&Run::default()).order, Vec::<u32>::new());
 }
 
 #[test]
