@@ -99,8 +99,8 @@ pub struct SectionWhy {
     pub native: Option<NativeImbalance>,
     /// Idle time of all instances, Σ_t (longest − t), in the unit of time: the weight of the section.
     pub idle: u64,
-    /// The instance with the most idle time, by number from 1, and its share of the section's; `None` without any.
-    pub worst: Option<(u32, f64)>,
+    /// The instance with the most idle time; `None` without any.
+    pub worst: Option<WorstInstance>,
     /// The time that its threads have for it: Σ (threads × longest) of all instances.
     pub capacity: u64,
     /// This section's idle time as a share of that of all sections.
@@ -126,6 +126,17 @@ pub struct SectionWhy {
     pub dealt_units: u64,
 }
 
+/// The instance of a section with the most idle time, of equals the first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorstInstance {
+    /// Its number in the order of time, from 1.
+    pub number: u32,
+    /// Its share of the section's idle time.
+    pub share: f64,
+    /// Time of each thread of [`SectionWhy::thread_numbers`] in it; 0 for those that did not take part.
+    pub time: Vec<u64>,
+}
+
 /// Imbalance of the times measured natively.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NativeImbalance {
@@ -143,6 +154,16 @@ pub struct NativeImbalance {
     /// time that unequal execution explains. `None` where either is constant, where it is not known which thread is which, or
     /// where [`difference`](NativeImbalance::difference) is [too small](NativeImbalance::is_little).
     pub by_instructions: Option<f64>,
+}
+
+impl SectionWhy {
+    /// Share of its time that a thread would idle on average if all instances were one: less than
+    /// [`imbalance`](SectionWhy::imbalance) where not the same threads are late in each.
+    pub fn imbalance_of_sums(&self) -> f64 {
+        let longest = self.time.iter().copied().max().unwrap_or(0) as f64;
+        let mean = self.time.iter().map(|time| *time as f64).sum::<f64>() / self.time.len().max(1) as f64;
+        if longest > 0.0 { 1.0 - mean / longest } else { 0.0 }
+    }
 }
 
 impl NativeImbalance {

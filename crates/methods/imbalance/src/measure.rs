@@ -3,9 +3,9 @@
 use holdup_model::Nanos;
 use holdup_model::counts::{CountedThread, Counts, NativeMatch};
 
-use super::NativeImbalance;
 use super::deal::{Column, Dealt};
 use super::rows::{Rows, dot, to_unit};
+use super::{NativeImbalance, WorstInstance};
 
 /// What a section's instances have in common.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,8 +16,8 @@ pub(super) struct Measured {
     pub(super) spread: f64,
     /// Σ (longest − t).
     pub(super) idle: u64,
-    /// The instance with the most of it, from 1, and its share.
-    pub(super) worst: Option<(u32, f64)>,
+    /// The instance with the most of it.
+    pub(super) worst: Option<WorstInstance>,
     /// Σ (threads × longest).
     pub(super) capacity: u64,
     /// The threads that took part, in order.
@@ -49,7 +49,18 @@ pub(super) fn measure(instances: &[&Dealt<'_>]) -> Measured {
     // Of equals the first.
     let worst =
         (1..).zip(instances).map(|(number, instance)| (instance.idle(), std::cmp::Reverse(number))).max();
-    let worst = worst.filter(|_| idle > 0).map(|(most, number)| (number.0, most as f64 / idle as f64));
+    let worst = worst.filter(|_| idle > 0).map(|(most, std::cmp::Reverse(number))| {
+        let instance = instances[number as usize - 1];
+        let of_thread = |thread: &CountedThread| {
+            let row = instance.threads.iter().position(|other| other == thread)?;
+            instance.time.get(row).copied()
+        };
+        WorstInstance {
+            number,
+            share: most as f64 / idle as f64,
+            time: threads.iter().map(|thread| of_thread(thread).unwrap_or(0)).collect(),
+        }
+    });
     Measured { imbalance, spread, idle, worst, capacity, threads, time }
 }
 

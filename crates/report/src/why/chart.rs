@@ -4,7 +4,7 @@ use holdup_imbalance::{Cause, SectionWhy};
 use holdup_model::counts::TimeUnit;
 use textwrap::core::display_width;
 
-use super::{WhyScene, words};
+use super::{WhyScene, told, words};
 use crate::ink::Ink;
 use crate::lines::Line;
 use crate::{Look, palette};
@@ -49,6 +49,12 @@ pub(super) fn chart(
         let times: Vec<u64> = native.time.iter().map(|time| time.get()).collect();
         series.push(Series::new("natively", Ink::Color("act"), &times, |value| {
             words::amount(value, TimeUnit::Nanos, look)
+        }));
+    }
+    if let Some(worst) = section.worst.as_ref().filter(|_| told::differs_in_turn(section)) {
+        let title = format!("in instance {}", worst.number);
+        series.push(Series::new(&title, Ink::Color("act"), &worst.time, |value| {
+            words::amount(value, unit, look)
         }));
     }
     series.extend(causes.iter().take(MOST_CAUSES).map(|(name, cause)| {

@@ -64,9 +64,11 @@ fn section<'a>(section: &'a SectionWhy, why: &Why, scene: &WhyScene) -> schema::
         idle: section.idle,
         share: section.share.into(),
         cost: section.cost.into(),
-        worst_instance: section
-            .worst
-            .map(|(number, share)| schema::WorstInstance { number, share: share.into() }),
+        worst_instance: section.worst.as_ref().map(|worst| schema::WorstInstance {
+            number: worst.number,
+            share: worst.share.into(),
+            time: &worst.time,
+        }),
         time: &section.time,
         explained: section.explained.into(),
         unexplained: section.unexplained.into(),

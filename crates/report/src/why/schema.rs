@@ -141,7 +141,7 @@ pub(crate) struct Section<'a> {
     /// The same as a share of what all threads have of all sections, the sum of (threads times longest): what it costs.
     pub(crate) cost: Amount,
     /// The instance with the most idle time; null where there is none.
-    pub(crate) worst_instance: Option<WorstInstance>,
+    pub(crate) worst_instance: Option<WorstInstance<'a>>,
     /// Time of each thread, summed over instances.
     pub(crate) time: &'a [u64],
     /// The share of the variance of time, within instances, that goes through the causes: the sum of their charges.
@@ -222,11 +222,13 @@ pub(crate) struct Native {
 /// The instance of a section with the most idle time.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct WorstInstance {
+pub(crate) struct WorstInstance<'a> {
     /// Its number in the order of time, from 1.
     pub(crate) number: u32,
     /// Its share of the section's idle time.
     pub(crate) share: Amount,
+    /// Time of each thread in it, in the order of the section's threads; 0 for those that did not take part.
+    pub(crate) time: &'a [u64],
 }
 
 /// How it is known which thread of the native run is which.

@@ -264,10 +264,31 @@ pub(crate) fn facts(section: &SectionWhy, look: Look) -> String {
     text
 }
 
-/// That one instance of many has most of the idle time, if it has: the others are another matter.
+/// That one instance of many has most of the idle time, if it has: the others are another matter. Or that sums over instances
+/// say less than each of them.
 pub(crate) fn worst(section: &SectionWhy) -> Option<String> {
-    let (number, share) = section.worst.filter(|(_, share)| section.instances > 2 && *share >= MOST)?;
-    Some(format!("Of its idle time {} is in instance {number} of {}.", percent(share), section.instances))
+    if section.instances > 2
+        && let Some(worst) = section.worst.as_ref().filter(|worst| worst.share >= MOST)
+    {
+        let share = percent(worst.share);
+        return Some(format!(
+            "Of its idle time {share} is in instance {} of {}.",
+            worst.number, section.instances
+        ));
+    }
+    differs_in_turn(section).then(|| {
+        format!(
+            "Other threads are late in each instance: summed over instances they would idle only {}.",
+            percent(section.imbalance_of_sums())
+        )
+    })
+}
+
+/// True where not the same threads are late in each instance, so that sums over instances hide most of the imbalance.
+pub(crate) fn differs_in_turn(section: &SectionWhy) -> bool {
+    section.instances > 1
+        && section.verdict != Verdict::Balanced
+        && section.imbalance_of_sums() < MOST * section.imbalance
 }
 
 /// Both measures of how unequal threads are, in executed work and natively.

@@ -1,6 +1,6 @@
 //! Sections of which little can be said: a truthful answer each, and no made-up score.
 
-use holdup_imbalance::{CauseKind, Method, Verdict, WhyOptions, why};
+use holdup_imbalance::{CauseKind, Method, Verdict, WhyOptions, WorstInstance, why};
 use holdup_model::Nanos;
 use holdup_model::counts::{
     BasicBlock, BlockExit, BlockId, CountedThread, Counts, EventId, EventTable, HardwareEvent, HardwareKind,
@@ -95,7 +95,11 @@ fn both_imbalances_by_hand() {
     assert_eq!((section.idle, section.imbalance, section.spread, section.share), (60, 0.3, 0.75, 1.0));
     assert_eq!(section.time, [20, 30, 40, 50]);
     // Four threads had time for 40 and 10 instructions each.
-    assert_eq!((section.capacity, section.cost, section.worst), (200, 0.3, Some((1, 1.0))));
+    assert_eq!((section.capacity, section.cost), (200, 0.3));
+    let worst = WorstInstance { number: 1, share: 1.0, time: vec![10, 20, 30, 40] };
+    assert_eq!(section.worst, Some(worst));
+    // 50 is the longest sum: 30 + 20 + 10 of 200.
+    assert!((section.imbalance_of_sums() - 0.3).abs() < 1e-12);
 }
 
 #[test]
@@ -112,8 +116,9 @@ fn most_idle_time_can_be_in_one_instance() {
     let sections = vec![section(&[[50, 50], [20, 80], [40, 60]]), section(&[[50, 50]])];
     let counts = Counts { sections, ..Counts::default() };
     let found = &both(&counts)[0];
+    let worst = WorstInstance { number: 2, share: 0.75, time: vec![20, 80] };
     // 60 and 20 of idle time; 100, 160, 120 of time for it, and 100 in the other section.
-    assert_eq!((found.worst, found.capacity), (Some((2, 0.75)), 380));
+    assert_eq!((found.worst.as_ref(), found.capacity), (Some(&worst), 380));
     assert!((found.cost - 80.0 / 480.0).abs() < 1e-12);
 }
 

@@ -6,7 +6,7 @@ use holdup_model::counts::TimeUnit;
 
 use super::super::chart::{Color, across};
 use super::super::text::{LOOK, grouped};
-use crate::why::{WhyScene, letter, words};
+use crate::why::{WhyScene, letter, told, words};
 
 /// At most so many causes have a column, and so many threads a row.
 const MOST_CAUSES: usize = 4;
@@ -64,6 +64,14 @@ impl Threads {
             let times: Vec<u64> = native.time.iter().map(|time| time.get()).collect();
             let amount = |value: u64| words::amount(value, TimeUnit::Nanos, LOOK).replace(' ', "\u{a0}");
             series.push(Series::new("Time natively".to_owned(), "act", &times, amount));
+        }
+        if let Some(worst) = section.worst.as_ref().filter(|_| told::differs_in_turn(section)) {
+            series.push(Series::new(
+                format!("{time} in instance {}", worst.number),
+                "act",
+                &worst.time,
+                amount,
+            ));
         }
         for (index, cause) in section.causes.iter().take(MOST_CAUSES).enumerate() {
             let title = format!("{} {}", letter(index), words::counted(cause.kind));

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use holdup_imbalance::{Cause, CauseKind, Method, NativeImbalance, SectionWhy, Verdict, Why, WhyOptions};
+use holdup_imbalance::{
+    Cause, CauseKind, Method, NativeImbalance, SectionWhy, Verdict, Why, WhyOptions, WorstInstance,
+};
 use holdup_model::counts::{
     BlockId, CountSource, NativeMatch, SectionKind, SectionPlace, ThreadLabel, TimeUnit,
 };
@@ -74,7 +76,11 @@ pub(crate) fn section(causes: Vec<Cause>, verdict: Verdict) -> SectionWhy {
             by_instructions: Some(0.91),
         }),
         idle: 4_200_000_000,
-        worst: Some((1, 0.05)),
+        worst: Some(WorstInstance {
+            number: 1,
+            share: 0.05,
+            time: (0..8).map(|thread| 620_000 - 55_000 * thread).collect(),
+        }),
         capacity: 11_800_000_000,
         share: 0.92,
         cost: 0.3275,

@@ -1,7 +1,7 @@
 //! The answer in a terminal.
 
 use expect_test::{Expect, expect};
-use holdup_imbalance::{Verdict, Why};
+use holdup_imbalance::{Verdict, Why, WorstInstance};
 use holdup_report::{Look, WhyScene, render_why, why_json};
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
@@ -16,8 +16,9 @@ fn check(why: &Why, look: Look, expected: Expect) {
 
 #[test]
 fn an_instance_with_most_of_the_idle_time_is_named() {
-    let told = |worst, instances| {
+    let told = |worst: Option<(u32, f64)>, instances| {
         let mut why = examples::lu();
+        let worst = worst.map(|(number, share)| WorstInstance { number, share, time: vec![1; 8] });
         (why.sections[0].worst, why.sections[0].instances) = (worst, instances);
         render_why(&why, &examples::scene(), WIDE)
     };
@@ -25,6 +26,19 @@ fn an_instance_with_most_of_the_idle_time_is_named() {
     for text in [told(Some((1, 0.3)), 32), told(Some((2, 0.82)), 2), told(None, 32)] {
         assert!(!text.contains("Of its idle time"), "{text}");
     }
+}
+
+#[test]
+fn sums_that_hide_the_imbalance_are_shown_beside_the_worst_instance() {
+    let mut why = examples::lu();
+    let section = &mut why.sections[0];
+    section.time = (0..8).map(|thread| 12_400_000 - 90_000 * (thread % 2)).collect();
+    let text = render_why(&why, &examples::scene(), WIDE);
+    assert!(text.contains(
+        "Other threads are late in each instance: summed over instances they would idle only 0.4 %."
+    ));
+    assert!(text.contains("in instance 1"), "{text}");
+    assert!(!render_why(&examples::lu(), &examples::scene(), WIDE).contains("in instance 1"));
 }
 
 #[test]
