@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 use holdup_model::counts::{Counts, Instance, NativeMatch, Section, SectionKind, SectionPlace};
 use holdup_model::openmp::Instance as TeamInstance;
-use holdup_model::{Frame, Nanos, ObjectKind, Process, Run, SiteId, Time};
+use holdup_model::{Arrange, Frame, Nanos, ObjectKind, Process, Run, SiteId, Time};
 
 use holdup_sections::main_of;
 
@@ -96,8 +96,8 @@ impl<'a> Met<'a> {
         let mut all = Vec::new();
         // Where threads meet, in either run. Others begin where their threads do.
         let ends = counts.sections.iter().filter(|section| section.kind != SectionKind::Join);
-        let meetings: BTreeSet<Place> =
-            ends.filter_map(|section| place(&section.end)).chain(times.barriers.iter().cloned()).collect();
+        let mut meetings = times.barriers.clone();
+        meetings.extend(ends.filter_map(|section| place(&section.end)));
         let from = |section: &Section, instance: &Instance| {
             place(begin_of(section, instance)).filter(|begin| meetings.contains(begin))
         };
@@ -371,7 +371,7 @@ impl<'a> Cores<'a> {
         for span in &process.on_core {
             spans[span.thread.index()].push((span.begin, span.end));
         }
-        spans.iter_mut().for_each(|spans| spans.sort_unstable());
+        spans.iter_mut().for_each(|spans| spans.arrange_by_key(|(begin, _)| *begin));
         Cores { spans, covered: &process.covered }
     }
 
