@@ -4,7 +4,9 @@
 //! What they lose while one thread alone is able to run is charged to that one. How long that was, and how long no
 //! thread was able to run, are two integrals for the whole process, so that each of them costs two subtractions.
 
-use holdup_model::{Doing, Nanos, ObjectId, Process, Segment, SiteId, State, ThreadId, Time, Timeline};
+use holdup_model::{
+    Arrange, Doing, Nanos, ObjectId, Process, Row, Segment, SiteId, State, ThreadId, Time, Timeline,
+};
 
 use super::Pass;
 
@@ -38,31 +40,36 @@ pub(super) struct Seeking {
     none_able: Nanos,
 }
 
-/// A sample stands for the time since the one before, in which a thread may have come to a barrier a hundred times. Only
-/// where so many samples in a row find it spinning is it known to have done nothing else, and so who worked alone meanwhile.
-const FEWEST_SAMPLES: u64 = 3;
+/// A sample stands for the time since the one before, up to [`holdup_model::Sample::reach`], in which a thread may have come to
+/// a barrier a hundred times. Only where so many samples in a row find it spinning is it known to have done nothing else, and so
+/// who worked alone meanwhile.
+const FEWEST_SAMPLES: usize = 3;
 
-/// When threads spun without a break, as several samples in a row say.
+/// When threads spun without a break, as several samples in a row say: by thread, in order of time.
 pub(super) struct LongSpins(Vec<Vec<(Time, Time)>>);
 
 impl LongSpins {
     pub(super) fn of(process: &Process, timeline: &Timeline) -> Self {
-        let on_cores = process.samples.iter().filter(|sample| sample.doing == Doing::Running);
-        let period = on_cores.map(|sample| sample.weight.get()).max().unwrap_or(0);
-        let least = Nanos::new(period.saturating_mul(FEWEST_SAMPLES - 1));
-        let of_thread = |segments: &[Segment]| {
+        let mut taken: Vec<Vec<Time>> = vec![Vec::new(); timeline.threads.len()];
+        for sample in process.samples.iter().filter(|sample| sample.doing == Doing::Running) {
+            taken[sample.thread.index()].push(sample.time);
+        }
+        let of_thread = |(row, taken): (&Row, &mut Vec<Time>)| {
+            taken.arrange_by_key(|time| *time);
             let mut spins: Vec<(Time, Time)> = Vec::new();
             let spinning = |segment: &&Segment| segment.state == State::Spinning && segment.object.is_none();
-            for segment in segments.iter().filter(spinning) {
+            for segment in row.segments.iter().filter(spinning) {
                 match spins.last_mut() {
                     Some(last) if last.1 == segment.start => last.1 = segment.end,
                     _ => spins.push((segment.start, segment.end)),
                 }
             }
-            spins.retain(|(start, end)| end.since(*start) > least);
+            // A sample is at the end of the time that it stands for.
+            let before = |until: Time| taken.partition_point(|time| *time <= until);
+            spins.retain(|(start, end)| before(*end) - before(*start) >= FEWEST_SAMPLES);
             spins
         };
-        Self(timeline.threads.iter().map(|row| of_thread(&row.segments)).collect())
+        Self(timeline.threads.iter().zip(&mut taken).map(of_thread).collect())
     }
 
     /// Whether a thread spins for long at this time.
