@@ -206,7 +206,7 @@ fn meeting(
     for row in &rows {
         *begins.entry(places.of(courses, *row, piece(row).opens, true)).or_default() += 1;
     }
-    // Here too.
+    // Who broadcast last has no place to begin at either: where the others do.
     if begins.len() > 1 {
         begins.remove(&SectionPlace::default());
     }

@@ -115,7 +115,7 @@ class Graph:
                 roots.append(block)
                 reached |= self.reached([block])
         self.roots = sorted(roots)
-        self.back = self.dominated() | set()
+        self.back = self.dominated()
         self.back |= self.retreating(self.back)
 
     def reached(self, roots):
@@ -385,7 +385,7 @@ def digest(text):
 
 def main(paths):
     print("# made by paper.py with numpy", np.__version__, "and SciPy; do not edit")
-    for path in paths:
+    for path in sorted(paths):
         with open(path, encoding="utf-8") as file:
             counts = Counts(file)
         graph = Graph(counts.waits, counts.edges)
