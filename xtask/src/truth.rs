@@ -65,7 +65,7 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with = "parts")]
     store: bool,
     /// In place of these programs those of others in workloads/strangers.tsv, of their sources in this directory (docs/truth.md)
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["store", "load_only"])]
+    #[arg(long, value_name = "DIR", conflicts_with = "store")]
     strangers: Option<PathBuf>,
     /// Only rows whose name contains one of these, such as "omp_locks" or "scale "
     parts: Vec<String>,

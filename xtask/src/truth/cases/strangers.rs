@@ -18,15 +18,32 @@ const ACCUSES: f64 = 0.1;
 /// Kinds that say something of the machine's other programs.
 const OUTSIDE: [&str; 2] = ["load", "delayed"];
 
+/// Compilers that OpenMP programs are built by, with the module directory's option of their Fortran.
+const COMPILERS: [(&str, [&str; 4]); 2] = [
+    ("gcc", ["gcc", "g++", "gfortran", "-J"]),
+    ("clang", ["clang-19", "clang++-19", "flang-new-19", "-module-dir"]),
+];
+/// Names of a recipe for what [`COMPILERS`] has; who names one of them is an OpenMP program.
+const NAMES: [&str; 4] = ["CC", "CXX", "FC", "M"];
+
 struct Stranger {
     row: String,
     /// Kinds of findings that are right as the first one; `-`: none that costs much.
     first: Vec<String>,
     /// Functions of which one is named; none where any place will do.
     places: Vec<String>,
-    /// What the shell runs in `directory`, with `$B` for programs and `$D` for their data.
+    /// What is said of an OpenMP program is to be true beside other programs, too.
+    is_openmp: bool,
+    /// What the shell runs in `place`.
     run: String,
+    place: Place,
+}
+
+/// Where a program is built and run: a directory with sources, and the name of a compiler.
+#[derive(Clone)]
+struct Place {
     directory: PathBuf,
+    compiler: &'static str,
 }
 
 /// All strangers that can be built of what is in this directory, built there.
@@ -35,7 +52,7 @@ struct Stranger {
 /// Where the list is not understood, or nothing can be written.
 pub(super) fn all(directory: &Path, is_wanted: Filter) -> Result<Vec<Box<dyn Case>>> {
     let directory = directory.canonicalize().with_context(|| directory.display().to_string())?;
-    for folder in ["bin", "data", "run"] {
+    for folder in ["bin/gcc", "bin/clang", "data", "run"] {
         let path = directory.join(folder);
         std::fs::create_dir_all(&path).with_context(|| path.display().to_string())?;
     }
@@ -46,34 +63,56 @@ pub(super) fn all(directory: &Path, is_wanted: Filter) -> Result<Vec<Box<dyn Cas
         let [program, first, places, _, _, build, command] = columns[..] else {
             bail!("workloads/strangers.tsv: a row has {} columns: {line}", columns.len());
         };
-        let row = format!("stranger {program}");
-        if !is_wanted(&row) {
-            continue;
-        }
-        let built = run(shell(build, &directory).current_dir(&directory));
-        if built.status != 0 {
-            let why = String::from_utf8_lossy(&built.stderr);
-            let last = why.trim().lines().last().unwrap_or_default();
-            eprintln!("xtask: {program} is left out: it cannot be built: {last}");
-            continue;
-        }
         let words = |text: &str| text.split(',').map(str::to_owned).collect();
-        cases.push(Stranger {
-            row,
-            first: words(first),
-            places: if places == "-" { Vec::new() } else { words(places) },
-            run: command.to_owned(),
-            directory: directory.clone(),
-        });
+        let is_openmp = NAMES.iter().any(|name| build.contains(&format!("${name} ")));
+        let compilers = if is_openmp { &COMPILERS[..] } else { &COMPILERS[..1] };
+        for &(compiler, _) in compilers {
+            let row = if is_openmp {
+                format!("openmp {program} {compiler}")
+            } else {
+                format!("stranger {program}")
+            };
+            let place = Place { directory: directory.clone(), compiler };
+            if !is_wanted(&row) || !place.builds(&row, build) {
+                continue;
+            }
+            let places = if places == "-" { Vec::new() } else { words(places) };
+            cases.push(Stranger {
+                row,
+                first: words(first),
+                places,
+                is_openmp,
+                run: command.to_owned(),
+                place,
+            });
+        }
     }
     Ok(boxed(cases))
 }
 
-fn shell(script: &str, directory: &Path) -> Command {
-    let mut command = Command::new("sh");
-    command.args(["-c", script]).current_dir(directory.join("run")).env("OMP_NUM_THREADS", "2");
-    command.env("B", directory.join("bin")).env("D", directory.join("data"));
-    command
+impl Place {
+    /// The program of this row, if it can be built; why not is said.
+    fn builds(&self, row: &str, recipe: &str) -> bool {
+        let built = run(self.shell(recipe).current_dir(&self.directory));
+        if built.status != 0 {
+            let why = String::from_utf8_lossy(&built.stderr);
+            let last = why.trim().lines().last().unwrap_or_default();
+            eprintln!("xtask: {row} is left out: it cannot be built: {last}");
+        }
+        built.status == 0
+    }
+
+    /// A script in which `$B` has programs, and `$D` their data.
+    fn shell(&self, script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).current_dir(self.directory.join("run")).env("OMP_NUM_THREADS", "2");
+        command
+            .env("B", self.directory.join("bin").join(self.compiler))
+            .env("D", self.directory.join("data"));
+        let own = COMPILERS.iter().find(|(name, _)| *name == self.compiler).map(|(_, own)| own);
+        command.envs(NAMES.into_iter().zip(own.into_iter().flatten()));
+        command
+    }
 }
 
 impl Case for Stranger {
@@ -82,7 +121,7 @@ impl Case for Stranger {
     }
 
     fn is_for_load(&self) -> bool {
-        false
+        self.is_openmp
     }
 
     fn round(&self, machine: &mut Machine, _: bool) -> Result<Vec<Answer>> {
@@ -91,7 +130,7 @@ impl Case for Stranger {
             // A recording that is there is not written over.
             let _ = std::fs::remove_file(&recording);
             let script = format!("exec \"$HOLDUP\" record -o \"$RECORDING\" -- {}", self.run);
-            let mut command = shell(&script, &self.directory);
+            let mut command = self.place.shell(&script);
             command.env("HOLDUP", machine.holdup_path()).env("RECORDING", &recording);
             command
         })?;
