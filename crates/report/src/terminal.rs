@@ -1,6 +1,6 @@
 //! The short answer: one screen of text.
 
-use holdup_criticality::{Diagnosis, ProcessTree};
+use holdup_criticality::{Diagnosis, FindingKind, ProcessTree};
 use holdup_model::{Arrange, ExitStatus, Nanos, Process, Run};
 
 use crate::ink::Ink;
@@ -237,8 +237,16 @@ pub(crate) fn without_findings(process: &Process, diagnosis: &Diagnosis) -> (Str
     let active = figure(diagnosis.on_cpu_parallelism.unwrap_or(f64::MAX).min(diagnosis.parallelism));
     let on = if cores > 0 { format!(", on {}", counted(cores, "core", "cores")) } else { String::new() };
     let good = diagnosis.efficiency >= GOOD_EFFICIENCY;
+    let by_others = diagnosis.cost_identity.parts.iter().filter(|(kind, _)| *kind == FindingKind::Load);
+    let by_others: Nanos = by_others.map(|(_, cost)| *cost).sum();
     let verdict = if good {
         format!("Nothing holds it up: {active} threads were active on average{of}{on}.")
+    } else if diagnosis.efficiency + by_others.share_of(diagnosis.wall) >= GOOD_EFFICIENCY {
+        format!(
+            "Nothing of its own holds it up: only {active} threads were active on average{of}{on}, since others used the CPUs, which \
+             cost {} of the time.",
+            percent(by_others.share_of(diagnosis.wall))
+        )
     } else {
         format!(
             "No cause was found that is large enough to name, though only {active} threads were active on average{of}{on}; {} of the time has no known cause.",

@@ -63,6 +63,8 @@ pub(crate) struct Blame {
     pub(crate) delayed: BTreeMap<(Option<ObjectId>, ThreadId), Nanos>,
     /// Working threads' time without anybody that they are known to wait for.
     pub(crate) sought: BTreeMap<SoughtKey, Sought>,
+    /// The sum of all [`Sought::with_woken`], by the thread that had been released.
+    pub(crate) sought_of_woken: BTreeMap<ThreadId, Nanos>,
     /// By thread: the time in which it was the only one that was able to run.
     pub(crate) alone: Vec<Nanos>,
     /// The time in which any thread was active.
@@ -189,6 +191,11 @@ fn is_able(state: State) -> bool {
     matches!(state, State::Active | State::Descheduled)
 }
 
+/// True for a thread that would go on spinning if it had a core.
+fn spins_without_core(segment: &Segment) -> bool {
+    segment.state == State::Spinning && segment.object.is_none() && segment.delay() == segment.length()
+}
+
 struct Pass<'a> {
     process: &'a Process,
     roles: &'a [ObjectKind],
@@ -216,7 +223,11 @@ struct Pass<'a> {
     one_able: Nanos,
     /// How long none has been.
     none_able: Nanos,
+    /// How long none has been, and one alone has been released and not yet running.
+    one_woken: Nanos,
     waking: u32,
+    /// The sum of their indices.
+    waking_sum: u64,
     /// Those of `waking` that are working threads.
     waking_workers: u32,
     /// How long there have been more threads able to run than cores.
@@ -373,7 +384,9 @@ impl<'a> Pass<'a> {
             long_spins: LongSpins::of(process, timeline),
             one_able: Nanos::ZERO,
             none_able: Nanos::ZERO,
+            one_woken: Nanos::ZERO,
             waking: 0,
+            waking_sum: 0,
             waking_workers: 0,
             crowded_time: Nanos::ZERO,
             places_taken: 0,
@@ -393,6 +406,7 @@ impl<'a> Pass<'a> {
                 serial: BTreeMap::new(),
                 delayed: BTreeMap::new(),
                 sought: BTreeMap::new(),
+                sought_of_woken: BTreeMap::new(),
                 alone: vec![Nanos::ZERO; process.threads.len()],
                 any_active: Nanos::ZERO,
                 active_beside_io: vec![Nanos::ZERO; process.threads.len()],
@@ -444,6 +458,13 @@ impl<'a> Pass<'a> {
             }
         } else if self.able == 0 && self.waking == 0 {
             self.none_able += length;
+        } else if self.able == 0 && self.waking == 1 {
+            self.one_woken += length;
+            if self.seekers > 0 {
+                let woken = ThreadId::new(self.waking_sum as u32);
+                *self.blame.sought_of_woken.entry(woken).or_default() +=
+                    Nanos::new(u64::from(self.seekers) * length.get());
+            }
         }
         self.blame.waking += Nanos::new(u64::from(self.waking_workers) * length.get());
         let cores = self.working.cores;
@@ -537,7 +558,9 @@ impl<'a> Pass<'a> {
             self.decide(thread, None);
             return;
         };
-        self.doing[index].state = Some(after.state);
+        // For those who wait for it, a thread that would spin on if it had a core has none.
+        self.doing[index].state =
+            Some(if spins_without_core(after) { State::Descheduled } else { after.state });
         self.doing[index].site = after.site;
         self.doing[index].any_active = self.blame.any_active;
         self.doing[index].is_outside = after.state == State::Io && self.outside.is_at(thread, after.start);
@@ -552,14 +575,13 @@ impl<'a> Pass<'a> {
             State::Waking => {
                 self.doing[index].crowded_when_released = self.crowded_time;
                 self.waking += 1;
+                self.waking_sum += index as u64;
                 self.waking_workers += u32::from(taken);
             }
             State::Blocked | State::Spinning => {
                 if let Some(object) = after.object {
                     self.begin_wait(thread, after, object, owners);
-                } else if after.state == State::Blocked
-                    || self.places.seeks_work(after.site) && self.long_spins.contain(thread, after.start)
-                {
+                } else if after.state == State::Blocked || self.spins_for_long(thread, after) {
                     self.seek(thread, after);
                 }
             }
@@ -575,11 +597,19 @@ impl<'a> Pass<'a> {
                 self.able_sum -= thread.index() as u64;
                 self.doing[thread.index()].stretch.end_of_activity(self.now, segment);
             }
-            State::Spinning => self.spinning -= 1,
+            State::Spinning => {
+                self.spinning -= 1;
+                if spins_without_core(segment) {
+                    self.doing[thread.index()].stretch.add_delay(segment.length());
+                }
+            }
             State::Waking => {
                 let doing = &mut self.doing[thread.index()];
-                doing.stretch.end_of_waking(self.crowded_time - doing.crowded_when_released);
+                doing
+                    .stretch
+                    .end_of_waking(segment.length(), self.crowded_time - doing.crowded_when_released);
                 self.waking -= 1;
+                self.waking_sum -= thread.index() as u64;
                 self.waking_workers -= u32::from(self.doing[thread.index()].takes_place);
             }
             State::Io => {
@@ -588,6 +618,13 @@ impl<'a> Pass<'a> {
             }
             _ => {}
         }
+    }
+
+    /// True where a thread seeks work, as several samples in a row say, on a core.
+    fn spins_for_long(&self, thread: ThreadId, segment: &Segment) -> bool {
+        self.places.seeks_work(segment.site)
+            && segment.delay() < segment.length()
+            && self.long_spins.contain(thread, segment.start)
     }
 
     fn begin_wait(

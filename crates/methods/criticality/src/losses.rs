@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Nanos, ObjectId, ObjectKind, Roles, SiteId, State, ThreadId, ThreadTimes, Timeline};
+use holdup_model::{Nanos, ObjectId, ObjectKind, SiteId, State, ThreadId, ThreadTimes, Timeline};
 use holdup_replay::BEHIND_ANOTHER;
 use holdup_sections::{Outside, Working};
 
 use crate::blame::{Blame, Charge, Serial, SerialKey};
-use crate::scarcity::{Scarcity, WantOfCores, part};
+use crate::scarcity::{Scarcity, Waking, WantOfCores, part};
 
 /// Time at one place, by thread.
 pub(crate) type ByThread = BTreeMap<ThreadId, Nanos>;
@@ -44,12 +44,9 @@ pub(crate) struct Losses {
     pub(crate) wake_up: BTreeMap<Option<ObjectId>, Nanos>,
     /// Blocked on something that was not recorded, while no other thread or several were able to run.
     pub(crate) blocked: ByThread,
-    /// Active threads without a core.
+    /// Active and spinning threads without a core.
     delayed: Nanos,
-    /// Threads that were released and not yet running.
-    own_waking: Nanos,
-    /// The part of that in which they were kept so long that another must have had the core.
-    behind_another: Nanos,
+    waking: Waking,
     /// That, waking threads and waits for late ones, for want of a core.
     pub(crate) cores: WantOfCores,
     /// Not in any class.
@@ -85,8 +82,9 @@ pub(crate) fn losses(
 ) -> Losses {
     let mut losses = Losses::default();
     losses.sort_waits(timeline, blame, working, times);
-    losses.add_own(timeline, outside, working);
-    losses.sort_sought(&timeline.roles, blame);
+    let without_core = losses.add_own(timeline, outside, working);
+    losses.sort_sought(timeline, blame);
+    losses.take_from_spinning(without_core);
     losses.sort_wants_of_cores(blame, working, scarcity);
     losses
 }
@@ -173,8 +171,14 @@ impl Losses {
         }
     }
 
-    /// What threads lost by themselves.
-    fn add_own(&mut self, timeline: &Timeline, outside: &Outside, working: &Working) {
+    /// What threads lost by themselves. Of spinning: how much of it was without a core.
+    fn add_own(
+        &mut self,
+        timeline: &Timeline,
+        outside: &Outside,
+        working: &Working,
+    ) -> BTreeMap<(Option<SiteId>, ThreadId), Nanos> {
+        let mut without_core = BTreeMap::new();
         for &thread in &working.threads {
             for segment in &timeline.row(thread).segments {
                 let length = segment.length();
@@ -188,13 +192,16 @@ impl Losses {
                     State::Asleep => at_site(&mut self.sleep),
                     State::Waking => {
                         *self.wake_up.entry(segment.object).or_default() += length;
-                        self.own_waking += length;
+                        self.waking.own += length;
                         if length >= BEHIND_ANOTHER {
-                            self.behind_another += length;
+                            self.waking.behind_another += length;
                         }
                     }
                     State::Descheduled => self.delayed += length,
-                    State::Spinning if segment.object.is_none() => at_site(&mut self.spin),
+                    State::Spinning if segment.object.is_none() => {
+                        at_site(&mut self.spin);
+                        *without_core.entry((segment.site, thread)).or_default() += segment.delay();
+                    }
                     State::Blocked if segment.object.is_none() => {
                         *self.blocked.entry(thread).or_default() += length;
                     }
@@ -203,11 +210,24 @@ impl Losses {
                 }
             }
         }
+        without_core
+    }
+
+    /// Spinning is CPU time; what is beyond it is want of a core.
+    fn take_from_spinning(&mut self, without_core: BTreeMap<(Option<SiteId>, ThreadId), Nanos>) {
+        for ((site, thread), time) in without_core {
+            if let Some(spun) = self.spin.get_mut(&site).and_then(|threads| threads.get_mut(&thread)) {
+                let time = time.min(*spun);
+                *spun -= time;
+                self.delayed += time;
+            }
+        }
     }
 
     /// What waits for nobody in particular is the fault of the one thread that was able to run meanwhile, which
     /// [`Blame::serial`] has; that is no loss of its own.
-    fn sort_sought(&mut self, roles: &Roles, blame: &Blame) {
+    fn sort_sought(&mut self, timeline: &Timeline, blame: &Blame) {
+        let roles = &timeline.roles;
         for (key, sought) in &blame.sought {
             match key.object {
                 Some(object) => {
@@ -221,23 +241,25 @@ impl Losses {
                 None if key.state == State::Spinning => {
                     let spun = self.spin.get_mut(&key.site).and_then(|threads| threads.get_mut(&key.thread));
                     if let Some(spun) = spun {
-                        *spun -= sought.with_one;
+                        *spun -= sought.with_one + sought.with_woken;
                     }
                 }
                 None => {
                     if let Some(blocked) = self.blocked.get_mut(&key.thread) {
-                        *blocked -= sought.with_one;
+                        *blocked -= sought.with_one + sought.with_woken;
                     }
                 }
             }
+        }
+        for (&woken, &time) in &blame.sought_of_woken {
+            *self.wake_up.entry(mostly_woken_from(timeline, woken)).or_default() += time;
         }
     }
 
     /// Divides what was lost for want of a core by its reason.
     fn sort_wants_of_cores(&mut self, blame: &Blame, working: &Working, scarcity: &Scarcity<'_>) {
         let waking: Nanos = self.wake_up.values().copied().sum();
-        let behind = part(waking, self.behind_another, self.own_waking);
-        let mut wants = scarcity.divide(self.delayed, waking, behind, blame, working);
+        let mut wants = scarcity.divide(self.delayed, Waking { all: waking, ..self.waking }, blame, working);
         let scarce = wants.quota.wake_up + wants.crowded.wake_up + wants.load.wake_up;
         let mut taken = Nanos::ZERO;
         for time in self.wake_up.values_mut() {
@@ -256,9 +278,10 @@ impl Losses {
                 self.taken_by_spinning += by_spinning;
             }
         }
-        // What others took from a thread that some lock, signal or end was waited for is no fault of that one.
+        // What others took from a thread that is waited for is no fault of that one.
         let by_load = wants.load.own;
-        let waited_for = [&mut self.locks, &mut self.joins, &mut self.signals, &mut self.tasks];
+        let waited_for =
+            [&mut self.locks, &mut self.barriers, &mut self.joins, &mut self.signals, &mut self.tasks];
         for charge in waited_for.into_iter().flat_map(BTreeMap::values_mut) {
             let late = part(charge.descheduled, by_load, self.delayed);
             charge.descheduled -= late;

@@ -176,7 +176,7 @@ fn rooted(process: &Process, blame: &Blame) -> Vec<Nanos> {
     }
     for (key, sought) in &blame.sought {
         if let Some(object) = key.object {
-            rooted[object.index()] += sought.with_more + sought.with_none;
+            rooted[object.index()] += sought.with_more + sought.with_none + sought.with_woken;
         }
     }
     for ((object, _), &time) in &blame.delayed {

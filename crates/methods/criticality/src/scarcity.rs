@@ -37,6 +37,17 @@ pub(crate) struct Scarcity<'a> {
     siblings: Nanos,
 }
 
+/// What was lost between the release of a thread and its running.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Waking {
+    /// By the working threads that were released.
+    pub(crate) own: Nanos,
+    /// The part of that in which they were kept so long that another must have had the core.
+    pub(crate) behind_another: Nanos,
+    /// That, and what was lost in waits for them.
+    pub(crate) all: Nanos,
+}
+
 /// What was lost for want of a core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Want {
@@ -139,15 +150,15 @@ impl<'a> Scarcity<'a> {
     /// - While a quota stops CPUs nobody runs: it has what the CPUs stood still, and what threads beyond the number of
     ///   cores lacked meanwhile, which is their [`Blame::excess`] times the share of the CPUs' time that was stopped.
     /// - Of the rest, threads beyond the number of cores lack the rest of the excess.
-    /// - Of the rest, others have what they used; then `behind`, the part of `waking` in which threads were kept so long that
-    ///   another must have had the core.
+    /// - Of the rest, others have what they used; then the part of `waking` in which threads were kept so long that another must
+    ///   have had the core.
     ///
-    /// What others lost in waits for late threads is divided as what these lost.
+    /// What others lost in waits for threads that were late, or woken and not running yet, is divided as what these lost: a CPU
+    /// that somebody uses may keep many waiting.
     pub(crate) fn divide(
         &self,
         delayed: Nanos,
-        waking: Nanos,
-        behind: Nanos,
+        waking: Waking,
         blame: &Blame,
         working: &Working,
     ) -> WantOfCores {
@@ -162,12 +173,13 @@ impl<'a> Scarcity<'a> {
         let quota = by_quota.min(delayed);
         let crowded = (excess - excess_while_stopped).min(delayed - quota);
         let load = (delayed - quota - crowded).min(self.others);
-        let quota_wake_up = (by_quota - quota).min(waking);
-        // `waking` has waits for waking threads, too: in these they lacked a core as often as in the rest.
-        let crowded_waking = part(waking, blame.crowded_waking, blame.waking);
-        let crowded_wake_up = most(crowded_waking).min(waking - quota_wake_up);
+        let quota_wake_up = (by_quota - quota).min(waking.all);
+        let crowded_waking = part(waking.all, blame.crowded_waking, blame.waking);
+        let crowded_wake_up = most(crowded_waking).min(waking.all - quota_wake_up);
         let scarce_wake_up = quota_wake_up + crowded_wake_up;
-        let load_wake_up = behind.min(waking).saturating_sub(scarce_wake_up).min(self.others - load);
+        let own_scarce = part(waking.own, scarce_wake_up, waking.all);
+        let by_others = waking.behind_another.saturating_sub(own_scarce).min(self.others - load);
+        let load_wake_up = part(waking.all, by_others, waking.own).min(waking.all - scarce_wake_up);
         let late_by = |own: Nanos| part(late, own, delayed);
         let kept_by_quota = match (self.stopped > Nanos::ZERO, is_crowded) {
             (false, _) => Nanos::ZERO,

@@ -21,7 +21,15 @@ const OUTSIDE: [&str; 2] = ["load", "delayed"];
 /// Compilers that OpenMP programs are built by, with the module directory's option of their Fortran.
 const COMPILERS: [(&str, [&str; 4]); 2] = [
     ("gcc", ["gcc", "g++", "gfortran", "-J"]),
-    ("clang", ["clang-19", "clang++-19", "flang-new-19", "-module-dir"]),
+    (
+        "clang",
+        [
+            "clang-19 -Wno-implicit-int -Wno-implicit-function-declaration",
+            "clang++-19",
+            "flang-new-19",
+            "-module-dir",
+        ],
+    ),
 ];
 /// Names of a recipe for what [`COMPILERS`] has; who names one of them is an OpenMP program.
 const NAMES: [&str; 4] = ["CC", "CXX", "FC", "M"];

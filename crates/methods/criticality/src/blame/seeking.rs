@@ -27,17 +27,21 @@ pub(crate) struct Sought {
     pub(crate) with_one: Nanos,
     /// No thread.
     pub(crate) with_none: Nanos,
+    /// No thread, but one had been released, and did not run yet: charged to that in [`Blame::sought_of_woken`].
+    pub(crate) with_woken: Nanos,
     /// Several.
     pub(crate) with_more: Nanos,
 }
 
-/// A thread that waits for nobody in particular: since when, and what [`Pass::one_able`] and [`Pass::none_able`] were.
+/// A thread that waits for nobody in particular: since when, and what [`Pass::one_able`], [`Pass::none_able`] and
+/// [`Pass::one_woken`] were.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seeking {
     key: SoughtKey,
     since: Time,
     one_able: Nanos,
     none_able: Nanos,
+    one_woken: Nanos,
 }
 
 /// A sample stands for the time since the one before, up to [`holdup_model::Sample::reach`], in which a thread may have come to
@@ -86,13 +90,14 @@ impl Pass<'_> {
         if !self.doing[thread.index()].takes_place {
             return;
         }
-        self.seekers += 1;
         if let Some(object) = segment.object {
             self.blame.objects[object.index()].enter(self.now);
         }
         let key = SoughtKey { thread, state: segment.state, object: segment.object, site: segment.site };
-        let (one_able, none_able) = (self.one_able, self.none_able);
-        self.doing[thread.index()].seeks = Some(Seeking { key, since: self.now, one_able, none_able });
+        let &mut Self { one_able, none_able, one_woken, .. } = self;
+        self.doing[thread.index()].seeks =
+            Some(Seeking { key, since: self.now, one_able, none_able, one_woken });
+        self.seekers += 1;
     }
 
     pub(super) fn end_seeking(&mut self, thread: ThreadId) {
@@ -100,6 +105,7 @@ impl Pass<'_> {
         self.seekers -= 1;
         let with_one = self.one_able - seeking.one_able;
         let with_none = self.none_able - seeking.none_able;
+        let with_woken = self.one_woken - seeking.one_woken;
         let length = self.now.since(seeking.since);
         if let Some(object) = seeking.key.object {
             let object = &mut self.blame.objects[object.index()];
@@ -109,6 +115,7 @@ impl Pass<'_> {
         let sought = self.blame.sought.entry(seeking.key).or_default();
         sought.with_one += with_one;
         sought.with_none += with_none;
-        sought.with_more += length - with_one - with_none;
+        sought.with_woken += with_woken;
+        sought.with_more += length - with_one - with_none - with_woken;
     }
 }

@@ -5,6 +5,7 @@ use holdup_model::openmp::SyncKind;
 use holdup_model::{Nanos, ObjectId, ObjectKind, Segment, SiteId, State, ThreadId, Time};
 
 use super::Pass;
+use holdup_replay::BEHIND_ANOTHER;
 
 /// A stretch is serial if its thread is the only active one for at least this share of its active time.
 const ALONE_SHARE: f64 = 0.95;
@@ -90,6 +91,8 @@ pub(super) struct Work {
     delay: Nanos,
     /// Before it: released, and not yet running, while there were more threads able to run than cores.
     kept_waiting: Nanos,
+    /// The same while there were not, but so long that another must have had the core.
+    woken_late: Nanos,
 }
 
 impl Work {
@@ -98,6 +101,7 @@ impl Work {
         self.active += other.active;
         self.delay += other.delay;
         self.kept_waiting += other.kept_waiting;
+        self.woken_late += other.woken_late;
     }
 }
 
@@ -128,9 +132,12 @@ impl Stretch {
         }
     }
 
-    /// The thread runs, `crowded` later than it could have if there had been a core for each thread.
-    pub(super) fn end_of_waking(&mut self, crowded: Nanos) {
+    /// The thread runs, `late` after it was released, `crowded` later than it could have if there had been a core for each thread.
+    pub(super) fn end_of_waking(&mut self, late: Nanos, crowded: Nanos) {
         self.work.kept_waiting += crowded;
+        if late >= BEHIND_ANOTHER {
+            self.work.woken_late += late.saturating_sub(crowded);
+        }
     }
 
     /// The thread is no longer in `segment`, in which it was able to run.
@@ -140,6 +147,12 @@ impl Stretch {
         if segment.state == State::Active {
             self.work.delay += segment.delay();
         }
+    }
+
+    /// The thread had no core for so long.
+    pub(super) fn add_delay(&mut self, time: Nanos) {
+        self.work.active += time;
+        self.work.delay += time;
     }
 
     fn add_work(&mut self, now: Time, state: State) {
@@ -231,7 +244,10 @@ impl Pass<'_> {
             *self.blame.delayed.entry((object, thread)).or_default() += late.delayed;
         }
         self.blame.kept_waiting_late += late.kept_waiting;
-        time - late.delayed - late.kept_waiting
+        if late.woken > Nanos::ZERO {
+            self.blame.charges.entry((object, Some(thread))).or_default().waking += late.woken;
+        }
+        time - late.delayed - late.kept_waiting - late.woken
     }
 }
 
@@ -245,8 +261,10 @@ fn on_core(work: Work) -> u64 {
 struct Late {
     /// Because it lost its core.
     delayed: Nanos,
-    /// Because it got one late.
+    /// Because it got one late, of the program's own threads.
     kept_waiting: Nanos,
+    /// Because it got one late, of others, as far as is known.
+    woken: Nanos,
 }
 
 /// At a barrier a thread is later than the others by what it worked more, by what it was delayed more and by what it
@@ -258,11 +276,13 @@ fn late_for_want_of_a_core(wait: Nanos, last: Work, others: Work) -> Late {
     let more_work = more(Nanos::new(on_core(last)), Nanos::new(on_core(others)));
     let more_delay = more(last.delay, others.delay);
     let later = more(last.kept_waiting, others.kept_waiting);
-    let all = more_work + more_delay + later;
+    let woken_later = more(last.woken_late, others.woken_late);
+    let all = more_work + more_delay + later + woken_later;
     if all == 0.0 {
         return Late::default();
     }
     let part = |amount: f64| Nanos::new((wait.get() as f64 * (amount / all)) as u64);
     let delayed = part(more_delay).min(wait);
-    Late { delayed, kept_waiting: part(later).min(wait - delayed) }
+    let kept_waiting = part(later).min(wait - delayed);
+    Late { delayed, kept_waiting, woken: part(woken_later).min(wait - delayed - kept_waiting) }
 }

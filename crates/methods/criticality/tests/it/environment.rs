@@ -4,7 +4,7 @@ use holdup_criticality::{Diagnosis, Finding, FindingKind, NoteKind, diagnose};
 use holdup_model::{
     Block, Call, CoreKind, CpuSet, Environment, FrequencyRange, Hold, Load, MemoryNode, Mode, Nanos,
     ObjectId, ObjectKind, Outcome, Pin, Placement, Process, Quota, Run, Swapped, ThreadId, Throttling, Time,
-    Wait,
+    Wait, Wake, WakeCount,
 };
 use proptest::prelude::*;
 
@@ -373,6 +373,38 @@ fn a_long_wake_up_beside_others_is_theirs() {
     };
     assert_eq!(lost(2_000, 200), [ms(250), ms(0), ms(100)]);
     assert_eq!(lost(0, 200), [ms(250), ms(100), ms(0)], "nobody else was there");
+}
+
+/// Two more threads wait for the one that was released and did not run: one CPU that somebody used kept all three waiting.
+#[test]
+fn waits_for_a_thread_that_others_kept_from_running_are_theirs() {
+    let mut process = computing(4, 0);
+    let lock = process.add_object(ObjectKind::Mutex, 9);
+    let done = process.add_object(ObjectKind::Semaphore, 10);
+    process.holds.push(Hold {
+        thread: ThreadId::new(1),
+        begin: Some(at(0)),
+        end: at(500),
+        object: lock,
+        acquired_at: None,
+        released_at: None,
+        waited_for: true,
+        mode: Mode::Exclusive,
+    });
+    process.waits.push(Wait { owner: Some(ThreadId::new(1)), ..wait(2, lock, 0, 700) });
+    for thread in [3, 4] {
+        process.waits.push(wait(thread, done, 0, 800));
+        let (time, count) = (at(800), WakeCount::AtMost(1));
+        process.wakes.push(Wake { thread: ThreadId::new(2), time, object: done, site: None, count });
+    }
+    for (thread, cpu) in [(1, 1_000), (2, 300), (3, 200), (4, 200)] {
+        process.threads[thread].cpu = Some(ms(cpu));
+    }
+    let mut environment = clean();
+    environment.load = Some(Load { busy: ms(5_350), program: ms(5_000), ..clean().load.unwrap() });
+    let parts = of(process, environment).cost_identity.parts;
+    let cost = |kind| parts.iter().find(|part| part.0 == kind).map_or(Nanos::ZERO, |part| part.1);
+    assert_eq!((cost(FindingKind::Load), cost(FindingKind::WakeUp)), (ms(600 / 4), ms(0)), "{parts:?}");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use holdup_criticality::{Criticality, Diagnosis, Finding, FindingKind, NobodyCause, diagnose};
 use holdup_model::{
-    Doing, Frame, Left, Nanos, ObjectKind, OnCore, Process, Run, Sample, Site, State, ThreadId, Time,
-    Timeline,
+    Doing, Environment, Frame, Left, Load, Mode, Nanos, ObjectKind, OnCore, Outcome, Process, Run, Sample,
+    Site, State, ThreadId, Time, Timeline, Wait,
 };
 use holdup_testkit::{Op, Script};
 use proptest::prelude::*;
@@ -300,6 +300,54 @@ fn who_spins_takes_a_core_from_the_others() {
     assert_eq!(costs, [(FindingKind::Spin, ms(700)), (FindingKind::Oversubscription, ms(150))]);
     let evidence = &first(&diagnosis).evidence;
     assert!(evidence[1].contains("lacked a core for 70.0 ms in all"), "{evidence:?}");
+}
+
+/// A thread that would spin if it had a core, and those that wait for it, are kept by others; nobody is told to spin less.
+#[test]
+fn what_others_take_from_a_spinning_thread_is_no_spinning() {
+    let at = |ms: u64| Time::from_nanos(ms * MS);
+    let mut process = Process::new(at(0), at(100));
+    let waiter = process.add_thread("main", at(0), None);
+    let spinner = process.add_thread("spinner", at(0), None);
+    let spin = process.add_site(Site { in_waiting_loop: true, ..Site::default() });
+    let barrier = process.add_object(ObjectKind::Barrier, 1);
+    process.objects[barrier.index()].parties = Some(2);
+    process.covered = vec![(at(0), at(100))];
+    process.on_core = vec![
+        span(waiter, 0, 10, Left::Blocked),
+        span(waiter, 90, 100, Left::Unknown),
+        span(spinner, 0, 20, Left::Preempted),
+        span(spinner, 80, 100, Left::Unknown),
+    ];
+    for time in [5, 10, 15, 20, 82, 84, 86, 88] {
+        let (weight, site) = (Nanos::new(5 * MS), Some(spin));
+        process.samples.push(Sample { thread: spinner, time: at(time), doing: Doing::Running, site, weight });
+    }
+    process.waits.push(Wait {
+        thread: waiter,
+        begin: at(10),
+        end: at(90),
+        object: barrier,
+        site: None,
+        mode: Mode::Exclusive,
+        outcome: Outcome::Granted,
+        owner: Some(spinner),
+        mutex: None,
+        cpu_begin: Some(ms(100)),
+        cpu_end: Some(ms(100)),
+        round: None,
+    });
+    let others = Load { span: ms(1000), busy: ms(2000), program: ms(600), ..Load::default() };
+    let environment = Environment { load: Some(others), ..Environment::default() };
+    let diagnosis = diagnose(&Run { processes: vec![process], cores: 2, environment, ..Run::default() }, 0);
+    let cost = |wanted| {
+        let parts = diagnosis.cost_identity.parts.iter().filter(|(kind, _)| *kind == wanted);
+        parts.map(|(_, cost)| *cost).fold(Nanos::ZERO, |sum, cost| sum + cost)
+    };
+    let (load, spun) = (cost(FindingKind::Load), cost(FindingKind::Spin));
+    assert!(spun <= ms(200), "it had a core for 40 ms: {:?}", diagnosis.cost_identity.parts);
+    // 60 ms of each of the two.
+    assert!(load >= ms(550), "{:?}", diagnosis.cost_identity.parts);
 }
 
 /// A runtime lets threads spin at a barrier, which samples see: where, and how often they meet, is told where that is the cause.

@@ -244,6 +244,23 @@ fn nothing_found_is_not_nothing_wrong() {
 }
 
 #[test]
+fn what_others_took_is_no_cause_that_was_not_found() {
+    let (run, mut diagnoses) = examples::nothing_found();
+    diagnoses[0].efficiency = 0.3;
+    diagnoses[0].parallelism = 1.2;
+    diagnoses[0].cost_identity.parts = vec![(FindingKind::Load, ms(2_000)), (FindingKind::Io, ms(9))];
+    let in_one_line = |diagnoses: &[Diagnosis]| render(&run, diagnoses, PLAIN).replace('\n', " ");
+    let shown = in_one_line(&diagnoses);
+    let expected = "Nothing of its own holds it up: only 1.2 threads were active on average of 4, on 4 cores, since others used the \
+                    CPUs, which cost 67 % of the time. ";
+    assert!(shown.contains(expected), "{shown}");
+    diagnoses[0].cost_identity.parts = vec![(FindingKind::Load, ms(300))];
+    let shown = in_one_line(&diagnoses);
+    let expected = "No cause was found that is large enough to name, though only 1.2 threads";
+    assert!(shown.contains(expected), "{shown}");
+}
+
+#[test]
 fn a_single_thread() {
     check(
         examples::single_thread(),
