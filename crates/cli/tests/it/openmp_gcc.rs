@@ -272,6 +272,35 @@ fn tasks_are_told_with_their_dependences() {
     assert!(openmp.syncs.iter().any(|sync| sync.kind == SyncKind::Taskgroup));
 }
 
+/// The runtime puts the data of tasks that a function copies on the stack, of all of a `taskloop` at once; ours must not make it
+/// so deep that the program dies, nor change what its tasks see.
+#[test]
+fn a_taskloop_of_very_many_tasks_leaves_the_stack_as_it_is() {
+    let openmp = told(
+        r#"int main(void) {
+            static char out[400000];
+            long sum = 0, odd = 0;
+            int n = 1000;
+            #pragma omp parallel
+            #pragma omp single
+            {
+                #pragma omp taskloop grainsize(1)
+                for (int i = 0; i < 400000; i++) out[i] = i % 7;
+                #pragma omp taskloop grainsize(1) reduction(+: sum) firstprivate(n)
+                for (int i = 0; i < 400000; i++) sum += out[i] + n;
+                #pragma omp taskloop grainsize(3) reduction(+: odd)
+                for (unsigned long long i = 400000; i > 1; i -= 2) odd += i;
+                int own[n];
+                for (int i = 0; i < n; i++) own[i] = i;
+                #pragma omp taskloop grainsize(1) firstprivate(own)
+                for (int i = 0; i < 1000; i++) if (own[i] != i) abort();
+            }
+            printf("%ld %ld\n", sum, odd);
+        }"#,
+    );
+    assert!(openmp.tasks.iter().any(|task| task.of_loop));
+}
+
 #[test]
 fn the_time_of_tasks_that_are_not_told_is_told() {
     let (openmp, records) = recorded(

@@ -30,9 +30,12 @@ const REDUCTIONS: c_uint = 1 << 12;
 struct Head {
     /// Of a `taskloop` the runtime puts the bounds here, which belong to the first two words of the data.
     bounds: [usize; 2],
-    function: Outlined,
+    /// Its number. Of a `taskloop` whose tasks are numbered when they begin: what the runtime looks for in the third word.
     task: u64,
+    function: Outlined,
     copy: &'static Copy,
+    /// Of a `taskloop` whose tasks are numbered when they begin: the return address of the call; else 0.
+    loop_caller: u64,
 }
 
 /// What the copy function gets in place of the task's data.
@@ -54,6 +57,14 @@ struct Source {
 
 const ALIGNMENT: usize = 16;
 
+/// The runtime puts the data of all tasks of a `taskloop` that are copied by a function on the stack at once, where there are too
+/// many to be put off. So many bytes of it a stack is sure to have.
+const MOST_COPIED: u64 = 64 << 10;
+
+/// A head and a task's data, where no function copies them.
+#[repr(C, align(16))]
+struct InPlace([u8; 1024]);
+
 /// Bytes from the head to the data.
 fn head_size(alignment: usize) -> usize {
     size_of::<Head>().next_multiple_of(alignment.max(ALIGNMENT))
@@ -61,12 +72,9 @@ fn head_size(alignment: usize) -> usize {
 
 unsafe extern "C" fn copy_with_head(to: *mut c_void, source: *mut c_void) {
     let source = &*source.cast::<Source>();
-    let mut task = source.task;
-    if source.loop_caller != 0 {
-        let traits = TaskTraits { of_loop: true, ..TaskTraits::default() };
-        task = openmp::task_creates(source.function as usize as u64, source.loop_caller, traits);
-    }
-    let head = Head { bounds: [0; 2], function: source.function, task, copy: source.copy };
+    let task =
+        if source.loop_caller == 0 { source.task } else { task_of_loop(source.function, source.loop_caller) };
+    let head = Head { bounds: [0; 2], function: source.function, task, copy: source.copy, loop_caller: 0 };
     to.cast::<Head>().write(head);
     let data = to.byte_add(source.head);
     match source.copy_data {
@@ -75,8 +83,15 @@ unsafe extern "C" fn copy_with_head(to: *mut c_void, source: *mut c_void) {
     }
 }
 
+/// The next task of a `taskloop`, which is made now.
+fn task_of_loop(function: Outlined, caller: u64) -> u64 {
+    let traits = TaskTraits { of_loop: true, ..TaskTraits::default() };
+    openmp::task_creates(function as usize as u64, caller, traits)
+}
+
 unsafe fn run(head: *mut c_void, data: *mut c_void) {
-    let Head { function, task, copy, .. } = head.cast::<Head>().read();
+    let Head { function, task, copy, loop_caller, .. } = head.cast::<Head>().read();
+    let task = if loop_caller == 0 { task } else { task_of_loop(function, loop_caller) };
     let standing = &thread::this().openmp;
     let outer = standing.runtime.replace(core::ptr::from_ref(copy) as usize);
     openmp::task_begins(task);
@@ -237,17 +252,35 @@ macro_rules! taskloops {
                     function, data, copy_data, size, alignment, flags, tasks, priority, start, end, step,
                 );
             }
-            openmp::work_begins(WorkCode::Taskloop, caller, UNKNOWN, 0);
             let mut source = source(function, data, copy_data, size, Making::default(), copy);
-            if flags & REDUCTIONS != 0 && !data.is_null() {
-                source.words[2] = *data.cast::<usize>().add(2);
-            }
+            let reductions =
+                if flags & REDUCTIONS != 0 && !data.is_null() { *data.cast::<usize>().add(2) } else { 0 };
+            source.words[2] = reductions;
             source.loop_caller = caller;
-            let size = size + source.head as c_long;
-            let ours = (&raw mut source).cast();
+            let own = source.size;
+            let all = size.saturating_add(source.head as c_long);
+            // As many tasks as iterations, at most.
+            let iterations = end.abs_diff(start) as u64;
+            let is_copied = iterations.saturating_mul(all as u64) <= MOST_COPIED;
+            let mut in_place = InPlace([0; 1024]);
+            if !is_copied && (copy_data.is_some() || own < 16 || all as usize > size_of::<InPlace>()) {
+                thread::this().openmp.task_entry.set(function as usize as u64);
+                return original(
+                    function, data, copy_data, size, alignment, flags, tasks, priority, start, end, step,
+                );
+            }
+            let (ours, copy_data): (*mut c_void, Option<CopyData>) = if is_copied {
+                ((&raw mut source).cast(), Some(copy_with_head))
+            } else {
+                let ours: *mut c_void = (&raw mut in_place).cast();
+                let head = Head { bounds: [0, 0], function, task: reductions as u64, copy, loop_caller: caller };
+                ours.cast::<Head>().write(head);
+                core::ptr::copy_nonoverlapping(data.cast::<u8>(), ours.byte_add(source.head).cast(), own);
+                (ours, None)
+            };
+            openmp::work_begins(WorkCode::Taskloop, caller, UNKNOWN, 0);
             original(
-                loop_body, ours, Some(copy_with_head), size, ALIGNMENT as c_long, flags, tasks, priority, start, end,
-                step,
+                loop_body, ours, copy_data, all, ALIGNMENT as c_long, flags, tasks, priority, start, end, step,
             );
             openmp::work_ends();
         }
