@@ -391,7 +391,7 @@ pub struct Finding {
     pub notes: Vec<String>,
 }
 
-/// What fixing a finding gives, as a replay predicts it.
+/// What fixing a finding gives, as a replay predicts it; of tiny tasks, what making and handing them out took.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gain {
     /// The expected gain.
@@ -400,7 +400,7 @@ pub struct Gain {
     pub low: Nanos,
     /// The high end of its interval.
     pub high: Nanos,
-    /// The expression that `holdup whatif` takes for it. Hostile: it may carry names of the program.
+    /// The expression that `holdup whatif` takes for it; empty where no replay can do it. Hostile: it may carry names of the program.
     pub expression: String,
     /// What holds the program up next, in a few words, where that keeps the gain below the cost. Hostile.
     pub capped_by: Option<String>,

@@ -1,6 +1,6 @@
 //! What fixing each finding would give: a replay for each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use holdup_model::names::Names;
@@ -159,6 +159,13 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
         }
     }
     case.find_chains_of_pauses(&mut diagnosis.findings, &fixes, &mut budget);
+    let mut by_larger_tasks = Nanos::ZERO;
+    for finding in &mut diagnosis.findings {
+        if let Some(gain) = case.larger_tasks(finding, diagnosis.workers) {
+            by_larger_tasks = by_larger_tasks.max(gain.time);
+            finding.gain = Some(gain);
+        }
+    }
     rank(&mut diagnosis.findings, case.wall);
     tell_shared_gains(&mut diagnosis.findings);
     let expressions = known.iter().filter_map(|&set| fixes[places[set]].as_ref());
@@ -167,6 +174,8 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
         capped_by: case.next(&prediction),
         ..case.gain(&prediction, expressions.join(","))
     });
+    // Larger tasks are no change of these waits.
+    let all_together = all_together.filter(|gain| gain.time >= by_larger_tasks);
     let curves =
         if depth.curves { case.curves(diagnosis, in_time.times(TIMES_FOR_CURVES)) } else { Vec::new() };
     let predictions: Vec<Prediction> = predictions.into_iter().filter_map(Result::ok).collect();
@@ -178,7 +187,7 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
 fn tell_shared_gains(findings: &mut [Finding]) {
     let mut first: BTreeMap<String, usize> = BTreeMap::new();
     for (number, finding) in (1..).zip(findings) {
-        let Some(gain) = &finding.gain else { continue };
+        let Some(gain) = finding.gain.as_ref().filter(|gain| !gain.expression.is_empty()) else { continue };
         let before = *first.entry(gain.expression.clone()).or_insert(number);
         if before < number {
             finding.notes.insert(0, format!("What fixes {before} fixes this too: it is one gain."));
@@ -211,6 +220,9 @@ struct Case<'a> {
     wall: Nanos,
     tasks: RecordedTasks,
 }
+
+/// What a runtime may do in the time of each task, where more is not known.
+const HIDDEN: Nanos = Nanos::new(100);
 
 /// From this share on, parallel regions count as recorded whole.
 const ALL_BUT_NOTHING: f64 = 0.98;
@@ -262,6 +274,24 @@ impl Case<'_> {
                 ),
             );
         }
+    }
+
+    /// What fewer and larger tasks save where they are tiny: the waits for them and making them; at most all that their regions
+    /// take beyond the tasks' own work, in whose time the runtime has a part, too. No replay of waits tells that.
+    fn larger_tasks(&self, finding: &Finding, workers: u32) -> Option<Gain> {
+        let sums = finding.object.filter(|_| finding.kind == FindingKind::Tasks);
+        let sums = sums.and_then(|object| self.tasks.tiny_at(object))?;
+        let of_each = |time: u64| Nanos::new(time / u64::from(workers.max(1)));
+        let making = of_each(sums.making);
+        let hidden = sums.time.min(sums.making.max(sums.made.saturating_mul(HIDDEN.get())));
+        let openmp = &self.process.openmp;
+        let making_tasks: BTreeSet<_> = openmp.tasks.iter().filter_map(|task| task.instance).collect();
+        let regions = openmp.regions.iter().filter(|region| making_tasks.contains(&region.instance));
+        let most: Nanos = regions.map(|region| region.end.since(region.begin)).sum();
+        let most = most.min(self.wall);
+        let time = (finding.cost + making).min(most);
+        let high = most.saturating_sub(of_each(sums.time - hidden)).max(time);
+        Some(Gain { time, low: making.min(time), high, expression: String::new(), capped_by: None })
     }
 
     fn gain(&self, prediction: &Prediction, expression: String) -> Gain {

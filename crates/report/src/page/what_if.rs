@@ -48,7 +48,7 @@ impl WhatIf {
         let diagnosis = told.diagnosis;
         let what_if = diagnosis.what_if.as_ref();
         let rows = diagnosis.findings.iter().enumerate().filter_map(|(index, finding)| {
-            let gain = finding.gain.as_ref()?;
+            let gain = finding.gain.as_ref().filter(|gain| !gain.expression.is_empty())?;
             let left = |gain: Nanos| time(diagnosis.wall.saturating_sub(gain));
             let [low, high] = [gain.high, gain.low].map(|gain| diagnosis.wall.saturating_sub(gain));
             let range = range(low, high);

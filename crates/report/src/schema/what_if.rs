@@ -12,7 +12,7 @@ pub(crate) struct Gain {
     pub(crate) low_ns: u64,
     /// The high end of its interval.
     pub(crate) high_ns: u64,
-    /// What `holdup whatif` takes for it.
+    /// What `holdup whatif` takes for it; empty where no replay can do it.
     pub(crate) expression: String,
     /// What holds the program up next, where that keeps the gain below the cost.
     pub(crate) capped_by: Option<String>,

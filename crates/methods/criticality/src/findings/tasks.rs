@@ -44,6 +44,11 @@ impl Tasks {
         self.by_object.get(&object).is_some_and(|sums| sums.tiny)
     }
 
+    /// The tasks that threads wait for at this object, if they are.
+    pub(crate) fn tiny_at(&self, object: ObjectId) -> Option<&TaskSums> {
+        self.by_object.get(&object).filter(|sums| sums.tiny)
+    }
+
     /// True if there are such objects.
     pub(super) fn are_some_tiny(&self) -> bool {
         self.by_object.values().any(|sums| sums.tiny)
@@ -198,14 +203,12 @@ fn describe_tiny(case: &Case<'_>, group: &Group, searched: Nanos) -> Description
         place,
         what: format!("tasks that are too small{at}"),
         evidence,
-        hint: "Make fewer and larger tasks: below a size do the work at once (if, final, grainsize).".to_owned(),
+        hint: "Make fewer and larger tasks: below a size do the work at once (if, final, grainsize)."
+            .to_owned(),
         on_path: None,
         method: "waits for tasks of a median below 5 µs",
         stretches: Vec::new(),
-        notes: vec![
-            "Larger tasks give more than the time that was waited: fewer are made. holdup scale predicts a cut-off."
-                .to_owned(),
-        ],
+        notes: vec!["holdup scale says at which size tasks are best done at once.".to_owned()],
     }
 }
 
