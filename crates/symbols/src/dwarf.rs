@@ -41,7 +41,8 @@ pub(crate) struct DebugInfo {
 /// Where a function is declared.
 struct Declared {
     line: u64,
-    file: AttributeValue<Reader>,
+    /// Without directories.
+    file: String,
     /// The linker's name, else the source's.
     name: String,
 }
@@ -101,16 +102,16 @@ impl DebugInfo {
             let raw = frame.function.as_ref().and_then(|function| function.raw_name().ok());
             let location = frame.location;
             let line = location.as_ref().and_then(|at| at.line).filter(|line| *line > 0);
-            let written_in = raw
-                .as_deref()
-                .filter(|raw| raw.starts_with(OUTLINED))
-                .and_then(|raw| self.written_in(address, raw, line?));
+            let is_outlined = raw.as_deref().is_some_and(|raw| raw.starts_with(OUTLINED));
+            let file = location.as_ref().and_then(|at| at.file);
+            let written_in =
+                file.filter(|_| is_outlined).and_then(|file| self.written_in(address, file, line?));
             places.push(Place {
                 has_linkage_name: raw
                     .as_ref()
                     .is_some_and(|raw| raw.starts_with("_Z") || raw.starts_with("_R")),
                 function: written_in.or(raw.map(|raw| demangle(&raw))).filter(|name| !name.is_empty()),
-                file: location.as_ref().and_then(|at| at.file).map(|file| shortened(file).to_owned()),
+                file: file.map(|file| shortened(file).to_owned()),
                 line,
             });
             if places.len() == MAX_INLINED {
@@ -120,15 +121,14 @@ impl DebugInfo {
         places
     }
 
-    /// The function in the source of which a line of `outlined`, which the compiler made a function of its own, stands: of those
-    /// of its file the last that begins before the line.
-    fn written_in(&self, address: u64, outlined: &str, line: u32) -> Option<String> {
+    /// The function in the source of which a line stands that the compiler made a part of a function of its own: of those of its
+    /// file the last that begins before the line.
+    fn written_in(&self, address: u64, file: &str, line: u32) -> Option<String> {
         let unit = self.context.find_dwarf_and_unit(address).skip_all_loads()?;
         let functions =
             self.functions.borrow_mut().entry(unit.offset()).or_insert_with(|| declared(&unit)).clone();
-        let file = &functions.iter().find(|one| one.name == outlined)?.file;
         let before = |one: &&Declared| {
-            one.file == *file && one.line <= u64::from(line) && !one.name.starts_with(OUTLINED)
+            one.file == base(file) && one.line <= u64::from(line) && !one.name.starts_with(OUTLINED)
         };
         functions.iter().filter(before).max_by_key(|one| one.line).map(|one| demangle(&one.name))
     }
@@ -182,12 +182,24 @@ fn declared(unit: &UnitRef<'_, Reader>) -> Rc<[Declared]> {
         let both = || [Some(entry), declaration.as_ref()].into_iter().flatten();
         let line = entry.attr_value(gimli::DW_AT_decl_line).and_then(|value| value.udata_value());
         let file = both().find_map(|entry| entry.attr_value(gimli::DW_AT_decl_file));
+        let file = file.and_then(|file| file_name(unit, file));
         let name = both().find_map(|entry| own_name(unit, entry));
         if let (Some(line), Some(file), Some(name)) = (line, file, name) {
             found.push(Declared { line, file, name });
         }
     }
     found.into()
+}
+
+/// What a file is called, without directories.
+fn file_name(unit: &UnitRef<'_, Reader>, file: AttributeValue<Reader>) -> Option<String> {
+    let AttributeValue::FileIndex(index) = file else { return None };
+    let path = unit.line_program.as_ref()?.header().file(index)?.path_name();
+    Some(base(&unit.attr_string(path).ok()?.to_string_lossy().ok()?).to_owned())
+}
+
+fn base(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// The linker's name of a function, else the source's.

@@ -383,11 +383,20 @@ fn a_task_that_clang_made_a_function_has_the_name_of_the_one_it_is_written_in() 
     let file = object::File::parse(&*bytes).unwrap();
     let task =
         file.symbols().find(|symbol| symbol.name().is_ok_and(|name| name.starts_with(".omp_task_entry")));
-    let address = task.expect("a function of the task").address();
+    let (address, size) = task.map(|task| (task.address(), task.size())).expect("a function of the task");
     let module = Module { path: program, bias: 0, start: 0, end: u64::MAX, build_id: None };
     let (mut symbolizer, _) = Symbolizer::new(vec![module], Options::default());
     // Whatever of the task is inlined into it at its beginning, the outermost function there is the task's.
     let frames = symbolizer.frames(address, false);
     let outermost = frames.last().expect("a frame");
     assert_eq!(outermost.function.as_deref(), Some("grid::Field::sum"), "{frames:?}");
+    // Nor has a part that is inlined into it, of which the compiler says no place.
+    for address in address..address + size {
+        let frames = symbolizer.frames(address, false);
+        let is_outlined = |function: &str| function.starts_with(".omp_");
+        let outlined = |frame: &&holdup_symbols::Frame| {
+            frame.line.is_some() && frame.function.as_deref().is_some_and(is_outlined)
+        };
+        assert_eq!(frames.iter().find(outlined), None, "{frames:?}");
+    }
 }
