@@ -46,6 +46,11 @@ impl<'a> Chosen<'a> {
         (!kept.is_empty()).then_some(Self { threads, runs: kept, left_out, failed, plain })
     }
 
+    /// The run that stands for all.
+    pub(super) fn run(&self) -> &'a Run {
+        self.runs[self.median()].run
+    }
+
     /// The index of the run that stands for all: of two in the middle the faster one.
     pub(super) fn median(&self) -> usize {
         (self.runs.len() - 1) / 2

@@ -203,15 +203,46 @@ pub(super) fn shown(time: f64) -> Nanos {
     Nanos::new(time.max(0.0).round() as u64)
 }
 
-/// The hints for one region, best first.
-pub(super) fn hints(case: &Case<'_>) -> Vec<Hint> {
+/// What may be nothing but noise: a comparison of times, and how long waking takes.
+const OF_TIMES: [HintKind; 2] = [HintKind::FewerThreads, HintKind::Runtime];
+
+impl Hint {
+    /// True where the interval of its gain has no part in which nothing is gained.
+    pub(super) fn is_sure(&self) -> bool {
+        self.gain.is_some_and(|gain| gain.low > 0)
+    }
+
+    /// Others used this share of the CPUs: so much of the region may be theirs.
+    fn doubted(mut self, used_by_others: f64, region: f64) -> Self {
+        if let Some(gain) = &mut self.gain {
+            gain.low = (gain.low - (used_by_others * region).round() as i64).max(gain.low.min(0));
+        }
+        self
+    }
+}
+
+/// The hints for one region, best first; those that may give nothing come after those that give something in any case.
+pub(super) fn hints(case: &Case<'_>, used_by_others: f64) -> Vec<Hint> {
     let mut hints = loops::hints(case);
     hints.extend(barriers::hints(case));
     hints.extend(locks::hints(case));
     hints.extend(tasks::hints(case));
     hints.extend(threads::hints(case));
+    let region = case.here().costs.time;
+    let is_busy = used_by_others > 0.0;
+    let doubted = hints.into_iter().map(|hint| hint.doubted(used_by_others, region));
+    let is_told = |hint: &Hint| match OF_TIMES.contains(&hint.kind) {
+        true => !is_busy && hint.is_sure(),
+        false => !is_busy || hint.is_sure(),
+    };
+    let mut hints: Vec<Hint> = doubted.filter(is_told).collect();
     hints.arrange_by_key(|hint| {
-        (hint.gain.is_none(), std::cmp::Reverse(hint.gain.map_or(0, |gain| gain.time)), hint.kind)
+        (
+            !hint.is_sure(),
+            hint.gain.is_none(),
+            std::cmp::Reverse(hint.gain.map_or(0, |gain| gain.time)),
+            hint.kind,
+        )
     });
     hints
 }

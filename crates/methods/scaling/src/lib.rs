@@ -51,6 +51,9 @@ pub struct Scaling {
     pub command: Vec<String>,
     /// Cores of the machine that the program could use.
     pub cores: u32,
+    /// The largest share of the CPUs' time that others used in the run of a number of threads (0 to 1); `None` below
+    /// [`MUCH_USED`], and where it is not known.
+    pub used_by_others: Option<f64>,
     /// The whole program at each number of threads, ascending.
     pub points: Vec<WholePoint>,
     /// Parallel regions and sections, and what is between them, by falling potential gain.
@@ -126,6 +129,9 @@ pub struct Losses {
     /// What none of these explains; negative where they explain too much.
     pub unexplained: i64,
 }
+
+/// From this share of the CPUs' time on, what others used makes times say little of the program.
+pub const MUCH_USED: f64 = 0.1;
 
 /// The key of what no cause explains.
 pub const UNEXPLAINED: &str = "unexplained";

@@ -18,7 +18,8 @@ const LEAST_WHOLE: f64 = 0.05;
 /// More than this share of the time without a core, with fewer threads than cores, is worth saying.
 const LEAST_OTHERS: f64 = 0.05;
 
-pub(super) fn notes(points: &[Point<'_>], cores: u32) -> Vec<String> {
+/// `is_busy`: that others used the CPUs is said above all else.
+pub(super) fn notes(points: &[Point<'_>], cores: u32, is_busy: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if let [only] = points {
         notes.push(format!(
@@ -42,7 +43,9 @@ pub(super) fn notes(points: &[Point<'_>], cores: u32) -> Vec<String> {
             over.join(", ")
         ));
     }
-    of_others(points, cores, &mut notes);
+    if !is_busy {
+        of_others(points, cores, &mut notes);
+    }
     of_processes(points, &mut notes);
     of_work(points, &mut notes);
     of_teams(points, &mut notes);

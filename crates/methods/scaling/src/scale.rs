@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Arrange, Nanos, Timeline};
+use holdup_model::{Arrange, Nanos, Run, Timeline};
 use holdup_sections::{Main, real_teams};
 
 use super::chosen::Chosen;
@@ -15,7 +15,9 @@ use super::point::Point;
 use super::pop::hierarchy;
 use super::profile::{Key, Profile};
 use super::regions::{self, Profiles};
-use super::{FittedLaw, RegionKind, RegionPoint, RegionScaling, ScalePoint, Scaling, WholePoint, sections};
+use super::{
+    FittedLaw, MUCH_USED, RegionKind, RegionPoint, RegionScaling, ScalePoint, Scaling, WholePoint, sections,
+};
 
 /// How a program scales: runs of the same program with the same input at several numbers of threads.
 ///
@@ -31,7 +33,11 @@ pub fn scale(points: &[ScalePoint<'_>]) -> Scaling {
     let command = main.run.command.clone();
     let cores = main.run.effective_cores_of(main.process);
     let points = profiled(chosen);
-    let mut scaling = Scaling { command, cores, notes: notes(&points, cores), ..Scaling::default() };
+    let used_by_others =
+        points.iter().filter_map(|point| used_by_others(point.chosen.run())).max_by(f64::total_cmp);
+    let used_by_others = used_by_others.filter(|share| *share >= MUCH_USED);
+    let notes = notes(&points, cores, used_by_others.is_some());
+    let mut scaling = Scaling { command, cores, used_by_others, notes, ..Scaling::default() };
     let base = &points[0];
     for point in &points {
         scaling.points.push(whole_point(point, base));
@@ -46,13 +52,14 @@ pub fn scale(points: &[ScalePoint<'_>]) -> Scaling {
     scaling.regions = regions;
     for (index, key) in keys.iter().enumerate() {
         let case = Case::of(&points, key, index, &scaling.regions[index]);
-        let found = case.map_or(Vec::new(), |case| hints(&case));
+        let found = case.map_or(Vec::new(), |case| hints(&case, used_by_others.unwrap_or(0.0)));
         scaling.regions[index].hints = found;
         scaling.regions[index].law = law(&points, |point| point.times(key), cores, Some(key));
     }
     scaling.hints = scaling.regions.iter().flat_map(|region| region.hints.iter().cloned()).collect();
     scaling.hints.arrange_by_key(|hint| {
         (
+            !hint.is_sure(),
             hint.gain.is_none(),
             std::cmp::Reverse(hint.gain.map_or(0, |gain| gain.time)),
             hint.region,
@@ -63,6 +70,14 @@ pub fn scale(points: &[ScalePoint<'_>]) -> Scaling {
     scaling.law = law(&points, walls, cores, None);
     dominate(&mut scaling);
     scaling
+}
+
+/// The share of the CPUs' time that others than the program and holdup used while it ran, where that is known.
+fn used_by_others(run: &Run) -> Option<f64> {
+    let load = run.environment.load.filter(|load| load.span > Nanos::ZERO)?;
+    let online = run.environment.online.len().max(run.cores as usize).max(1) as u64;
+    let capacity = Nanos::new(load.span.get().saturating_mul(online));
+    Some(load.others().share_of(capacity).min(1.0))
 }
 
 fn profiled(chosen: Vec<Chosen<'_>>) -> Vec<Point<'_>> {

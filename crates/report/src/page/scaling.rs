@@ -105,7 +105,7 @@ fn header(scaling: &Scaling) -> Header {
         command: command(&scaling.command),
         figures: figures(scaling),
         budget: None,
-        warnings: Vec::new(),
+        warnings: told::shared(scaling).into_iter().collect(),
         way_out: false,
     }
 }
@@ -127,7 +127,7 @@ fn figures(scaling: &Scaling) -> Vec<KeyFigure> {
     add("Wall time", with(last.wall.median, last.threads));
     let ideal = f64::from(last.threads) / f64::from(base.threads.max(1));
     add("Speedup", Figure::with(numbers::factor(last.speedup), format!("of {}", words::ratio(ideal))));
-    add("Efficiency", Figure::of(&percent(last.efficiency)));
+    add("Efficiency", Figure::of(&words::efficiency(last.efficiency)));
     add("Lost", Figure::of(&signed(last.losses.lost)));
     if let Some(share) = last.whole_share {
         add("Regions recorded whole", Figure::of(&percent(share)));

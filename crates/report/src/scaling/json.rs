@@ -18,6 +18,7 @@ pub fn scale_json(scaling: &Scaling) -> Value {
         holdup: env!("CARGO_PKG_VERSION"),
         command: &scaling.command,
         cores: (scaling.cores > 0).then_some(scaling.cores),
+        used_by_others: scaling.used_by_others,
         runs: scaling.points.iter().map(run).collect(),
         regions: scaling.regions.iter().map(region).collect(),
         hints: scaling.hints.iter().map(hint).collect(),

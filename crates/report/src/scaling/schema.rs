@@ -26,6 +26,9 @@ pub(crate) struct Scale<'a> {
     /// Cores of the machine that the program could use.
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) cores: Option<u32>,
+    /// The largest share of the CPUs' time that others used in a run; null where it was below a tenth, or is not known.
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
+    pub(crate) used_by_others: Option<f64>,
     /// The whole program at each number of threads, ascending. The first one is the base of all speedups.
     pub(crate) runs: Vec<Whole>,
     /// Parallel regions, sections, and what one thread does alone, by falling potential gain.

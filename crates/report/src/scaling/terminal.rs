@@ -34,7 +34,9 @@ const INDENT: usize = 4;
 /// The answer for a terminal, each line at most [`Look::width`] columns wide, with a line break at its end.
 pub fn render_scale(scaling: &Scaling, look: Look) -> String {
     let mut lines = wrapped(&told::heading(scaling, look), 0, Ink::Strong, look);
-    for sentence in [told::lost(scaling, look), told::helps(scaling, look)].into_iter().flatten() {
+    for sentence in
+        [told::shared(scaling), told::lost(scaling, look), told::helps(scaling, look)].into_iter().flatten()
+    {
         lines.extend(wrapped(&sentence, 0, Ink::Text, look));
     }
     for part in [runs, plot::speedup, regions, hints, efficiencies, foot] {
@@ -79,7 +81,7 @@ fn runs(scaling: &Scaling, look: Look) -> Vec<Line> {
             Column::numbers("time", points().map(|point| time(point.wall.median, look))),
             Column::words(&range, points().map(|point| spread(&point.wall, look))).optional(),
             Column::numbers("speedup", points().map(|point| numbers::factor(point.speedup))).optional(),
-            Column::numbers("efficiency", points().map(|point| percent(point.efficiency))),
+            Column::numbers("efficiency", points().map(|point| words::efficiency(point.efficiency))),
             Column::numbers("lost", points().map(|point| words::signed(point.losses.lost, look))),
             Column::words("mostly to", points().map(|point| mostly(&point.losses, point.wall.median)))
                 .optional(),
@@ -139,7 +141,7 @@ fn regions(scaling: &Scaling, look: Look) -> Vec<Line> {
     let mut lines = columns.titles("where", titles);
     for (index, &(region, last, gain)) in told.iter().enumerate() {
         let useful = if is_alone { 1.0 - share(last.costs.lost, last.time.median) } else { last.efficiency };
-        let cells = [time(last.time.median, look), percent(useful), words::signed(gain, look)];
+        let cells = [time(last.time.median, look), words::efficiency(useful), words::signed(gain, look)];
         lines.extend(columns.row(titles, &format!("{} ", index + 1), &words::region(region, look), cells));
         let losses = if is_alone { &last.costs } else { &last.losses };
         lines.extend(wrapped_short(&why(last, losses, look), INDENT, Ink::Text, look));
@@ -172,10 +174,11 @@ fn why(point: &RegionPoint, losses: &Losses, look: Look) -> String {
     let lost = if losses.is_empty() { "no loss of a size to name".to_owned() } else { losses.join(", ") };
     let sampled = match (point.instances, point.whole) {
         (instances, whole) if whole < instances => {
-            let error = if point.error > 0.0 {
-                format!(", give or take {}", percent(point.error))
-            } else {
-                String::new()
+            let error = match point.error {
+                // Of so few nothing is known of the rest.
+                error if error >= 1.0 => ", too few to say what all of them lose".to_owned(),
+                error if error > 0.0 => format!(", give or take {}", percent(error)),
+                _ => String::new(),
             };
             format!(
                 "; executed {}, {} of them recorded whole{error}",
@@ -242,7 +245,8 @@ fn efficiencies(scaling: &Scaling, look: Look) -> Vec<Line> {
     let mut columns = vec![Column::words("efficiencies", names)];
     for index in chosen(scaling.pop.len(), MOST_RUNS) {
         let point = &scaling.pop[index];
-        let values = rows.iter().map(|(_, path)| value(&point.root, path).map_or_else(String::new, percent));
+        let values =
+            rows.iter().map(|(_, path)| value(&point.root, path).map_or_else(String::new, words::efficiency));
         let column = Column::numbers(&point.threads.to_string(), values.collect::<Vec<_>>());
         columns.push(if index + 1 < scaling.pop.len() { column.optional() } else { column });
     }

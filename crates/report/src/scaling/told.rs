@@ -56,8 +56,17 @@ pub(crate) fn heading(scaling: &Scaling, look: Look) -> String {
         threads(base),
         last.threads,
         words::ratio(ideal),
-        percent(last.efficiency)
+        words::efficiency(last.efficiency)
     )
+}
+
+/// That others used the CPUs, which comes first: what follows is of a machine that was shared.
+pub(crate) fn shared(scaling: &Scaling) -> Option<String> {
+    let share = scaling.used_by_others?;
+    Some(format!(
+        "Measured while others used up to {} of the CPUs' time, which is in all times below: measure again when nothing else runs.",
+        percent(share)
+    ))
 }
 
 /// What is lost at the most threads, to what and where, and with how many threads it is fastest where that is fewer. With
@@ -137,7 +146,7 @@ pub(crate) fn standing(point: &RegionPoint, look: Look) -> Option<String> {
 /// What would help most, where that is known to save anything.
 pub(crate) fn helps(scaling: &Scaling, look: Look) -> Option<String> {
     let wall = scaling.points.last()?.wall.median;
-    let hint = scaling.hints.iter().find(|hint| hint.gain.is_some_and(|gain| gain.time > 0))?;
+    let hint = scaling.hints.iter().find(|hint| hint.gain.is_some_and(|gain| gain.low > 0))?;
     let place = match words::hint_place(scaling, hint, look) {
         place if place.is_empty() => place,
         place => format!(" at {place}"),

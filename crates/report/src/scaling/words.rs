@@ -202,6 +202,15 @@ pub(crate) fn sentences(text: &str, look: Look) -> String {
     if text.is_empty() || text.ends_with(['.', '!', '?', '…']) { text } else { format!("{text}.") }
 }
 
+/// Caches of more cores make programs faster than their number, but not by more than this: beyond it the runs that are compared
+/// did not do the same, or something else slowed the first.
+const MOST_EFFICIENT: f64 = 1.5;
+
+/// A share of what perfect scaling gives; `-` where it cannot be.
+pub(crate) fn efficiency(share: f64) -> String {
+    if (0.0..=MOST_EFFICIENT).contains(&share) { numbers::percent(share) } else { "-".to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use holdup_model::Frame;
@@ -226,6 +235,11 @@ mod tests {
             assert_eq!(place(&site(function), LOOK), "blts (lu.c:88)");
         }
         assert_eq!(place(&site(".omp_outlined."), LOOK), "lu.c:88");
+    }
+
+    #[test]
+    fn an_efficiency_that_cannot_be_is_withheld() {
+        assert_eq!([0.47, 1.04, 5.09, -0.1, f64::NAN].map(efficiency), ["47 %", "104 %", "-", "-", "-"]);
     }
 
     #[test]

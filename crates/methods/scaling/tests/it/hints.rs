@@ -195,6 +195,37 @@ fn other_programs_on_the_cores_are_no_reason_for_fewer_threads() {
     assert!(scaling.notes.iter().any(|note| note.contains("other programs")), "{:?}", scaling.notes);
 }
 
+/// Others used half of the CPUs: that waking takes long, and that more threads are slower, says nothing of the program.
+#[test]
+fn what_is_measured_beside_others_is_no_advice() {
+    use holdup_model::{Load, Nanos};
+    let with_load = |busy: u64| {
+        scaled(&[1, 2], |threads| {
+            let mut program = Program::new(threads);
+            let work: &[u64] = if threads == 1 { &[20 * MS] } else { &[20 * MS, 13 * MS] };
+            program.parallel("work", 0, &[Phase::of(work).walk(4 * MS)]);
+            let mut run = program.run();
+            let (span, program) = (Nanos::new(100 * MS), Nanos::new(40 * MS));
+            let busy = program + Nanos::new(busy * MS);
+            run.environment.load = Some(Load { span, busy, program, ..Load::default() });
+            run.cores = 2;
+            run
+        })
+    };
+    let kinds = |scaling: &holdup_scaling::Scaling| -> Vec<HintKind> {
+        scaling.hints.iter().map(|hint| hint.kind).collect()
+    };
+    let quiet = with_load(10);
+    assert_eq!(quiet.used_by_others, None);
+    assert!(kinds(&quiet).contains(&HintKind::Runtime), "{:?}", quiet.hints);
+    assert!(quiet.hints[0].gain.is_some_and(|gain| gain.low > 0));
+    let busy = with_load(100);
+    assert_eq!(busy.used_by_others, Some(0.5));
+    assert!(!kinds(&busy).contains(&HintKind::Runtime) && !kinds(&busy).contains(&HintKind::FewerThreads));
+    // 12 ms of the region's 24 may be theirs.
+    assert!(busy.hints.iter().all(|hint| hint.gain.is_some_and(|gain| gain.low > 0)), "{:?}", busy.hints);
+}
+
 /// Tasks at a join: `tasks` of a length each, one after the other on each thread with a wait before each.
 fn with_tasks(threads: u32, count: u64, length: u64, wait: u64) -> holdup_model::Run {
     use holdup_model::openmp::{Instance, Task, TaskId, TaskRun};

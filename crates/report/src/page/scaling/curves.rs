@@ -98,7 +98,7 @@ impl Curves {
                     },
                     runs: point.wall.runs,
                     speedup: numbers::factor(point.speedup),
-                    efficiency: percent(point.efficiency),
+                    efficiency: words::efficiency(point.efficiency),
                 })
                 .collect(),
         }
@@ -115,7 +115,7 @@ fn charts(scaling: &Scaling) -> Vec<Chart> {
             "{threads} threads\n{}\n{} times as fast\nefficiency {}",
             time(wall),
             numbers::factor(speedup),
-            percent(efficiency)
+            words::efficiency(efficiency)
         )
     };
     let measured: Vec<Point> = (scaling.points.iter())

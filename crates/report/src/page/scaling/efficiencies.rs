@@ -4,7 +4,8 @@ use askama::Template;
 use holdup_model::Efficiency;
 use holdup_scaling::Scaling;
 
-use super::super::text::{percent, sentence};
+use super::super::text::sentence;
+use crate::scaling::words;
 
 /// Deeper trees than this are cut: the hierarchy has four levels.
 const DEEPEST: usize = 8;
@@ -41,7 +42,7 @@ impl Efficiencies {
 /// Adds a row for `node` and for all below it; `same` is the node in its place at each number of threads.
 fn add(node: &Efficiency, depth: usize, same: &[Option<&Efficiency>], rows: &mut Vec<Row>) {
     let value = |node: &Option<&Efficiency>| {
-        node.map_or((String::new(), false), |node| (percent(node.value), node.value < GOOD))
+        node.map_or((String::new(), false), |node| (words::efficiency(node.value), node.value < GOOD))
     };
     rows.push(Row { depth, name: sentence(&node.name), values: same.iter().map(value).collect() });
     if depth >= DEEPEST {

@@ -6,7 +6,8 @@ use holdup_scaling::{Losses as Parts, Scaling};
 
 use super::super::chart::Color;
 use super::super::stack_bar::{Reach, StackBar};
-use super::super::text::{percent, time};
+use super::super::text::time;
+use crate::scaling::words;
 
 /// The section.
 #[derive(Template)]
@@ -112,7 +113,7 @@ impl Stack {
                 height,
             ),
             wall: time(whole),
-            efficiency: percent(efficiency),
+            efficiency: words::efficiency(efficiency),
             amounts: used.iter().map(|part| super::signed(amount(stack, part))).collect(),
         });
         Self {

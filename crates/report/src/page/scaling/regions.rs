@@ -113,7 +113,7 @@ fn row(
         kind: words::region_kind(region.kind),
         time: Cell { text: time(length), key: length.get() },
         // Shares are sorted by their thousandths.
-        efficiency: Cell { text: percent(efficiency), key: (efficiency.max(0.0) * 1e6) as u64 },
+        efficiency: Cell { text: words::efficiency(efficiency), key: (efficiency.max(0.0) * 1e6) as u64 },
         gain: Cell { text: gain(region.potential_gain), key: region.potential_gain.get() },
         instances: Cell { text: grouped(instances), key: instances },
         course,

@@ -231,6 +231,7 @@ pub(crate) fn lu() -> Scaling {
     Scaling {
         command: ["./lu", "-n", "512", "two words"].map(str::to_owned).into(),
         cores: 8,
+        used_by_others: None,
         points,
         hints: vec![
             hint(HintKind::Schedule, 0, UNEVEN, Some([710, 640, 760]), false),
