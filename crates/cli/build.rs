@@ -19,6 +19,7 @@ fn main() {
     for path in ["collectors", "crates/trace", "crates/program", "Cargo.toml", "Cargo.lock"] {
         println!("cargo:rerun-if-changed={}", workspace.join(path).display());
     }
+    println!("cargo:rustc-env=HOLDUP_VERSION={}", version(&workspace));
     let target = PathBuf::from(variable("OUT_DIR"));
     // Each with a target directory of its own, so that neither waits for the other's lock.
     let build = |package: &str| Nested::start(&workspace, &target.join(package), package);
@@ -28,6 +29,38 @@ fn main() {
     {
         println!("cargo:rustc-env={name}={}", packed(&nested.end()).display());
     }
+}
+
+/// The version, and the commit that it was built of, where that is known.
+fn version(workspace: &Path) -> String {
+    println!("cargo:rerun-if-env-changed=HOLDUP_COMMIT");
+    let version = variable("CARGO_PKG_VERSION");
+    let given = env::var("HOLDUP_COMMIT").ok().filter(|commit| !commit.is_empty());
+    match given.or_else(|| commit(workspace)) {
+        Some(commit) => format!("{version} ({commit})"),
+        None => version,
+    }
+}
+
+/// What is checked out in the repository, for what is given to others: what is built while working has none, and is not built
+/// again for each commit.
+fn commit(workspace: &Path) -> Option<String> {
+    if variable("PROFILE") != "release" {
+        return None;
+    }
+    let git = |arguments: &[&str]| {
+        let ran = Command::new("git").current_dir(workspace).args(arguments).output().ok()?;
+        ran.status.success().then(|| String::from_utf8_lossy(&ran.stdout).trim().to_owned())
+    };
+    // Sources without a repository of their own may lie in another one.
+    if !git(&["rev-parse", "--show-prefix"])?.is_empty() {
+        return None;
+    }
+    println!(
+        "cargo:rerun-if-changed={}",
+        workspace.join(git(&["rev-parse", "--git-path", "logs/HEAD"])?).display()
+    );
+    git(&["rev-parse", "--short=12", "HEAD"])
 }
 
 /// The library in a file of half the size, beside it: the two are a megabyte of what is installed.

@@ -1,6 +1,7 @@
 //! Chores of the workspace: tests and tidiness, golden recordings, measurements of cost and of truth.
 
 mod bench;
+mod dist;
 mod fuzz;
 mod golden;
 mod kills;
@@ -43,6 +44,8 @@ enum Chore {
     Fuzz(fuzz::Options),
     /// Kill programs, holdup and its helpers at random moments; 1 if something hangs, panics or stays changed
     Kills(kills::Options),
+    /// Build what is given to users: one binary for old systems too, as a tar file and as a Debian package
+    Dist(dist::Options),
     /// Measure how often answers are right, on a quiet machine and beside busy loops; 1 if that fell
     Truth(truth::Options),
 }
@@ -67,6 +70,7 @@ fn run(chore: Chore) -> Result<ExitCode> {
         Chore::Schemas => schemas::run(&workspace),
         Chore::Fuzz(options) => fuzz::run(&workspace, &options),
         Chore::Kills(options) => kills::run(&workspace, &options),
+        Chore::Dist(options) => dist::run(&workspace, &options),
         Chore::Truth(options) => truth::run(&workspace, &options),
     }
 }

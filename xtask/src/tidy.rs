@@ -4,6 +4,7 @@ mod circles;
 mod count;
 mod documents;
 mod length;
+mod links;
 mod machine_paths;
 mod manifests;
 mod once;
@@ -49,6 +50,7 @@ fn complaints(workspace: &Workspace) -> Result<Vec<String>> {
     Ok([
         documents::complaints(&files),
         length::complaints(&files),
+        links::complaints(workspace, &files),
         circles::complaints(&files),
         once::complaints(&files),
         unsafe_files::complaints(&files),

@@ -11,7 +11,9 @@ use crate::demo::DemoOptions;
 use crate::diff::DiffOptions;
 use crate::explain::ExplainOptions;
 use crate::export::ExportOptions;
+use crate::failure::{Failure, INPUT};
 use crate::man::ManOptions;
+use crate::meant::{FIRST, arranged};
 use crate::policies::PoliciesOptions;
 use crate::report::ReportOptions;
 use crate::run::{RecordOptions, RunOptions};
@@ -90,12 +92,12 @@ const GROUPS: [Group; 5] = [
 const AFTER: &str = "\
 holdup -- record runs a program whose name is that of a command.
 
-Statuses: that of the program (128 + signal if it was killed); 1 a budget is exceeded (check), 2 wrong usage or
+Statuses: that of the program (128 + signal if it was killed); 1 a budget is exceeded (check), 2 wrong usage or \
 input, 3 something is missing on this machine, both before the program starts.";
 
 #[derive(Parser)]
-#[command(name = "holdup", version, about = "Says what holds a multi-threaded program up", after_help = AFTER)]
-#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+#[command(name = "holdup", version = env!("HOLDUP_VERSION"), about = "Says what holds a multi-threaded program up", after_help = AFTER)]
+#[command(args_conflicts_with_subcommands = true)]
 #[command(
     override_usage = "holdup [OPTIONS] PROGRAM [ARGS]...\n       holdup [OPTIONS] --pid PID\n       holdup COMMAND"
 )]
@@ -184,8 +186,18 @@ fn template(command: &clap::Command) -> String {
 
 /// Reads the command line. Does not return on wrong usage, `--help` and `--version`.
 pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
-    let line =
-        Line::from_arg_matches(&command().get_matches_from(arguments)).unwrap_or_else(|error| error.exit());
+    let line = command();
+    let arguments: Vec<OsString> = arguments.collect();
+    if arguments.len() < 2 {
+        eprint!("{FIRST}");
+        std::process::exit(i32::from(INPUT));
+    }
+    let arguments = arranged(arguments, &line).unwrap_or_else(|sentence| {
+        Failure::input(sentence).tell();
+        std::process::exit(i32::from(INPUT))
+    });
+    let line = line.get_matches_from(arguments);
+    let line = Line::from_arg_matches(&line).unwrap_or_else(|error| error.exit());
     match line.command {
         None => Command::Run(line.run),
         Some(Named::Record(options)) => Command::Record(options),
@@ -232,6 +244,50 @@ mod tests {
     #[test]
     fn options_of_commands_do_not_contradict_each_other() {
         command().debug_assert();
+    }
+
+    /// Words of a line as a shell has them, without a comment behind them.
+    fn words(line: &str) -> Vec<String> {
+        let line = line.split("  ").next().unwrap_or_default();
+        let mut words = vec![String::new()];
+        let mut quote = None;
+        for c in line.chars() {
+            match (c, quote) {
+                ('\'' | '"', None) => quote = Some(c),
+                (c, Some(open)) if c == open => quote = None,
+                (' ', None) => words.push(String::new()),
+                (c, _) => words.last_mut().expect("a word").push(c),
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    #[test]
+    fn command_lines_of_the_documents_are_understood() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
+        let mut lines = 0;
+        for file in ["README.md", "docs/use.md", "docs/install.md"] {
+            let text = std::fs::read_to_string(format!("{root}{file}")).expect("a document");
+            let (mut is_code, mut of_code) = (false, Vec::new());
+            for line in text.lines() {
+                match line.starts_with("```") {
+                    true => is_code = !is_code,
+                    false if is_code && line.starts_with("holdup ") => of_code.push(line),
+                    false => {}
+                }
+            }
+            for line in of_code {
+                // What a comment behind one space, or a redirection, begins with.
+                let mut words = words(line);
+                words.truncate(words.iter().position(|word| word == ">").unwrap_or(words.len()));
+                if let Err(error) = command().try_get_matches_from(&words) {
+                    panic!("{file}: {line}\n{error}");
+                }
+                lines += 1;
+            }
+        }
+        assert!(lines > 20, "{lines} command lines");
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! What ends a command early: one line, and a status.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use holdup_collect::{CollectError, KernelError};
 use holdup_recording::ReadError;
 
 /// Usage or input.
-const INPUT: u8 = 2;
+pub(crate) const INPUT: u8 = 2;
 /// Something needed is missing on this machine.
 const MACHINE: u8 = 3;
 
@@ -16,17 +17,29 @@ const MACHINE: u8 = 3;
 pub(crate) struct Failure {
     status: u8,
     what: String,
+    /// What was to be run, where there is no such program.
+    program: Option<PathBuf>,
 }
 
 impl Failure {
     /// The user asked for something that cannot be.
     pub(crate) fn input(what: impl fmt::Display) -> Failure {
-        Failure { status: INPUT, what: what.to_string() }
+        Failure { status: INPUT, what: what.to_string(), program: None }
     }
 
     /// The machine lacks something.
     pub(crate) fn machine(what: impl fmt::Display) -> Failure {
-        Failure { status: MACHINE, what: what.to_string() }
+        Failure { status: MACHINE, what: what.to_string(), program: None }
+    }
+
+    /// Says what was probably meant, where there is no such program and `instead_of` knows.
+    pub(crate) fn or_meant(mut self, instead_of: impl FnOnce(&Path) -> Option<String>) -> Failure {
+        if let Some(program) = &self.program
+            && let Some(instead) = instead_of(program)
+        {
+            self.what = format!("{}: no such program; {instead}", program.display());
+        }
+        self
     }
 
     /// What is wrong.
@@ -51,6 +64,10 @@ impl From<CollectError> for Failure {
                 Failure::input(error)
             }
             CollectError::Kernel { .. } => Failure::machine(error),
+            CollectError::NotFound { ref program } => {
+                let program = Some(program.clone());
+                Failure { program, ..Failure::input(error) }
+            }
             _ => Failure::input(error),
         }
     }

@@ -23,6 +23,7 @@ mod failure;
 mod instructions;
 mod kept_measurements;
 mod man;
+mod meant;
 mod options;
 mod policies;
 mod progress;
@@ -46,6 +47,7 @@ mod undo_changes;
 mod whatif;
 mod why;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use arguments::Command;
@@ -80,5 +82,6 @@ fn command() -> ExitCode {
         Command::Man(options) => man::man(&options, arguments::command()),
         Command::Policies(options) => policies::policies(&options),
     };
-    result.unwrap_or_else(|failure| failure.tell())
+    let instead_of = |program: &Path| meant::instead_of(program.as_os_str(), &arguments::command());
+    result.unwrap_or_else(|failure| failure.or_meant(instead_of).tell())
 }

@@ -1,7 +1,7 @@
 //! What surrounded the run, and what saw it: the lines below the findings that say how far to trust them.
 
 use holdup_criticality::{Diagnosis, EnvironmentNote, FindingKind, NoteKind};
-use holdup_model::{CostPart, Process, Run};
+use holdup_model::{CostPart, Nanos, Process, Run};
 
 use crate::ink::Ink;
 use crate::lines::{Line, labelled};
@@ -54,9 +54,20 @@ fn is_much_load(diagnosis: &Diagnosis, note: &EnvironmentNote) -> bool {
     note.kind == NoteKind::Load && note.cost.is_some_and(|cost| cost.share_of(diagnosis.wall) >= MUCH_LOAD)
 }
 
-/// What is said above the findings: that the recording itself cost much, that others used the CPUs much.
+/// What is said above the findings: that the run was short, or else that the recording itself cost much; that others used the
+/// CPUs much.
 pub(crate) fn first_of_all(run: &Run, diagnosis: &Diagnosis) -> Vec<String> {
-    costly(run).into_iter().chain(load(diagnosis)).collect()
+    short(diagnosis).or_else(|| costly(run)).into_iter().chain(load(diagnosis)).collect()
+}
+
+/// Of a run that is shorter than this it is said: starting and ending, and what else happens on the machine, are a part of it that
+/// differs from run to run.
+const SHORT: Nanos = Nanos::new(50_000_000);
+
+fn short(diagnosis: &Diagnosis) -> Option<String> {
+    (diagnosis.wall < SHORT && diagnosis.wall > Nanos::ZERO).then(|| {
+        format!("A run of {} says little: give the program more to do, or repeat it (-r 20).", diagnosis.wall)
+    })
 }
 
 /// From this share of the CPU time on, what recording cost is said first.

@@ -50,6 +50,31 @@ fn programs_that_cannot_be_run() {
     }
 }
 
+/// What was typed, and what is printed of what was meant.
+#[test]
+fn mistakes_are_answered_with_what_was_meant() {
+    let stage = Stage::new();
+    for (typed, says) in [
+        (&["recrod", "./app"][..], &["recrod: no such program", "the command record?"][..]),
+        (&["scael", "-t", "1,2", "./app"], &["the command scale?"]),
+        (&["--json", "./app"], &["--json is an option of report,", "give it with the command"]),
+        (&["--hmtl", "x.html", "./app"], &["the option --html"]),
+        (&["record", "--max-cots=1", "./app"], &["the option --max-cost"]),
+        (&["record", "--zzzz", "./app"], &["nor is there such an option", "holdup --help"]),
+        (&["--color", "never", "report", "none.holdup"], &["none.holdup: cannot be read"]),
+        (&["-o", "x.holdup", "record", "./app"], &["./app: no such program"]),
+    ] {
+        assert_refused(&holdup(&stage, typed), 2, says);
+    }
+    let alone = holdup(&stage, &[]);
+    assert_eq!(alone.status, 2);
+    let first = text(&alone.stderr);
+    assert!(
+        first.lines().count() <= 10 && first.contains("holdup ./app") && first.contains("--help"),
+        "{first}"
+    );
+}
+
 /// An ELF file for a machine that this one is not.
 fn foreign_program() -> Vec<u8> {
     let mut bytes = fs::read("/proc/self/exe").expect("this program");
