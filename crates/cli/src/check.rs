@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use holdup_compare::{Budget, Ledger, Missing, Verdict, judge, parse_budget};
 use holdup_model::figures::percent;
-use holdup_report::{check_github, check_json_text, check_junit, render_check};
+use holdup_report::{check_github, check_json_text, check_junit, check_sarif, render_check};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -73,6 +73,8 @@ pub(crate) enum Format {
     Junit,
     /// Workflow commands of GitHub: annotations at the lines of the source
     Github,
+    /// SARIF 2.1.0, for reviews: results at the lines of the source
+    Sarif,
 }
 
 /// Says whether recordings keep to budgets.
@@ -99,6 +101,7 @@ pub(crate) fn check(options: &CheckOptions) -> Result<ExitCode, Failure> {
         Format::Json => check_json_text(&verdicts),
         Format::Junit => check_junit(runs.first().map_or("", |run| run.program()), &verdicts),
         Format::Github => check_github(&verdicts, repository().as_deref()),
+        Format::Sarif => check_sarif(&verdicts, repository().as_deref()),
     };
     options.answered.show(|| check_json_text(&verdicts), text)?;
     let holds = verdicts.iter().all(Verdict::holds);

@@ -1,13 +1,15 @@
-//! The faces of what became of budgets: terminal, JSON, JUnit, and the workflow commands of GitHub.
+//! The faces of what became of budgets: terminal, JSON, JUnit, SARIF, and the workflow commands of GitHub.
 
 mod github;
 pub(crate) mod json;
 mod junit;
+mod sarif;
 mod terminal;
 
 pub use github::check_github;
 pub use json::{CHECK_SCHEMA, check_json, check_json_text};
 pub use junit::check_junit;
+pub use sarif::check_sarif;
 pub use terminal::render_check;
 
 use holdup_compare::{Budget, Judged, Limited, Op, Unit};

@@ -72,7 +72,9 @@ pub use characterize::{
     CHARACTERIZE_SCHEMA, CharacterizeTold, PictureFile, characterize_json, characterize_json_text,
     characterize_pictures, render_characterize,
 };
-pub use check::{CHECK_SCHEMA, check_github, check_json, check_json_text, check_junit, render_check};
+pub use check::{
+    CHECK_SCHEMA, check_github, check_json, check_json_text, check_junit, check_sarif, render_check,
+};
 pub use diff::{DIFF_SCHEMA, diff_json, diff_json_text, render_diff};
 pub use escape::escaped;
 pub use explain::{Explanation, explanations};

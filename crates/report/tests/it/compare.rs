@@ -4,8 +4,8 @@ use holdup_compare::{Against, Comparison, Ledger, Missing, Verdict, combine, com
 use holdup_criticality::{Diagnosis, diagnose};
 use holdup_model::{ObjectKind, Process, Run, ThreadId};
 use holdup_report::{
-    Look, check_github, check_json, check_json_text, check_junit, diff_json, diff_json_text, json, render,
-    render_check, render_diff,
+    Look, check_github, check_json, check_json_text, check_junit, check_sarif, diff_json, diff_json_text,
+    json, render, render_check, render_diff,
 };
 use holdup_testkit::{Op, Script, any_process};
 use proptest::prelude::*;
@@ -220,6 +220,28 @@ fn annotations_are_commands_of_one_line() {
 }
 
 #[test]
+fn results_stand_at_their_lines_in_a_review() {
+    let verdicts = judged(&["lock:*<=5%", "wall<=100s", "wall<=1ms"], &[90], "a\x1b[2J", &[]);
+    let value: serde_json::Value = serde_json::from_str(&check_sarif(&verdicts, Some("/src"))).expect("JSON");
+    assert_eq!(value["version"], "2.1.0");
+    let run = &value["runs"][0];
+    let ids = |list: &serde_json::Value, key: &str| -> Vec<String> {
+        let list = list.as_array().expect("a list");
+        list.iter().map(|one| one[key].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(ids(&run["tool"]["driver"]["rules"], "id"), ["lock:*<=5%", "wall<=1ms"]);
+    assert_eq!(ids(&run["results"], "ruleId"), ["lock:*<=5%", "wall<=1ms"]);
+    let place = &run["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!(
+        (&place["artifactLocation"]["uri"], &place["region"]["startLine"]),
+        (&"main.c".into(), &12.into())
+    );
+    assert_eq!(run["results"][1]["locations"], serde_json::Value::Null, "the whole run is at no line");
+    let message = run["results"][0]["message"]["text"].as_str().expect("text");
+    assert!(message.contains("allowed is at most 5.0 %") && !message.contains('\x1b'), "{message}");
+}
+
+#[test]
 fn several_recordings_are_told() {
     let (run, mut diagnosis) = told(process(4, 90, "table_lock", 12));
     let others = [ledger(process(4, 95, "table_lock", 12)), ledger(process(4, 80, "table_lock", 12))];
@@ -267,6 +289,7 @@ proptest! {
             check_json_text(&verdicts),
             check_junit(&name, &verdicts),
             check_github(&verdicts, None),
+            check_sarif(&verdicts, None),
         ] {
             prop_assert!(is_safe(&text), "{text:?}");
         }
