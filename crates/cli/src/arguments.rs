@@ -14,6 +14,7 @@ use crate::export::ExportOptions;
 use crate::failure::{Failure, INPUT};
 use crate::man::ManOptions;
 use crate::meant::{FIRST, arranged};
+use crate::open::OpenOptions;
 use crate::policies::PoliciesOptions;
 use crate::report::ReportOptions;
 use crate::run::{RecordOptions, RunOptions};
@@ -33,6 +34,7 @@ pub(crate) enum Command {
     Run(RunOptions),
     Record(RecordOptions),
     Report(ReportOptions),
+    Open(OpenOptions),
     Demo(DemoOptions),
     Doctor,
     Diff(DiffOptions),
@@ -65,7 +67,7 @@ const GROUPS: [Group; 5] = [
     Group {
         what_for: "Record and answer",
         example: "holdup ./app input.dat",
-        commands: &["record", "report", "demo"],
+        commands: &["record", "report", "open", "demo"],
     },
     Group {
         what_for: "Look closer",
@@ -114,6 +116,8 @@ enum Named {
     Record(RecordOptions),
     /// Say what a recording shows
     Report(ReportOptions),
+    /// Show the page of a recording in the browser
+    Open(OpenOptions),
     /// Build, run and diagnose a small program with planted problems
     Demo(DemoOptions),
     /// Say what this machine allows, and how to allow more
@@ -202,6 +206,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
         None => Command::Run(line.run),
         Some(Named::Record(options)) => Command::Record(options),
         Some(Named::Report(options)) => Command::Report(options),
+        Some(Named::Open(options)) => Command::Open(options),
         Some(Named::Demo(options)) => Command::Demo(options),
         Some(Named::Doctor) => Command::Doctor,
         Some(Named::Diff(options)) => Command::Diff(options),

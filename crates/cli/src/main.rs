@@ -24,6 +24,7 @@ mod instructions;
 mod kept_measurements;
 mod man;
 mod meant;
+mod open;
 mod options;
 mod policies;
 mod progress;
@@ -62,6 +63,7 @@ fn command() -> ExitCode {
         Command::Run(options) => run::run(&options),
         Command::Record(options) => run::record(&options),
         Command::Report(options) => report::report(&options),
+        Command::Open(options) => open::open(&options),
         Command::Demo(options) => demo::demo(&options),
         Command::Diff(options) => diff::diff(&options),
         Command::Characterize(options) => characterize::characterize(&options),

@@ -11,7 +11,7 @@ holdup says what holds a multi-threaded program up:
 
   holdup ./app input.dat             run it, and say what it waits for and what fixing that saves
   holdup --pid 1234 --duration 10    the same of a process that runs
-  holdup report app.holdup --html app.html    the recording as a page
+  holdup open app.holdup             the recording as a page, in the browser
   holdup scale -t 1,2,4 -- ./app     how it scales, and what keeps it from scaling better
   holdup why ./app                   which line makes its threads unequal
   holdup demo                        try it on a small program with planted problems

@@ -57,9 +57,16 @@ pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Failure> {
         ..options.selection.part()
     };
     let (answer, told) = several::answer(&options.recordings, &[], &part)?;
-    let page = || page(&answer, options, &options.recordings[told]);
+    let page = || page(&answer, options.no_source, &options.recordings[told]);
     options.faces.show(page, || answer.json(), |look| answer.text(look))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The page of these recordings.
+pub(crate) fn page_of(recordings: &[PathBuf], no_source: bool) -> Result<String, Failure> {
+    let depth = Depth { all_gains: true, curves: true };
+    let (answer, told) = several::answer(recordings, &[], &Part { depth, ..Part::default() })?;
+    Ok(page(&answer, no_source, &recordings[told]))
 }
 
 /// Says how well the ranks of an MPI program use their cores. One recording is in memory at a time.
@@ -85,13 +92,13 @@ fn ranks(options: &ReportOptions) -> Result<ExitCode, Failure> {
 }
 
 /// The page, with the source that was recorded or is here.
-fn page(answer: &Answer, options: &ReportOptions, told: &Path) -> String {
+fn page(answer: &Answer, no_source: bool, told: &Path) -> String {
     let Answer { run, diagnoses, source } = answer;
-    let sources = match options.no_source {
+    let sources = match no_source {
         true => BTreeMap::new(),
         false => sources::read(&holdup_report::source_files(run, diagnoses), source.as_ref(), told),
     };
-    let page = PageOptions { with_sources: !options.no_source, sources };
+    let page = PageOptions { with_sources: !no_source, sources };
     holdup_report::page(run, diagnoses, &page)
 }
 

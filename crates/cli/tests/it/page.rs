@@ -186,3 +186,35 @@ fn pages_that_cannot_be_written() {
     let alone = report(&recording, &["--no-source"]);
     assert_eq!(alone.status, 2, "{alone:?}");
 }
+
+#[test]
+fn the_page_is_opened_in_the_browser_that_was_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let stage = Stage::new();
+    let recording = workspace().join("tests/recordings/critical_section.holdup");
+    let opened = stage.path("opened");
+    let browser =
+        stage.write_executable("browser", format!("#!/bin/sh\necho \"$2\" > {}\n", opened.display()));
+    let ended = run(Command::new(HOLDUP)
+        .arg("open")
+        .arg(&recording)
+        .env("BROWSER", format!("/no/browser %s:{} --new %s", browser.display()))
+        .env("TMPDIR", stage.directory()));
+    assert_eq!(ended.status, 0, "{ended:?}");
+    let said = text(&ended.stdout).trim().to_owned();
+    let page = said.strip_prefix("page: ").expect("where the page is");
+    // The browser is not waited for.
+    let begin = std::time::Instant::now();
+    while !fs::read_to_string(&opened).is_ok_and(|path| path.trim() == page) {
+        assert!(begin.elapsed().as_secs() < 60, "no browser was started with {page}");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let mode = fs::metadata(page).expect("the page").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "it is the user's alone, like the recording");
+    let page = fs::read_to_string(page).expect("the page");
+    assert!(
+        page.starts_with("<!DOCTYPE html>") || page.starts_with("<!doctype html>"),
+        "{:?}",
+        page.get(..40)
+    );
+}
