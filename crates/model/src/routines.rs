@@ -14,7 +14,7 @@ const FARTHEST: usize = 4;
 /// What a thread does in a routine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum RoutineKind {
-    /// On a core in it, it waits.
+    /// On a core in it, it waits, or does nothing that is the program's.
     Spin,
     /// Blocked in it, it has nothing to do.
     Idle,
@@ -36,6 +36,8 @@ pub struct Routine {
     /// True where a thread has nothing to do, rather than waits for something that it needs: always for
     /// [`RoutineKind::Idle`], and for a runtime's search for work.
     pub seeks_work: bool,
+    /// True where it takes the next part of a loop.
+    pub deals: bool,
     /// True where it is the way into or out of a lock, whose waiters may be blocked as well.
     pub is_lock: bool,
     /// True for OpenMP's locks, critical sections and turns: what acquiring them takes is counted where they are called
@@ -70,7 +72,7 @@ fn routine(line: &'static str) -> Option<Routine> {
     let mut fields = line.split('\t');
     let word = fields.next()?;
     let (kind, seeks_work) = match word {
-        "spin" | "fight" | "omp-spin" => (RoutineKind::Spin, false),
+        "spin" | "fight" | "omp-spin" | "deal" => (RoutineKind::Spin, false),
         "seek" => (RoutineKind::Spin, true),
         "idle" => (RoutineKind::Idle, true),
         "lock" | "omp-lock" => (RoutineKind::Lock, false),
@@ -86,6 +88,7 @@ fn routine(line: &'static str) -> Option<Routine> {
         name,
         hint: (hint != "-").then_some(hint),
         seeks_work,
+        deals: word == "deal",
         is_lock,
         is_of_openmp,
         inner,
@@ -374,11 +377,14 @@ mod tests {
             None,
             "the program's own"
         );
-        assert_eq!(
-            spin(&["GOMP_loop_dynamic_next@libgomp.so.1", "crunch@app"]),
-            None,
-            "taking work is no waiting"
-        );
+        let dealing = Some("dealing out chunks of a loop");
+        assert_eq!(spin(&["@libgomp.so.1", "GOMP_loop_dynamic_next@libgomp.so.1", "crunch@app"]), dealing);
+        let llvm = ["@libomp.so.5", "@libomp.so.5", "__kmpc_dispatch_next_8@libomp.so.5", "crunch@app"];
+        assert_eq!(spin(&llvm), dealing, "taking work is no waiting");
+        let deals = site(&llvm)
+            .routine(|kind| kind == RoutineKind::Spin)
+            .map(|routine| (routine.deals, routine.seeks_work));
+        assert_eq!(deals, Some((true, false)));
         let critical = ["@libgomp.so.1", "GOMP_critical_start@libgomp.so.1", "add@app"];
         assert_eq!(lock(&critical), Some("an OpenMP critical section or lock"));
         assert_eq!(spin(&critical), Some("an OpenMP critical section or lock"));

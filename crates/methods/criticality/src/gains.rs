@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use holdup_model::names::Names;
 use holdup_model::selector::quoted;
-use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, Process, Run, ThreadId};
+use holdup_model::{
+    Arrange, Doing, Nanos, ObjectId, ObjectKind, Process, RoutineKind, Run, Sample, Site, ThreadId,
+};
 use holdup_replay::{
-    Budget, Change, LockChange, Next, NoReplay, PauseKind, Pool, Prediction, Replayer, ends_name,
-    object_name, parse, place_name, sort_of, thread_name,
+    Budget, Change, LEAST_ERROR, LockChange, Next, NoReplay, PauseKind, Pool, Prediction, Replayer,
+    ends_name, object_name, parse, place_name, sort_of, thread_name,
 };
 
 use crate::findings::{Tasks as RecordedTasks, rank};
@@ -161,7 +163,8 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     case.find_chains_of_pauses(&mut diagnosis.findings, &fixes, &mut budget);
     let mut by_larger_tasks = Nanos::ZERO;
     for finding in &mut diagnosis.findings {
-        if let Some(gain) = case.larger_tasks(finding, diagnosis.workers) {
+        let larger = case.larger_tasks(finding, diagnosis.workers).or_else(|| case.larger_chunks(finding));
+        if let Some(gain) = larger {
             by_larger_tasks = by_larger_tasks.max(gain.time);
             finding.gain = Some(gain);
         }
@@ -219,6 +222,11 @@ struct Case<'a> {
     names: &'a Names<'a>,
     wall: Nanos,
     tasks: RecordedTasks,
+}
+
+/// True for a stack in which a runtime deals out a loop.
+fn deals_out(site: &Site) -> bool {
+    site.routine(|kind| kind == RoutineKind::Spin).is_some_and(|routine| routine.deals)
 }
 
 /// What a runtime may do in the time of each task, where more is not known.
@@ -292,6 +300,22 @@ impl Case<'_> {
         let time = (finding.cost + making).min(most);
         let high = most.saturating_sub(of_each(sums.time - hidden)).max(time);
         Some(Gain { time, low: making.min(time), high, expression: String::new(), capped_by: None })
+    }
+
+    /// What larger chunks save where dealing them out takes long: nearly all of that, as far as samples say how long it was.
+    fn larger_chunks(&self, finding: &Finding) -> Option<Gain> {
+        if finding.kind != FindingKind::Tasks || finding.object.is_some() {
+            return None;
+        }
+        let deals: Vec<bool> = self.process.sites.iter().map(deals_out).collect();
+        let is_dealing = |sample: &&Sample| {
+            sample.doing == Doing::Running && sample.site.is_some_and(|site| deals[site.index()])
+        };
+        let samples = self.process.samples.iter().filter(is_dealing).count();
+        let error = 2.0 / (samples.max(1) as f64).sqrt() * finding.cost.get() as f64;
+        let error = Nanos::new((error + LEAST_ERROR * self.wall.get() as f64) as u64);
+        let (low, high) = (finding.cost.saturating_sub(error), (finding.cost + error).min(self.wall));
+        Some(Gain { time: finding.cost, low, high, expression: String::new(), capped_by: None })
     }
 
     fn gain(&self, prediction: &Prediction, expression: String) -> Gain {

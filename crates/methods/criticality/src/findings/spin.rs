@@ -62,8 +62,11 @@ pub(super) fn candidates<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>
     for spinning in loops.into_values() {
         let taken = part(case.losses.taken_by_spinning, spinning.time(), all);
         let lost = spinning.time() + taken;
-        let is_lock = spinning.routine.is_some_and(|routine| routine.is_lock);
-        let kind = if is_lock { FindingKind::Lock } else { FindingKind::Spin };
+        let kind = match spinning.routine {
+            Some(routine) if routine.is_lock => FindingKind::Lock,
+            Some(routine) if routine.deals => FindingKind::Tasks,
+            _ => FindingKind::Spin,
+        };
         candidates.push(Candidate::new(kind, lost, move |case| describe(case, &spinning, taken)));
     }
 }
@@ -80,6 +83,9 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
     let what = match (site, spinning.routine) {
         (None, _) => format!("{who} spinning"),
         // The words of the lock's other finding, about blocked threads, so that both become one.
+        (Some(site), Some(routine)) if routine.deals => {
+            format!("chunks that are too small in {}", case.site(site))
+        }
         (Some(site), Some(routine)) if routine.is_lock => {
             format!("{}, waited for in {}", routine.name, case.site(site))
         }
@@ -101,6 +107,7 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
     };
     let did = match spinning.routine {
         Some(routine) if routine.is_lock => "fought for it on a core",
+        Some(routine) if routine.deals => "took the next chunk",
         _ => "spun",
     };
     let mut evidence = vec![format!("{who} {did} for {total} in all, {how}.")];
@@ -108,7 +115,10 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
         evidence.push(format!("Meanwhile threads that could have worked lacked a core for {taken} in all."));
     }
     evidence.extend(meetings.as_ref().map(|meetings| meetings.evidence(case, total)));
-    evidence.extend(meanwhile(case, spinning));
+    match spinning.routine {
+        Some(routine) if routine.deals => evidence.extend(site.and_then(|site| chunks(case, site))),
+        _ => evidence.extend(meanwhile(case, spinning)),
+    }
     let hint = match (&meetings, spinning.routine) {
         (Some(_), _) => MEET_LESS,
         (None, Some(Routine { hint: Some(hint), .. })) => hint,
@@ -202,6 +212,27 @@ impl Meetings {
             case.site(self.place)
         )
     }
+}
+
+/// How many chunks the loop at this line was dealt out in, and how long they took.
+fn chunks(case: &Case<'_>, site: SiteId) -> Option<String> {
+    let line = |site: SiteId| {
+        let place = case.process.site(site).place()?;
+        Some((place.file.as_deref()?, place.line?))
+    };
+    let here = line(site)?;
+    let works = case.process.openmp.works.iter();
+    let works = works.filter(|work| work.chunks > 0 && work.place.and_then(line) == Some(here));
+    let (chunks, time) = works.fold((0, Nanos::ZERO), |(chunks, time), work| {
+        (chunks + u64::from(work.chunks), time + work.end.since(work.begin))
+    });
+    (chunks > 0).then(|| {
+        format!(
+            "{} chunks were dealt out one by one: {} each on average, with what dealing it out took.",
+            holdup_model::figures::grouped(chunks),
+            crate::wording::mean(time, chunks)
+        )
+    })
 }
 
 /// What the other threads did while these spun, where it was mostly the same: who works alone then is, most likely,

@@ -399,3 +399,45 @@ fn spinning_at_a_barrier_that_is_met_very_often() {
     assert_eq!(what, "spinning: gcc's OpenMP runtime, waiting");
     assert!(hint.starts_with("Give the threads more even work"), "{hint}");
 }
+
+/// A runtime takes longer to deal out a loop than its chunks do: that is neither work nor waiting.
+#[test]
+fn chunks_that_take_less_than_to_deal_them_out() {
+    let at = |ms: u64| Time::from_nanos(ms * MS);
+    let mut process = Process::new(at(0), at(100));
+    let workers = [process.add_thread("main", at(0), None), process.add_thread("worker", at(0), None)];
+    let frames = |module: &str, function: &str, line| Frame {
+        module: Some(module.to_owned()),
+        function: (!function.is_empty()).then(|| function.to_owned()),
+        file: Some("/src/main.c".to_owned()).filter(|_| line > 0),
+        line: Some(line).filter(|line| *line > 0),
+        ..Frame::default()
+    };
+    let stack = vec![
+        frames("libomp.so.5", "", 0),
+        frames("libomp.so.5", "__kmpc_dispatch_next_8", 0),
+        frames("app", "each", 7),
+    ];
+    let dealing = process.add_site(Site { frames: stack, ..Site::default() });
+    process.covered = vec![(at(0), at(100))];
+    process.on_core = workers.map(|worker| span(worker, 0, 100, Left::Unknown)).to_vec();
+    for look in 1..=10 {
+        for thread in workers {
+            let site = (look <= 6).then_some(dealing);
+            let (time, weight) = (at(look * 10), Nanos::new(10 * MS));
+            process.samples.push(Sample { thread, time, doing: Doing::Running, site, weight });
+        }
+    }
+    let run = Run { processes: vec![process], cores: 2, ..Run::default() };
+    let mut diagnosis = diagnose(&run, 0);
+    holdup_criticality::predict_gains(&run, &mut diagnosis, holdup_criticality::Depth::default());
+    let finding = first(&diagnosis);
+    assert_eq!(
+        (finding.kind, finding.what.as_str()),
+        (FindingKind::Tasks, "chunks that are too small in each (main.c:7)")
+    );
+    assert_eq!(finding.cost, ms(600));
+    let gain = finding.gain.as_ref().expect("a gain");
+    assert!(gain.time == finding.cost && gain.low < gain.time && gain.high <= diagnosis.wall, "{gain:?}");
+    assert!(finding.hint.starts_with("Deal out more iterations at once"), "{}", finding.hint);
+}
