@@ -23,6 +23,8 @@ pub struct Loop {
 pub(crate) struct Body {
     /// Where each iteration begins.
     pub(crate) header: u64,
+    /// True for one of several ways to go on with a loop.
+    pub(crate) is_part: bool,
     pub(crate) instructions: BTreeMap<u64, Instruction>,
 }
 
@@ -31,7 +33,8 @@ type Graph = BTreeMap<u64, Instruction>;
 impl Body {
     /// The loops around the instruction at `ip`, the one with the fewest instructions first: normally the innermost.
     ///
-    /// Loops with the same header are one loop, with several ways to go on.
+    /// Loops with the same header are one loop, with several ways to go on; each of these counts by itself, too: where the source
+    /// has a loop that waits at the beginning of one that works, compilers often let both begin with the same instruction.
     pub(crate) fn around(code: &Code<'_>, ip: u64) -> Vec<Self> {
         let graph = reachable(code, ip);
         let mut sources: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
@@ -41,12 +44,23 @@ impl Body {
             }
         }
         let predecessors = predecessors(&graph);
+        let ways = |sources: &BTreeSet<u64>| -> Vec<BTreeSet<u64>> {
+            if sources.len() < 2 {
+                return Vec::new();
+            }
+            sources.iter().map(|&source| BTreeSet::from([source])).collect()
+        };
         let mut loops: Vec<_> = sources
             .into_iter()
-            .map(|(header, sources)| (header, members(header, sources, &predecessors)))
-            .filter(|(_, members)| members.contains(&ip))
-            .map(|(header, members)| Self {
+            .flat_map(|(header, sources)| {
+                let ways = ways(&sources).into_iter().map(move |way| (header, true, way));
+                ways.chain([(header, false, sources)])
+            })
+            .map(|(header, is_part, sources)| (header, is_part, members(header, sources, &predecessors)))
+            .filter(|(.., members)| members.contains(&ip))
+            .map(|(header, is_part, members)| Self {
                 header,
+                is_part,
                 instructions: members.iter().map(|address| (*address, graph[address])).collect(),
             })
             .filter(|body| !body.has_unknown_ways(&graph))

@@ -29,7 +29,7 @@
 //! // while (!done) ;
 //! let bytes = [0x8b, 0x05, 0, 1, 0, 0, 0x85, 0xc0, 0x74, 0xf6]; // mov eax, [rip + 256]; test eax, eax; je
 //! let code = Code { start: 0x1000, bytes: &bytes };
-//! let found = waiting_loop(&code, 0x1006, &|_| None);
+//! let found = waiting_loop(&code, 0x1006, &|_| None, &|_| 0);
 //! assert_eq!(found, Some(Loop { start: 0x1000, end: 0x100a }));
 //! ```
 

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use iced_x86::Register;
+use iced_x86::{FlowControl, Register};
 
 use crate::calls::Helper;
 use crate::code::Code;
 use crate::effect::{Effect, Effects};
 use crate::flow::{Flow, State};
 use crate::graph::{Body, Loop};
-use crate::place::{COUNT, Places, each, of_register};
+use crate::place::{COUNT, Places, each, of_flags, of_register};
 
 /// Instructions of a loop that waits without saying so: unoptimised code takes 15 to compare two words behind pointers. In
 /// longer loops that change nothing there is mostly a way that does, and that is not taken for a part of the loop.
@@ -23,6 +23,10 @@ const MAX_SILENT: usize = 20;
 /// branch"). Into this rule goes an attempt to exchange a word for one that is the same in each iteration: a
 /// test-and-set lock. A loop inside such a loop is a part of the wait, whatever it counts: it begins anew each time.
 ///
+/// One of several ways to go on with a loop is a wait by itself, if what decides on it is nothing that an iteration leaves to
+/// the next, and if samples say so: `seen` is how often a thread was found at an instruction. Where the other ways are gone as
+/// often, their instructions are found as often as this one's.
+///
 /// Such a loop is short: at most 20 instructions. A loop inside a working one can be a wait, or just a way through it on
 /// which nothing happens that is taken now and then; code alone does not tell, samples do (of a wait, all are inside).
 ///
@@ -33,9 +37,49 @@ const MAX_SILENT: usize = 20;
 ///
 /// `ip` must be the address of an instruction. Nothing if the code does not reach far enough around it
 /// ([`WINDOW_BYTES`](crate::WINDOW_BYTES) to each side are looked at), or is no code.
-pub fn waiting_loop(code: &Code<'_>, ip: u64, helper: &dyn Fn(u64) -> Option<Helper>) -> Option<Loop> {
+pub fn waiting_loop(
+    code: &Code<'_>,
+    ip: u64,
+    helper: &dyn Fn(u64) -> Option<Helper>,
+    seen: &dyn Fn(u64) -> u64,
+) -> Option<Loop> {
     let bodies = Body::around(code, ip);
-    bodies.iter().find(|body| waits(code, body, helper).unwrap_or(false)).map(Body::extent)
+    let is_wait = |body: &&Body| {
+        waits(code, body, helper).unwrap_or(false) && (!body.is_part || is_mostly_in(code, body, seen))
+    };
+    bodies.iter().find(is_wait).map(Body::extent)
+}
+
+/// So often a thread must have been found in one of the ways.
+const FEWEST_SEEN: u64 = 10;
+/// An instruction of it must have been found so many times as often as one of the others.
+const TIMES_AS_OFTEN: f64 = 8.0;
+
+/// True if threads were found in this way of a loop so much more often than in the loop's other instructions that these were hardly
+/// ever reached. Inner loops do not count: nobody knows how often they go around.
+fn is_mostly_in(code: &Code<'_>, way: &Body, seen: &dyn Fn(u64) -> u64) -> bool {
+    let all = Body::around(code, way.header);
+    let Some(whole) = all.iter().find(|body| body.header == way.header && !body.is_part) else {
+        return false;
+    };
+    let others = whole.instructions.keys().filter(|address| !way.instructions.contains_key(address));
+    let others: Vec<u64> = others.copied().filter(|&address| !is_in_inner(code, whole, address)).collect();
+    let sum = |addresses: &mut dyn Iterator<Item = u64>| addresses.map(seen).sum::<u64>();
+    let here = sum(&mut way.instructions.keys().copied());
+    let there = sum(&mut others.iter().copied());
+    let density = |count: f64, instructions: usize| count / instructions.max(1) as f64;
+    here >= FEWEST_SEEN
+        && density(here as f64, way.instructions.len())
+            >= TIMES_AS_OFTEN * density(there as f64 + 0.5, others.len())
+}
+
+/// True for an instruction of a loop within this one.
+fn is_in_inner(code: &Code<'_>, whole: &Body, address: u64) -> bool {
+    Body::around(code, address).iter().any(|body| {
+        body.header != whole.header
+            && body.instructions.len() < whole.instructions.len()
+            && body.instructions.keys().all(|inner| whole.instructions.contains_key(inner))
+    })
 }
 
 /// Whether a loop waits; nothing if it does what no loop does that waits.
@@ -50,6 +94,10 @@ fn waits(code: &Code<'_>, body: &Body, helper: &dyn Fn(u64) -> Option<Helper>) -
     if !has_hint && (!asks || effects.len() > MAX_SILENT) {
         return None;
     }
+    // What looks at the clock now and then says nothing of the ways that it goes on.
+    if has_hint && body.is_part {
+        return None;
+    }
     let flow = Flow::of(body, &effects);
     let changes = Changes::of(flow.end.as_ref()?);
     let gets_nowhere = changes.progressing == 0 || (has_hint && changes.only_count);
@@ -58,11 +106,20 @@ fn waits(code: &Code<'_>, body: &Body, helper: &dyn Fn(u64) -> Option<Helper>) -
         state.value(effect.addresses).sources() & changes.following == 0
             && (has_hint || changes.exchange_is_constant(effect, state))
     };
-    Some(gets_nowhere && flow.before.iter().all(is_in_place))
+    // What decides on the way must not be what an iteration before left: else it is a step of something, taken now and then.
+    let is_steady = |(address, state): (&u64, &State)| {
+        let instruction = &body.instructions[address];
+        let decides = instruction.flow_control() == FlowControl::ConditionalBranch;
+        !decides || state.value(of_flags(instruction.rflags_read())).sources() & changes.changed == 0
+    };
+    let is_wait = gets_nowhere && flow.before.iter().all(is_in_place);
+    Some(is_wait && (!body.is_part || flow.before.iter().all(is_steady)))
 }
 
 /// What is different at the end of an iteration from its beginning.
 struct Changes {
+    /// Places that have something else at the end.
+    changed: Places,
     /// Places that have something new, though perhaps the same in each iteration.
     varying: Places,
     /// Places whose contents depend on what they had an iteration before: counters, pointers that move on, sums.
@@ -112,7 +169,7 @@ impl Changes {
             .filter(|(_, place)| end.value(*place).sources() != 0 || end.value(*place).is_fresh)
             .map(|(_, place)| place)
             .sum();
-        Self { varying, progressing, following, only_count }
+        Self { changed, varying, progressing, following, only_count }
     }
 
     /// Whether an exchange, if this is one, stores and expects the same in each iteration.

@@ -41,7 +41,7 @@ fn waiting(blocks: &[Block], symbolizer: &mut Symbolizer) -> Vec<u64> {
     let goes_back =
         |block: &&Block| block.target.is_some_and(|target| target <= block.last) && !block.generated;
     let loops: Vec<Loop> =
-        blocks.iter().filter(goes_back).filter_map(|block| waits(symbolizer, block.last)).collect();
+        blocks.iter().filter(goes_back).filter_map(|block| waits(symbolizer, block.last, &|_| 0)).collect();
     let lies_in =
         |block: &&Block| loops.iter().any(|waiting| (waiting.start..waiting.end).contains(&block.address));
     blocks.iter().filter(lies_in).map(|block| block.address).collect()

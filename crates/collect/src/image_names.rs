@@ -35,20 +35,22 @@ pub(crate) fn names(image: &RawImage, files: Files) -> ImageNames {
         symbolizer.frames(address, is_return_address).into_iter().map(named).collect::<Vec<_>>()
     };
     let executed: BTreeMap<u64, Vec<NamedFrame>> =
-        image.executed.iter().map(|&address| (address, named_at(address, false))).collect();
+        image.executed.keys().map(|&address| (address, named_at(address, false))).collect();
     let callers: BTreeMap<u64, Vec<NamedFrame>> =
         image.callers.iter().map(|&address| (address, named_at(address, true))).collect();
     let helpers = |frames: &BTreeMap<u64, Vec<NamedFrame>>| -> BTreeSet<u64> {
         frames.iter().filter(|(_, frames)| is_helper(frames)).map(|(address, _)| *address).collect()
     };
     let asked = helpers(&executed);
+    let seen = |address: u64| image.executed.get(&address).copied().unwrap_or(0);
     let mut waiting_loops: BTreeSet<u64> = executed.keys().copied().collect();
-    waiting_loops.retain(|address| !asked.contains(address) && waits(&mut symbolizer, *address).is_some());
+    let mut is_wait = |address: u64| waits(&mut symbolizer, address, &seen).is_some();
+    waiting_loops.retain(|address| !asked.contains(address) && is_wait(*address));
     let mut all_helpers = asked;
     if !all_helpers.is_empty() {
         all_helpers.extend(helpers(&callers));
         let asking = callers.keys().copied().filter(|address| !all_helpers.contains(address));
-        waiting_loops.extend(asking.filter(|&address| waits(&mut symbolizer, address).is_some()));
+        waiting_loops.extend(asking.filter(|&address| is_wait(address)));
     }
     let unnamed = unnamed(&symbolizer);
     let [waiting_loops, helpers] =
@@ -71,8 +73,9 @@ fn is_jitdump(path: &Path) -> bool {
     name.starts_with("jit-") && name.ends_with(".dump")
 }
 
-/// The loop around the address that only another thread, or time, can end; `None` if there is none.
-pub(crate) fn waits(symbolizer: &mut Symbolizer, address: u64) -> Option<Loop> {
+/// The loop around the address that only another thread, or time, can end; `None` if there is none. `seen` is how often threads were
+/// found at an address.
+pub(crate) fn waits(symbolizer: &mut Symbolizer, address: u64, seen: &dyn Fn(u64) -> u64) -> Option<Loop> {
     let code = symbolizer.code_bytes(address, 2 * WINDOW_BYTES, 2 * WINDOW_BYTES)?;
     let (start, bytes) = (code.start, code.bytes.to_vec());
     let names = RefCell::new(symbolizer);
@@ -81,5 +84,5 @@ pub(crate) fn waits(symbolizer: &mut Symbolizer, address: u64) -> Option<Loop> {
         // The function that is called, not one that it begins with.
         frames.last().and_then(|frame| frame.function.as_deref()).and_then(Helper::of)
     };
-    waiting_loop(&Code { start, bytes: &bytes }, address, &helper)
+    waiting_loop(&Code { start, bytes: &bytes }, address, &helper, seen)
 }

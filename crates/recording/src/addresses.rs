@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_trace::kernel;
+use holdup_trace::kernel::{self, SampleCode};
 use holdup_trace::openmp::{self, Event};
 use holdup_trace::wire::{self, Record};
 
@@ -30,8 +30,8 @@ pub struct RawImage {
     pub pid: u32,
     /// Files with code in the order in which they were mapped.
     pub mappings: Vec<RawMapping>,
-    /// Addresses that were executed.
-    pub executed: BTreeSet<u64>,
+    /// Addresses that were executed, with how often a thread was found there on a core.
+    pub executed: BTreeMap<u64, u64>,
     /// Return addresses.
     pub callers: BTreeSet<u64>,
 }
@@ -126,11 +126,17 @@ impl Addresses {
 
 /// What the kernel collector saw of code, by image.
 #[derive(Debug, Default)]
-pub(crate) struct Images(BTreeMap<u32, RawImage>);
+pub(crate) struct Images {
+    images: BTreeMap<u32, RawImage>,
+    /// By process and stack: how often a thread was found with it on a core.
+    found: BTreeMap<(u32, u32), u64>,
+    /// By image and stack: what was executed.
+    innermost: BTreeMap<(u32, u32), u64>,
+}
 
 impl Images {
     fn of(&mut self, number: u32) -> &mut RawImage {
-        self.0.entry(number).or_insert_with(|| RawImage { number, ..RawImage::default() })
+        self.images.entry(number).or_insert_with(|| RawImage { number, ..RawImage::default() })
     }
 
     pub(crate) fn add(&mut self, words: &[u64]) {
@@ -143,12 +149,16 @@ impl Images {
                     let path = text.bytes().collect();
                     self.of(image).mappings.push(RawMapping { time, start, end, offset, path });
                 }
-                kernel::Record::Stack { image, addresses, .. } => {
+                kernel::Record::Stack { id, image, addresses, .. } => {
                     if let Some((executed, callers)) = addresses.split_first() {
+                        self.innermost.insert((image, id), *executed);
                         let image = self.of(image);
-                        image.executed.insert(*executed);
+                        image.executed.entry(*executed).or_default();
                         image.callers.extend(callers);
                     }
+                }
+                kernel::Record::Sample { pid, kind: SampleCode::Running, stack, .. } => {
+                    *self.found.entry((pid, stack)).or_default() += 1;
                 }
                 _ => {}
             }
@@ -157,7 +167,13 @@ impl Images {
 
     /// The images, what they mapped in the order of time.
     pub(crate) fn in_order(self) -> Vec<RawImage> {
-        let mut images: Vec<RawImage> = self.0.into_values().collect();
+        let Self { mut images, found, innermost } = self;
+        for ((image, stack), executed) in innermost {
+            let Some(image) = images.get_mut(&image) else { continue };
+            let times = found.get(&(image.pid, stack)).copied().unwrap_or(0);
+            *image.executed.entry(executed).or_default() += times;
+        }
+        let mut images: Vec<RawImage> = images.into_values().collect();
         images.iter_mut().for_each(|image| image.mappings.sort_by_key(|mapping| mapping.time));
         images
     }

@@ -42,7 +42,7 @@ pub(super) fn waiting(table: &BlockTable, helper: &dyn Fn(u64) -> Option<Helper>
             let found_in = [Some(code), own_piece]
                 .into_iter()
                 .flatten()
-                .find_map(|code| waiting_loop(&code, latch.last, helper).map(|waits| (code, waits)));
+                .find_map(|code| waiting_loop(&code, latch.last, helper, &|_| 0).map(|waits| (code, waits)));
             let Some((code, waits)) = found_in else { continue };
             let inside = |id: &&BlockId| {
                 let address = table.blocks[id.index()].address;
@@ -52,7 +52,7 @@ pub(super) fn waiting(table: &BlockTable, helper: &dyn Fn(u64) -> Option<Helper>
             let members = stretch
                 .iter()
                 .filter(inside)
-                .filter(|id| waiting_loop(&code, table.blocks[id.index()].address, helper).is_some());
+                .filter(|id| waiting_loop(&code, table.blocks[id.index()].address, helper, &|_| 0).is_some());
             found.extend(members.copied());
         }
     }

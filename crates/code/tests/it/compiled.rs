@@ -36,7 +36,8 @@ impl Function {
     }
 
     fn waits_at(&self, ip: u64, helper: &dyn Fn(u64) -> Option<Helper>) -> bool {
-        waiting_loop(&Code { start: self.start, bytes: &self.bytes }, ip, helper).is_some()
+        // As often at each instruction.
+        waiting_loop(&Code { start: self.start, bytes: &self.bytes }, ip, helper, &|_| 1000).is_some()
     }
 }
 
@@ -88,13 +89,13 @@ fn a_call_that_orders_accesses_changes_nothing() {
     let helper = |to: u64| (to == flush).then_some(Helper::Orders);
     let spins = [0x4c, 0x89, 0xf7, 0xe8, 0x68, 0xfd, 0xff, 0xff, 0x3b, 0x1d, 0x8a, 0x2d, 0, 0, 0x75, 0xf0]; // mov rdi, r14; call flush; cmp ebx, [rip + x]; jne
     let code = Code { start: 0x12c0, bytes: &spins };
-    assert_eq!(waiting_loop(&code, 0x12c8, &helper), Some(Loop { start: 0x12c0, end: 0x12d0 }));
-    assert_eq!(waiting_loop(&code, 0x12c8, &|_| None), None);
+    assert_eq!(waiting_loop(&code, 0x12c8, &helper, &|_| 0), Some(Loop { start: 0x12c0, end: 0x12d0 }));
+    assert_eq!(waiting_loop(&code, 0x12c8, &|_| None, &|_| 0), None);
     let counts = [
         0x4c, 0x89, 0xf7, 0xe8, 0x68, 0xfd, 0xff, 0xff, 0xff, 0xc3, 0x3b, 0x1d, 0x88, 0x2d, 0, 0, 0x75, 0xee,
     ]; // inc ebx before the comparison
     let code = Code { start: 0x12c0, bytes: &counts };
-    assert_eq!(waiting_loop(&code, 0x12c8, &helper), None);
+    assert_eq!(waiting_loop(&code, 0x12c8, &helper, &|_| 0), None);
 }
 
 #[test]
@@ -128,19 +129,23 @@ fn a_call_by_a_pointer_that_was_loaded_before_is_looked_up() {
     let pointer = 0x1000 + 10 + 256;
     let expected = Some(Loop { start: 0x100b, end: 0x101b });
     assert_eq!(
-        waiting_loop(&code, 0x1011, &|address| (address == pointer).then_some(Helper::Waits)),
+        waiting_loop(&code, 0x1011, &|address| (address == pointer).then_some(Helper::Waits), &|_| 0),
         expected
     );
     assert_eq!(
-        waiting_loop(&code, 0x1011, &|address| (address == pointer + 1).then_some(Helper::Waits)),
+        waiting_loop(&code, 0x1011, &|address| (address == pointer + 1).then_some(Helper::Waits), &|_| 0),
         None
     );
     // Loaded into another register.
     let mut other = bytes;
     other[5] = 0x35;
     assert_eq!(
-        waiting_loop(&Code { bytes: &other, ..code }, 0x1011, &|address| (address == pointer)
-            .then_some(Helper::Waits)),
+        waiting_loop(
+            &Code { bytes: &other, ..code },
+            0x1011,
+            &|address| (address == pointer).then_some(Helper::Waits),
+            &|_| 0
+        ),
         None
     );
 }
@@ -157,7 +162,7 @@ proptest! {
     ) {
         let code = Code { start, bytes: &bytes };
         let ip = start.wrapping_add(at.index(bytes.len() + 1) as u64);
-        if let Some(found) = waiting_loop(&code, ip, &|_| yields.then_some(Helper::Waits)) {
+        if let Some(found) = waiting_loop(&code, ip, &|_| yields.then_some(Helper::Waits), &|_| u64::MAX / 2048) {
             prop_assert!(found.start <= ip && ip < found.end);
         }
     }
@@ -178,5 +183,57 @@ proptest! {
         let ip = function.start + at.index(function.bytes.len()) as u64;
         function.bytes.truncate(cut.index(function.bytes.len()) + 1);
         function.waits_at(ip, &helper);
+    }
+}
+
+/// What gcc makes of a lambda that waits for a variable of its caller, and then works, again and again: the pointer to the
+/// variable is read anew in each round, and both loops begin with the same instruction.
+#[test]
+fn a_wait_at_the_beginning_of_a_loop_that_works() {
+    let bytes = [
+        0x48, 0x8b, 0x47, 0x10, // again: mov rax, [rdi + 0x10]
+        0x8b, 0x00, // mov eax, [rax]
+        0x39, 0xc1, // cmp ecx, eax
+        0x75, 0xf6, // jne again
+        0xb8, 0x20, 0xa1, 0x07, 0x00, // mov eax, 500000
+        0xf2, 0x0f, 0x59, 0xc2, // work: mulsd xmm0, xmm2
+        0x83, 0xe8, 0x01, // sub eax, 1
+        0x75, 0xf7, // jne work
+        0x48, 0x8b, 0x47, 0x10, // mov rax, [rdi + 0x10]
+        0x89, 0x30, // mov [rax], esi
+        0x83, 0xea, 0x01, // sub edx, 1
+        0x75, 0xdd, // jne again
+        0xc3,
+    ];
+    let code = Code { start: 0x1000, bytes: &bytes };
+    // Most of the time it works, in a loop within.
+    let seen = |ip: u64| match ip {
+        0x1000..0x100a => 100,
+        0x100f..0x1018 => 2000,
+        _ => 3,
+    };
+    for ip in [0x1000, 0x1004, 0x1006, 0x1008] {
+        assert!(waiting_loop(&code, ip, &|_| None, &seen).is_some(), "{ip:#x}");
+        assert_eq!(waiting_loop(&code, ip, &|_| None, &|_| 1000), None, "the other way is gone as often");
+    }
+    for ip in [0x100a, 0x100f, 0x1013, 0x1018, 0x101e, 0x1021] {
+        assert_eq!(waiting_loop(&code, ip, &|_| None, &seen), None, "{ip:#x}");
+    }
+    // A step that is taken now and then: what decides is what the other way left.
+    let steps = [
+        0x8b, 0x07, // again: mov eax, [rdi]
+        0x85, 0xc9, // test ecx, ecx
+        0x75, 0x07, // jne other
+        0xb9, 0x01, 0x00, 0x00, 0x00, // mov ecx, 1
+        0xeb, 0xf3, // jmp again
+        0x01, 0xc2, // other: add edx, eax
+        0x31, 0xc9, // xor ecx, ecx
+        0x39, 0xf2, // cmp edx, esi
+        0x75, 0xeb, // jne again
+        0xc3,
+    ];
+    let code = Code { start: 0x1000, bytes: &steps };
+    for ip in [0x1000, 0x1002, 0x1004, 0x1006, 0x100b, 0x100d] {
+        assert_eq!(waiting_loop(&code, ip, &|_| None, &seen), None, "{ip:#x}");
     }
 }
