@@ -367,7 +367,9 @@ impl Frame {
             .as_deref()
             .is_some_and(|module| RUNTIME_MODULES.iter().any(|p| module.starts_with(p)));
         let runtime_function = self.function.as_deref().is_some_and(is_runtime_function);
-        !runtime_module && !runtime_function
+        // Not all functions of the C++ library that are compiled into a program begin with std.
+        let runtime_file = self.file.as_deref().is_some_and(|file| file.contains("/include/c++/"));
+        !runtime_module && !runtime_function && !runtime_file
     }
 
     /// Its function with its source line, else with its module; with the `lines` from the first to the last instead of its own,
@@ -435,6 +437,14 @@ mod tests {
             ..Site::default()
         };
         assert_eq!(site.place().unwrap().function.as_deref(), Some("cache_put"));
+    }
+
+    #[test]
+    fn what_the_library_of_cpp_compiles_into_a_program_is_not_the_program() {
+        let file = Some("/usr/include/c++/12/shared_mutex".to_owned());
+        let header = Frame { file, line: Some(78), ..frame("__glibcxx_rwlock_rdlock", "app") };
+        let site = Site { frames: vec![header, frame("look_up", "app")], ..Site::default() };
+        assert_eq!(site.place().unwrap().function.as_deref(), Some("look_up"));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 mod addresses;
 mod alone;
 mod clock;
+mod cpp_threads;
 mod environment;
 mod error;
 pub mod facts;

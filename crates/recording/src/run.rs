@@ -7,6 +7,7 @@ use holdup_trace::wire::Record;
 
 use crate::alone;
 use crate::clock::Clock;
+use crate::cpp_threads;
 use crate::error::Warning;
 use crate::filler::Filler;
 use crate::join::{Member, join};
@@ -96,7 +97,8 @@ fn run(recording: &Recording, warnings: &[Warning], sources: Sources) -> Run {
         first.process.command.clone_from(&recording.session.command);
     }
     name_forks(&mut members);
-    let processes = join(members);
+    let mut processes = join(members);
+    processes.iter_mut().for_each(cpp_threads::name);
     let mut all: Vec<String> = warnings.iter().map(Warning::to_string).collect();
     all.extend(recording.end.iter().flat_map(|end| end.warnings.iter().cloned()));
     let of_processes = || recording.processes.iter().filter_map(|raw| raw.names.as_ref());
