@@ -10,6 +10,9 @@ use holdup_replay::BEHIND_ANOTHER;
 /// A stretch is serial if its thread is the only active one for at least this share of its active time.
 const ALONE_SHARE: f64 = 0.95;
 
+/// The same of what is between two parallel regions.
+const MOSTLY_ALONE: f64 = 0.5;
+
 /// At a barrier a stretch is serial only if those who wait there did less than this share of its work, on
 /// average: else its thread is late, not alone.
 const OTHERS_SHARE: f64 = 0.02;
@@ -180,6 +183,7 @@ impl Pass<'_> {
         let work = std::mem::take(&mut stretch.work);
         let mut alone = std::mem::take(&mut stretch.alone);
         let is_alone = alone.get() as f64 >= ALONE_SHARE * work.active.get() as f64;
+        let mostly_alone = alone.get() as f64 >= MOSTLY_ALONE * work.active.get() as f64;
         let sought = std::mem::take(&mut stretch.sought);
         let waited = std::mem::take(&mut stretch.waited);
         let mut serial_keys = Vec::new();
@@ -204,7 +208,9 @@ impl Pass<'_> {
                     || on_core(others) as f64
                         > OTHERS_SHARE * on_core(work) as f64 * f64::from(others.threads)
             });
-            if is_alone && !is_late {
+            // Who waits for the next region waits for what is between them, though others hold that up now and then.
+            let is_team = object.is_some_and(|object| self.roles[object.index()] == ObjectKind::Team);
+            if (is_alone || is_team && mostly_alone) && !is_late {
                 let key = SerialKey { thread, from, to, object };
                 serial_keys.push(key);
                 let own = self.lost_to_work(object, thread, time, work, Work::default());

@@ -457,3 +457,26 @@ fn who_was_woken_and_does_not_run_yet_is_not_asked_to_signal_earlier() {
     let costs = diagnosis.findings.iter().filter(|finding| asked(&finding.kind)).map(|finding| finding.cost);
     assert!(costs.fold(Nanos::ZERO, |sum, cost| sum + cost) <= Nanos::new(45 * MS), "{kinds:?}");
 }
+
+/// A worker of OpenMP waits between two regions for the thread that calls them, which some other thread is at work beside for a while.
+#[test]
+fn what_is_between_two_regions_is_serial() {
+    let mut script = Script::new();
+    let team = script.semaphore("team", 0);
+    let site = script.site("rounds", 10);
+    let round = |ops: &[Op]| ops.repeat(10);
+    let caller = [Op::Work(10 * MS), Op::Post(team, site), Op::Work(2 * MS)];
+    let worker = [Op::Take(team, site), Op::Work(2 * MS)];
+    let threads = [
+        script.thread("caller", round(&caller)),
+        script.thread("worker", round(&worker)),
+        script.thread("other", vec![Op::Work(35 * MS)]),
+    ];
+    script.main_runs(&threads);
+    let mut process = script.play();
+    process.objects[team.index()].kind = ObjectKind::Team;
+    let diagnosis = of(process);
+    let kinds: Vec<FindingKind> = diagnosis.findings.iter().map(|finding| finding.kind).collect();
+    assert!(kinds.contains(&FindingKind::Serial), "{kinds:?}");
+    assert!(!kinds.contains(&FindingKind::Condition), "{:?}", diagnosis.findings[0]);
+}
