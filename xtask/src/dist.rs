@@ -173,7 +173,7 @@ fn copyright(tree: &Path) -> Result<String> {
     ))
 }
 
-/// What Debian's package manager is told. `kib` is what it takes when installed.
+/// The control file of Debian's package. `kib` is what it takes when installed.
 fn control(version: &str, glibc: &str, kib: u64) -> String {
     format!(
         "Package: holdup\n\

@@ -52,7 +52,8 @@ pub fn waiting_loop(
 
 /// So often a thread must have been found in one of the ways.
 const FEWEST_SEEN: u64 = 10;
-/// An instruction of it must have been found so many times as often as one of the others.
+/// An instruction of it must have been found so many times as often as one of the others. Where both ways are gone as often,
+/// instructions are found up to some times as often as each other, since samples gather behind slow ones.
 const TIMES_AS_OFTEN: f64 = 8.0;
 
 /// True if threads were found in this way of a loop so much more often than in the loop's other instructions that these were hardly

@@ -12,7 +12,7 @@ pub use junit::check_junit;
 pub use sarif::check_sarif;
 pub use terminal::render_check;
 
-use holdup_compare::{Budget, Judged, Limited, Op, Unit};
+use holdup_compare::{Budget, Judged, Limited, Op, Place, Unit};
 use holdup_model::Nanos;
 
 use crate::Look;
@@ -20,6 +20,12 @@ use crate::numbers::{percent, time};
 
 /// How text is shown where no terminal says how.
 const PLAIN: Look = Look { width: Look::WIDEST, color: false, unicode: true };
+
+/// The source file of a place, named from the folder `root` if it is below it.
+fn file_below<'a>(place: &'a Place, root: Option<&str>) -> Option<&'a str> {
+    let file = place.file.as_deref()?;
+    Some(root.and_then(|root| file.strip_prefix(root)?.strip_prefix('/')).unwrap_or(file))
+}
 
 /// A value in the unit of its budget: `3.1 %`, `2.4 s`, `0.72`.
 fn shown(budget: &Budget, value: f64, look: Look) -> String {

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use holdup_model::names::Names;
 use holdup_model::selector::quoted;
-use holdup_model::{
-    Arrange, Doing, Nanos, ObjectId, ObjectKind, Process, RoutineKind, Run, Sample, Site, ThreadId,
-};
+use holdup_model::{Arrange, Doing, Nanos, ObjectId, ObjectKind, Process, Run, Sample, ThreadId, Timeline};
 use holdup_replay::{
     Budget, Change, LEAST_ERROR, LockChange, Next, NoReplay, PauseKind, Pool, Prediction, Replayer,
     ends_name, object_name, parse, place_name, sort_of, thread_name,
@@ -95,6 +93,7 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     let case = Case {
         run,
         process,
+        timeline,
         replayer: &replayer,
         names: &names,
         wall: timeline.wall(),
@@ -163,7 +162,8 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     case.find_chains_of_pauses(&mut diagnosis.findings, &fixes, &mut budget);
     let mut by_larger_tasks = Nanos::ZERO;
     for finding in &mut diagnosis.findings {
-        let larger = case.larger_tasks(finding, diagnosis.workers).or_else(|| case.larger_chunks(finding));
+        let workers = diagnosis.workers;
+        let larger = case.larger_tasks(finding, workers).or_else(|| case.larger_chunks(finding, workers));
         if let Some(gain) = larger {
             by_larger_tasks = by_larger_tasks.max(gain.time);
             finding.gain = Some(gain);
@@ -218,18 +218,15 @@ type Course = (String, &'static str, Sizes);
 struct Case<'a> {
     run: &'a Run,
     process: &'a Process,
+    timeline: &'a Timeline,
     replayer: &'a Replayer<'a>,
     names: &'a Names<'a>,
     wall: Nanos,
     tasks: RecordedTasks,
 }
 
-/// True for a stack in which a runtime deals out a loop.
-fn deals_out(site: &Site) -> bool {
-    site.routine(|kind| kind == RoutineKind::Spin).is_some_and(|routine| routine.deals)
-}
-
-/// What a runtime may do in the time of each task, where more is not known.
+/// What a runtime may do in the time of each task, where more is not known: all of a task that does nothing itself takes LLVM's 60
+/// to 120 ns (a recursion down to the leaves, clang 19).
 const HIDDEN: Nanos = Nanos::new(100);
 
 /// From this share on, parallel regions count as recorded whole.
@@ -303,16 +300,20 @@ impl Case<'_> {
     }
 
     /// What larger chunks save where dealing them out takes long: nearly all of that, as far as samples say how long it was.
-    fn larger_chunks(&self, finding: &Finding) -> Option<Gain> {
+    fn larger_chunks(&self, finding: &Finding, workers: u32) -> Option<Gain> {
         if finding.kind != FindingKind::Tasks || finding.object.is_some() {
             return None;
         }
-        let deals: Vec<bool> = self.process.sites.iter().map(deals_out).collect();
-        let is_dealing = |sample: &&Sample| {
-            sample.doing == Doing::Running && sample.site.is_some_and(|site| deals[site.index()])
-        };
-        let samples = self.process.samples.iter().filter(is_dealing).count();
-        let error = 2.0 / (samples.max(1) as f64).sqrt() * finding.cost.get() as f64;
+        let deals =
+            |sample: &&Sample| self.timeline.places.spin(sample.site).is_some_and(|routine| routine.deals);
+        let running = self.process.samples.iter().filter(|sample| sample.doing == Doing::Running);
+        let (samples, time) = running
+            .filter(deals)
+            .fold((0u64, Nanos::ZERO), |(samples, time), sample| (samples + 1, time + sample.weight));
+        // As many of them as the finding has of the time, of a loop of several.
+        let own = Nanos::new(finding.cost.get().saturating_mul(u64::from(workers))).share_of(time).min(1.0);
+        // Twice the standard error of a count.
+        let error = 2.0 / (samples as f64 * own).max(1.0).sqrt() * finding.cost.get() as f64;
         let error = Nanos::new((error + LEAST_ERROR * self.wall.get() as f64) as u64);
         let (low, high) = (finding.cost.saturating_sub(error), (finding.cost + error).min(self.wall));
         Some(Gain { time: finding.cost, low, high, expression: String::new(), capped_by: None })

@@ -2,7 +2,7 @@
 
 use holdup_compare::{Place, Verdict};
 
-use super::sentence;
+use super::{file_below, sentence};
 use crate::escape;
 
 /// An `::error` for each thing that exceeds a budget, at its line where that is known, and a `::notice` for each note.
@@ -25,9 +25,8 @@ pub fn check_github(verdicts: &[Verdict], root: Option<&str>) -> String {
 
 /// `file=…,line=…,`, as far as they are known.
 fn place_properties(place: &Place, root: Option<&str>) -> String {
-    let Some(file) = &place.file else { return String::new() };
-    let below = root.and_then(|root| file.strip_prefix(root)?.strip_prefix('/'));
-    let mut out = format!("file={},", property(below.unwrap_or(file)));
+    let Some(file) = file_below(place, root) else { return String::new() };
+    let mut out = format!("file={},", property(file));
     if let Some(line) = place.line {
         out.push_str(&format!("line={line},"));
     }

@@ -3,7 +3,7 @@
 use holdup_compare::{Place, Verdict};
 use serde_json::{Value, json};
 
-use super::sentence;
+use super::{file_below, sentence};
 use crate::escape::escaped;
 
 /// A result for each thing that exceeds a budget, at its line where that is known, with a line break at the end. Source files below
@@ -50,9 +50,8 @@ fn rule(verdict: &Verdict) -> String {
 }
 
 fn location(place: &Place, root: Option<&str>) -> Option<Value> {
-    let file = place.file.as_ref()?;
-    let below = root.and_then(|root| file.strip_prefix(root)?.strip_prefix('/'));
-    let mut physical = json!({ "artifactLocation": { "uri": address(below.unwrap_or(file)) } });
+    let file = file_below(place, root)?;
+    let mut physical = json!({ "artifactLocation": { "uri": address(file) } });
     // Lines count from 1.
     if let Some(line @ 1..) = place.line {
         physical["region"] = json!({ "startLine": line });

@@ -344,22 +344,27 @@ fn other_load_has_what_it_used() {
     assert_eq!(note(&diagnosis).1, None);
 }
 
+/// The first worker holds the lock for 500 ms.
+fn held_by_the_first(object: ObjectId) -> Hold {
+    Hold {
+        thread: ThreadId::new(1),
+        begin: Some(at(0)),
+        end: at(500),
+        object,
+        acquired_at: None,
+        released_at: None,
+        waited_for: true,
+        mode: Mode::Exclusive,
+    }
+}
+
 /// A thread that was released ran 200 ms later: another program had the core.
 #[test]
 fn a_long_wake_up_beside_others_is_theirs() {
     let lost = |others: u64, wakes_up: u64| {
         let mut process = computing(2, 0);
         let lock = process.add_object(ObjectKind::Mutex, 9);
-        process.holds.push(Hold {
-            thread: ThreadId::new(1),
-            begin: Some(at(0)),
-            end: at(500),
-            object: lock,
-            acquired_at: None,
-            released_at: None,
-            waited_for: true,
-            mode: Mode::Exclusive,
-        });
+        process.holds.push(held_by_the_first(lock));
         let waited = wait(2, lock, 0, 500 + wakes_up);
         process.waits.push(Wait { owner: Some(ThreadId::new(1)), ..waited });
         process.threads[1].cpu = Some(ms(1_000));
@@ -381,16 +386,7 @@ fn waits_for_a_thread_that_others_kept_from_running_are_theirs() {
     let mut process = computing(4, 0);
     let lock = process.add_object(ObjectKind::Mutex, 9);
     let done = process.add_object(ObjectKind::Semaphore, 10);
-    process.holds.push(Hold {
-        thread: ThreadId::new(1),
-        begin: Some(at(0)),
-        end: at(500),
-        object: lock,
-        acquired_at: None,
-        released_at: None,
-        waited_for: true,
-        mode: Mode::Exclusive,
-    });
+    process.holds.push(held_by_the_first(lock));
     process.waits.push(Wait { owner: Some(ThreadId::new(1)), ..wait(2, lock, 0, 700) });
     for thread in [3, 4] {
         process.waits.push(wait(thread, done, 0, 800));

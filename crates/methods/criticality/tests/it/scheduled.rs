@@ -302,7 +302,7 @@ fn who_spins_takes_a_core_from_the_others() {
     assert!(evidence[1].contains("lacked a core for 70.0 ms in all"), "{evidence:?}");
 }
 
-/// A thread that would spin if it had a core, and those that wait for it, are kept by others; nobody is told to spin less.
+/// A thread that would spin if it had a core, and those that wait for it, are kept by others: that is no spinning.
 #[test]
 fn what_others_take_from_a_spinning_thread_is_no_spinning() {
     let at = |ms: u64| Time::from_nanos(ms * MS);
