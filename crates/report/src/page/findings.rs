@@ -102,6 +102,8 @@ impl Findings {
             ),
             gain: given(told, gain, None, scale),
         });
+        let is_without_replay =
+            |finding: &Finding| finding.gain.as_ref().is_some_and(|gain| gain.expression.is_empty());
         let lead = match (rows.is_empty(), has_gains) {
             (true, _) => "",
             (false, true) => {
@@ -111,8 +113,12 @@ impl Findings {
                 "The cost is the thread time lost to it, by the number of threads at work. What fixing would give back is not predicted here: this recording was not replayed."
             }
         };
+        let other = match told.diagnosis.findings.iter().any(is_without_replay) {
+            true => " What larger tasks and chunks give comes from what making and dealing them out took.",
+            false => "",
+        };
         Self {
-            lead: lead.to_owned(),
+            lead: format!("{lead}{other}"),
             verdict: rows.is_empty().then(|| verdict(told)),
             gains: has_gains,
             rows,
