@@ -8,6 +8,7 @@ mod links;
 mod machine_paths;
 mod manifests;
 mod once;
+mod size;
 mod unsafe_files;
 
 use std::process::ExitCode;
@@ -51,6 +52,7 @@ fn complaints(workspace: &Workspace) -> Result<Vec<String>> {
         documents::complaints(&files),
         length::complaints(&files),
         links::complaints(workspace, &files),
+        size::complaints(workspace, &workspace.files()?),
         circles::complaints(&files),
         once::complaints(&files),
         unsafe_files::complaints(&files),

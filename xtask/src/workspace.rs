@@ -68,8 +68,8 @@ impl Workspace {
         self.command(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()))
     }
 
-    /// All text files that are tracked by git or would be, sorted by path.
-    pub(crate) fn text_files(&self) -> Result<Vec<TextFile>> {
+    /// The paths of all files that are tracked by git or would be.
+    pub(crate) fn files(&self) -> Result<Vec<String>> {
         let listing = self
             .command("git")
             .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"])
@@ -79,11 +79,14 @@ impl Workspace {
             bail!("git ls-files: {}", String::from_utf8_lossy(&listing.stderr).trim());
         }
         let listing = String::from_utf8(listing.stdout).context("a file name is not UTF-8")?;
-        let mut files: Vec<TextFile> = listing
-            .split_terminator('\0')
-            // A file that was deleted but is still in the index cannot be read.
-            .filter_map(|path| Some(TextFile { path: path.to_owned(), text: self.text(path)? }))
-            .collect();
+        Ok(listing.split_terminator('\0').map(str::to_owned).collect())
+    }
+
+    /// All text files of these, sorted by path.
+    pub(crate) fn text_files(&self) -> Result<Vec<TextFile>> {
+        // A file that was deleted but is still in the index cannot be read.
+        let text = |path: String| Some(TextFile { text: self.text(&path)?, path });
+        let mut files: Vec<TextFile> = self.files()?.into_iter().filter_map(text).collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(files)
     }
