@@ -1,8 +1,8 @@
 //! Control flow around an instruction, and the loops that it is in.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use iced_x86::{FlowControl, Instruction};
+use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, MemorySize, Mnemonic, OpAccess, Register};
 
 use crate::code::Code;
 
@@ -35,6 +35,10 @@ impl Body {
     ///
     /// Loops with the same header are one loop, with several ways to go on; each of these counts by itself, too: where the source
     /// has a loop that waits at the beginning of one that works, compilers often let both begin with the same instruction.
+    ///
+    /// A loop that is entered behind its header (`jmp` over the first PAUSE) is no natural loop; together with what enters it, it may
+    /// be one. What of that is between the header and the last way back counts by itself, too: as a loop where it has a PAUSE, else
+    /// as one of several ways.
     pub(crate) fn around(code: &Code<'_>, ip: u64) -> Vec<Self> {
         let graph = reachable(code, ip);
         let mut sources: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
@@ -56,7 +60,16 @@ impl Body {
                 let ways = ways(&sources).into_iter().map(move |way| (header, true, way));
                 ways.chain([(header, false, sources)])
             })
-            .map(|(header, is_part, sources)| (header, is_part, members(header, sources, &predecessors)))
+            .flat_map(|(header, is_part, sources)| {
+                let all = header..=sources.last().copied().unwrap_or(header);
+                let within =
+                    members(header, sources.clone(), &predecessors, |address| all.contains(&address));
+                let whole = members(header, sources, &predecessors, |_| true);
+                let is_entered_behind = !is_part && within != whole && closes(&within, header, &graph);
+                let pauses = within.iter().any(|address| graph[address].mnemonic() == Mnemonic::Pause);
+                let within = is_entered_behind.then_some((header, !pauses, within));
+                [(header, is_part, whole)].into_iter().chain(within)
+            })
             .filter(|(.., members)| members.contains(&ip))
             .map(|(header, is_part, members)| Self {
                 header,
@@ -84,6 +97,11 @@ impl Body {
     /// Whether an iteration can end with this instruction.
     pub(crate) fn goes_back(&self, instruction: &Instruction) -> bool {
         successors(instruction).any(|next| next == self.header)
+    }
+
+    /// Whether it says by a PAUSE that it waits.
+    pub(crate) fn pauses(&self) -> bool {
+        self.instructions.values().any(|instruction| instruction.mnemonic() == Mnemonic::Pause)
     }
 
     pub(crate) fn extent(&self) -> Loop {
@@ -134,13 +152,114 @@ fn predecessors(graph: &Graph) -> BTreeMap<u64, Vec<u64>> {
 
 /// The header, and what reaches one of the sources of its back edges without passing it (the natural loop; Aho, Lam, Sethi
 /// and Ullman, *Compilers*, section 9.6.6).
-fn members(header: u64, sources: BTreeSet<u64>, predecessors: &BTreeMap<u64, Vec<u64>>) -> BTreeSet<u64> {
+///
+/// Only of what `may_be` one.
+fn members(
+    header: u64,
+    sources: BTreeSet<u64>,
+    predecessors: &BTreeMap<u64, Vec<u64>>,
+    may_be: impl Fn(u64) -> bool,
+) -> BTreeSet<u64> {
     let mut members = BTreeSet::from([header]);
     let mut open: Vec<u64> = sources.into_iter().collect();
     while let Some(address) = open.pop() {
-        if members.insert(address) {
+        if may_be(address) && members.insert(address) {
             open.extend(predecessors.get(&address).into_iter().flatten());
         }
     }
     members
 }
+
+/// Whether control can go on from the header within these instructions.
+fn closes(members: &BTreeSet<u64>, header: u64, graph: &Graph) -> bool {
+    members.len() == 1 || successors(&graph[&header]).any(|next| next != header && members.contains(&next))
+}
+
+/// Whether a load is the copy, before a loop that waits, of the load by which the loop looks (`look`): compilers put the first look
+/// before the loop. It reads the same place, or what is done with it until the next branch is the same; behind that branch
+/// control may be in the loop; and nothing is written before.
+///
+/// Both must be addresses of instructions of this code.
+pub fn looks_before(code: &Code<'_>, load: u64, look: u64, of: Loop) -> bool {
+    let inside = of.start..of.end;
+    let (Some(first), Some(again)) = (until_branch(code, load), until_branch(code, look)) else {
+        return false;
+    };
+    let mnemonics = |of: &[Instruction]| -> Vec<Mnemonic> {
+        of[..of.len() - 1].iter().map(Instruction::mnemonic).filter(|one| *one != Mnemonic::Nop).collect()
+    };
+    let is_same = place(&first[0]) == place(&again[0])
+        || first[0].memory_size() == again[0].memory_size() && mnemonics(&first) == mnemonics(&again);
+    let mut facts = InstructionInfoFactory::new();
+    let mut writes = |one: &Instruction| {
+        facts.info(one).used_memory().iter().any(|used| !matches!(used.access(), OpAccess::Read))
+    };
+    // Between the branch and the loop there may be what aligns it.
+    let enters = |next: u64| {
+        let mut next = next;
+        for _ in 0..MOST_PADDING {
+            match code.instruction(next) {
+                Some(one) if one.mnemonic() == Mnemonic::Nop => next = one.next_ip(),
+                Some(one) if one.flow_control() == FlowControl::UnconditionalBranch => {
+                    next = one.near_branch_target();
+                }
+                _ => break,
+            }
+        }
+        inside.contains(&next)
+    };
+    let branch = first[first.len() - 1];
+    is_same && !inside.contains(&load) && !first.iter().any(&mut writes) && successors(&branch).any(enters)
+}
+
+/// The instructions from one to the next conditional branch, if there is one soon.
+fn until_branch(code: &Code<'_>, from: u64) -> Option<Vec<Instruction>> {
+    let mut found = vec![code.instruction(from)?];
+    while found.len() <= MOST_TO_BRANCH {
+        let last = found[found.len() - 1];
+        let next = match last.flow_control() {
+            FlowControl::ConditionalBranch => return Some(found),
+            FlowControl::Next => last.next_ip(),
+            FlowControl::UnconditionalBranch => last.near_branch_target(),
+            _ => return None,
+        };
+        found.push(code.instruction(next)?);
+    }
+    None
+}
+
+/// Instructions from a look to the branch that it decides.
+const MOST_TO_BRANCH: usize = 20;
+/// Instructions without effect before a loop.
+const MOST_PADDING: usize = 4;
+
+/// Loads like the one at `ip` to which control may soon come from it, this one itself among them if it may come back to it: where
+/// loops that wait may look. Cheaper than to find loops.
+pub fn loads_again(code: &Code<'_>, ip: u64) -> Vec<u64> {
+    let mut found = Vec::new();
+    let Some(first) = code.instruction(ip) else { return found };
+    let like = |one: &Instruction| (one.mnemonic(), one.memory_size());
+    let mut seen = BTreeSet::new();
+    let mut open: VecDeque<u64> = successors(&first).collect();
+    while let Some(address) = open.pop_front() {
+        if seen.len() < MOST_AHEAD
+            && seen.insert(address)
+            && let Some(instruction) = code.instruction(address)
+        {
+            if like(&instruction) == like(&first) {
+                found.push(address);
+            }
+            open.extend(successors(&instruction));
+        }
+    }
+    found
+}
+
+/// Where in memory an instruction reads or writes, as it says.
+fn place(of: &Instruction) -> (Register, Register, u32, u64, MemorySize) {
+    let (base, index, scale) = (of.memory_base(), of.memory_index(), of.memory_index_scale());
+    (base, index, scale, of.memory_displacement64(), of.memory_size())
+}
+
+/// Instructions that are looked at behind a load.
+const MOST_AHEAD: usize = 48;

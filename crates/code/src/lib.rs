@@ -5,7 +5,7 @@
 //! [`FlowGraph`] knows of such a graph who dominates whom, what goes back, and what is cyclic. [`listing`](fn@listing) is
 //! code to read, and
 //! [`counted_block`] finds the blocks of programs that their compiler made count. [`micro_ops`](fn@micro_ops) is what a
-//! simulated core has to do for a block.
+//! simulated core has to do for a block, and [`atomics`](fn@atomics) which of its instructions change a word in one step.
 //!
 //! **Is the thread that was sampled at this instruction at work, or does it wait for another one?** A thread that spins looks busy to everybody but the reader of its code. Du Bois et al. (criticality stacks, ISCA 2013,
 //! section 3.1) name what tells a waiting loop: an iteration leaves no change behind, and a location is read again and
@@ -33,6 +33,8 @@
 //! assert_eq!(found, Some(Loop { start: 0x1000, end: 0x100a }));
 //! ```
 
+mod atomic;
+
 mod blocks;
 
 mod counted;
@@ -59,13 +61,14 @@ mod waiting;
 
 mod calls;
 
+pub use atomic::{AtomicUse, atomics};
 pub use blocks::{Block, BlockTable, RawBlock};
 pub use calls::Helper;
 pub use code::Code;
 pub use counted::counted_block;
 pub use flow_graph::FlowGraph;
-pub use graph::{Loop, WINDOW_BYTES};
+pub use graph::{Loop, WINDOW_BYTES, loads_again, looks_before};
 pub use listing::{last_instruction, listing};
 pub use micro_ops::{MicroOp, MicroRegister, OpClass, micro_ops};
 pub use outline::{Outline, outline};
-pub use waiting::waiting_loop;
+pub use waiting::{waiting_loop, waiting_way};

@@ -43,10 +43,28 @@ pub fn waiting_loop(
     helper: &dyn Fn(u64) -> Option<Helper>,
     seen: &dyn Fn(u64) -> u64,
 ) -> Option<Loop> {
+    innermost_wait(code, ip, helper, &|body| !body.is_part || is_mostly_in(code, body, seen))
+}
+
+/// As [`waiting_loop`], where it is to be known not what a thread is doing at an instruction, but what the instruction is for: one
+/// of several ways to go on with a loop is a wait also if it is hardly ever gone, if it has a PAUSE.
+pub fn waiting_way(
+    code: &Code<'_>,
+    ip: u64,
+    helper: &dyn Fn(u64) -> Option<Helper>,
+    seen: &dyn Fn(u64) -> u64,
+) -> Option<Loop> {
+    innermost_wait(code, ip, helper, &|body| !body.is_part || body.pauses() || is_mostly_in(code, body, seen))
+}
+
+fn innermost_wait(
+    code: &Code<'_>,
+    ip: u64,
+    helper: &dyn Fn(u64) -> Option<Helper>,
+    counts: &dyn Fn(&Body) -> bool,
+) -> Option<Loop> {
     let bodies = Body::around(code, ip);
-    let is_wait = |body: &&Body| {
-        waits(code, body, helper).unwrap_or(false) && (!body.is_part || is_mostly_in(code, body, seen))
-    };
+    let is_wait = |body: &&Body| waits(code, body, helper).unwrap_or(false) && counts(body);
     bodies.iter().find(is_wait).map(Body::extent)
 }
 
@@ -96,7 +114,7 @@ fn waits(code: &Code<'_>, body: &Body, helper: &dyn Fn(u64) -> Option<Helper>) -
         return None;
     }
     // What looks at the clock now and then says nothing of the ways that it goes on.
-    if has_hint && body.is_part {
+    if has_hint && body.is_part && !body.pauses() {
         return None;
     }
     let flow = Flow::of(body, &effects);

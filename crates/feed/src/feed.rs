@@ -3,6 +3,7 @@
 use holdup_recording::{Cursor, Step};
 use holdup_sim::{Access, Act, Bookmark, Feed, Item};
 
+use crate::order::{AtStep, END_STEP};
 use crate::prepared::Prepared;
 use crate::script::Entry;
 use crate::told::AT_END;
@@ -37,20 +38,82 @@ struct Track<'p> {
     mark: u32,
     /// The mark of the next one of the script.
     next: u32,
+    /// What is to be done at steps, the next one of these, and its key.
+    at_steps: &'p [(u64, AtStep)],
+    at_step: usize,
+    next_key: u64,
+    /// Steps so far, the held one too.
+    step: u64,
+    /// Steps before this one are left out.
+    leave_out: u64,
+    /// A step that waits for what is to be done before it.
+    held: Option<Step>,
 }
 
 /// Behind the last one of a script.
 const NEVER: u32 = u32::MAX;
 
 impl<'p> Track<'p> {
-    fn new(cursor: Cursor<'p>, script: &'p [(u32, Entry)]) -> Track<'p> {
-        let mut track = Track { cursor, script, at: 0, mark: 0, next: 0 };
+    fn new(cursor: Cursor<'p>, script: &'p [(u32, Entry)], at_steps: &'p [(u64, AtStep)]) -> Track<'p> {
+        let mut track = Track {
+            cursor,
+            script,
+            at: 0,
+            mark: 0,
+            next: 0,
+            at_steps,
+            at_step: 0,
+            next_key: 0,
+            step: 0,
+            leave_out: 0,
+            held: None,
+        };
         track.look();
         track
     }
 
     fn look(&mut self) {
         self.next = self.script.get(self.at).map_or(NEVER, |(mark, _)| *mark);
+        self.next_key = self.at_steps.get(self.at_step).map_or(u64::MAX, |(key, _)| *key);
+    }
+
+    /// Goes to a place: what is due there comes next.
+    fn set(&mut self, script_at: usize, mark: u32, step: u64, at_step: usize) {
+        (self.at, self.mark, self.step, self.at_step) = (script_at, mark, step, at_step);
+        (self.leave_out, self.held) = (0, None);
+        self.look();
+    }
+
+    /// What is to be done before the step that is held, or behind the last one.
+    #[inline]
+    fn due_at_step(&mut self) -> Option<AtStep> {
+        let until = 2 * self.step + u64::from(self.held.is_none());
+        if self.next_key > until {
+            return None;
+        }
+        let (_, what) = *self.at_steps.get(self.at_step)?;
+        self.at_step += 1;
+        self.next_key = self.at_steps.get(self.at_step).map_or(u64::MAX, |(key, _)| *key);
+        Some(what)
+    }
+
+    /// A step is executed next. False if it is left out, or held for what is to be done before it.
+    #[inline]
+    fn begins(&mut self, step: Step) -> bool {
+        self.step += 1;
+        if self.step < self.leave_out {
+            return false;
+        }
+        let is_due = self.next_key <= 2 * self.step;
+        if is_due {
+            self.held = Some(step);
+        }
+        !is_due
+    }
+
+    /// What comes next is left out.
+    fn leaves_out(&self) -> bool {
+        self.step < self.leave_out
     }
 
     /// What is to be done at the mark that was passed last, if there is still something.
@@ -70,8 +133,9 @@ impl<'p> RecordedFeed<'p> {
     /// A feed that begins at the beginning. With `redeal` units of work are dealt to threads anew; without it they
     /// stay in the threads that executed them when they were recorded.
     pub fn new(prepared: &'p Prepared<'p>, redeal: bool) -> RecordedFeed<'p> {
-        let threads = prepared.streams.iter().zip(&prepared.scripts).map(|(stream, script)| Thread {
-            own: Track::new(prepared.instructions.cursor(*stream), script),
+        let scripts = prepared.scripts.iter().zip(&prepared.step_scripts);
+        let threads = prepared.streams.iter().zip(scripts).map(|(stream, (script, at_steps))| Thread {
+            own: Track::new(prepared.instructions.cursor(*stream), script, at_steps),
             unit: None,
             is_in_unit: false,
             skips: false,
@@ -89,8 +153,21 @@ impl Feed for RecordedFeed<'_> {
             _ => &mut thread.own,
         };
         loop {
-            while let Some(entry) = track.due() {
+            while let Some(what) = track.due_at_step() {
+                match what {
+                    AtStep::Act(act) if !thread.skips || thread.is_in_unit => return Item::Act(act),
+                    AtStep::LeaveOut(until) => track.leave_out = until,
+                    AtStep::Act(_) => {}
+                }
+            }
+            while track.held.is_none()
+                && let Some(entry) = track.due()
+            {
                 match entry {
+                    // How it passed the time while it waited.
+                    Entry::Act(
+                        Act::Call { .. } | Act::CallWithin(_) | Act::Pass(..) | Act::PassWithin(..),
+                    ) if track.leaves_out() => {}
                     Entry::Act(act) if !thread.skips || thread.is_in_unit => return Item::Act(act),
                     Entry::Deal(construct) if self.redeal => return Item::Act(Act::Deal(construct)),
                     Entry::UnitBegin => thread.skips = self.redeal,
@@ -98,7 +175,14 @@ impl Feed for RecordedFeed<'_> {
                     _ => {}
                 }
             }
-            match track.cursor.step() {
+            let step = match track.held.take() {
+                Some(held) => Some(held),
+                None => match track.cursor.step() {
+                    Some(step @ (Step::Block(_) | Step::Partial(..))) if !track.begins(step) => continue,
+                    step => step,
+                },
+            };
+            match step {
                 Some(Step::Block(_) | Step::Partial(..)) if thread.skips && !thread.is_in_unit => {}
                 Some(Step::Block(block)) => return Item::Block(block, track.cursor.addresses(block)),
                 Some(Step::Partial(block, count)) => {
@@ -123,7 +207,10 @@ impl Feed for RecordedFeed<'_> {
                     thread.is_in_unit = false;
                     return Item::UnitEnd;
                 }
-                None if track.mark < AT_END => track.mark = AT_END,
+                None if track.mark < AT_END => {
+                    track.mark = AT_END;
+                    track.step = END_STEP;
+                }
                 None => return Item::End,
             }
         }
@@ -133,39 +220,46 @@ impl Feed for RecordedFeed<'_> {
         let place = self.prepared.places[unit as usize];
         let unit = &self.prepared.units[place.thread as usize][place.unit as usize];
         let script = &self.prepared.scripts[place.thread as usize];
+        let at_steps = &self.prepared.step_scripts[place.thread as usize];
         let thread = &mut self.threads[thread];
-        let track =
-            thread.unit.get_or_insert_with(|| Track::new(self.prepared.instructions.empty_cursor(), &[]));
+        let track = thread
+            .unit
+            .get_or_insert_with(|| Track::new(self.prepared.instructions.empty_cursor(), &[], &[]));
         track.cursor.restart(&unit.entries);
         for block in &unit.blocks {
             track.cursor.forget(*block);
         }
-        track.script = script;
-        track.at = place.script_at as usize;
-        track.mark = unit.mark;
-        track.look();
+        (track.script, track.at_steps) = (script, at_steps);
+        let at_step = at_steps.partition_point(|(key, _)| *key < 2 * unit.step + 2);
+        track.set(place.script_at as usize, unit.mark, unit.step, at_step);
         thread.is_in_unit = true;
     }
 
     fn bookmark(&self, thread: usize, executed: &[u32]) -> Bookmark {
         let track = &self.threads[thread].own;
         let (piece, at) = track.cursor.place();
-        let addresses = executed.iter().flat_map(|&block| track.cursor.addresses(block)).copied().collect();
-        let at = [piece as u64, at as u64, track.at as u64, track.mark.into()];
-        Bookmark { at, blocks: executed.to_vec(), addresses }
+        // One that is held is not executed where one begins here, but it was read.
+        let held = match track.held {
+            Some(Step::Block(block) | Step::Partial(block, _)) => Some(block),
+            _ => None,
+        };
+        let blocks: Vec<u32> = executed.iter().copied().chain(held).collect();
+        let addresses = blocks.iter().flat_map(|&block| track.cursor.addresses(block)).copied().collect();
+        let steps = [track.step, track.at_step as u64];
+        let at = [piece as u64, at as u64, track.at as u64, track.mark.into(), steps[0], steps[1]];
+        Bookmark { at, blocks, addresses }
     }
 
     fn go_to(&mut self, thread: usize, bookmark: &Bookmark) {
         let thread = &mut self.threads[thread];
         (thread.is_in_unit, thread.skips) = (false, false);
         let track = &mut thread.own;
-        let [piece, at, script, mark] = bookmark.at;
+        let [piece, at, script, mark, step, at_step] = bookmark.at;
         track.cursor.go_to(piece as usize, at as usize);
         let mut addresses = bookmark.addresses.as_slice();
         for &block in &bookmark.blocks {
             addresses = track.cursor.remember(block, addresses);
         }
-        (track.at, track.mark) = (script as usize, mark as u32);
-        track.look();
+        track.set(script as usize, mark as u32, step, at_step as usize);
     }
 }

@@ -4,7 +4,8 @@
 //! it did (`stream`, `told`), and that becomes acts on numbered objects (`script`): creations, joins, locks, barriers and
 //! semaphores are left to simulated time. A wait for a condition ends with the wake-up that ended it when it was recorded
 //! (`wakes`), unless the condition is a barrier ([`holdup_model::Process::find_condition_barriers`]). Chunks of loops that are dealt out at run time are kept as
-//! units (`units`), so that they can be dealt anew.
+//! units (`units`), so that they can be dealt anew. Of locks, barriers and flags that the program makes of the processor's
+//! own instructions no mark tells: they are found by what all threads do at a word (`words`, `order`).
 //!
 //! [`RecordedFeed`] then goes through the streams, once for each simulation. It only decodes: all that is to be known of a
 //! mark is in the scripts.
@@ -19,6 +20,8 @@ mod calls;
 mod code;
 mod error;
 mod feed;
+mod files;
+mod order;
 mod prepared;
 mod script;
 mod simulated;
@@ -26,6 +29,7 @@ mod stream;
 mod told;
 mod units;
 mod wakes;
+mod words;
 
 pub use error::FeedError;
 pub use feed::RecordedFeed;

@@ -1,17 +1,22 @@
 //! A recording made ready: what all simulations of it share.
 
-use holdup_model::Run;
+use std::collections::BTreeSet;
+
+use holdup_model::{Mode, Run};
 use holdup_recording::{Instructions, Recording};
-use holdup_sim::{Program, SimThread};
+use holdup_sim::{Program, SimThread, Spun};
 use holdup_trace::instructions::{CodeClass, Loss};
 
 use crate::calls::{Within, within};
 use crate::code::code;
 use crate::error::FeedError;
+use crate::order::{First, StepScript, order};
 use crate::script::{Script, UnitPlace, scripts};
 use crate::stream::{Telling, tell};
+use crate::told::Told;
 use crate::units::{Unit, UnitWriter};
 use crate::wakes::{Wakes, same_threads, wakes};
+use crate::words::{Survey, word_uses};
 
 /// A recording made ready for simulations: the program, and what its threads do. Simulations share it.
 #[derive(Clone, Debug)]
@@ -22,6 +27,8 @@ pub struct Prepared<'a> {
     pub(crate) streams: Vec<u32>,
     /// By thread: what it does besides executing blocks.
     pub(crate) scripts: Vec<Script>,
+    /// By thread: what it does at words of memory that others use too.
+    pub(crate) step_scripts: Vec<StepScript>,
     /// By thread: units that it executed.
     pub(crate) units: Vec<Vec<Unit>>,
     /// All units that are dealt, by number.
@@ -45,9 +52,10 @@ impl<'a> Prepared<'a> {
         let first: Vec<usize> =
             code.blocks.iter().map(|block| block.accesses.start as usize).chain([accesses]).collect();
         let mut writer = UnitWriter::default();
+        let mut survey = Survey::new(&code, &instructions.blocks);
         let mut tellings: Vec<Telling> = instructions
             .streams()
-            .map(|stream| tell(&instructions, stream, &lengths, &first, &mut writer))
+            .map(|stream| tell(&instructions, stream, &lengths, &first, &mut writer, &mut survey))
             .collect();
         tellings.sort_by_key(|telling| telling.number.unwrap_or(u32::MAX));
         check(&tellings, &instructions)?;
@@ -57,7 +65,23 @@ impl<'a> Prepared<'a> {
         let objects = process.map_or(&[][..], |process| &process.objects);
         let barriers = objects.iter().filter(|object| object.is_condition_barrier);
         let barriers = barriers.filter_map(|object| Some((object.address, object.parties?)));
-        let found = scripts(&tellings, &wakes, &within, barriers.collect());
+        let mut found = scripts(&tellings, &wakes, &within, barriers.collect());
+        let streams: Vec<u32> = tellings.iter().map(|telling| telling.stream).collect();
+        let known = known_words(&tellings);
+        let uses = word_uses(survey, &instructions, &streams, |word| known.contains(&word));
+        let first = First {
+            lock: found.locks.len() as u32,
+            barrier: found.barriers.len() as u32,
+            gate: found.gates.len() as u32,
+        };
+        let order = order(&uses, first);
+        let told_locks = found.locks.clone();
+        let spins = |address: &u64| tellings.iter().any(|telling| telling.spin_locks.contains(address));
+        let told_spins = (0..).zip(&told_locks).filter(|(_, address)| spins(address)).map(|(lock, _)| lock);
+        let spun_locks = told_spins.chain((first.lock..).take(order.locks.len())).collect();
+        found.locks.extend(&order.locks);
+        found.barriers.extend(&order.barriers);
+        found.gates.extend(&order.gates);
         let names = recording.processes.first().and_then(|raw| raw.names.as_ref());
         let name_of = |address: &u64| {
             let known = names.and_then(|names| names.data.get(address).cloned());
@@ -80,14 +104,18 @@ impl<'a> Prepared<'a> {
                 }
             }
         }
-        let warnings = warnings(&tellings, &instructions, found.unexplained);
+        let mut warnings = warnings(&tellings, &instructions, found.unexplained);
+        let executed: Vec<u64> = tellings.iter().map(|telling| telling.instructions).collect();
+        warnings.extend(unordered(order.unordered, executed.iter().sum()));
         code.blocks.shrink_to_fit();
         Ok(Prepared {
             program: Program {
                 code,
                 threads,
                 locks: found.locks.iter().map(name_of).collect(),
-                lock_addresses: found.locks,
+                // The words of others are accessed by what was recorded.
+                lock_addresses: told_locks,
+                spun: Spun { locks: spun_locks, barrier: first.barrier, gate: first.gate },
                 barriers: found.barriers,
                 gates: found.gates,
                 tokens: found.tokens,
@@ -95,8 +123,9 @@ impl<'a> Prepared<'a> {
                 calls: found.calls,
                 warnings,
             },
-            streams: tellings.iter().map(|telling| telling.stream).collect(),
-            executed: tellings.iter().map(|telling| telling.instructions).collect(),
+            streams,
+            executed,
+            step_scripts: order.scripts,
             units: tellings.into_iter().map(|telling| telling.units).collect(),
             scripts: found.scripts,
             places: found.units,
@@ -118,6 +147,34 @@ impl<'a> Prepared<'a> {
     pub fn executed(&self) -> &[u64] {
         &self.executed
     }
+}
+
+/// Words of objects that marks tell of: what is done there, these tell.
+fn known_words(tellings: &[Telling]) -> BTreeSet<u64> {
+    let mut objects = BTreeSet::new();
+    for telling in tellings {
+        objects.extend(telling.told.iter().filter_map(|(_, told)| match *told {
+            // The C library's: a barrier and a semaphore have 32 bytes, a mutex 40, a read-write lock 56, a spin lock 4.
+            Told::Acquire(object, Mode::Shared) => Some((object, 56)),
+            Told::Acquire(object, Mode::Exclusive) => Some((object, 40)),
+            Told::Arrive(object) | Told::Take(object) | Told::Give(object) => Some((object, 32)),
+            _ => None,
+        }));
+        objects.extend(telling.waits.iter().filter(|wait| wait.is_condition).map(|wait| (wait.object, 48)));
+    }
+    objects.into_iter().flat_map(|(object, bytes)| object..object.saturating_add(bytes)).collect()
+}
+
+/// What the reader must know of waits whose end is not known, if these are more than a hundredth of what was executed.
+fn unordered(instructions: u64, all: u64) -> Option<String> {
+    let share = instructions as f64 / all.max(1) as f64;
+    (share > 0.01).then(|| {
+        format!(
+            "{:.0} % of the instructions wait in loops of the program's own for what holdup does not understand: they \
+             are executed as often as recorded, and threads do not wait for each other there",
+            100.0 * share
+        )
+    })
 }
 
 fn check(tellings: &[Telling], instructions: &Instructions<'_>) -> Result<(), FeedError> {

@@ -13,6 +13,7 @@ use holdup_trace::wire::{CallCode, ObjectCode, OutcomeCode};
 
 use crate::told::{AT_END, Called, Told, Wait, Woke};
 use crate::units::{Unit, UnitWriter};
+use crate::words::Survey;
 
 /// What a thread's stream tells.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +38,8 @@ pub(crate) struct Telling {
     /// What it initialized: barriers with their parties, semaphores with their value.
     pub barriers: Vec<(u64, u64)>,
     pub semaphores: Vec<(u64, u64)>,
+    /// Locks that it took for which threads spin.
+    pub spin_locks: BTreeSet<u64>,
     /// Units that it executed, in the order of [`Told::UnitBegin`].
     pub units: Vec<Unit>,
     /// Instructions of whole blocks.
@@ -58,11 +61,13 @@ pub(crate) fn tell(
     lengths: &[u32],
     first: &[usize],
     units: &mut UnitWriter,
+    survey: &mut Survey<'_>,
 ) -> Telling {
     let mut teller = Teller {
         telling: Telling { stream, ..Telling::default() },
         modules: &instructions.modules,
         units,
+        step: 0,
         mark: 0,
         is_open: true,
         has_ended: false,
@@ -81,15 +86,21 @@ pub(crate) fn tell(
         tasks: vec![Vec::new()],
     };
     let mut cursor: Cursor<'_> = instructions.cursor(stream);
+    survey.begin();
+    let bit = 1 << (stream % 64);
     while let Some(step) = cursor.step() {
         match step {
             Step::Block(block) => {
+                teller.step += 1;
+                survey.block(bit, block, cursor.is_as_last_time(), cursor.addresses(block));
                 teller.telling.instructions += u64::from(lengths[block as usize]);
                 if teller.in_unit {
                     teller.units.block(block, first[block as usize], cursor.addresses(block));
                 }
             }
             Step::Partial(block, instructions) => {
+                teller.step += 1;
+                survey.other();
                 teller.telling.instructions += u64::from(instructions);
                 if teller.in_unit {
                     let index = block as usize;
@@ -128,6 +139,8 @@ struct Teller<'a> {
     telling: Telling,
     modules: &'a [CodeModule],
     units: &'a mut UnitWriter,
+    /// Blocks executed so far, whole or in part.
+    step: u64,
     /// Marks so far.
     mark: u32,
     /// A piece of the course has begun.
@@ -204,7 +217,7 @@ impl Teller<'_> {
 
     fn begin_unit(&mut self, first: u64) {
         self.tell(Told::UnitBegin);
-        self.telling.units.push(Unit { first, mark: self.mark, ..Unit::default() });
+        self.telling.units.push(Unit { first, mark: self.mark, step: self.step, ..Unit::default() });
         self.units.begin();
         self.in_unit = true;
     }
@@ -332,6 +345,9 @@ impl Teller<'_> {
             let count = self.held.entry(object).or_default();
             *count += 1;
             if *count == 1 {
+                if kind == ObjectCode::SpinLock {
+                    self.telling.spin_locks.insert(object);
+                }
                 let mode = if shared { Mode::Shared } else { Mode::Exclusive };
                 self.tell(Told::Acquire(object, mode));
             }

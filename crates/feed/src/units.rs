@@ -13,6 +13,8 @@ pub(crate) struct Unit {
     pub first: u64,
     /// The number of the mark that it begins with, in its thread.
     pub mark: u32,
+    /// Blocks that the thread had executed before, whole or in part.
+    pub step: u64,
     /// What it executes. Marks are in it as empty ones: what they mean is in its thread's list.
     pub entries: Box<[u8]>,
     /// Blocks that it executes whole: addresses refer to 0 at first.

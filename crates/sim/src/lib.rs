@@ -30,7 +30,7 @@ pub use memory::CacheModel;
 pub use padding::Padding;
 pub use program::{
     Access, Act, Block, Bookmark, CallWithin, Code, Exit, Feed, Instruction, Item, Program, Reason,
-    SimThread, Skipped,
+    SimThread, Skipped, Spun,
 };
 pub use sample::{Plan, simulate_sampled};
 pub use served::Served;

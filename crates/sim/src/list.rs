@@ -70,7 +70,7 @@ impl Feed for ListFeed {
     }
 
     fn bookmark(&self, thread: usize, _: &[u32]) -> Bookmark {
-        Bookmark { at: [self.at[thread].own as u64, 0, 0, 0], ..Bookmark::default() }
+        Bookmark { at: [self.at[thread].own as u64, 0, 0, 0, 0, 0], ..Bookmark::default() }
     }
 
     fn go_to(&mut self, thread: usize, bookmark: &Bookmark) {

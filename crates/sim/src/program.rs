@@ -1,5 +1,7 @@
 //! What is simulated: code, threads, the objects that they synchronise by, and where their instructions come from.
 
+use std::collections::BTreeSet;
+
 use holdup_code::MicroOp;
 use holdup_model::Mode;
 
@@ -107,6 +109,8 @@ pub struct Program {
     pub locks: Vec<String>,
     /// Where each lock is in memory; 0, or missing at the end, where that is unknown. Its line goes from owner to owner.
     pub lock_addresses: Vec<u64>,
+    /// Which locks, barriers and gates threads wait for by spinning.
+    pub spun: Spun,
     /// Its barriers, those of teams included: for how many threads.
     pub barriers: Vec<u32>,
     /// What happens once: how many [`Act::Open`] are needed.
@@ -119,6 +123,26 @@ pub struct Program {
     pub calls: Vec<CallWithin>,
     /// What the reader must know of the recording, a sentence each.
     pub warnings: Vec<String>,
+}
+
+/// Locks, barriers and gates that threads wait for by looking at a word again and again: who waits has no wake-up to wait
+/// for, and nobody has to wake it. What it does at the word is in its stream, but for locks with an address
+/// ([`Program::lock_addresses`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spun {
+    /// The locks.
+    pub locks: BTreeSet<u32>,
+    /// The first such barrier.
+    pub barrier: u32,
+    /// The first such gate.
+    pub gate: u32,
+}
+
+impl Default for Spun {
+    /// None of them.
+    fn default() -> Spun {
+        Spun { locks: BTreeSet::new(), barrier: u32::MAX, gate: u32::MAX }
+    }
 }
 
 /// A call that blocks and that other threads can end.
@@ -219,7 +243,7 @@ pub trait Feed {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bookmark {
     /// The place.
-    pub at: [u64; 4],
+    pub at: [u64; 6],
     /// Blocks that were executed since the bookmark before.
     pub blocks: Vec<u32>,
     /// What their accesses refer to.

@@ -115,6 +115,8 @@ struct Thread {
     since: u64,
     component: CycleComponent,
     ready_at: u64,
+    /// It looks for what it waits for itself, and needs nobody to wake it.
+    spins: bool,
     /// When it does without the gate that it waits for.
     deadline: Option<Deadline>,
     /// The core that it was on last.
@@ -202,6 +204,7 @@ impl<'a, F: Feed> System<'a, F> {
             since: 0,
             component: CycleComponent::Imbalance,
             ready_at: 0,
+            spins: false,
             deadline: None,
             core: None,
             on_core_since: 0,

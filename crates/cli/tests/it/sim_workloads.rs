@@ -5,7 +5,9 @@
 
 use std::fmt::Write as _;
 
-use crate::stage::sim::{cycles, of_stack, on_cores, record, share, sim, sim_bytes, stack_of, table, whole};
+use crate::stage::sim::{
+    cycles, of_stack, on_cores, record, record_program, share, sim, sim_bytes, stack_of, table, whole,
+};
 use crate::stage::{Stage, is_installed};
 use serde_json::Value;
 
@@ -235,4 +237,72 @@ fn the_same_recording_gives_the_same_bytes_whatever_the_number_of_jobs() {
         assert!(one.len() > 1000, "{}", one.len());
         assert!(one == said("2") && one == said("1"), "{form}");
     }
+}
+
+/// Kinds of locks, barriers and flags that programs make of the processor's own instructions, with the steps that one thread does at
+/// a time and those that all do at once, in thousands, and how much faster 8 threads can be on cores of their own than on one
+/// core.
+///
+/// Locks: half of the work is under the lock. Barriers and turns: one thread works at a time. Pipe: 8 rounds of 8 threads, of
+/// which 15 follow each other. Done: main's work follows that of the last one, 8 of 29.
+const OWN_LOCKS: [(&str, f64, u32, u32); 20] = [
+    ("swap", 2.0, 6, 6),
+    ("swap-both", 2.0, 6, 6),
+    ("test-first", 2.0, 6, 6),
+    ("test-after", 2.0, 6, 6),
+    ("sync", 2.0, 6, 6),
+    ("compare", 2.0, 6, 6),
+    ("ticket", 2.0, 6, 6),
+    ("ticket-no-pause", 2.0, 6, 6),
+    ("ticket-narrow", 2.0, 6, 6),
+    ("mcs", 2.0, 6, 6),
+    ("clh", 2.0, 6, 6),
+    ("array", 2.0, 6, 6),
+    ("futex", 2.0, 6, 6),
+    ("pthread-spin", 2.0, 6, 6),
+    ("sense-barrier", 1.0, 36, 0),
+    ("generation-barrier", 1.0, 36, 0),
+    ("count-barrier", 1.0, 36, 0),
+    ("turns", 1.0, 12, 0),
+    ("pipe", 64.0 / 15.0, 12, 0),
+    ("done", 29.0 / 8.0, 3, 0),
+];
+
+/// Each kind, from this compiler at this level, against what is possible.
+fn own_locks_hold(compiler: &str, level: &str) {
+    if !is_installed("qemu-x86_64") || !is_installed(compiler) {
+        return;
+    }
+    let stage = Stage::new();
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/own_locks.c");
+    let program = stage.path("own_locks");
+    let mut build = std::process::Command::new(compiler);
+    build.args([level, "-g", "-pthread", "-o"]).arg(&program).arg(source);
+    let built = crate::stage::run(&mut build);
+    assert_eq!(built.status, 0, "{built:?}");
+    let mut wrong = String::new();
+    for (kind, bound, inside, outside) in OWN_LOCKS {
+        let steps = |thousands: u32| (1000 * thousands).to_string();
+        let arguments = [kind, "8", "8", &steps(inside), &steps(outside)];
+        let recording = record_program(&stage, &program, &arguments);
+        let simulated = sim(&["--cores", "1,16"], &recording);
+        simulated.iter().for_each(is_whole);
+        let speedup = cycles(&simulated[0]) / cycles(&simulated[1]);
+        // Beginnings and ends of threads, on one core and on many, are the rest.
+        if !(0.7 * bound..=1.06 * bound).contains(&speedup) {
+            let warnings = &simulated[1]["warnings"];
+            let _ = writeln!(wrong, "{kind}: {speedup:.2} times, not {bound:.2}: {warnings}");
+        }
+    }
+    assert!(wrong.is_empty(), "{compiler} {level}\n{wrong}");
+}
+
+#[test]
+fn what_a_program_makes_of_atomics_excludes_and_waits_with_gcc() {
+    own_locks_hold("gcc", "-O2");
+}
+
+#[test]
+fn what_a_program_makes_of_atomics_excludes_and_waits_with_clang() {
+    own_locks_hold("clang-19", "-O3");
 }

@@ -1,6 +1,6 @@
 //! Loops as a compiler makes them, unoptimised and optimised: those that wait are told from those that work.
 
-use holdup_code::{Code, Helper, Loop, waiting_loop};
+use holdup_code::{Code, Helper, Loop, loads_again, looks_before, waiting_loop, waiting_way};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -236,4 +236,77 @@ fn a_wait_at_the_beginning_of_a_loop_that_works() {
     for ip in [0x1000, 0x1002, 0x1004, 0x1006, 0x100b, 0x100d] {
         assert_eq!(waiting_loop(&code, ip, &|_| None, &seen), None, "{ip:#x}");
     }
+}
+
+/// `for (…) { while (load(&lock) || swap(&lock, 1)) PAUSE; … }` as gcc compiles it at -O2: to try again and to come for the next
+/// round are two ways to the same first instruction.
+#[test]
+fn a_way_with_a_pause_is_a_wait_also_where_it_is_hardly_gone() {
+    let bytes = [
+        0x8b, 0x05, 0x00, 0x01, 0x00, 0x00, // mov eax, [rip + 256]
+        0x85, 0xc0, // test eax, eax
+        0x75, 0x0c, // jne to the PAUSE
+        0x89, 0xc8, // mov eax, ecx
+        0x87, 0x05, 0xf6, 0x00, 0x00, 0x00, // xchg eax, the same word
+        0x85, 0xc0, // test eax, eax
+        0x74, 0x04, // je to the work
+        0xf3, 0x90, // pause
+        0xeb, 0xe6, // jmp
+        0x48, 0xff, 0x05, 0x00, 0x02, 0x00, 0x00, // inc [rip + 512]
+        0xeb, 0xdd, // jmp
+    ];
+    let code = Code { start: 0x1000, bytes: &bytes };
+    let seldom = |address: u64| if address < 0x101a { 1000 } else { 999 };
+    assert_eq!(waiting_way(&code, 0x1000, &|_| None, &seldom), Some(Loop { start: 0x1000, end: 0x101a }));
+    assert_eq!(waiting_loop(&code, 0x1000, &|_| None, &seldom), None);
+    // A thread that was always found there waits.
+    let always = |address: u64| if address < 0x101a { 1000 } else { 0 };
+    assert_eq!(waiting_loop(&code, 0x1000, &|_| None, &always), Some(Loop { start: 0x1000, end: 0x101a }));
+}
+
+/// `while (!flags[n]) PAUSE;` as clang compiles it: a first look, by other registers, before the loop, and what aligns that.
+#[test]
+fn a_first_look_belongs_to_its_loop() {
+    let bytes = [
+        0x41, 0x8b, 0x0c, 0x0f, // mov ecx, [r15 + rcx]
+        0x85, 0xc9, // test ecx, ecx
+        0x75, 0x0a, // jne behind the loop
+        0x66, 0x90, // xchg ax, ax
+        0xf3, 0x90, // pause
+        0x8b, 0x08, // mov ecx, [rax]
+        0x85, 0xc9, // test ecx, ecx
+        0x74, 0xf8, // je
+        0xc3,
+    ];
+    let (load, look) = (0x1000, 0x100c);
+    let code = Code { start: load, bytes: &bytes };
+    let found = waiting_way(&code, look, &|_| None, &|_| 0).expect("the loop");
+    assert_eq!(loads_again(&code, load), [look]);
+    assert_eq!(loads_again(&code, look), [look]);
+    assert!(looks_before(&code, load, look, found));
+    assert!(!looks_before(&code, look, look, found));
+    // What writes before the branch is no look: `inc dword [rax]` in place of the comparison.
+    let mut writes = bytes;
+    writes[4..6].copy_from_slice(&[0xff, 0x00]);
+    assert!(!looks_before(&Code { start: load, bytes: &writes }, load, look, found));
+}
+
+/// `for (…) { while (!flag) PAUSE; … }` as gcc compiles it: a `jmp` over the first PAUSE enters the loop behind its header.
+#[test]
+fn a_loop_that_is_entered_behind_its_first_instruction_waits() {
+    let bytes = [
+        0xeb, 0x02, // jmp over the PAUSE
+        0xf3, 0x90, // pause
+        0x8b, 0x05, 0x00, 0x01, 0x00, 0x00, // mov eax, [rip + 256]
+        0x85, 0xc0, // test eax, eax
+        0x74, 0xf4, // je to the PAUSE
+        0xff, 0x05, 0x00, 0x02, 0x00, 0x00, // inc [rip + 512]
+        0xff, 0xcb, // dec ebx
+        0x75, 0xe8, // jne to the jmp
+        0xc3,
+    ];
+    let code = Code { start: 0x1000, bytes: &bytes };
+    let found = Some(Loop { start: 0x1002, end: 0x100e });
+    assert_eq!(waiting_loop(&code, 0x1004, &|_| None, &|_| 0), found);
+    assert_eq!(waiting_loop(&code, 0x100e, &|_| None, &|_| 0), None);
 }

@@ -42,6 +42,8 @@ pub struct Cursor<'a> {
     is_whole: bool,
     /// The last address of each access of each block.
     last: Vec<u64>,
+    /// All differences of the last whole block: 0 where there were none.
+    moved: u64,
     accesses: Vec<(BlockAccess, u64)>,
     counts: StreamCounts,
 }
@@ -58,6 +60,7 @@ impl<'a> Cursor<'a> {
             end: 0,
             is_whole: true,
             last: vec![0; instructions.first_access.last().copied().unwrap_or(0)],
+            moved: 0,
             accesses: Vec::new(),
             counts: StreamCounts::default(),
         }
@@ -140,6 +143,12 @@ impl<'a> Cursor<'a> {
         self.range(block as usize).and_then(|range| self.last.get(range)).unwrap_or_default()
     }
 
+    /// True if the last [`Step::Block`] accessed what that block had accessed the last time.
+    #[inline]
+    pub fn is_as_last_time(&self) -> bool {
+        self.moved == 0
+    }
+
     /// The accesses of the last [`Step::Partial`], each with its address.
     pub fn accesses(&self) -> &[(BlockAccess, u64)] {
         &self.accesses
@@ -179,9 +188,11 @@ impl<'a> Cursor<'a> {
     fn block(&mut self, number: u64) -> Option<Step> {
         let range = self.range(usize::try_from(number).ok()?)?;
         let mut at = self.at;
+        self.moved = 0;
         for last in self.last.get_mut(range)? {
             let (difference, length) = number_at(&self.bytes, at)?;
             at += length;
+            self.moved |= difference;
             *last = last.wrapping_add_signed(unzigzag(difference));
         }
         self.at = at;

@@ -74,7 +74,7 @@ pub(super) fn skipped(
 /// One bookmark in the place of several that follow each other.
 fn merged(program: &Program, parts: &[Part]) -> Bookmark {
     let mut is_known = vec![false; program.code.blocks.len()];
-    let mut all = Bookmark { at: parts.last().map_or([0; 4], |part| part.end.at), ..Bookmark::default() };
+    let mut all = Bookmark { at: parts.last().map_or([0; 6], |part| part.end.at), ..Bookmark::default() };
     for part in parts.iter().rev() {
         let mut addresses = part.end.addresses.as_slice();
         for &block in &part.end.blocks {

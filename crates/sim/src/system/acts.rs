@@ -48,7 +48,8 @@ impl<F: Feed> System<'_, F> {
                 if self.locks[lock as usize].acquire(thread, mode) == Answer::Wait {
                     // A release lets it try again.
                     self.threads[index as usize].pending = Some(act);
-                    self.block(index, CycleComponent::SyncCritSect);
+                    let spins = self.program.spun.locks.contains(&lock);
+                    self.wait(index, CycleComponent::SyncCritSect, spins);
                 }
             }
             Act::Release(lock) => {
@@ -61,15 +62,21 @@ impl<F: Feed> System<'_, F> {
                 self.wake_by(core, &released, now, CycleComponent::SyncCritSect);
             }
             Act::Arrive(barrier) => {
-                self.cores.spend(core, self.costs.barrier, CycleComponent::SyncBarrier);
+                let spins = barrier >= self.program.spun.barrier;
+                if !spins {
+                    self.cores.spend(core, self.costs.barrier, CycleComponent::SyncBarrier);
+                }
                 let now = self.cores.now(core);
                 let answer = self.barriers[barrier as usize].arrive(thread, &mut released);
-                self.go_or_wait(index, answer, CycleComponent::SyncBarrier);
+                if answer == Answer::Wait {
+                    self.wait(index, CycleComponent::SyncBarrier, spins);
+                }
                 self.wake_by(core, &released, now, CycleComponent::SyncBarrier);
             }
             Act::Pass(gate, reason) => {
-                let answer = self.gates[gate as usize].pass(thread);
-                self.go_or_wait(index, answer, reason.component());
+                if self.gates[gate as usize].pass(thread) == Answer::Wait {
+                    self.wait(index, reason.component(), gate >= self.program.spun.gate);
+                }
             }
             Act::Open(gate) => {
                 self.gates[gate as usize].open(&mut released);
@@ -111,6 +118,9 @@ impl<F: Feed> System<'_, F> {
     /// The line of a lock comes to who acquires or releases it.
     fn touch_lock(&mut self, core: u32, lock: u32) {
         let address = self.program.lock_addresses.get(lock as usize).copied().unwrap_or(0);
+        if address == 0 && self.program.spun.locks.contains(&lock) {
+            return;
+        }
         let mut cycles = self.costs.lock / 2;
         if address != 0 {
             let address = self.options.changes.padded.moved(address);
@@ -134,8 +144,15 @@ impl<F: Feed> System<'_, F> {
 
     /// The thread leaves its core until it is woken.
     pub(super) fn block(&mut self, index: u32, component: CycleComponent) {
+        self.wait(index, component, false);
+    }
+
+    /// The thread leaves its core until it goes on. One that spins goes on at once; where there are more threads than cores, another
+    /// one may have its core meanwhile.
+    fn wait(&mut self, index: u32, component: CycleComponent, spins: bool) {
         self.detach(index);
         let thread = &mut self.threads[index as usize];
+        thread.spins = spins;
         thread.state = State::Blocked;
         thread.component = component;
     }
@@ -145,8 +162,9 @@ impl<F: Feed> System<'_, F> {
         if released.is_empty() {
             return;
         }
+        let wakes = released.iter().any(|thread| !self.threads[thread.index()].spins);
         self.wake(released, now);
-        if self.on[core as usize].is_some() {
+        if wakes && self.on[core as usize].is_some() {
             self.cores.spend(core, self.costs.waking, component);
         }
     }
@@ -157,10 +175,11 @@ impl<F: Feed> System<'_, F> {
             let index = thread.index() as u32;
             let thread = &mut self.threads[index as usize];
             if thread.state == State::Blocked {
-                let asleep = thread.since + self.costs.sleep;
+                let spins = thread.spins;
+                let asleep = if spins { thread.since } else { thread.since + self.costs.sleep };
                 thread.state = State::Timed;
                 thread.deadline = None;
-                thread.ready_at = now.max(asleep) + self.costs.wake_up;
+                thread.ready_at = now.max(asleep) + if spins { 0 } else { self.costs.wake_up };
                 self.timed.push(Reverse((thread.ready_at, index)));
                 if let Some(steer) = &mut self.steer {
                     steer.released(index, now.max(asleep));
