@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(numbers(&written), expected);
     }
 
-    /// That of docs/instructions.md.
+    /// That of docs/counts.md.
     #[test]
     fn the_example_is_written_as_it_is_described() {
         let sums = Sums {

@@ -39,7 +39,7 @@ holdup characterize --only threads=16 --uncentred sims/*.json    as in paper 3
 
 A row of a table may have columns suite, program, input, threads, machine and what_if that say what it is of. Of other
 files the program and input are those of the command, and the suite is the name of the folder, where there are several.
-docs/characterize.md says what the parts of the answer mean.
+docs/sweep.md says what the parts of the answer mean.
 Statuses: 0 done, 2 wrong usage or input.";
 
 /// Options of `holdup characterize`.

@@ -26,7 +26,7 @@ holdup steer --only own-core -- ./app    by no other means
 holdup doctor                            says which means there are
 
 What is printed, what the program returns and what it computes stay the same. What steer did and gained is one line on
-standard error, at the end. All that it changes is taken back, also if it is killed. docs/steer.md has more.
+standard error, at the end. All that it changes is taken back, also if it is killed. docs/policies.md has more.
 Statuses: that of the program (128 + signal if it was killed); 2 wrong usage or input, 3 something is missing on this
 machine, both before the program starts.";
 

@@ -349,7 +349,7 @@ pub struct ObjectUse {
     pub thread: Option<ThreadId>,
     /// What.
     pub object: ObjectId,
-    /// Successful acquisitions: an estimate, without bias, where a thread takes thousands of locks in turn (docs/preload.md).
+    /// Successful acquisitions: an estimate, without bias, where a thread takes thousands of locks in turn (docs/recording.md).
     pub acquisitions: u64,
     /// `try` calls that failed.
     pub failed_tries: u64,

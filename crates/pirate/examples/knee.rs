@@ -1,4 +1,4 @@
-//! Does the knee of a pointer chase move by what a pirate takes? Measures that here, as `docs/pirate.md` tells it:
+//! Does the knee of a pointer chase move by what a pirate takes? Measures that here, as `docs/stack.md` tells it:
 //! `cargo run --release -p holdup-pirate --example knee` (some twenty seconds; nothing else should run).
 
 use std::path::Path;

@@ -16,7 +16,7 @@
 //! Where the machine can allot cache by itself, a [`CacheShare`] does that ([`Resctrl`]). Whatever is changed on the machine is told to a
 //! [`Guardian`] before, a process that changes it back when this one is killed.
 //!
-//! Where something cannot be had, a [`Refusal`] says why. `docs/pirate.md` has what was measured.
+//! Where something cannot be had, a [`Refusal`] says why. `docs/stack.md` has what was measured.
 //!
 //! ```no_run
 //! use std::path::Path;

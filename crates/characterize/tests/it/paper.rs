@@ -57,7 +57,7 @@ fn the_papers_shares_are_those_of_squares_about_zero() {
     for at in 0..3 {
         assert!((uncentred[at] - SHARES[at]).abs() < 4.0, "PC{}: {:.1}", at + 1, uncentred[at]);
     }
-    // The fourth and the fifth do not fit: docs/characterize.md says so.
+    // The fourth and the fifth do not fit: docs/sweep.md says so.
     assert!((uncentred[3] - 2.6).abs() < 0.1 && (uncentred[4] - 10.9).abs() < 0.1, "{uncentred:?}");
     // About the mean PC1 would have less than PC2, which no order of components allows.
     assert!(centred[0] < 15.0 && centred[1] > 35.0, "{centred:?}");

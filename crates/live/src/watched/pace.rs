@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Context switches a second that are recorded. One costs the program 1.3 to 2 µs while it is (`docs/kernel.md`), so these are
+/// Context switches a second that are recorded. One costs the program 1.3 to 2 µs while it is (`docs/recording.md`), so these are
 /// 1 % of one core.
 const MOST_A_SECOND: u64 = 5_000;
 /// For how long switches are counted before the rate is known.

@@ -12,7 +12,7 @@ use crate::schema::WHOLE;
 /// its meaning; members may be added at any time.
 pub const CHARACTERIZE_SCHEMA: u32 = 1;
 
-/// Which programs behave alike, and how each moves with threads and input. docs/characterize.md says how it is computed.
+/// Which programs behave alike, and how each moves with threads and input. docs/sweep.md says how it is computed.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(title = "holdup characterize --json"))]

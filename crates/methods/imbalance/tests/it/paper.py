@@ -7,7 +7,7 @@
 
 Nothing here is shared with the program: clusters are merged one pair after another in a matrix of all correlations,
 dominators are found as sets, models are fitted by least squares, and p-values are SciPy's. What the paper leaves open is
-decided as docs/lime.md says, and marked below.
+decided as docs/why.md says, and marked below.
 """
 
 import shlex
@@ -193,7 +193,7 @@ class Graph:
 
 
 def deal(instance):
-    """Not of the paper: work that was dealt out at run time goes, in order, to whoever has the least time (docs/lime.md)."""
+    """Not of the paper: work that was dealt out at run time goes, in order, to whoever has the least time (docs/why.md)."""
     threads = sorted(instance["time"])
     time = [instance["time"][thread][1] for thread in threads]
     events = {event: [counts.get(thread, 0) for thread in threads] for event, counts in instance["events"].items()}

@@ -1,7 +1,7 @@
 //! How much of a run goes into its page: every limit of the timeline, each with its reason.
 //!
 //! The aim is a page of at most 20 MB for ten million events, whose first picture is there within a second.
-//! docs/page-timeline.md has what was measured.
+//! docs/page.md has what was measured.
 
 /// Cells (threads × bins) of the level of detail that the page carries. A cell is up to 13 bytes before compression and
 /// some 3 after it where all of its states change: 4 MB of the page in the worst case.

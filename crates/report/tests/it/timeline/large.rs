@@ -1,5 +1,5 @@
 //! What ten million events come to on a page. It asserts nothing that depends on a machine, and takes a minute: run it by
-//! name, in a release build, as docs/page-timeline.md says.
+//! name, in a release build, as docs/page.md says.
 
 use std::path::PathBuf;
 use std::time::Instant;
