@@ -3,6 +3,7 @@
 mod circles;
 mod count;
 mod documents;
+mod figures;
 mod length;
 mod links;
 mod machine_paths;
@@ -51,6 +52,7 @@ fn complaints(workspace: &Workspace) -> Result<Vec<String>> {
     Ok([
         documents::complaints(&files),
         length::complaints(&files),
+        figures::complaints(&files),
         links::complaints(workspace, &files),
         size::complaints(workspace, &workspace.files()?),
         circles::complaints(&files),
