@@ -143,6 +143,11 @@ subjects! {
     without_names
     cut_off_stream
     unreadable
+    tutorial_0
+    tutorial_1
+    tutorial_2
+    tutorial_3
+    tutorial_4
     diff_lock
     diff_barrier
     diff_rust

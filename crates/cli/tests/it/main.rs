@@ -50,6 +50,7 @@ mod steer;
 mod sweep;
 mod sweep_slurm;
 mod top;
+mod tutorial;
 mod whatif;
 mod why;
 mod why_counted;

@@ -10,7 +10,8 @@ use super::list::{By, Origin, Recipe, Setting};
 use crate::{CpuQuota, Ended, Stage, child_of, run, start, workspace};
 
 /// Where sources are, with all that they include.
-const SOURCES: &[&str] = &["workloads", "bench/whatif", "crates/cli/tests/programs", "tests/harm", "include"];
+const SOURCES: &[&str] =
+    &["examples", "workloads", "bench/whatif", "crates/cli/tests/programs", "tests/harm", "include"];
 
 /// Where a program is compiled and run: a directory whose name says nothing of the machine, gone afterwards.
 pub(super) struct Site<'a> {
