@@ -1,10 +1,13 @@
-//! What README.md and docs/tutorial.md tell to type, and what the tutorial says that one finds.
+//! What README.md, docs/tutorial.md and the example of continuous integration tell to type, and what the tutorial says that one
+//! finds.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
 use crate::stage::{HOLDUP, Stage, report, run, text, workspace};
+
+const WORKFLOW: &str = "examples/ci/threads.yml";
 
 /// The program of the tutorial with so many of its faults fixed; a tenth of its documents are enough.
 fn words(stage: &Stage, step: u32) -> PathBuf {
@@ -45,9 +48,13 @@ fn what_the_programs_of_the_tutorial_compute_stays_the_same() {
     assert!(said[0].ends_with(" times\n") && said.iter().all(|one| *one == said[0]), "{said:#?}");
 }
 
-/// Lines of blocks of code that begin with `holdup`, without that and without what explains them.
+/// Lines of blocks of code, or of the workflow, that begin with `holdup`, without that and without what explains them.
 fn command_lines(document: &str) -> Vec<String> {
-    let blocks = blocks(document);
+    let mut blocks = blocks(document);
+    if document == WORKFLOW {
+        let said = std::fs::read_to_string(workspace().join(document)).expect("the workflow");
+        blocks = said.lines().map(|line| line.trim().trim_start_matches("run: ").to_owned()).collect();
+    }
     let lines = blocks.iter().flat_map(|block| block.lines());
     let commands = lines.filter_map(|line| line.strip_prefix("holdup "));
     commands.map(|words| words.split("  ").next().unwrap_or(words).to_owned()).collect()
@@ -66,7 +73,7 @@ fn commands_and_options_of_readme_and_tutorial_exist() {
         helps.entry(command.to_owned()).or_insert_with(made).clone()
     };
     let all = help("");
-    for document in ["README.md", "docs/tutorial.md"] {
+    for document in ["README.md", "docs/tutorial.md", WORKFLOW] {
         let lines = command_lines(document);
         assert!(lines.len() >= 3, "{document}: {lines:?}");
         for line in lines {
@@ -82,5 +89,19 @@ fn commands_and_options_of_readme_and_tutorial_exist() {
                 assert!(said.contains(option), "{document}: {line}: holdup {first} has no {option}");
             }
         }
+    }
+}
+
+#[test]
+fn the_budgets_of_the_workflow_are_understood() {
+    let budgets = workspace().join("examples/ci/holdup.toml");
+    let recording = workspace().join("tests/recordings/tutorial_0.holdup");
+    for (format, begins) in [("sarif", "{"), ("junit", "<?xml"), ("github", "::error")] {
+        let mut command = Command::new(HOLDUP);
+        command.arg("check").arg(&recording).arg("--budget-file").arg(&budgets).args(["--format", format]);
+        let ended = run(&mut command);
+        // The lock costs more than a tenth.
+        assert_eq!(ended.status, 1, "{ended:?}");
+        assert!(text(&ended.stdout).starts_with(begins), "{format}: {ended:?}");
     }
 }
