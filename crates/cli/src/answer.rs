@@ -109,9 +109,10 @@ impl Answer {
         Ok(Answer { run, diagnoses, source })
     }
 
-    /// The short answer.
-    pub(crate) fn text(&self, look: Look) -> String {
-        holdup_report::render(&self.run, &self.diagnoses, look)
+    /// The short answer, or the shortest.
+    pub(crate) fn text(&self, is_brief: bool, look: Look) -> String {
+        let render = if is_brief { holdup_report::render_brief } else { holdup_report::render };
+        render(&self.run, &self.diagnoses, look)
     }
 
     /// The answer for machines.
@@ -154,8 +155,16 @@ pub(crate) enum Color {
     Never,
 }
 
-/// How to show things on `stream`.
-pub(crate) fn look(color: Color, stream: &(impl IsTerminal + std::os::fd::AsFd), to_file: bool) -> Look {
+/// The columns of text that goes to no terminal; where nothing is to be shortened, those of a wide one.
+const COLUMNS: [usize; 2] = [100, 200];
+
+/// How to show things on `stream`, with nothing shortened if it is `wide`.
+pub(crate) fn look(
+    color: Color,
+    wide: bool,
+    stream: &(impl IsTerminal + std::os::fd::AsFd),
+    to_file: bool,
+) -> Look {
     let terminal = stream.is_terminal() && !to_file;
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let color = match color {
@@ -167,7 +176,10 @@ pub(crate) fn look(color: Color, stream: &(impl IsTerminal + std::os::fd::AsFd),
     };
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let size = || rustix::termios::tcgetwinsize(stream).ok().map(|size| usize::from(size.ws_col));
-    let width = columns.or_else(|| terminal.then(size).flatten()).filter(|width| *width > 0).unwrap_or(100);
+    let width = columns
+        .or_else(|| terminal.then(size).flatten())
+        .filter(|width| *width > 0)
+        .unwrap_or(COLUMNS[usize::from(wide)]);
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
@@ -176,7 +188,8 @@ pub(crate) fn look(color: Color, stream: &(impl IsTerminal + std::os::fd::AsFd),
         let locale = locale.to_ascii_uppercase();
         locale.contains("UTF-8") || locale.contains("UTF8")
     });
-    Look { width, color, unicode }
+    let names = if wide { Look::WHOLE } else { Look::NAMES };
+    Look { width, color, unicode, names }
 }
 
 /// What takes long is not to end with an answer that has no place.

@@ -47,9 +47,9 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
     }
     let command: Vec<OsString> = vec![program.into()];
     let ended = record(&command, &Options::new(&recording), PRELOAD)?;
-    let look = answer::look(options.color, &std::io::stdout(), false);
+    let look = answer::look(options.color, false, &std::io::stdout(), false);
     answer::write(
-        &Answer::of(&recording, Some(&ended.file), &Part::default())?.text(look),
+        &Answer::of(&recording, Some(&ended.file), &Part::default())?.text(false, look),
         None,
         std::io::stdout(),
     )?;

@@ -45,7 +45,7 @@ impl TypedValueParser for Kind {
 
 /// Shows a page, or lists them all.
 pub(crate) fn explain(options: &ExplainOptions) -> Result<ExitCode, Failure> {
-    let look = answer::look(options.color, &io::stdout(), false);
+    let look = answer::look(options.color, false, &io::stdout(), false);
     let text = match &options.kind {
         None => explanations(look),
         Some(word) => Explanation::of(word).ok_or_else(|| unknown(word))?.render(look),

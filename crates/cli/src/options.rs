@@ -169,18 +169,34 @@ pub(crate) struct Printed {
     /// When to use colour
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     pub(crate) color: Color,
+    /// Shorten no name, and use all columns of the terminal
+    #[arg(long)]
+    wide: bool,
 }
 
 impl Printed {
+    /// How to show things on `stream`.
+    pub(crate) fn look(&self, stream: &(impl IsTerminal + AsFd)) -> Look {
+        answer::look(self.color, self.wide, stream, self.output.is_some())
+    }
+
     /// Writes the answer, as it is shown there: to the file, or else to this stream.
     pub(crate) fn to(
         &self,
         stream: impl Write + IsTerminal + AsFd,
         text: impl FnOnce(Look) -> String,
     ) -> Result<(), Failure> {
-        let look = answer::look(self.color, &stream, self.output.is_some());
+        let look = self.look(&stream);
         answer::write(&text(look), self.output.as_deref(), stream)
     }
+}
+
+/// How much is told.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Length {
+    /// Tell in five lines what ran and what holds it up most
+    #[arg(long)]
+    pub(crate) brief: bool,
 }
 
 /// Where an answer goes that there is as JSON too.

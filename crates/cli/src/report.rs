@@ -12,7 +12,7 @@ use holdup_report::{PageOptions, ranks_json_text, render_ranks};
 use crate::answer::{Answer, Part};
 use crate::collectors::Collector;
 use crate::failure::Failure;
-use crate::options::{Faces, NameSources, Selection};
+use crate::options::{Faces, Length, NameSources, Selection};
 use crate::several;
 use crate::sources;
 
@@ -39,6 +39,8 @@ pub(crate) struct ReportOptions {
     #[arg(long)]
     pub all_gains: bool,
     #[command(flatten)]
+    pub length: Length,
+    #[command(flatten)]
     pub faces: Faces,
 }
 
@@ -58,7 +60,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Failure> {
     };
     let (answer, told) = several::answer(&options.recordings, &[], &part)?;
     let page = || page(&answer, options.no_source, &options.recordings[told]);
-    options.faces.show(page, || answer.json(), |look| answer.text(look))?;
+    options.faces.show(page, || answer.json(), |look| answer.text(options.length.brief, look))?;
     Ok(ExitCode::SUCCESS)
 }
 

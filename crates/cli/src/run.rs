@@ -17,7 +17,7 @@ use crate::answer::{self, Part};
 use crate::collectors::{PLUGIN, PRELOAD};
 use crate::failure::Failure;
 use crate::instructions::{InstructionPart, ModeName};
-use crate::options::{NameSources, Printed, RecordingOptions};
+use crate::options::{Length, NameSources, Printed, RecordingOptions};
 use crate::progress::Progress;
 use crate::rank;
 use crate::runs::Input;
@@ -36,6 +36,8 @@ pub(crate) struct RunOptions {
     #[arg(short = 'r', long, value_name = "N", default_value_t = 1, conflicts_with = "pid",
         value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub repeat: u16,
+    #[command(flatten)]
+    pub length: Length,
     #[command(flatten)]
     pub printed: Printed,
     /// Which holds of locks to time: those of locks that somebody waited for, or all
@@ -94,7 +96,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
     let files = files(&ended);
     let told = answering(options, || {
         let (answer, _) = several::answer(&place.paths, &files, &Part::default())?;
-        options.printed.to(std::io::stderr(), |look| answer.text(look) + &place.sentence())
+        options
+            .printed
+            .to(std::io::stderr(), |look| answer.text(options.length.brief, look) + &place.sentence())
     });
     complain(&ended, told);
     Ok(status(&ended))

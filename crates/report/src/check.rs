@@ -19,7 +19,7 @@ use crate::Look;
 use crate::numbers::{percent, time};
 
 /// How text is shown where no terminal says how.
-const PLAIN: Look = Look { width: Look::WIDEST, color: false, unicode: true };
+const PLAIN: Look = Look::plain(Look::WIDEST);
 
 /// The source file of a place, named from the folder `root` if it is below it.
 fn file_below<'a>(place: &'a Place, root: Option<&str>) -> Option<&'a str> {

@@ -5,47 +5,66 @@
 
 use std::fmt::Write;
 
-use unicode_width::UnicodeWidthChar;
-
 use crate::Look;
-
-/// The most columns that one name takes.
-const NAME: usize = 48;
+use crate::shorten::{self, shortened};
 
 /// The most columns that one name in a bar or a list takes: a kernel thread name has 15 bytes.
 const SHORT: usize = 18;
 
-/// The most columns that one word of a sentence takes: names inside of sentences are cut to it.
-const WORD: usize = 64;
-
 /// The most columns that one sentence takes.
 const SENTENCE: usize = 400;
 
+/// The most columns that a name takes to be told apart from another one: no name is longer (`MAX_NAME_BYTES` of the symbols).
+const MOST_APART: usize = 4096;
+
 /// Text made safe for a terminal and otherwise left as it is: for messages about files, whose names must stay whole.
 pub fn escaped(text: &str) -> String {
-    visible(text, Look { width: Look::WIDEST, color: false, unicode: true })
+    visible(text, Look::plain(Look::WIDEST))
 }
 
 /// A name, on one line and short: control characters, line breaks and direction marks are written as escapes
-/// (`\n`, `\u{1b}`), and what is too long loses its middle.
+/// (`\n`, `\u{1b}`), and what is too long is [shortened].
 pub(crate) fn name(text: &str, look: Look) -> String {
-    cut(&visible(text, look), NAME, look)
+    shortened(&visible(text, look), look.names, look.ellipsis())
 }
 
 /// A name for a bar or a list: as [`name`], and shorter.
 pub(crate) fn short_name(text: &str, look: Look) -> String {
-    cut(&visible(text, look), SHORT, look)
+    let limit = if look.is_whole() { Look::WHOLE } else { SHORT };
+    shortened(&visible(text, look), limit, look.ellipsis())
 }
 
 /// A sentence that may contain names. Spaces are kept, so that it can be wrapped.
 pub(crate) fn sentence(text: &str, look: Look) -> String {
-    let words: Vec<String> = visible(text, look).split(' ').map(|word| cut(word, WORD, look)).collect();
-    cut(&words.join(" "), SENTENCE, look)
+    let text = visible(text, look);
+    let short = |word: &&str| {
+        let name = word.trim_matches(['(', ')', ',', ';', '.']);
+        let at = word.find(name).unwrap_or_default();
+        format!("{}{}{}", &word[..at], shortened(name, look.names, look.ellipsis()), &word[at + name.len()..])
+    };
+    let words: Vec<String> = shorten::words(&text).iter().map(short).collect();
+    cut(&words.join(" "), SENTENCE.max(look.names), look)
 }
 
-/// How many columns a character takes; one at the least, so that marks without a width count towards a limit.
-fn columns(c: char) -> usize {
-    c.width().unwrap_or(1).max(1)
+/// What `show` makes of each of these in this look, or in one with more room for names where it would make two of them the
+/// same.
+pub(crate) fn apart<T: PartialEq>(all: &[T], look: Look, show: impl Fn(&T, Look) -> String) -> Vec<String> {
+    let mut shown: Vec<String> = all.iter().map(|one| show(one, look)).collect();
+    let mut names = look.names;
+    while names < MOST_APART {
+        names = names.saturating_mul(2);
+        let wider = Look { names, ..look };
+        let is_like_another =
+            |at: usize| (0..all.len()).any(|other| all[other] != all[at] && shown[other] == shown[at]);
+        let alike: Vec<usize> = (0..all.len()).filter(|at| is_like_another(*at)).collect();
+        if alike.is_empty() {
+            break;
+        }
+        for at in alike {
+            shown[at] = show(&all[at], wider);
+        }
+    }
+    shown
 }
 
 /// Text of any length with nothing in it that acts on a terminal, in the characters of the look.
@@ -97,35 +116,14 @@ fn misleads(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Takes the middle out of what is wider than `limit` columns: the ends tell names apart.
+/// Takes the middle out of what is wider than `limit` columns, unless nothing is to be shortened.
 pub(crate) fn cut(text: &str, limit: usize, look: Look) -> String {
-    if text.chars().map(columns).sum::<usize>() <= limit {
-        return text.to_owned();
-    }
-    let ellipsis = look.ellipsis();
-    let room = limit - ellipsis.chars().count();
-    let head = prefix(text.chars(), room.div_ceil(2));
-    let tail: String = prefix(text.chars().rev(), room / 2).chars().rev().collect();
-    format!("{head}{ellipsis}{tail}")
+    shorten::cut(text, if look.is_whole() { Look::WHOLE } else { limit }, look.ellipsis())
 }
 
 /// Takes the end off what is wider than `limit` columns: of a line of source the begin says most.
 pub(crate) fn cut_end(text: &str, limit: usize, look: Look) -> String {
-    if text.chars().map(columns).sum::<usize>() <= limit {
-        return text.to_owned();
-    }
-    let ellipsis = look.ellipsis();
-    format!("{}{ellipsis}", prefix(text.chars(), limit.saturating_sub(ellipsis.chars().count())))
-}
-
-fn prefix(chars: impl Iterator<Item = char>, limit: usize) -> String {
-    let mut used = 0;
-    chars
-        .take_while(|&c| {
-            used += columns(c);
-            used <= limit
-        })
-        .collect()
+    shorten::cut_end(text, if look.is_whole() { Look::WHOLE } else { limit }, look.ellipsis())
 }
 
 #[cfg(test)]
@@ -134,8 +132,8 @@ mod tests {
 
     use super::*;
 
-    const PLAIN: Look = Look { width: 80, color: false, unicode: true };
-    const ASCII: Look = Look { width: 80, color: false, unicode: false };
+    const PLAIN: Look = Look::plain(80);
+    const ASCII: Look = Look { unicode: false, ..PLAIN };
 
     #[test]
     fn ordinary_names_stay_as_they_are() {
@@ -156,7 +154,7 @@ mod tests {
     #[test]
     fn the_middle_goes_first() {
         let long = name(&format!("begin{}end", "x".repeat(500)), PLAIN);
-        assert_eq!(long.chars().count(), NAME);
+        assert_eq!(long.chars().count(), Look::NAMES);
         assert!(long.starts_with("beginx") && long.contains('…') && long.ends_with("xend"), "{long}");
         assert!(name(&"y".repeat(100), ASCII).contains("y...y"));
         assert_eq!(
@@ -181,7 +179,7 @@ mod tests {
         #[test]
         fn nothing_dangerous_gets_through(text in any::<String>(), unicode: bool) {
             let look = Look { unicode, ..PLAIN };
-            for (out, limit) in [(name(&text, look), NAME), (sentence(&text, look), SENTENCE)] {
+            for (out, limit) in [(name(&text, look), Look::NAMES), (sentence(&text, look), SENTENCE)] {
                 prop_assert!(!out.chars().any(acts_on_terminal), "{out:?}");
                 prop_assert!(out.chars().count() <= limit);
                 prop_assert!(unicode || out.is_ascii(), "{out:?}");

@@ -67,10 +67,30 @@ fn all_together(diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
     let Some(all) = diagnosis.what_if.as_ref().and_then(|what_if| what_if.all_together.as_ref()) else {
         return Vec::new();
     };
-    let gain = told_gain(all, diagnosis.wall, look);
+    let gain = told_gain(all, diagnosis.wall, false, look);
     let next = all.capped_by.as_ref();
     let next = next.map_or_else(String::new, |next| format!("; then {} limits it", escape::name(next, look)));
     wrapped(&format!("fixing all of them saves {gain}{next}"), 2, Ink::Text, look)
+}
+
+/// The titles and the first findings, in a line each: `rows` lines at most.
+pub(crate) fn brief(diagnosis: &Diagnosis, rows: usize, look: Look) -> Vec<Line> {
+    let mut columns = Columns { is_brief: true, ..Columns::of(diagnosis, look) };
+    if columns.gains {
+        let longest = if gain_has_factor(look) { "1.00 ms, 1.00 times faster" } else { "next to nothing" };
+        columns.last = look.columns() - longest.len();
+        columns.cost_end = columns.last - 2;
+    }
+    let headings =
+        diagnosis.findings.iter().enumerate().map(|(index, finding)| columns.heading(index + 1, finding));
+    let mut lines = columns.titles();
+    for heading in headings {
+        if lines.len() + heading.len() > rows {
+            break;
+        }
+        lines.extend(heading);
+    }
+    lines
 }
 
 /// The lines that the table should have in any case: its title, the first finding in full, the headings of the next
@@ -110,6 +130,10 @@ struct Columns<'a> {
     /// Column at which the shares end or the gains begin.
     last: usize,
     gains: bool,
+    /// True where what is slow has one line.
+    is_brief: bool,
+    /// By finding: what is slow, all told differently.
+    what: Vec<String>,
 }
 
 impl<'a> Columns<'a> {
@@ -121,7 +145,9 @@ impl<'a> Columns<'a> {
             (true, false) => (width - 24, width - 22),
             (false, _) => (width - 13, width),
         };
-        Self { look, diagnosis, cost_end, last, gains }
+        let what: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.what.as_str()).collect();
+        let what = escape::apart(&what, look, |what, look| escape::sentence(what, look));
+        Self { look, diagnosis, cost_end, last, gains, is_brief: false, what }
     }
 
     fn titles(&self) -> Vec<Line> {
@@ -138,13 +164,18 @@ impl<'a> Columns<'a> {
     }
 
     fn heading(&self, rank: usize, finding: &Finding) -> Vec<Line> {
-        let what = escape::sentence(&finding.what, self.look);
+        let what = &self.what[rank - 1];
         let cost = time(finding.cost, self.look);
         let share = percent(finding.cost.share_of(self.diagnosis.wall));
-        let gain = finding.gain.as_ref().map(|gain| told_gain(gain, self.diagnosis.wall, self.look));
+        let gain =
+            finding.gain.as_ref().map(|gain| told_gain(gain, self.diagnosis.wall, self.is_brief, self.look));
         let narrow = self.look.is_narrow();
         let room = if narrow { self.look.columns() - 2 } else { self.cost_end - 2 - 10 };
-        let mut lines: Vec<Line> = broken_short(&what, room, self.look)
+        let what = match self.is_brief {
+            true => vec![escape::cut(what, room, self.look)],
+            false => broken_short(what, room, self.look),
+        };
+        let mut lines: Vec<Line> = what
             .iter()
             .enumerate()
             .map(|(index, text)| {
@@ -189,18 +220,21 @@ fn gain_has_factor(look: Look) -> bool {
 }
 
 /// `4.4 s (3.9 to 4.7), 1.55 times faster`: the gain, its interval, and where there is room the speedup that
-/// it means, wall time / (wall time − gain).
-fn told_gain(gain: &Gain, wall: Nanos, look: Look) -> String {
+/// it means, wall time / (wall time − gain). Without the interval if `is_brief`.
+fn told_gain(gain: &Gain, wall: Nanos, is_brief: bool, look: Look) -> String {
     let [mid, low, high] = [gain.time, gain.low, gain.high].map(|value| time(value, look));
     if gain.time.share_of(wall) < NOTHING {
         return match gain.high {
             Nanos::ZERO => "nothing".to_owned(),
+            _ if is_brief => "next to nothing".to_owned(),
             _ => format!("next to nothing (up to {high})"),
         };
     }
     let unit = |text: &str| text.rsplit(' ').next().map(str::to_owned);
     let bare = |text: &str| text.rsplit_once(' ').map_or(text.to_owned(), |(number, _)| number.to_owned());
-    let mut out = if unit(&low) == unit(&mid) && unit(&high) == unit(&mid) {
+    let mut out = if is_brief {
+        mid
+    } else if unit(&low) == unit(&mid) && unit(&high) == unit(&mid) {
         format!("{mid} ({} to {})", bare(&low), bare(&high))
     } else {
         format!("{mid} ({low} to {high})")

@@ -42,25 +42,29 @@ pub(crate) fn lines(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec
     let Some(hot) = diagnosis.hot.as_ref().filter(|hot| hot.samples >= FEWEST_SAMPLES) else {
         return Vec::new();
     };
-    let told: Vec<(String, String)> = hot
+    let spots: Vec<_> = hot
         .functions
         .iter()
         .enumerate()
         .filter(|(rank, spot)| *rank == 0 || shares::of_critical(spot, hot) >= SMALL)
         .take(MOST)
-        .map(|(rank, function)| {
-            let (spot, range) = standing_for(process, hot, function);
-            let mut place = names::place(process, spot.place, range, look);
-            if let Some(inside) = &spot.inside {
-                place.push_str(&format!(", inside {}", escape::name(inside, look)));
-            }
-            let mut shares = figures(spot, hot, if rank == 0 { IN_WORDS } else { ["", ""] });
-            if rank == 0 && display_width(&place) + GAP + display_width(&shares) > text_room(look) {
-                shares = figures(spot, hot, IN_SHORT);
-            }
-            (place, shares)
-        })
+        .map(|(_, function)| standing_for(process, hot, function))
         .collect();
+    let places = escape::apart(&spots, look, |(spot, range), look| {
+        let place = names::place(process, spot.place, *range, look);
+        match &spot.inside {
+            Some(inside) => format!("{place}, inside {}", escape::name(inside, look)),
+            None => place,
+        }
+    });
+    let told = spots.iter().zip(places).enumerate().map(|(rank, ((spot, _), place))| {
+        let mut shares = figures(spot, hot, if rank == 0 { IN_WORDS } else { ["", ""] });
+        if rank == 0 && display_width(&place) + GAP + display_width(&shares) > text_room(look) {
+            shares = figures(spot, hot, IN_SHORT);
+        }
+        (place, shares)
+    });
+    let told: Vec<(String, String)> = told.collect();
     let widest = told.iter().map(|(place, _)| display_width(place)).max().unwrap_or(0);
     let longest = told.iter().map(|(_, figures)| display_width(figures)).max().unwrap_or(0);
     let column = if widest + GAP + longest <= text_room(look) { widest } else { 0 };

@@ -20,7 +20,7 @@
 //! use holdup_model::Run;
 //! use holdup_report::{Look, json, render};
 //!
-//! let answer = render(&Run::default(), &[], Look { width: 80, color: false, unicode: true });
+//! let answer = render(&Run::default(), &[], Look::plain(80));
 //! assert!(answer.starts_with("Nothing was recorded"));
 //! assert_eq!(json(&Run::default(), &[])["schema"], 1);
 //! ```
@@ -55,6 +55,7 @@ mod schema;
 #[cfg(test)]
 mod schemas;
 mod shares;
+mod shorten;
 mod sim;
 mod source_file;
 mod stack;
@@ -95,7 +96,7 @@ pub use sim::{
 };
 pub use source_file::SourceFile;
 pub use stack::{STACK_SCHEMA, render_stack, stack_json, stack_json_text};
-pub use terminal::render;
+pub use terminal::{render, render_brief};
 pub use what_if::{render_what_if, what_if_json, what_if_json_text};
 pub use why::{
     Removed, WHY_SCHEMA, WhyScene, Without, render_why, why_json, why_json_text, why_section_name,

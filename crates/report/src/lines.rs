@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use textwrap::core::{Word, display_width};
 
-use crate::Look;
 use crate::ink::Ink;
+use crate::{Look, shorten};
 
 /// The column at which the text behind a label begins.
 const LABEL: usize = 16;
@@ -83,7 +83,7 @@ pub(crate) fn wrapped_short(text: &str, indent: usize, ink: Ink, look: Look) -> 
 /// Whether [`wrapped_short`] leaves this text whole.
 pub(crate) fn fits_short(text: &str, indent: usize, look: Look) -> bool {
     let room = look.columns() - indent;
-    broken(text, room).len() <= most_lines(room)
+    broken(text, room).len() <= most_lines(room, look)
 }
 
 fn inked(lines: Vec<String>, indent: usize, ink: Ink) -> Vec<Line> {
@@ -91,8 +91,8 @@ fn inked(lines: Vec<String>, indent: usize, ink: Ink) -> Vec<Line> {
 }
 
 /// How many lines of `room` columns a text may take that is no longer than a person reads.
-fn most_lines(room: usize) -> usize {
-    (ENOUGH / room).max(3)
+fn most_lines(room: usize, look: Look) -> usize {
+    if look.is_whole() { usize::MAX } else { (ENOUGH / room).max(3) }
 }
 
 /// Text broken into pieces of at most `room` columns.
@@ -111,6 +111,9 @@ fn words(text: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
         if is_behind_number && UNITS.contains(&unit) {
             ends.pop();
         }
+        if display_width(word.word) > LONG_WORD {
+            ends.extend(word.word.match_indices("::").map(|(at, separator)| end + at + separator.len()));
+        }
         end += word.word.len() + word.whitespace.len();
         ends.push(end);
     }
@@ -118,21 +121,21 @@ fn words(text: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
     Box::new(ends.into_iter().map(move |end| Word::from(&text[std::mem::replace(&mut begin, end)..end])))
 }
 
+/// A word of more columns may be broken between the parts of a path.
+const LONG_WORD: usize = 28;
+
 /// What stands behind numbers.
 const UNITS: [&str; 5] = ["%", "ns", "µs", "ms", "s"];
 
 /// As [`broken`], cut as in [`wrapped_short`].
 pub(crate) fn broken_short(text: &str, room: usize, look: Look) -> Vec<String> {
-    let most = most_lines(room);
+    let most = most_lines(room, look);
     let mut lines = broken(text, room);
     if lines.len() > most {
         lines.truncate(most);
         let last = &mut lines[most - 1];
-        let ellipsis = look.ellipsis();
-        while display_width(last) + display_width(ellipsis) > room {
-            last.pop();
-        }
-        last.push_str(ellipsis);
+        // Two spaces: it is cut even where it has room, and between words.
+        *last = shorten::cut_end(&format!("{last}  "), room.min(display_width(last) + 1), look.ellipsis());
     }
     lines
 }

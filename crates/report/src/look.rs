@@ -9,6 +9,9 @@ pub struct Look {
     pub color: bool,
     /// Whether characters outside of ASCII are shown.
     pub unicode: bool,
+    /// The most columns that one name takes: [`Look::NAMES`], more where that is needed to tell names apart, or
+    /// [`Look::WHOLE`] for answers in which nothing is shortened and lines are as wide as the terminal.
+    pub names: usize,
 }
 
 impl Look {
@@ -18,9 +21,26 @@ impl Look {
     /// Longer lines are hard to read (columns).
     pub const WIDEST: usize = 120;
 
+    /// So much of a name fits beside figures in a line of 80 columns, and tells most functions apart (columns).
+    pub const NAMES: usize = 48;
+
+    /// Names are shown in full.
+    pub const WHOLE: usize = usize::MAX;
+
+    /// Text without colour, for lines of this width (columns).
+    pub const fn plain(width: usize) -> Look {
+        Look { width, color: false, unicode: true, names: Self::NAMES }
+    }
+
+    /// True where nothing is shortened.
+    pub(crate) fn is_whole(self) -> bool {
+        self.names == Self::WHOLE
+    }
+
     /// The width that lines are laid out for (columns).
     pub(crate) fn columns(self) -> usize {
-        self.width.clamp(Self::NARROWEST, Self::WIDEST)
+        let widest = if self.is_whole() { self.width } else { Self::WIDEST };
+        self.width.clamp(Self::NARROWEST, widest.max(Self::NARROWEST))
     }
 
     /// True where a line has no room for a table.

@@ -13,6 +13,9 @@ use crate::{
 /// The lines of a screen that the answer fits in where the terminal is wide enough for a table.
 const SCREEN: usize = 30;
 
+/// The lines of a brief answer.
+const BRIEF: usize = 5;
+
 /// From this efficiency on, a run without findings is said to be held up by nothing.
 const GOOD_EFFICIENCY: f64 = 0.9;
 
@@ -31,15 +34,12 @@ const MOST_LISTED: usize = 4;
 /// # Panics
 /// If a diagnosis is not of this run.
 pub fn render(run: &Run, diagnoses: &[Diagnosis], look: Look) -> String {
-    let told = diagnoses.first().filter(|diagnosis| !run.processes[diagnosis.process].threads.is_empty());
-    let Some(diagnosis) = told else {
-        return painted(&nothing_recorded(run, look), look);
+    let diagnosis = match told(run, diagnoses, look) {
+        Told::Whole(lines) => return painted(&lines, look),
+        Told::Process(diagnosis) => diagnosis,
     };
     let process = &run.processes[diagnosis.process];
     let tree = diagnosis.tree.as_ref().filter(|tree| tree.is_the_subject(run));
-    if let Some(tree) = tree.filter(|tree| !says_much(run, diagnosis, tree)) {
-        return painted(&whole_tree(run, diagnosis, tree, look), look);
-    }
     let mut head = Vec::new();
     if let Some(tree) = tree {
         head = told_tree(run, tree, true, look);
@@ -81,6 +81,55 @@ pub fn render(run: &Run, diagnoses: &[Diagnosis], look: Look) -> String {
     lines.push(Line::default());
     lines.extend(middle);
     lines.extend(foot);
+    painted(&lines, look)
+}
+
+/// What the answer is about.
+enum Told<'a> {
+    /// The whole run, in these lines.
+    Whole(Vec<Line>),
+    /// One process.
+    Process(&'a Diagnosis),
+}
+
+fn told<'a>(run: &Run, diagnoses: &'a [Diagnosis], look: Look) -> Told<'a> {
+    let told = diagnoses.first().filter(|diagnosis| !run.processes[diagnosis.process].threads.is_empty());
+    let Some(diagnosis) = told else {
+        return Told::Whole(nothing_recorded(run, look));
+    };
+    let tree = diagnosis.tree.as_ref().filter(|tree| tree.is_the_subject(run));
+    match tree.filter(|tree| !says_much(run, diagnosis, tree)) {
+        Some(tree) => Told::Whole(whole_tree(run, diagnosis, tree, look)),
+        None => Told::Process(diagnosis),
+    }
+}
+
+/// The answer in [`BRIEF`] lines at most: what ran, whether to believe it, and the first findings in a line each.
+///
+/// # Panics
+/// If a diagnosis is not of this run.
+pub fn render_brief(run: &Run, diagnoses: &[Diagnosis], look: Look) -> String {
+    let mut lines = match told(run, diagnoses, look) {
+        Told::Whole(lines) => lines,
+        Told::Process(diagnosis) => {
+            let process = &run.processes[diagnosis.process];
+            let mut lines = wrapped(&brief_headline(run, diagnosis, look), 0, Ink::Strong, look);
+            let doubt = surroundings::first_of_all(run, diagnosis).into_iter().next();
+            lines.extend(doubt.map(|text| {
+                let first = text.split_inclusive(". ").next().unwrap_or_default().trim_end();
+                let first = escape::cut_end(&escape::sentence(first, look), look.columns(), look);
+                Line::default().with(&first, Ink::Warning)
+            }));
+            lines.extend(single_thread(process, diagnosis, look));
+            match diagnosis.findings.is_empty() {
+                true if process.threads.len() <= 1 => {}
+                true => lines.extend(wrapped(&without_findings(process, diagnosis).0, 0, Ink::Strong, look)),
+                false => lines.extend(findings::brief(diagnosis, BRIEF.saturating_sub(lines.len()), look)),
+            }
+            lines
+        }
+    };
+    lines.truncate(BRIEF);
     painted(&lines, look)
 }
 
@@ -170,6 +219,24 @@ fn headline(run: &Run, diagnosis: &Diagnosis, look: Look) -> String {
             figure(diagnosis.parallelism),
             on_cores(diagnosis).unwrap_or_default(),
             without_core(diagnosis).unwrap_or_default(),
+            percent(diagnosis.efficiency)
+        ));
+    }
+    text.push('.');
+    if let Some(end) = ending(run) {
+        text.push_str(&format!(" The command {end}."));
+    }
+    text
+}
+
+/// Of the headline what fits in a line.
+fn brief_headline(run: &Run, diagnosis: &Diagnosis, look: Look) -> String {
+    let process = &run.processes[diagnosis.process];
+    let mut text = format!("{} ran {}", names::program(process, look), time(diagnosis.wall, look));
+    if process.threads.len() > 1 {
+        let [active, threads] = [figure(diagnosis.parallelism), grouped(process.threads.len() as u64)];
+        text.push_str(&format!(
+            ", {active} of {threads} threads active, efficiency {}",
             percent(diagnosis.efficiency)
         ));
     }

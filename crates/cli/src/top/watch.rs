@@ -33,7 +33,6 @@ use super::screen::{Scene, draw};
 use super::source::Source;
 use super::ui::{Action, Ui};
 use super::view::{History, View};
-use crate::answer;
 use crate::failure::Failure;
 use crate::undo_changes::UNDO_CHANGES;
 
@@ -185,9 +184,9 @@ impl Watcher<'_> {
         mut held: Option<&mut Held>,
     ) -> Result<(), Failure> {
         let look = if stdout {
-            answer::look(self.options.answered.printed.color, &io::stdout(), false)
+            self.options.answered.printed.look(&io::stdout())
         } else {
-            answer::look(self.options.answered.printed.color, &io::stderr(), false)
+            self.options.answered.printed.look(&io::stderr())
         };
         let failed = |error: io::Error| {
             Failure::machine(format!("the terminal cannot be used ({error}); print lines with --batch"))

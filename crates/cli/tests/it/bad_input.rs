@@ -280,7 +280,7 @@ fn tell(bytes: &[u8]) -> Result<(Run, Vec<Diagnosis>), ReadError> {
         let total = criticality.total.get() as f64;
         assert!((sum - total).abs() <= total * 1e-3 + 1.0, "criticality adds up to {sum} of {total} ns");
     }
-    let plain = Look { width: 100, color: false, unicode: true };
+    let plain = Look::plain(100);
     if let Some(first) = diagnoses.first_mut() {
         first.tree = ProcessTree::of(&run);
     }

@@ -222,7 +222,7 @@ fn generated(seeds: &[Vec<Frame>], numbers: &mut Numbers) -> Vec<u8> {
     file_of(&all)
 }
 
-const PLAIN: Look = Look { width: 80, color: false, unicode: true };
+const PLAIN: Look = Look::plain(80);
 
 /// Numbers that cannot be.
 fn assert_possible(run: &Run, diagnosis: &Diagnosis) {

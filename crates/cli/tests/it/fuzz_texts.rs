@@ -70,7 +70,7 @@ const PIECES: &[&str] = &[
     "{input}",
 ];
 
-const PLAIN: Look = Look { width: 80, color: false, unicode: true };
+const PLAIN: Look = Look::plain(80);
 
 /// A text as words, numbers and what stands between: what is exchanged.
 fn tokens(text: &str) -> Vec<String> {

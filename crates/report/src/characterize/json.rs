@@ -8,7 +8,7 @@ use super::{CharacterizeTold, words};
 use crate::Look;
 use crate::json::{printed, value};
 
-const LOOK: Look = Look { width: Look::WIDEST, color: false, unicode: true };
+const LOOK: Look = Look::plain(Look::WIDEST);
 
 /// How many rows are told of each end of a component.
 const OUTERMOST: usize = 5;

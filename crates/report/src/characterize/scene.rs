@@ -11,7 +11,7 @@ use super::{CharacterizeTold, words};
 use crate::{Look, escape};
 
 /// Names are whole, and for readers of any width.
-pub(crate) const LOOK: Look = Look { width: Look::WIDEST, color: false, unicode: true };
+pub(crate) const LOOK: Look = Look::plain(Look::WIDEST);
 
 /// The size of a plot, and of the room around its field, in units of the picture.
 const WIDTH: f64 = 760.0;

@@ -11,7 +11,7 @@ use super::chart::{Color, color_of_state};
 use crate::{Look, escape, names, numbers};
 
 /// A page shows all characters, and its lines are broken by the browser.
-pub(super) const LOOK: Look = Look { width: Look::WIDEST, color: false, unicode: true };
+pub(super) const LOOK: Look = Look::plain(Look::WIDEST);
 
 /// Between a number and its unit: the two stay on one line.
 const NO_BREAK: &str = "\u{a0}";

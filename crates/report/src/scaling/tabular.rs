@@ -101,7 +101,7 @@ mod tests {
             Column::numbers("of little use at all, this one", ["5".to_owned()]).optional(),
             Column::numbers("empty", ["", ""].map(str::to_owned)).optional(),
         ];
-        let look = Look { width, color: false, unicode: true };
+        let look = Look::plain(width);
         painted(&table(columns, look), look)
     }
 
@@ -122,7 +122,7 @@ mod tests {
     fn a_table_without_room_is_told_in_words() {
         let columns =
             ["long".repeat(8), "wide".repeat(8)].map(|title| Column::numbers(&title, ["7".to_owned()]));
-        let look = Look { width: 40, color: false, unicode: true };
+        let look = Look::plain(40);
         let text = painted(&table(columns.into(), look), look);
         assert_eq!(text, "  longlonglonglonglonglonglonglong 7,\n  widewidewidewidewidewidewidewide 7\n");
     }

@@ -217,7 +217,7 @@ mod tests {
 
     use super::*;
 
-    const LOOK: Look = Look { width: 80, color: false, unicode: true };
+    const LOOK: Look = Look::plain(80);
 
     fn site(function: &str) -> Site {
         let frame = Frame {

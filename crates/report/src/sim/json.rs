@@ -18,7 +18,7 @@ use crate::schema::{Amount, Place};
 use crate::why::words as why;
 
 /// Names are whole, and for readers of any width.
-const LOOK: Look = Look { width: Look::WIDEST, color: false, unicode: true };
+const LOOK: Look = Look::plain(Look::WIDEST);
 
 /// All simulations as a value of the schema in `docs/json-schema/sim.schema.json`. The members of the first one stand at the
 /// top as well. Names are as the program gave them, except those of groups, which are escaped.

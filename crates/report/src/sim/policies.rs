@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn each_policy_has_a_row_with_its_speedup_and_energy() {
-        let text = render_sim(&told(), Look { width: 100, color: false, unicode: false });
+        let text = render_sim(&told(), Look { unicode: false, ..Look::plain(100) });
         let row = text.lines().find(|line| line.trim_start().starts_with("dynamic ")).expect("a row");
         assert!(row.contains("1.25") && row.contains("25") && row.contains("0.75"), "{text}");
     }

@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn what_rounds_to_nothing_has_no_sign() {
-        let look = Look { width: 80, color: false, unicode: true };
+        let look = Look::plain(80);
         assert_eq!(speedup(Speedup::of(-0.001), look), "0.00");
         assert_eq!(speedup(Speedup::of(-0.12), look), "−0.12");
     }

@@ -11,7 +11,7 @@ use crate::json::{place_at_frame, printed, value};
 use crate::schema::{Amount, Place};
 
 /// Sentences are whole, and for readers of any width.
-const LOOK: Look = Look { width: Look::WIDEST, color: false, unicode: true };
+const LOOK: Look = Look::plain(Look::WIDEST);
 
 /// The whole analysis as a value of the schema in `docs/json-schema/why.schema.json`. Names are as the program gave
 /// them, except in sentences, where they are escaped.

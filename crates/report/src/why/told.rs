@@ -307,7 +307,7 @@ pub(crate) fn native(section: &SectionWhy) -> Option<String> {
     if native.is_little() {
         return Some(format!(
             "Natively its threads differ by {} in each instance: too little to be told from what meeting itself takes.",
-            numbers::time(native.difference, Look { width: Look::WIDEST, color: false, unicode: true })
+            numbers::time(native.difference, Look::plain(Look::WIDEST))
         ));
     }
     let by = match native.by_instructions {

@@ -9,7 +9,7 @@ use crate::{Look, escape, numbers};
 
 /// What a section is called: `barrier at lu (lu.c:604)`, for lists and for finding it by a part of that.
 pub fn why_section_name(section: &SectionWhy) -> String {
-    section_name(section, Look { width: Look::WIDEST, color: false, unicode: true })
+    section_name(section, Look::plain(Look::WIDEST))
 }
 
 /// See [`why_section_name`].
@@ -190,7 +190,7 @@ mod tests {
         }
     }
 
-    const LOOK: Look = Look { width: 80, color: false, unicode: true };
+    const LOOK: Look = Look::plain(80);
 
     #[test]
     fn counts_are_short() {

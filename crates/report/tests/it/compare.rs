@@ -13,7 +13,7 @@ use serde_json::Value;
 
 const MS: u64 = 1_000_000;
 
-const WIDE: Look = Look { width: 100, color: false, unicode: true };
+const WIDE: Look = Look::plain(100);
 
 fn schema(name: &str) -> Value {
     let path = format!("{}/../../docs/json-schema/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
@@ -271,7 +271,7 @@ proptest! {
         let against = if by_threads { Against::Threads } else { Against::Change };
         for (one, other) in [(&sides[..1], &sides[1..]), (&sides[..], &sides[..1])] {
             let comparison = compare(one, other, against).expect("runs");
-            let text = render_diff(&comparison, Look { width, color: false, unicode });
+            let text = render_diff(&comparison, Look { unicode, ..Look::plain(width) });
             prop_assert!(is_safe(&text) && (unicode || text.is_ascii()), "{text}");
             prop_assert!(text.lines().all(|line| line.chars().count() <= width.max(Look::NARROWEST)), "{text}");
             assert_follows("diff", &diff_json(&comparison));

@@ -18,7 +18,7 @@ const SECTIONS: [&str; 6] = [
 /// Wider than this code does not fit into 80 columns with its indentation.
 const WIDEST_CODE: usize = 76;
 
-const PLAIN: Look = Look { width: 80, color: false, unicode: true };
+const PLAIN: Look = Look::plain(80);
 
 fn headings(markdown: &str) -> Vec<&str> {
     let mut in_code = false;

@@ -9,7 +9,7 @@ use crate::page::shade::Shade;
 use crate::{Look, names};
 
 /// A page shows all characters, and its lines are broken by the browser.
-pub(super) const LOOK: Look = Look { width: Look::WIDEST, color: false, unicode: true };
+pub(super) const LOOK: Look = Look::plain(Look::WIDEST);
 
 /// The name of an object, what it is, and how waits for it are drawn.
 pub(super) fn object(process: &Process, names: &Names<'_>, id: ObjectId) -> Value {

@@ -10,7 +10,7 @@ use holdup_report::{
 
 use crate::shared::schema::{all_follow, schema_of, undescribed};
 
-const WIDE: Look = Look { width: 100, color: false, unicode: true };
+const WIDE: Look = Look::plain(100);
 
 /// Programs of four kinds in two suites, with two inputs, on 4 and on 16 threads. Those of the third kind wait for memory with
 /// the large input only, those of the fourth for a lock on 16 threads only.
@@ -170,7 +170,7 @@ fn of_many_columns_the_weightiest_are_told() {
 fn no_line_is_too_wide_and_nothing_acts_on_the_terminal() {
     for (name, told) in all() {
         for (width, unicode) in [(40, true), (80, false), (120, true)] {
-            let look = Look { width, color: false, unicode };
+            let look = Look { unicode, ..Look::plain(width) };
             for line in render_characterize(&told, look).lines() {
                 assert!(textwrap::core::display_width(line) <= width, "{name}: {line}");
                 assert!(!line.chars().any(char::is_control), "{name}: {line:?}");

@@ -200,7 +200,7 @@ fn the_terminal_shows_nothing_else() {
         numbers.extend(numbers.clone().iter().flat_map(|number| walls.map(|wall| number / wall)));
         // Threads that are merged in the bar are shown by their sum.
         let merged = |word: &str| word == "others" || word == "threads";
-        let shown = render(&run, &diagnoses, Look { width: 120, color: false, unicode: true });
+        let shown = render(&run, &diagnoses, Look::plain(120));
         let words = words(&shown);
         for (index, word) in words.iter().enumerate() {
             let Ok(number) = bare(word).parse::<f64>() else { continue };

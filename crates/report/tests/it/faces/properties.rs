@@ -2,7 +2,7 @@
 
 use holdup_criticality::{Diagnosis, FindingKind, ProcessTree};
 use holdup_model::Run;
-use holdup_report::{Look, PageOptions, json, json_text, page, render};
+use holdup_report::{Look, PageOptions, json, json_text, page, render, render_brief};
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 
@@ -23,8 +23,15 @@ fn without_colors(text: &str) -> String {
 }
 
 fn check(run: &Run, diagnoses: &[Diagnosis], look: Look) {
-    let shown = render(run, diagnoses, look);
-    let text = without_colors(&shown);
+    for render in [render, render_brief] {
+        check_text(&render(run, diagnoses, look), look);
+    }
+    let lines = render_brief(run, diagnoses, look).lines().count();
+    assert!((1..=5).contains(&lines), "{lines} lines");
+}
+
+fn check_text(shown: &str, look: Look) {
+    let text = without_colors(shown);
     assert!(look.color || text == shown, "colour codes where none are wanted");
     assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
     assert!(look.unicode || text.is_ascii(), "{text:?}");
@@ -38,7 +45,7 @@ fn examples_fit_in_every_look() {
     for (_, run, diagnoses) in examples::all() {
         for width in [40, 41, 55, 63, 64, 80, 99, 100, 120, 300] {
             for (color, unicode) in [(false, true), (true, true), (false, false)] {
-                check(&run, &diagnoses, Look { width, color, unicode });
+                check(&run, &diagnoses, Look { color, unicode, ..Look::plain(width) });
             }
         }
     }
@@ -48,10 +55,43 @@ fn examples_fit_in_every_look() {
 fn examples_fit_on_a_screen() {
     for (name, run, diagnoses) in examples::all() {
         for width in [80, 100, 120] {
-            let lines = render(&run, &diagnoses, Look { width, color: false, unicode: true }).lines().count();
+            let lines = render(&run, &diagnoses, Look::plain(width)).lines().count();
             assert!(lines <= 30, "{name}: {lines} lines at {width} columns");
         }
     }
+}
+
+#[test]
+fn a_brief_answer_begins_with_the_same_findings() {
+    for (name, run, diagnoses) in examples::all() {
+        for width in [100, 120] {
+            let look = Look::plain(width);
+            let firsts = |text: String| -> Vec<String> {
+                let rows = text.lines().filter(|line| {
+                    line.split_once(' ')
+                        .is_some_and(|(rank, _)| rank.parse::<u8>().is_ok_and(|rank| rank < 10))
+                });
+                rows.map(|row| row.split_whitespace().take(3).collect::<Vec<_>>().join(" ")).collect()
+            };
+            let (brief, whole) =
+                (firsts(render_brief(&run, &diagnoses, look)), firsts(render(&run, &diagnoses, look)));
+            let stands = brief.is_empty() || whole.windows(brief.len()).any(|rows| rows == brief);
+            assert!(stands, "{name}: {brief:?} of {whole:?}");
+            assert_eq!(brief.is_empty(), whole.is_empty(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_wide_answer_shortens_nothing() {
+    let name = "std::map<int, std::vector<std::pair<int, long>>>::emplace_hint_of_a_name_that_is_long_enough_to_be_cut";
+    let (mut run, diagnoses) = examples::many_processes();
+    let mut diagnosis = diagnoses[0].clone();
+    diagnosis.findings[0].what = format!("mutex, held in {name}");
+    run.processes[0].threads[2].name = Some("a_thread_with_a_long_name".to_owned());
+    let shown = |names| render(&run, std::slice::from_ref(&diagnosis), Look { names, ..Look::plain(200) });
+    assert!(shown(Look::WHOLE).contains(name) && !shown(Look::WHOLE).contains('…'), "{}", shown(Look::WHOLE));
+    assert!(!shown(Look::NAMES).contains(name), "{}", shown(Look::NAMES));
 }
 
 fn hostile() -> impl Strategy<Value = String> {
@@ -92,7 +132,7 @@ proptest! {
         frame.file = Some(names[10].clone()).filter(|_| others != 0);
         frame.module = Some(names[11].clone());
         diagnoses.truncate(1 + others);
-        check(&run, &diagnoses, Look { width, color, unicode });
+        check(&run, &diagnoses, Look { color, unicode, ..Look::plain(width) });
 
         let text = json_text(&run, &diagnoses);
         prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'));
@@ -114,7 +154,7 @@ proptest! {
         }
         run.processes[2].command[3] = names[5].clone();
         diagnoses[0].tree = ProcessTree::of(&run);
-        check(&run, &diagnoses, Look { width, color, unicode });
+        check(&run, &diagnoses, Look { color, unicode, ..Look::plain(width) });
         let page = page(&run, &diagnoses, &PageOptions::default());
         prop_assert!(!page.chars().any(|c| c.is_control() && c != '\n'));
     }
@@ -140,6 +180,6 @@ proptest! {
         diagnoses[0].parallelism = parallelism;
         let cost = holdup_model::Nanos::new(cost);
         diagnoses[0].findings.push(examples::finding(FindingKind::Io, "I/O", cost));
-        check(&run, &diagnoses, Look { width, color: false, unicode: true });
+        check(&run, &diagnoses, Look::plain(width));
     }
 }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::faces::examples::{self, MS};
 use crate::faces::json::schema;
 
-const PLAIN: Look = Look { width: 100, color: false, unicode: true };
+const PLAIN: Look = Look::plain(100);
 
 fn at(milliseconds: u64) -> Time {
     Time::from_nanos(milliseconds * MS)

@@ -7,7 +7,7 @@ use holdup_report::{Look, PageOptions, json, page, render};
 
 use crate::faces::examples::{self, ms};
 
-pub(crate) const PLAIN: Look = Look { width: 100, color: false, unicode: true };
+pub(crate) const PLAIN: Look = Look::plain(100);
 
 pub(crate) fn check((run, diagnoses): (Run, Vec<Diagnosis>), look: Look, expected: Expect) {
     expected.assert_eq(&render(&run, &diagnoses, look));
@@ -448,23 +448,23 @@ fn hostile_names() {
             average (efficiency 39 %).
 
               what holds it up                                                                costs  of the time
-            1 lock a\r\nb\u{1b}[2J\u{9b}1m, held in                                           5.1 s         41 %
-              std::map<std::map<std::map<std::…map<std::map<std::map<std::map<
+            1 lock a\r\nb\u{1b}[2J\u{9b}1m, held in …::map<std::map<std::map<std::            5.1 s         41 %
+              map<std::map<
                 Held by \u{202e}evil\u{2066} \u{200b}\t.
                 Move work out of the critical section, or split the lock.
             2 uneven work before the barrier in resize (resize.c:88)                          1.9 s         15 %
                 Threads 5 to 7 wait 1.2 s on average for the last one to arrive.
                 Deal the work out in smaller pieces.
 
-              criticality   \u{1b}[31…u{1b}[0m ██████ 31 %   \u{202e}e…\u{2066} █████ 27 %   worker 1 ██ 11 %
+              criticality   \u{1b}[…u{1b}[0m ██████ 31 %   \u{202e}…u{2066} █████ 27 %   worker 1 ██ 11 %
                             five others 31 %
-              hot lines     \u{202e}<\u{1b}[2K>\u{20…[2K>\u{202e}<\u{1b}[2K> (\u{1b}]2;x\u{7}.c:88), inside
+              hot lines     \u{202e}<\u{1b}[2K>\u{…2K>\u{202e}<\u{1b}[2K> (\u{1b}]2;x\u{7}.c:88), inside
                             copy\u{1b}[5m\nit  61 % critical (34 % active)
                             parse_row (rows.c:1204), inside memcpy  24 % (50 %)
                             main (convert.c:7)  8.9 % (5.0 %, 77 samples)
-              over time     0 s to 1.2 s: \u{1b}[31…u{1b}[0m alone   1.2 s to 11.2 s: 3.6 active
-                            11.2 s to 12.4 s: 1.4 active, mostly \u{1b}[31…u{1b}[0m
-                            worst second from 11.4 s: 1.2 active, mostly \u{1b}[31…u{1b}[0m
+              over time     0 s to 1.2 s: \u{1b}[…u{1b}[0m alone   1.2 s to 11.2 s: 3.6 active
+                            11.2 s to 12.4 s: 1.4 active, mostly \u{1b}[…u{1b}[0m
+                            worst second from 11.4 s: 1.2 active, mostly \u{1b}[…u{1b}[0m
               environment   active threads had a core 100 % of the time
               recorded by   preload and kernel (context switches, 1 532 samples)   recording cost 0.4 to 1.2 %
               warning       cannot read /tmp/\u{1b}[8mhidden
@@ -486,10 +486,11 @@ fn too_much_of_everything() {
                 Held 71 % of the time, mostly by worker 2; 2.6 threads wait for it on average.
                 Move work out of the critical section, or split the lock.
             2 uneven work before the barrier in resize (resize.c:88)                          1.9 s         15 %
-            3 lock shard_1, held in                                                          900 ms        7.3 %
-              take_one_of_take_one_of_take_one…ne_of_take_one_of_take_one_of_1
+            3 lock shard_1, held in take_one_of_take_one_of_…one_of_take_one_of_1            900 ms        7.3 %
               (shard.c:1)
-              and 8 smaller ones: holdup report FILE --json
+            4 lock shard_2, held in take_one_of_take_one_of_…one_of_take_one_of_2            900 ms        7.3 %
+              (shard.c:2)
+              and 7 smaller ones: holdup report FILE --json
 
               criticality   worker 2 █████ 27 %   main ██ 11 %   worker 1 ██ 11 %   five others 31 %
                             nobody ▒▒▒▒ 20 %   (until: I/O 5.0 %, sleep 5.0 %, wake-up 5.0 %, run queue 5.0 %)
@@ -543,7 +544,7 @@ fn code_without_names_is_told_where_the_answer_lies_in_it() {
         remedy: "install its -dbgsym package".to_owned(),
     };
     run.unnamed = vec![unnamed("convert"), unnamed("libfar.so")];
-    let text = render(&run, &diagnoses, Look { width: 100, color: false, unicode: true });
+    let text = render(&run, &diagnoses, Look::plain(100));
     assert!(text.contains("convert: install its -dbgsym package"), "{text}");
     assert!(!text.contains("libfar"), "{text}");
     let page = page(&run, &diagnoses, &PageOptions::default());

@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::shared::page::{NAMES, check, length, texts};
 use crate::shared::schema::{all_follow, schema_of, undescribed};
 
-const WIDE: Look = Look { width: 100, color: false, unicode: true };
+const WIDE: Look = Look::plain(100);
 
 fn answers() -> Vec<(String, PoliciesTold)> {
     let with = |programs| PoliciesTold { programs, ..examples::told() };
@@ -56,7 +56,7 @@ fn the_terminal_says_which_thread_is_the_better_one_and_why() {
 fn lines_fit_every_terminal() {
     for (_, told) in answers() {
         for width in [40, 64, 80, 120] {
-            let text = render_policies(&told, Look { width, color: false, unicode: true });
+            let text = render_policies(&told, Look::plain(width));
             let longest = text.lines().map(UnicodeWidthStr::width).max().unwrap_or(0);
             assert!(longest <= width, "{longest} of {width}:\n{text}");
         }

@@ -24,7 +24,7 @@ fn rank(name: &str, busy: u64, busiest: u64, active: u64) -> Rank {
 #[test]
 fn ranks_are_told_as_text_and_json() {
     let ranks = Ranks::of(vec![rank("run.0", 100, 100, 200), rank("run.\u{1b}[1m", 50, 50, 75)]);
-    let text = render_ranks(&ranks, Look { width: 100, color: false, unicode: true });
+    let text = render_ranks(&ranks, Look::plain(100));
     for line in [
         "2 ranks in 100 ms: parallel efficiency 69 %, of ranks 75 %, of the threads in them 92 %.",
         "    load balance of ranks",

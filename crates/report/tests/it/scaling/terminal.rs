@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::scaling::examples;
 
-const WIDE: Look = Look { width: 100, color: false, unicode: true };
+const WIDE: Look = Look::plain(100);
 
 fn check(scaling: &Scaling, look: Look, expected: Expect) {
     expected.assert_eq(&render_scale(scaling, look));
@@ -92,7 +92,7 @@ fn the_whole_answer() {
 fn a_narrow_terminal_and_plain_characters() {
     check(
         &examples::lu(),
-        Look { width: 44, color: false, unicode: false },
+        Look { unicode: false, ..Look::plain(44) },
         expect![[r#"
             lu ran 12.4 s with 1 thread and 3.1 s with 8
             on 8 cores: 4.00 times as fast with 8 times
@@ -182,10 +182,10 @@ fn a_narrow_terminal_and_plain_characters() {
 
               efficiencies                1     2     8
               parallel efficiency     100 %  91 %  50 %
-                parallel...fficiency  100 %  95 %  60 %
+                parallel ...ficiency  100 %  95 %  60 %
                   load balance        100 %  96 %  71 %
-                  runtim...onization  100 %  99 %  85 %
-                computat...alability  100 %  96 %  83 %
+                  runtime ...ization  100 %  99 %  85 %
+                computati...lability  100 %  96 %  83 %
 
               more threads
                 At 64 threads: 9-11 % efficiency; blts
@@ -351,7 +351,7 @@ fn every_answer_keeps_to_the_terminal() {
     for (_, scaling) in examples::all() {
         for width in [0, 44, 64, 72, 100, 400] {
             for unicode in [false, true] {
-                assert_sound(&scaling, Look { width, color: false, unicode });
+                assert_sound(&scaling, Look { unicode, ..Look::plain(width) });
             }
         }
     }
@@ -372,7 +372,7 @@ proptest! {
     #[test]
     fn any_name_is_harmless(name in any::<String>(), width in 0usize..130, unicode: bool) {
         let scaling = examples::hostile(&name);
-        assert_sound(&scaling, Look { width, color: false, unicode });
+        assert_sound(&scaling, Look { unicode, ..Look::plain(width) });
         prop_assert_eq!(&scale_json(&scaling)["command"][0], &serde_json::Value::from(name));
     }
 }

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::sim::examples;
 
-const WIDE: Look = Look { width: 100, color: false, unicode: true };
+const WIDE: Look = Look::plain(100);
 
 fn check(told: &SimTold, look: Look, expected: Expect) {
     assert_sound(told, look);
@@ -151,7 +151,7 @@ fn inputs_and_machines() {
 fn a_pipeline_on_a_plain_narrow_terminal() {
     check(
         &examples::dedup(),
-        Look { width: 60, color: false, unicode: false },
+        Look { unicode: false, ..Look::plain(60) },
         expect![[r#"
             10 threads on 4 cores of dunnington: 2.0 M cycles (750 us)
             +- 1.3 % (sampled), CPI 2.47; 51 % of the cycles are
@@ -240,7 +240,7 @@ fn every_answer_keeps_to_the_terminal() {
     for (_, told) in examples::all() {
         for width in [0, 44, 64, 72, 100, 400] {
             for unicode in [false, true] {
-                assert_sound(&told, Look { width, color: false, unicode });
+                assert_sound(&told, Look { unicode, ..Look::plain(width) });
             }
         }
     }
@@ -271,7 +271,7 @@ proptest! {
     #[test]
     fn any_name_is_harmless(name in any::<String>(), width in 0usize..130, unicode: bool) {
         let told = examples::hostile(&name);
-        assert_sound(&told, Look { width, color: false, unicode });
+        assert_sound(&told, Look { unicode, ..Look::plain(width) });
         prop_assert_eq!(&sim_json(&told)["run"]["command"][0], &serde_json::Value::from(name));
     }
 }

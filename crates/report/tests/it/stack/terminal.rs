@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::stack::examples;
 
-const WIDE: Look = Look { width: 100, color: false, unicode: true };
+const WIDE: Look = Look::plain(100);
 
 fn check(profile: &SpeedupProfile, look: Look, expected: Expect) {
     expected.assert_eq(&render_stack(profile, look));
@@ -143,7 +143,7 @@ fn the_first_line_says_what_there_is_to_say() {
 fn narrow_terminals_without_unicode() {
     check(
         &examples::swaptions(),
-        Look { width: 50, color: false, unicode: false },
+        Look { unicode: false, ..Look::plain(50) },
         expect![[r#"
             swaptions is 2.81 times as fast with 4 threads:
             sharing the cache costs most (0.84). Without it:
@@ -207,7 +207,7 @@ fn no_line_is_wider_than_the_terminal_and_nothing_acts_on_it() {
     for (name, profile) in examples::all() {
         for width in [40, 64, 80, 120] {
             for unicode in [true, false] {
-                let told = render_stack(&profile, Look { width, color: false, unicode });
+                let told = render_stack(&profile, Look { unicode, ..Look::plain(width) });
                 for line in told.lines() {
                     assert!(line.width() <= width, "{name} at {width}: {line:?}");
                     assert!(!line.contains(char::is_control), "{name}: {line:?}");
@@ -238,7 +238,7 @@ proptest! {
 
     #[test]
     fn any_name_is_harmless(name in any::<String>(), width in 40usize..120) {
-        let told = render_stack(&examples::hostile(&name), Look { width, color: false, unicode: false });
+        let told = render_stack(&examples::hostile(&name), Look { unicode: false, ..Look::plain(width) });
         prop_assert!(told.chars().all(|c| c.is_ascii() && (c == '\n' || !c.is_control())));
         prop_assert!(told.lines().all(|line| line.width() <= width));
     }

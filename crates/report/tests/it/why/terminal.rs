@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::why::examples;
 
-const WIDE: Look = Look { width: 100, color: false, unicode: true };
+const WIDE: Look = Look::plain(100);
 
 fn check(why: &Why, look: Look, expected: Expect) {
     expected.assert_eq(&render_why(why, &examples::scene(), look));
@@ -96,7 +96,7 @@ fn the_whole_answer() {
 fn eighty_columns_of_plain_characters() {
     check(
         &examples::lu(),
-        Look { width: 80, color: false, unicode: false },
+        Look { unicode: false, ..Look::plain(80) },
         expect![[r#"
             Threads of lu are unequal: they idle 36 % of the time before the barrier at lu
             (lu.c:420).
@@ -174,7 +174,7 @@ fn a_narrow_terminal() {
                 instructions.
 
                 a branch in owner (lu.c:407)
-                  407 │ if (owner(i, j) == me) {  /* pa…
+                  407 │ if (owner(i, j) == me) {  /*…
                   408 │     double *c = block(a, i, j);
                   Score 0.88 (0.81 to 0.93); 85 % of the
                   differences go through it.
@@ -577,7 +577,7 @@ fn every_answer_keeps_to_the_terminal() {
     for (_, why, scene) in examples::all() {
         for width in [0, 44, 64, 72, 100, 400] {
             for unicode in [false, true] {
-                assert_sound(&why, &scene, Look { width, color: false, unicode });
+                assert_sound(&why, &scene, Look { unicode, ..Look::plain(width) });
             }
         }
     }
@@ -598,7 +598,7 @@ proptest! {
     #[test]
     fn any_name_is_harmless(name in any::<String>(), width in 0usize..130, unicode: bool) {
         let (why, scene) = examples::hostile(&name);
-        assert_sound(&why, &scene, Look { width, color: false, unicode });
+        assert_sound(&why, &scene, Look { unicode, ..Look::plain(width) });
         prop_assert_eq!(&why_json(&why, &scene)["run"]["command"][0], &serde_json::Value::from(name));
     }
 }
