@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use holdup_trace::instructions::Mark;
 use holdup_trace::shared::HOLDS_ALL;
-use holdup_trace::wire::{self, CallCode, NO_STACK, ObjectCode, OutcomeCode, WaitRecord};
+use holdup_trace::wire::{self, CallCode, NO_STACK, ObjectCode, OutcomeCode, UNKNOWN, WaitRecord};
 
 use crate::thread::{TIMED_HOLDS, TimedHold};
 use crate::{Recorder, alone, cpu, enter, hot, life, live, lock_cost, marks, stack, thread, uses};
@@ -80,6 +80,25 @@ fn tell(pending: Pending, outcome: OutcomeCode) {
         cpu_end,
     }));
     close(&recorder, outcome);
+}
+
+/// A wait is over that nobody knew to begin.
+pub fn has_waited(recorder: &Recorder, wanted: Wanted, begin: u64, end: u64) {
+    let Wanted { object, kind, shared_mode, process_shared, owner_tid, mutex } = wanted;
+    recorder.write(&wire::wait(&WaitRecord {
+        begin,
+        end,
+        object,
+        kind,
+        shared_mode,
+        process_shared,
+        outcome: OutcomeCode::Granted,
+        owner_tid,
+        stack: stack::capture(recorder),
+        mutex,
+        cpu_begin: UNKNOWN,
+        cpu_end: recorder.thread().cpu.read(end),
+    }));
 }
 
 /// The thread's slot says no more that it waits.

@@ -57,7 +57,7 @@ impl Timeline {
                 let cpu = (thread.start >= process.start).then_some(Nanos::ZERO);
                 let id = ThreadId::new(index as u32);
                 let refined = records.refine(id, start, end, spans.len() * SEGMENTS + 1);
-                let making = Making { end, at: start, cpu_at: cpu, refined };
+                let making = Making { end, at: start, cpu_at: cpu, read: Vec::new(), refined };
                 making.row(process, &endings, spans, thread.cpu)
             })
             .collect();
@@ -155,6 +155,8 @@ enum Span {
     Block(u32),
     /// The thread said that it spins.
     Spin(Time, Time),
+    /// By its index: the moment at which a thread's share of a parallel region begins, where its CPU time was read.
+    Share(u32),
 }
 
 impl Span {
@@ -163,6 +165,10 @@ impl Span {
             Span::Wait(index) => (process.waits[index as usize].begin, process.waits[index as usize].end),
             Span::Block(index) => (process.blocks[index as usize].begin, process.blocks[index as usize].end),
             Span::Spin(start, end) => (start, end),
+            Span::Share(index) => {
+                let begin = process.openmp.shares[index as usize].begin;
+                (begin, begin)
+            }
         }
     }
 }
@@ -182,6 +188,11 @@ fn spans_by_thread(process: &Process) -> Vec<Vec<Span>> {
     }
     for (block, index) in process.blocks.iter().zip(0..) {
         spans[block.thread.index()].push(Span::Block(index));
+    }
+    for (share, index) in process.openmp.shares.iter().zip(0..) {
+        if share.cpu_begin.is_some() {
+            spans[share.thread.index()].push(Span::Share(index));
+        }
     }
     add_spins(process, &mut spans);
     spans
@@ -213,6 +224,8 @@ struct Making<'a> {
     at: Time,
     /// CPU time at `at`, where it is known.
     cpu_at: Option<Nanos>,
+    /// Moments behind `at` at which the thread's CPU time was read.
+    read: Vec<(Time, Nanos)>,
     refined: on_core::Refined<'a>,
 }
 
@@ -235,15 +248,30 @@ impl Making<'_> {
                 }
                 Span::Block(index) => pieces.push(piece_of_block(&process.blocks[index as usize])),
                 Span::Spin(start, end) => pieces.push(piece_of_spin(start, end)),
+                Span::Share(index) => {
+                    let share = &process.openmp.shares[index as usize];
+                    self.read.extend(share.cpu_begin.map(|cpu| (share.begin, cpu)));
+                }
             }
         }
         self.take(&mut pieces);
-        if self.at < self.end {
-            let last =
-                Segment { start: self.at, end: self.end, ..active(None, difference(self.cpu_at, cpu)) };
-            self.refined.push(last);
-        }
+        self.work(self.end, None, cpu);
         self.refined.finish()
+    }
+
+    /// The thread works up to here, where its CPU time is this: in parts between the moments at which that was read.
+    fn work(&mut self, to: Time, site: Option<SiteId>, cpu: Option<Nanos>) {
+        let until = self.read.partition_point(|read| read.0 < to);
+        let read: Vec<_> = self.read.drain(..until).map(|(time, cpu)| (time, Some(cpu))).collect();
+        for (time, cpu) in read.into_iter().chain([(to, cpu)]) {
+            if time > self.at {
+                let cpu = difference(std::mem::replace(&mut self.cpu_at, cpu), cpu);
+                self.refined.push(Segment { start: self.at, end: time, ..active(site, cpu) });
+                self.at = time;
+            } else if time == self.at && time < to {
+                self.cpu_at = cpu;
+            }
+        }
     }
 
     /// Takes the pieces that come next.
@@ -256,11 +284,7 @@ impl Making<'_> {
         for piece in pieces.drain(..) {
             let from = piece.start.clamp(self.at, self.end);
             let to = piece.end.clamp(from, self.end);
-            if from > self.at {
-                let cpu = difference(self.cpu_at, piece.cpu_start);
-                self.refined.push(Segment { start: self.at, end: from, ..active(piece.site, cpu) });
-                self.cpu_at = piece.cpu_start;
-            }
+            self.work(from, piece.site, piece.cpu_start);
             self.at = to;
             if to == from {
                 // The last to arrive at a barrier does not wait, but its work ends there all the same.

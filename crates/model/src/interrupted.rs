@@ -1,6 +1,7 @@
 //! Spinning without a core: a thread that lost its core in a loop that waits, and was still there when it got one
 //! again, has waited in between. A core would not have helped it.
 
+use crate::sides::{Side, sides};
 use crate::{Doing, Nanos, Process, Segment, State, Time, Timeline};
 
 /// What a thread does on a core for less than this between two times of spinning may be a round of a loop that gives its
@@ -8,13 +9,20 @@ use crate::{Doing, Nanos, Process, Segment, State, Time, Timeline};
 const SHORTEST_WORK: Nanos = Nanos::new(50_000);
 
 /// Turns times between two times of spinning into spinning: those without a core, and those of which it is not known
-/// whether the thread had one, where no look at it says that it worked.
+/// whether the thread had one, where no look at it says that it worked. Work in a share of a parallel region or in a task is
+/// no round of a loop around it.
 pub(crate) fn spinning_goes_on(process: &Process, timeline: &mut Timeline) {
+    let is_spinning = |segment: &Segment| segment.state == State::Spinning;
+    if !timeline.threads.iter().flat_map(|row| &row.segments).any(is_spinning) {
+        return;
+    }
+    let mut sides = sides(process);
+    sides.resize_with(timeline.threads.len(), Vec::new);
     let mut looks: Vec<Vec<Time>> = vec![Vec::new(); timeline.threads.len()];
     for sample in process.samples.iter().filter(|sample| sample.doing == Doing::Running) {
         looks[sample.thread.index()].push(sample.time);
     }
-    for (row, looks) in timeline.threads.iter_mut().zip(&mut looks) {
+    for ((row, looks), sides) in timeline.threads.iter_mut().zip(&mut looks).zip(&sides) {
         looks.sort_unstable();
         // The last segment in which the thread spun, while nothing else has followed.
         let mut spun: Option<usize> = None;
@@ -31,7 +39,11 @@ pub(crate) fn spinning_goes_on(process: &Process, timeline: &mut Timeline) {
                     spun = Some(index);
                 }
                 State::Descheduled => {}
-                State::Active if is_unknown(process, segment) && !is_seen(looks, segment) => {}
+                State::Active
+                    if is_unknown(process, segment)
+                        && !is_seen(looks, segment)
+                        && !spun
+                            .is_some_and(|spun| goes_over(sides, row.segments[spun].end, segment.end)) => {}
                 _ => spun = None,
             }
         }
@@ -47,6 +59,12 @@ fn is_unknown(process: &Process, segment: &Segment) -> bool {
 fn is_recorded(process: &Process, segment: &Segment) -> bool {
     let after = process.covered.partition_point(|covered| covered.1 <= segment.start);
     process.covered.get(after).is_some_and(|covered| covered.0 < segment.end)
+}
+
+/// True if the thread goes over to another side at `from` or later, before `until`.
+fn goes_over(sides: &[(Time, Side)], from: Time, until: Time) -> bool {
+    let next = sides.partition_point(|change| change.0 < from);
+    sides.get(next).is_some_and(|change| change.0 < until)
 }
 
 /// True if the thread was looked at in the segment.

@@ -48,6 +48,7 @@ mod routines;
 mod run;
 mod scheduling;
 pub mod selector;
+mod sides;
 mod site;
 mod sorts;
 mod spun_locks;

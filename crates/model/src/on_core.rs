@@ -14,6 +14,7 @@
 //! Then samples of running threads that were in a waiting loop or a spinning routine turn the CPU time that they
 //! stand for from active to spinning.
 
+use crate::sides::{Side, change_before, sides};
 use crate::{
     CpuReading, Doing, Left, Nanos, OnCore, Process, Row, Sample, Segment, Site, SiteId, State, ThreadId,
     Time,
@@ -38,6 +39,8 @@ struct OfThread {
     on_core: Vec<OnCore>,
     readings: Vec<CpuReading>,
     running: Vec<Sample>,
+    /// When it goes over from one [`Side`] to another: what it is from then on.
+    sides: Vec<(Time, Side)>,
 }
 
 impl Records {
@@ -59,6 +62,11 @@ impl Records {
         for sample in process.samples.iter().filter(|sample| sample.doing == Doing::Running) {
             any_spins |= sample.site.is_some_and(|site| waits[site.index()]);
             threads[sample.thread.index()].running.push(*sample);
+        }
+        if any_spins {
+            for (thread, sides) in threads.iter_mut().zip(sides(process)) {
+                thread.sides = sides;
+            }
         }
         for thread in &mut threads {
             thread.on_core.sort_unstable();
@@ -88,6 +96,7 @@ impl Records {
             changes,
             next: 0,
             kernel: Kernel::Unknown,
+            pieces: Vec::new(),
         }
     }
 }
@@ -104,6 +113,29 @@ pub(crate) struct Refined<'a> {
     /// The first change that is still to come.
     next: usize,
     kernel: Kernel,
+    /// The parts of a segment, of which the kernel says different things.
+    pieces: Vec<(Time, Time, Kernel)>,
+}
+
+/// What is left of the CPU time that was read at both ends of work, for those parts of it in which it is not known when
+/// the thread had a core.
+struct Untold {
+    cpu: Nanos,
+    length: Nanos,
+}
+
+impl Untold {
+    fn of(segment: &Segment, pieces: &[(Time, Time, Kernel)]) -> Option<Untold> {
+        let all = segment.cpu.filter(|_| pieces.len() > 1)?;
+        let sum = |of: Kernel| -> Nanos {
+            pieces.iter().filter(|piece| piece.2 == of).map(|(from, until, _)| until.since(*from)).sum()
+        };
+        Some(Untold { cpu: all.saturating_sub(sum(Kernel::On)), length: sum(Kernel::Unknown) })
+    }
+
+    fn part(&self, length: Nanos) -> Nanos {
+        share(self.cpu.min(self.length), length, self.length)
+    }
 }
 
 impl Refined<'_> {
@@ -116,6 +148,7 @@ impl Refined<'_> {
         // What an active thread is where the kernel's view has a gap.
         let unknown = if self.records.alone { State::NotRecorded } else { State::Active };
         let mut at = segment.start;
+        self.pieces.clear();
         while at < segment.end {
             while let Some(&(time, now)) = changes.get(self.next).filter(|change| change.0 <= at) {
                 debug_assert!(time <= at);
@@ -123,8 +156,16 @@ impl Refined<'_> {
                 self.next += 1;
             }
             let until = changes.get(self.next).map_or(segment.end, |change| change.0.min(segment.end));
-            self.segments.push(piece(&segment, at, until, self.kernel, unknown));
+            self.pieces.push((at, until, self.kernel));
             at = until;
+        }
+        let share = Untold::of(&segment, &self.pieces);
+        for &(from, until, kernel) in &self.pieces {
+            let mut piece = piece(&segment, from, until, kernel, unknown);
+            if kernel == Kernel::Unknown && piece.state == State::Active {
+                piece.cpu = piece.cpu.or_else(|| share.as_ref().map(|untold| untold.part(until.since(from))));
+            }
+            self.segments.push(piece);
         }
     }
 
@@ -132,7 +173,8 @@ impl Refined<'_> {
         let mut row = Row { segments: self.segments.0, ..self.row };
         if self.records.any_spins {
             let samples = &self.records.threads[self.thread.index()].running;
-            let spans = spinning(&row, samples, &self.records.waits);
+            let sides = &self.records.threads[self.thread.index()].sides;
+            let spans = spinning(&row, samples, &self.records.waits, sides);
             row.segments = with_spinning(&row.segments, &spans);
         }
         row
@@ -142,17 +184,20 @@ impl Refined<'_> {
 /// What the kernel says of one thread from one moment on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kernel {
+    /// Nothing was recorded.
     Unknown,
     On,
     Preempted,
     Off,
+    /// It had left its core, nobody knows why: it may have ended.
+    Gone,
 }
 
 fn without_core(left: Left) -> Kernel {
     match left {
         Left::Preempted => Kernel::Preempted,
         Left::Blocked => Kernel::Off,
-        Left::Unknown => Kernel::Unknown,
+        Left::Unknown => Kernel::Gone,
     }
 }
 
@@ -223,7 +268,7 @@ fn piece(segment: &Segment, start: Time, end: Time, kernel: Kernel, unknown: Sta
     let without_object = |state, cpu| Segment { state, object: None, by: None, cpu, ..same.clone() };
     match (segment.state, kernel) {
         (State::Active | State::Waking, Kernel::On) => without_object(State::Active, Some(length)),
-        (State::Active, Kernel::Unknown) if unknown != State::Active => {
+        (State::Active, Kernel::Unknown | Kernel::Gone) if unknown != State::Active => {
             Segment { site: None, ..without_object(unknown, None) }
         }
         (State::Active, Kernel::Preempted) => without_object(State::Descheduled, Some(Nanos::ZERO)),
@@ -250,6 +295,7 @@ impl Rows {
             && (last.state, last.object, last.site, last.by)
                 == (segment.state, segment.object, segment.site, segment.by)
             && last.state != State::Waking
+            && (last.state != State::Active || last.is_on_core() == segment.is_on_core())
         {
             last.end = segment.end;
             last.cpu = last.cpu.zip(segment.cpu).map(|(a, b)| a + b);
@@ -259,12 +305,27 @@ impl Rows {
     }
 }
 
-/// The spans that samples in waiting loops stand for: back from each sample over active time to the sample before, but
-/// not further than [`Sample::reach`].
-fn spinning(row: &Row, samples: &[Sample], waits: &[bool]) -> Vec<(Time, Time, SiteId)> {
+impl Segment {
+    /// Whether it had a core all the time; `None` where that is not known.
+    fn is_on_core(&self) -> Option<bool> {
+        self.cpu.map(|cpu| cpu == self.length())
+    }
+}
+
+/// The spans that samples in waiting loops stand for: back from each sample over active time on its [`Side`] to the sample
+/// before on that, but not further than [`Sample::reach`].
+fn spinning(
+    row: &Row,
+    samples: &[Sample],
+    waits: &[bool],
+    sides: &[(Time, Side)],
+) -> Vec<(Time, Time, SiteId)> {
+    let side = |time: Time| change_before(sides, time).map_or(Side::Outside, |change| change.1);
     let mut spans: Vec<(Time, Time, SiteId)> = Vec::new();
-    let mut before = row.start;
+    let mut before = [row.start; Side::Task as usize + 1];
     for sample in samples {
+        let own = side(sample.time);
+        let before = &mut before[own as usize];
         if let Some(site) = sample.site.filter(|site| waits[site.index()]) {
             let after = row.segments.partition_point(|segment| segment.start < sample.time);
             // A loop within a wait that is known is that wait's, and says nothing of what came before.
@@ -273,23 +334,33 @@ fn spinning(row: &Row, samples: &[Sample], waits: &[bool]) -> Vec<(Time, Time, S
             });
             let mut left = if is_of_wait { Nanos::ZERO } else { sample.reach() };
             let mut found = Vec::new();
-            for segment in row.segments[..after].iter().rev() {
-                if segment.end <= before || left == Nanos::ZERO {
-                    break;
-                }
+            'back: for segment in row.segments[..after].iter().rev() {
                 if segment.state != State::Active {
                     continue;
                 }
-                let end = segment.end.min(sample.time);
-                let start = segment.start.max(before);
-                let length = end.since(start).min(left);
-                left -= length;
-                found.push((Time::from_nanos(end.nanos() - length.get()), end, site));
+                let (start, mut end) = (segment.start.max(*before), segment.end.min(sample.time));
+                while end > start {
+                    if left == Nanos::ZERO {
+                        break 'back;
+                    }
+                    let edge = change_before(sides, end).map_or(start, |change| change.0.max(start));
+                    if side(end) == own {
+                        let length = end.since(edge).min(left);
+                        left -= length;
+                        found.push((Time::from_nanos(end.nanos() - length.get()), end, site));
+                    }
+                    end = edge;
+                }
+                if segment.start <= *before {
+                    break;
+                }
             }
             spans.extend(found.into_iter().rev());
         }
-        before = sample.time.max(before);
+        *before = sample.time.max(*before);
     }
+    // What is painted of one side lies between that of the other.
+    spans.sort_unstable();
     spans
 }
 
@@ -330,6 +401,7 @@ fn share(cpu: Nanos, part: Nanos, whole: Nanos) -> Nanos {
 
 #[cfg(test)]
 mod tests {
+    use crate::openmp::{Instance, Share, TaskId, TaskRun};
     use crate::{
         CpuReading, Doing, Left, Nanos, ObjectKind, OnCore, Process, Sample, Site, State, ThreadId, Time,
         Timeline, Wait,
@@ -454,5 +526,120 @@ mod tests {
         let spinning: Vec<_> =
             states(&process).into_iter().filter(|&(.., state)| state == State::Spinning).collect();
         assert_eq!(spinning, []);
+    }
+
+    fn share(begin: u64, end: u64, cpu: Option<u64>) -> Share {
+        Share {
+            thread: ThreadId::new(0),
+            instance: Instance::new(1),
+            index: 0,
+            begin: at(begin),
+            end: at(end),
+            cpu: None,
+            cpu_begin: cpu.map(Nanos::new),
+        }
+    }
+
+    /// With samples of a loop of the runtime's at these times.
+    fn spinning_at(times: &[u64]) -> Process {
+        let mut process = process();
+        process.covered.clear();
+        let spin = process.add_site(Site { in_waiting_loop: true, ..Site::default() });
+        let sample = |&time| Sample {
+            thread: ThreadId::new(0),
+            time: at(time),
+            doing: Doing::Running,
+            site: Some(spin),
+            weight: Nanos::new(100),
+        };
+        process.samples = times.iter().map(sample).collect();
+        process
+    }
+
+    #[test]
+    fn spinning_between_regions_says_nothing_of_the_work_in_them() {
+        let mut process = spinning_at(&[80]);
+        process.openmp.shares = vec![share(20, 60, None), share(30, 40, None)];
+        let expected = [
+            (0, 20, State::Spinning),
+            (20, 60, State::Active),
+            (60, 80, State::Spinning),
+            (80, 100, State::Active),
+        ];
+        assert_eq!(states(&process), expected);
+    }
+
+    #[test]
+    fn spinning_between_tasks_at_a_barrier_says_nothing_of_the_tasks() {
+        let mut process = spinning_at(&[90]);
+        process.openmp.shares = vec![share(0, 20, None)];
+        for (begin, end) in [(30, 50), (50, 60)] {
+            process.openmp.task_runs.push(TaskRun {
+                thread: ThreadId::new(0),
+                task: Some(TaskId::new(begin)),
+                instance: Some(Instance::new(1)),
+                begin: at(begin),
+                end: at(end),
+                complete: true,
+            });
+        }
+        let expected = [
+            (0, 20, State::Active),
+            (20, 30, State::Spinning),
+            (30, 60, State::Active),
+            (60, 90, State::Spinning),
+            (90, 100, State::Active),
+        ];
+        assert_eq!(states(&process), expected);
+    }
+
+    fn active(process: &Process) -> Vec<(u64, u64, Option<u64>)> {
+        let timeline = Timeline::build(process);
+        let active = timeline.threads[0].segments.iter().filter(|segment| segment.state == State::Active);
+        active.map(|part| (part.start.nanos(), part.end.nanos(), part.cpu.map(Nanos::get))).collect()
+    }
+
+    /// Of work whose CPU time is known, that within the records is taken off; the rest is that of the gaps.
+    #[test]
+    fn what_is_no_cpu_time_in_a_gap_of_the_records_is_a_lack_of_a_core() {
+        let mut process = process();
+        process.covered = vec![(at(0), at(20)), (at(60), at(100))];
+        process.on_core = vec![on_core(0, 20, Left::Unknown), on_core(60, 80, Left::Preempted)];
+        let lock = process.add_object(ObjectKind::Mutex, 0x10);
+        let mut wait = Wait::granted(ThreadId::new(0), lock, at(80), at(100));
+        wait.cpu_begin = Some(Nanos::new(50));
+        process.waits.push(wait);
+        assert_eq!(active(&process), [(0, 20, Some(20)), (20, 60, Some(10)), (60, 80, Some(20))]);
+        process.waits[0].cpu_begin = None;
+        assert_eq!(active(&process), [(0, 20, Some(20)), (20, 60, None), (60, 80, Some(20))]);
+    }
+
+    /// A process that ends may take long to; that is no lack of a core.
+    #[test]
+    fn a_thread_that_left_its_core_for_good_lacks_none() {
+        let mut process = process();
+        process.threads[0].cpu = Some(Nanos::new(40));
+        process.on_core = vec![on_core(0, 40, Left::Unknown)];
+        assert_eq!(active(&process), [(0, 40, Some(40)), (40, 100, None)]);
+    }
+
+    /// What a thread lacked a core for before its share is not that of the work in it.
+    #[test]
+    fn cpu_time_that_is_read_where_a_share_begins_parts_the_work() {
+        let mut process = process();
+        process.covered.clear();
+        let lock = process.add_object(ObjectKind::Mutex, 0x10);
+        let mut wait = Wait::granted(ThreadId::new(0), lock, at(80), at(90));
+        wait.cpu_begin = Some(Nanos::new(50));
+        process.waits.push(wait);
+        process.openmp.shares = vec![share(40, 80, Some(10))];
+        let timeline = Timeline::build(&process);
+        let work: Vec<_> = timeline.threads[0]
+            .segments
+            .iter()
+            .filter(|segment| segment.state == State::Active && segment.end <= at(80))
+            .map(|segment| (segment.start.nanos(), segment.end.nanos(), segment.cpu.map(Nanos::get)))
+            .collect();
+        assert_eq!(work, [(0, 40, Some(10)), (40, 80, Some(40))]);
     }
 }

@@ -200,6 +200,8 @@ pub struct Share {
     pub end: Time,
     /// CPU time in it (ns), where it is known.
     pub cpu: Option<Nanos>,
+    /// The thread's CPU time (ns since its start) at `begin`, where it is known.
+    pub cpu_begin: Option<Nanos>,
 }
 
 /// What a worksharing construct is.

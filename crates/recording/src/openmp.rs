@@ -66,7 +66,6 @@ impl Filler<'_> {
                 let Some(instance) = instance(share.instance) else { return };
                 let (cpu_begin, cpu_end) = (nanos(share.cpu_begin), nanos(share.cpu_end));
                 let (begin, end) = self.times(process, share.begin, share.end);
-                let used = cpu_begin.zip(cpu_end).map(|(begin, end)| end.saturating_sub(begin));
                 cpu.shares.push((cpu_begin, cpu_end));
                 process.openmp.shares.push(Share {
                     thread,
@@ -74,7 +73,8 @@ impl Filler<'_> {
                     index: share.index,
                     begin,
                     end,
-                    cpu: used,
+                    cpu: cpu_begin.zip(cpu_end).map(|(begin, end)| end.saturating_sub(begin)),
+                    cpu_begin,
                 });
             }
             Event::Work(work) => {

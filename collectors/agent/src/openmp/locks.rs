@@ -24,6 +24,9 @@ const PERIOD_MICROS: u64 = 40;
 /// ...and may have saved up this much for moments of more (µs).
 const BURST_MICROS: u64 = 40_000;
 
+/// A wait for the turn at an `ordered` is told from this length on (µs).
+const LONG_TURN_MICROS: u64 = 5;
+
 /// The calling thread wants a lock. Gives the time if this acquisition is to be timed, else 0.
 #[inline(always)]
 pub fn lock_wanted() -> u64 {
@@ -212,14 +215,20 @@ impl Waiting {
     }
 }
 
-/// The calling thread has its turn, for which it has perhaps waited since `begin`: nobody could know beforehand.
+/// The calling thread has its turn, for which it has perhaps waited since `begin`: nobody could know beforehand. So long
+/// waits are told when they are over.
 pub(super) fn turn_came(kind: ObjectCode, caller: u64, begin: u64) {
-    let ticks = life::ticks().saturating_sub(begin);
+    let end = life::ticks();
+    let ticks = end.saturating_sub(begin);
     if ticks < life::ticks_of_micros(1) {
         return acquired_seldom(0, kind, caller, begin);
     }
     let Some(recorder) = enter() else { return };
-    let entry = entry(recorder.slot(), caller, recorder.thread().openmp.function.get(), kind);
+    let standing = &recorder.thread().openmp;
+    let entry = entry(recorder.slot(), caller, standing.function.get(), kind);
+    if ticks >= life::ticks_of_micros(LONG_TURN_MICROS) && may_tell(&standing.waits_told, end) {
+        waits::has_waited(&recorder, Wanted::new(caller, kind), begin, end);
+    }
     drop(recorder);
     add(&entry.acquisitions, 1);
     add(&entry.waits, 1);

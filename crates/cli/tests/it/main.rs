@@ -28,6 +28,7 @@ mod mishaps;
 mod openmp_both;
 mod openmp_gcc;
 mod openmp_llvm;
+mod openmp_log;
 mod openmp_stress;
 mod page;
 mod pairs;

@@ -1,7 +1,7 @@
 //! What one run spent in one region: the sums over its executions, carried over from those that were recorded whole to
 //! all.
 
-use holdup_model::Site;
+use holdup_model::{ObjectKind, Site};
 use holdup_sections::Place;
 
 use super::RegionKind;
@@ -101,13 +101,25 @@ impl Profile {
         let mut parts = self.sums.as_array().map(|sum| sum as f64 * factor);
         // Waits for locks that were counted, and in which nobody was seen, lie in what nobody knows.
         let waited: f64 = self.locks.iter().map(|lock| lock.waited).sum();
-        let unseen = (waited - self.sums.in_locks as f64 * factor).max(0.0);
+        let turns = self.sums.turns as f64 * factor;
+        let unseen = (waited - self.sums.in_locks as f64 * factor - turns).max(0.0);
         parts[Part::Other as usize] -= unseen.min(self.sums.unknown as f64 * factor);
         let mut left = (self.thread_time as f64 - parts.iter().sum::<f64>()).max(0.0);
-        for cost in self.locks.iter().map(LockUse::cost) {
+        let mut told = turns;
+        for lock in &self.locks {
+            let mut cost = lock.cost();
+            // At an `ordered` one thread at a time goes on by design: that is serial, whoever takes how long.
+            let waiting = if lock.kind == ObjectKind::Ordered {
+                let known = told.min(cost.contention);
+                told -= known;
+                cost.contention -= known;
+                Part::Serial
+            } else {
+                Part::LockContention
+            };
             let share = if cost.total() > left { left / cost.total() } else { 1.0 };
             parts[Part::LockAlgorithm as usize] += cost.algorithm * share;
-            parts[Part::LockContention as usize] += cost.contention * share;
+            parts[waiting as usize] += cost.contention * share;
             left -= cost.total() * share;
         }
         parts
@@ -194,7 +206,7 @@ mod tests {
         profile.add_sums(200, 400, &sums);
         profile.locks.push(LockUse::of(&process, &vendors, &fastest, &row));
         let parts = profile.parts();
-        assert_eq!((parts[Part::LockContention as usize], parts[Part::Other as usize]), (200.0, 5.0));
+        assert_eq!((parts[Part::Serial as usize], parts[Part::Other as usize]), (200.0, 5.0));
         assert_eq!(profile.useful(), Some(195.0));
     }
 

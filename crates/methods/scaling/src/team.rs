@@ -34,6 +34,8 @@ pub(super) struct Sums {
     parts: [u64; PARTS],
     /// Of [`Part::Other`]: nobody knows what threads waited for.
     pub(super) unknown: u64,
+    /// Of [`Part::Serial`]: threads waited for their turn at an `ordered`, and each wait was told.
+    pub(super) turns: u64,
     /// Not in any part: threads were seen in locks of OpenMP, whose time is counted where they are called.
     pub(super) in_locks: u64,
 }
@@ -57,6 +59,7 @@ impl Sums {
             *sum += part;
         }
         self.unknown += other.unknown;
+        self.turns += other.turns;
         self.in_locks += other.in_locks;
     }
 
@@ -246,7 +249,15 @@ fn legs(team: &Team, courses: &ThreadSums, starts: &[u64], visits: &[Visit]) -> 
         let hindered = courses.between(member.thread, start, arrival);
         let off_core = hindered.by(LossClass::OffCore).min(arrival - start);
         let mut left = arrival - start - off_core;
-        let alone: u64 = member.alone.iter().map(|&alone| overlap(span, alone)).sum();
+        let alone: u64 = member
+            .alone
+            .iter()
+            .map(|&alone| {
+                let (begin, end) = (alone.0.max(start), alone.1.min(arrival));
+                let off_core = || courses.between(member.thread, begin, end).by(LossClass::OffCore);
+                if begin < end { (end - begin).saturating_sub(off_core()) } else { 0 }
+            })
+            .sum();
         let leg = Leg { start, arrival, off_core, alone: alone.min(left) };
         let mut told = 0;
         for &(begin, end, part) in &member.waits {
@@ -276,8 +287,10 @@ const OMP_LOCKS: [LossClass; 2] = [LossClass::OmpLock, LossClass::OmpHandover];
 
 fn book_hindered(team: &Team, hindered: &ClassTimes, sums: &mut Sums, left: &mut u64) {
     take(sums, left, Part::LockContention, hindered.of_all(&LOCKS));
-    take(sums, left, Part::Serial, hindered.by(LossClass::Turn));
-    take(sums, left, team.condition, hindered.of_all(&SIGNALS));
+    sums.turns += take(sums, left, Part::Serial, hindered.by(LossClass::Turn));
+    take(sums, left, team.condition, hindered.by(LossClass::Signal));
+    let spun = take(sums, left, team.condition, hindered.by(LossClass::Spin));
+    sums.unknown += if team.condition == Part::Other { spun } else { 0 };
     take(sums, left, Part::Other, hindered.of_all(&OUTSIDE));
     sums.unknown += take(sums, left, Part::Other, hindered.by(LossClass::Unknown));
     sums.in_locks += hindered.of_all(&OMP_LOCKS).min(*left);

@@ -207,6 +207,7 @@ fn tasks(making: u64, length: u64) -> Diagnosis {
             begin,
             end,
             cpu: None,
+            cpu_begin: None,
         });
     }
     process.threads.truncate(3);

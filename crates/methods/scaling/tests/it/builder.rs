@@ -174,6 +174,7 @@ impl Program {
                         begin: at(begin),
                         end: at(arrival),
                         cpu: None,
+                        cpu_begin: None,
                     });
                 }
                 starts[thread] = leave + phase.late[thread];

@@ -146,7 +146,7 @@ prop_compose! {
         }
         for (thread, instance, begin, end) in shares {
             process.openmp.shares.push(Share {
-                thread: ThreadId::new(thread), instance: Instance::new(instance), index: thread, begin, end, cpu: None,
+                thread: ThreadId::new(thread), instance: Instance::new(instance), index: thread, begin, end, cpu: None, cpu_begin: None,
             });
         }
         for (thread, instance, sequence, begin, end, (continued, taskwait)) in syncs {

@@ -156,7 +156,15 @@ pub(crate) fn region(instance: Instance, size: u32) -> Region {
 }
 
 pub(crate) fn share(instance: Instance, index: u32, begin: u64, end: u64) -> Share {
-    Share { thread: thread(index), instance, index, begin: time(begin), end: time(end), cpu: None }
+    Share {
+        thread: thread(index),
+        instance,
+        index,
+        begin: time(begin),
+        end: time(end),
+        cpu: None,
+        cpu_begin: None,
+    }
 }
 
 /// Tasks on one thread: each of `shape` works so long, then makes as many of the next as its number says, and waits for
@@ -266,7 +274,7 @@ pub(crate) fn any_records() -> impl Strategy<Value = OpenMp> {
     let regions = (instance(), 0..4u32).prop_map(|(instance, size)| region(instance, size));
     let shares =
         (instance(), who(), 0..4u32, moment(), moment()).prop_map(|(instance, thread, index, begin, end)| {
-            Share { thread, instance, index, begin, end, cpu: None }
+            Share { thread, instance, index, begin, end, cpu: None, cpu_begin: None }
         });
     let kinds =
         prop_oneof![Just(WorkKind::DynamicLoop), Just(WorkKind::StaticLoop), Just(WorkKind::Sections)];
