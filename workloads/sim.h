@@ -32,6 +32,16 @@ static inline void *fresh(size_t bytes)
     return memory;
 }
 
+// Reads so much else that no cache has anything of before, nor anything that it would have to write back.
+static inline void empty_caches(void)
+{
+    enum { BYTES = 32 << 20 };
+    volatile char *other = calloc(BYTES, 1);
+    for (long at = 0; other != NULL && at < BYTES; at += LINE)
+        (void)other[at];
+    free((void *)other);
+}
+
 // The first of `count` things that member `me` has, if they are dealt out evenly; that of `me + 1` is the end.
 static inline long share(long count, long me)
 {

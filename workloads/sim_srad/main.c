@@ -45,6 +45,7 @@ int main(int argc, char **argv)
     to = fresh((size_t)(rows * columns) * sizeof *to);
     for (long i = 0; i < rows * columns; i++)
         from[i] = to[i] = (float)(scattered((uint64_t)i) % 256);
+    empty_caches();
     run_with_main(filter);
     float sum = 0;
     for (long i = 0; i < rows * columns; i += 997) // some of it: this is simulated too

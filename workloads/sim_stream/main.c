@@ -40,6 +40,7 @@ int main(int argc, char **argv)
     table = fresh(LINES * sizeof *table);
     for (long line = 0; line < LINES; line++)
         table[line][0] = 1;
+    empty_caches();
     run_with_main(stream);
     uint64_t sum = 0;
     for (long t = 0; t < threads; t++)

@@ -34,6 +34,7 @@ mod thread;
 mod threads;
 mod tracer;
 mod translation;
+mod warm;
 mod watch;
 
 pub use install::{qemu_plugin_install, qemu_plugin_version};

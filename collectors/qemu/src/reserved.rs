@@ -14,6 +14,9 @@ pub(crate) struct Reserved<T> {
 // SAFETY: it is memory, owned as a `Box` owns it.
 unsafe impl<T: Send> Send for Reserved<T> {}
 
+// SAFETY: what it shares is a place; who dereferences it answers for the elements.
+unsafe impl<T: Sync> Sync for Reserved<T> {}
+
 /// Types for which zeroed memory is a value.
 ///
 /// # Safety
@@ -22,6 +25,8 @@ pub(crate) unsafe trait Zeroed {}
 
 // SAFETY: a number.
 unsafe impl Zeroed for u64 {}
+// SAFETY: a number.
+unsafe impl Zeroed for std::sync::atomic::AtomicU64 {}
 // SAFETY: the null pointer.
 unsafe impl<T> Zeroed for std::sync::atomic::AtomicPtr<T> {}
 

@@ -63,6 +63,7 @@ impl Thread {
     fn look(&mut self, watch: &'static Watch) {
         self.interest = watch.is_of_interest();
         self.tracer.interest = self.interest && watch.limited().is_none();
+        self.tracer.is_before = !self.interest && self.tracer.warm.is_some();
     }
 
     /// Writes what was executed since the last cut, if it was of interest.
@@ -88,6 +89,11 @@ impl Thread {
             self.tell_loss(why);
         }
         self.look(watch);
+        if let Some(warm) = self.tracer.warm.as_mut().filter(|_| self.tracer.interest) {
+            warm.write(&mut self.entry, |entry| {
+                self.outlet.write(entry);
+            });
+        }
     }
 
     /// What was executed so far comes before what is written next.

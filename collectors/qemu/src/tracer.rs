@@ -12,6 +12,7 @@ use crate::code::{Code, Role};
 use crate::ending::Ending;
 use crate::numbers::{number, put_at};
 use crate::reserved::Reserved;
+use crate::warm::Warm;
 use crate::watch::{MOST_ACCESSES, Watch};
 
 /// The most accesses that are collected before they are written.
@@ -33,6 +34,10 @@ pub(crate) struct Tracer {
     in_runtime: bool,
     /// What is executed now is of interest.
     pub(crate) interest: bool,
+    /// What is executed now is of no interest yet.
+    pub(crate) is_before: bool,
+    /// What was touched meanwhile; none where that is not wanted.
+    pub(crate) warm: Option<Warm>,
     /// Behind the last call.
     called_from: u64,
     /// Where control returns to out of the runtime.
@@ -59,6 +64,8 @@ impl Tracer {
             waiting: false,
             in_runtime: false,
             interest: false,
+            is_before: false,
+            warm: watch.pages.as_ref().and_then(|_| Warm::new()),
             called_from: 0,
             returns_to: 0,
             instructions: 0,
@@ -76,6 +83,9 @@ impl Tracer {
         (self.waiting, self.in_runtime) = (false, false);
         (self.called_from, self.returns_to) = (0, 0);
         self.last.clear();
+        if let Some(warm) = &mut self.warm {
+            warm.begin_anew();
+        }
     }
 
     /// A block of the program or of a library begins.
@@ -86,12 +96,24 @@ impl Tracer {
                 return;
             }
             self.finish(outlet);
+        } else if self.is_before {
+            self.touches();
         }
         self.count = 0;
         if self.waiting || self.in_runtime || !self.interest {
             self.begin_quietly(next);
         } else {
             self.block = Some(next);
+        }
+    }
+
+    /// Remembers what the last block of no interest touched.
+    fn touches(&mut self) {
+        let count = std::mem::take(&mut self.count);
+        if let (Some(warm), Some(pages)) = (&mut self.warm, &self.watch.pages) {
+            for seen in &self.seen[..count] {
+                warm.touch(seen.address, self.watch.nature(seen.kind).stores, pages);
+            }
         }
     }
 
@@ -131,6 +153,8 @@ impl Tracer {
                 self.write_partial(outlet, block, table, true);
             }
             self.spilled = true;
+        } else if self.is_before {
+            self.touches();
         }
         self.count = 0;
     }

@@ -11,9 +11,10 @@ use crate::blocks::Blocks;
 use crate::channel::{Channel, Outlet};
 use crate::code::Codes;
 use crate::edges::MOST_BLOCKS;
-use crate::options::{Interest, Options};
+use crate::options::{Interest, Mode, Options};
 use crate::pace::Pace;
 use crate::reserved::{NO_ROOM, Reserved};
+use crate::warm::Pages;
 
 /// The most threads at one time: the kernel's own limit.
 pub(crate) const MOST_THREADS: usize = 1 << 22;
@@ -43,6 +44,8 @@ pub(crate) struct Watch {
     lacked_room: AtomicBool,
     /// Accesses of all blocks.
     pub(crate) accesses: AtomicU32,
+    /// Pages that were touched before the part of interest; none where that is not wanted.
+    pub(crate) pages: Option<Pages>,
 }
 
 /// The one of this process, once there is one.
@@ -67,6 +70,7 @@ impl Watch {
         };
         let channel = Channel::open(&options.session)?;
         let own = options.own.clone();
+        let is_warmed = options.mode == Mode::Stream && options.interest != Interest::All;
         let watch = WATCH.get_or_init(|| Watch {
             api,
             options,
@@ -80,6 +84,8 @@ impl Watch {
             pace,
             lacked_room: AtomicBool::new(false),
             accesses: AtomicU32::new(0),
+            // Without address space for them, caches are cold.
+            pages: is_warmed.then(Pages::new).flatten(),
         });
         let tables = Outlet::new(&watch.channel, TABLES);
         watch.blocks.get_or_init(|| Mutex::new(Blocks::new(table, own, tables)));

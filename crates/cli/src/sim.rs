@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::ValueEnum;
 use holdup_feed::Prepared;
 use holdup_report::{SimRun, SimTold, render_sim, sim_csv, sim_json_text, sim_page, sim_source_files};
 use holdup_sim::Plan;
@@ -68,6 +69,9 @@ pub(crate) struct SimOptions {
     /// Simulate only a part of the sections between barriers, and say how large the error is
     #[arg(long)]
     pub sample: bool,
+    /// What caches and translation buffers have where the simulated part begins: what was touched last before it, or none
+    #[arg(long, value_enum, default_value_t = Warm::Touched)]
+    pub warm: Warm,
     /// Cores that execute an instruction per cycle and wait for each access, for comparison
     #[arg(long)]
     pub one_ipc: bool,
@@ -105,6 +109,13 @@ pub(crate) struct SimOptions {
     /// The program and its arguments, behind --
     #[arg(last = true, value_name = "PROGRAM")]
     pub command: Vec<OsString>,
+}
+
+/// See [`SimOptions::warm`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Warm {
+    Touched,
+    None,
 }
 
 /// Simulates.
@@ -166,7 +177,12 @@ fn told(paths: &[PathBuf], machines: &Chosen, options: &SimOptions) -> Result<Op
         true => input.run.command.first().cloned().unwrap_or_default(),
         false => input.path.display().to_string(),
     };
-    let prepared = inputs.iter().map(|input| input.prepared(&named(input))).collect::<Result<Vec<_>, _>>()?;
+    let is_cold = options.warm == Warm::None;
+    let prepared = inputs.iter().map(|input| {
+        let warm = input.prepared(&named(input))?;
+        Ok(if is_cold { warm.cold() } else { warm })
+    });
+    let prepared = prepared.collect::<Result<Vec<_>, Failure>>()?;
     let wanted = Wanted {
         machines: &machines.machines,
         cores: &options.cores,

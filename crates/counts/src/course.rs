@@ -183,6 +183,7 @@ impl Walker<'_> {
             }
             StreamEvent::Lost(_, why) => self.course.lost = Some(why),
             StreamEvent::Leaves(_) => self.course.leaves = true,
+            StreamEvent::Touched(_) => {}
         }
     }
 

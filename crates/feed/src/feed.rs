@@ -147,6 +147,7 @@ impl<'p> RecordedFeed<'p> {
 impl Feed for RecordedFeed<'_> {
     #[inline]
     fn next(&mut self, thread: usize) -> Item<'_> {
+        let before = &self.prepared.before[thread];
         let thread = &mut self.threads[thread];
         let track = match &mut thread.unit {
             Some(unit) if thread.is_in_unit => unit,
@@ -202,6 +203,13 @@ impl Feed for RecordedFeed<'_> {
                     return Item::Partial(block, count, &self.accesses);
                 }
                 Some(Step::Mark(..)) => track.mark += 1,
+                Some(Step::Touched) => {
+                    let touched = track.cursor.touched();
+                    let list = usize::try_from(touched.list).ok().filter(|_| touched.part == 0);
+                    if let Some(skipped) = list.and_then(|list| before.get(list)) {
+                        return Item::Skipped(skipped);
+                    }
+                }
                 Some(_) => {}
                 None if thread.is_in_unit => {
                     thread.is_in_unit = false;

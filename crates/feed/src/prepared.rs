@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use holdup_model::{Mode, Run};
 use holdup_recording::{Instructions, Recording};
-use holdup_sim::{Program, SimThread, Spun};
+use holdup_sim::{Program, SimThread, Skipped, Spun};
 use holdup_trace::instructions::{CodeClass, Loss};
 
 use crate::calls::{Within, within};
@@ -35,6 +35,8 @@ pub struct Prepared<'a> {
     pub(crate) places: Vec<UnitPlace>,
     /// By thread: instructions.
     executed: Vec<u64>,
+    /// By thread: what it did before it was of interest, list by list.
+    pub(crate) before: Vec<Vec<Skipped>>,
 }
 
 impl<'a> Prepared<'a> {
@@ -104,6 +106,13 @@ impl<'a> Prepared<'a> {
                 }
             }
         }
+        let before = (0..).zip(&tellings).map(|(thread, telling)| {
+            let lists = telling.touched.iter();
+            lists
+                .map(|list| Skipped::before(thread, list.pages.iter().copied(), list.lines.iter().copied()))
+                .collect()
+        });
+        let before = before.collect();
         let mut warnings = warnings(&tellings, &instructions, found.unexplained);
         let executed: Vec<u64> = tellings.iter().map(|telling| telling.instructions).collect();
         warnings.extend(unordered(order.unordered, executed.iter().sum()));
@@ -125,12 +134,20 @@ impl<'a> Prepared<'a> {
             },
             streams,
             executed,
+            before,
             step_scripts: order.scripts,
             units: tellings.into_iter().map(|telling| telling.units).collect(),
             scripts: found.scripts,
             places: found.units,
             instructions,
         })
+    }
+
+    /// The same with empty caches where what is simulated begins.
+    #[must_use]
+    pub fn cold(mut self) -> Self {
+        self.before.iter_mut().for_each(Vec::clear);
+        self
     }
 
     /// What is simulated.

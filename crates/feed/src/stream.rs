@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::Mode;
-use holdup_recording::{CodeModule, Cursor, Instructions, Step, is_of_runtime};
+use holdup_recording::{CodeModule, Cursor, Instructions, Step, Touched, is_of_runtime};
 use holdup_sections::{Cut, Looks, is_barrier, is_dealt};
 use holdup_trace::instructions::{Loss, Mark};
 use holdup_trace::openmp::SyncCode;
@@ -46,6 +46,8 @@ pub(crate) struct Telling {
     pub instructions: u64,
     pub has_counts: bool,
     pub has_tasks: bool,
+    /// What it touched before it was of interest, list by list.
+    pub touched: Vec<Touched>,
     pub lost: Option<Option<Loss>>,
     pub leaves: bool,
     /// The stream could be read to its end.
@@ -112,10 +114,22 @@ pub(crate) fn tell(
             Step::Counts => teller.telling.has_counts = true,
             Step::Lost(_, why) => teller.telling.lost = Some(why),
             Step::Leaves(_) => teller.telling.leaves = true,
+            Step::Touched => touch(&mut teller.telling.touched, cursor.touched()),
         }
     }
     teller.telling.is_whole = cursor.is_whole();
     teller.end()
+}
+
+/// Adds a part to its list. One that belongs to none (of a damaged stream) is left out.
+fn touch(lists: &mut Vec<Touched>, part: &Touched) {
+    if part.part == 0 && part.list == lists.len() as u64 {
+        lists.push(Touched::default());
+    }
+    if let Some(list) = usize::try_from(part.list).ok().and_then(|list| lists.get_mut(list)) {
+        list.pages.extend(&part.pages);
+        list.lines.extend(&part.lines);
+    }
 }
 
 /// A wait that has begun.

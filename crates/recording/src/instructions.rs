@@ -68,6 +68,20 @@ pub struct StreamCounts {
     pub other_instructions: u64,
 }
 
+/// A part of what a thread touched before what follows in its stream, and which was of no interest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// Which such list of the thread it is a part of: 0, 1, …
+    pub list: u64,
+    /// Which part of that: 0, 1, …
+    pub part: u64,
+    /// Addresses of pages that no thread had touched before.
+    pub pages: Vec<u64>,
+    /// Addresses of the lines of 64 bytes that the thread touched last, in the order of their last use, and whether it wrote
+    /// to them.
+    pub lines: Vec<(u64, bool)>,
+}
+
 /// An entry of a thread's stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum StreamEvent<'a> {
@@ -83,6 +97,8 @@ pub enum StreamEvent<'a> {
     Lost(u64, Option<Loss>),
     /// The process executed another program or forked: the system call's number.
     Leaves(u64),
+    /// What the thread touched before.
+    Touched(&'a Touched),
 }
 
 /// True for addresses in a runtime: it takes locks of its own.

@@ -36,7 +36,7 @@ pub use clock::Clock;
 pub use error::{ReadError, Warning};
 pub use frames::{StoredFrame, frames, recording_of};
 pub use instructions::{
-    BlockAccess, CodeModule, Cursor, Instructions, Step, StreamCounts, StreamEvent, TranslatedBlock,
+    BlockAccess, CodeModule, Cursor, Instructions, Step, StreamCounts, StreamEvent, Touched, TranslatedBlock,
     is_of_runtime,
 };
 pub use outline::Outline;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use holdup_code::MicroOp;
 use holdup_model::Mode;
 
-use crate::touched::Touched;
+use crate::touched::{LINE_BITS, RECENT, Touch, Touched};
 
 /// Code, decoded once.
 #[derive(Clone, Debug, Default)]
@@ -250,7 +250,7 @@ pub struct Bookmark {
     pub addresses: Vec<u64>,
 }
 
-/// Sections that are left out: what they have done to memory, as far as caches can still know of it.
+/// What is left out, sections or what was before all that is simulated: what that has done to memory, as far as caches can still know of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Skipped {
     /// Pages that nobody had used before: by whom.
@@ -262,6 +262,25 @@ pub struct Skipped {
 }
 
 impl Skipped {
+    /// What a thread did before it was of interest: which pages it touched that nobody had touched before, and which lines it
+    /// touched last, in the order of their last use, and whether it wrote to them; by address.
+    pub fn before(
+        thread: u32,
+        pages: impl IntoIterator<Item = u64>,
+        lines: impl ExactSizeIterator<Item = (u64, bool)>,
+    ) -> Skipped {
+        let page = |address: u64| Touch { line: address >> LINE_BITS, writes: false, is_recent: false };
+        let pages = Touched::new(pages.into_iter().map(page));
+        let count = lines.len();
+        let line = |(at, (address, writes)): (usize, (u64, bool))| Touch {
+            line: address >> LINE_BITS,
+            writes,
+            is_recent: count - at <= RECENT,
+        };
+        let lines = Touched::new(lines.enumerate().map(line));
+        Skipped { pages: vec![(thread, pages)], lines: vec![(thread, lines)], ends: Vec::new() }
+    }
+
     /// Where a thread goes on behind them.
     pub(crate) fn end_of(&self, thread: usize) -> Option<&Bookmark> {
         self.ends.iter().find(|(of, _)| *of as usize == thread).map(|(_, end)| end)

@@ -3,6 +3,9 @@
 /// log2 of the bytes of what counts as a line here. Caches with shorter lines lose some of it, with longer ones nothing.
 pub(crate) const LINE_BITS: u32 = 6;
 
+/// Lines that a thread used last for which the first-level cache is brought up to date: more than these have.
+pub(crate) const RECENT: usize = 1536;
+
 /// One use of a line, and two facts about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Touch {

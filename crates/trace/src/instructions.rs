@@ -91,7 +91,18 @@ pub enum Other {
     Lost = 3,
     /// The process executes another program, or forks; not followed further. Follow: system call number.
     Leaves = 4,
+    /// What the thread touched before what follows, and which was of no interest: pages that nobody had touched before, and the
+    /// lines that it touched last. Follow: which such list of the thread this is a part of (0, 1, …), which part of that,
+    /// the number of pages, for each zigzag of its number minus the last one's; the number of lines, in the order of their
+    /// last use, for each zigzag of its number minus the last one's, × 2, + 1 if it was written to. Differences begin with
+    /// 0 in each part.
+    Touched = 5,
 }
+
+/// log2 of the bytes of a line of [`Other::Touched`].
+pub const LINE_BITS: u32 = 6;
+/// log2 of the bytes of a page of [`Other::Touched`].
+pub const PAGE_BITS: u32 = 12;
 
 /// Why something is not in the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

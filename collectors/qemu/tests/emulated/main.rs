@@ -217,6 +217,39 @@ fn accesses_are_told_with_their_sizes_and_addresses() {
 }
 
 #[test]
+fn what_is_touched_before_the_part_of_interest_is_told_where_that_begins() {
+    let stage = Stage::new("accesses");
+    let run = stage.run("mode=stream", &[]);
+    let events = &run.streams.threads[&0];
+    let lists: Vec<usize> = events
+        .iter()
+        .enumerate()
+        .filter(|(_, event)| matches!(event, Event::Touched { .. }))
+        .map(|(at, _)| at)
+        .collect();
+    let [at] = lists[..] else { panic!("one list: {lists:?}") };
+    assert!(!events[..at].iter().any(|event| matches!(event, Event::Block { .. })), "it comes first");
+    let Event::Touched { pages, lines } = &events[at] else { unreachable!() };
+    let earlier = run.value("earlier");
+    let own = |line: &&(u64, bool)| (earlier >> 6..(earlier >> 6) + 3 * 64).contains(&line.0);
+    let found: Vec<(u64, bool)> =
+        lines.iter().filter(own).map(|(line, wrote)| (line - (earlier >> 6), *wrote)).collect();
+    assert_eq!(found, [(64 + 1, true), (2 * 64, false), (0, true)]);
+    let first = |page: &&u64| (earlier >> 12..(earlier >> 12) + 3).contains(*page);
+    let found: Vec<u64> = pages.iter().filter(first).map(|page| page - (earlier >> 12)).collect();
+    assert_eq!(found, [1, 2, 0]);
+    for (thread, events) in run.streams.threads.iter().filter(|(thread, _)| **thread > 0) {
+        assert!(
+            !events.iter().any(|event| matches!(event, Event::Touched { .. })),
+            "{thread} was always of interest"
+        );
+    }
+    let run = Stage::new("accesses").run("mode=stream,roi=all", &[]);
+    let all = run.streams.threads.values().flatten();
+    assert_eq!(all.filter(|event| matches!(event, Event::Touched { .. })).count(), 0);
+}
+
+#[test]
 fn a_repeating_instruction_is_one_with_many_accesses() {
     let stage = Stage::new("accesses");
     let run = stage.run("mode=stream", &[]);

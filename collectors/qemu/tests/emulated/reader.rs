@@ -43,6 +43,11 @@ pub(crate) enum Event {
     Counts(Counts),
     Lost(u64),
     Leaves(u64),
+    /// Pages that nobody had touched before, and lines with whether they were written to, by number.
+    Touched {
+        pages: Vec<u64>,
+        lines: Vec<(u64, bool)>,
+    },
 }
 
 /// All that was written.
@@ -187,6 +192,27 @@ impl Streams {
             _ if rest == Other::Lost as u64 => {
                 assert_eq!(bytes.number(), 1);
                 Event::Lost(bytes.number())
+            }
+            _ if rest == Other::Touched as u64 => {
+                let (mut pages, mut lines, list) = (Vec::new(), Vec::new(), bytes.number());
+                if bytes.number() > 0 {
+                    let Some(Event::Touched { pages: before, lines: ahead }) = events.pop() else {
+                        panic!("list {list} has no first part")
+                    };
+                    (pages, lines) = (before, ahead);
+                }
+                let mut at = 0u64;
+                for _ in 0..bytes.number() {
+                    at = at.wrapping_add_signed(unzigzag(bytes.number()));
+                    pages.push(at);
+                }
+                at = 0;
+                for _ in 0..bytes.number() {
+                    let number = bytes.number();
+                    at = at.wrapping_add_signed(unzigzag(number >> 1));
+                    lines.push((at, number & 1 == 1));
+                }
+                Event::Touched { pages, lines }
             }
             _ => {
                 assert_eq!(rest, Other::Leaves as u64);

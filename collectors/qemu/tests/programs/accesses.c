@@ -7,6 +7,8 @@
 
 static _Alignas(64) char from[4096], to[4096];
 static long counter = 1;
+/* Touched before there is a second thread. */
+static volatile _Alignas(4096) char earlier[3 * 4096];
 static sigjmp_buf landing;
 
 void wide(const void *from, void *to);
@@ -47,9 +49,13 @@ static void *work(void *bad) {
 
 int main(void) {
     signal(SIGSEGV, landed);
+    earlier[4096 + 64] = 1;
+    (void)earlier[2 * 4096];
+    earlier[5] = 1;
     in_a_thread(work, mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     show("from", from);
     show("to", to);
+    show("earlier", (const void *)earlier);
     show("counter", &counter);
     show("wide", (const void *)wide);
     show("wide_end", wide_end);

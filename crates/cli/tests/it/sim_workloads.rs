@@ -306,3 +306,28 @@ fn what_a_program_makes_of_atomics_excludes_and_waits_with_gcc() {
 fn what_a_program_makes_of_atomics_excludes_and_waits_with_clang() {
     own_locks_hold("clang-19", "-O3");
 }
+
+/// What a thread wrote before the simulated part begins is in caches, as it would be: memory is hardly asked.
+#[test]
+fn caches_are_warm_where_the_simulated_part_begins() {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/sim_warm.c");
+    let program = stage.path("sim_warm");
+    let mut build = std::process::Command::new("gcc");
+    build.args(["-O2", "-g", "-pthread", "-o"]).arg(&program).arg(source);
+    let built = crate::stage::run(&mut build);
+    assert_eq!(built.status, 0, "{built:?}");
+    let recording = record_program(&stage, &program, &[]);
+    let simulated = |more: &[&str]| {
+        let options = [&["--cores", "4", "--machine", "dunnington"], more].concat();
+        let simulated = sim(&options, &recording).remove(0);
+        is_whole(&simulated);
+        [1, 2].map(|thread| share(&simulated, thread, &["mem-dram"]))
+    };
+    let (warm, cold) = (simulated(&[]), simulated(&["--warm", "none"]));
+    assert!(cold.iter().all(|share| *share > 0.3), "cold {cold:?}");
+    assert!(warm.iter().all(|share| *share < 0.1), "warm {warm:?}");
+}

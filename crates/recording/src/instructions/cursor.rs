@@ -1,8 +1,10 @@
 //! One stream, read step by step.
 
-use holdup_trace::instructions::{Entry, LONGEST_NUMBER, Loss, Mark, MarkCode, Other, unzigzag};
+use holdup_trace::instructions::{
+    Entry, LINE_BITS, LONGEST_NUMBER, Loss, Mark, MarkCode, Other, PAGE_BITS, unzigzag,
+};
 
-use super::{BlockAccess, Bytes, Instructions, StreamCounts, StreamEvent, access};
+use super::{BlockAccess, Bytes, Instructions, StreamCounts, StreamEvent, Touched, access};
 use crate::reader::{Inflater, Piece};
 
 /// Zeros behind the entries, so that numbers can be read without looking where the entries end. A number that begins
@@ -24,6 +26,8 @@ pub enum Step {
     Lost(u64, Option<Loss>),
     /// The process executed another program or forked: the system call's number.
     Leaves(u64),
+    /// A part of what the thread touched before: [`Cursor::touched`].
+    Touched,
 }
 
 /// A place in a stream. It holds one piece of it in memory, so there can be many at once, also in several threads.
@@ -46,6 +50,7 @@ pub struct Cursor<'a> {
     moved: u64,
     accesses: Vec<(BlockAccess, u64)>,
     counts: StreamCounts,
+    touched: Touched,
 }
 
 impl<'a> Cursor<'a> {
@@ -63,6 +68,7 @@ impl<'a> Cursor<'a> {
             moved: 0,
             accesses: Vec::new(),
             counts: StreamCounts::default(),
+            touched: Touched::default(),
         }
     }
 
@@ -159,6 +165,11 @@ impl<'a> Cursor<'a> {
         &self.counts
     }
 
+    /// What the last [`Step::Touched`] told.
+    pub fn touched(&self) -> &Touched {
+        &self.touched
+    }
+
     /// The next entry; `None` as for [`Cursor::step`].
     #[allow(clippy::should_implement_trait, reason = "what it gives is lent by the cursor")]
     #[inline]
@@ -170,6 +181,7 @@ impl<'a> Cursor<'a> {
             Step::Counts => StreamEvent::Counts(&self.counts),
             Step::Lost(entries, why) => StreamEvent::Lost(entries, why),
             Step::Leaves(call) => StreamEvent::Leaves(call),
+            Step::Touched => StreamEvent::Touched(&self.touched),
         })
     }
 
@@ -222,7 +234,34 @@ impl<'a> Cursor<'a> {
             let all = [Loss::Instructions, Loss::Bytes, Loss::RecorderLeft, Loss::Room];
             return Some(Some(Step::Lost(entries, all.into_iter().find(|loss| *loss as u64 == why))));
         }
+        if rest == Other::Touched as u64 {
+            return Some(Some(self.take_touched()?));
+        }
         (rest == Other::Leaves as u64).then(|| Some(Step::Leaves(self.number())))
+    }
+
+    fn take_touched(&mut self) -> Option<Step> {
+        self.touched.pages.clear();
+        self.touched.lines.clear();
+        (self.touched.list, self.touched.part) = (self.number(), self.number());
+        let mut last = 0u64;
+        for _ in 0..self.number() {
+            last = last.wrapping_add_signed(unzigzag(self.number()));
+            if self.at > self.end {
+                return None;
+            }
+            self.touched.pages.push(last << PAGE_BITS);
+        }
+        last = 0;
+        for _ in 0..self.number() {
+            let number = self.number();
+            last = last.wrapping_add_signed(unzigzag(number >> 1));
+            if self.at > self.end {
+                return None;
+            }
+            self.touched.lines.push((last << LINE_BITS, number & 1 == 1));
+        }
+        Some(Step::Touched)
     }
 
     fn partial(&mut self, number: u64) -> Option<Step> {

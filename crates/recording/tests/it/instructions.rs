@@ -5,7 +5,7 @@ use std::path::Path;
 use holdup_recording::facts::Session;
 use holdup_recording::format::FrameKind;
 use holdup_recording::{
-    BlockAccess, Instructions, Recording, Step, StreamCounts, StreamEvent, StreamPiece, Writer,
+    BlockAccess, Instructions, Recording, Step, StreamCounts, StreamEvent, StreamPiece, Touched, Writer,
 };
 use holdup_trace::instructions::{
     CodeClass, Entry, LONGEST_NUMBER, Loss, Mark, MarkCode, Other, TABLES, put, zigzag,
@@ -93,6 +93,8 @@ fn tables_and_streams_come_back() {
         .numbers(&[100, 200, 300])
         .numbers(&[head(Entry::Other, Other::Lost as u64), 5, Loss::Bytes as u64])
         .numbers(&[head(Entry::Other, Other::Leaves as u64), 59])
+        .numbers(&[head(Entry::Other, Other::Touched as u64), 2, 1])
+        .numbers(&[2, zigzag(5), zigzag(-4), 2, zigzag(0x40) << 1 | 1, zigzag(-1) << 1])
         .0;
     // Pieces may come in any order.
     let recording = recorded(&[(3, 1, second), (TABLES, 0, tables()), (3, 0, first)]);
@@ -119,6 +121,12 @@ fn tables_and_streams_come_back() {
         (BlockAccess { instruction: 1, size: 8, stores: false }, 0x4ff8),
         (BlockAccess { instruction: 3, size: 16, stores: false }, 0x9000),
     ];
+    let touched = Touched {
+        list: 2,
+        part: 1,
+        pages: vec![0x5000, 0x1000],
+        lines: vec![(0x1000, true), (0xfc0, false)],
+    };
     let expected = [
         StreamEvent::Mark(Mark::ThreadBegin {
             number: 7,
@@ -134,6 +142,7 @@ fn tables_and_streams_come_back() {
         StreamEvent::Counts(&counts),
         StreamEvent::Lost(5, Some(Loss::Bytes)),
         StreamEvent::Leaves(59),
+        StreamEvent::Touched(&touched),
     ];
     let expected: Vec<String> = expected.iter().map(|event| format!("{event:?}")).collect();
     assert_eq!(told(&instructions, 3), (expected, true));

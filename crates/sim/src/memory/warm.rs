@@ -1,4 +1,4 @@
-//! Sections of a program that are left out: what they did to caches, directories and translation buffers is made up for.
+//! Sections of a program that are left out, and what was before all: what they did to caches, directories and translation buffers is made up for.
 //!
 //! No time passes, nothing moves over links, and nothing is counted.
 

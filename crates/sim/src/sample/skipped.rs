@@ -5,10 +5,8 @@
 use super::sections::{MOST_TOUCHES, Part};
 use crate::memory::Table;
 use crate::program::{Bookmark, Program, Skipped};
-use crate::touched::{LINE_BITS, Touch, Touched};
+use crate::touched::{LINE_BITS, RECENT, Touch, Touched};
 
-/// Lines that a thread used last for which the first-level cache is brought up to date: more than these have.
-const RECENT: usize = 1536;
 /// log2 of the lines of a page.
 const PAGE_BITS: u32 = 12 - LINE_BITS;
 
