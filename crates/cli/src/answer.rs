@@ -53,10 +53,16 @@ impl Part {
         let (from, to) = (self.from.map_or(run.start, at), self.to.map_or(run.end, at));
         if from >= run.end || from >= to {
             let wall = run.end.since(run.start);
-            return Err(Failure::input(format!(
-                "{}: nothing was recorded in that part of the run; it took {wall}",
-                path.display()
-            )));
+            let what = match (self.from, self.to) {
+                (Some(from), Some(to)) if from >= to => {
+                    let (from, to) = (from.as_secs_f64(), to.as_secs_f64());
+                    format!("--from {from} is not before --to {to}; write --from {to} --to {from}")
+                }
+                _ => format!(
+                    "nothing was recorded in that part of the run; it took {wall}: write less behind --from"
+                ),
+            };
+            return Err(Failure::input(format!("{}: {what}", path.display())));
         }
         Ok(run.window(from, to))
     }
@@ -196,9 +202,15 @@ pub(crate) fn look(
 pub(crate) fn check_writable(out: &Path) -> Result<(), Failure> {
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let place = if out.exists() { out } else { folder };
-    rustix::fs::access(place, rustix::fs::Access::WRITE_OK).map_err(|error| {
-        Failure::input(format!("{}: the answer cannot be written here ({error})", out.display()))
-    })
+    rustix::fs::access(place, rustix::fs::Access::WRITE_OK)
+        .map_err(|error| unwritable(out, &io::Error::from(error)))
+}
+
+fn unwritable(out: &Path, error: &io::Error) -> Failure {
+    let out = out.display();
+    Failure::input(format!(
+        "{out}: the answer cannot be written here ({error}); name a file in a directory that is there and that you may write to"
+    ))
 }
 
 /// Makes a directory for recordings where there is none, and opens it. Recordings hold copies of stacks: it is the user's own.
@@ -217,9 +229,7 @@ pub(crate) fn passing_directory(prefix: &str) -> io::Result<TempDir> {
 /// Writes to a file, or to the stream where there is none. A reader that went away is no failure.
 pub(crate) fn write(text: &str, file: Option<&Path>, mut stream: impl Write) -> Result<(), Failure> {
     match file {
-        Some(path) => fs::write(path, text).map_err(|error| {
-            Failure::input(format!("{}: the answer cannot be written here ({error})", path.display()))
-        }),
+        Some(path) => fs::write(path, text).map_err(|error| unwritable(path, &error)),
         None => match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 Err(Failure::input(format!("the answer cannot be written ({error})")))

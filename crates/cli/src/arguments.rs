@@ -25,6 +25,7 @@ use crate::steer::SteerOptions;
 use crate::sweep::SweepOptions;
 use crate::top::TopOptions;
 use crate::undo_changes::UNDO_CHANGES;
+use crate::usage;
 use crate::whatif::WhatIfOptions;
 use crate::why::WhyOptions;
 
@@ -200,8 +201,14 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
         Failure::input(sentence).tell();
         std::process::exit(i32::from(INPUT))
     });
-    let line = line.get_matches_from(arguments);
-    let line = Line::from_arg_matches(&line).unwrap_or_else(|error| error.exit());
+    let read = line.clone().try_get_matches_from(&arguments).and_then(|read| Line::from_arg_matches(&read));
+    let line = read.unwrap_or_else(|error| match usage::sentence(&error, &arguments, &line) {
+        Some(sentence) => {
+            Failure::input(sentence).tell();
+            std::process::exit(i32::from(INPUT))
+        }
+        None => error.exit(),
+    });
     match line.command {
         None => Command::Run(line.run),
         Some(Named::Record(options)) => Command::Record(options),
@@ -266,6 +273,17 @@ mod tests {
         }
         words.retain(|word| !word.is_empty());
         words
+    }
+
+    #[test]
+    fn each_command_has_an_example_that_is_understood() {
+        let line = command();
+        let commands = line.get_subcommands().filter(|command| !command.is_hide_set());
+        for one in commands.chain([&line]) {
+            let example = crate::example::example(one);
+            let understood = command().try_get_matches_from(words(&example));
+            assert!(understood.is_ok(), "{example}: {understood:?}");
+        }
     }
 
     #[test]

@@ -169,7 +169,10 @@ struct Form {
 impl BudgetFile {
     fn read(path: &Path) -> Result<BudgetFile, Failure> {
         let text = fs::read_to_string(path).map_err(|error| {
-            Failure::input(format!("{}: the budgets cannot be read ({error})", path.display()))
+            Failure::input(format!(
+                "{}: the budgets cannot be read ({error}); a budget alone is --budget 'wall<=2.5s'",
+                path.display()
+            ))
         })?;
         let wrong = |at: usize, what: &dyn std::fmt::Display| {
             let before = text.get(..at).unwrap_or_default();

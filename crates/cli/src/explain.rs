@@ -1,6 +1,7 @@
 //! `holdup explain`: what a kind of finding means.
 
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
@@ -9,6 +10,7 @@ use holdup_report::{Explanation, explanations};
 
 use crate::answer::{self, Color};
 use crate::failure::Failure;
+use crate::meant::{is_recording, quoted};
 
 /// Options of `holdup explain`.
 #[derive(Args, Clone, Debug)]
@@ -55,6 +57,12 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<ExitCode, Failure> {
 }
 
 fn unknown(word: &str) -> Failure {
+    if is_recording(Path::new(word)) {
+        return Failure::input(format!(
+            "{word}: a recording, no kind of finding; write {}",
+            quoted(&["holdup", "report", word])
+        ));
+    }
     let meant = match Explanation::meant_by(word).as_slice() {
         [] => String::new(),
         [one] => format!("; did you mean {one}?"),

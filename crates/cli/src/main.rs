@@ -17,6 +17,7 @@ mod completions;
 mod demo;
 mod diff;
 mod doctor;
+mod example;
 mod explain;
 mod export;
 mod failure;
@@ -45,6 +46,7 @@ mod sweep;
 mod thread_count;
 mod top;
 mod undo_changes;
+mod usage;
 mod whatif;
 mod why;
 
@@ -84,6 +86,7 @@ fn command() -> ExitCode {
         Command::Man(options) => man::man(&options, arguments::command()),
         Command::Policies(options) => policies::policies(&options),
     };
-    let instead_of = |program: &Path| meant::instead_of(program.as_os_str(), &arguments::command());
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let instead_of = |program: &Path| meant::instead_of(program.as_os_str(), &words, &arguments::command());
     result.unwrap_or_else(|failure| failure.or_meant(instead_of).tell())
 }

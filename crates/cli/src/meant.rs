@@ -1,9 +1,17 @@
 //! What was probably meant: options that stand before a command's name, names of commands and options that are misspelled.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use clap::{Arg, Command};
 use holdup_collect::find_program;
+use holdup_recording::format::MAGIC;
+use holdup_report::shell_words;
+use holdup_sweep::Counts;
+
+use crate::example::{called, example};
 
 /// What `holdup` alone says.
 pub(crate) const FIRST: &str = "\
@@ -50,46 +58,201 @@ pub(crate) fn arranged(arguments: Vec<OsString>, line: &Command) -> Result<Vec<O
     Ok(first.chain([&arguments[at]]).chain(before).chain(rest).cloned().collect())
 }
 
-/// What else there is of a name that is no program's; `None` where nothing is like it.
-pub(crate) fn instead_of(program: &OsStr, line: &Command) -> Option<String> {
+/// What was meant by a name that is no program's, as the rest of a sentence; `None` where nothing is like it. `words` are all that
+/// were typed.
+pub(crate) fn instead_of(program: &OsStr, words: &[String], line: &Command) -> Option<String> {
     let word = program.to_str()?;
+    let here = words.get(1).and_then(|first| line.find_subcommand(first));
+    let at = words.iter().position(|typed| typed == word)?;
+    let with = |instead: &[&str]| {
+        let words =
+            [&words[1..at], &instead.iter().map(ToString::to_string).collect::<Vec<_>>(), &words[at + 1..]];
+        shell_words(&[&["holdup".to_owned()], words.concat().as_slice()].concat()).unwrap_or_default()
+    };
     if is_option(word) {
-        return Some(option_instead_of(word, line));
+        return Some(option_instead_of(word, here.unwrap_or(line), line));
     }
-    let is_first = std::env::args_os().nth(1).is_some_and(|first| first == program);
+    if is_recording(Path::new(word)) {
+        return Some(format!("a recording, not a program; write {}", quoted(&["holdup", "report", word])));
+    }
+    if word.contains('/') && Path::new(word).exists() {
+        return None;
+    }
+    let first = word.split_whitespace().next()?;
+    if first.contains('=') && !first.contains('/') {
+        let rest: Vec<&str> = word.split_whitespace().skip(1).collect();
+        return Some(format!("a variable, not a program; write it first: {first} {}", with(&rest)));
+    }
+    if OF_SHELLS.contains(&word) {
+        let script = quoted(&words[at..].iter().map(String::as_str).collect::<Vec<_>>());
+        return Some(format!(
+            "no program, but a word of shells; write {}",
+            quoted(&["holdup", "sh", "-c", &script])
+        ));
+    }
+    if first.len() < word.len() {
+        let is_shells = word.contains(['>', '<', '|', ';', '&', '$', '*']);
+        let instead = if is_shells {
+            with(&["sh", "-c", word])
+        } else {
+            with(&word.split_whitespace().collect::<Vec<_>>())
+        };
+        let why = if is_shells { "for a shell to read" } else { "without the quotes" };
+        return Some(format!("no such program; {why} write {instead}"));
+    }
+    if word.contains('/')
+        && let Some(name) = program_like(Path::new(word))
+    {
+        return Some(format!("no such program; did you mean {name}? write {}", with(&[&name])));
+    }
+    let takes_threads =
+        here.is_some_and(|here| here.get_arguments().any(|argument| is_called(argument, "-t")));
+    if takes_threads && word.parse::<Counts>().is_ok() {
+        return Some(format!("no such program; numbers of threads stand behind -t: {}", with(&["-t", word])));
+    }
+    let before = here.zip(words.get(at.wrapping_sub(1)));
+    if let Some((here, option)) = before.filter(|(_, option)| is_option(option))
+        && here.get_arguments().any(|one| is_called(one, option) && one.is_require_equals_set())
+    {
+        let (equals, typed) = (format!("{option}={word}"), format!("{option} {word}"));
+        return Some(format!("no such program; write {}", with(&[word]).replacen(&typed, &equals, 1)));
+    }
+    if !word.contains('/') && Path::new(word).exists() {
+        return Some(format!(
+            "no such program in PATH; for the file here write {}",
+            with(&[&format!("./{word}")])
+        ));
+    }
     let names = line.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::get_name);
-    let name = nearest(word, names.filter(|_| is_first))?;
-    Some(format!("did you mean the command {name}? holdup {name} --help says what it takes"))
+    let other = OTHER_WORDS.iter().find(|(others, _)| others.contains(&word)).map(|(_, name)| *name);
+    let name = other.or_else(|| nearest(word, names)).filter(|_| at == 1)?;
+    let instead = with(&name.split_whitespace().collect::<Vec<_>>());
+    let what = match name {
+        "" => String::new(),
+        name if name.starts_with('-') => format!("did you mean {name}? "),
+        name => format!("did you mean the command {name}? "),
+    };
+    Some(format!("no such program; {what}write {instead}"))
 }
 
-fn option_instead_of(word: &str, line: &Command) -> String {
+/// What only a shell understands.
+const OF_SHELLS: [&str; 6] = ["cd", "export", "source", "ulimit", "alias", "eval"];
+
+/// What other tools call what holdup has by another name: a command, an option, or nothing.
+const OTHER_WORDS: [(&[&str], &str); 5] = [
+    (&["run", "start", "profile", "trace"], ""),
+    (&["show", "view", "print", "analyze"], "report"),
+    (&["compare"], "diff"),
+    (&["browse", "gui"], "open"),
+    (&["version"], "--version"),
+];
+
+/// The recording that was probably meant where there is none of this name, or how to make one, as the end of a sentence.
+pub(crate) fn recordings_near(path: &Path) -> String {
+    let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
+    let listed = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let entries =
+        listed.read_dir().into_iter().flatten().flatten().map(|entry| folder.join(entry.file_name()));
+    let is_named = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "holdup");
+    let mut names: Vec<String> = entries.filter(is_named).map(|path| path.display().to_string()).collect();
+    names.sort_unstable();
+    let most = names.len().min(3);
+    match nearest(&path.display().to_string(), names.iter().map(String::as_str)) {
+        Some(name) => format!("; did you mean {name}?"),
+        None if most > 0 => format!("; recordings there: {}", names[..most].join(", ")),
+        None if folder == path => "; name a recording in it".to_owned(),
+        None => {
+            format!("; write {} to make it", quoted(&["holdup", "-o", &path.display().to_string(), "./app"]))
+        }
+    }
+}
+
+/// The program in the same directory with the name that is most like this one.
+fn program_like(path: &Path) -> Option<String> {
+    let folder = path.parent()?;
+    let is_program = |path: &PathBuf| path.is_file() && find_program(path.as_os_str()).is_ok();
+    let programs =
+        folder.read_dir().ok()?.flatten().map(|entry| folder.join(entry.file_name())).filter(is_program);
+    let names: Vec<String> =
+        programs.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect();
+    let name = nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
+    Some(folder.join(name).to_str()?.to_owned())
+}
+
+/// True for what begins as recordings do.
+pub(crate) fn is_recording(path: &Path) -> bool {
+    let mut start = [0; MAGIC.len()];
+    let is_file = path.metadata().is_ok_and(|facts| facts.is_file());
+    is_file && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *MAGIC
+}
+
+/// Words as a shell reads them.
+pub(crate) fn quoted(words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+    shell_words(&words).unwrap_or_default()
+}
+
+/// What to write instead of an option that the command `here` does not have, as a sentence.
+pub(crate) fn option_instead_of(word: &str, here: &Command, line: &Command) -> String {
     let own = word.split('=').next().unwrap_or(word);
     let commands = || line.get_subcommands().filter(|command| !command.is_hide_set());
-    let of = |name: &str| {
-        let has = |command: &&Command| command.get_arguments().any(|argument| is_called(argument, name));
-        let names: Vec<&str> = commands().filter(has).map(Command::get_name).collect();
-        names.join(", ")
+    let has =
+        |command: &Command, name: &str| command.get_arguments().any(|argument| is_called(argument, name));
+    let of = |name: &str| commands().filter(|one| has(one, name)).map(Command::get_name).collect::<Vec<_>>();
+    let names = |command: &Command| -> Vec<String> {
+        command.get_arguments().filter_map(|one| Some(format!("--{}", one.get_long()?))).collect()
     };
-    let known = of(own);
-    if !known.is_empty() {
-        return format!("{own} is an option of {known}: give it with the command, before the program");
+    let like = |names: Vec<String>| nearest(own, names.iter().map(String::as_str)).map(str::to_owned);
+    let called = if here.get_name() == line.get_name() { "holdup PROGRAM".to_owned() } else { called(here) };
+    let another = OTHER_OPTIONS.iter().find(|(option, name)| *option == own && has(here, name));
+    let own_like = || like(names(here).into_iter().chain(["--help".to_owned()]).collect());
+    let here_too = match another {
+        Some((_, name)) => Some((*name).to_owned()),
+        None if of(own).is_empty() => own_like(),
+        None => None,
+    };
+    if let Some(name) = here_too {
+        return format!("{called} has no such option; did you mean the option {}?", usage_of(&name, here));
     }
-    let all = || std::iter::once(line).chain(commands()).flat_map(Command::get_arguments);
-    let names: Vec<String> = all().filter_map(|one| Some(format!("--{}", one.get_long()?))).collect();
-    match nearest(own, names.iter().map(String::as_str)) {
-        Some(name) => {
-            let of = of(name);
-            let of = if of.is_empty() { String::new() } else { format!(" (of {of})") };
-            format!("did you mean the option {name}{of}? options stand before the program")
+    let name = match of(own).is_empty() {
+        false => Some(own.to_owned()),
+        true => like(commands().flat_map(names).collect()),
+    };
+    let Some(name) = name else {
+        return format!(
+            "{called} has no such option; holdup --help lists the options, holdup COMMAND --help those of a command"
+        );
+    };
+    let owners = of(&name);
+    let owner = if owners.contains(&"report") { "report" } else { owners[0] };
+    let Some(owner) = line.find_subcommand(owner) else { return format!("{called} has no such option") };
+    let file =
+        ["app.holdup", "./app"].into_iter().find(|file| example(owner).contains(file)).unwrap_or_default();
+    format!(
+        "{called} has no such option; {name} is an option of {}: give it with the command, as in {} {} {file}",
+        owners.join(", "),
+        self::called(owner),
+        usage_of(&name, owner)
+    )
+}
+
+/// What other tools call an option that holdup has by another name.
+const OTHER_OPTIONS: [(&str, &str); 2] = [("-o", "--output"), ("-p", "--pid")];
+
+/// `--html OUT` for `--html`.
+fn usage_of(name: &str, command: &Command) -> String {
+    let argument = command.get_arguments().find(|argument| is_called(argument, name));
+    match argument.filter(|one| one.get_action().takes_values() && !one.is_require_equals_set()) {
+        Some(argument) => {
+            let values = argument.get_value_names().unwrap_or_default();
+            format!("{name} {}", values.iter().map(|value| value.as_str()).collect::<Vec<_>>().join(" "))
         }
-        None => {
-            "nor is there such an option: holdup --help lists them, holdup COMMAND --help those of a command"
-                .to_owned()
-        }
+        None => name.to_owned(),
     }
 }
 
-fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+/// The name that is most like this one.
+pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = names.map(|name| (strsim::jaro_winkler(word, name), name));
     let best = likeness.max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.cmp(a.1)));
     best.filter(|(likeness, _)| *likeness >= SIMILAR).map(|(_, name)| name)
@@ -100,7 +263,7 @@ fn is_option(word: &str) -> bool {
 }
 
 /// True if `--json`, `--json=x`, `-o` or `-oFILE` is this argument.
-fn is_called(argument: &Arg, word: &str) -> bool {
+pub(crate) fn is_called(argument: &Arg, word: &str) -> bool {
     match word.strip_prefix("--") {
         Some(long) => argument.get_long() == long.split('=').next(),
         None => argument.get_short().is_some_and(|short| word[1..].starts_with(short)),
@@ -108,7 +271,7 @@ fn is_called(argument: &Arg, word: &str) -> bool {
 }
 
 /// True if the word after this option is its value, of whatever command it is.
-fn takes_next(option: &str, line: &Command) -> bool {
+pub(crate) fn takes_next(option: &str, line: &Command) -> bool {
     let is_whole = if option.starts_with("--") { !option.contains('=') } else { option.chars().count() == 2 };
     let all = std::iter::once(line).chain(line.get_subcommands()).flat_map(Command::get_arguments);
     let takes = |argument: &Arg| argument.get_action().takes_values() && !argument.is_require_equals_set();
@@ -144,13 +307,17 @@ mod tests {
 
     #[test]
     fn what_is_misspelled_is_said() {
-        let instead = |word: &str| instead_of(OsStr::new(word), &command());
+        let instead = |typed: &str, word: &str| {
+            let words: Vec<String> = typed.split(' ').map(str::to_owned).collect();
+            instead_of(OsStr::new(word), &words, &command())
+        };
+        let said = |typed: &str, word: &str| instead(typed, word).unwrap_or_default();
+        assert!(said("holdup --hmtl x", "--hmtl").contains("holdup report --html OUT app.holdup"));
         assert!(
-            instead("--hmtl").is_some_and(|said| said.starts_with("did you mean the option --html (of "))
+            said("holdup recrod ./app", "recrod").ends_with("the command record? write holdup record ./app")
         );
-        assert!(instead("--json").is_some_and(|said| said.starts_with("--json is an option of ")));
-        assert!(instead("--zzzz").is_some_and(|said| said.starts_with("nor is there such an option")));
-        assert_eq!(instead("./recrod"), None, "it is not the first word");
+        assert!(said("holdup A=1 ./app", "A=1").ends_with("A=1 holdup ./app"));
+        assert_eq!(instead("holdup -- ./recrod", "./recrod"), None);
         assert_eq!(nearest("recrod", ["report", "record"].into_iter()), Some("record"));
         assert_eq!(nearest("pigz", ["report", "record"].into_iter()), None);
     }

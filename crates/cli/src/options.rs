@@ -16,11 +16,16 @@ use crate::failure::Failure;
 use crate::seconds::seconds;
 use holdup_report::Look;
 
+fn mib(text: &str) -> Result<u64, String> {
+    let size = text.parse().ok().filter(|mib| (1..=1 << 30).contains(mib));
+    size.ok_or_else(|| "give MiB as a whole number from 1 on, such as 500".to_owned())
+}
+
 /// How large a recording may become.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct SizeLimit {
     /// Stop adding events when a recording has this size
-    #[arg(long, value_name = "MIB")]
+    #[arg(long, value_name = "MIB", value_parser = mib)]
     size_limit: Option<u64>,
 }
 
@@ -125,14 +130,27 @@ impl NameSources {
     }
 }
 
+/// A process by its id.
+pub(crate) fn pid(text: &str) -> Result<u32, String> {
+    let id = text.parse::<u32>().ok().filter(|id| *id > 0);
+    let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic() || "./".contains(c));
+    let name = if is_name { text.rsplit('/').next().unwrap_or(text) } else { "NAME" };
+    id.ok_or_else(|| format!("give the number of a process, such as --pid $(pidof {name})"))
+}
+
+/// The same of a process that ran.
+fn pid_of_recording(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "give the pid of a process, as the report says it, such as 4711".to_owned())
+}
+
 /// Which part of the run is meant.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct Span {
     /// Only what came after so many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     from: Option<Duration>,
     /// Only what came before so many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     to: Option<Duration>,
 }
 
@@ -149,7 +167,7 @@ pub(crate) struct Selection {
     #[command(flatten)]
     span: Span,
     /// Report on this process (its pid) first, instead of the busiest
-    #[arg(long, value_name = "PID")]
+    #[arg(long, value_name = "PID", value_parser = pid_of_recording)]
     process: Option<u32>,
 }
 

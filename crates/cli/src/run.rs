@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use holdup_collect::{Emulation, Ended, Options, Window, as_caller, attach, record as collect};
+use holdup_collect::{Emulation, Ended, Options, Window, as_caller, attach, find_program, record as collect};
 use rustix::fs::CWD;
 use rustix::process::Signal;
 
@@ -17,7 +17,7 @@ use crate::answer::{self, Part};
 use crate::collectors::{PLUGIN, PRELOAD};
 use crate::failure::Failure;
 use crate::instructions::{InstructionPart, ModeName};
-use crate::options::{Length, NameSources, Printed, RecordingOptions};
+use crate::options::{Length, NameSources, Printed, RecordingOptions, pid};
 use crate::progress::Progress;
 use crate::rank;
 use crate::runs::Input;
@@ -48,7 +48,7 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     pub names: NameSources,
     /// Record a process that runs already, until it ends, or until Ctrl-C; it runs on
-    #[arg(long, value_name = "PID", conflicts_with = "command")]
+    #[arg(long, value_name = "PID", conflicts_with = "command", value_parser = pid)]
     pub pid: Option<u32>,
     /// Begin so many seconds after the start
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
@@ -115,7 +115,7 @@ pub(crate) fn record(options: &RecordOptions) -> Result<ExitCode, Failure> {
         }
         None if options.part.is_chosen() => {
             return Err(Failure::input(
-                "--roi, --limit-instructions and --skew choose among instructions, which --instructions records",
+                "--roi, --limit-instructions and --skew choose among instructions, which --instructions records; write --instructions too",
             ));
         }
         None => None,
@@ -228,7 +228,11 @@ impl Place {
                 let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
                 file_name(Some(&OsString::from(name.trim_end())))
             }
-            None => file_name(options.command.first()),
+            None => {
+                // Before an earlier recording makes way for one that there will not be.
+                options.command.first().map(|program| find_program(program)).transpose()?;
+                file_name(options.command.first())
+            }
         };
         let made = as_caller(|| {
             let flags = rustix::fs::AtFlags::EACCESS;

@@ -13,7 +13,9 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use holdup_feed::Prepared;
-use holdup_report::{SimRun, SimTold, render_sim, sim_csv, sim_json_text, sim_page, sim_source_files};
+use holdup_report::{
+    SimRun, SimTold, render_sim, shell_words, sim_csv, sim_json_text, sim_page, sim_source_files,
+};
 use holdup_sim::Plan;
 
 use crate::answer;
@@ -136,6 +138,16 @@ pub(crate) fn sim(options: &SimOptions) -> Result<ExitCode, Failure> {
     {
         // A program without arguments is understood without -- too.
         return run(&[only.clone().into_os_string()], options);
+    }
+    if let Some(program) = options.files.first().filter(|file| simulation::is_program(file)) {
+        let words = options.files.iter().map(|word| word.to_string_lossy().into_owned());
+        let words: Vec<String> =
+            ["holdup", "sim", "--"].map(str::to_owned).into_iter().chain(words).collect();
+        return Err(Failure::input(format!(
+            "{}: a program with arguments stands behind --; write {}",
+            program.display(),
+            shell_words(&words).unwrap_or_default()
+        )));
     }
     let machines = chosen(&options.machine, options.one_ipc)?;
     match told(&options.files, &machines, options)? {

@@ -19,7 +19,7 @@ use holdup_collect::{Setting, start_live};
 
 use crate::collectors::PRELOAD;
 use crate::failure::Failure;
-use crate::options::{Answered, EarlierOutput};
+use crate::options::{Answered, EarlierOutput, pid};
 use crate::seconds::seconds;
 use crate::status::exit_code;
 use held::Held;
@@ -30,7 +30,7 @@ use watch::Outlet;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TopOptions {
     /// Follow a process that runs already, from outside
-    #[arg(long, value_name = "PID", conflicts_with = "command")]
+    #[arg(long, value_name = "PID", conflicts_with = "command", value_parser = pid)]
     pub pid: Option<u32>,
     /// Seconds between two looks
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = interval)]

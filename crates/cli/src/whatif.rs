@@ -1,6 +1,6 @@
 //! `holdup whatif`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use holdup_model::Timeline;
@@ -8,6 +8,7 @@ use holdup_replay::{Budget, NoReplay, Point, Prediction, Replayer, parse, sweep}
 
 use crate::answer;
 use crate::failure::Failure;
+use crate::meant::{is_recording, quoted};
 use crate::options::{Answered, Selection};
 
 const AFTER: &str = "\
@@ -46,6 +47,14 @@ pub(crate) struct WhatIfOptions {
 /// Says what changes of the program would give.
 pub(crate) fn what_if(options: &WhatIfOptions) -> Result<ExitCode, Failure> {
     let path = &options.recording;
+    let recording = options.expressions.iter().find(|word| is_recording(Path::new(word)));
+    if let Some(recording) = recording.filter(|_| !path.exists()) {
+        let path = path.display().to_string();
+        let instead = quoted(&["holdup", "whatif", recording, &path]);
+        return Err(Failure::input(format!(
+            "{path}: the recording stands before its changes; write {instead}"
+        )));
+    }
     let (recording, warnings) = answer::named(path, None)?;
     let part = options.selection.part();
     let run = part.cut(recording.run_from(&warnings, part.sources), path)?;

@@ -1,11 +1,12 @@
 //! The file of a recording: made as the user who asked for it, and nobody else's before or after.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use holdup_recording::format::MAGIC;
 use rustix::fs::OFlags;
 
 use crate::caller::as_caller;
@@ -40,10 +41,22 @@ fn create_here(path: &Path) -> io::Result<File> {
         "it is a device, and a recording needs a file that can be read again"
     } else if found.uid() != rustix::process::geteuid().as_raw() {
         "a file of another user is there"
+    } else if found.len() > 0 && !is_recording(path) {
+        "the file there is no recording, and would be lost"
     } else {
         return replace(path);
     };
     Err(io::Error::new(ErrorKind::InvalidInput, refused))
+}
+
+/// True for what has the name of one or begins as one, also if little of it was written.
+fn is_recording(path: &Path) -> bool {
+    if path.extension().is_some_and(|ending| ending == "holdup") {
+        return true;
+    }
+    let mut start = Vec::new();
+    let beginning = File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut start));
+    beginning.is_ok() && MAGIC.starts_with(&start)
 }
 
 fn options() -> OpenOptions {

@@ -260,7 +260,8 @@ fn record_with(
     let (waiter, waiting) = Waiting::prepare(clock, recorder.files.doorbell()).map_err(threads)?;
     let caught = Caught::from_now_on().map_err(threads)?;
     let (child, watched, start) =
-        start_watched(&target.path, command, injection.as_ref(), emulated.as_ref(), user, clock, options)?;
+        start_watched(&target.path, command, injection.as_ref(), emulated.as_ref(), user, clock, options)
+            .map_err(|error| target.explained(error))?;
     let mut missing = Vec::new();
     match watched {
         Some(Ok(watch)) => {

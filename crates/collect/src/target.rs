@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use holdup_program::{Caller, Facts, FileBytes, Reason, SCRIPT_DEPTH, Verdict, classify};
 
+use rustix::io::Errno;
+
 use crate::error::CollectError;
 
 /// A program that exists and can be executed.
@@ -20,6 +22,18 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// Why the kernel did not start it, where its kind says more than the kernel does.
+    pub(crate) fn explained(&self, error: CollectError) -> CollectError {
+        match (&self.leave_alone, error) {
+            (Some((program, reason)), CollectError::Start { error, .. })
+                if error.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) =>
+            {
+                CollectError::NotExecutable { program: program.clone(), reason: reason.sentence() }
+            }
+            (_, error) => error,
+        }
+    }
+
     /// # Errors
     /// [`CollectError::CannotEmulate`] for a program that could not be what it is under emulation. That the library stays
     /// out of it is none: its instructions are recorded all the same.
@@ -80,20 +94,33 @@ fn look(path: &Path) -> Result<Target, CollectError> {
         };
         return match reason {
             Reason::NotFound | Reason::NotExecutable | Reason::NotAProgram | Reason::Damaged => {
-                let reason = reason.sentence();
                 if asked != path {
+                    let reason = of_interpreter(&asked, reason);
                     return Err(CollectError::Interpreter {
                         program: path.to_owned(),
                         interpreter: asked,
                         reason,
                     });
                 }
-                Err(CollectError::NotExecutable { program: asked, reason })
+                Err(CollectError::NotExecutable { program: asked, reason: reason.sentence() })
             }
             _ => Ok(Target { path: path.to_owned(), leave_alone: Some((asked, reason)) }),
         };
     }
     Err(CollectError::NotExecutable { program: path.to_owned(), reason: Reason::ScriptsTooDeep.sentence() })
+}
+
+/// What is wrong with the interpreter that a script's first line names.
+fn of_interpreter(interpreter: &Path, reason: Reason) -> &'static str {
+    match reason {
+        Reason::NotFound if interpreter.as_os_str().as_bytes().ends_with(b"\r") => {
+            "does not exist; the lines of the script end as Windows has them: sed -i 's/\\r$//' FILE"
+        }
+        Reason::NotFound => {
+            "does not exist; correct the script's first line, or run it by another: holdup sh FILE"
+        }
+        _ => reason.sentence(),
+    }
 }
 
 fn verdict(path: &Path) -> Verdict {

@@ -62,7 +62,7 @@ impl Reason {
         match self {
             Reason::NotFound => "does not exist; check the path, or PATH if the name has no slash",
             Reason::NotExecutable => {
-                "is not an executable file; if it is a program, give it the right by chmod +x"
+                "is not an executable file; if it is a program, write chmod +x FILE first"
             }
             Reason::Unreadable => {
                 "cannot be read, so holdup cannot tell whether its library may be loaded into it; give it the right by chmod +r"

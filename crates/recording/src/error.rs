@@ -30,10 +30,12 @@ pub enum ReadError {
         path: PathBuf,
     },
     /// The file is something else.
-    #[error("{}: not a recording of holdup; make one with: holdup record -o FILE -- PROGRAM", path.display())]
+    #[error("{}: not a recording of holdup{found}; make one with: holdup record -o FILE -- PROGRAM", path.display())]
     NotARecording {
         /// Which file.
         path: PathBuf,
+        /// What it is instead, as a part of the sentence; empty where nothing is known of it.
+        found: &'static str,
     },
     /// The file is of a later version.
     #[error(

@@ -179,7 +179,7 @@ impl Found {
             return Err(ReadError::Empty { path: path() });
         }
         if self.header.len() < HEADER || !self.header.starts_with(MAGIC) {
-            return Err(ReadError::NotARecording { path: path() });
+            return Err(ReadError::NotARecording { path: path(), found: kind_of(&self.header) });
         }
         if let Some(found) = self.unknown_version() {
             return Err(ReadError::Newer { path: path(), found, known: VERSION });
@@ -203,6 +203,23 @@ impl Found {
     fn is_recording(&self) -> bool {
         self.header.len() == HEADER && self.header.starts_with(MAGIC) && self.unknown_version().is_none()
     }
+}
+
+/// What a file is that begins so: what is given to holdup most often by mistake.
+fn kind_of(header: &[u8]) -> &'static str {
+    const KINDS: [(&[u8], &str); 7] = [
+        (b"\x7fELF", ", but a program"),
+        (b"#!", ", but a script"),
+        (b"PERFILE2", ", but one of perf"),
+        (b"<!doctype html", ", but a page, which a browser shows"),
+        (b"<html", ", but a page, which a browser shows"),
+        (b"{", ", but JSON"),
+        (b"\x1f\x8b", ", but a compressed file"),
+    ];
+    let begins = |start: &&(&[u8], &str)| {
+        header.get(..start.0.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(start.0))
+    };
+    KINDS.iter().find(begins).map_or("", |(_, kind)| kind)
 }
 
 /// So much of a file is read at once (bytes).

@@ -10,7 +10,7 @@ use holdup_export::ExportError;
 #[non_exhaustive]
 pub enum SweepError {
     /// The plan's file cannot be read.
-    #[error("{}: the plan cannot be read ({error})", path.display())]
+    #[error("{}: the plan cannot be read ({error}); docs/sweep.md has one to start from", path.display())]
     NoPlan {
         /// The plan.
         path: PathBuf,

@@ -163,7 +163,12 @@ impl Plan {
         let text = String::from_utf8(text).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             let before = String::from_utf8_lossy(&error.as_bytes()[..at]).into_owned();
-            located(path, &before, before.len(), "this is not text in UTF-8".to_owned())
+            located(
+                path,
+                &before,
+                before.len(),
+                "this is not text in UTF-8; a plan is a TOML file, such as in docs/sweep.md".to_owned(),
+            )
         })?;
         let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let folder = full.parent().unwrap_or(Path::new("/"));

@@ -73,8 +73,12 @@ fn folder(file: &Path) -> Option<String> {
 
 /// A file itself; of a directory the table of a sweep, or else all files that can be read.
 fn list(path: &Path, deep: usize, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    let refused =
-        |error: std::io::Error| Failure::input(format!("{}: it cannot be read ({error})", path.display()));
+    let refused = |error: std::io::Error| {
+        Failure::input(format!(
+            "{}: it cannot be read ({error}); give files of holdup sim --json, or recordings",
+            path.display()
+        ))
+    };
     if !fs::metadata(path).map_err(refused)?.is_dir() {
         files.push(path.to_owned());
         return Ok(());

@@ -45,8 +45,11 @@ fn machine(name: &str, notes: &mut Vec<String>) -> Result<Machine, Failure> {
     if !is_file(name) {
         return Machine::known(name, &[HOST]).map_err(|error| Failure::input(format!("--machine: {error}")));
     }
-    let text = fs::read_to_string(name)
-        .map_err(|error| Failure::input(format!("{name}: the machine cannot be read ({error})")))?;
+    let text = fs::read_to_string(name).map_err(|error| {
+        Failure::input(format!(
+            "{name}: the machine cannot be read ({error}); holdup sim --list-machines says which there are"
+        ))
+    })?;
     Machine::parse(&text).map_err(|error| Failure::input(format!("{name}: {error}")))
 }
 

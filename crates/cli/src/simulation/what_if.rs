@@ -16,6 +16,8 @@ use std::str::FromStr;
 use holdup_model::selector::{self, Pattern, Verb};
 use holdup_sim::{Changes, Machine, Program};
 
+use crate::meant::nearest;
+
 /// Changes that are made together, as they were written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WhatIf(Vec<Change>);
@@ -43,9 +45,8 @@ enum Change {
 }
 
 /// What is said where a word is not understood.
-const KNOWN: &str = "perfect-branches, perfect-cache=1, perfect-fetch, unlimited-bandwidth, bandwidth=2, private-caches, private-links, \
-private-memory, no-coherence, padded, one-ipc, free-locks, lock:NAME=0, misses:FILE:LINE=0, misses:0xADDRESS=0, thread:3/2, core:0/2, \
-or a number of the machine such as memory.channels=1";
+const KNOWN: &str = "perfect-branches, perfect-cache=1, unlimited-bandwidth, bandwidth=2, private-caches, no-coherence, padded, one-ipc, \
+free-locks, lock:NAME=0, misses:FILE:LINE=0, thread:3/2, core:0/2, memory.channels=1 and more in docs/sim.md";
 
 impl FromStr for WhatIf {
     type Err = String;
@@ -79,7 +80,11 @@ fn named(verb: Verb<'_>, word: &str) -> Result<Change, String> {
 }
 
 fn unknown(word: &str) -> String {
-    format!("`{word}` is no change; there are {KNOWN}")
+    let names = KNOWN.split(", ").filter(|name| !name.contains(' '));
+    match nearest(word, names).filter(|name| !word.starts_with(name)) {
+        Some(name) => format!("`{word}` is no change; did you mean {name}?"),
+        None => format!("`{word}` is no change; there are {KNOWN}"),
+    }
 }
 
 fn change(word: &str) -> Result<Change, String> {

@@ -25,6 +25,7 @@ mod left_alone;
 mod live;
 mod manual;
 mod mishaps;
+mod mistakes;
 mod openmp_both;
 mod openmp_gcc;
 mod openmp_llvm;

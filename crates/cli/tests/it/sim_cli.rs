@@ -222,9 +222,9 @@ fn wrong_usage_is_told() {
     let stage = Stage::new();
     for (words, says) in [
         (&[][..], "required"),
-        (&["--cores", "0", "x.holdup"], "1..=1024"),
-        (&["--cores", "1025", "x.holdup"], "1..=1024"),
-        (&["--cores", "four", "x.holdup"], "invalid"),
+        (&["--cores", "0", "x.holdup"], "1 to 1024"),
+        (&["--cores", "1025", "x.holdup"], "1 to 1024"),
+        (&["--cores", "four", "x.holdup"], "whole number"),
         (&["--jobs", "0", "x.holdup"], "--jobs"),
         (&["--what-if", "fly", "x.holdup"], "perfect-branches"),
         (&["--what-if", "perfect-cache=9", "x.holdup"], "perfect-cache=1"),

@@ -57,6 +57,14 @@ fn wording(message: &str) -> String {
         (None, Some((missing, _))) if message.starts_with("missing field") => {
             format!("the key `{missing}` is missing; machines/README.md says what it means")
         }
-        _ => message.lines().map(str::trim).collect::<Vec<_>>().join("; "),
+        _ => {
+            let said = message.lines().map(str::trim).collect::<Vec<_>>().join("; ");
+            let number = |word| {
+                format!("expected {word} without a unit; holdup sim --show-machine genoa has an example")
+            };
+            let said = said.replace("expected f64", &number("a number"));
+            said.replace("expected u32", &number("a whole number"))
+                .replace("expected u64", &number("a whole number"))
+        }
     }
 }
