@@ -49,26 +49,35 @@ use crate::served::Served;
 use interval::Interval;
 use one_ipc::OneIpc;
 
-/// What became of the accesses of a block.
-trait Fates: Copy {
-    /// Of the access in a slot; none if there was no such access.
-    fn of(self, slot: u16) -> Option<Served>;
+/// What becomes of the accesses of a block. Each is asked for when it begins, in program order.
+trait Fates {
+    /// Of the access in a slot, which begins at this cycle of the core; none if there was no such access.
+    fn of(&mut self, slot: u16, begin: u64) -> Option<Served>;
 }
 
 impl Fates for &[Served] {
     #[inline]
-    fn of(self, slot: u16) -> Option<Served> {
+    fn of(&mut self, slot: u16, _: u64) -> Option<Served> {
         self.get(usize::from(slot)).copied()
     }
 }
 
+/// Memory is asked.
+struct Asked<F>(F);
+
+impl<F: FnMut(u16, u64) -> Option<Served>> Fates for Asked<F> {
+    #[inline]
+    fn of(&mut self, slot: u16, begin: u64) -> Option<Served> {
+        (self.0)(slot, begin)
+    }
+}
+
 /// All hit, which takes so many cycles.
-#[derive(Clone, Copy)]
 struct AllHit(u32);
 
 impl Fates for AllHit {
     #[inline]
-    fn of(self, _: u16) -> Option<Served> {
+    fn of(&mut self, _: u16, _: u64) -> Option<Served> {
         Some(Served { latency: self.0, ..Served::default() })
     }
 }
@@ -163,8 +172,25 @@ impl Core {
         let count = count.min(self.code.length(block));
         self.instructions += u64::from(count);
         match &mut self.model {
-            Model::Interval(core) => core.execute(&self.code, block, count, served, addresses),
-            Model::OneIpc(core) => core.execute(&self.code, block, count, served),
+            Model::Interval(core) => core.execute(&self.code, block, count, &mut &*served, addresses),
+            Model::OneIpc(core) => core.execute(&self.code, block, count, &mut &*served),
+        }
+    }
+
+    /// The same, where `ask` says what becomes of the access in a slot that begins at a cycle of the core, in program order.
+    #[inline]
+    pub(crate) fn execute_asking(
+        &mut self,
+        block: u32,
+        count: u32,
+        addresses: &[u64],
+        ask: impl FnMut(u16, u64) -> Option<Served>,
+    ) {
+        let count = count.min(self.code.length(block));
+        self.instructions += u64::from(count);
+        match &mut self.model {
+            Model::Interval(core) => core.execute(&self.code, block, count, &mut Asked(ask), addresses),
+            Model::OneIpc(core) => core.execute(&self.code, block, count, &mut Asked(ask)),
         }
     }
 
@@ -174,8 +200,10 @@ impl Core {
         let count = self.code.length(block);
         self.instructions += u64::from(count);
         match &mut self.model {
-            Model::Interval(core) => core.execute(&self.code, block, count, AllHit(hit.latency), addresses),
-            Model::OneIpc(core) => core.execute(&self.code, block, count, &[]),
+            Model::Interval(core) => {
+                core.execute(&self.code, block, count, &mut AllHit(hit.latency), addresses)
+            }
+            Model::OneIpc(core) => core.execute(&self.code, block, count, &mut &[][..]),
         }
     }
 

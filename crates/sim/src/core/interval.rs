@@ -117,7 +117,7 @@ impl Interval {
         code: &CompiledCode,
         block: u32,
         count: u32,
-        served: impl Fates,
+        served: &mut impl Fates,
         addresses: &[u64],
     ) {
         let before = self.at.cycle - self.lost.all;
@@ -157,7 +157,7 @@ impl Interval {
         code: &CompiledCode,
         mut at: Position,
         op: &Op,
-        served: impl Fates,
+        served: &mut impl Fates,
         addresses: &[u64],
     ) -> Position {
         let operands = self.operands(op);
@@ -174,9 +174,7 @@ impl Interval {
                 if oldest.end > at.cycle {
                     at = self.front_end_stall(code, at, oldest.booked, oldest.end - at.cycle);
                 }
-                let slot = usize::from(op.slot);
-                let begin = at.cycle.max(operands);
-                self.store(code, at, op, begin, served.of(op.slot), addresses.get(slot))
+                self.store(code, at, op, at.cycle.max(operands), Some(served), addresses)
             }
             _ => at.cycle.max(operands) + u64::from(op.latency),
         };
@@ -234,16 +232,19 @@ impl Interval {
         at: Position,
         op: &Op,
         begin: u64,
-        served: impl Fates,
+        served: &mut impl Fates,
         addresses: &[u64],
     ) -> (u64, Booked) {
-        let slot = usize::from(op.slot);
         let begin = begin.max(self.ordered);
         let hit = op.booked;
-        let (Some(found), Some(&address)) = (served.of(op.slot), addresses.get(slot)) else {
+        let Some(&address) = addresses.get(usize::from(op.slot)) else {
             return (begin + u64::from(op.latency), hit);
         };
-        let begin = begin.max(self.stores.ready(address));
+        let ready = begin.max(self.stores.ready(address));
+        let Some(found) = served.of(op.slot, self.misses.begins(address >> code.line, ready)) else {
+            return (begin + u64::from(op.latency), hit);
+        };
+        let begin = ready;
         if found.by == Level::L1 && found.tlb == 0 && !self.misses.any_after(begin) {
             return (begin + u64::from(found.latency), hit);
         }
@@ -289,14 +290,15 @@ impl Interval {
         at: Position,
         op: &Op,
         begin: u64,
-        found: Option<Served>,
-        address: Option<&u64>,
+        served: Option<&mut impl Fates>,
+        addresses: &[u64],
     ) -> u64 {
         let done = begin + u64::from(op.latency);
         let (mut end, mut booked) = (done.max(at.end), op.booked);
-        if let Some(&address) = address {
+        if let Some(&address) = addresses.get(usize::from(op.slot)) {
             self.stores.store(address, done);
-            if let Some(found) = found
+            let begin = self.misses.begins(address >> code.line, done.max(self.ordered));
+            if let Some(found) = served.and_then(|served| served.of(op.slot, begin))
                 && (found.by != Level::L1 || found.tlb != 0)
             {
                 let there;
@@ -321,7 +323,7 @@ impl Interval {
 
     /// A micro-op that does more than to wait for its operands.
     #[inline(never)]
-    fn special(&mut self, code: &CompiledCode, op: &Op, served: impl Fates, addresses: &[u64]) {
+    fn special(&mut self, code: &CompiledCode, op: &Op, served: &mut impl Fates, addresses: &[u64]) {
         let operands = self.operands(op);
         self.at = self.wait_for(code, self.at, self.pieces[self.at.slot]);
         let latency = u64::from(op.latency);
@@ -345,8 +347,7 @@ impl Interval {
                 (self.ordered, booked)
             }
             Step::AtomicStore => {
-                let address = addresses.get(usize::from(op.slot));
-                (self.store(code, self.at, op, begin, None, address), booked)
+                (self.store(code, self.at, op, begin, None::<&mut &[Served]>, addresses), booked)
             }
             Step::Fence => {
                 let stored = self.buffer.written();
@@ -386,7 +387,7 @@ impl Interval {
         let none = [63; 3];
         let op = Op { step, slot: 0, sources: none, destinations: [62; 2], ..*op };
         // Addresses that are nowhere else, as these rounds depend on nothing.
-        self.at = self.step(code, self.at, &op, &[served][..], &[!(self.at.sequence << code.line)]);
+        self.at = self.step(code, self.at, &op, &mut &[served][..], &[!(self.at.sequence << code.line)]);
     }
 
     pub(super) fn fetch_stall(&mut self, code: &CompiledCode, block: u32, cycles: u32) {

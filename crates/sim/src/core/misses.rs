@@ -31,6 +31,8 @@ pub(super) struct Misses {
     last: u64,
     /// When each fill buffer is free; empty if there is no limit.
     buffers: Vec<u64>,
+    /// When the first of them is.
+    free: u64,
     loads: Box<[Load; LOADS]>,
     /// How many loads missed.
     count: usize,
@@ -43,6 +45,7 @@ impl Misses {
             arrivals: Box::new([Arrival { line: u64::MAX, at: 0, by: Level::L1 }; LINES]),
             last: 0,
             buffers: vec![0; buffers as usize],
+            free: 0,
             loads: Box::new([Load::default(); LOADS]),
             count: 0,
         }
@@ -52,6 +55,13 @@ impl Misses {
     #[inline]
     pub(super) fn any_after(&self, cycle: u64) -> bool {
         self.last > cycle
+    }
+
+    /// When an access that is ready at `ready` begins, if it misses: when a fill buffer is free, but for a line that is on its way.
+    #[inline]
+    pub(super) fn begins(&self, line: u64, ready: u64) -> u64 {
+        let is_free = self.free <= ready || self.arrival(line).is_some_and(|(at, _)| at > ready);
+        if is_free { ready } else { self.free }
     }
 
     /// An access that misses is ready to begin at `begin` and then takes `latency`: when the line is there, which is later if no
@@ -65,7 +75,9 @@ impl Misses {
         let at = match self.buffers.iter_mut().min() {
             Some(free) => {
                 *free = begin.max(*free) + latency;
-                *free
+                let at = *free;
+                self.free = self.buffers.iter().copied().min().unwrap_or(0);
+                at
             }
             None => begin + latency,
         };

@@ -3,8 +3,8 @@
 
 use holdup_model::cycles::{CycleComponent, CycleStack, Level};
 
-use super::Lost;
 use super::compiled::{CompiledCode, Op, Step};
+use super::{Fates, Lost};
 use crate::machine::CoreFacts;
 use crate::program::Access;
 use crate::served::Served;
@@ -36,16 +36,16 @@ impl OneIpc {
         self.cycle += waited;
     }
 
-    pub(super) fn execute(&mut self, code: &CompiledCode, block: u32, count: u32, served: &[Served]) {
+    pub(super) fn execute(&mut self, code: &CompiledCode, block: u32, count: u32, served: &mut impl Fates) {
         self.cycle += u64::from(count);
         self.instructions += u64::from(count);
         code.book(code.blocks[block as usize].dispatch_cell(), u64::from(count));
         for op in code.ops_of(block, count) {
             if op.is_access()
                 && op.step != Step::AtomicStore
-                && let Some(found) = served.get(usize::from(op.slot))
+                && let Some(found) = served.of(op.slot, self.cycle)
             {
-                self.access(code, op, found);
+                self.access(code, op, &found);
             }
         }
     }

@@ -7,8 +7,9 @@
 
 /// Units of booked time in a cycle.
 const UNITS: u64 = 1024;
-/// How many stretches a ledger has. Those before are forgotten: they count as full.
-const STRETCHES: usize = 4096;
+/// How many stretches a ledger has. Those before are forgotten: they count as full. They reach from what the slowest core asks
+/// for to what the last of a window full of loads that wait for each other does: some 100,000 cycles.
+const STRETCHES: usize = 1 << 15;
 
 /// The ledger of one resource.
 pub(crate) struct Ledger {

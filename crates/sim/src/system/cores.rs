@@ -60,10 +60,7 @@ pub(super) struct OneCore {
     pub last_line: u64,
     /// The first and the last line that were asked for last.
     pub fetched: (u64, u64),
-    clock: Clock,
-    /// Its frequency against that of the simulation.
-    ratio: f64,
-    private: Private,
+    pub view: View,
     /// What was booked already: the core's stack, its instructions and the time then.
     booked: CycleStack,
     booked_instructions: u64,
@@ -72,7 +69,23 @@ pub(super) struct OneCore {
     pub served: Vec<Served>,
 }
 
-impl OneCore {
+/// How a core sees time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View {
+    clock: Clock,
+    /// Its frequency against that of the simulation.
+    ratio: f64,
+    private: Private,
+}
+
+impl View {
+    /// A cycle of the core in those of the simulation.
+    #[inline]
+    pub(super) fn global(&self, own: u64) -> u64 {
+        let own = own - self.clock.own;
+        self.clock.global + if self.clock.is_usual { own } else { self.clock.at_speed(own) }
+    }
+
     /// What memory said, in the core's own cycles: what is beyond its own caches takes the same time at every frequency.
     #[inline]
     pub(super) fn seen(&self, served: Served) -> Served {
@@ -92,12 +105,13 @@ impl OneCore {
             ..served
         }
     }
+}
 
+impl OneCore {
     /// The time of the simulation.
     #[inline]
     pub(super) fn now(&self) -> u64 {
-        let own = self.core.now() - self.clock.own;
-        self.clock.global + if self.clock.is_usual { own } else { self.clock.at_speed(own) }
+        self.view.global(self.core.now())
     }
 }
 
@@ -147,9 +161,7 @@ impl Cores {
             predictor: Predictor::new(&predictor),
             last_line: u64::MAX,
             fetched: (u64::MAX, 0),
-            clock: Clock::new(0, 0, 1.0),
-            ratio: 1.0,
-            private: Private::of(machine),
+            view: View { clock: Clock::new(0, 0, 1.0), ratio: 1.0, private: Private::of(machine) },
             booked: CycleStack::default(),
             booked_instructions: 0,
             booked_at: 0,
@@ -174,8 +186,8 @@ impl Cores {
         one.core.settle();
         let own = one.core.now();
         one.core.idle_until(own + time.saturating_sub(one.now()), CycleComponent::Imbalance);
-        one.clock = Clock::new(one.core.now(), time, speed * ratio);
-        one.ratio = ratio;
+        one.view.clock = Clock::new(one.core.now(), time, speed * ratio);
+        one.view.ratio = ratio;
         one.booked = one.core.stack();
         one.booked_instructions = one.core.instructions();
         one.booked_at = time;
@@ -184,16 +196,16 @@ impl Cores {
     /// The core's frequency changes. What it did before is booked.
     pub(super) fn set_ratio(&mut self, core: u32, ratio: f64) {
         let one = &mut self.all[core as usize];
-        let speed = one.clock.speed / one.ratio * ratio;
-        one.clock = Clock::new(one.core.now(), one.now(), speed);
-        one.ratio = ratio;
+        let speed = one.view.clock.speed / one.view.ratio * ratio;
+        one.view.clock = Clock::new(one.core.now(), one.now(), speed);
+        one.view.ratio = ratio;
     }
 
     /// The thread on the core spends cycles of the simulation on something.
     pub(super) fn spend(&mut self, core: u32, cycles: u64, component: CycleComponent) {
         let one = &mut self.all[core as usize];
         one.core.settle();
-        let own = (cycles as f64 * one.clock.speed).round() as u64;
+        let own = (cycles as f64 * one.view.clock.speed).round() as u64;
         let until = one.core.now() + own;
         one.core.idle_until(until, component);
     }

@@ -4,6 +4,7 @@ use super::cores::{Cores, OneCore, Way};
 use super::tally::Tally;
 use super::{State, System};
 use crate::Served;
+use crate::memory::Memory;
 use crate::program::{Access, Act, Code, Exit, Feed, Item};
 
 impl<F: Feed> System<'_, F> {
@@ -133,7 +134,7 @@ impl Cores {
             let now = one.now();
             if let Some(served) = self.memory.fetch(core, to.address, to.length, now) {
                 let one = &mut self.all[core as usize];
-                let served = one.seen(served);
+                let served = one.view.seen(served);
                 one.core.fetch_stall(block, served.latency + served.tlb);
             }
         }
@@ -160,24 +161,43 @@ impl Cores {
         } else {
             let mut served = std::mem::take(&mut one.served);
             served.clear();
-            let now = one.now();
             let hit = self.memory.hit();
             let all = accesses.len().min(addresses.len());
             served.resize(done, hit);
-            while done < all {
-                let index = range.start + done;
-                let place = tally.place_of_access(index);
-                let found = self.access(core, &accesses[done], addresses[done], place, now, tally);
-                tally.access(index, thread, &found);
-                served.push(self.all[core as usize].seen(found));
-                done += 1;
-                if !tally.erases() {
-                    done += self.memory.plain_hits(core, &accesses[done..], &addresses[done..all]);
-                    served.resize(done, hit);
+            let view = one.view;
+            let memory = &mut self.memory;
+            // Each is asked for when the core begins it, which is when its address is known.
+            let mut asked = |until: usize, begin: u64, served: &mut Vec<Served>| {
+                while done < until {
+                    let index = range.start + done;
+                    let place = tally.place_of_access(index);
+                    let found = access(
+                        memory,
+                        core,
+                        &accesses[done],
+                        addresses[done],
+                        place,
+                        view.global(begin),
+                        tally,
+                    );
+                    tally.access(index, thread, &found);
+                    served.push(view.seen(found));
+                    done += 1;
+                    if !tally.erases() {
+                        done += memory.plain_hits(core, &accesses[done..], &addresses[done..all]);
+                        served.resize(done, hit);
+                    }
                 }
-            }
-            let one = &mut self.all[core as usize];
-            one.core.execute(block, count, &served, addresses);
+            };
+            one.core.execute_asking(block, count, addresses, |slot, begin| {
+                let slot = usize::from(slot);
+                if slot < all {
+                    asked(slot + 1, begin, &mut served);
+                }
+                served.get(slot).copied()
+            });
+            // Those of no micro-op.
+            asked(all, one.core.now(), &mut served);
             one.served = served;
         }
         tally.block(block, thread, count);
@@ -206,8 +226,8 @@ impl Cores {
         let now = self.now(core);
         for &(access, address) in accesses {
             let place = tally.place_of(code, block, access.instruction);
-            let found = self.access(core, &access, address, place, now, tally);
-            let seen = self.all[core as usize].seen(found);
+            let found = self::access(&mut self.memory, core, &access, address, place, now, tally);
+            let seen = self.all[core as usize].view.seen(found);
             let matching = code.accesses[table.clone()][next..].iter().position(|known| *known == access);
             match matching.filter(|_| count > 0) {
                 Some(ahead) => {
@@ -231,24 +251,24 @@ impl Cores {
             one.core.extra_access(block, access, found);
         }
     }
+}
 
-    #[inline]
-    fn access(
-        &mut self,
-        core: u32,
-        access: &Access,
-        address: u64,
-        place: u32,
-        now: u64,
-        tally: &Tally,
-    ) -> Served {
-        if tally.is_erased(place) {
-            return self.memory.erased(core, (address, access.size), place, now, access.stores);
-        }
-        match access.stores {
-            true => self.memory.store(core, address, access.size, place, now),
-            false => self.memory.load(core, address, access.size, place, now),
-        }
+#[inline]
+fn access(
+    memory: &mut Memory,
+    core: u32,
+    access: &Access,
+    address: u64,
+    place: u32,
+    now: u64,
+    tally: &Tally,
+) -> Served {
+    if tally.is_erased(place) {
+        return memory.erased(core, (address, access.size), place, now, access.stores);
+    }
+    match access.stores {
+        true => memory.store(core, address, access.size, place, now),
+        false => memory.load(core, address, access.size, place, now),
     }
 }
 
