@@ -76,13 +76,20 @@ pub(crate) fn cut(text: &str, limit: usize, ellipsis: &str) -> String {
     let ends = word_ends(text);
     let head = ends.iter().map(|end| &text[..*end]).take_while(|head| width(head) <= room.div_ceil(2)).last();
     let head = head.unwrap_or_default();
-    let left = room - width(head);
+    let left = room - if head.is_empty() { room.div_ceil(2) } else { width(head) };
     let tail = ends.iter().rev().map(|end| &text[*end..]).take_while(|tail| width(tail) <= left).last();
     let tail = tail.unwrap_or_default();
-    if head.is_empty() || tail.is_empty() {
-        let head = prefix(text.chars(), room.div_ceil(2));
-        let tail: String = prefix(text.chars().rev(), room / 2).chars().rev().collect();
-        return format!("{head}{ellipsis}{tail}");
+    // A word that alone is too long is cut.
+    match (head.is_empty(), tail.is_empty()) {
+        (true, false) => {
+            return format!("{}{ellipsis}{}", prefix(text.chars(), room - width(tail)), tail.trim_start());
+        }
+        (_, true) => {
+            let head = prefix(text.chars(), room.div_ceil(2));
+            let tail: String = prefix(text.chars().rev(), room / 2).chars().rev().collect();
+            return format!("{head}{ellipsis}{tail}");
+        }
+        (false, false) => {}
     }
     format!("{}{ellipsis}{}", head.trim_end(), tail.trim_start())
 }
@@ -262,6 +269,7 @@ mod tests {
         check("compute_the_forces_between_all_molecules", 24, "compute_the_…molecules");
         check("computeTheForcesBetweenAllMolecules", 24, "computeThe…AllMolecules");
         check(&"y".repeat(20), 9, "yyyy…yyyy");
+        check("tokio-rt-worker #1", 10, "tokio-r…#1");
     }
 
     #[test]

@@ -11,6 +11,9 @@ use super::chart::{Color, across};
 use super::text::{Figure, LOOK, Told, percent, range, sentence, time};
 use crate::{escape, numbers, surroundings, terminal};
 
+/// The most columns of a name in the evidence.
+const EVIDENCE_NAME: usize = 10;
+
 /// At most so many threads speak for a finding.
 const MOST_IN_EVIDENCE: usize = 4;
 
@@ -191,7 +194,7 @@ fn shown(told: &Told<'_>, finding: &Finding) -> Option<Evidence> {
     waited.arrange_by_key(|&(thread, time)| (Reverse(time), thread));
     if let Some(&(_, most)) = waited.first() {
         let told_of = |&(thread, length): &(Option<ThreadId>, Nanos)| {
-            let label = thread.map_or_else(|| "not known".to_owned(), |thread| told.thread(thread));
+            let label = thread.map_or_else(|| "not known".to_owned(), |thread| evidence_name(told, thread));
             (label, across(length.get() as f64, most.get() as f64), time(length))
         };
         let rows = waited.iter().take(MOST_IN_EVIDENCE).map(told_of).collect();
@@ -211,9 +214,14 @@ fn shown(told: &Told<'_>, finding: &Finding) -> Option<Evidence> {
         .collect();
     let rows = shares
         .iter()
-        .map(|&(thread, share)| (told.thread(thread), across(share, 1.0), percent(share)))
+        .map(|&(thread, share)| (evidence_name(told, thread), across(share, 1.0), percent(share)))
         .collect();
     (!shares.is_empty()).then_some(Evidence { title: "share of the run time", color: "act", rows })
+}
+
+/// A thread's name as there is room for it beside a bar: without its middle, as what tells threads apart is mostly at its end.
+fn evidence_name(told: &Told<'_>, thread: ThreadId) -> String {
+    escape::cut(&told.thread(thread), EVIDENCE_NAME, LOOK)
 }
 
 fn given(told: &Told<'_>, gain: &Gain, cost: Option<Nanos>, scale: Nanos) -> Given {
