@@ -74,6 +74,8 @@ mod counter;
 
 mod threads;
 
+mod lifetime;
+
 mod blocked;
 
 mod error;
@@ -86,6 +88,7 @@ pub use counter::{Counted, Counter, Reading};
 pub use error::KernelError;
 pub use event::{Event, Registers, Sample, Switch, Waker, What};
 pub use ids::{Cpu, Pid, Tid};
+pub use lifetime::Lifetime;
 pub use linux::{Linux, Trial, opens};
 pub use refusal::{Cause, Refusal};
 pub use system::System;

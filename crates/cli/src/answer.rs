@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use holdup_collect::as_caller;
 use holdup_criticality::{Depth, Diagnosis, ProcessTree, diagnose, predict_gains};
+use holdup_model::figures::counted;
 use holdup_model::{Nanos, Run};
 use holdup_recording::facts::SourceText;
 use holdup_recording::{Recording, Sources, Warning};
@@ -97,18 +98,28 @@ pub(crate) struct Answer {
 impl Answer {
     /// Reads a recording, names what it saw, and diagnoses its processes. `made` is the file of one that was just made: names that
     /// are missing are put into it.
-    pub(crate) fn of(path: &Path, made: Option<&File>, part: &Part) -> Result<Answer, Failure> {
-        let _progress = Progress::start("reading the recording");
-        let (mut recording, warnings) = named(path, made)?;
+    pub(crate) fn of(
+        path: &Path,
+        made: Option<&File>,
+        part: &Part,
+        progress: &Progress,
+    ) -> Result<Answer, Failure> {
+        let (mut recording, warnings) = named(path, made, progress)?;
         let run = recording.run_from(&warnings, part.sources);
         let source = recording.source_text.take();
         // Its records take as much memory as what is made of them.
         drop(recording);
         let run = part.cut(run, path)?;
         let order = part.order(&run, path)?;
-        let mut diagnoses: Vec<Diagnosis> =
-            order.into_iter().take(MOST_PROCESSES).map(|index| diagnose(&run, index)).collect();
+        let count = order.len().min(MOST_PROCESSES);
+        let diagnoses = order.into_iter().take(count).enumerate().map(|(at, index)| {
+            progress.at(format!("diagnosing process {} of {count}", at + 1));
+            diagnose(&run, index)
+        });
+        let mut diagnoses: Vec<Diagnosis> = diagnoses.collect();
         if let Some(told) = diagnoses.first_mut() {
+            let findings = counted(told.findings.len() as u64, "finding", "findings");
+            progress.at(format!("predicting what fixing {findings} saves"));
             predict_gains(&run, told, part.depth);
             told.tree = if part.process.is_none() { ProcessTree::of(&run) } else { None };
         }
@@ -129,27 +140,33 @@ impl Answer {
 
 /// Finds the names in a recording that was just made, and puts them into it.
 pub(crate) fn name(path: &Path, made: &File) -> Result<(), Failure> {
-    let _progress = Progress::start("finding names");
-    Ok(holdup_collect::name_file(made, path)?)
+    let progress = Progress::start("finding names");
+    Ok(holdup_collect::name_file(made, path, &progress.names())?)
 }
 
 /// A recording with its names; with `made`, the one in this file, to which they are added.
-pub(crate) fn named(path: &Path, made: Option<&File>) -> Result<(Recording, Vec<Warning>), Failure> {
+pub(crate) fn named(
+    path: &Path,
+    made: Option<&File>,
+    progress: &Progress,
+) -> Result<(Recording, Vec<Warning>), Failure> {
+    if let Some(file) = made {
+        holdup_collect::name_file(file, path, &progress.names())?;
+    }
+    progress.reading(path);
     let (mut recording, warnings) = match made {
-        Some(file) => {
-            holdup_collect::name_file(file, path)?;
-            Recording::read(file, path)?
-        }
+        Some(file) => Recording::read(file, path)?,
         None => Recording::open(path)?,
     };
     // Those, too, for which there was no room.
-    holdup_collect::name_all(&mut recording);
+    holdup_collect::name_all(&mut recording, &progress.names());
+    progress.reading(path);
     Ok((recording, warnings))
 }
 
 /// The run of a recording, with names.
-pub(crate) fn run_of(path: &Path) -> Result<Run, Failure> {
-    let (recording, warnings) = named(path, None)?;
+pub(crate) fn run_of(path: &Path, progress: &Progress) -> Result<Run, Failure> {
+    let (recording, warnings) = named(path, None, progress)?;
     Ok(recording.run(&warnings))
 }
 

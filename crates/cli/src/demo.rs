@@ -10,6 +10,7 @@ use holdup_collect::{Options, record};
 use crate::answer::{self, Answer, Color, Part};
 use crate::collectors::PRELOAD;
 use crate::failure::Failure;
+use crate::progress::Progress;
 use crate::status::exit_code;
 
 const SOURCE: &str = include_str!("../../../workloads/demo/thumbnails.c");
@@ -48,10 +49,9 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
     let command: Vec<OsString> = vec![program.into()];
     let ended = record(&command, &Options::new(&recording), PRELOAD)?;
     let look = answer::look(options.color, false, &std::io::stdout(), false);
-    answer::write(
-        &Answer::of(&recording, Some(&ended.file), &Part::default())?.text(false, look),
-        None,
-        std::io::stdout(),
-    )?;
+    let progress = Progress::start("finding names");
+    let answer = Answer::of(&recording, Some(&ended.file), &Part::default(), &progress)?;
+    drop(progress);
+    answer::write(&answer.text(false, look), None, std::io::stdout())?;
     Ok(exit_code(ended.status))
 }

@@ -116,8 +116,9 @@ pub(crate) fn export(options: &ExportOptions) -> Result<ExitCode, Failure> {
         }
         Some(format) => {
             let folder = output.map_or_else(|| chosen_name(options), Path::to_path_buf);
-            let answer = Answer::of(&options.recording, None, &options.span.part())?;
-            let _progress = Progress::start("writing tables");
+            let progress = Progress::start("reading the recording");
+            let answer = Answer::of(&options.recording, None, &options.span.part(), &progress)?;
+            progress.at("writing tables");
             holdup_export::tables(&answer.run, &answer.diagnoses, format, &folder).map_err(Failure::input)?;
             tell_name(output, &folder);
             Ok(ExitCode::SUCCESS)
@@ -168,9 +169,9 @@ fn write(run: &Run, options: &ExportOptions, mut out: impl Write) -> Result<(), 
 
 /// Reads the recording, without a diagnosis: the formats that are one file have no place for findings.
 fn read(options: &ExportOptions) -> Result<Run, Failure> {
-    let _progress = Progress::start("reading the recording");
+    let progress = Progress::start("reading the recording");
     let path = &options.recording;
-    let (recording, warnings) = answer::named(path, None)?;
+    let (recording, warnings) = answer::named(path, None, &progress)?;
     let part = options.span.part();
     let run = part.cut(recording.run_from(&warnings, part.sources), path)?;
     let needs_samples = match options.format {

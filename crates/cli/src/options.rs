@@ -13,6 +13,7 @@ use holdup_collect::{MAX_COST, Options, ask_debuginfod, may_ask_debuginfod};
 use crate::answer::{self, Color, Part, check_writable};
 use crate::collectors::Collector;
 use crate::failure::Failure;
+use crate::progress::Progress;
 use crate::seconds::seconds;
 use holdup_report::Look;
 
@@ -306,7 +307,10 @@ impl Faces {
         let printed = &self.answered.printed;
         if let Some(out) = &self.html {
             let file = Some(out.as_path()).filter(|out| out.as_os_str() != "-");
-            answer::write(&page(), file, io::stdout())?;
+            let progress = Progress::start("making the page");
+            let page = page();
+            drop(progress);
+            answer::write(&page, file, io::stdout())?;
             if data.is_none() && printed.output.is_none() {
                 return Ok(());
             }

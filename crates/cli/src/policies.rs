@@ -141,7 +141,7 @@ fn told(paths: &[PathBuf], options: &PoliciesOptions) -> Result<Option<PoliciesT
     let mut machines = chosen(std::slice::from_ref(&options.machine), false)?;
     let machine = machines.machines.remove(0);
     let reading = Progress::start("reading the recording");
-    let inputs = paths.iter().map(|path| Input::read(path)).collect::<Result<Vec<_>, _>>()?;
+    let inputs = Input::all(paths, &reading)?;
     let prepared = paths
         .iter()
         .zip(&inputs)

@@ -13,6 +13,7 @@ use crate::answer::{Answer, Part};
 use crate::collectors::Collector;
 use crate::failure::Failure;
 use crate::options::{Faces, Length, NameSources, Selection};
+use crate::progress::Progress;
 use crate::several;
 use crate::sources;
 
@@ -68,6 +69,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<ExitCode, Failure> {
 pub(crate) fn page_of(recordings: &[PathBuf], no_source: bool) -> Result<String, Failure> {
     let depth = Depth { all_gains: true, curves: true };
     let (answer, told) = several::answer(recordings, &[], &Part { depth, ..Part::default() })?;
+    let _progress = Progress::start("making the page");
     Ok(page(&answer, no_source, &recordings[told]))
 }
 
@@ -75,8 +77,10 @@ pub(crate) fn page_of(recordings: &[PathBuf], no_source: bool) -> Result<String,
 fn ranks(options: &ReportOptions) -> Result<ExitCode, Failure> {
     let part = Part { sources: believed(&options.collectors), ..Part::default() };
     let mut found = Vec::with_capacity(options.recordings.len());
-    for path in &options.recordings {
-        let answer = Answer::of(path, None, &part)?;
+    let progress = Progress::start("reading the recordings");
+    for (index, path) in options.recordings.iter().enumerate() {
+        progress.with_recording(index, options.recordings.len());
+        let answer = Answer::of(path, None, &part, &progress)?;
         let recorded =
             answer.diagnoses.iter().find(|one| !answer.run.processes[one.process].threads.is_empty());
         let diagnosis = recorded.ok_or_else(|| {
@@ -88,6 +92,7 @@ fn ranks(options: &ReportOptions) -> Result<ExitCode, Failure> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         found.push(Rank::of(&name, diagnosis));
     }
+    drop(progress);
     let ranks = Ranks::of(found);
     options.faces.answered.show(|| ranks_json_text(&ranks), |look| render_ranks(&ranks, look))?;
     Ok(ExitCode::SUCCESS)

@@ -10,6 +10,7 @@ use holdup_model::Run;
 
 use crate::answer::{Answer, Part};
 use crate::failure::Failure;
+use crate::progress::Progress;
 
 /// The answer from the recording whose wall time is in the middle, with what the others say of its findings; and which
 /// of the paths that is.
@@ -18,8 +19,9 @@ use crate::failure::Failure;
 /// are the files of recordings that were just made, or none.
 pub(crate) fn answer(paths: &[PathBuf], made: &[Arc<File>], part: &Part) -> Result<(Answer, usize), Failure> {
     let file = |index: usize| made.get(index).map(Arc::as_ref);
+    let progress = Progress::start("reading the recording");
     if let [only] = paths {
-        return Ok((Answer::of(only, file(0), part)?, 0));
+        return Ok((Answer::of(only, file(0), part, &progress)?, 0));
     }
     if part.process.is_some() {
         return Err(Failure::input(
@@ -28,14 +30,16 @@ pub(crate) fn answer(paths: &[PathBuf], made: &[Arc<File>], part: &Part) -> Resu
     }
     let mut ledgers: Vec<Ledger> = Vec::new();
     for (index, path) in paths.iter().enumerate() {
-        let answer = Answer::of(path, file(index), part)?;
+        progress.with_recording(index, paths.len());
+        let answer = Answer::of(path, file(index), part, &progress)?;
         ledgers.push(ledger(&answer, path, ledgers.first())?);
     }
     let walls: Vec<_> = ledgers.iter().map(|ledger| ledger.wall).collect();
     let told = middle(&walls)
         .ok_or_else(|| Failure::input("there is no recording to tell of; give one or several"))?;
     let this = ledgers.remove(told);
-    let mut answer = Answer::of(&paths[told], file(told), part)?;
+    progress.with_recording(told, paths.len());
+    let mut answer = Answer::of(&paths[told], file(told), part, &progress)?;
     let program = this.program().to_owned();
     let at =
         answer.diagnoses.iter().position(|diagnosis| is_of(&answer.run, diagnosis, &program)).unwrap_or(0);
@@ -51,8 +55,10 @@ pub(crate) fn answer(paths: &[PathBuf], made: &[Arc<File>], part: &Part) -> Resu
 /// The ledgers of recordings of one program.
 pub(crate) fn ledgers(paths: &[PathBuf]) -> Result<Vec<Ledger>, Failure> {
     let mut ledgers: Vec<Ledger> = Vec::new();
-    for path in paths {
-        let answer = Answer::of(path, None, &Part::default())?;
+    let progress = Progress::start("reading the recordings");
+    for (index, path) in paths.iter().enumerate() {
+        progress.with_recording(index, paths.len());
+        let answer = Answer::of(path, None, &Part::default(), &progress)?;
         ledgers.push(ledger(&answer, path, ledgers.first())?);
     }
     Ok(ledgers)

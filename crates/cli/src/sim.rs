@@ -184,7 +184,7 @@ fn run(command: &[OsString], options: &SimOptions) -> Result<ExitCode, Failure> 
 /// Simulates recordings; `None` if the user did not want to wait.
 fn told(paths: &[PathBuf], machines: &Chosen, options: &SimOptions) -> Result<Option<SimTold>, Failure> {
     let reading = Progress::start("reading the recording");
-    let inputs = paths.iter().map(|path| Input::read(path)).collect::<Result<Vec<_>, _>>()?;
+    let inputs = Input::all(paths, &reading)?;
     let named = |input: &Input| match options.files.is_empty() {
         true => input.run.command.first().cloned().unwrap_or_default(),
         false => input.path.display().to_string(),

@@ -83,7 +83,7 @@ pub(crate) fn stacks_of(
     cores: u32,
 ) -> Result<Option<Vec<SpeedupStack>>, Failure> {
     let reading = Progress::start("reading the recording");
-    let input = Input::read(recording)?;
+    let input = Input::read(recording, &reading)?;
     let prepared = [input.prepared(&recording.display().to_string())?];
     let wanted = Wanted { machines, cores: &[cores], what_ifs: &[], speedup_stack: true, policies: None };
     let subject = Subject {

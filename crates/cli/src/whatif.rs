@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use holdup_model::Timeline;
+use holdup_model::figures::counted;
 use holdup_replay::{Budget, NoReplay, Point, Prediction, Replayer, parse, sweep};
 
 use crate::answer;
 use crate::failure::Failure;
 use crate::meant::{is_recording, quoted};
 use crate::options::{Answered, Selection};
+use crate::progress::Progress;
 
 const AFTER: &str = "\
 changes (several at once with a comma between them; one number may be a range, such as 1..16: a sweep)
@@ -55,7 +57,8 @@ pub(crate) fn what_if(options: &WhatIfOptions) -> Result<ExitCode, Failure> {
             "{path}: the recording stands before its changes; write {instead}"
         )));
     }
-    let (recording, warnings) = answer::named(path, None)?;
+    let progress = Progress::start("reading the recording");
+    let (recording, warnings) = answer::named(path, None, &progress)?;
     let part = options.selection.part();
     let run = part.cut(recording.run_from(&warnings, part.sources), path)?;
     let Some(process) = part.order(&run, path)?.first().map(|index| &run.processes[*index]) else {
@@ -64,13 +67,17 @@ pub(crate) fn what_if(options: &WhatIfOptions) -> Result<ExitCode, Failure> {
     let timeline = Timeline::build(process);
     let failed = |why: NoReplay| Failure::input(format!("{}: {why}", path.display()));
     let replayer = Replayer::of(process, &timeline, run.effective_cores_of(process)).map_err(failed)?;
+    drop(progress);
     let mut results: Vec<(Point, Prediction)> = Vec::new();
     let swept = options.sweep.iter().map(|what| sweep(what));
     for expression in options.expressions.iter().cloned().chain(swept) {
         let points = parse(&expression, process).map_err(|error| Failure::input(error.to_string()))?;
         let sets: Vec<_> = points.iter().map(|point| point.changes.clone()).collect();
         let known = results.len();
+        let progress = Progress::start("replaying the run");
+        progress.at(format!("replaying the run with {}", counted(sets.len() as u64, "change", "changes")));
         let predictions = replayer.curve(&sets, &mut Budget::unlimited());
+        drop(progress);
         let mut unknown = Vec::new();
         for (point, prediction) in points.into_iter().zip(predictions) {
             match prediction {

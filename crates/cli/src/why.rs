@@ -186,7 +186,8 @@ fn read(
     let progress = Progress::start("looking for what makes threads unequal");
     let (mut recording, warnings) = Recording::open(path)?;
     simulation::check_machine(path, &recording)?;
-    holdup_collect::name_all(&mut recording);
+    holdup_collect::name_all(&mut recording, &progress.names());
+    progress.at("looking for what makes threads unequal");
     let run = recording.run(&warnings);
     let mut found = match counts(&recording, &run) {
         Ok(found) => found,
@@ -201,7 +202,7 @@ fn read(
     if let Some(again) = made.and_then(|made| made.again.as_ref()).filter(|_| seems_to_depend(&found)) {
         again.compare(&mut found);
     }
-    let native = native.map(answer::run_of).transpose()?;
+    let native = native.map(native_run).transpose()?;
     // A program that counts by itself does so natively.
     let is_native = found.source == CountSource::Instrumented && !options.no_native;
     match &native {
@@ -231,8 +232,9 @@ impl Again {
     /// Runs the program once more under emulation, and compares. Without another run what seems so is told.
     fn compare(&self, counts: &mut Counts) {
         let Some(path) = self.run() else { return };
+        let progress = Progress::start("comparing with another run");
         let other = Recording::open(&path).ok().and_then(|(mut recording, warnings)| {
-            holdup_collect::name_all(&mut recording);
+            holdup_collect::name_all(&mut recording, &progress.names());
             let run = recording.run(&warnings);
             holdup_counts::counts(&recording, &run).ok()
         });
@@ -240,6 +242,11 @@ impl Again {
             compare_schedules(counts, &other);
         }
     }
+}
+
+/// The run without emulation.
+fn native_run(path: &Path) -> Result<Run, Failure> {
+    answer::run_of(path, &Progress::start("reading the native run"))
 }
 
 /// Why there are no counts of what is called so.
@@ -268,7 +275,7 @@ fn named(path: &Path, run: &Run, options: &WhyOptions) -> String {
 
 /// Tells of counts that another tool made.
 fn read_counts(mut found: Counts, path: &Path, options: &WhyOptions) -> Result<Told, Failure> {
-    let native = options.native.as_deref().map(answer::run_of).transpose()?;
+    let native = options.native.as_deref().map(native_run).transpose()?;
     if let Some(native) = &native {
         add_native_times(&mut found, native);
     }

@@ -6,11 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use holdup_kernel::{Linux, Pid as KernelPid, Watch as Events};
+use holdup_kernel::{Lifetime, Linux, Pid, Watch as Events};
 use holdup_recording::facts::{Environment, Session, SessionEnd};
 use holdup_recording::format::FrameKind;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::environment::Watch;
@@ -33,8 +31,7 @@ const ROUND: Duration = Duration::from_millis(20);
 /// [`CollectError`] where there is no such process, it may not be recorded, or there is no place for the recording.
 pub fn attach(pid: u32, options: &Options) -> Result<Ended, CollectError> {
     let no_process = || CollectError::NoProcess { pid };
-    let handle = Pid::from_raw(pid as i32).ok_or_else(no_process)?;
-    let handle = pidfd_open(handle, PidfdFlags::empty()).map_err(|_| no_process())?;
+    let process = Lifetime::of(Pid(pid)).map_err(|_| no_process())?;
     let command = command_of(pid, options.arguments);
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -43,18 +40,14 @@ pub fn attach(pid: u32, options: &Options) -> Result<Ended, CollectError> {
     let clock = ClockSource::choose();
     let ticks_per_second = clock.rate_since(clock.sample());
     let mut opening = Opening::start(options.window);
-    let is_gone = || {
-        let mut ended = [PollFd::new(&handle, PollFlags::IN)];
-        poll(&mut ended, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
-    };
     while opening.stage() == Stage::Before && !stop.load(Ordering::Relaxed) {
-        if is_gone() {
+        if process.has_ended() {
             return Err(no_process());
         }
         std::thread::sleep(ROUND);
     }
     let cores = allowed_cores_of(pid);
-    let events = Events::over_process(&Linux, KernelPid(pid), wanted(cores, false))
+    let events = Events::over_process(&Linux, Pid(pid), wanted(cores, false))
         .map_err(|error| CollectError::Kernel { error })?;
     let output = |error| CollectError::Output { path: options.output.clone(), error };
     let (mut log, file) = Log::create(&options.output, options.size_limit, clock).map_err(output)?;
@@ -74,12 +67,12 @@ pub fn attach(pid: u32, options: &Options) -> Result<Ended, CollectError> {
     };
     log.keep(|writer| writer.facts(FrameKind::Session, 0, &session));
     let mut surroundings = Watch::begin(Path::new("/"));
-    let kernel = Kernel::start(events, Some(KernelPid(pid)), options.arguments, options.max_cost);
+    let kernel = Kernel::start(events, Some(Pid(pid)), options.arguments, options.max_cost);
     opening.begin();
     let mut warnings = kernel.missing.clone();
     let cpu_before = own_cpu_ns();
     let mut sampled = Instant::now();
-    while opening.stage() == Stage::Within && !stop.load(Ordering::Relaxed) && !is_gone() {
+    while opening.stage() == Stage::Within && !stop.load(Ordering::Relaxed) && !process.has_ended() {
         log.take(&kernel);
         surroundings.look(std::iter::once(pid));
         if sampled.elapsed() >= CLOCK_INTERVAL {

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use holdup_kernel::{Lifetime, Pid};
 use holdup_recording::Writer;
 use holdup_recording::facts::{ProcessEnd, ProcessStart};
 use holdup_recording::format::FrameKind;
@@ -14,7 +14,6 @@ use holdup_trace::shared::{
     CHUNK_WORDS, CHUNKS, FIRST_CHUNKS, LocalAcquire, LocalUse, ProcessState, SharedUse, Slot, take_all,
 };
 use holdup_trace::wire::{self, NO_STACK, NO_THREAD};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::session::{MappedFile, SharedMemory};
 use crate::shared_objects;
@@ -39,8 +38,8 @@ pub(crate) struct Process {
     index: u32,
     file: MappedFile,
     pid: u32,
-    /// To learn of its end; `None` where the kernel does not give one.
-    handle: Option<OwnedFd>,
+    /// `None` if it had ended before it was looked for.
+    lifetime: Option<Lifetime>,
     shared: BTreeSet<u64>,
     drained: u64,
     flushed: Option<Instant>,
@@ -67,12 +66,11 @@ impl Process {
             forked: header.forked.load(Ordering::Relaxed) != 0,
         };
         writer.facts(FrameKind::ProcessStart, index, &start)?;
-        let handle = Pid::from_raw(pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         Ok(Ok(Process {
             index,
             file,
             pid,
-            handle,
+            lifetime: Lifetime::of(Pid(pid)).ok(),
             shared: BTreeSet::new(),
             drained: 0,
             flushed: None,
@@ -98,14 +96,7 @@ impl Process {
 
     /// True if the process has ended.
     pub(crate) fn is_gone(&self) -> bool {
-        match &self.handle {
-            Some(handle) => {
-                let mut poll = [rustix::event::PollFd::new(handle, rustix::event::PollFlags::IN)];
-                rustix::event::poll(&mut poll, Some(&rustix::event::Timespec::default()))
-                    .is_ok_and(|ready| ready > 0)
-            }
-            None => !std::path::Path::new(&format!("/proc/{}", self.pid)).exists(),
-        }
+        self.lifetime.as_ref().is_none_or(Lifetime::has_ended)
     }
 
     /// Writes all full chunks to the recording and gives them back. True if there were any.

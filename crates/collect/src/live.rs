@@ -6,7 +6,6 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,10 +13,10 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use holdup_kernel::Lifetime;
 use holdup_trace::live::Doing;
 use holdup_trace::shared::{LIVE, ProcessFile, ProcessState, UNRECORDED};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::Pid;
 use rustix::thread::futex;
 
 use crate::caller::caller_of_sudo;
@@ -139,8 +138,8 @@ impl Drop for LiveRun {
 struct Kept {
     file: MappedFile,
     pid: u32,
-    /// To learn of its end; `None` where the kernel does not give one.
-    handle: Option<OwnedFd>,
+    /// `None` if it had ended before it was looked for.
+    lifetime: Option<Lifetime>,
 }
 
 struct Keeper {
@@ -213,9 +212,9 @@ impl Keeper {
         self.spares.files = spares;
         for file in taken {
             let pid = file.parts().header().pid.load(Ordering::Relaxed);
-            let handle = Pid::from_raw(pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+            let lifetime = Lifetime::of(holdup_kernel::Pid(pid)).ok();
             self.part_with(|kept| kept.pid == pid);
-            self.kept.push(Kept { file, pid, handle });
+            self.kept.push(Kept { file, pid, lifetime });
         }
     }
 
@@ -230,13 +229,7 @@ impl Keeper {
 
 impl Kept {
     fn is_gone(&self) -> bool {
-        match &self.handle {
-            Some(handle) => {
-                let mut ended = [PollFd::new(handle, PollFlags::IN)];
-                poll(&mut ended, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
-            }
-            None => !Path::new(&format!("/proc/{}", self.pid)).exists(),
-        }
+        self.lifetime.as_ref().is_none_or(Lifetime::has_ended)
     }
 }
 

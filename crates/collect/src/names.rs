@@ -5,11 +5,12 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use holdup_recording::facts::{ImageNames, NamedFrame, Names, UnnamedCode};
 use holdup_recording::format::FrameKind;
 use holdup_recording::{Instructions, Outline, RawImage, RawStack, ReadError, Recording, Writer};
-use holdup_symbols::{DEBUGINFOD_CLIENT, DEBUGINFOD_SERVERS, Files, asks_debuginfod};
+use holdup_symbols::{DEBUGINFOD_CLIENT, DEBUGINFOD_SERVERS, FileCounts, Files, asks_debuginfod};
 
 use crate::{block_names, image_names, process_names, source_text};
 
@@ -36,9 +37,9 @@ pub fn may_ask_debuginfod() -> Result<(), String> {
 }
 
 /// Finds the names that a recording has not yet, while the files that hold them are at hand; where servers are asked, those that
-/// nobody had when it was made too.
-pub fn name_all(recording: &mut Recording) {
-    let files = Files::default();
+/// nobody had when it was made too. How far that is, `counts` says meanwhile.
+pub fn name_all(recording: &mut Recording, counts: &Arc<FileCounts>) {
+    let files = Files::counted(counts);
     let is_improvable = |unnamed: &[UnnamedCode]| asks_debuginfod() && !unnamed.is_empty();
     for process in &mut recording.processes {
         if process.is_empty() || process.names.as_ref().is_some_and(|names| !is_improvable(&names.unnamed)) {
@@ -119,12 +120,13 @@ fn forget_named(known: &mut Vec<UnnamedCode>, found: &[UnnamedCode], gained: &BT
 
 /// Finds the names that the recording in an open file has not yet, and adds them to it for all later readers, with the lines
 /// of source that they lead to. That takes memory for the program's code, however long it ran. `path` is only named in errors.
+/// How far it is, `counts` says meanwhile.
 ///
 /// # Errors
 /// Those of reading a recording. A file that cannot be written to stays as it is.
-pub fn name_file(file: &File, path: &Path) -> Result<(), ReadError> {
+pub fn name_file(file: &File, path: &Path, counts: &Arc<FileCounts>) -> Result<(), ReadError> {
     let mut outline = Outline::read(file, path)?;
-    let files = Files::default();
+    let files = Files::counted(counts);
     let mut writer = file.try_clone().and_then(Writer::adding_to).ok();
     let mut add = |write: &mut dyn FnMut(&mut Writer) -> io::Result<()>| {
         let _ = writer.as_mut().map(write);

@@ -5,15 +5,12 @@ mod proc;
 mod table;
 
 use std::fmt;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use holdup_kernel::{KernelError, Kind, Linux, Pid, Processes, Waited, Wanted, Watch};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{PidfdFlags, pidfd_open};
+use holdup_kernel::{KernelError, Kind, Lifetime, Linux, Pid, Processes, Waited, Wanted, Watch};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::survey::Survey;
@@ -48,7 +45,7 @@ pub enum Means {
 #[derive(Debug)]
 pub struct Watched {
     shared: Arc<Shared>,
-    process: OwnedFd,
+    process: Lifetime,
     worker: Option<JoinHandle<()>>,
 }
 
@@ -70,9 +67,7 @@ impl Watched {
     /// # Errors
     /// [`KernelError::NoProcess`] if there is none. That the kernel's records may not be had is none: looks do without.
     pub fn follow(pid: u32, looks_only: bool) -> Result<Watched, KernelError> {
-        let gone = || KernelError::NoProcess { pid: Pid(pid) };
-        let handle = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw).ok_or_else(gone)?;
-        let process = pidfd_open(handle, PidfdFlags::empty()).map_err(|_| gone())?;
+        let process = Lifetime::of(Pid(pid)).map_err(|_| KernelError::NoProcess { pid: Pid(pid) })?;
         let mut table = Table::new(Processes::here(), now_ns());
         let opened = if looks_only { Err("they were asked for".to_owned()) } else { events(pid)? };
         let (watch, means) = match opened {
@@ -110,8 +105,7 @@ impl Watched {
 
     /// The process has ended.
     pub fn has_ended(&self) -> bool {
-        let mut ended = [PollFd::new(&self.process, PollFlags::IN)];
-        poll(&mut ended, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+        self.process.has_ended()
     }
 }
 

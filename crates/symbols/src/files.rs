@@ -7,6 +7,8 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::bytes::Bytes;
 use crate::dwarf::DebugInfo;
@@ -29,6 +31,16 @@ const MAX_VDSO: u64 = 1 << 20;
 #[derive(Clone, Default)]
 pub struct Files {
     opened: Rc<RefCell<BTreeMap<Identity, Rc<OpenFile>>>>,
+    counts: Arc<FileCounts>,
+}
+
+/// How far the search for names has come, for who watches it from another thread.
+#[derive(Debug, Default)]
+pub struct FileCounts {
+    /// Files that processes had mapped, as far as they are known.
+    pub opened: AtomicUsize,
+    /// Those whose names were read: an address fell into them.
+    pub read: AtomicUsize,
 }
 
 /// One file and everything that it tells, read when it is first asked for.
@@ -37,6 +49,7 @@ pub(crate) struct OpenFile {
     pub(crate) build_id: Option<Vec<u8>>,
     /// A path that leads to it, for the search of files that belong to it.
     path: PathBuf,
+    counts: Arc<FileCounts>,
     separate: OnceCell<Option<(PathBuf, Elf)>>,
     image: OnceCell<RefCell<Image>>,
     eh_frame: OnceCell<Option<UnwindTable>>,
@@ -60,6 +73,11 @@ enum Identity {
 }
 
 impl Files {
+    /// None yet; they are counted there.
+    pub fn counted(counts: &Arc<FileCounts>) -> Files {
+        Files { counts: Arc::clone(counts), ..Files::default() }
+    }
+
     /// The file at a path, opened now if no process image has it yet.
     pub(crate) fn open(&self, path: &Path) -> io::Result<Rc<OpenFile>> {
         let identity = Identity::of(path)?;
@@ -97,7 +115,8 @@ impl Files {
             return Ok(known.clone());
         }
         let elf = open()?;
-        let file = Rc::new(OpenFile::new(elf, path.to_owned()));
+        let file = Rc::new(OpenFile::new(elf, path.to_owned(), Arc::clone(&self.counts)));
+        self.counts.opened.fetch_add(1, Ordering::Relaxed);
         let mut opened = self.opened.borrow_mut();
         if opened.len() >= MAX_IDLE {
             opened.retain(|_, file| Rc::strong_count(file) > 1);
@@ -121,11 +140,12 @@ impl Identity {
 }
 
 impl OpenFile {
-    fn new(elf: Elf, path: PathBuf) -> Self {
+    fn new(elf: Elf, path: PathBuf, counts: Arc<FileCounts>) -> Self {
         Self {
             build_id: elf.build_id(),
             elf,
             path,
+            counts,
             separate: OnceCell::new(),
             image: OnceCell::new(),
             eh_frame: OnceCell::new(),
@@ -147,7 +167,11 @@ impl OpenFile {
 
     /// Names, lines and variables.
     pub(crate) fn image(&self, options: &Options) -> RefMut<'_, Image> {
-        let open = || RefCell::new(Image::open(&self.path, &self.elf, self.separate(options), options));
+        let open = || {
+            let image = Image::open(&self.path, &self.elf, self.separate(options), options);
+            self.counts.read.fetch_add(1, Ordering::Relaxed);
+            RefCell::new(image)
+        };
         self.image.get_or_init(open).borrow_mut()
     }
 
@@ -192,4 +216,23 @@ fn own_vdso() -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; size as usize];
     File::open("/proc/self/mem")?.read_exact_at(&mut bytes, start)?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_counted_once_when_they_are_opened_and_when_they_are_read() {
+        let counts = Arc::new(FileCounts::default());
+        let counted = || (counts.opened.load(Ordering::Relaxed), counts.read.load(Ordering::Relaxed));
+        let files = Files::counted(&counts);
+        let own = std::env::current_exe().unwrap();
+        let file = files.clone().open(&own).unwrap();
+        files.open(&own).unwrap();
+        assert_eq!(counted(), (1, 0));
+        file.image(&Options::default());
+        file.image(&Options::default());
+        assert_eq!(counted(), (1, 1));
+    }
 }

@@ -62,7 +62,7 @@ mod variable;
 
 pub use demangle::{MAX_NAME_BYTES, demangle};
 pub use error::Warning;
-pub use files::Files;
+pub use files::{FileCounts, Files};
 pub use image::MissingNames;
 pub use jit::JitCode;
 pub use mapping::{Added, Mapping};

@@ -46,11 +46,19 @@ struct Point {
 
 /// How a program scales, from the recordings that a sweep made at these numbers of threads.
 pub(crate) fn of_sweep(manifest: &Manifest, directory: &Path, counts: &[u32]) -> Result<Scaling, Failure> {
-    let _progress = Progress::start("reading the recordings");
+    let progress = Progress::start("reading the recordings");
+    let all: Vec<_> =
+        counts.iter().map(|threads| (*threads, manifest.recordings(directory, *threads))).collect();
+    let count = all.iter().map(|(_, paths)| paths.len()).sum();
+    let mut indices = 0..;
     let mut points = Vec::new();
-    for &threads in counts {
-        let paths = manifest.recordings(directory, threads);
-        points.push(Point { threads, runs: runs(&paths)?, plain: manifest.walls(threads, false) });
+    for (threads, paths) in all {
+        let read = paths.iter().zip(&mut indices).map(|(path, index)| {
+            progress.with_recording(index, count);
+            answer::run_of(path, &progress)
+        });
+        let runs = read.collect::<Result<_, _>>()?;
+        points.push(Point { threads, runs, plain: manifest.walls(threads, false) });
     }
     let mut scaling = scaled(&points, Some(&manifest.subject.control()));
     scaling.command.clone_from(&manifest.subject.command);
@@ -59,21 +67,18 @@ pub(crate) fn of_sweep(manifest: &Manifest, directory: &Path, counts: &[u32]) ->
 
 /// How a program scales, from recordings of which the user says how many threads they are of.
 pub(crate) fn of_recordings(recordings: &[(u32, &Path)]) -> Result<Scaling, Failure> {
-    let _progress = Progress::start("reading the recordings");
+    let progress = Progress::start("reading the recordings");
     let mut points: Vec<Point> = Vec::new();
-    for &(threads, path) in recordings {
-        let mut read = runs(&[path.to_owned()])?;
+    for (index, &(threads, path)) in recordings.iter().enumerate() {
+        progress.with_recording(index, recordings.len());
+        let run = answer::run_of(path, &progress)?;
         match points.iter_mut().find(|point| point.threads == threads) {
-            Some(point) => point.runs.append(&mut read),
-            None => points.push(Point { threads, runs: read, plain: Vec::new() }),
+            Some(point) => point.runs.push(run),
+            None => points.push(Point { threads, runs: vec![run], plain: Vec::new() }),
         }
     }
     points.arrange_by_key(|point| point.threads);
     Ok(scaled(&points, None))
-}
-
-fn runs(paths: &[PathBuf]) -> Result<Vec<Run>, Failure> {
-    paths.iter().map(|path| answer::run_of(path)).collect()
 }
 
 fn scaled(points: &[Point], control: Option<&Control>) -> Scaling {

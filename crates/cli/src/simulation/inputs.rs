@@ -14,6 +14,7 @@ use holdup_recording::format::MAGIC;
 use holdup_report::{escaped, shell_words};
 
 use crate::failure::Failure;
+use crate::progress::Progress;
 
 /// A recording that was read.
 pub(crate) struct Input {
@@ -26,16 +27,27 @@ pub(crate) struct Input {
 
 impl Input {
     /// Reads a recording.
-    pub(crate) fn read(path: &Path) -> Result<Input, Failure> {
+    pub(crate) fn read(path: &Path, progress: &Progress) -> Result<Input, Failure> {
+        progress.reading(path);
         let (mut recording, warnings) = Recording::open(path)?;
         check_machine(path, &recording)?;
         match recording.session.instructions.as_deref() {
             Some("stream") => {}
             found => return Err(no_streams(path, &recording.session.command, found.is_some())),
         }
-        holdup_collect::name_all(&mut recording);
+        holdup_collect::name_all(&mut recording, &progress.names());
+        progress.reading(path);
         let run = recording.run(&warnings);
         Ok(Input { path: path.to_owned(), recording, run, places: OnceLock::new() })
+    }
+
+    /// Reads several, one after another.
+    pub(crate) fn all(paths: &[PathBuf], progress: &Progress) -> Result<Vec<Input>, Failure> {
+        let read = paths.iter().enumerate().map(|(index, path)| {
+            progress.with_recording(index, paths.len());
+            Input::read(path, progress)
+        });
+        read.collect()
     }
 
     /// What to simulate of it.

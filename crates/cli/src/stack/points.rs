@@ -29,10 +29,12 @@ pub(super) fn profile(
     simulated: Vec<SpeedupStack>,
 ) -> Result<SpeedupProfile, Failure> {
     let progress = Progress::start("reading the recordings");
-    let runs: Vec<Read<'_>> = kept
-        .recordings(directory)
-        .map(|(done, path)| Ok(Read { done, run: answer::run_of(&path)? }))
-        .collect::<Result<_, Failure>>()?;
+    let recordings: Vec<_> = kept.recordings(directory).collect();
+    let read = recordings.iter().enumerate().map(|(index, (done, path))| {
+        progress.with_recording(index, recordings.len());
+        Ok(Read { done, run: answer::run_of(path, &progress)? })
+    });
+    let runs = read.collect::<Result<Vec<Read<'_>>, Failure>>()?;
     drop(progress);
     let mut threads: Vec<u32> = runs.iter().map(|read| read.done.step.threads).collect();
     threads.sort_unstable();

@@ -116,7 +116,7 @@ pub(super) fn of_program(command: &[OsString], options: &WhyOptions) -> Result<M
 /// The program that did the work, with its arguments, where that is another than the one that was started: a script's, or that
 /// of `timeout`, `env` and their like. `None` where it cannot be started again.
 fn worker(native: &Path) -> Option<Vec<OsString>> {
-    let run = answer::run_of(native).ok()?;
+    let run = super::native_run(native).ok()?;
     let main = main_of(&run)?.process;
     let first = run.processes.iter().min_by_key(|process| process.start)?;
     let command: Vec<OsString> = main.command.iter().map(OsString::from).collect();

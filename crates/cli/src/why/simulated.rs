@@ -24,7 +24,7 @@ use crate::simulation::{self, Input, Watch};
 pub(super) fn read(path: &Path, options: &WhyOptions) -> Result<Option<Told>, Failure> {
     let reading = Progress::start("reading the recording");
     let mut chosen = simulation::chosen(std::slice::from_ref(&options.machine), false)?;
-    let input = Input::read(path)?;
+    let input = Input::read(path, &reading)?;
     let called = named(path, &input.run, options);
     let prepared = input.prepared(&called)?;
     let Some(machine) = chosen.machines.pop() else { return Ok(None) };

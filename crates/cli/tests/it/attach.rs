@@ -18,7 +18,7 @@ const TIMES: usize = 40;
 const WORKERS: &str = "2";
 
 /// Why events of other processes cannot be opened here, or `None` if they can.
-fn refused() -> Option<String> {
+pub(crate) fn refused() -> Option<String> {
     let stage = Stage::new();
     let mut sleeper = start(Command::new("sleep").arg("60"));
     let ended = run(Command::new(HOLDUP)

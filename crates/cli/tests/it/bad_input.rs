@@ -142,7 +142,7 @@ fn stored() -> Vec<u8> {
 /// What is read of a recording, and told about it: everything that a report goes through.
 fn tell(bytes: &[u8]) -> Result<(Run, Vec<Diagnosis>), ReadError> {
     let (mut recording, warnings) = Recording::parse(bytes, Path::new("damaged.holdup"))?;
-    holdup_collect::name_all(&mut recording);
+    holdup_collect::name_all(&mut recording, &Default::default());
     let run = recording.run(&warnings);
     let mut diagnoses: Vec<Diagnosis> =
         (0..run.processes.len().min(32)).map(|index| diagnose(&run, index)).collect();

@@ -26,6 +26,7 @@ mod live;
 mod manual;
 mod mishaps;
 mod mistakes;
+mod old_kernels;
 mod openmp_both;
 mod openmp_gcc;
 mod openmp_llvm;
