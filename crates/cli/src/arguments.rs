@@ -19,6 +19,7 @@ use crate::policies::PoliciesOptions;
 use crate::report::ReportOptions;
 use crate::run::{RecordOptions, RunOptions};
 use crate::scale::ScaleOptions;
+use crate::serve::ServeOptions;
 use crate::sim::SimOptions;
 use crate::stack::StackOptions;
 use crate::steer::SteerOptions;
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     Record(RecordOptions),
     Report(ReportOptions),
     Open(OpenOptions),
+    Serve(ServeOptions),
     Demo(DemoOptions),
     Doctor,
     Diff(DiffOptions),
@@ -68,7 +70,7 @@ const GROUPS: [Group; 5] = [
     Group {
         what_for: "Record and answer",
         example: "holdup ./app input.dat",
-        commands: &["record", "report", "open", "demo"],
+        commands: &["record", "report", "open", "serve", "demo"],
     },
     Group {
         what_for: "Look closer",
@@ -119,6 +121,8 @@ enum Named {
     Report(ReportOptions),
     /// Show the page of a recording in the browser
     Open(OpenOptions),
+    /// Give the page of a recording to browsers, at an address of this machine
+    Serve(ServeOptions),
     /// Build, run and diagnose a small program with planted problems
     Demo(DemoOptions),
     /// Say what this machine allows, and how to allow more
@@ -214,6 +218,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
         Some(Named::Record(options)) => Command::Record(options),
         Some(Named::Report(options)) => Command::Report(options),
         Some(Named::Open(options)) => Command::Open(options),
+        Some(Named::Serve(options)) => Command::Serve(options),
         Some(Named::Demo(options)) => Command::Demo(options),
         Some(Named::Doctor) => Command::Doctor,
         Some(Named::Diff(options)) => Command::Diff(options),

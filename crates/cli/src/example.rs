@@ -3,11 +3,12 @@
 use clap::Command;
 
 /// What to write, of commands whose help does not begin with an example.
-const EXAMPLES: [(&str, &str); 12] = [
+const EXAMPLES: [(&str, &str); 13] = [
     ("holdup", "holdup ./app input.dat"),
     ("record", "holdup record -o app.holdup ./app input.dat"),
     ("report", "holdup report app.holdup"),
     ("open", "holdup open app.holdup"),
+    ("serve", "holdup serve app.holdup"),
     ("diff", "holdup diff before.holdup after.holdup"),
     ("check", "holdup check app.holdup --budget 'efficiency>=0.7'"),
     ("explain", "holdup explain lock"),

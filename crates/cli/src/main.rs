@@ -35,6 +35,7 @@ mod run;
 mod runs;
 mod scale;
 mod seconds;
+mod serve;
 mod several;
 mod sim;
 mod simulation;
@@ -66,6 +67,7 @@ fn command() -> ExitCode {
         Command::Record(options) => run::record(&options),
         Command::Report(options) => report::report(&options),
         Command::Open(options) => open::open(&options),
+        Command::Serve(options) => serve::serve(&options),
         Command::Demo(options) => demo::demo(&options),
         Command::Diff(options) => diff::diff(&options),
         Command::Characterize(options) => characterize::characterize(&options),

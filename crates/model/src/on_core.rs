@@ -92,7 +92,7 @@ impl Records {
             records: self,
             thread,
             row: Row { start, end, segments: Vec::new() },
-            segments: Rows(Vec::with_capacity(segments + more)),
+            segments: Rows::of(segments + more),
             changes,
             next: 0,
             kernel: Kernel::Unknown,
@@ -142,7 +142,7 @@ impl Refined<'_> {
     /// Takes the next segment of the row, as the preload saw it.
     pub(crate) fn push(&mut self, segment: Segment) {
         let Some(changes) = &self.changes else {
-            self.segments.0.push(segment);
+            self.segments.all.push(segment);
             return;
         };
         // What an active thread is where the kernel's view has a gap.
@@ -160,17 +160,20 @@ impl Refined<'_> {
             at = until;
         }
         let share = Untold::of(&segment, &self.pieces);
+        // Two waits for the same barrier that follow each other are two.
+        self.segments.goes_on = segment.object.is_none();
         for &(from, until, kernel) in &self.pieces {
             let mut piece = piece(&segment, from, until, kernel, unknown);
             if kernel == Kernel::Unknown && piece.state == State::Active {
                 piece.cpu = piece.cpu.or_else(|| share.as_ref().map(|untold| untold.part(until.since(from))));
             }
             self.segments.push(piece);
+            self.segments.goes_on = true;
         }
     }
 
     pub(crate) fn finish(self) -> Row {
-        let mut row = Row { segments: self.segments.0, ..self.row };
+        let mut row = Row { segments: self.segments.all, ..self.row };
         if self.records.any_spins {
             let samples = &self.records.threads[self.thread.index()].running;
             let sides = &self.records.threads[self.thread.index()].sides;
@@ -283,14 +286,24 @@ fn piece(segment: &Segment, start: Time, end: Time, kernel: Kernel, unknown: Sta
 }
 
 /// Segments, of which neighbours of the same kind become one.
-struct Rows(Vec<Segment>);
+struct Rows {
+    all: Vec<Segment>,
+    /// Whether the next one may be a part of the last.
+    goes_on: bool,
+}
 
 impl Rows {
+    /// With room for so many.
+    fn of(segments: usize) -> Rows {
+        Rows { all: Vec::with_capacity(segments), goes_on: true }
+    }
+
     fn push(&mut self, segment: Segment) {
         if segment.start == segment.end {
             return;
         }
-        if let Some(last) = self.0.last_mut()
+        if self.goes_on
+            && let Some(last) = self.all.last_mut()
             && last.end == segment.start
             && (last.state, last.object, last.site, last.by)
                 == (segment.state, segment.object, segment.site, segment.by)
@@ -301,7 +314,7 @@ impl Rows {
             last.cpu = last.cpu.zip(segment.cpu).map(|(a, b)| a + b);
             return;
         }
-        self.0.push(segment);
+        self.all.push(segment);
     }
 }
 
@@ -365,10 +378,11 @@ fn spinning(
 }
 
 fn with_spinning(segments: &[Segment], spans: &[(Time, Time, SiteId)]) -> Vec<Segment> {
-    let mut result = Rows(Vec::with_capacity(segments.len() + spans.len() * 2));
+    let mut result = Rows::of(segments.len() + spans.len() * 2);
     let mut next = 0;
     for segment in segments {
         let mut at = segment.start;
+        result.goes_on = segment.object.is_none();
         let part = |start: Time, end: Time| {
             let cpu = segment.cpu.map(|cpu| share(cpu, end.since(start), segment.length()));
             Segment { start, end, cpu, ..segment.clone() }
@@ -388,7 +402,7 @@ fn with_spinning(segments: &[Segment], spans: &[(Time, Time, SiteId)]) -> Vec<Se
         }
         result.push(part(at, segment.end));
     }
-    result.0
+    result.all
 }
 
 /// `cpu` × `part` / `whole`.
@@ -612,6 +626,19 @@ mod tests {
         assert_eq!(active(&process), [(0, 20, Some(20)), (20, 60, Some(10)), (60, 80, Some(20))]);
         process.waits[0].cpu_begin = None;
         assert_eq!(active(&process), [(0, 20, Some(20)), (20, 60, None), (60, 80, Some(20))]);
+    }
+
+    /// Each round of a barrier has its own waits, though nothing lies between.
+    #[test]
+    fn waits_that_follow_each_other_stay_two() {
+        let mut process = process();
+        let barrier = process.add_object(ObjectKind::Barrier, 0x10);
+        for (begin, end) in [(10, 40), (40, 90)] {
+            process.waits.push(Wait::granted(ThreadId::new(0), barrier, at(begin), at(end)));
+        }
+        process.on_core = vec![on_core(0, 10, Left::Blocked), on_core(90, 100, Left::Unknown)];
+        let waits = states(&process).into_iter().filter(|part| part.2 != State::Active);
+        assert_eq!(waits.map(|part| (part.0, part.1)).collect::<Vec<_>>(), [(10, 40), (40, 90)]);
     }
 
     /// A process that ends may take long to; that is no lack of a core.

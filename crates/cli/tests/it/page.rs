@@ -2,11 +2,14 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::stage::{
-    Ended, HOLDUP, Stage, assert_refused, is_installed, record, report, report_json, run, text, workspace,
+    Ended, HOLDUP, Stage, assert_refused, is_installed, record, report, report_json, run, start, text,
+    workspace,
 };
 use serde_json::Value;
 
@@ -217,4 +220,47 @@ fn the_page_is_opened_in_the_browser_that_was_named() {
         "{:?}",
         page.get(..40)
     );
+}
+
+/// Sends a request to the server; gives the answer's head and body.
+fn asked(port: u16, request: &str) -> (String, String) {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("it listens");
+    stream.write_all(request.as_bytes()).expect("write");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("read");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    (head.to_owned(), body.to_owned())
+}
+
+#[test]
+fn who_knows_the_address_is_served_the_page() {
+    let stage = Stage::new();
+    let recording = workspace().join("tests/recordings/two_locks.holdup");
+    let page = html(&recording, &stage.path("page.html"), &[]);
+    // Killed at the end.
+    let mut serve = start(Command::new(HOLDUP).arg("serve").arg(&recording));
+    let line = serve.first_line();
+    let address = line.trim().strip_prefix("page: http://127.0.0.1:").expect("an address of this machine");
+    let (port, token) = address.split_once('/').expect("a port");
+    let port = port.parse().expect("a port");
+    assert!(token.trim_end_matches('/').len() == 32, "{token}");
+    let get = |path: &str| asked(port, &format!("GET /{path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"));
+    // A connection that nothing is asked on does not keep others waiting.
+    let _idle = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("it listens");
+    let (head, body) = get(token);
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.contains("text/html; charset=utf-8"), "{head}");
+    assert_eq!(body, page);
+    for wrong in ["", "index.html", &token[1..]] {
+        let (head, body) = get(wrong);
+        assert!(head.starts_with("HTTP/1.1 404 ") && !body.contains("<html"), "{wrong}: {head}");
+    }
+    let (head, body) = asked(port, &format!("HEAD /{token} HTTP/1.1\r\n\r\n"));
+    assert!(head.contains(&format!("Content-Length: {}\r\n", page.len())) && body.is_empty(), "{head}");
+    assert!(asked(port, &format!("POST /{token} HTTP/1.1\r\n\r\n")).0.starts_with("HTTP/1.1 405 "));
+    let sockets = fs::read_to_string("/proc/net/tcp").expect("the sockets");
+    let port = format!(":{port:04X} ");
+    let listens =
+        sockets.lines().filter_map(|line| line.split_once(": ")).filter(|(_, rest)| rest.contains(" 0A "));
+    let own: Vec<&str> = listens.map(|(_, rest)| rest).filter(|rest| rest[..14].contains(&port)).collect();
+    assert!(!own.is_empty() && own.iter().all(|rest| rest.starts_with("0100007F:")), "{own:?}");
 }
