@@ -121,7 +121,7 @@ enum Named {
     Report(ReportOptions),
     /// Show the page of a recording in the browser
     Open(OpenOptions),
-    /// Give the page of a recording to browsers, at an address of this machine
+    /// Give the page to browsers, at an address of this machine
     Serve(ServeOptions),
     /// Build, run and diagnose a small program with planted problems
     Demo(DemoOptions),
