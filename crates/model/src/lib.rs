@@ -21,6 +21,7 @@
 
 mod alone;
 mod arrange;
+mod awake_waits;
 mod build;
 mod condition_barriers;
 mod core_time;
@@ -63,6 +64,7 @@ mod window;
 
 pub use alone::{AloneCount, AloneSpan, NotAlone};
 pub use arrange::Arrange;
+pub use awake_waits::{AwakeWaits, awake_waits};
 pub use core_time::{CoreTime, core_time};
 pub use course::{Course, Fixed, Gained, from_fixed, share, to_fixed};
 pub use cpus::CpuSet;

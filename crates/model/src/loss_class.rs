@@ -64,7 +64,9 @@ impl LossClass {
             ObjectKind::Critical | ObjectKind::OmpLock => LossClass::OmpLock,
             role if role.is_lock() => LossClass::Lock,
             ObjectKind::Ordered | ObjectKind::Once => LossClass::Turn,
-            ObjectKind::Barrier | ObjectKind::Team | ObjectKind::Tasks => LossClass::Meeting,
+            ObjectKind::Barrier | ObjectKind::Team | ObjectKind::TeamStart | ObjectKind::Tasks => {
+                LossClass::Meeting
+            }
             ObjectKind::ThreadEnd => LossClass::Join,
             _ => LossClass::Signal,
         }

@@ -29,6 +29,8 @@ pub enum ObjectKind {
     Ordered,
     /// The threads of an OpenMP runtime between parallel regions: they wait for the next.
     Team,
+    /// The threads of an OpenMP team that have not left their last region yet: the next begins when they have.
+    TeamStart,
     /// OpenMP tasks that others wait for.
     Tasks,
 }
@@ -67,6 +69,7 @@ impl ObjectKind {
             ObjectKind::OmpLock => "OpenMP lock",
             ObjectKind::Ordered => "ordered section",
             ObjectKind::Team => "thread team",
+            ObjectKind::TeamStart => "start of a thread team",
             ObjectKind::Tasks => "tasks",
         }
     }

@@ -117,6 +117,21 @@ pub struct SyncObject {
     pub is_condition_barrier: bool,
 }
 
+impl SyncObject {
+    /// True for what an OpenMP runtime lets threads wait for in its own way: spinning first, then asleep.
+    pub fn is_of_openmp(&self) -> bool {
+        let own = [
+            ObjectKind::Critical,
+            ObjectKind::OmpLock,
+            ObjectKind::Ordered,
+            ObjectKind::Team,
+            ObjectKind::TeamStart,
+            ObjectKind::Tasks,
+        ];
+        self.construct.is_some() || own.contains(&self.kind)
+    }
+}
+
 /// How a thread wants an object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Mode {

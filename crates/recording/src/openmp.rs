@@ -3,12 +3,14 @@
 //! | what was told | becomes a wait |
 //! |---|---|
 //! | a thread's arrival at a join | at the barrier of that region, until the last of the team arrives (the thread that met the region: until the region ends) |
+//! | the begin of a region of gcc's runtime | for those of the team that have not left the last one's join yet |
 //! | the time of a worker from a join to its next region | for its team, until the thread that meets the next region gets there |
 //! | a piece of a wait at a barrier that a task cut off; `taskwait`, the end of a `taskgroup` | for tasks, until another thread has made the one that comes next, or is done with one |
 //! | the last piece of a wait at a barrier | at that barrier |
 //!
 //! An execution that was not told whole is taken to have gone as the nearest one that was, stretched to its length.
 
+mod leaving;
 mod played;
 mod waits;
 
@@ -25,6 +27,7 @@ use holdup_trace::wire::UNKNOWN;
 use crate::filler::{Filler, nanos};
 use crate::objects::kind_of;
 
+pub(crate) use leaving::let_workers_leave;
 pub(crate) use waits::add_waits;
 
 /// CPU times at the ends of shares and waits, by the index of their row: the columns keep differences only.

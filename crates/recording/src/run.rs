@@ -83,6 +83,7 @@ fn run(recording: &Recording, warnings: &[Warning], sources: Sources) -> Run {
         if let Some(image) = merge.image_at(raw.start.pid, clock.monotonic(raw.start.start)) {
             own_samples += merge.add(&mut process, image);
             seen_images[image] = true;
+            openmp::let_workers_leave(&mut process);
         }
         members.push(Member { process, keys });
         hooks += raw.end.as_ref().map_or(0.0, |facts| facts.use_ticks) * uses as f64;

@@ -1,6 +1,8 @@
 //! What the machine costs: cores, time slices, and what it takes to put a thread to sleep and to wake it.
 
-use holdup_model::{Left, ObjectId, Process, State, Time, Timeline};
+use std::collections::BTreeMap;
+
+use holdup_model::{AwakeWaits, Left, ObjectId, Process, State, Time, Timeline, awake_waits};
 
 /// The machine that a program runs on in virtual time. All times in ns.
 #[derive(Clone, PartialEq, Debug)]
@@ -20,6 +22,8 @@ pub struct Machine {
     pub wake_cost: u64,
     /// CPU time that it takes a thread to go to sleep and to come back.
     pub block_cost: u64,
+    /// Objects whose waiters stay on a core, so that nobody has to wake them, by [`ObjectId`]. Those beyond the end are none.
+    pub awake: Vec<bool>,
 }
 
 /// Waits shorter than this find their core awake still.
@@ -32,6 +36,8 @@ const MOST_LATENCY: u64 = 100_000;
 const MOST_PULL: u64 = 10_000_000;
 /// No switch from one thread to another takes longer (ns).
 const SWITCH: u64 = 40_000;
+/// Who waits for an object stays awake if it is on a core for this share of its waits.
+const MOSTLY_AWAKE: f64 = 0.5;
 /// Waits from which a latency or a cost is taken, at least: below that the defaults say more.
 const ENOUGH: usize = 12;
 
@@ -46,6 +52,7 @@ impl Machine {
             park: 3_000,
             wake_cost: 4_000,
             block_cost: 4_000,
+            awake: Vec::new(),
         }
     }
 
@@ -55,6 +62,7 @@ impl Machine {
         machine.take_latencies(process, timeline);
         machine.take_slice(process);
         machine.take_pull(process, timeline);
+        machine.take_awake(process);
         machine
     }
 
@@ -68,6 +76,26 @@ impl Machine {
     pub(crate) fn latency_after(&self, blocked: u64) -> u64 {
         let entry = self.latency.iter().find(|(limit, _)| blocked < *limit);
         entry.map_or(0, |(_, latency)| *latency)
+    }
+
+    /// True where threads that wait for this object stay on a core.
+    pub(crate) fn is_awake_at(&self, object: ObjectId) -> bool {
+        self.awake.get(object.index()).copied().unwrap_or(false)
+    }
+
+    /// An OpenMP runtime lets threads spin before they sleep: where they do for most of their waits, it does not take waking
+    /// them.
+    fn take_awake(&mut self, process: &Process) {
+        let mut sums: BTreeMap<ObjectId, AwakeWaits> = BTreeMap::new();
+        for ((object, _), waits) in awake_waits(process, |object| process.object(object).is_of_openmp()) {
+            let sums = sums.entry(object).or_default();
+            sums.waited += waits.waited;
+            sums.on_core += waits.on_core;
+        }
+        self.awake = vec![false; process.objects.len()];
+        for (object, waits) in sums {
+            self.awake[object.index()] = waits.on_core.share_of(waits.waited) >= MOSTLY_AWAKE;
+        }
     }
 
     /// From the waits for signals, barriers and joins. Those for locks say nothing: a thread that was woken may have come

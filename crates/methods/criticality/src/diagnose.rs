@@ -67,7 +67,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     for (index, cost) in objects.iter().enumerate() {
         by_object[cost.object.index()] = Some(index);
     }
-    let losses = losses(&timeline, &outside, &blame, &working, &times, &scarcity);
+    let losses = losses(process, &timeline, &outside, &blame, &working, &times, &scarcity);
     let names = Names::of(process, Some(&timeline.roles));
     let tasks = Tasks::of(process);
     let case = Case {

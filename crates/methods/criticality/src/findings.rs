@@ -13,6 +13,7 @@
 //!   all others, because fixing it alone gives no more than that time;
 //! - what threads lose because there is nothing to do comes last.
 
+mod awake;
 mod blocked;
 mod cores;
 mod deadlock;
@@ -45,7 +46,7 @@ use crate::blame::Blame;
 use crate::losses::Losses;
 use crate::samples::Samples;
 use crate::scarcity::Scarcity;
-use crate::{CostIdentity, CriticalPath, FamilyCost, Finding, FindingKind, ObjectCost};
+use crate::{CostIdentity, CriticalPath, FamilyCost, Finding, FindingKind, Gain, ObjectCost};
 
 /// The least cost of a finding, as a share of the wall time.
 pub const LEAST_SHARE: f64 = 0.015;
@@ -180,12 +181,14 @@ struct Candidate<'a> {
     lost: Nanos,
     /// What else it is about, beside its object: see [`Finding::others`].
     others: Vec<ObjectId>,
+    /// What fixing it gives, where no replay is needed to say so.
+    gain: Option<Gain>,
     describe: Box<dyn FnOnce(&Case<'_>) -> Description + 'a>,
 }
 
 impl<'a> Candidate<'a> {
     fn new(kind: FindingKind, lost: Nanos, describe: impl FnOnce(&Case<'_>) -> Description + 'a) -> Self {
-        Self { kind, lost, others: Vec::new(), describe: Box::new(describe) }
+        Self { kind, lost, others: Vec::new(), gain: None, describe: Box::new(describe) }
     }
 }
 
@@ -213,6 +216,7 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
     serial::candidates(case, &mut candidates);
     own::candidates(case, &mut candidates);
     spin::candidates(case, &mut candidates);
+    awake::candidates(case, &mut candidates);
     idle::candidates(case, &mut candidates);
     environment::candidates(case, &mut candidates);
     cores::candidates(case, &mut candidates);
@@ -223,8 +227,10 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
         .into_iter()
         .filter_map(|group| {
             let cost = case.working.cost(group.lost.get());
-            (cost >= LEAST_COST && cost.share_of(wall) >= least_share(group.kind))
-                .then(|| Finding { others: group.others, ..finding(group.kind, cost, group.description) })
+            (cost >= LEAST_COST && cost.share_of(wall) >= least_share(group.kind)).then(|| {
+                let (others, gain) = (group.others, group.gain);
+                Finding { others, gain, ..finding(group.kind, cost, group.description) }
+            })
         })
         .collect();
     rank(&mut findings, wall);
@@ -300,6 +306,7 @@ struct Group {
     kind: FindingKind,
     lost: Nanos,
     others: Vec<ObjectId>,
+    gain: Option<Gain>,
     description: Description,
 }
 
@@ -324,6 +331,7 @@ fn alike(case: &Case<'_>, mut candidates: Vec<Candidate<'_>>) -> Vec<Group> {
                 kind: candidate.kind,
                 lost: candidate.lost,
                 others: candidate.others,
+                gain: candidate.gain,
                 description,
             }),
             Some(group) => {

@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Nanos, ObjectId, ObjectKind, SiteId, State, ThreadId, ThreadTimes, Timeline};
+use holdup_model::{
+    Nanos, ObjectId, ObjectKind, Process, SiteId, State, ThreadId, ThreadTimes, Timeline, awake_waits,
+};
 use holdup_replay::BEHIND_ANOTHER;
 use holdup_sections::{Outside, Working};
 
 use crate::blame::{Blame, Charge, Serial, SerialKey};
-use crate::scarcity::{Scarcity, Waking, WantOfCores, part};
+use crate::scarcity::{Scarcity, Waking, Want, WantOfCores, part};
 
 /// Time at one place, by thread.
 pub(crate) type ByThread = BTreeMap<ThreadId, Nanos>;
@@ -38,6 +40,8 @@ pub(crate) struct Losses {
     pub(crate) spin: BTreeMap<Option<SiteId>, ByThread>,
     /// For want of a core that a spinning thread had.
     pub(crate) taken_by_spinning: Nanos,
+    /// What waiting OpenMP threads that spin took from others.
+    pub(crate) awake: Awake,
     /// With nothing to do.
     pub(crate) idle: Idle,
     /// From release to running, by what had been waited for.
@@ -64,6 +68,63 @@ pub(crate) struct Idle {
     pub(crate) absent: Nanos,
 }
 
+/// CPU time that threads spun for while an OpenMP runtime let them wait, and what was lost to that.
+///
+/// Cores that are scarce, for whatever reason, are shared out by the CPU time that threads want: what the process lacks goes
+/// with what it uses. So of what it lost for want of a core waiting threads have as large a part as of its CPU time.
+#[derive(Debug, Default)]
+pub(crate) struct Awake {
+    /// By what was waited for.
+    pub(crate) spinning: BTreeMap<(ObjectId, ThreadId), Nanos>,
+    /// CPU time of all threads, as far as the same records tell.
+    all: Nanos,
+    /// What threads with work lacked, whoever used it.
+    pub(crate) lacked: Nanos,
+    /// All that was lost for want of a core.
+    pub(crate) wanted: Nanos,
+    /// The part of that which waiting threads took.
+    pub(crate) taken: Want,
+}
+
+impl Awake {
+    fn of(process: &Process) -> Awake {
+        let waits = awake_waits(process, |object| process.object(object).is_of_openmp());
+        let spinning = waits.into_iter().map(|(key, waits)| (key, waits.spun)).collect();
+        let all = process.on_core.iter().map(|span| span.end.since(span.begin)).sum();
+        Awake { spinning, all, ..Awake::default() }
+    }
+
+    /// CPU time of waiting threads.
+    pub(crate) fn spun(&self) -> Nanos {
+        self.spinning.values().copied().sum()
+    }
+
+    /// Its share of all.
+    pub(crate) fn share(&self) -> f64 {
+        self.spun().share_of(self.all).min(1.0)
+    }
+
+    /// As large a part of `lost` as waiting threads have of the CPU time.
+    pub(crate) fn part_of(&self, lost: Nanos) -> Nanos {
+        part(lost, self.spun(), self.all)
+    }
+
+    /// Takes their part of what was lost.
+    fn take_from(&mut self, wants: &mut WantOfCores) {
+        for want in [&mut wants.quota, &mut wants.crowded, &mut wants.load, &mut wants.other] {
+            self.lacked += want.own + want.wake_up;
+            self.wanted += want.total();
+            let taken = Want {
+                own: self.part_of(want.own),
+                wake_up: self.part_of(want.wake_up),
+                late: self.part_of(want.late),
+            };
+            *want -= taken;
+            self.taken += taken;
+        }
+    }
+}
+
 impl Idle {
     pub(crate) fn total(&self) -> Nanos {
         let own: Nanos = self.own.values().flat_map(BTreeMap::values).copied().sum();
@@ -73,6 +134,7 @@ impl Idle {
 
 /// Sorts everything that was lost into classes.
 pub(crate) fn losses(
+    process: &Process,
     timeline: &Timeline,
     outside: &Outside,
     blame: &Blame,
@@ -80,7 +142,7 @@ pub(crate) fn losses(
     times: &[ThreadTimes],
     scarcity: &Scarcity<'_>,
 ) -> Losses {
-    let mut losses = Losses::default();
+    let mut losses = Losses { awake: Awake::of(process), ..Losses::default() };
     losses.sort_waits(timeline, blame, working, times);
     let without_core = losses.add_own(timeline, outside, working);
     losses.sort_sought(timeline, blame);
@@ -287,6 +349,7 @@ impl Losses {
             charge.descheduled -= late;
             wants.load.late += late;
         }
+        self.awake.take_from(&mut wants);
         self.cores = wants;
     }
 }

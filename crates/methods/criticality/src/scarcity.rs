@@ -4,6 +4,8 @@
 //! of the whole run: how long a quota stopped CPUs, how many threads there were beyond the cores, how much CPU time
 //! others used. The lost time is divided by these, in this order, so that each nanosecond has one cause.
 
+use std::ops::{AddAssign, SubAssign};
+
 use holdup_model::{Environment, Nanos, Placement, Process, Run};
 use holdup_sections::Working;
 
@@ -62,6 +64,22 @@ pub(crate) struct Want {
 impl Want {
     pub(crate) fn total(&self) -> Nanos {
         self.own + self.wake_up + self.late
+    }
+}
+
+impl AddAssign for Want {
+    fn add_assign(&mut self, more: Want) {
+        self.own += more.own;
+        self.wake_up += more.wake_up;
+        self.late += more.late;
+    }
+}
+
+impl SubAssign for Want {
+    fn sub_assign(&mut self, part: Want) {
+        self.own -= part.own;
+        self.wake_up -= part.wake_up;
+        self.late -= part.late;
     }
 }
 

@@ -245,7 +245,9 @@ impl Replay<'_> {
             self.waited(index, blocker);
             let blocked = self.now - self.threads[index as usize].since;
             let mut at = self.now;
-            let is_instant = self.object(blocker).is_some_and(|object| self.behaviour.is_instant(object));
+            let is_instant = self
+                .object(blocker)
+                .is_some_and(|object| self.behaviour.is_instant(object) || self.machine.is_awake_at(object));
             if blocked > self.machine.park && !is_instant {
                 at += self.machine.latency_after(blocked);
                 self.threads[index as usize].debt += self.machine.block_cost;

@@ -1,10 +1,11 @@
 //! What the environment takes away is the first suspect, and a clean machine is none.
 
 use holdup_criticality::{Diagnosis, Finding, FindingKind, NoteKind, diagnose};
+use holdup_model::openmp::SyncKind;
 use holdup_model::{
-    Block, Call, CoreKind, CpuSet, Environment, FrequencyRange, Hold, Load, MemoryNode, Mode, Nanos,
-    ObjectId, ObjectKind, Outcome, Pin, Placement, Process, Quota, Run, Swapped, ThreadId, Throttling, Time,
-    Wait, Wake, WakeCount,
+    Block, Call, CoreKind, CpuSet, Environment, FrequencyRange, Hold, Left, Load, MemoryNode, Mode, Nanos,
+    ObjectId, ObjectKind, OnCore, Outcome, Pin, Placement, Process, Quota, Run, Swapped, ThreadId,
+    Throttling, Time, Wait, Wake, WakeCount,
 };
 use proptest::prelude::*;
 
@@ -401,6 +402,52 @@ fn waits_for_a_thread_that_others_kept_from_running_are_theirs() {
     let parts = of(process, environment).cost_identity.parts;
     let cost = |kind| parts.iter().find(|part| part.0 == kind).map_or(Nanos::ZERO, |part| part.1);
     assert_eq!((cost(FindingKind::Load), cost(FindingKind::WakeUp)), (ms(600 / 4), ms(0)), "{parts:?}");
+}
+
+/// One thread lacks a core for 600 of the 1,000 ms, beside other programs, and the other waits for it at a barrier, on a core for
+/// 300 ms: of 700 ms of CPU time of the process that is 3/7.
+fn late_at_a_barrier(construct: Option<SyncKind>) -> Diagnosis {
+    let mut process = Process::new(at(0), at(WALL));
+    process.pid = PID;
+    let barrier = process.add_object(ObjectKind::Barrier, 9);
+    process.objects[barrier.index()].construct = construct;
+    process.covered = vec![(at(0), at(WALL))];
+    for (number, spans) in [
+        (0, &[(0, 200, Left::Preempted), (800, 1_000, Left::Blocked)][..]),
+        (1, &[(0, 300, Left::Preempted)]),
+    ] {
+        let thread = process.add_thread("worker", at(0), None);
+        process.threads[thread.index()].tid = 101 + number;
+        process.threads[thread.index()].cpu = Some(ms(spans.iter().map(|span| span.1 - span.0).sum()));
+        for &(begin, end, left) in spans {
+            process.on_core.push(OnCore { thread, begin: at(begin), end: at(end), core: number, left });
+        }
+    }
+    process.waits.push(Wait { round: Some(0), ..wait(1, barrier, 0, WALL) });
+    process.waits.push(Wait { round: Some(0), ..wait(0, barrier, WALL, WALL) });
+    let mut environment = clean();
+    environment.load = Some(Load { busy: ms(6_000), program: ms(5_000), ..clean().load.unwrap() });
+    of(process, environment)
+}
+
+/// What threads that spin at a barrier take from the one that they wait for is the program's own.
+#[test]
+fn waiting_threads_that_spin_have_their_part_of_the_want_of_cores() {
+    let cost = |diagnosis: &Diagnosis, kind| {
+        diagnosis.findings.iter().find(|finding| finding.kind == kind).map(|finding| finding.cost)
+    };
+    let others = |diagnosis: &Diagnosis| diagnosis.environment[0].cost.unwrap();
+    let slept = late_at_a_barrier(None);
+    assert_eq!(cost(&slept, FindingKind::Spin), None);
+    let spun = late_at_a_barrier(Some(SyncKind::ExplicitBarrier));
+    let part = cost(&spun, FindingKind::Spin).expect("a finding");
+    // Of the 300 ms 20 µs are what it takes to go to sleep.
+    let expected = others(&slept).get() as f64 * (300.0 - 0.02) / 700.0;
+    assert!((part.get() as f64 - expected).abs() < 10.0, "{part} {expected}");
+    let sum = others(&spun) + part;
+    assert!(sum.get().abs_diff(others(&slept).get()) < 10, "{sum}");
+    let gain = spun.findings.iter().find_map(|finding| finding.gain.clone()).expect("a gain");
+    assert_eq!((gain.time, gain.high), (part, others(&slept)));
 }
 
 #[test]
