@@ -91,6 +91,8 @@ components! {
     SyncCond = "sync-cond", Sync, 'C', "kC", "waiting for conditions, semaphores or work";
     /// Waiting for the end of another thread.
     SyncJoin = "sync-join", Sync, 'J', "kJ", "waiting for the end of threads";
+    /// Creating other threads.
+    SyncCreate = "sync-create", Sync, 'T', "kT", "creating threads";
     /// Calls that block: input and output, sleep; system calls.
     Io = "io", Away, 'I', "kI", "calls that block";
     /// Able to run, but all cores were taken by other threads.

@@ -15,7 +15,7 @@ pub(crate) fn terminal(color: &str) -> AnsiColor {
         "kF" => AnsiColor::BrightCyan,
         "cache" | "k1" | "k2" | "k3" => AnsiColor::Green,
         "kt" | "kn" | "kN" => AnsiColor::BrightGreen,
-        "ko" => AnsiColor::BrightYellow,
+        "ko" | "kT" => AnsiColor::BrightYellow,
         "mem" | "km" | "bar" => AnsiColor::Yellow,
         "lock" | "hold" | "sig" | "kL" => AnsiColor::Red,
         "kB" => AnsiColor::BrightRed,

@@ -34,7 +34,7 @@ impl<F: Feed> System<'_, F> {
                     created.ready_at = now + self.costs.start;
                     self.timed.push(Reverse((now + self.costs.start, child)));
                 }
-                self.cores.spend(core, self.costs.create, CycleComponent::Io);
+                self.cores.spend(core, self.costs.create, CycleComponent::SyncCreate);
             }
             Act::Join(child) => {
                 let answer = self.ends[child as usize].pass(thread);

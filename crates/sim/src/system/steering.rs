@@ -263,6 +263,7 @@ fn stalled(stack: &CycleStack) -> u64 {
                     | CycleComponent::MemL3
                     | CycleComponent::MemOffSocket
                     | CycleComponent::MemDram
+                    | CycleComponent::SyncCreate
                     | CycleComponent::Io
             )
     };

@@ -125,6 +125,18 @@ fn threads_on_cores_of_their_own_run_side_by_side_and_share_one_core_otherwise()
 }
 
 #[test]
+fn creating_threads_is_work_of_who_does_it_and_no_call_that_blocks() {
+    let result = run(&program(3), with_main(vec![work(10), work(10)]), 3);
+    let each = Machine::named("dunnington").expect("a machine").system.create_ns * result.frequency;
+    let main = &result.threads[0].stack;
+    assert_near(main.get(CycleComponent::SyncCreate), (2.0 * each) as u64, 2);
+    assert_eq!(main.get(CycleComponent::Io), 0);
+    let others: u64 =
+        result.threads[1..].iter().map(|thread| thread.stack.get(CycleComponent::SyncCreate)).sum();
+    assert_eq!(others, 0);
+}
+
+#[test]
 fn who_has_less_to_do_waits_at_the_barrier() {
     let mut shared = program(3);
     shared.barriers = vec![2];

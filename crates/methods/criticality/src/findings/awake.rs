@@ -39,7 +39,7 @@ fn describe(case: &Case<'_>) -> Description {
     Description {
         object: None,
         place: most.and_then(|object| case.process.object(object).created_at),
-        what: format!("OpenMP threads that wait spin, and keep cores from those at work{mostly}"),
+        what: format!("waiting OpenMP threads spin and keep cores from those at work{mostly}"),
         evidence: vec![format!(
             "Threads spun for {} while they waited, {} of the CPU time that was recorded; those with work had no core for {} \
              in all, and others waited for these.",

@@ -125,7 +125,7 @@ fn neighbours_in_a_stack_of_cycles_are_told_apart_by_everybody() {
     /// From the bottom of a stack to its top.
     const STACK: &[&str] = &[
         "kw", "ki", "kf", "kb", "kF", "kt", "k1", "kn", "k2", "kN", "k3", "ko", "km", "kL", "kB", "kC", "kJ",
-        "kI", "kR", "kE",
+        "kT", "kI", "kR", "kE",
     ];
     for (mode, colors) in modes_of(SHEET) {
         for (sight, matrix) in SIGHT {

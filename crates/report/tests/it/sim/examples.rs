@@ -331,7 +331,10 @@ pub(crate) fn every_component() -> SimTold {
     let mut all = CycleStack::default();
     CycleComponent::ALL.iter().for_each(|component| all.book(*component, 50_000));
     let threads = vec![thread(0, 0, 10, all), thread(1, 0, 10, all)];
-    SimTold { runs: vec![simulated(2, 1_000_000, threads).into()], ..SimTold::default() }
+    SimTold {
+        runs: vec![simulated(2, 50_000 * CycleComponent::ALL.len() as u64, threads).into()],
+        ..SimTold::default()
+    }
 }
 
 /// Threads, and no cycles.
