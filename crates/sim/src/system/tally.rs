@@ -80,9 +80,10 @@ impl Tally {
         }
     }
 
+    /// The places of accesses of blocks.
     #[inline]
-    pub(super) fn place_of_access(&self, access: usize) -> u32 {
-        self.access_places[access]
+    pub(super) fn access_places(&self, accesses: std::ops::Range<usize>) -> &[u32] {
+        &self.access_places[accesses]
     }
 
     pub(super) fn place_of(&self, code: &Code, block: u32, instruction: u32) -> u32 {
