@@ -42,6 +42,15 @@ struct Piece {
     blocks: BTreeMap<u32, u64>,
 }
 
+impl Piece {
+    /// Never inlined: pieces are hardly ever wanted.
+    #[cold]
+    #[inline(never)]
+    fn block(&mut self, block: u32) {
+        *self.blocks.entry(block).or_default() += 1;
+    }
+}
+
 impl Tally {
     pub(super) fn new(program: &Program, options: &Options) -> Self {
         let code = &program.code;
@@ -165,7 +174,7 @@ impl Tally {
         self.instructions += u64::from(count);
         self.blocks[block as usize] += 1;
         if let Some(pieces) = &mut self.pieces {
-            *pieces[thread as usize].blocks.entry(block).or_default() += 1;
+            pieces[thread as usize].block(block);
         }
     }
 
@@ -179,7 +188,7 @@ impl Tally {
         if let Some(pieces) = &mut self.pieces
             && count == range.end - range.start
         {
-            *pieces[thread as usize].blocks.entry(block).or_default() += 1;
+            pieces[thread as usize].block(block);
         }
     }
 
