@@ -111,6 +111,13 @@ impl<'p> Track<'p> {
         !is_due
     }
 
+    /// Neither is anything to be done before the next step, nor is that held or left out.
+    #[inline]
+    fn is_clear(&self) -> bool {
+        let next = self.step + 1;
+        self.held.is_none() && self.next > self.mark && self.next_key > 2 * next && self.leave_out <= next
+    }
+
     /// What comes next is left out.
     fn leaves_out(&self) -> bool {
         self.step < self.leave_out
@@ -153,6 +160,14 @@ impl Feed for RecordedFeed<'_> {
             Some(unit) if thread.is_in_unit => unit,
             _ => &mut thread.own,
         };
+        // Nearly always nothing is to be done before a whole block.
+        if track.is_clear()
+            && (!thread.skips || thread.is_in_unit)
+            && let Some(block) = track.cursor.whole_block()
+        {
+            track.step += 1;
+            return Item::Block(block, track.cursor.addresses(block));
+        }
         loop {
             while let Some(what) = track.due_at_step() {
                 match what {

@@ -128,28 +128,37 @@ impl Memory {
         self.access(core, (address, size), place, now, true)
     }
 
-    /// How many of these accesses of a core, from the first on, are hits in the first level that change nothing but what
-    /// was used last there: each in one line, and translated at once. They are done.
+    /// How many of these accesses of a core, from the first on, are hits in the first level that take the same time whenever
+    /// they begin: each in one line that is there and may be used so, and translated at once. They are done. The places of
+    /// their instructions are as many as they.
     ///
     /// Most accesses are, and this is in the simulator's innermost loop.
     #[inline]
-    pub(crate) fn plain_hits(&mut self, core: u32, accesses: &[Access], addresses: &[u64]) -> usize {
-        let translations = &self.translations[core as usize];
+    pub(crate) fn plain_hits(
+        &mut self,
+        core: u32,
+        accesses: &[Access],
+        addresses: &[u64],
+        places: &[u32],
+    ) -> usize {
+        let translations = &mut self.translations[core as usize];
         let cache = &mut self.levels[0].caches[core as usize];
         let bits = self.line_bits;
-        let most = accesses.len().min(addresses.len());
-        for count in 0..most {
-            let (access, address) = (&accesses[count], addresses[count]);
+        let mut done = 0;
+        for ((access, &address), &place) in accesses.iter().zip(addresses).zip(places) {
             let line = (address >> bits) & ((1 << LINE_BITS) - 1);
-            let is_one = (address & ((1 << bits) - 1)) + u64::from(access.size) <= 1 << bits;
-            if !is_one
-                || !translations.is_first(address)
-                || !(cache.is_first(line, access.stores) || cache.is_plain_use(line, access.stores))
-            {
-                return count;
+            let offset = address as u32 & ((1 << bits) - 1);
+            if u64::from(offset) + u64::from(access.size) > 1 << bits || !translations.is_near(address) {
+                break;
             }
+            if !cache.is_first(line, access.stores) {
+                let Some(slot) = cache.hits(line, access.stores) else { break };
+                let bytes = (offset, access.size);
+                note_use(&mut self.sharing, cache, slot, core, line, bytes, access.stores, place);
+            }
+            done += 1;
         }
-        most
+        done
     }
 
     /// An access whose miss is taken away: caches are afterwards what they would be with it, but it takes the time of a hit,
@@ -179,10 +188,13 @@ impl Memory {
         if self.perfect_fetch {
             return None;
         }
-        let is_one = (address & ((1 << self.line_bits) - 1)) + u64::from(length) <= 1 << self.line_bits;
-        if is_one
+        let code = &self.code[core as usize];
+        let (first, last) =
+            (self.line(address), self.line(address.saturating_add(u64::from(length.max(1)) - 1)));
+        if last.wrapping_sub(first) <= 1
             && self.translations[core as usize].is_first_instruction(address)
-            && self.code[core as usize].is_first(self.line(address), false)
+            && code.is_first(first, false)
+            && code.is_first(last, false)
         {
             return None;
         }
@@ -226,9 +238,6 @@ impl Memory {
             return self.access_lines(core, bytes, place, now, writes);
         }
         let line = self.line(address);
-        if self.levels[0].caches[core as usize].is_plain_use(line, writes) {
-            return self.hit;
-        }
         self.access_line(core, line, (offset, size), place, now, writes)
     }
 
@@ -304,7 +313,7 @@ impl Memory {
         } else if writes {
             first.set_state(slot, State::Modified);
         }
-        self.note_use(core, line, bytes, writes, place);
+        self.note_use(core, line, slot, bytes, writes, place);
         served
     }
 
@@ -325,13 +334,13 @@ impl Memory {
             trip.by = by;
         }
         let tracked = if self.sharing.follows(line) { TRACKED } else { 0 };
-        self.fill(0, core, granted, PENDING | tracked, &trip);
+        let slot = self.fill(0, core, granted, PENDING | tracked, &trip);
         self.loads.expect(core, &trip);
         if writes {
             self.loads.write(core, line, sharing::mask(self.line_bits, bytes));
         }
         self.changed_hands(&trip);
-        self.note_use(core, line, bytes, writes, place);
+        self.note_use(core, line, slot, bytes, writes, place);
         if let Some(prefetcher) = self.prefetchers.get_mut(core as usize) {
             let mut ahead = std::mem::take(&mut self.ahead);
             prefetcher.train(place, line, &mut ahead);
@@ -374,15 +383,10 @@ impl Memory {
         }
     }
 
-    fn note_use(&mut self, core: u32, line: u64, bytes: (u32, u32), writes: bool, place: u32) {
-        if !self.sharing.follows_any() {
-            return;
-        }
+    #[inline]
+    fn note_use(&mut self, core: u32, line: u64, slot: usize, bytes: (u32, u32), writes: bool, place: u32) {
         let cache = &mut self.levels[0].caches[core as usize];
-        let Some(slot) = cache.find(line) else { return };
-        if cache.flags(slot, TRACKED) != 0 && !self.sharing.used(line, core, bytes, writes, place) {
-            cache.clear_flags(slot, TRACKED);
-        }
+        note_use(&mut self.sharing, cache, slot, core, line, bytes, writes, place);
     }
 
     fn served(&mut self, trip: &mut Trip) -> Served {
@@ -407,6 +411,24 @@ impl Memory {
         let first = address >> self.line_bits;
         let last = address.saturating_add(u64::from(size.max(1)) - 1) >> self.line_bits;
         (first..=last.min(first + MOST_LINES - 1)).map(|line| line & ((1 << LINE_BITS) - 1))
+    }
+}
+
+/// A line in a slot of a core's first level is used.
+#[allow(clippy::too_many_arguments)]
+#[inline]
+fn note_use(
+    sharing: &mut SharedLines,
+    cache: &mut Cache,
+    slot: usize,
+    core: u32,
+    line: u64,
+    bytes: (u32, u32),
+    writes: bool,
+    place: u32,
+) {
+    if cache.flags(slot, TRACKED) != 0 && !sharing.used(line, core, bytes, writes, place) {
+        cache.clear_flags(slot, TRACKED);
     }
 }
 

@@ -51,13 +51,14 @@ impl Tlb {
         self.second(address >> PAGE)
     }
 
-    /// True if the translation of a data address is at hand, and using it changes nothing.
+    /// True if the translation of a data address is in the first level, where it is used then; else nothing was done.
     #[inline]
-    pub(crate) fn is_first(&self, address: u64) -> bool {
-        self.data.as_ref().is_none_or(|first| first.is_first(address >> PAGE))
+    pub(crate) fn is_near(&mut self, address: u64) -> bool {
+        let page = address >> PAGE;
+        self.data.as_mut().is_none_or(|first| first.is_first(page) || first.finds(page))
     }
 
-    /// The same for the address of an instruction.
+    /// True if the translation of an instruction's address is at hand, and using it changes nothing.
     #[inline]
     pub(crate) fn is_first_instruction(&self, address: u64) -> bool {
         self.instructions.as_ref().is_none_or(|first| first.is_first(address >> PAGE))
@@ -104,19 +105,27 @@ impl Buffer {
         self.pages[self.set(page)] == page + 1
     }
 
+    /// Uses a page, if it is there.
+    fn finds(&mut self, page: u64) -> bool {
+        let set = self.set(page);
+        let set = &mut self.pages[set..set + self.ways];
+        let Some(way) = set.iter().position(|held| *held == page + 1) else { return false };
+        set.copy_within(..way, 1);
+        set[0] = page + 1;
+        true
+    }
+
     /// Uses a page, which is in the buffer afterwards: true if it was before.
     #[inline]
     fn hits(&mut self, page: u64) -> bool {
-        let set = self.set(page);
-        let set = &mut self.pages[set..set + self.ways];
-        let wanted = page + 1;
-        if set[0] == wanted {
+        if self.is_first(page) || self.finds(page) {
             return true;
         }
-        let way = set.iter().position(|held| *held == wanted);
-        set.copy_within(..way.unwrap_or(set.len() - 1), 1);
-        set[0] = wanted;
-        way.is_some()
+        let set = self.set(page);
+        let set = &mut self.pages[set..set + self.ways];
+        set.copy_within(..set.len() - 1, 1);
+        set[0] = page + 1;
+        false
     }
 }
 

@@ -122,18 +122,19 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub fn step(&mut self) -> Option<Step> {
         loop {
-            if self.at >= self.end && !self.next_piece() {
+            if let Some(block) = self.whole_block() {
+                return Some(Step::Block(block));
+            }
+            if self.at >= self.end {
+                if self.next_piece() {
+                    continue;
+                }
                 return None;
             }
             let head = self.number();
-            let rest = head >> 2;
-            let step = if head & 3 == Entry::Block as u64 {
-                self.block(rest)
-            } else {
-                match self.other(head) {
-                    Some(None) => continue,
-                    found => found.flatten(),
-                }
+            let step = match self.other(head) {
+                Some(None) => continue,
+                found => found.flatten(),
             };
             if step.is_none() || self.at > self.end {
                 self.fail();
@@ -141,6 +142,26 @@ impl<'a> Cursor<'a> {
             }
             return step;
         }
+    }
+
+    /// Goes to the next entry if that is in the same piece and a [`Step::Block`], of which this is the block. If not, it stays
+    /// where it is.
+    #[inline]
+    pub fn whole_block(&mut self) -> Option<u32> {
+        if self.at >= self.end {
+            return None;
+        }
+        let (head, length) = number_at(&self.bytes, self.at)?;
+        if head & 3 != Entry::Block as u64 {
+            return None;
+        }
+        self.at += length;
+        let block = self.block(head >> 2);
+        if block.is_none() || self.at > self.end {
+            self.fail();
+            return None;
+        }
+        block
     }
 
     /// The addresses of the accesses of a block, as they were when it was executed last.
@@ -197,7 +218,7 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline]
-    fn block(&mut self, number: u64) -> Option<Step> {
+    fn block(&mut self, number: u64) -> Option<u32> {
         let range = self.range(usize::try_from(number).ok()?)?;
         let mut at = self.at;
         self.moved = 0;
@@ -208,7 +229,7 @@ impl<'a> Cursor<'a> {
             *last = last.wrapping_add_signed(unzigzag(difference));
         }
         self.at = at;
-        Some(Step::Block(number as u32))
+        Some(number as u32)
     }
 
     /// Anything but a whole block. `Some(None)` for a mark that is not known.

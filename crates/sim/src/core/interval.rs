@@ -245,8 +245,12 @@ impl Interval {
             return (begin + u64::from(op.latency), hit);
         };
         let begin = ready;
-        if found.by == Level::L1 && found.tlb == 0 && !self.misses.any_after(begin) {
-            return (begin + u64::from(found.latency), hit);
+        if found.by == Level::L1 && found.tlb == 0 {
+            let done = begin + u64::from(found.latency);
+            let line = address >> code.line;
+            if !self.misses.any_after(begin) || self.misses.arrival(line).is_none_or(|(at, _)| at <= done) {
+                return (done, hit);
+            }
         }
         self.load_slowly(at.sequence, hit, begin, &found, address >> code.line)
     }

@@ -87,6 +87,7 @@ impl Misses {
     }
 
     /// When a line comes that is on its way, and from where.
+    #[inline]
     pub(super) fn arrival(&self, line: u64) -> Option<(u64, Level)> {
         let found = self.arrivals[line as usize % LINES];
         (found.line == line).then_some((found.at, found.by))

@@ -110,16 +110,22 @@ impl Cache {
     pub(crate) fn used(&mut self, line: u64) -> Option<usize> {
         let set = self.sets.of(line);
         let way = self.way(set, line)?;
+        Some(self.uses(set, way))
+    }
+
+    /// A way is used now: the slot where its line is then.
+    #[inline]
+    fn uses(&mut self, set: usize, way: usize) -> usize {
         let base = set * self.ways;
         match &mut self.order {
-            Order::Position { moves: false } => Some(base + way),
+            Order::Position { moves: false } => base + way,
             Order::Position { moves: true } => {
                 self.bring_to_front(base, way);
-                Some(base)
+                base
             }
             Order::Policy(policy) => {
                 policy.used(set, way);
-                Some(base + way)
+                base + way
             }
         }
     }
@@ -148,22 +154,20 @@ impl Cache {
         }
     }
 
-    /// A use of a line that is there without flags, and may be used so without a change of its state. False if it is
-    /// anything else: then nothing was done.
+    /// The slot of a line that is used now, if its data is there and it may be used so without asking others. None if it is
+    /// anything else: then nothing was done. First level only.
     #[inline]
-    pub(crate) fn is_plain_use(&mut self, line: u64, writes: bool) -> bool {
-        if !self.is_ordered {
-            return false;
-        }
+    pub(crate) fn hits(&mut self, line: u64, writes: bool) -> Option<usize> {
         let set = self.sets.of(line);
-        let Some(way) = self.way(set, line) else { return false };
-        let base = set * self.ways;
-        let low = self.entries[base + way] & ((1 << LOW_BITS) - 1);
-        let is_plain = if writes { low == State::Modified as u64 } else { low <= State::Modified as u64 };
-        if is_plain && matches!(self.order, Order::Position { moves: true }) {
-            self.bring_to_front(base, way);
+        let way = self.way(set, line)?;
+        let entry = &mut self.entries[set * self.ways + way];
+        if *entry & PENDING != 0 || (writes && *entry & STATE == State::Shared as u64) {
+            return None;
         }
-        is_plain
+        if writes {
+            *entry |= State::Modified as u64;
+        }
+        Some(self.uses(set, way))
     }
 
     /// Puts a line in that is not there; what had to go for it.

@@ -49,20 +49,23 @@ struct Followed {
     cycles: u64,
     false_cycles: u64,
     users: Vec<User>,
+    /// By user: its core; and bytes that others read, and that they wrote, since it lost or had to share its last copy. Where many
+    /// cores take turns, all of these are gone through at each.
+    cores: Vec<u32>,
+    others_read: Vec<u64>,
+    others_wrote: Vec<u64>,
     /// The user that used it last.
     recent: usize,
     /// Bytes that this one read and wrote, of which the others do not know yet: they are told when another one comes.
     untold: [u64; 2],
 }
 
+#[derive(Default)]
 struct User {
-    core: u32,
     reads: u64,
     writes: u64,
-    places: Vec<u32>,
-    /// Bytes that others read, and that they wrote, since it lost or had to share its last copy.
-    others_read: u64,
-    others_wrote: u64,
+    places: [u32; MOST_PLACES],
+    place_count: usize,
     /// Cycles of the transfers of which it is not known yet whether they are false sharing.
     open: u64,
     /// It used a byte that makes them true sharing.
@@ -98,7 +101,8 @@ impl SharedLines {
             let followed = &mut self.followed[index as usize];
             followed.transfers += 1;
             followed.cycles += cycles;
-            followed.false_cycles += followed.user(core).begin(cycles);
+            let user = followed.user(core);
+            followed.false_cycles += followed.users[user].begin(cycles);
             return false;
         }
         if self.candidates.is_empty() {
@@ -121,6 +125,9 @@ impl SharedLines {
             cycles: before.cycles + cycles,
             false_cycles: 0,
             users: Vec::new(),
+            cores: Vec::new(),
+            others_read: Vec::new(),
+            others_wrote: Vec::new(),
             recent: 0,
             untold: [0; 2],
         });
@@ -139,8 +146,7 @@ impl SharedLines {
         };
         let mask = mask(self.line_bits, bytes);
         let followed = &mut self.followed[index as usize];
-        followed.user(core).uses(mask, writes, place);
-        followed.untold[usize::from(writes)] |= mask;
+        followed.uses(core, mask, writes, place);
         true
     }
 
@@ -149,10 +155,11 @@ impl SharedLines {
         let Some(index) = self.known.get(line) else { return };
         let followed = &mut self.followed[index as usize];
         followed.tell();
-        if let Some(user) = followed.users.iter_mut().find(|user| user.core == core) {
+        if let Some(index) = followed.cores.iter().position(|user| *user == core) {
+            let user = &mut followed.users[index];
             followed.false_cycles += user.false_cycles();
             (user.open, user.is_true) = (0, false);
-            (user.others_read, user.others_wrote) = (0, 0);
+            (followed.others_read[index], followed.others_wrote[index]) = (0, 0);
         }
     }
 
@@ -193,15 +200,29 @@ pub(crate) fn mask(line_bits: u32, (first, bytes): (u32, u32)) -> u64 {
 }
 
 impl Followed {
-    fn user(&mut self, core: u32) -> &mut User {
-        if self.users.get(self.recent).is_none_or(|user| user.core != core) {
+    #[inline]
+    fn user(&mut self, core: u32) -> usize {
+        if self.cores.get(self.recent) != Some(&core) {
             self.tell();
-            self.recent = self.users.iter().position(|user| user.core == core).unwrap_or_else(|| {
-                self.users.push(User::new(core));
+            self.recent = self.cores.iter().position(|user| *user == core).unwrap_or_else(|| {
+                self.cores.push(core);
+                // Nothing is known of it: its first transfers are not said to be false sharing.
+                self.others_read.push(u64::MAX);
+                self.others_wrote.push(u64::MAX);
+                self.users.push(User::default());
                 self.users.len() - 1
             });
         }
-        &mut self.users[self.recent]
+        self.recent
+    }
+
+    #[inline]
+    fn uses(&mut self, core: u32, mask: u64, writes: bool, place: u32) {
+        let index = self.user(core);
+        let wrote = self.others_wrote[index];
+        let others = if writes { self.others_read[index] | wrote } else { wrote };
+        self.users[index].uses(others & mask != 0, mask, writes, place);
+        self.untold[usize::from(writes)] |= mask;
     }
 
     /// Tells the others what the last user did.
@@ -210,9 +231,10 @@ impl Followed {
         if read | wrote == 0 {
             return;
         }
-        for (_, user) in self.users.iter_mut().enumerate().filter(|(index, _)| *index != self.recent) {
-            user.others_read |= read;
-            user.others_wrote |= wrote;
+        for (others, told) in [(&mut self.others_read, read), (&mut self.others_wrote, wrote)] {
+            let own = others[self.recent];
+            others.iter_mut().for_each(|known| *known |= told);
+            others[self.recent] = own;
         }
     }
 
@@ -221,11 +243,12 @@ impl Followed {
         let mut users: Vec<LineUser> = self
             .users
             .iter()
-            .map(|user| {
+            .zip(&self.cores)
+            .map(|(user, &thread)| {
                 let address = |place: &u32| places.get(*place as usize).copied();
-                let mut instructions: Vec<u64> = user.places.iter().filter_map(address).collect();
+                let mut instructions: Vec<u64> = user.places().iter().filter_map(address).collect();
                 instructions.sort_unstable();
-                LineUser { thread: user.core, reads: user.reads, writes: user.writes, instructions }
+                LineUser { thread, reads: user.reads, writes: user.writes, instructions }
             })
             .collect();
         users.sort_by_key(|user| user.thread);
@@ -240,19 +263,8 @@ impl Followed {
 }
 
 impl User {
-    /// One of which nothing is known: its first transfers are not said to be false sharing.
-    fn new(core: u32) -> User {
-        let unknown = u64::MAX;
-        User {
-            core,
-            reads: 0,
-            writes: 0,
-            places: Vec::new(),
-            others_read: unknown,
-            others_wrote: unknown,
-            open: 0,
-            is_true: false,
-        }
+    fn places(&self) -> &[u32] {
+        &self.places[..self.place_count]
     }
 
     /// A transfer begins; the cycles of those before that were false sharing.
@@ -263,16 +275,16 @@ impl User {
     }
 
     #[inline]
-    fn uses(&mut self, mask: u64, writes: bool, place: u32) {
-        let others = if writes { self.others_read | self.others_wrote } else { self.others_wrote };
-        self.is_true |= others & mask != 0;
+    fn uses(&mut self, is_true: bool, mask: u64, writes: bool, place: u32) {
+        self.is_true |= is_true;
         if writes {
             self.writes |= mask;
         } else {
             self.reads |= mask;
         }
-        if self.places.len() < MOST_PLACES && !self.places.contains(&place) {
-            self.places.push(place);
+        if self.place_count < MOST_PLACES && !self.places().contains(&place) {
+            self.places[self.place_count] = place;
+            self.place_count += 1;
         }
     }
 

@@ -3,6 +3,7 @@
 mod coherence;
 mod known;
 mod model;
+mod plain_hits;
 mod resources;
 mod sharing;
 

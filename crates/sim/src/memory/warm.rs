@@ -35,7 +35,7 @@ impl Memory {
         self.translations[core as usize].data(address);
         let line = self.line(address);
         let first = &mut self.levels[0].caches[core as usize];
-        if first.is_plain_use(line, touch.writes) {
+        if first.hits(line, touch.writes).is_some() {
             return;
         }
         let wish = if touch.writes { Wish::Write } else { Wish::Read };

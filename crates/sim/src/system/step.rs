@@ -155,7 +155,10 @@ impl Cores {
         let accesses = &code.accesses[range.clone()];
         let count = facts.instructions.end - facts.instructions.start;
         let one = &mut self.all[core as usize];
-        let mut done = if tally.erases() { 0 } else { self.memory.plain_hits(core, accesses, addresses) };
+        let mut done = match tally.erases() {
+            true => 0,
+            false => self.memory.plain_hits(core, accesses, addresses, tally.access_places(range.clone())),
+        };
         if done == addresses.len() && done == accesses.len() {
             one.core.execute_hits(block, self.memory.hit(), addresses);
         } else {
@@ -170,7 +173,7 @@ impl Cores {
             let mut asked = |until: usize, begin: u64, served: &mut Vec<Served>| {
                 while done < until {
                     let index = range.start + done;
-                    let place = tally.place_of_access(index);
+                    let place = tally.access_places(index..index + 1)[0];
                     let found = access(
                         memory,
                         core,
@@ -184,7 +187,8 @@ impl Cores {
                     served.push(view.seen(found));
                     done += 1;
                     if !tally.erases() {
-                        done += memory.plain_hits(core, &accesses[done..], &addresses[done..all]);
+                        let places = tally.access_places(index + 1..range.start + all);
+                        done += memory.plain_hits(core, &accesses[done..], &addresses[done..], places);
                         served.resize(done, hit);
                     }
                 }

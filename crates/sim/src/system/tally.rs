@@ -42,6 +42,15 @@ struct Piece {
     blocks: BTreeMap<u32, u64>,
 }
 
+impl Piece {
+    /// Never inlined: pieces are hardly ever wanted.
+    #[cold]
+    #[inline(never)]
+    fn block(&mut self, block: u32) {
+        *self.blocks.entry(block).or_default() += 1;
+    }
+}
+
 impl Tally {
     pub(super) fn new(program: &Program, options: &Options) -> Self {
         let code = &program.code;
@@ -80,9 +89,10 @@ impl Tally {
         }
     }
 
+    /// The places of accesses of blocks.
     #[inline]
-    pub(super) fn place_of_access(&self, access: usize) -> u32 {
-        self.access_places[access]
+    pub(super) fn access_places(&self, accesses: std::ops::Range<usize>) -> &[u32] {
+        &self.access_places[accesses]
     }
 
     pub(super) fn place_of(&self, code: &Code, block: u32, instruction: u32) -> u32 {
@@ -164,7 +174,7 @@ impl Tally {
         self.instructions += u64::from(count);
         self.blocks[block as usize] += 1;
         if let Some(pieces) = &mut self.pieces {
-            *pieces[thread as usize].blocks.entry(block).or_default() += 1;
+            pieces[thread as usize].block(block);
         }
     }
 
@@ -178,7 +188,7 @@ impl Tally {
         if let Some(pieces) = &mut self.pieces
             && count == range.end - range.start
         {
-            *pieces[thread as usize].blocks.entry(block).or_default() += 1;
+            pieces[thread as usize].block(block);
         }
     }
 
