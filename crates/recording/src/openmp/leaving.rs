@@ -47,16 +47,21 @@ fn leave(process: &mut Process) -> Vec<Leaving> {
     };
     let of_kind = |wait: &Wait, kind| process.object(wait.object).kind == kind;
     let numbered = || process.waits.iter().enumerate();
-    let next: BTreeMap<(ThreadId, Time), usize> = numbered()
+    let mut next: Vec<(ThreadId, Time, usize)> = numbered()
         .filter(|(_, wait)| of_kind(wait, ObjectKind::Team))
-        .map(|(index, wait)| ((wait.thread, wait.begin), index))
+        .map(|(index, wait)| (wait.thread, wait.begin, index))
         .collect();
+    next.sort_unstable();
+    let next_from = |thread: ThreadId, at: Time| {
+        let first = next.partition_point(|&(other, begin, _)| (other, begin) < (thread, at));
+        next.get(first).filter(|next| (next.0, next.1) == (thread, at)).map(|next| next.2)
+    };
     let mut moved: Vec<(usize, usize, Leaving)> = Vec::new();
     for (join, wait) in numbered() {
         if process.object(wait.object).construct != Some(SyncKind::RegionBarrier) {
             continue;
         }
-        let Some(&next) = next.get(&(wait.thread, wait.end)) else { continue };
+        let Some(next) = next_from(wait.thread, wait.end) else { continue };
         let until = on_core_from(wait.thread, wait.end);
         let until = until.filter(|&until| until > wait.end && until < process.waits[next].end);
         if let Some(until) = until.filter(|&until| is_covered(wait.end) && is_covered(until)) {
