@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Process, Routine, RoutineKind, SiteId};
+use crate::{Process, Routine, RoutineKind, Site, SiteId};
 
 /// By site: the one that stands for all that have the same place. It is the first of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -10,12 +10,16 @@ pub struct Places {
     same: Vec<SiteId>,
     /// By site: the routine in which a thread that is on a core there waits.
     spins: Vec<Option<&'static Routine>>,
+    /// By site: whether a thread that sleeps there has nothing to do.
+    idle: Vec<bool>,
 }
 
 impl Places {
     pub(crate) fn of(process: &Process) -> Self {
         let spins: Vec<Option<&'static Routine>> =
             process.sites.iter().map(|site| site.routine(|kind| kind == RoutineKind::Spin)).collect();
+        let is_idle = |site: &Site| site.routine(|kind| kind == RoutineKind::Idle).is_some();
+        let idle: Vec<bool> = process.sites.iter().map(is_idle).collect();
         let mut first = BTreeMap::new();
         let same = process.sites.iter().enumerate().map(|(index, site)| {
             let id = SiteId::new(index as u32);
@@ -25,10 +29,15 @@ impl Places {
             // A runtime that a line of the program calls may work there, or wait.
             let spin = spins[index].map(|routine| routine.name);
             *first
-                .entry((&frame.function, &frame.file, frame.line, &frame.module, address, spin))
+                .entry((&frame.function, &frame.file, frame.line, &frame.module, address, spin, idle[index]))
                 .or_insert(id)
         });
-        Self { same: same.collect(), spins }
+        Self { same: same.collect(), spins, idle }
+    }
+
+    /// True where a thread that sleeps has nothing to do: in a runtime that looks now and then.
+    pub fn is_idle(&self, site: Option<SiteId>) -> bool {
+        site.is_some_and(|site| self.idle.get(site.index()) == Some(&true))
     }
 
     /// The routine in which a thread that is on a core at this place waits.
@@ -50,7 +59,7 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Frame, Site, Time};
+    use crate::{Frame, Time};
 
     #[test]
     fn stacks_that_come_to_one_line_are_one_place() {
