@@ -1,8 +1,8 @@
 //! One site for each place: call stacks that come to the same line of the program are not told apart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Process, Routine, RoutineKind, Site, SiteId};
+use crate::{Call, Process, Routine, RoutineKind, SiteId};
 
 /// By site: the one that stands for all that have the same place. It is the first of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -18,8 +18,6 @@ impl Places {
     pub(crate) fn of(process: &Process) -> Self {
         let spins: Vec<Option<&'static Routine>> =
             process.sites.iter().map(|site| site.routine(|kind| kind == RoutineKind::Spin)).collect();
-        let is_idle = |site: &Site| site.routine(|kind| kind == RoutineKind::Idle).is_some();
-        let idle: Vec<bool> = process.sites.iter().map(is_idle).collect();
         let mut first = BTreeMap::new();
         let same = process.sites.iter().enumerate().map(|(index, site)| {
             let id = SiteId::new(index as u32);
@@ -29,10 +27,20 @@ impl Places {
             // A runtime that a line of the program calls may work there, or wait.
             let spin = spins[index].map(|routine| routine.name);
             *first
-                .entry((&frame.function, &frame.file, frame.line, &frame.module, address, spin, idle[index]))
+                .entry((&frame.function, &frame.file, frame.line, &frame.module, address, spin))
                 .or_insert(id)
         });
-        Self { same: same.collect(), spins, idle }
+        let mut places = Self { same: same.collect(), spins, idle: vec![false; process.sites.len()] };
+        let sleeps = process.blocks.iter().filter(|block| block.call == Call::Sleep);
+        let sites: BTreeSet<SiteId> = sleeps.filter_map(|block| block.site).collect();
+        for site in sites {
+            if process.site(site).routine(|kind| kind == RoutineKind::Idle).is_some()
+                && let Some(place) = places.at(Some(site))
+            {
+                places.idle[place.index()] = true;
+            }
+        }
+        places
     }
 
     /// True where a thread that sleeps has nothing to do: in a runtime that looks now and then.
@@ -59,7 +67,7 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Frame, Time};
+    use crate::{Frame, Site, Time};
 
     #[test]
     fn stacks_that_come_to_one_line_are_one_place() {

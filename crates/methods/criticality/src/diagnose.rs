@@ -151,12 +151,16 @@ fn active_means(process: &Process) -> &'static str {
     }
 }
 
-/// The CPU time of all threads. That of a thread which did not end by itself was last read when it last waited: it had a core for
+/// A reading that is below this share of what the kernel's records say was made long before the end.
+const LONG_PAST: f64 = 0.5;
+
+/// The CPU time of all threads. Of one that was cut off by the end of the process it may have been read long before: it had a core for
 /// what the kernel's records say, at least.
 fn on_cpu(process: &Process, times: &[ThreadTimes]) -> Option<Nanos> {
     let is_seen = active_means(process) == ON_A_CORE;
     process.threads.iter().zip(times).try_fold(Nanos::ZERO, |sum, (thread, times)| {
         let cpu = thread.known_cpu()?;
-        Some(sum + if is_seen && thread.end.is_none() { cpu.max(times.active) } else { cpu })
+        let is_past = is_seen && thread.cpu.is_none() && cpu.share_of(times.active) < LONG_PAST;
+        Some(sum + if is_past { times.active } else { cpu })
     })
 }
