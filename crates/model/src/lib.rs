@@ -42,6 +42,7 @@ mod object_kind;
 mod on_core;
 pub mod openmp;
 mod places;
+mod polled_joins;
 mod process;
 mod recording_cost;
 mod roles;
@@ -78,6 +79,7 @@ pub use loss_class::{ClassTimes, LossClass, ThreadSums};
 pub use median::median;
 pub use object_kind::ObjectKind;
 pub use places::Places;
+pub use polled_joins::{PolledJoin, PolledJoins};
 pub use process::{
     Block, Call, Hold, LockCost, LostEvents, Marker, MarkerKind, Mode, ObjectUse, Outcome, Process,
     SyncObject, Thread, Wait, Wake, WakeCount,

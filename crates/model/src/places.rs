@@ -1,8 +1,8 @@
 //! One site for each place: call stacks that come to the same line of the program are not told apart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Process, Routine, RoutineKind, SiteId};
+use crate::{Call, Process, Routine, RoutineKind, SiteId};
 
 /// By site: the one that stands for all that have the same place. It is the first of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -10,6 +10,8 @@ pub struct Places {
     same: Vec<SiteId>,
     /// By site: the routine in which a thread that is on a core there waits.
     spins: Vec<Option<&'static Routine>>,
+    /// By site: whether a thread that sleeps there has nothing to do.
+    idle: Vec<bool>,
 }
 
 impl Places {
@@ -28,7 +30,22 @@ impl Places {
                 .entry((&frame.function, &frame.file, frame.line, &frame.module, address, spin))
                 .or_insert(id)
         });
-        Self { same: same.collect(), spins }
+        let mut places = Self { same: same.collect(), spins, idle: vec![false; process.sites.len()] };
+        let sleeps = process.blocks.iter().filter(|block| block.call == Call::Sleep);
+        let sites: BTreeSet<SiteId> = sleeps.filter_map(|block| block.site).collect();
+        for site in sites {
+            if process.site(site).routine(|kind| kind == RoutineKind::Idle).is_some()
+                && let Some(place) = places.at(Some(site))
+            {
+                places.idle[place.index()] = true;
+            }
+        }
+        places
+    }
+
+    /// True where a thread that sleeps has nothing to do: in a runtime that looks now and then.
+    pub fn is_idle(&self, site: Option<SiteId>) -> bool {
+        site.is_some_and(|site| self.idle.get(site.index()) == Some(&true))
     }
 
     /// The routine in which a thread that is on a core at this place waits.

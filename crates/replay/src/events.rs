@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::{
-    Ending, Hold, Mode, Nanos, ObjectId, ObjectKind, Outcome, Process, Segment, SiteId, State, ThreadId,
-    Time, Timeline, Wait, WakeCount, endings,
+    Ending, Hold, Mode, Nanos, ObjectId, ObjectKind, Outcome, PolledJoin, PolledJoins, Process, Segment,
+    SiteId, State, ThreadId, Time, Timeline, Wait, WakeCount, endings,
 };
 
 use crate::program::{
@@ -293,8 +293,16 @@ impl Maker<'_> {
     /// Waits for nothing that another thread of the process does.
     fn pauses(&mut self) {
         let timeline = self.timeline;
+        let polled = PolledJoins::of(self.process, timeline);
         for (index, row) in timeline.threads.iter().enumerate() {
-            for segment in &row.segments {
+            let thread = ThreadId::new(index as u32);
+            for join in polled.of_thread(thread) {
+                self.polled_join(thread, join);
+            }
+            let is_repeated = |segment: &&Segment| {
+                polled.at(thread, segment).is_some_and(|join| join.last != segment.start)
+            };
+            for segment in row.segments.iter().filter(|segment| !is_repeated(segment)) {
                 let kind = match segment.state {
                     State::Io => PauseKind::Io,
                     State::Asleep => PauseKind::Sleep,
@@ -312,9 +320,33 @@ impl Maker<'_> {
                 let length = segment.length().get();
                 self.program.pauses.push(Pause { length, kind });
                 let pause = Act::Pause(self.program.pauses.len() as u32 - 1);
-                self.add(ThreadId::new(index as u32), segment.start, segment.end, pause, segment.site);
+                self.add(thread, segment.start, segment.end, pause, segment.site);
             }
         }
+    }
+
+    /// Who sleeps until others have come so far waits for these: each opens its gate where it was when the last sleep began.
+    fn polled_join(&mut self, thread: ThreadId, join: &PolledJoin) {
+        let opens: Vec<(ThreadId, Time)> =
+            join.started.iter().filter_map(|&other| Some((other, self.progress(other, join)?))).collect();
+        let gate = self.gate(opens.len() as u32, None);
+        for (other, at) in opens {
+            self.add(other, at, at, Act::Open(gate), None);
+        }
+        self.add(thread, join.last, join.last, Act::Pass(gate), None);
+    }
+
+    /// Up to where a thread has come before the last sleep, outside of its own waits.
+    fn progress(&self, thread: ThreadId, join: &PolledJoin) -> Option<Time> {
+        let row = self.timeline.row(thread);
+        if row.end <= join.last {
+            return (row.end > join.begin).then_some(row.end);
+        }
+        let before = row.segments.partition_point(|segment| segment.start <= join.last);
+        let works = |segment: &&Segment| matches!(segment.state, State::Active | State::Descheduled);
+        let segment = row.segments[..before].iter().rev().find(works)?;
+        let at = if join.last < segment.end { join.last } else { segment.start };
+        (at > join.begin).then_some(at)
     }
 
     fn starts(&mut self) {

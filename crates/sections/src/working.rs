@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use holdup_model::openmp::Instance;
-use holdup_model::{Call, Nanos, ObjectKind, Process, Segment, State, ThreadId, ThreadTimes, Time, Timeline};
+use holdup_model::{
+    Call, Nanos, ObjectKind, PolledJoins, Process, Segment, State, ThreadId, ThreadTimes, Time, Timeline,
+};
 
 use crate::outside::{is_outside, is_server};
 
@@ -46,6 +48,8 @@ pub struct Working {
     pub fewest_cores: u32,
     /// True for threads that go on with what others of them have begun, as those do that run goroutines.
     pub take_turns: bool,
+    /// Sleeps that are waits for other threads.
+    pub polled_joins: PolledJoins,
     wall: Nanos,
 }
 
@@ -55,9 +59,10 @@ impl Working {
         let is = who_works(process, timeline, times);
         let threads: Vec<ThreadId> =
             (0..is.len()).filter(|&index| is[index]).map(|index| ThreadId::new(index as u32)).collect();
-        let (at_once, thread_time) = places(process, timeline, &threads);
+        let polled_joins = PolledJoins::of(process, timeline);
+        let (at_once, thread_time) = places(process, timeline, &polled_joins, &threads);
         let (fewest_cores, take_turns, wall) = (cores, runs_goroutines(process), timeline.wall());
-        Self { threads, is, at_once, thread_time, cores, fewest_cores, take_turns, wall }
+        Self { threads, is, at_once, thread_time, cores, fewest_cores, take_turns, polled_joins, wall }
     }
 
     /// The wall time of the process.
@@ -72,10 +77,10 @@ impl Working {
     }
 }
 
-/// True while the thread waits for another's end: it then takes no place.
-pub fn is_joining(process: &Process, segment: &Segment) -> bool {
-    segment.state == State::Blocked
-        && segment.object.is_some_and(|object| process.object(object).kind == ObjectKind::ThreadEnd)
+/// True while the thread waits for another's end, or sleeps until others are done: it then takes no place.
+pub fn is_joining(process: &Process, polled: &PolledJoins, thread: ThreadId, segment: &Segment) -> bool {
+    let is_end = |object| process.object(object).kind == ObjectKind::ThreadEnd;
+    segment.state == State::Blocked && segment.object.is_some_and(is_end) || polled.has(thread, segment)
 }
 
 fn who_works(process: &Process, timeline: &Timeline, times: &[ThreadTimes]) -> Vec<bool> {
@@ -147,13 +152,14 @@ fn runs_goroutines(process: &Process) -> bool {
 }
 
 /// The number of places, and their time together.
-fn places(process: &Process, timeline: &Timeline, threads: &[ThreadId]) -> (u32, u64) {
+fn places(process: &Process, timeline: &Timeline, polled: &PolledJoins, threads: &[ThreadId]) -> (u32, u64) {
     let mut steps: Vec<(Time, i32)> = Vec::new();
     for &thread in threads {
         let row = timeline.row(thread);
         steps.push((row.start, 1));
         steps.push((row.end, -1));
-        for segment in row.segments.iter().filter(|segment| is_joining(process, segment)) {
+        let joins = |segment: &&Segment| is_joining(process, polled, thread, segment);
+        for segment in row.segments.iter().filter(joins) {
             steps.push((segment.start, -1));
             steps.push((segment.end, 1));
         }

@@ -539,8 +539,11 @@ impl<'a> Pass<'a> {
         if let Some(before) = change.before {
             self.end_segment(thread, before);
         }
-        let taken =
-            change.after.is_some_and(|segment| self.working.is[index] && !is_joining(self.process, segment));
+        let is_joining =
+            |segment: &Segment| is_joining(self.process, &self.working.polled_joins, thread, segment);
+        let taken = change.after.is_some_and(|segment| self.working.is[index] && !is_joining(segment));
+        let [was_joining, joins] =
+            [change.before, change.after].map(|segment| u32::from(segment.is_some_and(is_joining)));
         if taken != self.doing[index].takes_place {
             self.doing[index].takes_place = taken;
             self.charge(ABSENT);
@@ -549,10 +552,7 @@ impl<'a> Pass<'a> {
             self.set_absent();
         }
         self.doing[index].absence = self.absence;
-        let joins = |segment: Option<&Segment>| {
-            u32::from(segment.is_some_and(|segment| is_joining(self.process, segment)))
-        };
-        self.joining = self.joining + joins(change.after) - joins(change.before);
+        self.joining = self.joining + joins - was_joining;
         let Some(after) = change.after else {
             self.doing[index].state = None;
             self.decide(thread, None);

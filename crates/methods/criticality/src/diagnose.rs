@@ -50,7 +50,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     (working.cores, working.fewest_cores) = (scarcity.cores, scarcity.fewest_cores());
     let outside = Outside::of(process);
     let holders = Holders::new(process, &timeline.places);
-    let path = critical_path(process, &timeline, &holders);
+    let path = critical_path(process, &timeline, &working.polled_joins, &holders);
     let blame = blame(&Facts {
         process,
         timeline: &timeline,
@@ -91,7 +91,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     let wall = timeline.wall();
     let active: Nanos = times.iter().map(|times| times.active).sum();
     let parallelism = active.share_of(wall);
-    let on_cpu_parallelism = on_cpu(process).map(|cpu| cpu.share_of(wall));
+    let on_cpu_parallelism = on_cpu(process, &times).map(|cpu| cpu.share_of(wall));
     let effective_cores = run.effective_cores_of(process);
     // What spins is on a core, and at nothing useful there.
     let spinning = spinning_on_core(&timeline).share_of(wall);
@@ -151,6 +151,16 @@ fn active_means(process: &Process) -> &'static str {
     }
 }
 
-fn on_cpu(process: &Process) -> Option<Nanos> {
-    process.threads.iter().try_fold(Nanos::ZERO, |sum, thread| Some(sum + thread.known_cpu()?))
+/// A reading that is below this share of what the kernel's records say was made long before the end.
+const LONG_PAST: f64 = 0.5;
+
+/// The CPU time of all threads. Of one that was cut off by the end of the process it may have been read long before: it had a core for
+/// what the kernel's records say, at least.
+fn on_cpu(process: &Process, times: &[ThreadTimes]) -> Option<Nanos> {
+    let is_seen = active_means(process) == ON_A_CORE;
+    process.threads.iter().zip(times).try_fold(Nanos::ZERO, |sum, (thread, times)| {
+        let cpu = thread.known_cpu()?;
+        let is_past = is_seen && thread.cpu.is_none() && cpu.share_of(times.active) < LONG_PAST;
+        Some(sum + if is_past { times.active } else { cpu })
+    })
 }

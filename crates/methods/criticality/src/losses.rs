@@ -251,6 +251,8 @@ impl Losses {
                     State::Active => self.delayed += segment.delay(),
                     State::Io if outside.is_at(thread, segment.start) => at_site(&mut self.idle.own),
                     State::Io => at_site(&mut self.io),
+                    State::Asleep if working.polled_joins.has(thread, segment) => {}
+                    State::Asleep if timeline.places.is_idle(segment.site) => at_site(&mut self.idle.own),
                     State::Asleep => at_site(&mut self.sleep),
                     State::Waking => {
                         *self.wake_up.entry(segment.object).or_default() += length;

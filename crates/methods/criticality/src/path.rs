@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use holdup_model::{
-    Arrange, Nanos, ObjectId, ObjectKind, Process, Segment, SiteId, State, ThreadId, Time, Timeline,
+    Arrange, Nanos, ObjectId, ObjectKind, PolledJoin, PolledJoins, Process, Segment, SiteId, State, ThreadId,
+    Time, Timeline,
 };
 
 use crate::holders::{HolderCursor, Holders};
@@ -37,6 +38,7 @@ struct WaitedFor {
 
 struct Walk<'a> {
     timeline: &'a Timeline,
+    polled: &'a PolledJoins,
     roles: &'a [ObjectKind],
     holders: HolderCursor<'a>,
     /// By thread: one behind the last segment that begins before the time of the walk.
@@ -53,7 +55,12 @@ struct Walk<'a> {
 }
 
 /// The critical path of a run.
-pub(crate) fn critical_path(process: &Process, timeline: &Timeline, holders: &Holders<'_>) -> Path {
+pub(crate) fn critical_path(
+    process: &Process,
+    timeline: &Timeline,
+    polled: &PolledJoins,
+    holders: &Holders<'_>,
+) -> Path {
     let Some(last) = last_thread(timeline) else {
         return Path {
             pieces: Vec::new(),
@@ -64,6 +71,7 @@ pub(crate) fn critical_path(process: &Process, timeline: &Timeline, holders: &Ho
     };
     let mut walk = Walk {
         timeline,
+        polled,
         roles: &timeline.roles.kinds,
         holders: holders.cursor(process.objects.len()),
         cursors: timeline.threads.iter().map(|row| row.segments.len()).collect(),
@@ -106,6 +114,15 @@ impl<'a> Walk<'a> {
             self.wait_for(by, segment, waiter);
             return;
         }
+        if segment.state == State::Asleep
+            && let Some(join) = self.polled.at(waiter, segment)
+        {
+            let (thread, until) = self.worked_last(join).unwrap_or((waiter, segment.start));
+            self.step(segment.state, segment.site, until.max(segment.start), None);
+            if until > segment.start && self.jump(thread) {
+                return;
+            }
+        }
         if segment.state == State::Blocked
             && segment.object.is_none()
             && let Some((thread, since)) = self.likely_releaser(segment)
@@ -141,6 +158,19 @@ impl<'a> Walk<'a> {
             }
         }
         last.filter(|_| is_only).map(|(until, thread)| (thread, until))
+    }
+
+    /// Who of those that a thread sleeps for had work last, and until when.
+    fn worked_last(&self, join: &PolledJoin) -> Option<(ThreadId, Time)> {
+        let until = |&thread: &ThreadId| {
+            let row = self.timeline.row(thread);
+            let before = row.segments.partition_point(|segment| segment.start < self.at);
+            let works = |segment: &&Segment| matches!(segment.state, State::Active | State::Descheduled);
+            let ended = (row.end <= self.at).then_some(row.end);
+            let worked = row.segments[..before].iter().rev().take(MOST_LOOKS).find(works);
+            Some((ended.or(worked.map(|segment| segment.end.min(self.at)))?, std::cmp::Reverse(thread)))
+        };
+        join.started.iter().filter_map(until).max().map(|(until, thread)| (thread.0, until))
     }
 
     /// The segment in which the thread comes to the time of the walk: start < time ≤ end.

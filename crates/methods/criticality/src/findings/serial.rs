@@ -205,6 +205,31 @@ fn what_seekers_do(case: &Case<'_>) -> &'static str {
     most.filter(|(_, time)| time.share_of(all) >= 0.5).map_or(EITHER, |(what, _)| what)
 }
 
+/// Less of the loss than this was before threads started: it is no late start.
+const LATE: f64 = 0.5;
+
+/// Threads that had ended while others, and the main thread beside them, had still work.
+fn describe_ended(case: &Case<'_>) -> Description {
+    let left = |&thread: &ThreadId| (thread, case.timeline.end.since(case.timeline.row(thread).end));
+    let left: BTreeMap<ThreadId, Nanos> = case.working.threads.iter().map(left).collect();
+    let earliest = most_first(&left).first().copied();
+    let ended = |(thread, left)| format!("{} ended {left} before the program.", case.threads(&[thread]));
+    Description {
+        object: None,
+        threads: vec![ThreadId::new(0)],
+        place: None,
+        what: "threads had ended while others had work left".to_owned(),
+        evidence: earliest.map(ended).into_iter().collect(),
+        hint: "Share the work out in smaller pieces, so that all threads are done at the same time, or keep threads instead of \
+               starting new ones."
+            .to_owned(),
+        on_path: None,
+        method: "time in which threads were not there, while the main thread worked beside others",
+        stretches: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
 fn describe_startup(case: &Case<'_>) -> Description {
     let main = ThreadId::new(0);
     let late: BTreeMap<ThreadId, Nanos> = case
@@ -213,6 +238,13 @@ fn describe_startup(case: &Case<'_>) -> Description {
         .iter()
         .map(|&thread| (thread, case.timeline.row(thread).start.since(case.timeline.start)))
         .collect();
+    // More than what was lost before threads started was lost after others of them had ended.
+    let before: Nanos = late.values().copied().sum();
+    let has_ended = before.share_of(case.losses.startup) < LATE;
+    let sees_joins = case.process.seen_by.preload || !case.process.seen_by.kernel;
+    if has_ended && sees_joins {
+        return describe_ended(case);
+    }
     let latest = most_first(&late).first().copied();
     let place = latest.and_then(|(thread, _)| case.process.thread(thread).created_at);
     let at = place.map(|place| format!(" in {}", case.site(place))).unwrap_or_default();
@@ -220,7 +252,7 @@ fn describe_startup(case: &Case<'_>) -> Description {
         object: None,
         threads: vec![main],
         place,
-        what: match case.process.seen_by.preload || !case.process.seen_by.kernel {
+        what: match sees_joins {
             true => format!("threads started late{at}"),
             // Waits for threads' ends were not seen.
             false => format!("threads that had not started yet, or had ended{at}"),

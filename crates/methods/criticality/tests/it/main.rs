@@ -1,6 +1,7 @@
 //! All tests of this crate from outside, in one program: each program would link what it tests anew.
 
 mod criticality;
+mod ends;
 mod environment;
 mod gains;
 mod hot;

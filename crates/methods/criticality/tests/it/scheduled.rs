@@ -270,6 +270,24 @@ fn the_path_leads_through_waits_of_which_nothing_is_known() {
     assert_eq!(diagnosis.path.by_thread, [(second, ms(800)), (main, ms(200))]);
 }
 
+/// Main exits with an error while two threads compute: their CPU time was read last when they began.
+#[test]
+fn threads_that_are_cut_off_had_their_cores() {
+    let at = |ms: u64| Time::from_nanos(ms * MS);
+    let mut process = Process::new(at(0), at(100));
+    process.covered = vec![(at(0), at(100))];
+    for name in ["main", "worker", "worker"] {
+        let thread = process.add_thread(name, at(0), None);
+        process.threads[thread.index()].cpu_when_last_read = Some(Nanos::new(50_000));
+        let (end, left) = if name == "main" { (1, Left::Blocked) } else { (100, Left::Unknown) };
+        process.on_core.push(span(thread, 0, end, left));
+    }
+    let diagnosis = of(process, 2);
+    let on_cpu = diagnosis.on_cpu_parallelism.expect("it was read");
+    assert!((on_cpu - 2.01).abs() < 1e-9, "{on_cpu}");
+    assert!(diagnosis.efficiency > 0.99, "{}", diagnosis.efficiency);
+}
+
 /// A thread that spins has the only core for most of the time: what the other lacks, the program itself took.
 #[test]
 fn who_spins_takes_a_core_from_the_others() {

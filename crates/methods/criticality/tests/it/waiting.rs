@@ -2,8 +2,8 @@
 
 use holdup_criticality::{Diagnosis, Finding, FindingKind, diagnose};
 use holdup_model::{
-    Call, Doing, Frame, Nanos, ObjectId, ObjectKind, Outcome, Process, Run, Sample, Site, SiteId, ThreadId,
-    Time, Timeline, Wait, Wake, WakeCount,
+    Block, Call, Doing, Frame, Nanos, ObjectId, ObjectKind, Outcome, Process, Run, Sample, Site, SiteId,
+    ThreadId, Time, Timeline, Wait, Wake, WakeCount,
 };
 use holdup_testkit::{Op, Script};
 
@@ -401,6 +401,31 @@ fn sleeping_workers_of_a_pool_wait_for_whoever_works() {
     assert_eq!(diagnosis.findings[0].threads, [ThreadId::new(0)]);
     assert_eq!(diagnosis.findings[1].what, "not enough work for rayon's idle workers");
     assert!(diagnosis.findings[2].evidence[0].contains("while no thread of the program is at work"));
+}
+
+/// Go's monitor sleeps between its looks: nothing would be faster if it did not.
+#[test]
+fn a_runtimes_thread_that_sleeps_has_nothing_to_do() {
+    let (mut process, workers) = four();
+    let sleep = stack(&mut process, &["runtime.usleep@app", "runtime.sysmon@app", "runtime.mstart1@app"]);
+    let other = stack(&mut process, &["usleep@libc.so.6", "wait_a_little@app"]);
+    for (thread, site) in [(workers[0], sleep), (workers[1], other)] {
+        process.blocks.push(Block {
+            thread,
+            begin: at(10),
+            end: at(90),
+            call: Call::Sleep,
+            site: Some(site),
+            cpu_begin: None,
+            cpu_end: None,
+        });
+    }
+    let diagnosis = of(process);
+    let kinds: Vec<FindingKind> = diagnosis.findings.iter().map(|finding| finding.kind).collect();
+    assert!(kinds.contains(&FindingKind::Idle), "{:#?}", diagnosis.findings);
+    let sleeps = diagnosis.findings.iter().filter(|finding| finding.kind == FindingKind::Sleep);
+    let threads: Vec<_> = sleeps.map(|finding| finding.threads.clone()).collect();
+    assert_eq!(threads, [vec![workers[1]]]);
 }
 
 /// A pool of which only one thread ever has work: those that search all the time are part of it.

@@ -1,0 +1,88 @@
+//! Threads that end before others, and threads that sleep over and over until those that they have started are done.
+
+use holdup_criticality::{Depth, Diagnosis, FindingKind, diagnose, predict_gains};
+use holdup_model::{Nanos, PolledJoins, Process, Run, ThreadId, Timeline};
+use holdup_testkit::{Op, Script};
+
+const MS: u64 = 1_000_000;
+
+fn of(process: Process) -> (Run, Diagnosis) {
+    let run = Run { processes: vec![process], cores: 8, ..Run::default() };
+    let diagnosis = diagnose(&run, 0);
+    (run, diagnosis)
+}
+
+fn work(length: u64) -> Op {
+    Op::Work(length * MS)
+}
+
+/// `while (running > 0) usleep(10000);`, beside two threads that work for so long (ms), and how long they read meanwhile.
+fn waits_for_its_workers_by_sleeping(working: u64, reading: u64, sleeps: usize) -> Script {
+    let mut script = Script::new();
+    let (until_done, read) = (script.site("wait_for_workers", 30), script.site("read_block", 40));
+    let ops = [work(working / 10), Op::Read(reading * MS / 10, read)].repeat(10);
+    let workers: Vec<ThreadId> = (0..2).map(|_| script.thread("worker", ops.clone())).collect();
+    let mut ops = vec![work(50)];
+    ops.extend(workers.iter().map(|&worker| Op::Start(worker)));
+    ops.extend([Op::Sleep(10 * MS, until_done), Op::Work(1_000)].repeat(sleeps));
+    script.main_does(&ops);
+    script
+}
+
+#[test]
+fn who_sleeps_until_its_threads_are_done_holds_nothing_up() {
+    let (_, diagnosis) = of(waits_for_its_workers_by_sleeping(500, 0, 51).play());
+    assert_eq!(diagnosis.workers, 2);
+    // The last of its sleeps goes on for up to 10 ms when they are done, which is all that waiting for the event would give.
+    let sleeps = diagnosis.findings.iter().find(|finding| finding.kind == FindingKind::Sleep);
+    assert!(sleeps.is_none_or(|finding| finding.cost < Nanos::new(20 * MS)), "{:?}", diagnosis.findings);
+}
+
+#[test]
+fn what_its_threads_wait_for_holds_it_up() {
+    let slow = waits_for_its_workers_by_sleeping(500, 500, 101).play();
+    let faster = waits_for_its_workers_by_sleeping(500, 0, 51).play().wall();
+    let (run, mut diagnosis) = of(slow);
+    predict_gains(&run, &mut diagnosis, Depth::default());
+    let finding = diagnosis.findings.first().expect("there is something to find");
+    assert_eq!(finding.kind, FindingKind::Io, "{:?}", diagnosis.findings);
+    let gain = finding.gain.as_ref().expect("it can be replayed");
+    let real = diagnosis.wall.saturating_sub(faster);
+    assert!(gain.low <= real && real <= gain.high, "{gain:?} {real:?}");
+}
+
+#[test]
+fn who_sleeps_between_what_it_gives_to_its_threads_holds_them_up() {
+    let mut script = Script::new();
+    let queue = script.queue("requests", 100);
+    let (put, get, pace) = (script.site("put", 10), script.site("get", 20), script.site("pace", 30));
+    let workers: Vec<ThreadId> =
+        (0..2).map(|_| script.thread("worker", [Op::Get(queue, get), work(9)].repeat(20))).collect();
+    let mut ops: Vec<Op> = workers.iter().map(|&worker| Op::Start(worker)).collect();
+    ops.extend([Op::Sleep(10 * MS, pace), Op::Put(queue, put)].repeat(40));
+    script.main_does(&ops);
+    let process = script.play();
+    let timeline = Timeline::build(&process);
+    let polled = PolledJoins::of(&process, &timeline);
+    assert_eq!(polled.of_thread(ThreadId::new(0)), []);
+}
+
+/// Main works beside two threads for 30 ms, and beside the one that is left for 70 ms more.
+#[test]
+fn a_thread_that_has_ended_did_not_start_late() {
+    let mut script = Script::new();
+    let site = script.site("join", 10);
+    let [short, long] = [30, 100].map(|length| script.thread("worker", vec![work(length)]));
+    script.main_does(&[
+        Op::Work(MS / 10),
+        Op::Start(short),
+        Op::Start(long),
+        work(100),
+        Op::Join(long, site),
+    ]);
+    let (_, diagnosis) = of(script.play());
+    let finding = diagnosis.findings.first().expect("there is something to find");
+    assert_eq!(finding.kind, FindingKind::Startup);
+    assert_eq!(finding.what, "threads had ended while others had work left");
+    assert_eq!(finding.evidence, ["worker 1 ended 70.0 ms before the program."]);
+}
