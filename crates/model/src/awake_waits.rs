@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::time::within;
 use crate::{Nanos, ObjectId, Process, ThreadId, Time};
 
 /// Waits of one thread for one object, as far as the kernel's records tell when it had a core.
@@ -46,13 +47,6 @@ pub fn awake_waits(
         sums.spun += awake.saturating_sub(SLEEPING);
     }
     found
-}
-
-/// How much of the time between two moments lies in these spans, which do not overlap and are in order.
-fn within(spans: &[(Time, Time)], begin: Time, end: Time) -> Nanos {
-    let first = spans.partition_point(|span| span.1 <= begin);
-    let inside = spans[first..].iter().take_while(|span| span.0 < end);
-    inside.map(|span| span.1.min(end).since(span.0.max(begin))).sum()
 }
 
 #[cfg(test)]

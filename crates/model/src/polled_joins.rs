@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use crate::time::within;
 use crate::{Call, Nanos, Process, Segment, State, ThreadId, Time, Timeline};
 
 /// So many sleeps in a row are a loop, at least.
@@ -48,7 +49,7 @@ impl PolledJoins {
             let segments = &timeline.row(thread).segments;
             let join = |run: Range<usize>| {
                 let (begin, last) = (segments[run.start].start, segments[run.end - 1].start);
-                let is_beside_work = covered(&at_work, begin, last).share_of(last.since(begin)) >= AT_WORK;
+                let is_beside_work = within(&at_work, begin, last).share_of(last.since(begin)) >= AT_WORK;
                 is_beside_work.then(|| PolledJoin { segments: run, begin, last, started: started.clone() })
             };
             runs.into_iter().filter_map(join).collect()
@@ -118,7 +119,7 @@ fn runs_of_sleeps(process: &Process, timeline: &Timeline, thread: ThreadId) -> V
     runs.into_iter().filter(|(_, sleeps)| *sleeps >= LEAST_SLEEPS).map(|(range, _)| range).collect()
 }
 
-/// The threads that a thread has started, and those that these have.
+/// The threads that a thread has started, and those that these have, in order.
 fn started_by(process: &Process, thread: ThreadId) -> Vec<ThreadId> {
     let mut is_of_it = vec![false; process.threads.len()];
     let mut started = Vec::new();
@@ -142,7 +143,10 @@ fn times_at_work(process: &Process, timeline: &Timeline, threads: &[ThreadId]) -
     let segments = rows.flat_map(|row| row.segments.iter().filter(works));
     let mut spans: Vec<(Time, Time)> = segments.map(|segment| (segment.start, segment.end)).collect();
     let is_own = |call: Call| !matches!(call, Call::Accept | Call::Poll | Call::Signal | Call::Receive);
-    let blocks = process.blocks.iter().filter(|block| is_own(block.call) && threads.contains(&block.thread));
+    let blocks = process
+        .blocks
+        .iter()
+        .filter(|block| is_own(block.call) && threads.binary_search(&block.thread).is_ok());
     spans.extend(blocks.map(|block| (block.begin, block.end)));
     spans.sort_unstable();
     let mut joined: Vec<(Time, Time)> = Vec::new();
@@ -153,10 +157,4 @@ fn times_at_work(process: &Process, timeline: &Timeline, threads: &[ThreadId]) -
         }
     }
     joined
-}
-
-fn covered(spans: &[(Time, Time)], begin: Time, end: Time) -> Nanos {
-    let first = spans.partition_point(|span| span.1 <= begin);
-    let inside = spans[first..].iter().take_while(|span| span.0 < end);
-    inside.map(|span| span.1.min(end).since(span.0.max(begin))).sum()
 }

@@ -152,6 +152,13 @@ impl fmt::Display for Nanos {
     }
 }
 
+/// How much of the time between two moments lies in these spans, which do not overlap and are in order.
+pub(crate) fn within(spans: &[(Time, Time)], begin: Time, end: Time) -> Nanos {
+    let first = spans.partition_point(|span| span.1 <= begin);
+    let inside = spans[first..].iter().take_while(|span| span.0 < end);
+    inside.map(|span| span.1.min(end).since(span.0.max(begin))).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
