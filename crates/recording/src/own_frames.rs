@@ -16,6 +16,26 @@ const STANDS_BEFORE: [(&str, &str); 6] = [
     ("holdup_preload::semaphore::", "sem_"),
 ];
 
+/// What their functions stand before, where they are the first of ours in a stack.
+const ENDS: [(&str, &str); 16] = [
+    ("lock", "lock"),
+    ("try_lock", "trylock"),
+    ("timed_lock", "timedlock"),
+    ("clock_lock", "clocklock"),
+    ("unlock_and_tell", "unlock"),
+    ("read_lock", "rdlock"),
+    ("try_read_lock", "tryrdlock"),
+    ("timed_read_lock", "timedrdlock"),
+    ("clock_read_lock", "clockrdlock"),
+    ("write_lock", "wrlock"),
+    ("try_write_lock", "trywrlock"),
+    ("timed_write_lock", "timedwrlock"),
+    ("clock_write_lock", "clockwrlock"),
+    ("wait", "wait"),
+    ("timed_wait", "timedwait"),
+    ("clock_wait", "clockwait"),
+];
+
 /// Takes them out of a stack. Where the thread was in them, or in what they tried first (`pthread_mutex_trylock`), stands what the
 /// program called (`pthread_mutex_lock`).
 pub(crate) fn take_out(frames: &mut Vec<NamedFrame>) {
@@ -55,7 +75,8 @@ fn called(frame: &NamedFrame) -> Option<String> {
     }
     let mut parts = STANDS_BEFORE.iter();
     let (before, what) = parts.find_map(|(part, before)| Some((before, function.strip_prefix(part)?)))?;
-    (!what.contains("::")).then(|| format!("{before}{what}"))
+    let end = ENDS.iter().find(|(own, _)| *own == what)?.1;
+    Some(format!("{before}{end}"))
 }
 
 #[cfg(test)]
@@ -79,12 +100,18 @@ mod tests {
         let lock = ("holdup_preload::mutex::lock", "libholdup-1.so");
         let count = ("holdup_agent::uses::replace", "libholdup-1.so");
         let exported = ("pthread_rwlock_rdlock", "libholdup-1.so");
+        let told = ("holdup_preload::mutex::unlock_and_tell", "libholdup-1.so");
+        let read = ("holdup_preload::rwlock::timed_read_lock", "libholdup-1.so");
+        let helps = ("holdup_preload::mutex::owner", "libholdup-1.so");
         let tried = ("___pthread_mutex_trylock", "libc.so.6");
         assert_eq!(shown(&[lock, put]), ["pthread_mutex_lock", "put"]);
         assert_eq!(shown(&[count, lock, put]), ["pthread_mutex_lock", "put"]);
         assert_eq!(shown(&[tried, lock, put]), ["pthread_mutex_lock", "put"]);
         assert_eq!(shown(&[count, exported, put]), ["pthread_rwlock_rdlock", "put"]);
         assert_eq!(shown(&[("__lll_lock_wait", "libc.so.6"), lock, put]), ["__lll_lock_wait", "put"]);
+        assert_eq!(shown(&[told, put]), ["pthread_mutex_unlock", "put"]);
+        assert_eq!(shown(&[helps, read, put]), ["pthread_rwlock_timedrdlock", "put"]);
+        assert_eq!(shown(&[helps, put]), ["put"]);
         assert_eq!(shown(&[count, put]), ["put"]);
         assert_eq!(shown(&[tried, put]), ["___pthread_mutex_trylock", "put"]);
         assert_eq!(shown(&[("main", "app"), ("start", "libc.so.6"), exported]), ["main", "start"]);
