@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use crate::stage::{HOLDUP, Stage, run, workspace};
+use crate::stage::{HOLDUP, Stage, record, run, workspace};
 use holdup_recording::Recording;
 use serde_json::Value;
 
@@ -58,8 +58,11 @@ fn told(recording: &Path, threads: &str) -> (Lost, f64) {
     (lost(wall, |part| only["costs"][format!("{part}_ns")].as_f64().expect("a time")), wall)
 }
 
-/// True if all context switches of the run are in the recording: who had a core, and so who was late, is an estimate else, as
-/// the answer says. All are asked for; where there are more than a busy machine can fetch, some are lost.
+/// A known error: built by clang, with 4 threads on 2 slow cores, its waits at the end of the loop come out too short by 0.1 of the
+/// thread-time where context switches are recorded in part. There, and in no other program, they are not compared.
+const TURNS: &str = "ordered";
+
+/// True if all context switches of the run are in the recording.
 fn has_all_switches(recording: &Path) -> bool {
     let (recording, warnings) = Recording::open(recording).expect("a recording");
     let run = recording.run(&warnings);
@@ -77,19 +80,18 @@ fn check(name: &str) {
         let Some(form) = stage.form(&format!("log_{language}"), language, &source, flags) else { return };
         for threads in ["2", "4"] {
             let recording = stage.path(format!("{language}.{threads}.holdup"));
-            let mut record = std::process::Command::new(HOLDUP);
-            record.args(["record", "--max-cost", "none", "-o"]).arg(&recording).arg("--").arg(&form.program);
-            let ended = run(record.args([threads, name]).arg(&log));
+            let ended = run(record(&recording, &form.program).args([threads, name]).arg(&log));
             assert_eq!(ended.status, 0, "{ended:?}");
             let (told, wall) = told(&recording, threads);
             let logged = logged(&log, threads.parse().expect("a number"), wall);
             let [parallel, own] = [told, logged].map(|lost| 1.0 - lost.iter().sum::<f64>());
             let answers =
                 || format!("{name} of {language} with {threads} threads: {told:.3?}, log {logged:.3?}");
-            let (is_all, has_tasks) = (has_all_switches(&recording), TASKS.contains(&name));
+            let is_estimate = name == TURNS && !has_all_switches(&recording);
+            let has_tasks = TASKS.contains(&name);
             let is_compared = |factor: &str| match factor {
-                "cores" => is_all && !has_tasks,
-                "balance" => is_all,
+                "cores" => !has_tasks && !is_estimate,
+                "balance" => !is_estimate,
                 _ => true,
             };
             for ((factor, _), (told, logged)) in FACTORS.iter().zip(told.iter().zip(logged)) {
@@ -97,7 +99,7 @@ fn check(name: &str) {
                 assert!(is_same || !is_compared(factor), "{factor}: {}", answers());
             }
             let is_same = (parallel - own).abs() <= APART;
-            assert!(is_same || !is_all || has_tasks, "parallel efficiency: {}", answers());
+            assert!(is_same || is_estimate || has_tasks, "parallel efficiency: {}", answers());
         }
     }
 }
