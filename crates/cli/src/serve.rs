@@ -24,7 +24,7 @@ const MOST_AT_ONCE: usize = 64;
 /// Options of `holdup serve`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ServeOptions {
-    /// The recording; of several of one program that with the median wall time is told, with what the others say
+    /// The recording; of several of one program that with the median wall time is shown, with what the others say
     #[arg(value_name = "FILE", required = true)]
     pub recordings: Vec<PathBuf>,
     /// Leave the program's source out of the page

@@ -379,7 +379,7 @@ pub struct Finding {
     pub cost: Nanos,
     /// How much of the critical path it is; `None` where that has no meaning.
     pub on_path: Option<Nanos>,
-    /// What fixing it saves, where a replay has said so.
+    /// What fixing it saves, where that is known: mostly from a replay.
     pub gain: Option<Gain>,
     /// What other recordings of the same program say; `None` where there are none.
     pub repeats: Option<FindingRepeats>,
@@ -391,7 +391,8 @@ pub struct Finding {
     pub notes: Vec<String>,
 }
 
-/// What fixing a finding gives, as a replay predicts it; of tiny tasks, what making and handing them out took.
+/// What fixing a finding gives, as a replay predicts it; of tiny tasks, what making and handing them out took; of waiting threads
+/// that spin, what was lost for want of the cores that they had.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gain {
     /// The expected gain.
