@@ -88,14 +88,14 @@ impl Part {
 }
 
 /// A run and what holds its processes up, the one to tell about first.
-pub(crate) struct Answer {
+pub(crate) struct Diagnosed {
     pub run: Run,
     pub diagnoses: Vec<Diagnosis>,
     /// The source that was stored with the names.
     pub source: Option<SourceText>,
 }
 
-impl Answer {
+impl Diagnosed {
     /// Reads a recording, names what it saw, and diagnoses its processes. `made` is the file of one that was just made: names that
     /// are missing are put into it.
     pub(crate) fn of(
@@ -103,7 +103,7 @@ impl Answer {
         made: Option<&File>,
         part: &Part,
         progress: &Progress,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Diagnosed, Failure> {
         let (mut recording, warnings) = named(path, made, progress)?;
         let run = recording.run_from(&warnings, part.sources);
         let source = recording.source_text.take();
@@ -123,7 +123,7 @@ impl Answer {
             predict_gains(&run, told, part.depth);
             told.tree = if part.process.is_none() { ProcessTree::of(&run) } else { None };
         }
-        Ok(Answer { run, diagnoses, source })
+        Ok(Diagnosed { run, diagnoses, source })
     }
 
     /// The short answer, or the shortest.

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use clap::Args;
 use holdup_collect::{Options, record};
 
-use crate::answer::{self, Answer, Color, Part};
+use crate::answer::{self, Color, Diagnosed, Part};
 use crate::collectors::PRELOAD;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -50,7 +50,7 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
     let ended = record(&command, &Options::new(&recording), PRELOAD)?;
     let look = answer::look(options.color, false, &std::io::stdout(), false);
     let progress = Progress::start("finding names");
-    let answer = Answer::of(&recording, Some(&ended.file), &Part::default(), &progress)?;
+    let answer = Diagnosed::of(&recording, Some(&ended.file), &Part::default(), &progress)?;
     drop(progress);
     answer::write(&answer.text(false, look), None, std::io::stdout())?;
     Ok(exit_code(ended.status))

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use holdup_compare::{Against, compare};
-use holdup_report::{diff_json_text, render_diff};
+use holdup_report::diff_json_text;
 
 use crate::failure::Failure;
-use crate::options::Answered;
+use crate::options::Faces;
 use crate::several::ledgers;
 
 /// Options of `holdup diff`.
@@ -26,7 +26,7 @@ pub(crate) struct DiffOptions {
     #[arg(long)]
     pub against_threads: bool,
     #[command(flatten)]
-    pub answered: Answered,
+    pub faces: Faces,
 }
 
 /// Says what changed from some recordings to others.
@@ -35,9 +35,11 @@ pub(crate) fn diff(options: &DiffOptions) -> Result<ExitCode, Failure> {
         [before, after] => (std::slice::from_ref(before), std::slice::from_ref(after)),
         _ => (options.before.as_slice(), options.after.as_slice()),
     };
+    options.faces.check_writable()?;
+    options.faces.check_apart(before.iter().chain(after).map(PathBuf::as_path))?;
     let against = if options.against_threads { Against::Threads } else { Against::Change };
     let comparison = compare(&ledgers(before)?, &ledgers(after)?, against)
         .ok_or_else(|| Failure::input("there is nothing to compare; give recordings for both sides"))?;
-    options.answered.show(|| diff_json_text(&comparison), |look| render_diff(&comparison, look))?;
+    options.faces.answer(&comparison.answer(), || diff_json_text(&comparison))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -12,7 +12,7 @@ use flate2::write::GzEncoder;
 use holdup_export::{ExportError, TableFormat, Weight};
 use holdup_model::{Doing, Run};
 
-use crate::answer::{self, Answer};
+use crate::answer::{self, Diagnosed};
 use crate::failure::Failure;
 use crate::options::{EarlierOutput, Span};
 use crate::progress::Progress;
@@ -117,7 +117,7 @@ pub(crate) fn export(options: &ExportOptions) -> Result<ExitCode, Failure> {
         Some(format) => {
             let folder = output.map_or_else(|| chosen_name(options), Path::to_path_buf);
             let progress = Progress::start("reading the recording");
-            let answer = Answer::of(&options.recording, None, &options.span.part(), &progress)?;
+            let answer = Diagnosed::of(&options.recording, None, &options.span.part(), &progress)?;
             progress.at("writing tables");
             holdup_export::tables(&answer.run, &answer.diagnoses, format, &folder).map_err(Failure::input)?;
             tell_name(output, &folder);

@@ -15,7 +15,8 @@ use crate::collectors::Collector;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::seconds::seconds;
-use holdup_report::Look;
+use holdup_answer::Answer;
+use holdup_report::{Look, answer_page, render_answer};
 
 fn mib(text: &str) -> Result<u64, String> {
     let size = text.parse().ok().filter(|mib| (1..=1 << 30).contains(mib));
@@ -283,6 +284,11 @@ impl Faces {
     pub(crate) fn takes_stdout(&self, data: bool) -> bool {
         (data && self.answered.printed.output.is_none())
             || self.html.as_deref().is_some_and(|out| out.as_os_str() == "-")
+    }
+
+    /// Writes an answer as a page where one is wanted, and as text, or as JSON, unless the page is all that is wanted.
+    pub(crate) fn answer(&self, answer: &Answer, json: impl FnOnce() -> String) -> Result<(), Failure> {
+        self.show(|| answer_page(answer), json, |look| render_answer(answer, look))
     }
 
     /// Writes the page where one is wanted, and the text, or JSON, unless the page is all that is wanted.

@@ -11,8 +11,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use holdup_policies::Policies;
 use holdup_policy::{Ratio, Rules};
-use holdup_report::{PoliciesTold, policies_json_text, policies_page, render_policies};
+use holdup_report::policies_json_text;
 use holdup_sweep::Counts;
 use recorded::Recorded;
 use simulated::Wanted;
@@ -137,7 +138,7 @@ fn counts(options: &PoliciesOptions) -> Vec<u32> {
 }
 
 /// Simulates recordings; `None` if the user did not want to wait.
-fn told(paths: &[PathBuf], options: &PoliciesOptions) -> Result<Option<PoliciesTold>, Failure> {
+fn told(paths: &[PathBuf], options: &PoliciesOptions) -> Result<Option<Policies>, Failure> {
     let mut machines = chosen(std::slice::from_ref(&options.machine), false)?;
     let machine = machines.machines.remove(0);
     let reading = Progress::start("reading the recording");
@@ -171,7 +172,7 @@ fn told(paths: &[PathBuf], options: &PoliciesOptions) -> Result<Option<PoliciesT
         .map(|((path, input), prepared)| simulated::Subject { name: name(path), run: &input.run, prepared })
         .collect();
     let Some(programs) = simulated::simulated(&subjects, &wanted) else { return Ok(None) };
-    Ok(Some(PoliciesTold {
+    Ok(Some(Policies {
         machine: machine.name.clone(),
         frequency: machine.frequency,
         fast: wanted.fast,
@@ -190,12 +191,8 @@ fn name(path: &Path) -> String {
 }
 
 /// Writes the answer as it was asked for.
-fn show(told: &PoliciesTold, options: &PoliciesOptions) -> Result<(), Failure> {
-    options.faces.show(
-        || policies_page(told),
-        || policies_json_text(told),
-        |look| render_policies(told, look),
-    )
+fn show(told: &Policies, options: &PoliciesOptions) -> Result<(), Failure> {
+    options.faces.answer(&told.answer(), || policies_json_text(told))
 }
 
 /// The directory of the recordings.

@@ -9,7 +9,7 @@ use holdup_criticality::{Depth, Rank, Ranks};
 use holdup_recording::Sources;
 use holdup_report::{PageOptions, ranks_json_text, render_ranks};
 
-use crate::answer::{Answer, Part};
+use crate::answer::{Diagnosed, Part};
 use crate::collectors::Collector;
 use crate::failure::Failure;
 use crate::options::{Faces, Length, NameSources, Selection};
@@ -80,7 +80,7 @@ fn ranks(options: &ReportOptions) -> Result<ExitCode, Failure> {
     let progress = Progress::start("reading the recordings");
     for (index, path) in options.recordings.iter().enumerate() {
         progress.with_recording(index, options.recordings.len());
-        let answer = Answer::of(path, None, &part, &progress)?;
+        let answer = Diagnosed::of(path, None, &part, &progress)?;
         let recorded =
             answer.diagnoses.iter().find(|one| !answer.run.processes[one.process].threads.is_empty());
         let diagnosis = recorded.ok_or_else(|| {
@@ -99,8 +99,8 @@ fn ranks(options: &ReportOptions) -> Result<ExitCode, Failure> {
 }
 
 /// The page, with the source that was recorded or is here.
-fn page(answer: &Answer, no_source: bool, told: &Path) -> String {
-    let Answer { run, diagnoses, source } = answer;
+fn page(answer: &Diagnosed, no_source: bool, told: &Path) -> String {
+    let Diagnosed { run, diagnoses, source } = answer;
     let sources = match no_source {
         true => BTreeMap::new(),
         false => sources::read(&holdup_report::source_files(run, diagnoses), source.as_ref(), told),

@@ -8,7 +8,7 @@ use holdup_compare::{Ledger, combine, middle};
 use holdup_criticality::Diagnosis;
 use holdup_model::Run;
 
-use crate::answer::{Answer, Part};
+use crate::answer::{Diagnosed, Part};
 use crate::failure::Failure;
 use crate::progress::Progress;
 
@@ -17,11 +17,15 @@ use crate::progress::Progress;
 ///
 /// One recording is in memory at a time: of the others a [`Ledger`] is kept, and the one in the middle is read again. `made`
 /// are the files of recordings that were just made, or none.
-pub(crate) fn answer(paths: &[PathBuf], made: &[Arc<File>], part: &Part) -> Result<(Answer, usize), Failure> {
+pub(crate) fn answer(
+    paths: &[PathBuf],
+    made: &[Arc<File>],
+    part: &Part,
+) -> Result<(Diagnosed, usize), Failure> {
     let file = |index: usize| made.get(index).map(Arc::as_ref);
     let progress = Progress::start("reading the recording");
     if let [only] = paths {
-        return Ok((Answer::of(only, file(0), part, &progress)?, 0));
+        return Ok((Diagnosed::of(only, file(0), part, &progress)?, 0));
     }
     if part.process.is_some() {
         return Err(Failure::input(
@@ -31,7 +35,7 @@ pub(crate) fn answer(paths: &[PathBuf], made: &[Arc<File>], part: &Part) -> Resu
     let mut ledgers: Vec<Ledger> = Vec::new();
     for (index, path) in paths.iter().enumerate() {
         progress.with_recording(index, paths.len());
-        let answer = Answer::of(path, file(index), part, &progress)?;
+        let answer = Diagnosed::of(path, file(index), part, &progress)?;
         ledgers.push(ledger(&answer, path, ledgers.first())?);
     }
     let walls: Vec<_> = ledgers.iter().map(|ledger| ledger.wall).collect();
@@ -39,7 +43,7 @@ pub(crate) fn answer(paths: &[PathBuf], made: &[Arc<File>], part: &Part) -> Resu
         .ok_or_else(|| Failure::input("there is no recording to tell of; give one or several"))?;
     let this = ledgers.remove(told);
     progress.with_recording(told, paths.len());
-    let mut answer = Answer::of(&paths[told], file(told), part, &progress)?;
+    let mut answer = Diagnosed::of(&paths[told], file(told), part, &progress)?;
     let program = this.program().to_owned();
     let at =
         answer.diagnoses.iter().position(|diagnosis| is_of(&answer.run, diagnosis, &program)).unwrap_or(0);
@@ -58,7 +62,7 @@ pub(crate) fn ledgers(paths: &[PathBuf]) -> Result<Vec<Ledger>, Failure> {
     let progress = Progress::start("reading the recordings");
     for (index, path) in paths.iter().enumerate() {
         progress.with_recording(index, paths.len());
-        let answer = Answer::of(path, None, &Part::default(), &progress)?;
+        let answer = Diagnosed::of(path, None, &Part::default(), &progress)?;
         ledgers.push(ledger(&answer, path, ledgers.first())?);
     }
     Ok(ledgers)
@@ -70,7 +74,7 @@ fn is_of(run: &Run, diagnosis: &Diagnosis, program: &str) -> bool {
 }
 
 /// The ledger of the process that is told, or of the one that runs the same program as `like`.
-fn ledger(answer: &Answer, path: &Path, like: Option<&Ledger>) -> Result<Ledger, Failure> {
+fn ledger(answer: &Diagnosed, path: &Path, like: Option<&Ledger>) -> Result<Ledger, Failure> {
     let recorded = |diagnosis: &&Diagnosis| !answer.run.processes[diagnosis.process].threads.is_empty();
     let of_program = |ledger: &Ledger| {
         let mut of_it = answer.diagnoses.iter().filter(recorded);

@@ -10,7 +10,7 @@ use holdup_replay::{Budget, NoReplay, Point, Prediction, Replayer, parse, sweep}
 use crate::answer;
 use crate::failure::Failure;
 use crate::meant::{is_recording, quoted};
-use crate::options::{Answered, Selection};
+use crate::options::{Faces, Selection};
 use crate::progress::Progress;
 
 const AFTER: &str = "\
@@ -43,12 +43,14 @@ pub(crate) struct WhatIfOptions {
     #[command(flatten)]
     pub selection: Selection,
     #[command(flatten)]
-    pub answered: Answered,
+    pub faces: Faces,
 }
 
 /// Says what changes of the program would give.
 pub(crate) fn what_if(options: &WhatIfOptions) -> Result<ExitCode, Failure> {
     let path = &options.recording;
+    options.faces.check_writable()?;
+    options.faces.check_apart([path.as_path()])?;
     let recording = options.expressions.iter().find(|word| is_recording(Path::new(word)));
     if let Some(recording) = recording.filter(|_| !path.exists()) {
         let path = path.display().to_string();
@@ -98,9 +100,10 @@ pub(crate) fn what_if(options: &WhatIfOptions) -> Result<ExitCode, Failure> {
             }
         }
     }
-    options.answered.show(
-        || holdup_report::what_if_json_text(process, &replayer, &results),
-        |look| holdup_report::render_what_if(process, &replayer, &results, look),
-    )?;
+    let answer = match results.is_empty() {
+        true => holdup_replay::expressible(process, &replayer),
+        false => holdup_replay::answer(process, &replayer, &results),
+    };
+    options.faces.answer(&answer, || holdup_report::what_if_json_text(process, &replayer, &results))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::Nanos;
-use crate::figures::{counted, factor, percent};
+use crate::figures::{counted, factor, figure, percent};
 
 /// What the components of a [`Stack`] are counted in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,6 +14,10 @@ pub enum Unit {
     Cycles,
     /// Parts of a speedup.
     Speedup,
+    /// Joules.
+    Joules,
+    /// Shares of the total.
+    Share,
 }
 
 /// One named component of a [`Stack`]: what is the same of it wherever it is shown, and how much there is of it.
@@ -100,9 +104,9 @@ impl Stack {
     /// How much a component is, in short: `12 %`; of a speedup `0.43`.
     pub fn told_short(&self, amount: f64) -> String {
         let told = match self.unit {
-            Unit::Nanos | Unit::Cycles if self.total == 0.0 => percent(0.0),
-            Unit::Nanos | Unit::Cycles => percent((amount / self.total).abs()),
             Unit::Speedup => factor(amount.abs()),
+            _ if self.total == 0.0 => percent(0.0),
+            _ => percent((amount / self.total).abs()),
         };
         let sign = if amount < 0.0 && told != "0.00" && told != "0 %" { "−" } else { "" };
         format!("{sign}{told}")
@@ -116,7 +120,8 @@ impl Stack {
         match self.unit {
             Unit::Nanos => format!("{sign}{} · {short}", Nanos::new(size)),
             Unit::Cycles => format!("{} · {short}", counted(size, "cycle", "cycles")),
-            Unit::Speedup => short,
+            Unit::Joules => format!("{sign}{} J · {short}", figure(amount.abs())),
+            Unit::Speedup | Unit::Share => short,
         }
     }
 }

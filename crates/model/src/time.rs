@@ -38,6 +38,16 @@ impl Time {
 }
 
 impl Nanos {
+    /// Two lengths of time as the ends of a range, the unit once where it is the same: `442 to 664 ms`.
+    pub fn range(low: Self, high: Self) -> String {
+        let [low, high] = [low, high].map(|end| end.to_string());
+        match (low.rsplit_once(' '), high.rsplit_once(' ')) {
+            (Some(("0", _)), _) => format!("0 to {high}"),
+            (Some((number, unit)), Some((_, other))) if unit == other => format!("{number} to {high}"),
+            _ => format!("{low} to {high}"),
+        }
+    }
+
     /// No time at all.
     pub const ZERO: Nanos = Nanos::new(0);
     /// No process runs for longer: 104 days. Where one seems to, its times are damaged, and their sums over threads might be no

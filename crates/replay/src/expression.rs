@@ -328,7 +328,7 @@ fn change(part: &str, names: &Known<'_>) -> Result<Vec<Change>, ExpressionError>
     })
 }
 
-fn is_lock(kind: ObjectKind) -> bool {
+pub(crate) fn is_lock(kind: ObjectKind) -> bool {
     kind.is_lock() || kind == ObjectKind::Futex
 }
 

@@ -37,10 +37,12 @@
 
 mod program;
 
+mod answer;
 mod apply;
 mod budget;
 mod change;
 mod events;
+mod expressible;
 mod expression;
 mod extract;
 mod machine;
@@ -51,9 +53,11 @@ pub mod schedule;
 mod unseen;
 mod workers;
 
+pub use answer::{answer, next_limit};
 pub use apply::{Recorded, Setting, apply};
 pub use budget::Budget;
 pub use change::{Change, LockChange};
+pub use expressible::expressible;
 pub use expression::{
     ExpressionError, Point, ends_name, object_name, parse, place_name, sort_of, sweep, thread_name,
 };

@@ -46,6 +46,22 @@ pub(crate) fn sentence(text: &str, look: Look) -> String {
     cut(&words.join(" "), SENTENCE.max(look.names), look)
 }
 
+/// The most columns that a few sentences take.
+const SENTENCES: usize = 1200;
+
+/// A few sentences, or less, which may have names in them.
+pub(crate) fn prose(text: &str, look: Look) -> String {
+    // Each of them is cut on its own, so that a long name takes no other sentence with it.
+    let parts = text.trim().split_inclusive(". ").map(|part| sentence(part, look));
+    cut(&parts.collect::<String>(), SENTENCES, look)
+}
+
+/// The same of whole sentences: the last one ends as one too.
+pub(crate) fn sentences(text: &str, look: Look) -> String {
+    let text = prose(text, look);
+    if text.is_empty() || text.ends_with(['.', '!', '?', '…']) { text } else { format!("{text}.") }
+}
+
 /// What `show` makes of each of these in this look, or in one with more room for names where it would make two of them the
 /// same.
 pub(crate) fn apart<T: PartialEq>(all: &[T], look: Look, show: impl Fn(&T, Look) -> String) -> Vec<String> {

@@ -12,7 +12,8 @@
 //! - [`render_why`], [`why_json`] and [`why_page`] are those of what makes threads unequal.
 //! - [`render_sim`], [`sim_json`], [`sim_csv`] and [`sim_page`] are those of where the cycles of a simulated run go.
 //! - [`render_stack`], [`stack_json`] and [`stack_page`] are those of a measured speedup stack.
-//! - [`render_policies`], [`policies_json`] and [`policies_page`] are those of what policies that make threads fast give.
+//! - [`render_answer`] and [`answer_page`] are those of any [`Answer`](holdup_answer::Answer); what `holdup policies` says is one,
+//!   and [`policies_json`] has its numbers.
 //! - [`render_characterize`] and [`characterize_json`], [`characterize_page`] and [`characterize_pictures`] are those of which programs behave alike.
 //! - [`Explanation`] is the page about a kind of finding: what it is, how it is known, how to fix it.
 //!
@@ -30,6 +31,7 @@
 
 #![forbid(unsafe_code)]
 
+mod answer;
 mod bar;
 mod bars;
 mod characterize;
@@ -60,6 +62,7 @@ mod sim;
 mod source_file;
 mod stack;
 mod surroundings;
+mod tabular;
 mod terminal;
 pub mod top;
 mod tree;
@@ -67,6 +70,7 @@ mod warnings;
 mod what_if;
 mod why;
 
+pub use answer::render_answer;
 #[cfg(feature = "png")]
 pub use characterize::picture_png;
 pub use characterize::{
@@ -76,16 +80,16 @@ pub use characterize::{
 pub use check::{
     CHECK_SCHEMA, check_github, check_json, check_json_text, check_junit, check_sarif, render_check,
 };
-pub use diff::{DIFF_SCHEMA, diff_json, diff_json_text, render_diff};
+pub use diff::{DIFF_SCHEMA, diff_json, diff_json_text};
 pub use escape::escaped;
 pub use explain::{Explanation, explanations};
 pub use json::{json, json_text};
 pub use look::Look;
 pub use page::{
-    PageOptions, characterize_page, page, policies_page, scale_page, shell_words, sim_page, source_files,
+    PageOptions, answer_page, characterize_page, page, scale_page, shell_words, sim_page, source_files,
     stack_page, why_page,
 };
-pub use policies::{POLICIES_SCHEMA, PoliciesTold, policies_json, policies_json_text, render_policies};
+pub use policies::{POLICIES_SCHEMA, policies_json, policies_json_text};
 pub use scaling::{
     RANKS_SCHEMA, SCALE_SCHEMA, ranks_json, ranks_json_text, render_ranks, render_scale, scale_json,
     scale_json_text,
@@ -97,7 +101,7 @@ pub use sim::{
 pub use source_file::SourceFile;
 pub use stack::{STACK_SCHEMA, render_stack, stack_json, stack_json_text};
 pub use terminal::{render, render_brief};
-pub use what_if::{render_what_if, what_if_json, what_if_json_text};
+pub use what_if::{what_if_json, what_if_json_text};
 pub use why::{
     Removed, WHY_SCHEMA, WhyScene, Without, render_why, why_json, why_json_text, why_section_name,
     why_source_files,

@@ -56,7 +56,19 @@ impl Line {
         self.spans.iter().map(|(text, _)| display_width(text)).sum()
     }
 
-    fn plain(&self) -> String {
+    /// This line with another one at its end.
+    pub(crate) fn joined(mut self, other: Line) -> Self {
+        self.spans.extend(other.spans);
+        self
+    }
+
+    /// How most of it is set.
+    pub(crate) fn ink(&self) -> Ink {
+        self.spans.last().map_or(Ink::Text, |(_, ink)| *ink)
+    }
+
+    /// Its text.
+    pub(crate) fn plain(&self) -> String {
         self.spans.iter().map(|(text, _)| text.as_str()).collect()
     }
 }
@@ -96,7 +108,7 @@ fn most_lines(room: usize, look: Look) -> usize {
 }
 
 /// Text broken into pieces of at most `room` columns.
-fn broken(text: &str, room: usize) -> Vec<String> {
+pub(crate) fn broken(text: &str, room: usize) -> Vec<String> {
     let options = textwrap::Options::new(room).word_separator(textwrap::WordSeparator::Custom(words));
     textwrap::wrap(text, options).into_iter().map(|line| line.into_owned()).collect()
 }
@@ -125,7 +137,7 @@ fn words(text: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
 const LONG_WORD: usize = 28;
 
 /// What stands behind numbers.
-const UNITS: [&str; 5] = ["%", "ns", "µs", "ms", "s"];
+pub(crate) const UNITS: [&str; 12] = ["%", "ns", "µs", "ms", "s", "k", "M", "G", "T", "J", "GHz", "mW"];
 
 /// As [`broken`], cut as in [`wrapped_short`].
 pub(crate) fn broken_short(text: &str, room: usize, look: Look) -> Vec<String> {

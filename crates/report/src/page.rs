@@ -3,15 +3,16 @@
 //! Each section is a template and the values that it shows. Text, tables and charts are in the file as they are read;
 //! scripts only sort tables, show what a mark stands for, and draw the timeline.
 
+mod answer;
 mod chains;
 mod characterize;
 mod chart;
 mod findings;
+mod frame;
 mod header;
 mod lines;
 mod locks;
 mod path;
-mod policies;
 mod policy;
 mod processes;
 mod scaling;
@@ -30,45 +31,22 @@ mod why;
 
 use std::collections::BTreeMap;
 
-use askama::Template;
 use holdup_criticality::Diagnosis;
 use holdup_model::Run;
 
+pub use answer::answer_page;
 pub use characterize::characterize_page;
 pub use header::command as shell_words;
 pub use lines::source_files;
-pub use policies::policies_page;
 pub use scaling::scale_page;
 pub use sim::sim_page;
 pub use stack::stack_page;
 pub use why::why_page;
 
+use crate::page::frame::Frame;
+use crate::page::header::Header;
 use crate::page::text::Told;
 use crate::{SourceFile, names};
-
-const STYLE: &[&str] = &[
-    include_str!("../page/palette.css"),
-    include_str!("../page/page.css"),
-    include_str!("../page/sections.css"),
-    timeline::STYLE,
-    include_str!("../page/narrow.css"),
-];
-
-const SCRIPT: &[&str] = &[
-    "'use strict';",
-    include_str!("../page/marks.js"),
-    include_str!("../page/tables.js"),
-    timeline::SCRIPT,
-    include_str!("../page/start.js"),
-];
-
-/// The scripts of a page without a timeline.
-const SCRIPT_OF_TABLES: &[&str] = &[
-    "'use strict';",
-    include_str!("../page/marks.js"),
-    include_str!("../page/tables.js"),
-    include_str!("../page/start.js"),
-];
 
 /// What a page is made of besides the answer. The default shows no source.
 #[derive(Clone, Debug, Default)]
@@ -79,95 +57,69 @@ pub struct PageOptions {
     pub sources: BTreeMap<String, SourceFile>,
 }
 
-#[derive(Template)]
-#[template(path = "page.html")]
-struct Page {
-    policy: String,
-    title: String,
-    style: String,
-    script: String,
-    header: header::Header,
-    /// The head of what is said of one process, where the run is about no single one.
-    one: Option<header::Header>,
-    together: Option<tree::Together>,
-    processes: Option<processes::Processes>,
-    told: Option<Sections>,
-    version: &'static str,
-}
-
-struct Sections {
-    findings: findings::Findings,
-    threads: threads::Threads,
-    when: when::When,
-    path: path::Path,
-    chains: chains::Chains,
-    locks: locks::Locks,
-    lines: lines::Lines,
-    what_if: what_if::WhatIf,
-    environment: surroundings::Environment,
-    recorded: surroundings::Recorded,
-    timeline_json: String,
-    timeline_data: String,
-}
-
 /// The whole answer as one HTML page: no network, no script but its own. The first diagnosis is told, the others are
 /// listed. The same input gives the same bytes.
 ///
 /// # Panics
 /// If a diagnosis is not of this run.
 pub fn page(run: &Run, diagnoses: &[Diagnosis], options: &PageOptions) -> String {
-    let (style, script) = (STYLE.concat(), SCRIPT.join("\n"));
     let told = diagnoses.first().filter(|diagnosis| !run.processes[diagnosis.process].threads.is_empty());
     let of_run = told.and_then(|diagnosis| diagnosis.tree.as_ref());
-    let page = Page {
-        policy: policy::policy(&script, &style),
-        title: match told {
-            Some(diagnosis) => {
-                let all = of_run.filter(|of| of.is_the_subject(run)).and(run.processes.first());
-                names::program(all.unwrap_or(&run.processes[diagnosis.process]), text::LOOK)
-            }
-            None => "nothing recorded".to_owned(),
+    let all = of_run.filter(|of| of.is_the_subject(run));
+    let title = told.map_or_else(
+        || "nothing recorded".to_owned(),
+        |diagnosis| {
+            let first = all.and(run.processes.first());
+            names::program(first.unwrap_or(&run.processes[diagnosis.process]), text::LOOK)
         },
-        style,
-        script,
-        header: header::Header::nothing_recorded(run),
-        one: None,
-        together: of_run.map(|of| tree::Together::new(run, of)),
-        processes: processes::Processes::new(run, diagnoses),
-        told: None,
-        version: env!("CARGO_PKG_VERSION"),
-    };
-    let page = match told {
-        Some(diagnosis) => {
-            let told = Told::new(run, diagnosis);
-            let (header, one) = match of_run.filter(|of| of.is_the_subject(run)) {
-                Some(of) => {
-                    let [all, one] = header::Header::of_all(&told, of);
-                    (all, Some(one))
-                }
-                None => (header::Header::new(&told), None),
-            };
-            Page { header, one, told: Some(sections(&told, options)), ..page }
+    );
+    let told = told.map(|diagnosis| Told::new(run, diagnosis));
+    let (header, one) = match (&told, all) {
+        (Some(told), Some(of)) => {
+            let [all, one] = Header::of_all(told, of);
+            (all, Some(one))
         }
-        None => page,
+        (Some(told), None) => (Header::new(told), None),
+        (None, _) => (Header::nothing_recorded(run), None),
     };
-    page.render().expect("a String takes all that is written to it")
+    let mut frame = Frame::new("holdup report", title, header);
+    frame.styles.push(timeline::STYLE);
+    frame.scripts.push(timeline::SCRIPT);
+    let mut together = of_run.map(|of| tree::Together::new(run, of));
+    if let Some(one) = one {
+        if let Some(together) = together.take() {
+            frame.add("together", "All processes", together);
+        }
+        frame.insert(one);
+    }
+    if let Some(told) = &told {
+        sections(&mut frame, told, options);
+    }
+    if let Some(together) = together {
+        frame.add("together", "All processes", together);
+    }
+    if let Some(processes) = processes::Processes::new(run, diagnoses) {
+        frame.add("processes", "Processes", processes);
+    }
+    frame.page()
 }
 
-fn sections(told: &Told<'_>, options: &PageOptions) -> Sections {
+fn sections(frame: &mut Frame, told: &Told<'_>, options: &PageOptions) {
+    frame.add("answer", "Answer", findings::Findings::new(told));
+    frame.add("threads", "Threads", threads::Threads::new(told));
+    frame.add("when", "When", when::When::new(told));
+    frame.add("path", "Path", path::Path::new(told));
+    frame.add("waits", "Waits", chains::Chains::new(told));
+    frame.add("locks", "Locks", locks::Locks::new(told));
+    frame.add("lines", "Lines", lines::Lines::new(told, options));
+    frame.add("what-if", "What if", what_if::WhatIf::new(told));
+    frame.add("environment", "Environment", surroundings::Environment::new(told));
+    frame.add("recorded", "Recording", surroundings::Recorded::new(told));
     let payload = timeline::payload(told.process, told.timeline, told.diagnosis);
-    Sections {
-        findings: findings::Findings::new(told),
-        threads: threads::Threads::new(told),
-        when: when::When::new(told),
-        path: path::Path::new(told),
-        chains: chains::Chains::new(told),
-        locks: locks::Locks::new(told),
-        lines: lines::Lines::new(told, options),
-        what_if: what_if::WhatIf::new(told),
-        environment: surroundings::Environment::new(told),
-        recorded: surroundings::Recorded::new(told),
-        timeline_json: policy::for_script(&payload.json),
-        timeline_data: payload.base64,
-    }
+    frame.data = format!(
+        "<script type=\"application/json\" id=\"timeline-json\">{}</script>\n\
+         <script type=\"text/plain\" id=\"timeline-data\">{}</script>",
+        policy::for_script(&payload.json),
+        payload.base64
+    );
 }

@@ -8,7 +8,6 @@ mod json;
 mod plot;
 pub(crate) mod ranks;
 pub(crate) mod schema;
-pub(crate) mod tabular;
 mod terminal;
 pub(crate) mod told;
 pub(crate) mod words;

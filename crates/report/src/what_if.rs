@@ -1,98 +1,9 @@
-//! What changes would give: the answer of `holdup whatif`, for people and for machines.
+//! What changes would give, as JSON.
 
-use holdup_model::names::Names;
-use holdup_model::{Nanos, Process};
-use holdup_replay::{Next, Point, Prediction, Replayer, object_name};
+use holdup_model::Process;
+use holdup_replay::{Point, Prediction, Replayer, next_limit, object_name};
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::look::Look;
-use crate::numbers::time;
-use crate::{escape, palette};
-
-/// Expressions as wide as this at most have the predictions beside them.
-const WIDEST: usize = 40;
-
-/// What the changes of a process would give, as text: one line for each, and what to keep in mind.
-pub fn render_what_if(
-    process: &Process,
-    replayer: &Replayer<'_>,
-    results: &[(Point, Prediction)],
-    look: Look,
-) -> String {
-    let wall = process.wall();
-    let replayed = replayer.replayed();
-    let off = (replayed.get() as f64 / wall.get().max(1) as f64 - 1.0) * 100.0;
-    let mut text = format!(
-        "It ran {}; unchanged, the replay takes {} ({off:+.1} %).\n\n",
-        time(wall, look),
-        time(replayed, look)
-    );
-    let expressions: Vec<String> =
-        results.iter().map(|(point, _)| escape::sentence(&point.expression, look)).collect();
-    let widths = expressions.iter().map(|expression| expression.chars().count());
-    let width = widths.filter(|width| *width <= WIDEST).max().unwrap_or(0);
-    let longest = results.iter().map(|(_, prediction)| prediction.wall).max().unwrap_or(Nanos::ZERO);
-    for (expression, (point, prediction)) in expressions.iter().zip(results) {
-        text += &line(process, wall, expression, width, prediction, look);
-        if point.at.is_some() {
-            text += &bar(prediction.wall, longest, look);
-        }
-        for &lock in &prediction.unseen {
-            text += &format!(
-                "    {} may be the next to hold it up: how long it is held is known from a few holds only; \
-                 record with --holds all\n",
-                escape::name(&object_name(process, lock), look)
-            );
-        }
-        if prediction.let_through > 0 {
-            text += &format!(
-                "    {} times all threads waited for each other, and one was let through: trust it less\n",
-                prediction.let_through
-            );
-        }
-    }
-    if results.is_empty() {
-        text += "Say what changes, such as cores=8; holdup whatif --help has the words.\n";
-    }
-    text
-}
-
-fn line(
-    process: &Process,
-    wall: Nanos,
-    expression: &str,
-    width: usize,
-    prediction: &Prediction,
-    look: Look,
-) -> String {
-    let [predicted, low, high] =
-        [prediction.wall, prediction.low, prediction.high].map(|value| time(value, look));
-    let share = (1.0 - prediction.wall.get() as f64 / wall.get().max(1) as f64) * 100.0;
-    let times = wall.get() as f64 / prediction.wall.get().max(1) as f64;
-    let gives = if share >= 0.0 { format!("{share:.1} % less") } else { format!("{:.1} % more", -share) };
-    let next = next(process, prediction)
-        .map_or_else(String::new, |next| format!("; then {} limits it", escape::name(&next, look)));
-    format!("{expression:<width$}  {predicted} ({low} to {high}), {gives}, {times:.2} times as fast{next}\n")
-}
-
-/// How long a point of a sweep takes beside the others.
-fn bar(time: Nanos, longest: Nanos, look: Look) -> String {
-    let length = (time.share_of(longest) * BAR as f64).round() as usize;
-    format!("  {}\n", palette::fill("act", look).to_string().repeat(length))
-}
-
-fn next(process: &Process, prediction: &Prediction) -> Option<String> {
-    Some(match prediction.next? {
-        Next::Cores(1) => "one core".to_owned(),
-        Next::Cores(cores) => format!("the number of cores ({cores})"),
-        Next::Object(object) => Names::of(process, None).object(object).to_owned(),
-        Next::Thread(thread) => Names::of(process, None).thread_in_full(thread),
-    })
-}
-
-/// The length of the longest bar, in columns.
-const BAR: usize = 40;
 
 /// What changes of a recorded run would give, as a replay predicts it. Schema 1: members may be added, none is taken away
 /// and none changes its meaning. All times are whole nanoseconds (names end in _ns). Expressions and names are as the
@@ -148,7 +59,7 @@ pub fn what_if_json(process: &Process, replayer: &Replayer<'_>, results: &[(Poin
         ns: prediction.wall.get(),
         low_ns: prediction.low.get(),
         high_ns: prediction.high.get(),
-        next: next(process, prediction),
+        next: next_limit(process, prediction),
         let_through: prediction.let_through,
         locks_known_in_number_only: prediction
             .unseen

@@ -260,7 +260,7 @@ fn compare_with(other: &Run, run: &Run, diagnoses: &[Diagnosis]) {
         for (before, after) in [(&others, &own), (&own, &others), (&own, &own)] {
             for against in [Against::Change, Against::Threads] {
                 let comparison = compare(before, after, against).expect("two sides");
-                assert_harmless(&holdup_report::render_diff(&comparison, PLAIN));
+                assert_harmless(&holdup_report::render_answer(&comparison.answer(), PLAIN));
                 assert_harmless(&holdup_report::diff_json_text(&comparison));
             }
         }
@@ -351,7 +351,10 @@ fn read_all(bytes: &[u8], beside: &Beside) -> bool {
                     replayer.predict(&point.changes).ok().map(|prediction| (point, prediction))
                 })
                 .collect();
-            assert_harmless(&holdup_report::render_what_if(process, &replayer, &results, PLAIN));
+            assert_harmless(&holdup_report::render_answer(
+                &holdup_replay::answer(process, &replayer, &results),
+                PLAIN,
+            ));
         }
     }
     if let Ok(counts) = holdup_counts::counts(&recording, &run) {

@@ -81,6 +81,18 @@ fn a_lock_that_is_held_all_the_time() {
 }
 
 #[test]
+fn without_a_change_what_can_be_named_is_listed() {
+    let recording = workspace().join("tests/recordings/critical_section.holdup");
+    let said = text(&what_if(&recording, &[]).stdout);
+    let named: Vec<&str> = said.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    for expression in ["lock:table_lock=0", "thread:table_worker/2"] {
+        assert!(named.contains(&expression), "{said}");
+    }
+    let listed: Vec<&str> = named.into_iter().filter(|word| word.contains(':')).collect();
+    assert_eq!(results(&recording, &listed).len(), listed.len(), "{said}");
+}
+
+#[test]
 fn a_second_thread_for_the_slow_stage() {
     let stage = Stage::new();
     let recording = recorded(&stage, "pipeline", &[]);

@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod answer;
 mod sweep;
 mod threads;
 
@@ -103,6 +104,29 @@ pub struct ProgramPolicies {
     /// The most critical thread at several frequencies.
     pub sweep: Option<Sweep>,
     /// What the reader must know.
+    pub warnings: Vec<String>,
+}
+
+/// Programs under policies, on one machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Policies {
+    /// The machine's name.
+    pub machine: String,
+    /// Its frequency, in GHz.
+    pub frequency: f64,
+    /// That of a fast core, in GHz.
+    pub fast: f64,
+    /// The threshold α of Algorithm 1.
+    pub alpha: f64,
+    /// Its threshold β.
+    pub beta: f64,
+    /// How many threads are fast at once, at most.
+    pub fast_threads: u32,
+    /// Whether the machine has constants for energies.
+    pub has_energy: bool,
+    /// The programs, in the order in which they were given.
+    pub programs: Vec<ProgramPolicies>,
+    /// What the reader must know of all of them.
     pub warnings: Vec<String>,
 }
 

@@ -8,11 +8,11 @@ use holdup_model::Arrange;
 use super::dendrogram::Dendrogram;
 use super::plot::plot;
 use super::{CharacterizeTold, words};
+use crate::escape::sentences;
 use crate::ink::Ink;
 use crate::lines::{Line, labelled, painted, wrapped, wrapped_whole};
 use crate::numbers::{counted, percent};
-use crate::scaling::tabular::{Column, table};
-use crate::scaling::words::sentences;
+use crate::tabular::{Column, table};
 use crate::{Look, escape};
 
 /// At most so many of each are told; `--all` tells all of them.

@@ -3,22 +3,13 @@
 use askama::Template;
 use holdup_characterize::{MoveKind, extremes};
 
+use super::frame::Frame;
 use super::header::{Header, KeyFigure};
 use super::text::{Figure, LOOK, percent};
-use super::{SCRIPT_OF_TABLES, policy};
 use crate::characterize::scene::{Picture, pictures};
 use crate::characterize::{CharacterizeTold, words};
-use crate::scaling::words::sentences;
+use crate::escape::sentences;
 use crate::{escape, numbers};
-
-const STYLE: &[&str] = &[
-    include_str!("../../page/palette.css"),
-    include_str!("../../page/page.css"),
-    include_str!("../../page/sections.css"),
-    include_str!("../../page/characterize.css"),
-    include_str!("../../page/characterize_page.css"),
-    include_str!("../../page/narrow.css"),
-];
 
 /// At most so many components, rows, members of a cluster, and moves have a place.
 const MOST_COMPONENTS: usize = 8;
@@ -34,13 +25,7 @@ type Component = (String, String, String, (String, String, String));
 
 #[derive(Template)]
 #[template(path = "characterize.html")]
-struct Page {
-    policy: String,
-    title: String,
-    style: String,
-    script: String,
-    header: Header,
-    links: Vec<(&'static str, &'static str)>,
+struct Sections {
     method: String,
     pictures: Vec<Picture>,
     chosen: String,
@@ -51,14 +36,10 @@ struct Page {
     moves: Vec<(String, String, String, String, String)>,
     more_rows: Option<String>,
     rows: Vec<(String, String, usize, Vec<String>)>,
-    notes: Vec<String>,
-    version: &'static str,
 }
 
 /// A characterization as one HTML page: no network, no script but its own. The same input gives the same bytes.
 pub fn characterize_page(told: &CharacterizeTold) -> String {
-    let script = [SCRIPT_OF_TABLES, &[include_str!("../../page/characterize.js")]].concat().join("\n");
-    let style = STYLE.concat();
     let found = &told.found;
     let names = words::names(told, LOOK);
     let count = found.pca.components().min(MOST_COMPONENTS);
@@ -68,19 +49,19 @@ pub fn characterize_page(told: &CharacterizeTold) -> String {
     };
     let all = names.len();
     let row = |row: usize| (names[row].clone(), suite(row), found.cluster_of[row] + 1, scores(row));
-    let mut links = vec![("answer", "Pictures"), ("clusters", "Clusters"), ("weights", "Components")];
     let moves = moves(told);
+    let mut frame = Frame::new("holdup characterize", told.what.clone(), header(told));
+    frame.styles.push(include_str!("../../page/characterize.css"));
+    frame.styles.push(include_str!("../../page/characterize_page.css"));
+    frame.scripts.push(include_str!("../../page/characterize.js"));
+    frame.link("answer", "Pictures");
+    frame.link("clusters", "Clusters");
+    frame.link("weights", "Components");
     if !moves.is_empty() {
-        links.push(("moves", "Moves"));
+        frame.link("moves", "Moves");
     }
-    links.push(("runs", "Runs"));
-    let page = Page {
-        policy: policy::policy(&script, &style),
-        title: told.what.clone(),
-        style,
-        script,
-        header: header(told),
-        links,
+    frame.link("runs", "Runs");
+    let sections = Sections {
         method: words::method(&found.pca),
         pictures: pictures(told),
         chosen: words::chosen(told, LOOK),
@@ -92,10 +73,10 @@ pub fn characterize_page(told: &CharacterizeTold) -> String {
         more_rows: (all > MOST_ROWS)
             .then(|| format!("The first {MOST_ROWS} of {all}; holdup characterize --json has all of them.")),
         rows: (0..all.min(MOST_ROWS)).map(row).collect(),
-        notes: words::notes(told, LOOK).iter().map(|note| sentences(note, LOOK)).collect(),
-        version: env!("CARGO_PKG_VERSION"),
     };
-    page.render().expect("a String takes all that is written to it")
+    frame.insert(sections);
+    frame.notes = words::notes(told, LOOK).iter().map(|note| sentences(note, LOOK)).collect();
+    frame.page()
 }
 
 fn header(told: &CharacterizeTold) -> Header {

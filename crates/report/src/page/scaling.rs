@@ -8,82 +8,30 @@ mod law;
 mod losses;
 mod regions;
 
-use askama::Template;
 use holdup_model::Nanos;
 use holdup_scaling::Scaling;
 
+use super::frame::Frame;
 use super::header::{Header, KeyFigure, command};
-use super::text::{Figure, LOOK, counted, percent, time};
-use super::{SCRIPT_OF_TABLES, policy};
+use super::text::{Figure, LOOK, counted, percent, time, unbroken};
+use crate::escape::sentences;
 use crate::numbers;
 use crate::scaling::{told, words};
 
-const STYLE: &[&str] = &[
-    include_str!("../../page/palette.css"),
-    include_str!("../../page/page.css"),
-    include_str!("../../page/sections.css"),
-    include_str!("../../page/scaling.css"),
-    include_str!("../../page/narrow.css"),
-];
-
-#[derive(Template)]
-#[template(path = "scaling.html")]
-struct Page {
-    policy: String,
-    title: String,
-    style: String,
-    script: String,
-    header: Header,
-    told: Option<Sections>,
-    notes: Vec<String>,
-    version: &'static str,
-}
-
-struct Sections {
-    curves: curves::Curves,
-    hints: hints::Hints,
-    losses: losses::Losses,
-    regions: regions::Regions,
-    law: law::Law,
-    efficiencies: efficiencies::Efficiencies,
-}
-
 /// How a program scales as one HTML page: no network, no script but its own. The same input gives the same bytes.
 pub fn scale_page(scaling: &Scaling) -> String {
-    let (style, script) = (STYLE.concat(), SCRIPT_OF_TABLES.join("\n"));
-    let page = Page {
-        policy: policy::policy(&script, &style),
-        title: told::program(scaling, LOOK),
-        style,
-        script,
-        header: header(scaling),
-        told: (!scaling.points.is_empty()).then(|| Sections {
-            curves: curves::Curves::new(scaling),
-            hints: hints::Hints::new(scaling),
-            losses: losses::Losses::new(scaling),
-            regions: regions::Regions::new(scaling),
-            law: law::Law::new(scaling),
-            efficiencies: efficiencies::Efficiencies::new(scaling),
-        }),
-        notes: scaling.notes.iter().map(|note| unbroken(&words::sentences(note, LOOK))).collect(),
-        version: env!("CARGO_PKG_VERSION"),
-    };
-    page.render().expect("a String takes all that is written to it")
-}
-
-/// A sentence in which each unit stays on the line of its number.
-pub(super) fn unbroken(text: &str) -> String {
-    const UNITS: [&str; 5] = ["s", "ms", "µs", "ns", "%"];
-    let is_unit = |word: &str| UNITS.contains(&word.trim_end_matches(|c: char| ",;.:)".contains(c)));
-    let mut out = String::with_capacity(text.len());
-    for word in text.split(' ') {
-        if !out.is_empty() {
-            let is_number = out.ends_with(|c: char| c.is_ascii_digit());
-            out.push_str(if is_number && is_unit(word) { "\u{a0}" } else { " " });
-        }
-        out.push_str(word);
+    let mut frame = Frame::new("holdup scale", told::program(scaling, LOOK), header(scaling));
+    frame.styles.push(include_str!("../../page/scaling.css"));
+    if !scaling.points.is_empty() {
+        frame.add("scales", "Scales", curves::Curves::new(scaling));
+        frame.add("answer", "Answer", hints::Hints::new(scaling));
+        frame.add("losses", "Losses", losses::Losses::new(scaling));
+        frame.add("regions", "Regions", regions::Regions::new(scaling));
+        frame.add("law", "More threads", law::Law::new(scaling));
+        frame.add("efficiencies", "Efficiencies", efficiencies::Efficiencies::new(scaling));
     }
-    out
+    frame.notes = scaling.notes.iter().map(|note| unbroken(&sentences(note, LOOK))).collect();
+    frame.page()
 }
 
 /// A time that may be negative.

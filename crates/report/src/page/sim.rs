@@ -6,83 +6,38 @@ mod shared;
 pub(super) mod speedups;
 mod stacks;
 
-use askama::Template;
 use holdup_model::cycles::CycleComponent;
 
+use super::frame::Frame;
 use super::header::{Header, KeyFigure, command};
-use super::text::{Figure, LOOK, counted, grouped, percent, sentence, time};
-use super::{SCRIPT_OF_TABLES, policy};
+use super::text::{Figure, LOOK, counted, grouped, percent, sentence, time, unbroken};
 use crate::numbers;
 use crate::sim::view::{View, cpi};
 use crate::sim::{SimTold, told};
 
-const STYLE: &[&str] = &[
-    include_str!("../../page/palette.css"),
-    include_str!("../../page/page.css"),
-    include_str!("../../page/sections.css"),
-    include_str!("../../page/sim.css"),
-    include_str!("../../page/narrow.css"),
-];
-
-#[derive(Template)]
-#[template(path = "sim.html")]
-struct Page {
-    policy: String,
-    title: String,
-    style: String,
-    script: String,
-    header: Header,
-    /// Places on the page and what the line of links calls them.
-    links: Vec<(&'static str, &'static str)>,
-    told: Option<Sections>,
-    notes: Vec<String>,
-    version: &'static str,
-}
-
-struct Sections {
-    threads: stacks::Stacks,
-    runs: Option<stacks::Stacks>,
-    speedups: Option<speedups::Speedups>,
-    places: Option<places::Places>,
-    shared: Option<shared::Shared>,
-}
-
 /// Where cycles go as one HTML page: no network, no script but its own. The same input gives the same bytes.
 pub fn sim_page(told: &SimTold) -> String {
     let view = View::new(told);
-    let scripts = SCRIPT_OF_TABLES.iter().copied().chain([include_str!("../../page/sim.js")]);
-    let (style, script) = (STYLE.concat(), scripts.collect::<Vec<_>>().join("\n"));
-    let sections = view.main().filter(|run| run.simulated.cycles > 0).map(|_| Sections {
-        threads: stacks::Stacks::of_threads(&view),
-        runs: stacks::Stacks::of_runs(&view),
-        speedups: speedups::Speedups::new(&told.speedup_stacks),
-        places: places::Places::new(&view),
-        shared: shared::Shared::new(&view),
-    });
-    let notes = notes(&view);
-    let page = Page {
-        policy: policy::policy(&script, &style),
-        title: told::program(&view, LOOK),
-        style,
-        script,
-        header: header(&view),
-        links: sections.as_ref().map_or_else(Vec::new, |sections| links(sections, !notes.is_empty())),
-        told: sections,
-        notes,
-        version: env!("CARGO_PKG_VERSION"),
-    };
-    page.render().expect("a String takes all that is written to it")
-}
-
-fn links(sections: &Sections, has_notes: bool) -> Vec<(&'static str, &'static str)> {
-    let mut links = vec![("answer", "Threads")];
-    let mut add = |there: bool, link| links.extend(there.then_some(link));
-    add(sections.runs.is_some(), ("runs", "Side by side"));
-    add(sections.speedups.is_some(), ("speedup", "Speedup"));
-    add(sections.places.is_some(), ("places", "Lines"));
-    add(sections.shared.is_some(), ("shared", "Shared"));
-    add(has_notes, ("notes", "Notes"));
-    links
+    let mut frame = Frame::new("holdup sim", told::program(&view, LOOK), header(&view));
+    frame.styles.push(include_str!("../../page/sim.css"));
+    frame.scripts.push(include_str!("../../page/sim.js"));
+    if view.main().is_some_and(|run| run.simulated.cycles > 0) {
+        frame.add("answer", "Threads", stacks::Stacks::of_threads(&view));
+        if let Some(runs) = stacks::Stacks::of_runs(&view) {
+            frame.add("runs", "Side by side", runs);
+        }
+        if let Some(speedups) = speedups::Speedups::new(&told.speedup_stacks) {
+            frame.add("speedup", "Speedup", speedups);
+        }
+        if let Some(places) = places::Places::new(&view) {
+            frame.add("places", "Lines", places);
+        }
+        if let Some(shared) = shared::Shared::new(&view) {
+            frame.add("shared", "Shared", shared);
+        }
+    }
+    frame.notes = notes(&view);
+    frame.page()
 }
 
 fn header(view: &View) -> Header {
@@ -104,21 +59,6 @@ fn whole_names(text: &str) -> String {
     CycleComponent::ALL.iter().fold(text.to_owned(), |text, component| {
         text.replace(component.name(), &component.name().replace('-', "\u{2011}"))
     })
-}
-
-/// Text in which each unit stays on the line of its number.
-fn unbroken(text: &str) -> String {
-    const UNITS: [&str; 9] = ["k", "M", "G", "T", "s", "ms", "µs", "ns", "%"];
-    let is_unit = |word: &str| UNITS.contains(&word.trim_end_matches(|c: char| ",;.:)".contains(c)));
-    let mut out = String::with_capacity(text.len());
-    for (index, word) in text.split(' ').enumerate() {
-        if index > 0 {
-            let is_number = out.ends_with(|c: char| c.is_ascii_digit());
-            out.push_str(if is_number && is_unit(word) { "\u{a0}" } else { " " });
-        }
-        out.push_str(word);
-    }
-    out
 }
 
 /// The key figures of the simulation that is told in detail.

@@ -10,64 +10,54 @@ mod phases;
 use askama::Template;
 use holdup_speedup::{NOT_TOLD_APART, Speedup, SpeedupProfile};
 
+use super::frame::Frame;
 use super::header::{Header, KeyFigure, command};
-use super::scaling::unbroken;
 use super::sim::speedups::Speedups;
-use super::text::{Figure, LOOK, counted, time};
-use super::{SCRIPT_OF_TABLES, policy};
+use super::text::{Figure, LOOK, counted, time, unbroken};
+use crate::escape::sentences;
 use crate::stack::{told, words};
-
-const STYLE: &[&str] = &[
-    include_str!("../../page/palette.css"),
-    include_str!("../../page/page.css"),
-    include_str!("../../page/sections.css"),
-    include_str!("../../page/scaling.css"),
-    include_str!("../../page/stack.css"),
-    include_str!("../../page/narrow.css"),
-];
 
 /// At most so many measurements that do not count are listed.
 const MOST_DISCARDED: usize = 40;
 
+/// How far the numbers go.
 #[derive(Template)]
-#[template(path = "stack.html")]
-struct Page {
-    policy: String,
-    title: String,
-    style: String,
-    script: String,
-    header: Header,
-    /// Where sections begin, and their names.
-    links: Vec<(&'static str, &'static str)>,
-    sections: Vec<String>,
-    has_answer: bool,
-    has_foot: bool,
+#[template(path = "stack_notes.html")]
+struct Notes {
     missing: Vec<(String, String)>,
     discarded: Vec<String>,
     notes: Vec<String>,
     effort: Vec<String>,
-    version: &'static str,
 }
 
 /// A measured speedup stack as one HTML page: no network, no script but its own. The same input gives the same bytes.
 pub fn stack_page(profile: &SpeedupProfile) -> String {
-    // The colours of simulated components are in the styles of their own page.
-    let simulated = if profile.simulated.is_empty() { "" } else { include_str!("../../page/sim.css") };
-    let (style, script) = (STYLE.concat() + simulated, SCRIPT_OF_TABLES.join("\n"));
-    let mut links = Vec::new();
-    let mut sections = Vec::new();
-    let mut add = |id, name, section: Option<String>| {
-        if let Some(section) = section {
-            links.push((id, name));
-            sections.push(section);
-        }
-    };
-    add("answer", "Answer", phases::Phases::of_whole(profile).map(rendered));
-    add("phases", "Phases", phases::Phases::of_phases(profile).map(rendered));
-    add("cache", "Cache", cache::Cache::new(profile).map(rendered));
-    add("copies", "Copies", copies::Copies::new(profile).map(rendered));
-    add("speedup", "Simulated", Speedups::beside_measured(&profile.simulated).map(rendered));
+    let mut frame = Frame::new("holdup stack", told::program(profile, LOOK), header(profile));
+    frame.styles.extend([include_str!("../../page/scaling.css"), include_str!("../../page/stack.css")]);
+    if let Some(whole) = phases::Phases::of_whole(profile) {
+        frame.add("answer", "Answer", whole);
+    }
+    if let Some(phases) = phases::Phases::of_phases(profile) {
+        frame.add("phases", "Phases", phases);
+    }
+    if let Some(cache) = cache::Cache::new(profile) {
+        frame.add("cache", "Cache", cache);
+    }
+    if let Some(copies) = copies::Copies::new(profile) {
+        frame.add("copies", "Copies", copies);
+    }
+    if let Some(simulated) = Speedups::beside_measured(&profile.simulated) {
+        // The colours of simulated components are in the styles of their own page.
+        frame.styles.push(include_str!("../../page/sim.css"));
+        frame.add("speedup", "Simulated", simulated);
+    }
+    if let Some(notes) = notes(profile) {
+        frame.add("notes", "How far it goes", notes);
+    }
+    frame.page()
+}
 
+fn notes(profile: &SpeedupProfile) -> Option<Notes> {
     let last = told::whole(profile).and_then(|whole| whole.points.last());
     let missing = last.map(|point| told::missing(point, LOOK)).unwrap_or_default();
     let mut discarded = told::all_discarded(profile, LOOK);
@@ -77,41 +67,12 @@ pub fn stack_page(profile: &SpeedupProfile) -> String {
     if let Some(more @ 1..) = more {
         discarded.push(format!("And {more} more: holdup stack --json has them."));
     }
-    let notes: Vec<String> = profile
-        .notes
-        .iter()
-        .filter(|note| !note.trim().is_empty())
-        .map(|note| unbroken(&crate::scaling::words::sentences(note, LOOK)))
-        .collect();
-    let effort: Vec<String> = [told::effort(&profile.effort, profile.base, LOOK), told::cache(profile)]
-        .into_iter()
-        .flatten()
-        .collect();
-    let has_foot = !(missing.is_empty() && discarded.is_empty() && notes.is_empty() && effort.is_empty());
-    if has_foot {
-        links.push(("notes", "How far it goes"));
-    }
-    let page = Page {
-        policy: policy::policy(&script, &style),
-        title: told::program(profile, LOOK),
-        style,
-        script,
-        header: header(profile),
-        has_answer: links.first().is_some_and(|link| link.0 == "answer"),
-        links,
-        sections,
-        has_foot,
-        missing,
-        discarded,
-        notes,
-        effort: effort.iter().map(|line| unbroken(line)).collect(),
-        version: env!("CARGO_PKG_VERSION"),
-    };
-    page.render().expect("a String takes all that is written to it")
-}
-
-fn rendered(section: impl Template) -> String {
-    section.render().expect("a String takes all that is written to it")
+    let notes = profile.notes.iter().filter(|note| !note.trim().is_empty());
+    let notes: Vec<String> = notes.map(|note| unbroken(&sentences(note, LOOK))).collect();
+    let effort = [told::effort(&profile.effort, profile.base, LOOK), told::cache(profile)];
+    let effort: Vec<String> = effort.into_iter().flatten().map(|line| unbroken(&line)).collect();
+    let is_empty = missing.is_empty() && discarded.is_empty() && notes.is_empty() && effort.is_empty();
+    (!is_empty).then_some(Notes { missing, discarded, notes, effort })
 }
 
 fn header(profile: &SpeedupProfile) -> Header {

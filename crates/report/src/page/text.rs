@@ -8,6 +8,7 @@ use holdup_model::names::Names;
 use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Run, SiteId, State, ThreadId, Time, Timeline};
 
 use super::chart::{Color, color_of_state};
+use crate::lines::UNITS;
 use crate::{Look, escape, names, numbers};
 
 /// A page shows all characters, and its lines are broken by the browser.
@@ -194,6 +195,20 @@ pub(super) fn sentence(text: &str) -> String {
     escape::sentence(text, LOOK)
 }
 
+/// A sentence in which no number stands in a line without its unit.
+pub(super) fn unbroken(text: &str) -> String {
+    let is_unit = |word: &str| UNITS.contains(&word.trim_end_matches(|c: char| ",;.:)".contains(c)));
+    let mut out = String::with_capacity(text.len());
+    for (index, word) in text.split(' ').enumerate() {
+        if index > 0 {
+            let is_number = out.ends_with(|c: char| c.is_ascii_digit());
+            out.push_str(if is_number && is_unit(word) { NO_BREAK } else { " " });
+        }
+        out.push_str(word);
+    }
+    out
+}
+
 /// A length of time with its unit: `12.4 s`.
 pub(super) fn time(length: Nanos) -> String {
     numbers::time(length, LOOK).replace(' ', NO_BREAK)
@@ -201,13 +216,7 @@ pub(super) fn time(length: Nanos) -> String {
 
 /// Two lengths of time as the ends of a range: `442 to 664 ms`.
 pub(super) fn range(low: Nanos, high: Nanos) -> String {
-    let [low, high] = [low, high].map(|end| numbers::time(end, LOOK));
-    let text = match (low.rsplit_once(' '), high.rsplit_once(' ')) {
-        (Some(("0", _)), _) => format!("0 to {high}"),
-        (Some((number, unit)), Some((_, other))) if unit == other => format!("{number} to {high}"),
-        _ => format!("{low} to {high}"),
-    };
-    text.replace(' ', NO_BREAK)
+    Nanos::range(low, high).replace(' ', NO_BREAK)
 }
 
 /// The same of a length that is no whole number of nanoseconds.

@@ -6,59 +6,24 @@ mod excerpt;
 mod sections;
 mod threads;
 
-use askama::Template;
 use holdup_imbalance::Why;
 
+use super::frame::Frame;
 use super::header::{Header, KeyFigure, command};
 use super::text::{Figure, LOOK, grouped, percent, sentence, time};
-use super::{SCRIPT_OF_TABLES, policy};
 use crate::why::{WhyScene, told, words};
-
-const STYLE: &[&str] = &[
-    include_str!("../../page/palette.css"),
-    include_str!("../../page/page.css"),
-    include_str!("../../page/sections.css"),
-    include_str!("../../page/why.css"),
-    include_str!("../../page/narrow.css"),
-];
-
-#[derive(Template)]
-#[template(path = "why.html")]
-struct Page {
-    policy: String,
-    title: String,
-    style: String,
-    script: String,
-    header: Header,
-    told: Option<Sections>,
-    notes: Vec<String>,
-    version: &'static str,
-}
-
-struct Sections {
-    causes: causes::Causes,
-    sections: sections::Sections,
-}
 
 /// What makes threads unequal as one HTML page: no network, no script but its own. The same input gives the same bytes.
 pub fn why_page(why: &Why, scene: &WhyScene) -> String {
-    let (style, script) = (STYLE.concat(), SCRIPT_OF_TABLES.join("\n"));
-    let mut notes = vec![told::method(why)];
-    notes.extend(why.warnings.iter().filter(|note| !note.trim().is_empty()).map(|note| sentence(note)));
-    let page = Page {
-        policy: policy::policy(&script, &style),
-        title: scene.program(LOOK),
-        style,
-        script,
-        header: header(why, scene),
-        told: (!why.sections.is_empty()).then(|| Sections {
-            causes: causes::Causes::new(why, scene),
-            sections: sections::Sections::new(why),
-        }),
-        notes,
-        version: env!("CARGO_PKG_VERSION"),
-    };
-    page.render().expect("a String takes all that is written to it")
+    let mut frame = Frame::new("holdup why", scene.program(LOOK), header(why, scene));
+    frame.styles.push(include_str!("../../page/why.css"));
+    if !why.sections.is_empty() {
+        frame.add("answer", "Which line", causes::Causes::new(why, scene));
+        frame.add("sections", "Sections", sections::Sections::new(why));
+    }
+    frame.notes.push(told::method(why));
+    frame.notes.extend(why.warnings.iter().filter(|note| !note.trim().is_empty()).map(|note| sentence(note)));
+    frame.page()
 }
 
 fn header(why: &Why, scene: &WhyScene) -> Header {

@@ -1,19 +1,19 @@
 //! Every number of it, as JSON: `docs/json-schema/policies.schema.json` says what each member means.
 
 use holdup_policies::{
-    Better, Kind, PAPER_SLICE_NS, PolicyRun, PolicyThread, ProgramPolicies, Sweep, mean_energy, mean_gain,
-    paper_means,
+    Better, Kind, PAPER_SLICE_NS, Policies, PolicyRun, PolicyThread, ProgramPolicies, Sweep, mean_energy,
+    mean_gain, paper_means,
 };
 use serde_json::Value;
 
-use super::{PoliciesTold, schema};
+use super::schema;
 use crate::json::{printed, value};
 
 /// Policies of which means are told.
 const MEANT: [&str; 6] = ["all", "offline", "single", "tcp", "bis", "dynamic"];
 
 /// All of it as a value of the schema in `docs/json-schema/policies.schema.json`. Names are as the program gave them.
-pub fn policies_json(told: &PoliciesTold) -> Value {
+pub fn policies_json(told: &Policies) -> Value {
     let mut numbers: Vec<u32> = told.programs.iter().map(|program| program.working).collect();
     numbers.sort_unstable();
     numbers.dedup();
@@ -33,7 +33,7 @@ pub fn policies_json(told: &PoliciesTold) -> Value {
 }
 
 /// [`policies_json`] as text, indented, safe to print, with a line break at its end.
-pub fn policies_json_text(told: &PoliciesTold) -> String {
+pub fn policies_json_text(told: &Policies) -> String {
     printed(&policies_json(told))
 }
 
@@ -119,7 +119,7 @@ fn sweep(of: &Sweep) -> schema::Sweep<'_> {
     schema::Sweep { thread: of.thread, kind, knee_ghz, points: points.collect() }
 }
 
-fn means(told: &PoliciesTold, number: u32) -> schema::Means {
+fn means(told: &Policies, number: u32) -> schema::Means {
     let programs = || told.programs.iter().filter(|program| program.working == number);
     let mean = |policy: &'static str| schema::PolicyMean {
         policy,

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::json::efficiency;
 use super::schema;
-use super::tabular::{Column, table};
 use crate::ink::Ink;
 use crate::lines::{painted, wrapped};
 use crate::numbers::{counted, percent, time};
+use crate::tabular::{Column, table};
 use crate::{Look, escape};
 
 /// The version of the JSON that [`ranks_json`] gives. It grows only where a member changes its meaning; members may be added

@@ -4,12 +4,12 @@ use holdup_model::{Arrange, Efficiency, Nanos};
 use holdup_scaling::{Hint, Losses, Measured, RegionPoint, RegionScaling, Scaling};
 use textwrap::core::display_width;
 
-use super::tabular::{Column, table};
 use super::{plot, told, words};
 use crate::ink::Ink;
 use crate::lines::{Line, broken_short, labelled, painted, wrapped, wrapped_short};
 use crate::numbers;
 use crate::numbers::{counted, percent, time};
+use crate::tabular::{Column, table};
 use crate::{Look, escape};
 
 /// At most so many numbers of threads, regions, hints and notes are told.
@@ -204,7 +204,7 @@ fn hints(scaling: &Scaling, look: Look) -> Vec<Line> {
         let heading = format!("{}{place}", words::advice(hint.kind));
         lines.extend(numbered(&rank, wrapped_short(&heading, rank.len(), Ink::Strong, look)));
         lines.extend(wrapped(&saves(hint, wall, look), INDENT, Ink::Text, look));
-        lines.extend(wrapped(&words::sentences(&hint.text, look), INDENT, Ink::Text, look));
+        lines.extend(wrapped(&crate::escape::sentences(&hint.text, look), INDENT, Ink::Text, look));
     }
     if let Some(more @ 1..) = scaling.hints.len().checked_sub(MOST_HINTS) {
         lines.extend(more_of(more, "hint", "hints", look));
@@ -295,7 +295,7 @@ fn foot(scaling: &Scaling, look: Look) -> Vec<Line> {
         add("model", Ink::Faint, told::no_law(scaling));
     }
     for note in scaling.notes.iter().filter(|note| !note.trim().is_empty()).take(MOST_NOTES) {
-        add("note", Ink::Warning, words::sentences(note, look));
+        add("note", Ink::Warning, crate::escape::sentences(note, look));
     }
     if let Some(more @ 1..) = scaling.notes.len().checked_sub(MOST_NOTES) {
         add(

@@ -3,7 +3,7 @@
 use holdup_model::{Arrange, Nanos, Site, StackComponent};
 use holdup_scaling::{Hint, HintKind, LawKind, Losses, RegionKind, RegionScaling, Scaling, UNEXPLAINED};
 
-use crate::{Look, escape, names, numbers};
+use crate::{Look, names, numbers};
 
 /// Functions that compilers make of a region are named after the one it stands in, with one of these behind it.
 const OUTLINED: [&str; 2] = ["._omp_fn.", ".omp_outlined"];
@@ -189,17 +189,6 @@ pub(crate) fn shares(low: f64, high: f64, look: Look) -> String {
         Some(number) if !number.contains(' ') && low >= 0.0 => format!("{number}{dash}{to}"),
         _ => format!("{from} to {to}"),
     }
-}
-
-/// The most columns that the sentences of a hint or a note take.
-const SENTENCES: usize = 800;
-
-/// Sentences of an analysis, which may have names in them.
-pub(crate) fn sentences(text: &str, look: Look) -> String {
-    // Each of them is cut on its own, so that a long name takes no other sentence with it.
-    let parts = text.trim().split_inclusive(". ").map(|part| escape::sentence(part, look));
-    let text = escape::cut(&parts.collect::<String>(), SENTENCES, look);
-    if text.is_empty() || text.ends_with(['.', '!', '?', '…']) { text } else { format!("{text}.") }
 }
 
 /// Caches of more cores make programs faster than their number, but not by more than this: beyond it the runs that are compared

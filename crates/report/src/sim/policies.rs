@@ -7,8 +7,8 @@ use super::view::View;
 use super::{SimRun, schema};
 use crate::lines::Line;
 use crate::numbers::percent;
-use crate::scaling::tabular::{Column, table};
 use crate::schema::Amount;
+use crate::tabular::{Column, table};
 use crate::{Look, numbers};
 
 /// At most so many times at which a thread was fast are in the JSON.

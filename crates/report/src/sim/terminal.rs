@@ -14,7 +14,7 @@ use super::{SimTold, told, words};
 use crate::ink::Ink;
 use crate::lines::{Line, labelled, painted, wrapped, wrapped_short, wrapped_whole};
 use crate::numbers::percent;
-use crate::scaling::tabular::{Column, table};
+use crate::tabular::{Column, table};
 use crate::why::words as why;
 use crate::{Look, escape, numbers};
 

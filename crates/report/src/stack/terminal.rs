@@ -7,11 +7,11 @@ use textwrap::core::display_width;
 use super::told::LEAST_TOLD;
 use super::{told, words};
 use crate::bars::bar;
+use crate::escape::sentences;
 use crate::ink::Ink;
 use crate::lines::{Line, labelled, painted, wrapped, wrapped_short};
 use crate::numbers::{self, counted, percent, time};
-use crate::scaling::tabular::{Column, table};
-use crate::scaling::words::sentences;
+use crate::tabular::{Column, table};
 use crate::{Look, escape};
 
 /// At most so many phases, groups, reasons, discarded measurements and notes are told.

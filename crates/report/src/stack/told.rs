@@ -202,7 +202,7 @@ pub(crate) fn missing(point: &PhasePoint, look: Look) -> Vec<(String, String)> {
         .map(|(components, reason)| {
             let what =
                 if components.is_empty() { "the stack".to_owned() } else { Component::several(&components) };
-            (what, crate::scaling::words::sentences(reason, look))
+            (what, crate::escape::sentences(reason, look))
         })
         .collect()
 }

@@ -7,7 +7,7 @@ use super::{WhyScene, chart, removed, told, words};
 use crate::ink::Ink;
 use crate::lines::{Line, labelled, painted, wrapped, wrapped_short};
 use crate::numbers::{counted, grouped, percent};
-use crate::scaling::tabular::{Column, table};
+use crate::tabular::{Column, table};
 use crate::{Look, escape};
 
 /// At most so many sections are told in detail, and none with less than this share of all idle time but the first.

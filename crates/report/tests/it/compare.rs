@@ -5,7 +5,7 @@ use holdup_criticality::{Diagnosis, diagnose};
 use holdup_model::{ObjectKind, Process, Run, ThreadId};
 use holdup_report::{
     Look, check_github, check_json, check_json_text, check_junit, check_sarif, diff_json, diff_json_text,
-    json, render, render_check, render_diff,
+    json, render, render_answer, render_check,
 };
 use holdup_testkit::{Op, Script, any_process};
 use proptest::prelude::*;
@@ -67,13 +67,13 @@ fn judged(budgets: &[&str], held: &[u64], lock: &str, baseline: &[u64]) -> Vec<V
 
 #[test]
 fn a_comparison_is_told() {
-    let text = render_diff(&compared(&[90], &[10], "table_lock"), WIDE);
+    let text = render_answer(&compared(&[90], &[10], "table_lock").answer(), WIDE);
     assert!(
         text.starts_with("app ran 364 ms before and 53.0 ms after: 311 ms less, 6.87 times as fast.\n"),
         "{text}"
     );
     for line in [
-        "what the difference consists of",
+        "What the difference consists of",
         "mutex table_lock, held in update (main.c:15)",
         "together: the wall time",
         "update (main.c:15), before in update (main.c:12)",
@@ -86,9 +86,9 @@ fn a_comparison_is_told() {
 
 #[test]
 fn noise_is_said_to_be_noise() {
-    let text = render_diff(&compared(&[90, 95, 100], &[99, 91, 96], "table_lock"), WIDE);
+    let text = render_answer(&compared(&[90, 95, 100], &[99, 91, 96], "table_lock").answer(), WIDE);
     assert!(text.contains("no difference beyond noise"), "{text}");
-    let text = render_diff(&compared(&[90, 95, 100], &[10, 12, 14], "table_lock"), WIDE);
+    let text = render_answer(&compared(&[90, 95, 100], &[10, 12, 14], "table_lock").answer(), WIDE);
     assert!(text.contains("intervals are of 95 %") && text.contains("less (−"), "{text}");
 }
 
@@ -96,7 +96,7 @@ fn noise_is_said_to_be_noise() {
 fn scaling_is_told() {
     let sides = [ledger(process(1, 60, "table_lock", 12)), ledger(process(4, 60, "table_lock", 12))];
     let comparison = compare(&sides[..1], &sides[1..], Against::Threads).expect("runs");
-    let text = render_diff(&comparison, WIDE);
+    let text = render_answer(&comparison.answer(), WIDE);
     // One worker: ten times 10 ms. Four: 40 holds of 6 ms, and 4 ms.
     assert!(
         text.starts_with(
@@ -271,7 +271,7 @@ proptest! {
         let against = if by_threads { Against::Threads } else { Against::Change };
         for (one, other) in [(&sides[..1], &sides[1..]), (&sides[..], &sides[..1])] {
             let comparison = compare(one, other, against).expect("runs");
-            let text = render_diff(&comparison, Look { unicode, ..Look::plain(width) });
+            let text = render_answer(&comparison.answer(), Look { unicode, ..Look::plain(width) });
             prop_assert!(is_safe(&text) && (unicode || text.is_ascii()), "{text}");
             prop_assert!(text.lines().all(|line| line.chars().count() <= width.max(Look::NARROWEST)), "{text}");
             assert_follows("diff", &diff_json(&comparison));
@@ -281,7 +281,7 @@ proptest! {
     #[test]
     fn hostile_names_do_nothing(name in any::<String>()) {
         let comparison = compared(&[90], &[10, 20], &name);
-        prop_assert!(is_safe(&render_diff(&comparison, WIDE)));
+        prop_assert!(is_safe(&render_answer(&comparison.answer(), WIDE)));
         prop_assert!(is_safe(&diff_json_text(&comparison)));
         let verdicts = judged(&["lock:*<=5%", "cost:*<=1%", "regression<=1%"], &[90, 95], &name, &[80]);
         for text in [

@@ -84,7 +84,7 @@ impl Curves {
     pub(super) fn new(scaling: &Scaling) -> Self {
         let several = scaling.points.iter().any(|point| point.wall.runs > 1);
         Self {
-            lead: super::unbroken(&told::lost(scaling, LOOK).unwrap_or_default()),
+            lead: super::super::text::unbroken(&told::lost(scaling, LOOK).unwrap_or_default()),
             charts: if scaling.points.len() < 2 { Vec::new() } else { charts(scaling) },
             law: scaling.law.as_ref().map(|law| words::law(law.kind)),
             numbers: (scaling.points.iter())

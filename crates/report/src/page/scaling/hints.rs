@@ -79,11 +79,11 @@ fn row(scaling: &Scaling, index: usize, hint: &Hint, wall: Nanos, most: f64) -> 
     Row {
         rank: index + 1,
         advice: words::advice(hint.kind),
-        text: super::unbroken(&words::sentences(&hint.text, LOOK)),
+        text: super::super::text::unbroken(&crate::escape::sentences(&hint.text, LOOK)),
         place: words::hint_place(scaling, hint, LOOK),
         region: (hint.region < scaling.regions.len().min(super::regions::MOST)).then(|| hint.region + 1),
         kind: words::hint_kind(hint.kind),
-        gain: super::unbroken(&gain).replace(" times faster", "\u{a0}times\u{a0}faster"),
+        gain: super::super::text::unbroken(&gain).replace(" times faster", "\u{a0}times\u{a0}faster"),
         method: sentence(&hint.method),
         given,
     }

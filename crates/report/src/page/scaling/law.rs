@@ -38,7 +38,7 @@ impl Law {
         Self {
             none: told::no_law(scaling),
             law: scaling.law.as_ref().map(|law| Fitted {
-                outlook: told::outlook(scaling, law, LOOK).map(|text| super::unbroken(&text)),
+                outlook: told::outlook(scaling, law, LOOK).map(|text| super::super::text::unbroken(&text)),
                 name: words::law(law.kind),
                 formula: sentence(&law.formula),
                 error: percent(law.cross_validation_error),

@@ -157,7 +157,7 @@ fn open(region: &RegionScaling, wall: Nanos, against: Against) -> Open {
         facts.extend(
             told::standing(last, LOOK)
                 .filter(|_| against == Against::Perfect)
-                .map(|text| super::unbroken(&text)),
+                .map(|text| super::super::text::unbroken(&text)),
         );
         if last.whole < last.instances {
             facts.push(format!(
@@ -173,8 +173,8 @@ fn open(region: &RegionScaling, wall: Nanos, against: Against) -> Open {
         hints: (region.hints.iter())
             .map(|hint| {
                 (
-                    super::unbroken(&words::sentences(&hint.text, LOOK)),
-                    super::unbroken(&told::gain(hint, wall, LOOK)),
+                    super::super::text::unbroken(&crate::escape::sentences(&hint.text, LOOK)),
+                    super::super::text::unbroken(&told::gain(hint, wall, LOOK)),
                 )
             })
             .collect(),

@@ -114,7 +114,7 @@ fn row(name: String, source: Option<String>, stack: &CycleStack, all: u64, count
         source,
         cycles,
         share: percent(cycles as f64 / all.max(1) as f64),
-        mostly: super::unbroken(&told::mostly(stack, 2)),
+        mostly: super::super::text::unbroken(&told::mostly(stack, 2)),
         count,
         counted: grouped(count),
     }

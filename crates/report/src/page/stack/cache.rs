@@ -7,8 +7,7 @@ use holdup_model::Arrange;
 use holdup_speedup::{CachePoint, GroupCurve, PhasePoint, PhaseStack, SpeedupProfile};
 
 use super::super::chart::{across, coordinate, ticks};
-use super::super::scaling::unbroken;
-use super::super::text::{LOOK, counted};
+use super::super::text::{LOOK, counted, unbroken};
 use crate::stack::{told, words};
 use crate::{escape, numbers};
 

@@ -6,9 +6,8 @@ use holdup_speedup::SpeedupProfile;
 use holdup_speedup::instances::{InstancesPoint, InstancesProfile};
 
 use super::super::chart::Color;
-use super::super::scaling::unbroken;
 use super::super::stack_bar::{Reach, StackBar};
-use super::super::text::LOOK;
+use super::super::text::{LOOK, unbroken};
 use crate::stack::{told, words};
 use crate::{escape, numbers};
 
@@ -70,7 +69,7 @@ fn program(of: &InstancesProfile) -> Program {
             .iter()
             .filter_map(told::demand)
             .chain(missing)
-            .map(|text| unbroken(&crate::scaling::words::sentences(&text, LOOK)))
+            .map(|text| unbroken(&crate::escape::sentences(&text, LOOK)))
             .collect(),
     }
 }

@@ -5,9 +5,8 @@ use holdup_model::Stack;
 use holdup_speedup::{Component, PhaseKind, PhaseStack, PointStack, Speedup, SpeedupProfile};
 
 use super::super::chart::Color;
-use super::super::scaling::unbroken;
 use super::super::stack_bar::{Reach, StackBar};
-use super::super::text::{LOOK, percent, time};
+use super::super::text::{LOOK, percent, time, unbroken};
 use super::curves::{Chart, chart};
 use crate::stack::{told, words};
 

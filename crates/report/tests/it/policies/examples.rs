@@ -1,12 +1,11 @@
 //! Tables to tell of.
 
 use holdup_model::RunEnergy;
-use holdup_policies::{PolicyRun, PolicyThread, ProgramPolicies, Sweep, SweepPoint, Validation};
-use holdup_report::PoliciesTold;
+use holdup_policies::{Policies, PolicyRun, PolicyThread, ProgramPolicies, Sweep, SweepPoint, Validation};
 
 /// A machine and nothing else.
-pub(crate) fn told() -> PoliciesTold {
-    PoliciesTold {
+pub(crate) fn told() -> Policies {
+    Policies {
         machine: "criticality".to_owned(),
         frequency: 2.0,
         fast: 2.5,
@@ -14,7 +13,7 @@ pub(crate) fn told() -> PoliciesTold {
         beta: 0.8,
         fast_threads: 1,
         has_energy: true,
-        ..PoliciesTold::default()
+        ..Policies::default()
     }
 }
 

@@ -4,7 +4,8 @@ mod examples;
 
 use std::collections::BTreeSet;
 
-use holdup_report::{Look, PoliciesTold, policies_json, policies_json_text, policies_page, render_policies};
+use holdup_policies::Policies;
+use holdup_report::{Look, answer_page, policies_json, policies_json_text, render_answer};
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 
@@ -13,10 +14,10 @@ use crate::shared::schema::{all_follow, schema_of, undescribed};
 
 const WIDE: Look = Look::plain(100);
 
-fn answers() -> Vec<(String, PoliciesTold)> {
-    let with = |programs| PoliciesTold { programs, ..examples::told() };
+fn answers() -> Vec<(String, Policies)> {
+    let with = |programs| Policies { programs, ..examples::told() };
     vec![
-        ("nothing".to_owned(), PoliciesTold::default()),
+        ("nothing".to_owned(), Policies::default()),
         ("one".to_owned(), with(vec![examples::hidden()])),
         ("several".to_owned(), with(vec![examples::hidden(), examples::waits_for_memory()])),
     ]
@@ -35,7 +36,7 @@ fn every_answer_follows_the_schema_which_describes_all_of_it() {
 #[test]
 fn the_terminal_says_which_thread_is_the_better_one_and_why() {
     let (_, told) = answers().swap_remove(2);
-    let text = render_policies(&told, WIDE);
+    let text = render_answer(&told.answer(), WIDE);
     let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for sentence in [
         "Thread 2 is the most critical one (35 % of the time). But others run as long beside it: thread 4 is the better \
@@ -56,7 +57,7 @@ fn the_terminal_says_which_thread_is_the_better_one_and_why() {
 fn lines_fit_every_terminal() {
     for (_, told) in answers() {
         for width in [40, 64, 80, 120] {
-            let text = render_policies(&told, Look::plain(width));
+            let text = render_answer(&told.answer(), Look::plain(width));
             let longest = text.lines().map(UnicodeWidthStr::width).max().unwrap_or(0);
             assert!(longest <= width, "{longest} of {width}:\n{text}");
         }
@@ -67,7 +68,7 @@ fn lines_fit_every_terminal() {
 #[test]
 fn every_page_is_whole_and_hostile_names_do_nothing() {
     for (name, told) in answers() {
-        let page = policies_page(&told);
+        let page = answer_page(&told.answer());
         if let Some(folder) = std::env::var_os("HOLDUP_PAGES") {
             let path = std::path::Path::new(&folder).join(format!("policies-{name}.html"));
             std::fs::write(path, &page).expect("a folder that can be written to");
@@ -82,8 +83,8 @@ fn every_page_is_whole_and_hostile_names_do_nothing() {
             program.warnings = vec![(*name).to_owned()];
             program.threads.iter_mut().for_each(|thread| thread.name = Some((*name).to_owned()));
         }
-        check(&policies_page(&told));
-        assert!(!render_policies(&told, WIDE).contains('\u{1b}'));
+        check(&answer_page(&told.answer()));
+        assert!(!render_answer(&told.answer(), WIDE).contains('\u{1b}'));
         assert!(serde_json::from_str::<Value>(&policies_json_text(&told)).is_ok());
     }
 }
@@ -91,8 +92,8 @@ fn every_page_is_whole_and_hostile_names_do_nothing() {
 #[test]
 fn bars_of_energy_are_as_long_as_the_energies() {
     let (_, told) = answers().swap_remove(1);
-    let page = scraper::Html::parse_document(&policies_page(&told));
-    let bars = crate::shared::page::select(&page, "#answer .policies svg.bar");
+    let page = scraper::Html::parse_document(&answer_page(&told.answer()));
+    let bars = crate::shared::page::select(&page, "#answer table.answers svg.bar");
     let lengths: Vec<f64> = bars
         .iter()
         .map(|bar| {
