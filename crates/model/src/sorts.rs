@@ -9,11 +9,15 @@ pub fn sort_of_thread(process: &Process, id: ThreadId) -> Option<String> {
         return None;
     }
     start_of(process, id).or_else(|| {
-        let name = process.thread(id).name.as_deref()?;
-        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let stem = stem.trim_end_matches(|c: char| !c.is_alphanumeric());
+        let stem = name_without_number(process.thread(id).name.as_deref()?);
         (!stem.is_empty()).then(|| stem.to_owned())
     })
+}
+
+/// `indexer` of `indexer-3`; empty where there is nothing but a number.
+pub fn name_without_number(name: &str) -> &str {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    stem.trim_end_matches(|c: char| !c.is_alphanumeric())
 }
 
 /// The start function of a thread but the first, or its address where it has no name.

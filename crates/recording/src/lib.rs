@@ -9,7 +9,6 @@
 mod addresses;
 mod alone;
 mod clock;
-mod cpp_threads;
 mod environment;
 mod error;
 pub mod facts;
@@ -27,6 +26,7 @@ mod own_frames;
 mod reader;
 mod run;
 mod sites;
+mod start_functions;
 mod threads;
 mod ticks;
 mod writer;

@@ -7,7 +7,6 @@ use holdup_trace::wire::Record;
 
 use crate::alone;
 use crate::clock::Clock;
-use crate::cpp_threads;
 use crate::error::Warning;
 use crate::filler::Filler;
 use crate::join::{Member, join};
@@ -17,6 +16,7 @@ use crate::objects::Objects;
 use crate::openmp::{self, CpuTimes};
 use crate::reader::{RawProcess, Recording, Sources};
 use crate::sites::Sites;
+use crate::start_functions;
 use crate::threads::Threads;
 use crate::ticks;
 
@@ -99,7 +99,7 @@ fn run(recording: &Recording, warnings: &[Warning], sources: Sources) -> Run {
     }
     name_forks(&mut members);
     let mut processes = join(members);
-    processes.iter_mut().for_each(cpp_threads::name);
+    processes.iter_mut().for_each(start_functions::name);
     let mut all: Vec<String> = warnings.iter().map(Warning::to_string).collect();
     all.extend(recording.end.iter().flat_map(|end| end.warnings.iter().cloned()));
     let of_processes = || recording.processes.iter().filter_map(|raw| raw.names.as_ref());

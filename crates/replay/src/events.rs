@@ -11,6 +11,7 @@ use holdup_model::{
 use crate::program::{
     BarrierFacts, GateIndex, LockFacts, LockIndex, NEVER, NO_SITE, Pause, PauseKind, Program,
 };
+use crate::told_to_stop::repeated;
 
 /// A hold belongs to the wait that ended so much before it began (ns), at most.
 const AFTER_A_WAIT: Nanos = Nanos::new(20_000);
@@ -194,8 +195,9 @@ impl Maker<'_> {
             self.add(hold.thread, hold.end, hold.end, Act::Release(lock), hold.released_at);
         }
         let mut rounds = self.rounds();
+        let repeated = repeated(process, &endings, &waits);
         for index in waits {
-            if !follows[index] {
+            if !follows[index] && !repeated[index] {
                 self.wait(&process.waits[index], &endings[index], rounds.remove(&index));
             }
         }

@@ -50,6 +50,7 @@ mod pools;
 mod predict;
 mod run;
 pub mod schedule;
+mod told_to_stop;
 mod unseen;
 mod workers;
 

@@ -1,15 +1,49 @@
-//! What threads of C++ do. They all start with a function of the library's; which one of the program's that calls is on their
-//! stacks.
+//! What threads are for that start with a function of a library or a runtime, which starts all of them.
+//!
+//! Of C++ the stacks say which function of the program's that calls. Of others, such as those of a Java virtual machine, the
+//! threads' names tell more than what all of them have in common.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_model::{Frame, Process, Site, SiteId, ThreadId};
+use holdup_model::{Frame, Process, Site, SiteId, ThreadId, name_without_number};
 
 /// Functions in which a library calls what a thread is for: GNU's and LLVM's.
 const CALLERS: [&str; 2] = ["std::thread::_State_impl<", "std::__1::__thread_proxy"];
 
-/// Gives threads that start with a function of the C++ library's the program's own as their start.
+/// Says for what threads are that start with a function of a library or a runtime.
 pub(crate) fn name(process: &mut Process) {
+    of_cpp(process);
+    take_from_named(process);
+}
+
+/// Takes the start function from threads that share it, if it is a library's, each of them was given a name, and the names tell
+/// them apart.
+fn take_from_named(process: &mut Process) {
+    let inherited = process.threads.first().and_then(|thread| thread.name.clone());
+    let mut names: BTreeMap<SiteId, Option<BTreeSet<&str>>> = BTreeMap::new();
+    for thread in process.threads.iter().skip(1) {
+        let is_of_library = |entry: &SiteId| {
+            let module = process.site(*entry).place().and_then(|place| place.module.as_deref());
+            module.is_some_and(|module| module.contains(".so"))
+        };
+        let Some(entry) = thread.entry.filter(is_of_library) else { continue };
+        let names = names.entry(entry).or_insert_with(|| Some(BTreeSet::new()));
+        let own = thread.name.as_deref().filter(|name| inherited.as_deref() != Some(name));
+        match own.map(name_without_number).filter(|name| !name.is_empty()) {
+            Some(name) => names.iter_mut().for_each(|names| _ = names.insert(name)),
+            None => *names = None,
+        }
+    }
+    let says_nothing = |names: &Option<BTreeSet<&str>>| names.as_ref().is_some_and(|names| names.len() > 1);
+    let taken: BTreeSet<SiteId> =
+        names.into_iter().filter(|(_, names)| says_nothing(names)).map(|(entry, _)| entry).collect();
+    for thread in process.threads.iter_mut().skip(1) {
+        thread.entry = thread.entry.filter(|entry| !taken.contains(entry));
+    }
+}
+
+/// Gives threads that start with a function of the C++ library's the program's own as their start.
+fn of_cpp(process: &mut Process) {
     let is_of_library = |process: &Process, thread: ThreadId| {
         let entry = process.thread(thread).entry.and_then(|entry| process.site(entry).place());
         entry.is_some_and(|place| {
@@ -103,10 +137,40 @@ fn without_parameters(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use holdup_model::Time;
+
     use super::*;
 
     fn frame(function: &str) -> Frame {
         Frame { function: Some(function.to_owned()), module: Some("app".to_owned()), ..Frame::default() }
+    }
+
+    #[test]
+    fn names_that_differ_tell_more_than_a_common_start() {
+        let started_in = |module: &str, names: &[Option<&str>]| {
+            let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(10));
+            let site = process.add_site(Site {
+                frames: vec![Frame { module: Some(module.to_owned()), ..frame("start") }],
+                ..Site::default()
+            });
+            process.add_thread("app", Time::from_nanos(0), None);
+            for name in names {
+                let thread = process.add_thread(name.unwrap_or_default(), Time::from_nanos(0), None);
+                process.threads[thread.index()].entry = Some(site);
+                process.threads[thread.index()].name = name.map(str::to_owned);
+            }
+            take_from_named(&mut process);
+            process.threads.iter().filter(|thread| thread.entry.is_some()).count()
+        };
+        let started = |names: &[Option<&str>]| started_in("libruntime.so.2", names);
+        assert_eq!(started(&[Some("parser-1"), Some("parser-2"), Some("writer")]), 0);
+        // The program's own function says what they do, whatever they are called.
+        assert_eq!(started_in("app", &[Some("first"), Some("second")]), 2);
+        assert_eq!(started(&[Some("parser-1"), Some("parser-2")]), 2);
+        // A name that is the program's was not given to the thread.
+        assert_eq!(started(&[Some("app"), Some("parser"), Some("writer")]), 3);
+        assert_eq!(started(&[None, Some("parser"), Some("writer")]), 3);
+        assert_eq!(started(&[Some("12"), Some("parser"), Some("writer")]), 3);
     }
 
     #[test]
