@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::figures::{percent, times};
-use holdup_model::{Nanos, ObjectId, ObjectKind, RoutineKind, SiteId, State, ThreadId, Time};
+use holdup_model::{Nanos, ObjectId, ObjectKind, RoutineKind, SiteId, State, ThreadId, Time, Wake};
 
 use super::{Candidate, Case, Description, Stage, main_ones, most_first};
 use crate::blame::Charge;
@@ -160,7 +160,7 @@ fn describe_stage(case: &Case<'_>, kind: FindingKind, group: &Group) -> Descript
             format!("others wait for {who}{at}"),
             "Give this part of the work to more threads, or make it shorter.",
         ),
-        FindingKind::Pipeline if waits.for_room > Nanos::ZERO && !is_pool => (
+        FindingKind::Pipeline if waits.is_a_stage() && !is_pool => (
             format!("slow stage {who}{at}"),
             "Give this stage more threads, or less to do: the other stages cannot be faster than it is.",
         ),
@@ -224,12 +224,23 @@ fn describe_turns(case: &Case<'_>, group: &Group) -> Description {
     }
 }
 
+/// The first objects by name, those that are called the same as one.
 fn names(case: &Case<'_>, objects: &[ObjectId]) -> String {
-    let names: Vec<String> = objects.iter().take(2).map(|&object| case.object(object)).collect();
-    let more = objects.len() - names.len();
-    match more {
-        0 => names.join(" and "),
-        more => format!("{} and {more} more", names.join(", ")),
+    let mut named: Vec<(String, usize)> = Vec::new();
+    for name in objects.iter().map(|&object| case.object(object)) {
+        match named.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, count)) => *count += 1,
+            None => named.push((name, 1)),
+        }
+    }
+    let told = named.iter().take(2).map(|(name, count)| match count {
+        1 => name.clone(),
+        count => format!("{name} ({count} of them)"),
+    });
+    let told: Vec<String> = told.collect();
+    match named.iter().skip(2).map(|(_, count)| count).sum::<usize>() {
+        0 => told.join(" and "),
+        more => format!("{} and {more} more", told.join(", ")),
     }
 }
 
@@ -261,6 +272,9 @@ fn hands_on_at(case: &Case<'_>, group: &Group) -> Option<SiteId> {
     end.or_else(|| most_first(&signals).first().copied()).map(|(site, _)| site)
 }
 
+/// Of a slow stage those behind it wait for so many times as long as those before it, at most.
+const BEHIND: u64 = 3;
+
 /// Whether threads wait for work, or for room for their own.
 struct Waits {
     for_work: Nanos,
@@ -276,6 +290,7 @@ impl Waits {
         let stage = |thread: ThreadId| &stages[thread.index()];
         let sooner =
             |first: &mut Option<Time>, time: Time| *first = Some(first.map_or(time, |at| at.min(time)));
+        let mut sums = Self { for_work: Nanos::ZERO, for_room: Nanos::ZERO };
         let mut waits: BTreeMap<ObjectId, BTreeMap<&Stage, (Time, Nanos)>> = BTreeMap::new();
         for wait in &case.process.waits {
             // Of a part of a run, waits are whole.
@@ -283,10 +298,18 @@ impl Waits {
             let of_stage = waits.entry(wait.object).or_default().entry(stage(wait.thread));
             let (first, sum) = of_stage.or_insert((wait.begin, Nanos::ZERO));
             *first = wait.begin.min(*first);
-            *sum += end.since(begin);
+            // Who has nothing to do in a runtime waits for work, whatever was signalled before.
+            let is_idle = wait.site.is_some_and(|site| {
+                case.process.site(site).routine(|kind| kind == RoutineKind::Idle).is_some()
+            });
+            match is_idle && group.objects.contains_key(&wait.object) {
+                true => sums.for_work += end.since(begin),
+                false => *sum += end.since(begin),
+            }
         }
         let mut signals: BTreeMap<ObjectId, BTreeMap<&Stage, Option<Time>>> = BTreeMap::new();
-        for wake in &case.process.wakes {
+        let answers = Handshakes::of(case);
+        for wake in case.process.wakes.iter().filter(|wake| !answers.has(case, wake)) {
             sooner(signals.entry(wake.object).or_default().entry(stage(wake.thread)).or_default(), wake.time);
         }
         // When one stage first signalled to another, and when it first did to any.
@@ -300,7 +323,6 @@ impl Waits {
                 }
             }
         }
-        let mut sums = Self { for_work: Nanos::ZERO, for_room: Nanos::ZERO };
         for object in group.objects.keys() {
             for (&own, &(first, sum)) in waits.get(object).into_iter().flatten() {
                 let givers = || signals.get(object).into_iter().flatten().filter(|(by, _)| **by != own);
@@ -317,6 +339,12 @@ impl Waits {
         sums
     }
 
+    /// True where somebody is slower than those before it, which wait for room, and not only than those behind it, of which there may
+    /// be several.
+    fn is_a_stage(&self) -> bool {
+        self.for_room.get() * BEHIND >= self.for_work.get().max(1)
+    }
+
     fn sentence(&self) -> Option<String> {
         let Self { for_work, for_room } = self;
         match (*for_work > Nanos::ZERO, *for_room > Nanos::ZERO) {
@@ -327,6 +355,42 @@ impl Waits {
             (false, true) => Some(format!("Threads wait {for_room} for room (full queue).")),
             (false, false) => None,
         }
+    }
+}
+
+/// Waits of threads for others that they are just making, until these say that they are there: such a signal puts nothing
+/// into a queue.
+struct Handshakes {
+    /// By object.
+    waits: BTreeMap<ObjectId, Vec<(ThreadId, Time, Time)>>,
+}
+
+impl Handshakes {
+    fn of(case: &Case<'_>) -> Self {
+        let function =
+            |site: SiteId| case.process.site(site).place().and_then(|place| place.function.as_deref());
+        let threads = case.process.threads.iter();
+        let makes: BTreeSet<(ThreadId, &str)> =
+            threads.filter_map(|thread| Some((thread.parent?, function(thread.created_at?)?))).collect();
+        let mut waits: BTreeMap<ObjectId, Vec<(ThreadId, Time, Time)>> = BTreeMap::new();
+        for wait in &case.process.waits {
+            let frames = wait.site.map_or(&[][..], |site| &case.process.site(site).frames);
+            let mut functions = frames.iter().filter_map(|frame| frame.function.as_deref());
+            if functions.any(|function| makes.contains(&(wait.thread, function))) {
+                waits.entry(wait.object).or_default().push((wait.thread, wait.begin, wait.end));
+            }
+        }
+        Self { waits }
+    }
+
+    fn has(&self, case: &Case<'_>, wake: &Wake) -> bool {
+        let parent = case.process.thread(wake.thread).parent;
+        self.waits.get(&wake.object).is_some_and(|waits| {
+            let made = |&(thread, begin, end): &(ThreadId, Time, Time)| {
+                Some(thread) == parent && (begin..=end).contains(&wake.time)
+            };
+            waits.iter().any(made)
+        })
     }
 }
 
