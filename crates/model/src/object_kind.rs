@@ -33,6 +33,8 @@ pub enum ObjectKind {
     TeamStart,
     /// OpenMP tasks that others wait for.
     Tasks,
+    /// What other threads of the program send to one through the kernel: a pipe, a socket, an eventfd.
+    Messages,
 }
 
 impl ObjectKind {
@@ -71,6 +73,7 @@ impl ObjectKind {
             ObjectKind::Team => "thread team",
             ObjectKind::TeamStart => "start of a thread team",
             ObjectKind::Tasks => "tasks",
+            ObjectKind::Messages => "messages",
         }
     }
 

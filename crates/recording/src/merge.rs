@@ -432,6 +432,54 @@ impl Merge<'_> {
             let (time, count) = (self.clock.at(time), WakeCount::AtMost(1));
             process.wakes.push(Wake { thread, time, object, site: None, count });
         }
+        self.messages(process, image, threads, &by_tid);
+    }
+
+    /// Makes of system calls that a thread of the process ended, which wrote to the pipe, socket or eventfd that was waited for, or
+    /// read from it, waits for that thread.
+    fn messages(
+        &self,
+        process: &mut Process,
+        image: &Image,
+        threads: &[(usize, ThreadId)],
+        by_tid: &BTreeMap<u32, ThreadId>,
+    ) {
+        let mut woken: BTreeMap<ThreadId, Vec<(Time, ThreadId)>> = BTreeMap::new();
+        for &(index, thread) in threads {
+            let seen = &image.threads[index];
+            let (from, until) = (seen.start, seen.end.or(image.end).unwrap_or(self.end));
+            let wakings = self.kernel.wakings(seen.tid, from, until).iter();
+            let by_one = wakings.filter_map(|&(time, by)| Some((self.clock.at(time), *by_tid.get(&by)?)));
+            let by_others: Vec<(Time, ThreadId)> = by_one.filter(|(_, by)| *by != thread).collect();
+            if !by_others.is_empty() {
+                woken.insert(thread, by_others);
+            }
+        }
+        let mut objects: BTreeMap<ThreadId, ObjectId> = BTreeMap::new();
+        for block in std::mem::take(&mut process.blocks) {
+            let ended =
+                woken.get(&block.thread).filter(|_| is_for_messages(block.call)).and_then(|wakings| {
+                    let next = wakings.partition_point(|(time, _)| *time <= block.end);
+                    next.checked_sub(1).map(|last| wakings[last]).filter(|(time, _)| *time > block.begin)
+                });
+            let Some((time, by)) = ended else {
+                process.blocks.push(block);
+                continue;
+            };
+            let object = *objects.entry(block.thread).or_insert_with(|| {
+                let id = process.add_object(ObjectKind::Messages, 0);
+                process.objects[id.index()].name = Some(format!("to {}", process.thread_name(block.thread)));
+                id
+            });
+            let Block { thread, begin, end, site, cpu_begin, cpu_end, .. } = block;
+            process.waits.push(Wait {
+                site,
+                cpu_begin,
+                cpu_end,
+                ..Wait::granted(thread, object, begin, end)
+            });
+            process.wakes.push(Wake { thread: by, time, object, site: None, count: WakeCount::AtMost(1) });
+        }
     }
 }
 
@@ -513,6 +561,14 @@ impl Unseen {
             id
         })
     }
+}
+
+/// True for a call that ends when another thread sends or takes something.
+fn is_for_messages(call: Call) -> bool {
+    matches!(
+        call,
+        Call::Read | Call::Write | Call::Receive | Call::Send | Call::Accept | Call::Connect | Call::Poll
+    )
 }
 
 /// The number of the futex call.

@@ -147,6 +147,31 @@ fn blocked_times_are_explained_by_looks_at_the_thread() {
     assert_eq!(blocks, [(500, Call::Read)]);
 }
 
+/// Whoever writes to the pipe that a thread reads from is waited for; what an interrupt or another program ends is I/O.
+#[test]
+fn calls_that_a_thread_of_the_program_ends_are_waits_for_it() {
+    let run = recorded(|out| {
+        lives(out);
+        for begin in [1_200, 1_400, 1_600] {
+            kernel::switch(out, begin, WORKER, 1, true, false);
+            kernel::switch(out, begin + 100, WORKER, 1, false, false);
+            kernel::sample(out, begin + 50, WORKER, SampleCode::Blocked, 20, 3, READ, 4);
+        }
+        kernel::waking(out, 1_290, 8, 7);
+        kernel::waking(out, 1_490, 8, 0);
+        kernel::waking(out, 1_690, 8, 99);
+    });
+    let process = &run.processes[0];
+    let [wait] = process.waits.as_slice() else { panic!("{:?}", process.waits) };
+    let object = process.object(wait.object);
+    assert_eq!((wait.begin.nanos(), wait.end.nanos(), object.kind), (200, 300, ObjectKind::Messages));
+    assert_eq!(object.name.as_deref(), Some("to worker"));
+    let [wake] = process.wakes.as_slice() else { panic!("{:?}", process.wakes) };
+    assert_eq!((wake.thread, wake.time.nanos(), wake.object), (ThreadId::new(0), 290, wait.object));
+    let blocks: Vec<_> = process.blocks.iter().map(|block| (block.begin.nanos(), block.call)).collect();
+    assert_eq!(blocks, [(400, Call::Read), (600, Call::Read)]);
+}
+
 #[test]
 fn a_back_off_leaves_cpu_times_and_says_so() {
     let run = recorded(|out| {
