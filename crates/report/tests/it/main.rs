@@ -1,5 +1,6 @@
 //! All tests of this crate from outside, in one program: each program would link what it tests anew.
 
+mod answer;
 mod characterize;
 mod compare;
 mod explain;

@@ -103,7 +103,11 @@ fn describe(case: &Case<'_>) -> Description {
         object: None,
         what: match busy {
             Some((busy, _)) => {
-                format!("{} wait in calls while {} is at work{at}", case.threads(&threads), case.threads(&[busy]))
+                format!(
+                    "{} wait in calls while {} is at work{at}",
+                    case.threads(&threads),
+                    case.threads(&[busy])
+                )
             }
             None => format!("nothing to do for {}{at}", case.threads(&threads)),
         },
