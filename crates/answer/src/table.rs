@@ -133,25 +133,25 @@ pub struct Rows<'a, T> {
 impl<T> Rows<'_, T> {
     /// With a column of words.
     pub fn words(self, title: impl Into<String>, cell: impl Fn(&T) -> String) -> Self {
-        let cells = Cells::Words(self.rows.iter().map(cell).collect());
+        let cells = Cells::Words(each(self.rows, &cell));
         self.with(title.into(), cells, Room::Always)
     }
 
     /// With a column of numbers.
     pub fn numbers(self, title: impl Into<String>, cell: impl Fn(&T) -> String) -> Self {
-        let cells = Cells::Numbers(self.rows.iter().map(cell).collect());
+        let cells = Cells::Numbers(each(self.rows, &cell));
         self.with(title.into(), cells, Room::Always)
     }
 
     /// With a column of shares as bars, where there is room for it: they stand as numbers elsewhere.
     pub fn shares(self, title: impl Into<String>, color: &'static str, cell: impl Fn(&T) -> f64) -> Self {
-        let cells = Cells::Shares(color, self.rows.iter().map(cell).collect());
+        let cells = Cells::Shares(color, each(self.rows, &cell));
         self.with(title.into(), cells, Room::IfThereIs)
     }
 
     /// With a column of stacks as bars: their amounts stand as numbers elsewhere.
     pub fn stacks(self, title: impl Into<String>, cell: impl Fn(&T) -> Option<Stack>) -> Self {
-        let cells = Cells::Stacks(self.rows.iter().map(cell).collect());
+        let cells = Cells::Stacks(each(self.rows, &cell));
         self.with(title.into(), cells, Room::IfThereIs)
     }
 
@@ -171,7 +171,7 @@ impl<T> Rows<'_, T> {
 
     /// With rows set as this says.
     pub fn weighed(mut self, weight: impl Fn(&T) -> Weight) -> Self {
-        self.table.weights = self.rows.iter().map(weight).collect();
+        self.table.weights = each(self.rows, &weight);
         self
     }
 
@@ -184,6 +184,11 @@ impl<T> Rows<'_, T> {
         self.table.columns.push(Column { title, cells, room });
         self
     }
+}
+
+/// What this makes of each row. Made once for each sort of rows and of cells, not for each column: there are many.
+fn each<T, C>(rows: &[T], cell: &dyn Fn(&T) -> C) -> Vec<C> {
+    rows.iter().map(cell).collect()
 }
 
 #[cfg(test)]

@@ -101,8 +101,8 @@ pub(crate) fn what_if(options: &WhatIfOptions) -> Result<ExitCode, Failure> {
         }
     }
     let answer = match results.is_empty() {
-        true => holdup_replay::expressible(process, &replayer),
-        false => holdup_replay::answer(process, &replayer, &results),
+        true => holdup_whatif::expressible(process, &replayer),
+        false => holdup_whatif::answer(process, &replayer, &results),
     };
     options.faces.answer(&answer, || holdup_report::what_if_json_text(process, &replayer, &results))?;
     Ok(ExitCode::SUCCESS)

@@ -328,7 +328,8 @@ fn change(part: &str, names: &Known<'_>) -> Result<Vec<Change>, ExpressionError>
     })
 }
 
-pub(crate) fn is_lock(kind: ObjectKind) -> bool {
+/// True for what expressions call a lock.
+pub fn is_lock(kind: ObjectKind) -> bool {
     kind.is_lock() || kind == ObjectKind::Futex
 }
 

@@ -37,12 +37,10 @@
 
 mod program;
 
-mod answer;
 mod apply;
 mod budget;
 mod change;
 mod events;
-mod expressible;
 mod expression;
 mod extract;
 mod machine;
@@ -54,13 +52,11 @@ mod told_to_stop;
 mod unseen;
 mod workers;
 
-pub use answer::{answer, next_limit};
 pub use apply::{Recorded, Setting, apply};
 pub use budget::Budget;
 pub use change::{Change, LockChange};
-pub use expressible::expressible;
 pub use expression::{
-    ExpressionError, Point, ends_name, object_name, parse, place_name, sort_of, sweep, thread_name,
+    ExpressionError, Point, ends_name, is_lock, object_name, parse, place_name, sort_of, sweep, thread_name,
 };
 pub use extract::extract;
 pub use machine::Machine;

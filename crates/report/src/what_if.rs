@@ -1,7 +1,8 @@
 //! What changes would give, as JSON.
 
 use holdup_model::Process;
-use holdup_replay::{Point, Prediction, Replayer, next_limit, object_name};
+use holdup_replay::{Point, Prediction, Replayer, object_name};
+use holdup_whatif::next_limit;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -352,7 +352,7 @@ fn read_all(bytes: &[u8], beside: &Beside) -> bool {
                 })
                 .collect();
             assert_harmless(&holdup_report::render_answer(
-                &holdup_replay::answer(process, &replayer, &results),
+                &holdup_whatif::answer(process, &replayer, &results),
                 PLAIN,
             ));
         }

@@ -5,7 +5,7 @@ use holdup_model::figures::factor;
 use holdup_model::names::{Names, program_of};
 use holdup_model::{Nanos, Process};
 
-use crate::{Next, Point, Prediction, Replayer, object_name};
+use holdup_replay::{Next, Point, Prediction, Replayer, object_name};
 
 /// What changes of a process would give, as an answer: which gives most, and a line for each.
 pub fn answer(process: &Process, replayer: &Replayer<'_>, results: &[(Point, Prediction)]) -> Answer {

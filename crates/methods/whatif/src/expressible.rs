@@ -8,8 +8,7 @@ use holdup_model::selector::quoted;
 use holdup_model::{Arrange, Doing, Families, Nanos, ObjectId, ObjectKind, Process, ThreadId};
 
 use crate::answer::unchanged;
-use crate::expression::{is_lock, parse, thread_name};
-use crate::{Replayer, object_name, place_name};
+use holdup_replay::{Replayer, is_lock, object_name, parse, place_name, thread_name};
 
 /// At most so many expressions of a sort are listed.
 const MOST: usize = 8;
