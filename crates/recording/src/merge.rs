@@ -444,29 +444,25 @@ impl Merge<'_> {
         threads: &[(usize, ThreadId)],
         by_tid: &BTreeMap<u32, ThreadId>,
     ) {
-        let mut woken: BTreeMap<ThreadId, Vec<(Time, ThreadId)>> = BTreeMap::new();
+        let mut woken: Vec<Vec<(Time, ThreadId)>> = process.threads.iter().map(|_| Vec::new()).collect();
         for &(index, thread) in threads {
             let seen = &image.threads[index];
             let (from, until) = (seen.start, seen.end.or(image.end).unwrap_or(self.end));
             let wakings = self.kernel.wakings(seen.tid, from, until).iter();
             let by_one = wakings.filter_map(|&(time, by)| Some((self.clock.at(time), *by_tid.get(&by)?)));
-            let by_others: Vec<(Time, ThreadId)> = by_one.filter(|(_, by)| *by != thread).collect();
-            if !by_others.is_empty() {
-                woken.insert(thread, by_others);
-            }
+            woken[thread.index()].extend(by_one.filter(|(_, by)| *by != thread));
         }
-        let mut objects: BTreeMap<ThreadId, ObjectId> = BTreeMap::new();
+        let mut objects: Vec<Option<ObjectId>> = vec![None; process.threads.len()];
         for block in std::mem::take(&mut process.blocks) {
-            let ended =
-                woken.get(&block.thread).filter(|_| is_for_messages(block.call)).and_then(|wakings| {
-                    let next = wakings.partition_point(|(time, _)| *time <= block.end);
-                    next.checked_sub(1).map(|last| wakings[last]).filter(|(time, _)| *time > block.begin)
-                });
+            let wakings = &woken[block.thread.index()];
+            let next = wakings.partition_point(|(time, _)| *time <= block.end);
+            let last = next.checked_sub(1).map(|last| wakings[last]);
+            let ended = last.filter(|(time, _)| *time > block.begin && is_for_messages(block.call));
             let Some((time, by)) = ended else {
                 process.blocks.push(block);
                 continue;
             };
-            let object = *objects.entry(block.thread).or_insert_with(|| {
+            let object = *objects[block.thread.index()].get_or_insert_with(|| {
                 let id = process.add_object(ObjectKind::Messages, 0);
                 process.objects[id.index()].name = Some(format!("to {}", process.thread_name(block.thread)));
                 id

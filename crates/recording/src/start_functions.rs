@@ -3,9 +3,9 @@
 //! Of C++ the stacks say which function of the program's that calls. Of others, such as those of a Java virtual machine, the
 //! threads' names tell more than what all of them have in common.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use holdup_model::{Frame, Process, Site, SiteId, ThreadId, name_without_number};
+use holdup_model::{Arrange, Frame, Process, Site, SiteId, Thread, ThreadId, name_without_number};
 
 /// Functions in which a library calls what a thread is for: GNU's and LLVM's.
 const CALLERS: [&str; 2] = ["std::thread::_State_impl<", "std::__1::__thread_proxy"];
@@ -20,23 +20,25 @@ pub(crate) fn name(process: &mut Process) {
 /// them apart.
 fn take_from_named(process: &mut Process) {
     let inherited = process.threads.first().and_then(|thread| thread.name.clone());
-    let mut names: BTreeMap<SiteId, Option<BTreeSet<&str>>> = BTreeMap::new();
-    for thread in process.threads.iter().skip(1) {
-        let is_of_library = |entry: &SiteId| {
-            let module = process.site(*entry).place().and_then(|place| place.module.as_deref());
-            module.is_some_and(|module| module.contains(".so"))
-        };
-        let Some(entry) = thread.entry.filter(is_of_library) else { continue };
-        let names = names.entry(entry).or_insert_with(|| Some(BTreeSet::new()));
+    let is_of_library = |entry: &SiteId| {
+        let module = process.site(*entry).place().and_then(|place| place.module.as_deref());
+        module.is_some_and(|module| module.contains(".so"))
+    };
+    let own = |thread: &Thread| {
         let own = thread.name.as_deref().filter(|name| inherited.as_deref() != Some(name));
-        match own.map(name_without_number).filter(|name| !name.is_empty()) {
-            Some(name) => names.iter_mut().for_each(|names| _ = names.insert(name)),
-            None => *names = None,
-        }
-    }
-    let says_nothing = |names: &Option<BTreeSet<&str>>| names.as_ref().is_some_and(|names| names.len() > 1);
-    let taken: BTreeSet<SiteId> =
-        names.into_iter().filter(|(_, names)| says_nothing(names)).map(|(entry, _)| entry).collect();
+        own.map(name_without_number).unwrap_or_default().to_owned()
+    };
+    let started = process.threads.iter().skip(1);
+    let mut names: Vec<(SiteId, String)> =
+        started.filter_map(|thread| Some((thread.entry.filter(is_of_library)?, own(thread)))).collect();
+    names.arrange_by(|one, other| one.cmp(other));
+    // Without a name of its own, which comes first, a thread's start is all that is known of it.
+    let says_nothing = |of_one: &&[(SiteId, String)]| match of_one {
+        [first, .., last] => !first.1.is_empty() && first.1 != last.1,
+        _ => false,
+    };
+    let shared = names.chunk_by(|one, other| one.0 == other.0).filter(says_nothing);
+    let taken: Vec<SiteId> = shared.filter_map(|of_one| Some(of_one.first()?.0)).collect();
     for thread in process.threads.iter_mut().skip(1) {
         thread.entry = thread.entry.filter(|entry| !taken.contains(entry));
     }

@@ -4,9 +4,7 @@
 //! the time is up, and end when they are told to. What they wait for is the other thread and not the time; a replay in which
 //! each limit passes as often as it did would never be shorter than the recorded run.
 
-use std::collections::BTreeMap;
-
-use holdup_model::{Ending, Nanos, ObjectId, ObjectKind, Outcome, Process, ThreadId, Time, Wait};
+use holdup_model::{Arrange, Ending, Nanos, ObjectId, ObjectKind, Outcome, Process, Time, Wait};
 
 /// Shorter limits are how locks take turns (Python's every 5 ms): whoever holds it goes by them.
 const LEAST_PERIOD: Nanos = Nanos::new(10_000_000);
@@ -31,7 +29,7 @@ pub(crate) fn repeated(process: &Process, endings: &[Ending], order: &[usize]) -
     let goes_on = |before: &Wait, wait: &Wait| {
         let period = before.end.since(before.begin);
         let is_long = |length: Nanos| length.share_of(period) >= LOOKING;
-        let gifts = given.get(&wait.thread).map_or(&[][..], Vec::as_slice);
+        let gifts = &given[wait.thread.index()];
         let from = gifts.partition_point(|gift| gift.at < before.end);
         let until = gifts.partition_point(|gift| gift.at < wait.begin);
         // Whoever waits for it for most of the time, and then has much to do, takes its pace from it.
@@ -39,16 +37,17 @@ pub(crate) fn repeated(process: &Process, endings: &[Ending], order: &[usize]) -
             gifts[from..until.max(from)].iter().any(|gift| is_long(gift.waited) && is_long(gift.at_work));
         !is_long(wait.begin.since(before.end)) && !sets_pace
     };
-    let mut runs: BTreeMap<ThreadId, Run> = BTreeMap::new();
+    let mut runs: Vec<Option<Run>> = process.threads.iter().map(|_| None).collect();
     for &index in order {
         let wait = &process.waits[index];
         // What it meets others for in between may be all that it looks after.
         if process.object(wait.object).kind.is_lock()
-            || (runs.contains_key(&wait.thread) && process.object(wait.object).kind == ObjectKind::Barrier)
+            || (runs[wait.thread.index()].is_some()
+                && process.object(wait.object).kind == ObjectKind::Barrier)
         {
             continue;
         }
-        let run = runs.remove(&wait.thread).filter(|run| {
+        let run = runs[wait.thread.index()].take().filter(|run| {
             run.object == wait.object
                 && run.waits.last().is_some_and(|&before| goes_on(&process.waits[before], wait))
         });
@@ -58,7 +57,7 @@ pub(crate) fn repeated(process: &Process, endings: &[Ending], order: &[usize]) -
             Outcome::TimedOut if wait.end.since(wait.begin) < LEAST_PERIOD => {}
             Outcome::TimedOut => {
                 run.waits.push(index);
-                runs.insert(wait.thread, run);
+                runs[wait.thread.index()] = Some(run);
             }
             Outcome::Open => run.waits.into_iter().for_each(|index| repeated[index] = true),
             Outcome::Granted if by_another => {
@@ -71,7 +70,7 @@ pub(crate) fn repeated(process: &Process, endings: &[Ending], order: &[usize]) -
 }
 
 /// Something that a thread gave to another one, which waited for it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy)]
 struct Gift {
     at: Time,
     /// How long the other one had waited.
@@ -81,30 +80,31 @@ struct Gift {
 }
 
 /// By who gave it, in the order of time.
-fn given(process: &Process, endings: &[Ending]) -> BTreeMap<ThreadId, Vec<Gift>> {
-    let mut begins: BTreeMap<ThreadId, Vec<Time>> = BTreeMap::new();
+fn given(process: &Process, endings: &[Ending]) -> Vec<Vec<Gift>> {
+    let by_thread = || process.threads.iter();
+    let mut begins: Vec<Vec<Time>> = by_thread().map(|_| Vec::new()).collect();
     for wait in process.waits.iter().filter(|wait| !process.object(wait.object).kind.is_lock()) {
-        begins.entry(wait.thread).or_default().push(wait.begin);
+        begins[wait.thread.index()].push(wait.begin);
     }
-    begins.values_mut().for_each(|times| times.sort_unstable());
-    let mut given: BTreeMap<ThreadId, Vec<Gift>> = BTreeMap::new();
+    begins.iter_mut().for_each(|times| times.arrange_by_key(|at| *at));
+    let mut given: Vec<Vec<Gift>> = by_thread().map(|_| Vec::new()).collect();
     for (wait, ending) in process.waits.iter().zip(endings) {
         let Some(by) = ending.by.filter(|by| *by != wait.thread) else { continue };
-        let later =
-            begins.get(&wait.thread).and_then(|times| times.get(times.partition_point(|at| *at < wait.end)));
-        given.entry(by).or_default().push(Gift {
+        let begins = &begins[wait.thread.index()];
+        let later = begins.get(begins.partition_point(|at| *at < wait.end));
+        given[by.index()].push(Gift {
             at: ending.at,
             waited: ending.at.since(wait.begin),
             at_work: later.copied().unwrap_or(process.end).since(wait.end),
         });
     }
-    given.values_mut().for_each(|gifts| gifts.sort_unstable());
+    given.iter_mut().for_each(|gifts| gifts.arrange_by_key(|gift| gift.at));
     given
 }
 
 #[cfg(test)]
 mod tests {
-    use holdup_model::EdgeKind;
+    use holdup_model::{EdgeKind, ThreadId};
 
     use super::*;
 

@@ -362,22 +362,30 @@ impl Waits {
 /// into a queue.
 struct Handshakes {
     /// By object.
-    waits: BTreeMap<ObjectId, Vec<(ThreadId, Time, Time)>>,
+    waits: Vec<Vec<(ThreadId, Time, Time)>>,
 }
 
 impl Handshakes {
     fn of(case: &Case<'_>) -> Self {
         let function =
             |site: SiteId| case.process.site(site).place().and_then(|place| place.function.as_deref());
-        let threads = case.process.threads.iter();
-        let makes: BTreeSet<(ThreadId, &str)> =
-            threads.filter_map(|thread| Some((thread.parent?, function(thread.created_at?)?))).collect();
-        let mut waits: BTreeMap<ObjectId, Vec<(ThreadId, Time, Time)>> = BTreeMap::new();
+        let mut makes: Vec<(ThreadId, &str)> = Vec::new();
+        for thread in &case.process.threads {
+            let made = thread.parent.zip(thread.created_at.and_then(function));
+            if let Some(made) = made.filter(|made| !makes.contains(made)) {
+                makes.push(made);
+            }
+        }
+        let mut waits: Vec<Vec<(ThreadId, Time, Time)>> =
+            case.process.objects.iter().map(|_| Vec::new()).collect();
+        if makes.is_empty() {
+            return Self { waits };
+        }
         for wait in &case.process.waits {
             let frames = wait.site.map_or(&[][..], |site| &case.process.site(site).frames);
             let mut functions = frames.iter().filter_map(|frame| frame.function.as_deref());
             if functions.any(|function| makes.contains(&(wait.thread, function))) {
-                waits.entry(wait.object).or_default().push((wait.thread, wait.begin, wait.end));
+                waits[wait.object.index()].push((wait.thread, wait.begin, wait.end));
             }
         }
         Self { waits }
@@ -385,12 +393,10 @@ impl Handshakes {
 
     fn has(&self, case: &Case<'_>, wake: &Wake) -> bool {
         let parent = case.process.thread(wake.thread).parent;
-        self.waits.get(&wake.object).is_some_and(|waits| {
-            let made = |&(thread, begin, end): &(ThreadId, Time, Time)| {
-                Some(thread) == parent && (begin..=end).contains(&wake.time)
-            };
-            waits.iter().any(made)
-        })
+        let made = |&(thread, begin, end): &(ThreadId, Time, Time)| {
+            Some(thread) == parent && (begin..=end).contains(&wake.time)
+        };
+        self.waits[wake.object.index()].iter().any(made)
     }
 }
 
