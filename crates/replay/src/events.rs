@@ -8,10 +8,10 @@ use holdup_model::{
     SiteId, State, ThreadId, Time, Timeline, Wait, WakeCount, endings,
 };
 
+use crate::housekeepers::repeated;
 use crate::program::{
     BarrierFacts, GateIndex, LockFacts, LockIndex, NEVER, NO_SITE, Pause, PauseKind, Program,
 };
-use crate::told_to_stop::repeated;
 
 /// A hold belongs to the wait that ended so much before it began (ns), at most.
 const AFTER_A_WAIT: Nanos = Nanos::new(20_000);

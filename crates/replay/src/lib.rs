@@ -43,12 +43,12 @@ mod change;
 mod events;
 mod expression;
 mod extract;
+mod housekeepers;
 mod machine;
 mod pools;
 mod predict;
 mod run;
 pub mod schedule;
-mod told_to_stop;
 mod unseen;
 mod workers;
 

@@ -259,7 +259,7 @@ fn who(run: &PolicyRun) -> String {
 }
 
 /// What it was simulated on.
-fn setting(of: &ProgramPolicies, told: &Policies) -> String {
+fn setting(of: &ProgramPolicies, all: &Policies) -> String {
     let slice = nanos(of.slice_ns);
     let base = of.run("none").map_or_else(String::new, |run| nanos(run.seconds * 1e9));
     let paper = match of.slice_ns.total_cmp(&PAPER_SLICE_NS) {
@@ -272,9 +272,9 @@ fn setting(of: &ProgramPolicies, told: &Policies) -> String {
         "{} on {} of {} ({}; fast is {}): {base}; slices of {slice}{paper}.",
         counted(u64::from(of.working), "thread", "threads"),
         counted(u64::from(of.cores), "core", "cores"),
-        told.machine,
-        gigahertz(told.frequency),
-        gigahertz(told.fast),
+        all.machine,
+        gigahertz(all.frequency),
+        gigahertz(all.fast),
     )
 }
 
@@ -282,7 +282,7 @@ fn setting(of: &ProgramPolicies, told: &Policies) -> String {
 fn answer(of: &ProgramPolicies) -> String {
     let Some(critical) = of.most_critical() else { return "No thread did anything.".to_owned() };
     let share = percent(critical.criticality);
-    let mut told = match of.stands_out() {
+    let mut said = match of.stands_out() {
         true => format!("Thread {} is the most critical one ({share} of the time).", critical.number),
         false => format!(
             "No thread stands out: the most critical one, {}, is so for {share} of the time.",
@@ -299,28 +299,28 @@ fn answer(of: &ProgramPolicies) -> String {
             };
             let predicted = of.predicted_best().is_some_and(|found| of.is_best(found));
             let named = if predicted { ", as predicted" } else { ", which was not predicted" };
-            told.push_str(&format!(
+            said.push_str(&format!(
                 " But {because}: thread {} is the better one to make fast{named} ({} instead of {}).",
                 best.number,
                 gain(best.simulated.unwrap_or(1.0) - 1.0),
                 gain(critical.simulated.unwrap_or(1.0) - 1.0),
             ));
         }
-        _ => told.push_str(&format!(
+        _ => said.push_str(&format!(
             " Making it fast for the whole run gives {}.",
             gain(of.gain("offline").unwrap_or(0.0))
         )),
     }
     let dynamic = of.gain("dynamic").unwrap_or(0.0);
-    told.push_str(&format!(" Deciding anew in each slice (dynamic) gives {}", gain(dynamic)));
+    said.push_str(&format!(" Deciding anew in each slice (dynamic) gives {}", gain(dynamic)));
     if let Some(energy) = of.energy("dynamic") {
-        told.push_str(&format!(" for {} energy", more_or_less(energy - 1.0)));
+        said.push_str(&format!(" for {} energy", more_or_less(energy - 1.0)));
         if let Some(all) = of.energy("all") {
-            told.push_str(&format!("; with all fast it is {}", more_or_less(all - 1.0)));
+            said.push_str(&format!("; with all fast it is {}", more_or_less(all - 1.0)));
         }
     }
-    told.push('.');
-    told
+    said.push('.');
+    said
 }
 
 /// What dividing the work would give that a thread does alone (the paper's first use case).
@@ -377,14 +377,14 @@ fn validated(of: &ProgramPolicies) -> String {
 }
 
 /// The numbers of threads that there are means for, and sentences about them.
-fn means(told: &Policies) -> Vec<String> {
-    let numbers: BTreeSet<u32> = told.programs.iter().map(|program| program.working).collect();
-    numbers.into_iter().filter_map(|number| mean(told, number)).collect()
+fn means(all: &Policies) -> Vec<String> {
+    let numbers: BTreeSet<u32> = all.programs.iter().map(|program| program.working).collect();
+    numbers.into_iter().filter_map(|number| mean(all, number)).collect()
 }
 
-fn mean(told: &Policies, working: u32) -> Option<String> {
+fn mean(all: &Policies, working: u32) -> Option<String> {
     let programs: Vec<&ProgramPolicies> =
-        told.programs.iter().filter(|program| program.working == working).collect();
+        all.programs.iter().filter(|program| program.working == working).collect();
     let [dynamic, bis, offline] = ["dynamic", "bis", "offline"]
         .map(|policy| mean_gain(programs.iter().copied(), policy).unwrap_or(0.0));
     let energy = |policy| mean_energy(programs.iter().copied(), policy);
@@ -427,15 +427,15 @@ fn figure(value: f64) -> String {
 }
 
 /// Every sentence behind the tables.
-fn notes(told: &Policies) -> Vec<String> {
-    let mut notes: Vec<String> = told.warnings.clone();
-    if !told.has_energy {
+fn notes(all: &Policies) -> Vec<String> {
+    let mut notes: Vec<String> = all.warnings.clone();
+    if !all.has_energy {
         notes.push(format!(
             "The machine {} has no constants for energies ([energy] in its file).",
-            told.machine
+            all.machine
         ));
     }
-    for program in &told.programs {
+    for program in &all.programs {
         for warning in &program.warnings {
             let said = format!("{}: {warning}", program.name);
             if !notes.contains(&said) {

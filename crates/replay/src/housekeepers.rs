@@ -1,7 +1,7 @@
 //! Waits with a limit that a thread makes over and over until another thread ends one of them.
 //!
 //! `while (!stop) pthread_cond_timedwait(…, 50 ms);` is how housekeepers of runtimes live: they look after something whenever
-//! the time is up, and end when they are told to. What they wait for is the other thread and not the time; a replay in which
+//! the time is up, and end when another thread says so. What they wait for is the other thread and not the time; a replay in which
 //! each limit passes as often as it did would never be shorter than the recorded run.
 
 use holdup_model::{Arrange, Ending, Nanos, ObjectId, ObjectKind, Outcome, Process, Time, Wait};
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     /// Of waits of thread 1: from when to when (ms), how they ended, and who ended them.
-    fn told(waits: &[(u64, u64, Outcome, Option<u32>)]) -> Vec<bool> {
+    fn repeated_of(waits: &[(u64, u64, Outcome, Option<u32>)]) -> Vec<bool> {
         let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(1_000_000_000));
         for name in ["main", "housekeeper"] {
             process.add_thread(name, Time::from_nanos(0), None);
@@ -126,18 +126,18 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_until_it_is_told_to_stop_waits_once() {
+    fn who_waits_until_another_thread_stops_it_waits_once() {
         let up = |begin, end| (begin, end, Outcome::TimedOut, None);
         let stopped = (200, 250, Outcome::Granted, Some(0));
-        assert_eq!(told(&[up(0, 100), up(101, 200), stopped]), [true, true, false]);
-        // Nobody told it to: it went on when its time was up.
-        assert_eq!(told(&[up(0, 100), up(101, 200)]), [false, false]);
-        assert_eq!(told(&[up(0, 100), (101, 200, Outcome::Granted, None)]), [false, false]);
+        assert_eq!(repeated_of(&[up(0, 100), up(101, 200), stopped]), [true, true, false]);
+        // Nobody stopped it: it went on when its time was up.
+        assert_eq!(repeated_of(&[up(0, 100), up(101, 200)]), [false, false]);
+        assert_eq!(repeated_of(&[up(0, 100), (101, 200, Outcome::Granted, None)]), [false, false]);
         // It works in between.
-        assert_eq!(told(&[up(0, 100), up(150, 200), stopped]), [false, true, false]);
-        assert_eq!(told(&[up(0, 100), (101, 1000, Outcome::Open, None)]), [true, false]);
+        assert_eq!(repeated_of(&[up(0, 100), up(150, 200), stopped]), [false, true, false]);
+        assert_eq!(repeated_of(&[up(0, 100), (101, 1000, Outcome::Open, None)]), [true, false]);
         // That is how a lock takes turns.
-        assert_eq!(told(&[up(0, 5), (5, 8, Outcome::Granted, Some(0))]), [false, false]);
+        assert_eq!(repeated_of(&[up(0, 5), (5, 8, Outcome::Granted, Some(0))]), [false, false]);
     }
 
     #[test]
