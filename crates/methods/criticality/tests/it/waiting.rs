@@ -325,6 +325,77 @@ fn a_server_that_waits_for_requests_has_nothing_to_fix() {
 }
 
 #[test]
+fn who_waits_in_calls_beside_a_busy_thread_may_wait_for_it() {
+    let program = |busy: u64| {
+        let mut script = Script::new();
+        let poll = script.site("uv__io_poll", 70);
+        let ops = [Op::Read(19 * MS, poll), work(1)].repeat(10);
+        let workers: Vec<ThreadId> = (0..2).map(|_| script.thread("worker", ops.clone())).collect();
+        workers.iter().for_each(|&thread| script.main_does(&[Op::Start(thread)]));
+        let sleep = script.site("main", 90);
+        script.main_does(&[work(busy), Op::Sleep((200 - busy) * MS, sleep)]);
+        let mut process = script.play();
+        process.blocks.iter_mut().filter(|block| block.call == Call::Read).for_each(|block| {
+            block.call = Call::Poll;
+        });
+        let diagnosis = of(process);
+        diagnosis
+            .findings
+            .into_iter()
+            .find(|finding| finding.kind == FindingKind::Idle)
+            .expect("idle threads")
+    };
+    let beside = program(199);
+    assert_eq!(
+        beside.what,
+        "2 threads of worker wait in calls while main is at work, mostly in uv__io_poll (main.c:70)"
+    );
+    assert!(
+        beside.evidence.iter().any(|sentence| sentence.starts_with("Meanwhile main is at work for")),
+        "{beside:?}"
+    );
+    assert!(beside.hint.contains("--collectors kernel"), "{}", beside.hint);
+    // Where main is at work for half of the time only, they wait for something else.
+    let alone = program(100);
+    assert!(alone.what.starts_with("nothing to do for 2 threads of worker"), "{}", alone.what);
+    assert!(alone.hint.starts_with("There is nothing to fix"), "{}", alone.hint);
+}
+
+/// A producer that waits while a worker, which tells that it is there first, is slow; or works slowly itself.
+#[test]
+fn a_signal_to_who_made_a_thread_is_no_work() {
+    let waits_for = |is_handshake: bool| {
+        let mut script = Script::new();
+        let (put, get) = (script.site("submit", 50), script.site("next_piece", 60));
+        let pieces = script.queue("pieces", 100);
+        let worker = script.thread("worker", [Op::Get(pieces, get), work(1)].repeat(10));
+        script.main_does(&[Op::Start(worker)]);
+        script.main_does(&[work(10), Op::Put(pieces, put)].repeat(10));
+        let join = script.site("main", 80);
+        script.main_does(&[Op::Join(worker, join)]);
+        let mut process = script.play();
+        // The main thread waits, where it makes the worker, until that says that it is there.
+        let there = process.add_object(ObjectKind::Condition, 0x77);
+        let site = stack(&mut process, &["create_worker@app"]);
+        let made_at = if is_handshake { site } else { stack(&mut process, &["elsewhere@app"]) };
+        process.threads[worker.index()].created_at = Some(made_at);
+        let main = ThreadId::new(0);
+        let wait =
+            Wait::granted(main, there, at(0), process.threads[worker.index()].start + Nanos::new(1000));
+        process.waits.push(Wait { site: Some(site), ..wait });
+        let count = WakeCount::AtMost(1);
+        let time = process.threads[worker.index()].start + Nanos::new(900);
+        process.wakes.push(Wake { thread: worker, time, object: there, site: None, count });
+        let diagnosis = of(process);
+        let finding = diagnosis.findings.iter().find(|finding| finding.kind == FindingKind::Pipeline);
+        finding.unwrap_or_else(|| panic!("{:#?}", diagnosis.findings)).evidence.join(" ")
+    };
+    assert!(waits_for(true).contains("for work (empty queue)"), "{}", waits_for(true));
+    // Any other signal that comes first counts as work for the main thread.
+    assert!(waits_for(false).contains("for room (full queue)"), "{}", waits_for(false));
+}
+
+#[test]
 fn a_thread_that_is_given_work_by_one_that_sleeps_is_idle() {
     let mut process = server(Call::Sleep);
     assert_eq!(kinds(&of(process.clone())), [FindingKind::Idle]);
