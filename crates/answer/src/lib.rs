@@ -7,7 +7,7 @@
 //! A number stands before its unit with a space between the two, as [`holdup_model::figures`] and `Nanos` write them.
 //!
 //! ```
-//! use holdup_answer::{Answer, Section, Table};
+//! use holdup_answer::{Answer, Block, Section, Table};
 //!
 //! let threads = [("main", 120), ("worker", 480)];
 //! let answer = Answer {
@@ -25,7 +25,8 @@
 //!     }],
 //!     ..Answer::default()
 //! };
-//! assert_eq!(answer.tables().next().map(|table| table.columns.len()), Some(2));
+//! let Block::Table(table) = &answer.sections[0].blocks[0] else { unreachable!("a table") };
+//! assert_eq!((table.columns.len(), table.rows()), (2, 2));
 //! ```
 
 #![forbid(unsafe_code)]
@@ -55,16 +56,6 @@ pub struct Answer {
     pub sections: Vec<Section>,
     /// What to keep in mind.
     pub notes: Vec<String>,
-}
-
-impl Answer {
-    /// All of its tables.
-    pub fn tables(&self) -> impl Iterator<Item = &Table> {
-        self.sections.iter().flat_map(|section| &section.blocks).filter_map(|block| match block {
-            Block::Table(table) => Some(table),
-            _ => None,
-        })
-    }
 }
 
 /// A number with its name.

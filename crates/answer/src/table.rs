@@ -97,12 +97,12 @@ impl Cells {
     }
 }
 
-/// Whether a column may be left out. One without anything in it is left out in any case, unless it always stands.
+/// Whether a column may be left out in a terminal. A page leaves out those without anything in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
     /// It always stands.
     Always,
-    /// It is left out where there is no room for it.
+    /// It is left out where there is no room for it, or nothing in it.
     IfThereIs,
 }
 

@@ -1,7 +1,7 @@
 //! What changed, as an answer: the wall time, what its difference consists of, then locks, places, threads, marked parts
 //! and functions whose differences matter.
 
-use holdup_answer::{Answer, Block, KeyFigure, Section, Table as Rows, Weight};
+use holdup_answer::{Answer, Block, KeyFigure, Most, Section, Table as Rows, Weight};
 use holdup_model::figures::{counted, figure, percent};
 use holdup_model::{Arrange, Nanos, Stack, StackComponent, Unit};
 
@@ -10,9 +10,8 @@ use crate::{Against, Change, Class, Comparison, Contribution, Place, Presence, R
 /// A difference below this share of the longer wall time is counted only.
 const LEAST_SHARE: f64 = 0.01;
 
-/// At most so many things of a sort are in a terminal, and on a page.
-const IN_TERMINAL: usize = 5;
-const ON_PAGE: usize = 50;
+/// Of things of a sort those that changed most are shown.
+const LARGEST: Most = Most { in_terminal: 5, on_page: 50 };
 
 /// At most so many causes of one part of the wall time are shown.
 const MOST_CAUSES: usize = 3;
@@ -157,7 +156,7 @@ impl Comparison {
             heading: "What the difference consists of".to_owned(),
             aside: self.runs(),
             lead: Vec::new(),
-            blocks: vec![changes("Parts of the wall time", "part", self.sides(), &rows, usize::MAX)],
+            blocks: vec![changes("Parts of the wall time", "part", self.sides(), &rows, Most::default())],
         }
     }
 
@@ -203,7 +202,7 @@ impl Comparison {
             })
             .collect();
         let title = title(table.subject, self.against);
-        (!lines.is_empty()).then(|| changes(title, title, sides, &lines, IN_TERMINAL))
+        (!lines.is_empty()).then(|| changes(title, title, sides, &lines, LARGEST))
     }
 
     /// What surrounded the runs, where that differs.
@@ -246,7 +245,7 @@ fn changes(
     title: &str,
     (before, after): (&str, &str),
     lines: &[Line],
-    in_terminal: usize,
+    most_rows: Most,
 ) -> Block {
     let most = lines.iter().map(|line| line.change.difference.unsigned_abs()).max().unwrap_or(0);
     Rows::of(caption, lines)
@@ -269,7 +268,7 @@ fn changes(
             Some(Stack::of_total(most as f64, Unit::Nanos, vec![part]))
         })
         .weighed(|line| line.weight)
-        .at_most(in_terminal, ON_PAGE)
+        .at_most(most_rows.in_terminal, most_rows.on_page)
         .block()
 }
 
