@@ -101,7 +101,7 @@ pub(crate) fn what_if(options: &WhatIfOptions) -> Result<ExitCode, Failure> {
         }
     }
     let answer = match results.is_empty() {
-        true => holdup_whatif::expressible(process, &replayer),
+        true => holdup_whatif::expressible_answer(process, &replayer),
         false => holdup_whatif::answer(process, &replayer, &results),
     };
     options.faces.answer(&answer, || holdup_report::what_if_json_text(process, &replayer, &results))?;

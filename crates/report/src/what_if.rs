@@ -2,7 +2,7 @@
 
 use holdup_model::Process;
 use holdup_replay::{Point, Prediction, Replayer, object_name};
-use holdup_whatif::next_limit;
+use holdup_whatif::{expressible, next_limit};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -24,6 +24,20 @@ pub(crate) struct WhatIfs<'a> {
     /// One for each expression, and for each size where an expression has a range, in the order in which they were asked
     /// for.
     results: Vec<Predicted<'a>>,
+    /// Where no change was asked for, some that can be; else empty.
+    can_be_changed: Vec<CanBeChanged>,
+}
+
+/// Something that can be changed.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct CanBeChanged {
+    /// The change.
+    expression: String,
+    /// What it gives if: the question that it asks.
+    asks: &'static str,
+    /// How long was waited for it, or how long it was at work, by all threads together.
+    ns: u64,
 }
 
 /// What a change would give.
@@ -68,12 +82,20 @@ pub fn what_if_json(process: &Process, replayer: &Replayer<'_>, results: &[(Poin
             .map(|&object| object_name(process, object))
             .collect(),
     });
+    let can_be_changed = match results.is_empty() {
+        true => expressible(process),
+        false => Vec::new(),
+    };
     crate::json::value(WhatIfs {
         schema: WHAT_IF_SCHEMA,
         holdup: env!("CARGO_PKG_VERSION"),
         baseline_ns: process.wall().get(),
         replayed_ns: replayer.replayed().get(),
         results: predicted.collect(),
+        can_be_changed: can_be_changed
+            .into_iter()
+            .map(|one| CanBeChanged { expression: one.expression, asks: one.asks, ns: one.amount.get() })
+            .collect(),
     })
 }
 

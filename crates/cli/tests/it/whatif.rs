@@ -88,7 +88,12 @@ fn without_a_change_what_can_be_named_is_listed() {
     for expression in ["lock:table_lock=0", "thread:table_worker/2"] {
         assert!(named.contains(&expression), "{said}");
     }
+    let json: Value = serde_json::from_slice(&what_if(&recording, &["--json"]).stdout).expect("JSON");
+    assert_follow_schema("whatif", std::slice::from_ref(&json));
+    let of_json = json["can_be_changed"].as_array().expect("a list").iter();
+    let of_json: Vec<&str> = of_json.filter_map(|one| one["expression"].as_str()).collect();
     let listed: Vec<&str> = named.into_iter().filter(|word| word.contains(':')).collect();
+    assert_eq!(listed, of_json);
     assert_eq!(results(&recording, &listed).len(), listed.len(), "{said}");
 }
 

@@ -6,30 +6,34 @@ use holdup_answer::{Answer, Section, Table};
 use holdup_model::names::{Names, program_of};
 use holdup_model::selector::quoted;
 use holdup_model::{Arrange, Doing, Families, Nanos, ObjectId, ObjectKind, Process, ThreadId};
+use holdup_replay::{Replayer, is_lock, object_name, parse, place_name, thread_name};
 
 use crate::answer::unchanged;
-use holdup_replay::{Replayer, is_lock, object_name, parse, place_name, thread_name};
 
 /// At most so many expressions of a sort are listed.
 const MOST: usize = 8;
 
 /// Something that can be changed.
-struct Expressible {
-    /// The expression.
-    expression: String,
+#[derive(Clone, Debug)]
+pub struct Expressible {
+    /// The expression. A name of the program may be in it.
+    pub expression: String,
     /// What it asks.
-    asks: &'static str,
+    pub asks: &'static str,
     /// How long was waited for it, or how long it was at work, by all threads together.
-    amount: Nanos,
+    pub amount: Nanos,
 }
 
-/// What can be changed of a process, as an answer: expressions with what they ask, what was waited for longest first.
-pub fn expressible(process: &Process, replayer: &Replayer<'_>) -> Answer {
-    let all: Vec<Expressible> =
-        [objects(process), threads(process), places(process)].into_iter().flat_map(largest).collect();
+/// What can be changed of a process: what was waited for, threads, and places in the code, of each the longest first.
+pub fn expressible(process: &Process) -> Vec<Expressible> {
+    let all = [objects(process), threads(process), places(process)].into_iter().flat_map(largest);
     // What a name stands for may be no single thing.
-    let all: Vec<Expressible> =
-        all.into_iter().filter(|one| parse(&one.expression, process).is_ok()).collect();
+    all.filter(|one| parse(&one.expression, process).is_ok()).collect()
+}
+
+/// The same as an answer.
+pub fn expressible_answer(process: &Process, replayer: &Replayer<'_>) -> Answer {
+    let all = expressible(process);
     let table = Table::of("What can be changed", &all)
         .words("change", |one| one.expression.clone())
         .words("asks what it gives if", |one| one.asks.to_owned())

@@ -7,4 +7,4 @@ mod answer;
 mod expressible;
 
 pub use answer::{answer, next_limit};
-pub use expressible::expressible;
+pub use expressible::{Expressible, expressible, expressible_answer};
