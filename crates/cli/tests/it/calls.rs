@@ -32,6 +32,9 @@ fn a_call_in_which_the_thread_keeps_its_core_is_work() {
     let recorded = recording.run(&warnings);
     let count = |call| recorded.processes[0].blocks.iter().filter(|block| block.call == call).count();
     assert_eq!(count(Call::Sleep), SLEEPS);
-    // Each takes long enough to be recorded as blocked; some lose their core meanwhile, to others on a busy machine.
-    assert!(count(Call::Read) < READS / 2, "{} of {READS} reads have blocked", count(Call::Read));
+    // Each takes long enough to be recorded as blocked. On a busy machine many lose their core, and the kernel knows how many.
+    let lost: usize =
+        String::from_utf8_lossy(&ended.stdout).trim().parse().expect("how many reads can have lost the core");
+    let blocked = count(Call::Read);
+    assert!(blocked <= lost, "{blocked} of {READS} reads have blocked, and {lost} can have lost their core");
 }
