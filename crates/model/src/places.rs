@@ -10,7 +10,9 @@ pub struct Places {
     same: Vec<SiteId>,
     /// By site: the routine in which a thread that is on a core there waits.
     spins: Vec<Option<&'static Routine>>,
-    /// By site: whether a thread that sleeps there has nothing to do.
+    /// By site: whether it is in a routine of those who have nothing to do.
+    idles: Vec<bool>,
+    /// By site: whether a thread that sleeps at this place has nothing to do.
     idle: Vec<bool>,
 }
 
@@ -18,6 +20,11 @@ impl Places {
     pub(crate) fn of(process: &Process) -> Self {
         let spins: Vec<Option<&'static Routine>> =
             process.sites.iter().map(|site| site.routine(|kind| kind == RoutineKind::Spin)).collect();
+        let idles = process
+            .sites
+            .iter()
+            .map(|site| site.routine(|kind| kind == RoutineKind::Idle).is_some())
+            .collect();
         let mut first = BTreeMap::new();
         let same = process.sites.iter().enumerate().map(|(index, site)| {
             let id = SiteId::new(index as u32);
@@ -30,17 +37,22 @@ impl Places {
                 .entry((&frame.function, &frame.file, frame.line, &frame.module, address, spin))
                 .or_insert(id)
         });
-        let mut places = Self { same: same.collect(), spins, idle: vec![false; process.sites.len()] };
+        let mut places = Self { same: same.collect(), spins, idles, idle: vec![false; process.sites.len()] };
         let sleeps = process.blocks.iter().filter(|block| block.call == Call::Sleep);
         let sites: BTreeSet<SiteId> = sleeps.filter_map(|block| block.site).collect();
         for site in sites {
-            if process.site(site).routine(|kind| kind == RoutineKind::Idle).is_some()
+            if places.idles[site.index()]
                 && let Some(place) = places.at(Some(site))
             {
                 places.idle[place.index()] = true;
             }
         }
         places
+    }
+
+    /// True where a thread is in a routine of those who have nothing to do.
+    pub fn idles(&self, site: Option<SiteId>) -> bool {
+        site.is_some_and(|site| self.idles[site.index()])
     }
 
     /// True where a thread that sleeps has nothing to do: in a runtime that looks now and then.

@@ -11,7 +11,8 @@
 //! Places for working threads that nobody takes (see [`Working`]) wait for those that are there: the run goes on
 //! until all of them are done, so what each of them does or waits for is charged with an equal share of the
 //! absence. As with criticality that takes one number: A = ∫ absent / present dt, of which each thread gets what
-//! is added while it does one thing. With no working thread there, the main thread is waited for.
+//! is added while it does one thing. With no working thread there, the main thread is waited for. While there are as
+//! many as cores, whoever has not started yet is not missed: more could not run.
 //!
 //! Of some threads it is not known whom they wait for: those that search for work in a runtime's loop, those that
 //! are blocked in a way that was not recorded, and idle workers that nobody woke. While one thread alone is able to
@@ -79,6 +80,8 @@ pub(crate) struct Blame {
     pub(crate) excess: Nanos,
     /// The part of it that would not be there if no thread spun.
     pub(crate) excess_by_spinning: Nanos,
+    /// Time of places for threads that had not started yet while those that were there could use all cores.
+    pub(crate) spare: Nanos,
     /// Time of waking working threads.
     pub(crate) waking: Nanos,
     /// Time of waking working threads while there were more threads able to run than cores.
@@ -413,6 +416,7 @@ impl<'a> Pass<'a> {
                 on_path: vec![Nanos::ZERO; process.objects.len()],
                 excess: Nanos::ZERO,
                 excess_by_spinning: Nanos::ZERO,
+                spare: Nanos::ZERO,
                 waking: Nanos::ZERO,
                 crowded_waking: Nanos::ZERO,
                 kept_waiting_late: Nanos::ZERO,
@@ -489,6 +493,11 @@ impl<'a> Pass<'a> {
         let length = time.since(self.now);
         let absent = self.working.at_once.saturating_sub(self.places_taken);
         if absent == 0 || self.places_taken == 0 {
+            return;
+        }
+        // Who has not started yet is not missed while those that are there could use all cores.
+        if self.joining == 0 && self.working.cores > 0 && self.places_taken >= self.working.cores {
+            self.blame.spare += Nanos::new(u64::from(absent) * length.get());
             return;
         }
         let present = u64::from(self.places_taken);

@@ -404,7 +404,9 @@ fn finding(kind: FindingKind, cost: Nanos, description: Description) -> Finding 
 }
 
 fn identity(case: &Case<'_>, candidates: &[Candidate<'_>]) -> CostIdentity {
-    let mut lost = BTreeMap::from([(FindingKind::Load, case.losses.cores.load.total())]);
+    // What is no finding.
+    let load = case.losses.cores.load.total();
+    let mut lost = BTreeMap::from([(FindingKind::Load, load), (FindingKind::Idle, case.losses.spare)]);
     for candidate in candidates {
         *lost.entry(candidate.kind).or_default() += candidate.lost;
     }

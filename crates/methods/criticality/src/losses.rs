@@ -44,6 +44,8 @@ pub(crate) struct Losses {
     pub(crate) awake: Awake,
     /// With nothing to do.
     pub(crate) idle: Idle,
+    /// In place of threads that had not started yet and were not missed: see [`Blame::spare`].
+    pub(crate) spare: Nanos,
     /// From release to running, by what had been waited for.
     pub(crate) wake_up: BTreeMap<Option<ObjectId>, Nanos>,
     /// Blocked on something that was not recorded, while no other thread or several were able to run.
@@ -144,6 +146,7 @@ pub(crate) fn losses(
 ) -> Losses {
     let mut losses = Losses { awake: Awake::of(process), ..Losses::default() };
     losses.sort_waits(timeline, blame, working, times);
+    losses.spare = blame.spare;
     let without_core = losses.add_own(timeline, outside, working);
     losses.sort_sought(timeline, blame);
     losses.take_from_spinning(without_core);

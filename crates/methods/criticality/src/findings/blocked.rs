@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Doing, Frame, Nanos, RoutineKind, Site, SiteId, State, ThreadId};
+use holdup_model::{Doing, Frame, Nanos, Site, SiteId, State, ThreadId};
 
 use super::{Candidate, Case, Description, main_ones};
 use crate::FindingKind;
@@ -68,7 +68,7 @@ fn seen(case: &Case<'_>) -> BTreeMap<ThreadId, BTreeMap<Seen, Nanos>> {
         });
         let (true, Some(site)) = (is_unknown, sample.site) else { continue };
         let what = match case.timeline.places.at(Some(site)) {
-            _ if is_idle(case.process.site(site)) => Seen::Idle,
+            _ if case.timeline.places.idles(Some(site)) || is_join(case.process.site(site)) => Seen::Idle,
             Some(place) => Seen::Blocked(place),
             None => continue,
         };
@@ -77,12 +77,12 @@ fn seen(case: &Case<'_>) -> BTreeMap<ThreadId, BTreeMap<Seen, Nanos>> {
     seen
 }
 
-fn is_idle(site: &Site) -> bool {
+fn is_join(site: &Site) -> bool {
     let is_join = |frame: &Frame| {
         let name = frame.function.as_deref();
         name.is_some_and(|name| JOINS.iter().any(|join| name.starts_with(join)))
     };
-    site.routine(|kind| kind == RoutineKind::Idle).is_some() || site.frames.iter().any(is_join)
+    site.frames.iter().any(is_join)
 }
 
 /// `lost` in the ratio of `shares`; together exactly `lost`.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::figures::{percent, times};
-use holdup_model::{Nanos, ObjectId, ObjectKind, RoutineKind, SiteId, State, ThreadId, Time, Wake};
+use holdup_model::{Arrange, Nanos, ObjectId, ObjectKind, RoutineKind, SiteId, State, ThreadId, Time, Wake};
 
 use super::{Candidate, Case, Description, Stage, main_ones, most_first};
 use crate::blame::Charge;
@@ -140,8 +140,7 @@ fn describe_stage(case: &Case<'_>, kind: FindingKind, group: &Group) -> Descript
     let who = case.threads(&threads);
     let waited_at = object.and_then(|object| case.object_cost(object)?.place);
     // A runtime's pool waits for the next piece of work, whoever signals what meanwhile.
-    let is_pool = waited_at
-        .is_some_and(|site| case.process.site(site).routine(|kind| kind == RoutineKind::Idle).is_some());
+    let is_pool = case.timeline.places.idles(waited_at);
     let place = hands_on_at(case, group).or(waited_at);
     let names = names(case, &objects);
     let busy = percent(busy_share(case, &threads));
@@ -299,10 +298,7 @@ impl Waits {
             let (first, sum) = of_stage.or_insert((wait.begin, Nanos::ZERO));
             *first = wait.begin.min(*first);
             // Who has nothing to do in a runtime waits for work, whatever was signalled before.
-            let is_idle = wait.site.is_some_and(|site| {
-                case.process.site(site).routine(|kind| kind == RoutineKind::Idle).is_some()
-            });
-            match is_idle && group.objects.contains_key(&wait.object) {
+            match case.timeline.places.idles(wait.site) && group.objects.contains_key(&wait.object) {
                 true => sums.for_work += end.since(begin),
                 false => *sum += end.since(begin),
             }
@@ -361,7 +357,7 @@ impl Waits {
 /// Waits of threads for others that they are just making, until these say that they are there: such a signal puts nothing
 /// into a queue.
 struct Handshakes {
-    /// By object.
+    /// By object, in order of threads and times. Those of one thread do not overlap.
     waits: Vec<Vec<(ThreadId, Time, Time)>>,
 }
 
@@ -381,22 +377,29 @@ impl Handshakes {
         if makes.is_empty() {
             return Self { waits };
         }
+        // By site: who makes threads in one of its functions.
+        let mut makers: Vec<Option<Vec<ThreadId>>> = case.process.sites.iter().map(|_| None).collect();
         for wait in &case.process.waits {
-            let frames = wait.site.map_or(&[][..], |site| &case.process.site(site).frames);
-            let mut functions = frames.iter().filter_map(|frame| frame.function.as_deref());
-            if functions.any(|function| makes.contains(&(wait.thread, function))) {
+            let Some(site) = wait.site else { continue };
+            let makers = makers[site.index()].get_or_insert_with(|| {
+                let frames = case.process.site(site).frames.iter();
+                let functions: Vec<&str> = frames.filter_map(|frame| frame.function.as_deref()).collect();
+                makes.iter().filter(|(_, made)| functions.contains(made)).map(|(thread, _)| *thread).collect()
+            });
+            if makers.contains(&wait.thread) {
                 waits[wait.object.index()].push((wait.thread, wait.begin, wait.end));
             }
         }
+        waits.iter_mut().for_each(|waits| waits.arrange_by_key(|wait| *wait));
         Self { waits }
     }
 
     fn has(&self, case: &Case<'_>, wake: &Wake) -> bool {
-        let parent = case.process.thread(wake.thread).parent;
-        let made = |&(thread, begin, end): &(ThreadId, Time, Time)| {
-            Some(thread) == parent && (begin..=end).contains(&wake.time)
-        };
-        self.waits[wake.object.index()].iter().any(made)
+        let Some(parent) = case.process.thread(wake.thread).parent else { return false };
+        let waits = &self.waits[wake.object.index()];
+        let begun = waits.partition_point(|&(thread, begin, _)| (thread, begin) <= (parent, wake.time));
+        let last = begun.checked_sub(1).map(|last| waits[last]);
+        last.is_some_and(|(thread, _, end)| thread == parent && wake.time <= end)
     }
 }
 

@@ -86,3 +86,29 @@ fn a_thread_that_has_ended_did_not_start_late() {
     assert_eq!(finding.what, "threads had ended while others had work left");
     assert_eq!(finding.evidence, ["worker 1 ended 70.0 ms before the program."]);
 }
+
+/// Main works with five threads, and then for longer with one more.
+#[test]
+fn nobody_is_missed_while_those_that_are_there_can_use_all_cores() {
+    let mut script = Script::new();
+    let site = script.site("join", 10);
+    let team: Vec<ThreadId> = (0..5).map(|_| script.thread("worker", vec![work(20)])).collect();
+    let last = script.thread("one more", vec![work(80)]);
+    let mut ops: Vec<Op> = team.iter().map(|&worker| Op::Start(worker)).collect();
+    ops.push(work(20));
+    ops.extend(team.iter().map(|&worker| Op::Join(worker, site)));
+    ops.extend([Op::Start(last), work(80), Op::Join(last, site)]);
+    script.main_does(&ops);
+    let process = script.play();
+    let started_late = |cores| {
+        let run = Run { processes: vec![process.clone()], cores, ..Run::default() };
+        let diagnosis = diagnose(&run, 0);
+        assert_eq!(diagnosis.workers, 6);
+        let identity = &diagnosis.cost_identity;
+        let parts: Nanos = identity.parts.iter().map(|(_, cost)| *cost).sum();
+        assert_eq!(identity.useful + parts + identity.unexplained, diagnosis.wall);
+        diagnosis.findings.iter().any(|finding| finding.kind == FindingKind::Startup)
+    };
+    assert!(started_late(8));
+    assert!(!started_late(2));
+}
