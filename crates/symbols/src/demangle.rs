@@ -29,7 +29,33 @@ fn rust(name: &str) -> Option<String> {
     let mut out = Bounded::default();
     // The alternate form leaves the hash out. An error means that the limit was reached: what fits is kept.
     let _ = write!(out, "{parsed:#}");
-    out.text()
+    out.text().map(without_brackets)
+}
+
+/// `a::B<C>::new` for `<a::B<C>>::new`, as the second of Rust's manglings (RFC 2603) has functions of types: the first one, and
+/// debug information, have them as they are written, and a function is to have one name. `<a::B as c::D>::new` stays as it is.
+fn without_brackets(name: String) -> String {
+    let Some(inner) = name.strip_prefix('<') else { return name };
+    let path = inner.find(['<', '>', ' ']).map_or("", |end| &inner[..end]);
+    if !path.contains("::") || inner[path.len()..].starts_with(' ') {
+        return name;
+    }
+    let (mut depth, mut before) = (1, ' ');
+    for (at, character) in inner.char_indices() {
+        match character {
+            '<' => depth += 1,
+            // Of a function pointer's arrow.
+            '>' if before == '-' => {}
+            '>' => depth -= 1,
+            _ if depth == 1 && inner[at..].starts_with(" as ") => break,
+            _ => {}
+        }
+        if depth == 0 {
+            return format!("{}{}", &inner[..at], &inner[at + 1..]);
+        }
+        before = character;
+    }
+    name
 }
 
 fn cpp(name: &str) -> Option<String> {
@@ -95,6 +121,32 @@ mod tests {
         check("pthread_mutex_lock@@GLIBC_2.2.5", "pthread_mutex_lock");
         check("compress_block.constprop.0.isra.0", "compress_block");
         check("_ZN5cache5Store3putERKSsi.cold", "cache::Store::put");
+    }
+
+    #[test]
+    fn rust_s_functions_of_types_have_one_name() {
+        let one = |name: &str| without_brackets(name.to_owned());
+        assert_eq!(one("<std::sys::Mutex>::lock_contended"), "std::sys::Mutex::lock_contended");
+        assert_eq!(
+            one("<alloc::vec::Vec<fn(u8) -> a::B<u8>>>::push"),
+            "alloc::vec::Vec<fn(u8) -> a::B<u8>>::push"
+        );
+        check(
+            "_RNvMs_NtNtNtNtCs1234_3std3sys4sync5mutex5futexNtB4_5Mutex14lock_contended",
+            "std::sys::sync::mutex::futex::Mutex::lock_contended",
+        );
+        for other in [
+            "<a::B as c::D>::new",
+            "<a::B<u8> as c::D>::new",
+            "<[u8]>::sort",
+            "<str>::len",
+            "<dyn a::B>::f",
+            "<a::B",
+            "<",
+            "",
+        ] {
+            assert_eq!(one(other), other);
+        }
     }
 
     #[test]
