@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Call, Process, Routine, RoutineKind, SiteId};
+use crate::{Call, Process, Routine, RoutineKind, Site, SiteId};
 
 /// By site: the one that stands for all that have the same place. It is the first of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -12,6 +12,8 @@ pub struct Places {
     spins: Vec<Option<&'static Routine>>,
     /// By site: whether it is in a routine of those who have nothing to do.
     idles: Vec<bool>,
+    /// By site: whether it is in a routine of those who wait for the end of what they gave to others.
+    joins: Vec<bool>,
     /// By site: whether a thread that sleeps at this place has nothing to do.
     idle: Vec<bool>,
 }
@@ -20,11 +22,11 @@ impl Places {
     pub(crate) fn of(process: &Process) -> Self {
         let spins: Vec<Option<&'static Routine>> =
             process.sites.iter().map(|site| site.routine(|kind| kind == RoutineKind::Spin)).collect();
-        let idles = process
-            .sites
-            .iter()
-            .map(|site| site.routine(|kind| kind == RoutineKind::Idle).is_some())
-            .collect();
+        let is_in = |wanted| -> Vec<bool> {
+            let is_in = |site: &Site| site.routine(|kind| kind == wanted).is_some();
+            process.sites.iter().map(is_in).collect()
+        };
+        let (idles, joins) = (is_in(RoutineKind::Idle), is_in(RoutineKind::Join));
         let mut first = BTreeMap::new();
         let same = process.sites.iter().enumerate().map(|(index, site)| {
             let id = SiteId::new(index as u32);
@@ -37,7 +39,8 @@ impl Places {
                 .entry((&frame.function, &frame.file, frame.line, &frame.module, address, spin))
                 .or_insert(id)
         });
-        let mut places = Self { same: same.collect(), spins, idles, idle: vec![false; process.sites.len()] };
+        let mut places =
+            Self { same: same.collect(), spins, idles, joins, idle: vec![false; process.sites.len()] };
         let sleeps = process.blocks.iter().filter(|block| block.call == Call::Sleep);
         let sites: BTreeSet<SiteId> = sleeps.filter_map(|block| block.site).collect();
         for site in sites {
@@ -53,6 +56,11 @@ impl Places {
     /// True where a thread is in a routine of those who have nothing to do.
     pub fn idles(&self, site: Option<SiteId>) -> bool {
         site.is_some_and(|site| self.idles[site.index()])
+    }
+
+    /// True where a thread that is blocked waits until others have done all that it gave them.
+    pub fn joins(&self, site: Option<SiteId>) -> bool {
+        site.is_some_and(|site| self.joins[site.index()])
     }
 
     /// True where a thread that sleeps has nothing to do: in a runtime that looks now and then.

@@ -22,6 +22,8 @@ pub enum RoutineKind {
     Lock,
     /// It waits for the others of a barrier that a library made.
     Barrier,
+    /// Blocked in it, it waits until others have done all that it gave them.
+    Join,
 }
 
 /// A waiting routine of a runtime.
@@ -77,6 +79,7 @@ fn routine(line: &'static str) -> Option<Routine> {
         "idle" => (RoutineKind::Idle, true),
         "lock" | "omp-lock" => (RoutineKind::Lock, false),
         "barrier" => (RoutineKind::Barrier, false),
+        "join" => (RoutineKind::Join, false),
         _ => return None,
     };
     let is_lock = matches!(word, "lock" | "fight" | "omp-lock");
@@ -251,6 +254,16 @@ mod tests {
     const LOADER: Option<&str> = Some("the dynamic loader's lock");
     const SPACE: Option<&str> = Some("the address space's lock (mmap, munmap, page faults)");
     const GIL: Option<&str> = Some("Python's global interpreter lock (GIL)");
+
+    #[test]
+    fn who_waits_for_the_end_of_what_it_gave_to_others_is_known() {
+        let joins = |frames: &[&str]| site(frames).routine(|kind| kind == RoutineKind::Join).is_some();
+        let park = ["std::thread::park@app", "std::thread::scoped::scope@app", "render@app"];
+        assert!(joins(&park));
+        assert!(joins(&["rayon_core::latch::LockLatch::wait_and_reset@app", "render@app"]));
+        // What the program itself does in a scope is its own.
+        assert!(!joins(&["std::thread::park@app", "render@app", "std::thread::scoped::scope@app"]));
+    }
 
     #[test]
     fn every_row_of_the_table_is_understood() {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use holdup_model::openmp::Instance;
 use holdup_model::{
-    Call, Nanos, ObjectKind, PolledJoins, Process, Segment, State, ThreadId, ThreadTimes, Time, Timeline,
+    Call, Nanos, ObjectKind, Places, PolledJoins, Process, Segment, State, ThreadId, ThreadTimes, Time,
+    Timeline,
 };
 
 use crate::outside::{is_outside, is_server};
@@ -77,10 +78,18 @@ impl Working {
     }
 }
 
-/// True while the thread waits for another's end, or sleeps until others are done: it then takes no place.
-pub fn is_joining(process: &Process, polled: &PolledJoins, thread: ThreadId, segment: &Segment) -> bool {
+/// True while the thread waits for another's end or that of what it gave to others, or sleeps until these are done: it then
+/// takes no place.
+pub fn is_joining(
+    process: &Process,
+    places: &Places,
+    polled: &PolledJoins,
+    thread: ThreadId,
+    segment: &Segment,
+) -> bool {
     let is_end = |object| process.object(object).kind == ObjectKind::ThreadEnd;
-    segment.state == State::Blocked && segment.object.is_some_and(is_end) || polled.has(thread, segment)
+    let joins = || segment.object.is_some_and(is_end) || places.joins(segment.site);
+    segment.state == State::Blocked && joins() || polled.has(thread, segment)
 }
 
 fn who_works(process: &Process, timeline: &Timeline, times: &[ThreadTimes]) -> Vec<bool> {
@@ -153,31 +162,20 @@ fn runs_goroutines(process: &Process) -> bool {
 
 /// The number of places, and their time together.
 fn places(process: &Process, timeline: &Timeline, polled: &PolledJoins, threads: &[ThreadId]) -> (u32, u64) {
-    let mut steps: Vec<(Time, i32)> = Vec::new();
-    for &thread in threads {
-        let row = timeline.row(thread);
-        steps.push((row.start, 1));
-        steps.push((row.end, -1));
-        let joins = |segment: &&Segment| is_joining(process, polled, thread, segment);
-        for segment in row.segments.iter().filter(joins) {
-            steps.push((segment.start, -1));
-            steps.push((segment.end, 1));
-        }
-    }
-    steps.sort_unstable();
-    // Time by the number of places that are taken.
-    let mut time_with = vec![0u64; threads.len() + 1];
-    let mut taken = 0i32;
-    let mut at = timeline.start;
-    for (time, step) in steps.into_iter().chain([(timeline.end, 0)]) {
-        time_with[taken.max(0) as usize] += time.since(at).get();
-        at = at.max(time);
-        taken += step;
-    }
+    let places = &timeline.places;
+    let all = time_by_number(timeline, threads, |thread, segment| {
+        is_joining(process, places, polled, thread, segment)
+    });
+    // Who has nothing to do while others work makes no additional place.
+    let at_work = time_by_number(timeline, threads, |thread, segment| match segment.state {
+        State::Blocked if places.idles(segment.site) => true,
+        State::Spinning if segment.object.is_none() && places.seeks_work(segment.site) => true,
+        _ => is_joining(process, places, polled, thread, segment),
+    });
     let least = LEAST_TOGETHER * timeline.wall().get() as f64;
     let mut at_least = 0u64;
     let mut at_once = 1;
-    for (taken, &time) in time_with.iter().enumerate().rev() {
+    for (taken, &time) in at_work.iter().enumerate().rev() {
         at_least += time;
         if taken > 0 && at_least > 0 && at_least as f64 >= least {
             at_once = taken;
@@ -185,6 +183,34 @@ fn places(process: &Process, timeline: &Timeline, polled: &PolledJoins, threads:
         }
     }
     let of_all = |(taken, &time): (usize, &u64)| (at_once.max(taken) as u64).saturating_mul(time);
-    let thread_time = time_with.iter().enumerate().map(of_all).fold(0, u64::saturating_add);
+    let thread_time = all.iter().enumerate().map(of_all).fold(0, u64::saturating_add);
     (at_once as u32, thread_time)
+}
+
+/// How long (ns) so many of these threads were there at a time, without those that were `away`, by their number.
+fn time_by_number(
+    timeline: &Timeline,
+    threads: &[ThreadId],
+    away: impl Fn(ThreadId, &Segment) -> bool,
+) -> Vec<u64> {
+    let mut steps: Vec<(Time, i32)> = Vec::new();
+    for &thread in threads {
+        let row = timeline.row(thread);
+        steps.push((row.start, 1));
+        steps.push((row.end, -1));
+        for segment in row.segments.iter().filter(|segment| away(thread, segment)) {
+            steps.push((segment.start, -1));
+            steps.push((segment.end, 1));
+        }
+    }
+    steps.sort_unstable();
+    let mut time_with = vec![0u64; threads.len() + 1];
+    let mut there = 0i32;
+    let mut at = timeline.start;
+    for (time, step) in steps.into_iter().chain([(timeline.end, 0)]) {
+        time_with[there.max(0) as usize] += time.since(at).get();
+        at = at.max(time);
+        there += step;
+    }
+    time_with
 }

@@ -12,7 +12,7 @@
 //! until all of them are done, so what each of them does or waits for is charged with an equal share of the
 //! absence. As with criticality that takes one number: A = ∫ absent / present dt, of which each thread gets what
 //! is added while it does one thing. With no working thread there, the main thread is waited for. While there are as
-//! many as cores, whoever has not started yet is not missed: more could not run.
+//! many as cores, whoever has not started yet is not missed, as more could not run; nor is who waits for what it gave to others.
 //!
 //! Of some threads it is not known whom they wait for: those that search for work in a runtime's loop, those that
 //! are blocked in a way that was not recorded, and idle workers that nobody woke. While one thread alone is able to
@@ -80,7 +80,8 @@ pub(crate) struct Blame {
     pub(crate) excess: Nanos,
     /// The part of it that would not be there if no thread spun.
     pub(crate) excess_by_spinning: Nanos,
-    /// Time of places for threads that had not started yet while those that were there could use all cores.
+    /// Time of places that nobody took and nobody missed: while those that were taken could use all cores, or for who waited for
+    /// what it had given to others.
     pub(crate) spare: Nanos,
     /// Time of waking working threads.
     pub(crate) waking: Nanos,
@@ -236,8 +237,12 @@ struct Pass<'a> {
     /// How long there have been more threads able to run than cores.
     crowded_time: Nanos,
     places_taken: u32,
-    /// Threads that wait for another's end.
+    /// Threads that wait for another's end, or for what they gave to others.
     joining: u32,
+    /// Those that wait for what they gave to others.
+    giving: u32,
+    /// Working threads that have ended since a thread waits for others' ends.
+    ended_meanwhile: u32,
     absence: Absence,
     /// What of `absent × dt` has not made a whole nanosecond for each present thread yet.
     absence_left: u64,
@@ -394,6 +399,8 @@ impl<'a> Pass<'a> {
             crowded_time: Nanos::ZERO,
             places_taken: 0,
             joining: 0,
+            giving: 0,
+            ended_meanwhile: 0,
             absence: Absence::default(),
             absence_left: 0,
             ends: ends(process),
@@ -495,9 +502,17 @@ impl<'a> Pass<'a> {
         if absent == 0 || self.places_taken == 0 {
             return;
         }
-        // Who has not started yet is not missed while those that are there could use all cores.
-        if self.joining == 0 && self.working.cores > 0 && self.places_taken >= self.working.cores {
-            self.blame.spare += Nanos::new(u64::from(absent) * length.get());
+        // Who has not started yet is not missed while those that are there could use all cores, nor who waits for what it
+        // gave to others.
+        let is_full = self.working.cores > 0 && self.places_taken >= self.working.cores;
+        let spare = match self.joining {
+            0 if is_full => absent,
+            1.. if self.giving > 0 => absent.saturating_sub(self.ended_meanwhile),
+            _ => 0,
+        };
+        self.blame.spare += Nanos::new(u64::from(spare) * length.get());
+        let absent = absent - spare;
+        if absent == 0 {
             return;
         }
         let present = u64::from(self.places_taken);
@@ -548,8 +563,9 @@ impl<'a> Pass<'a> {
         if let Some(before) = change.before {
             self.end_segment(thread, before);
         }
-        let is_joining =
-            |segment: &Segment| is_joining(self.process, &self.working.polled_joins, thread, segment);
+        let is_joining = |segment: &Segment| {
+            is_joining(self.process, self.places, &self.working.polled_joins, thread, segment)
+        };
         let taken = change.after.is_some_and(|segment| self.working.is[index] && !is_joining(segment));
         let [was_joining, joins] =
             [change.before, change.after].map(|segment| u32::from(segment.is_some_and(is_joining)));
@@ -562,6 +578,15 @@ impl<'a> Pass<'a> {
         }
         self.doing[index].absence = self.absence;
         self.joining = self.joining + joins - was_joining;
+        let gives = |segment: &Segment| segment.state == State::Blocked && self.places.joins(segment.site);
+        let [was_giving, gives] =
+            [change.before, change.after].map(|segment| u32::from(segment.is_some_and(gives)));
+        self.giving = self.giving + gives - was_giving;
+        self.ended_meanwhile = match (self.joining, change.after) {
+            (0, _) => 0,
+            (_, None) => self.ended_meanwhile + u32::from(self.working.is[index]),
+            _ => self.ended_meanwhile,
+        };
         let Some(after) = change.after else {
             self.doing[index].state = None;
             self.decide(thread, None);

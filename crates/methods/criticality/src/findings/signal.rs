@@ -291,7 +291,9 @@ impl Waits {
             |first: &mut Option<Time>, time: Time| *first = Some(first.map_or(time, |at| at.min(time)));
         let mut sums = Self { for_work: Nanos::ZERO, for_room: Nanos::ZERO };
         let mut waits: BTreeMap<ObjectId, BTreeMap<&Stage, (Time, Nanos)>> = BTreeMap::new();
-        for wait in &case.process.waits {
+        // Who waits for the end of what it gave to others waits for neither.
+        let in_queues = case.process.waits.iter().filter(|wait| !case.timeline.places.joins(wait.site));
+        for wait in in_queues {
             // Of a part of a run, waits are whole.
             let (begin, end) = (wait.begin.max(case.timeline.start), wait.end.min(case.timeline.end));
             let of_stage = waits.entry(wait.object).or_default().entry(stage(wait.thread));

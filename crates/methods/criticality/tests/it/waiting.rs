@@ -576,3 +576,36 @@ fn what_is_between_two_regions_is_serial() {
     assert!(kinds.contains(&FindingKind::Serial), "{kinds:?}");
     assert!(!kinds.contains(&FindingKind::Condition), "{:?}", diagnosis.findings[0]);
 }
+
+/// In ten rounds main works for 2 ms, and waits at `end` until two threads have worked for 8 ms.
+fn gives_work_to_two(end: &[&str]) -> Diagnosis {
+    let mut process = Process::new(at(0), at(100));
+    let main = process.add_thread("main", at(0), None);
+    let pool: Vec<ThreadId> =
+        (1..3).map(|number| process.add_thread(&format!("pool {number}"), at(0), None)).collect();
+    let end = stack(&mut process, end);
+    let sleep = stack(&mut process, &["rayon_core::sleep::Sleep::sleep@app"]);
+    let objects: Vec<ObjectId> =
+        (1..4).map(|address| process.add_object(ObjectKind::Futex, address)).collect();
+    let count = WakeCount::All;
+    for round in (0..100).step_by(10) {
+        for (&worker, &object) in pool.iter().zip(&objects) {
+            process.waits.push(wait(worker, object, sleep, at(round), at(round + 2)));
+            process.wakes.push(Wake { thread: main, time: at(round + 2), object, site: None, count });
+        }
+        let object = objects[2];
+        process.waits.push(wait(main, object, end, at(round + 2), at(round + 10)));
+        process.wakes.push(Wake { thread: pool[1], time: at(round + 10), object, site: None, count });
+    }
+    of(process)
+}
+
+#[test]
+fn who_waits_for_what_it_gave_to_a_pool_is_not_missed() {
+    let diagnosis = gives_work_to_two(&["rayon_core::latch::LockLatch::wait_and_reset@app", "render@app"]);
+    assert_eq!((diagnosis.workers, kinds(&diagnosis)), (2, vec![FindingKind::Serial]));
+    assert!(first(&diagnosis).what.starts_with("only main at work"), "{}", first(&diagnosis).what);
+    // Nobody knows of another wait that it is one for an end.
+    let diagnosis = gives_work_to_two(&["take@app", "render@app"]);
+    assert!(kinds(&diagnosis).iter().any(|kind| *kind != FindingKind::Serial), "{:?}", kinds(&diagnosis));
+}
