@@ -121,7 +121,7 @@ const RUNTIME_FUNCTIONS: &[&str] = &[
     "__timedwait",
 ];
 
-/// Whole names of functions of the C library, for static programs. Sorted.
+/// Whole names of functions of the C library, for static programs, and of what is linked into every program and library. Sorted.
 const C_LIBRARY: &[&str] = &[
     "__GI___clone",
     "__accept",
@@ -132,6 +132,8 @@ const C_LIBRARY: &[&str] = &[
     "__close",
     "__connect",
     "__default_morecore",
+    "__do_global_ctors_aux",
+    "__do_global_dtors_aux",
     "__epoll_pwait",
     "__fdatasync",
     "__fprintf_chk",
@@ -184,6 +186,8 @@ const C_LIBRARY: &[&str] = &[
     "__waitpid",
     "__write",
     "__writev",
+    "_fini",
+    "_init",
     "_start",
     "accept",
     "accept4",
@@ -201,6 +205,7 @@ const C_LIBRARY: &[&str] = &[
     "cnd_timedwait",
     "cnd_wait",
     "connect",
+    "deregister_tm_clones",
     "dl_iterate_phdr",
     "dlclose",
     "dlopen",
@@ -215,6 +220,7 @@ const C_LIBRARY: &[&str] = &[
     "fprintf",
     "fputc",
     "fputs",
+    "frame_dummy",
     "fread",
     "free",
     "fsync",
@@ -264,6 +270,7 @@ const C_LIBRARY: &[&str] = &[
     "recv",
     "recvfrom",
     "recvmsg",
+    "register_tm_clones",
     "sbrk",
     "sched_yield",
     "select",
