@@ -232,11 +232,12 @@ fn describe_ended(case: &Case<'_>) -> Description {
 
 fn describe_startup(case: &Case<'_>) -> Description {
     let main = ThreadId::new(0);
-    let late: BTreeMap<ThreadId, Nanos> = case
-        .working
-        .threads
-        .iter()
-        .map(|&thread| (thread, case.timeline.row(thread).start.since(case.timeline.start)))
+    // Who starts when another thread has ended is one of a later phase, and not late.
+    let rows = || case.working.threads.iter().map(|&thread| (thread, case.timeline.row(thread)));
+    let first_end = rows().map(|(_, row)| row.end).min();
+    let late: BTreeMap<ThreadId, Nanos> = rows()
+        .filter(|(_, row)| first_end.is_some_and(|end| row.start < end))
+        .map(|(thread, row)| (thread, row.start.since(case.timeline.start)))
         .collect();
     // More than what was lost before threads started was lost after others of them had ended.
     let before: Nanos = late.values().copied().sum();

@@ -609,3 +609,24 @@ fn who_waits_for_what_it_gave_to_a_pool_is_not_missed() {
     let diagnosis = gives_work_to_two(&["take@app", "render@app"]);
     assert!(kinds(&diagnosis).iter().any(|kind| *kind != FindingKind::Serial), "{:?}", kinds(&diagnosis));
 }
+
+/// In two scopes, one after the other, a thread that works for 10 ms and one that works for 50 ms.
+#[test]
+fn a_thread_of_a_later_scope_did_not_start_late() {
+    let mut process = Process::new(at(0), at(100));
+    let main = process.add_thread("main", at(0), None);
+    let scope =
+        stack(&mut process, &["std::thread::park@app", "std::thread::scoped::scope@app", "render@app"]);
+    for begin in [0, 50] {
+        for length in [10, 50] {
+            let thread = process.add_thread("worker", at(begin), Some(at(begin + length)));
+            process.threads[thread.index()].parent = Some(main);
+        }
+        let object = process.add_object(ObjectKind::Futex, begin + 1);
+        process.waits.push(wait(main, object, scope, at(begin), at(begin + 50)));
+    }
+    let diagnosis = of(process);
+    let finding = first(&diagnosis);
+    assert_eq!((finding.kind, diagnosis.workers), (FindingKind::Startup, 2));
+    assert_eq!(finding.what, "threads had ended while others had work left");
+}
