@@ -105,21 +105,24 @@ impl Run {
     /// The processes, the one to report on first first: who used more CPU time comes first, with the same who waited more
     /// often, then who started first.
     ///
-    /// A thread that was killed before it ever waited has told nobody of its CPU time: then what it can have had counts,
-    /// unless its process started others, for which it may have waited all the time (`timeout 9 ./app`).
+    /// The CPU time of a thread that was killed is known up to its last wait, if it waited at all: then what it can have
+    /// had counts, unless its process started others, for which it may have waited all the time (`timeout 9 ./app`).
     pub fn busiest_first(&self) -> Vec<usize> {
         let has_children =
             |process: &Process| self.processes.iter().any(|other| other.parent_pid == process.pid);
         let mut order: Vec<(Nanos, usize, usize)> = (0..self.processes.len())
             .map(|index| {
                 let process = &self.processes[index];
-                let all = 0..process.threads.len() as u32;
-                let is_told = process.threads.iter().any(|thread| thread.known_cpu().is_some());
-                let cpu = if is_told || has_children(process) {
-                    process.threads.iter().filter_map(Thread::known_cpu).sum()
-                } else {
-                    all.map(|thread| process.possible_cpu(ThreadId::new(thread))).sum()
+                let may_guess = process.on_core.is_empty() && !has_children(process);
+                let of_thread = |index: u32| {
+                    let thread = ThreadId::new(index);
+                    let known = process.thread(thread).known_cpu();
+                    match process.thread(thread).cpu {
+                        None if may_guess => known.max(Some(process.possible_cpu(thread))),
+                        _ => known,
+                    }
                 };
+                let cpu: Nanos = (0..process.threads.len() as u32).filter_map(of_thread).sum();
                 (cpu, process.waits.len(), index)
             })
             .collect();

@@ -142,13 +142,16 @@ fn who_did_the_work_is_the_subject_and_not_who_started_it() {
     let stage = Stage::new();
     let program = stage.program("sleeps_then_works", &[]);
     let recording = stage.path("wrapped.holdup");
-    // Killed before its threads have told anything, so that the CPU time of its wrapper is the only one that is known.
-    let mut command = record(&recording, "timeout");
-    command.args(["--signal", "KILL", "1"]).arg(&program).arg("100");
-    let _ = run(&mut command);
-    let said = stage::report_json(&recording);
-    let commands = said["process"]["command"].to_string();
-    assert!(commands.contains("sleeps_then_works") && !commands.contains("timeout"), "{commands}");
+    // Killed at work, so that without the kernel's records more is known of the CPU time of its wrapper.
+    for collectors in ["preload,kernel", "preload"] {
+        let mut command = Command::new(HOLDUP);
+        command.args(["record", "--collectors", collectors, "-o"]).arg(&recording);
+        let ended = run(command.args(["--", "timeout", "100"]).arg(&program).arg("300"));
+        assert_eq!(ended.status, 128 + 9, "{ended:?}");
+        let said = stage::report_json(&recording);
+        let commands = said["process"]["command"].to_string();
+        assert!(commands.contains("sleeps_then_works") && !commands.contains("timeout"), "{commands}");
+    }
 }
 
 #[test]
