@@ -120,6 +120,7 @@ subjects! {
     omp_starve_gcc
     omp_starve_llvm
     omp_starve_llvm_4
+    late_tasks
     omp_tasks_gcc
     omp_tasks_llvm
     omp_barriers_gcc

@@ -50,6 +50,7 @@ const LONGEST_CHAIN: usize = 64;
 const ABSENT: usize = 0;
 
 /// What the pass found.
+#[derive(Default)]
 pub(crate) struct Blame {
     /// By object.
     pub(crate) objects: Vec<ObjectBlame>,
@@ -80,8 +81,8 @@ pub(crate) struct Blame {
     pub(crate) excess: Nanos,
     /// The part of it that would not be there if no thread spun.
     pub(crate) excess_by_spinning: Nanos,
-    /// Time of places that nobody took and nobody missed: while those that were taken could use all cores, or for who waited for
-    /// what it had given to others.
+    /// Time in which nobody was missed: of all who waited while all cores worked, and of places that nobody took while those
+    /// that were taken could use all cores, or for who waited for what it had given to others.
     pub(crate) spare: Nanos,
     /// Time of waking working threads.
     pub(crate) waking: Nanos,
@@ -142,6 +143,8 @@ struct Queue {
     since: Time,
     /// The absence at `since`.
     absence: Absence,
+    /// [`Pass::full`] at `since`.
+    full: Nanos,
     /// The last walk that came by.
     walk: u64,
 }
@@ -215,6 +218,8 @@ struct Pass<'a> {
     other_queues: BTreeMap<(ObjectId, Option<ThreadId>), usize>,
     doing: Vec<Doing>,
     active: u32,
+    /// How long as many threads have been active as there are cores.
+    full: Nanos,
     /// Active or descheduled threads.
     able: u32,
     /// The sum of their indices: the one index where there is one.
@@ -385,6 +390,7 @@ impl<'a> Pass<'a> {
             other_queues: BTreeMap::new(),
             doing: process.threads.iter().map(|_| Doing::default()).collect(),
             active: 0,
+            full: Nanos::ZERO,
             able: 0,
             able_sum: 0,
             spinning: 0,
@@ -411,23 +417,11 @@ impl<'a> Pass<'a> {
             path,
             blame: Blame {
                 objects: vec![ObjectBlame::default(); process.objects.len()],
-                chains: Chains::default(),
-                charges: BTreeMap::new(),
-                serial: BTreeMap::new(),
-                delayed: BTreeMap::new(),
-                sought: BTreeMap::new(),
-                sought_of_woken: BTreeMap::new(),
                 alone: vec![Nanos::ZERO; process.threads.len()],
-                any_active: Nanos::ZERO,
                 active_beside_io: vec![Nanos::ZERO; process.threads.len()],
                 on_path: vec![Nanos::ZERO; process.objects.len()],
-                excess: Nanos::ZERO,
-                excess_by_spinning: Nanos::ZERO,
-                spare: Nanos::ZERO,
-                waking: Nanos::ZERO,
-                crowded_waking: Nanos::ZERO,
-                kept_waiting_late: Nanos::ZERO,
                 times: BlameTimes::of(process),
+                ..Blame::default()
             },
         };
         pass.set_absent();
@@ -455,6 +449,9 @@ impl<'a> Pass<'a> {
         }
         if self.active > 0 {
             self.blame.any_active += length;
+        }
+        if self.all_cores_work() {
+            self.full += length;
         }
         if self.able == 1 && self.waking == 0 {
             let index = self.able_sum as usize;
@@ -496,17 +493,22 @@ impl<'a> Pass<'a> {
         self.now = time;
     }
 
+    fn all_cores_work(&self) -> bool {
+        self.working.cores > 0 && self.active >= self.working.cores
+    }
+
     fn advance_absence(&mut self, time: Time) {
         let length = time.since(self.now);
         let absent = self.working.at_once.saturating_sub(self.places_taken);
         if absent == 0 || self.places_taken == 0 {
             return;
         }
-        // Who has not started yet is not missed while those that are there could use all cores, nor who waits for what it
-        // gave to others.
-        let is_full = self.working.cores > 0 && self.places_taken >= self.working.cores;
+        // Nobody is missed while all cores work; nor who has not started yet while those that are there could use them all, nor
+        // who waits for what it gave to others.
+        let cores = self.working.cores;
         let spare = match self.joining {
-            0 if is_full => absent,
+            _ if self.all_cores_work() => absent,
+            0 if cores > 0 && self.places_taken >= cores => absent,
             1.. if self.giving > 0 => absent.saturating_sub(self.ended_meanwhile),
             _ => 0,
         };

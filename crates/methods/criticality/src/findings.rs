@@ -277,7 +277,11 @@ pub(crate) fn rank(findings: &mut [Finding], wall: Nanos) {
         // Nor is what is hardly on the critical path, whatever the replay of a busy machine's run makes of it.
         let worth =
             finding.on_path.filter(|_| is_hardly_on_path(finding)).map_or(worth, |time| worth.min(time));
-        let worth = (worth.share_of(wall) / STEP_OF_WORTH) as u64;
+        // Nothing is lost while all cores work, whoever waits for one. So it is worth little that threads share them, unless it is
+        // known that fewer of them would be faster.
+        let is_shared = finding.kind == FindingKind::Oversubscription && finding.gain.is_none();
+        let most = if is_shared { LEAST_SHARE } else { f64::INFINITY };
+        let worth = (worth.share_of(wall).min(most) / STEP_OF_WORTH) as u64;
         let is_unsure = finding.gain.is_none();
         (
             !never_ends,

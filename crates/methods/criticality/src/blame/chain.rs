@@ -121,10 +121,13 @@ impl Pass<'_> {
         let length = self.now.since(since);
         let absent = self.absence.since(queue.absence);
         queue.absence = self.absence;
+        let full = self.full - std::mem::replace(&mut queue.full, self.full);
         if length == Nanos::ZERO || queue.is_empty() {
             return;
         }
-        let working = Nanos::new(u64::from(queue.working) * length.get());
+        // Nobody is missed while all cores are in use.
+        self.blame.spare += Nanos::new(u64::from(queue.working) * full.get());
+        let working = Nanos::new(u64::from(queue.working) * (length - full).get());
         let all = Nanos::new(queue.waiters.len() as u64 * length.get());
         // The waiters' shares of what absent threads lost.
         let shares = Nanos::new(u64::from(queue.working) * (absent.ended + absent.not_started).get());
