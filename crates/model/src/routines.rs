@@ -379,6 +379,20 @@ mod tests {
     }
 
     #[test]
+    fn threads_of_openblas_that_yield_search_for_work() {
+        let search = Some("OpenBLAS's search for work");
+        assert_eq!(
+            spin(&["sched_yield@libc.so.6", "@libopenblasp-r0.3.21.so", "start_thread@libc.so.6"]),
+            search
+        );
+        assert_eq!(
+            spin(&["sched_yield@libc.so.6", "wait_turn@app", "dgemm@libopenblas.so.0"]),
+            Some("a loop around sched_yield")
+        );
+        assert_eq!(spin(&["dgemm_kernel@libopenblas.so.0", "@libopenblas.so.0"]), None);
+    }
+
+    #[test]
     fn openmp_runtimes_are_known_with_names_and_without() {
         let gcc = Some("gcc's OpenMP runtime, waiting");
         assert_eq!(spin(&["do_spin@libgomp.so.1", "gomp_team_barrier_wait_end@libgomp.so.1"]), gcc);

@@ -10,14 +10,16 @@
 //!
 //! Places for working threads that nobody takes (see [`Working`]) wait for those that are there: the run goes on
 //! until all of them are done, so what each of them does or waits for is charged with an equal share of the
-//! absence. As with criticality that takes one number: A = ∫ absent / present dt, of which each thread gets what
-//! is added while it does one thing. With no working thread there, the main thread is waited for. While there are as
-//! many as cores, whoever has not started yet is not missed, as more could not run; nor is who waits for what it gave to others.
+//! absence (`absence.rs`). As with criticality that takes one number: A = ∫ absent / present dt, of which each thread gets what
+//! is added while it does one thing. With no working thread there, the main thread is waited for.
+//!
+//! Of more places than cores some could not work in any case: what waits and places that nobody takes lost is less by their part.
 //!
 //! Of some threads it is not known whom they wait for: those that search for work in a runtime's loop, those that
 //! are blocked in a way that was not recorded, and idle workers that nobody woke. While one thread alone is able to
 //! run they wait for that one, in the end: whatever they need, nobody else can bring it about.
 
+mod absence;
 mod chain;
 mod seeking;
 mod stretch;
@@ -25,6 +27,7 @@ mod times;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use absence::{Absence, Spared};
 use chain::ThreadSet;
 use holdup_model::{
     Meeting, Nanos, ObjectId, ObjectKind, Outcome, Places, Process, Roles, Row, Segment, SiteId, State,
@@ -81,9 +84,11 @@ pub(crate) struct Blame {
     pub(crate) excess: Nanos,
     /// The part of it that would not be there if no thread spun.
     pub(crate) excess_by_spinning: Nanos,
-    /// Time in which nobody was missed: of all who waited while all cores worked, and of places that nobody took while those
-    /// that were taken could use all cores, or for who waited for what it had given to others.
+    /// Time in which nobody was missed: the spared part of what waited and of places that nobody took, and places of who waited for
+    /// what it had given to others.
     pub(crate) spare: Nanos,
+    /// What was spared of any place's time, by the change up to which.
+    pub(crate) spared: Spared,
     /// Time of waking working threads.
     pub(crate) waking: Nanos,
     /// Time of waking working threads while there were more threads able to run than cores.
@@ -143,8 +148,8 @@ struct Queue {
     since: Time,
     /// The absence at `since`.
     absence: Absence,
-    /// [`Pass::full`] at `since`.
-    full: Nanos,
+    /// [`Pass::spared`] at `since`.
+    spared: Nanos,
     /// The last walk that came by.
     walk: u64,
 }
@@ -178,19 +183,13 @@ struct Doing {
     any_active: Nanos,
     /// True if it takes the place of a working thread.
     takes_place: bool,
+    /// True if it does and waits for others, sleeps or is in I/O.
+    rests: bool,
     /// The queues with waiters that point at it.
     held: Vec<usize>,
     stretch: Stretch,
     /// `Pass::crowded_time` when it was released from its last wait.
     crowded_when_released: Nanos,
-}
-
-/// A = ∫ absent / present dt (ns), apart by whether a thread waits for another's end meanwhile: if so, threads
-/// have ended, else they have not started.
-#[derive(Clone, Copy, Debug, Default)]
-struct Absence {
-    ended: Nanos,
-    not_started: Nanos,
 }
 
 /// True for a thread that would make progress if it had a core.
@@ -218,8 +217,8 @@ struct Pass<'a> {
     other_queues: BTreeMap<(ObjectId, Option<ThreadId>), usize>,
     doing: Vec<Doing>,
     active: u32,
-    /// How long as many threads have been active as there are cores.
-    full: Nanos,
+    /// ∫ of the part of a waiting thread that is no loss: see [`Pass::spared_of`].
+    spared: Nanos,
     /// Active or descheduled threads.
     able: u32,
     /// The sum of their indices: the one index where there is one.
@@ -248,7 +247,12 @@ struct Pass<'a> {
     giving: u32,
     /// Working threads that have ended since a thread waits for others' ends.
     ended_meanwhile: u32,
+    /// Of which threads that wait for others, sleep or are in I/O get their shares.
     absence: Absence,
+    /// Of which the others get theirs.
+    absence_of_others: Absence,
+    /// Working threads that wait for others, sleep or are in I/O.
+    resting: u32,
     /// What of `absent × dt` has not made a whole nanosecond for each present thread yet.
     absence_left: u64,
     /// The object that stands for the end of each thread.
@@ -390,7 +394,7 @@ impl<'a> Pass<'a> {
             other_queues: BTreeMap::new(),
             doing: process.threads.iter().map(|_| Doing::default()).collect(),
             active: 0,
-            full: Nanos::ZERO,
+            spared: Nanos::ZERO,
             able: 0,
             able_sum: 0,
             spinning: 0,
@@ -408,6 +412,8 @@ impl<'a> Pass<'a> {
             giving: 0,
             ended_meanwhile: 0,
             absence: Absence::default(),
+            absence_of_others: Absence::default(),
+            resting: 0,
             absence_left: 0,
             ends: ends(process),
             walk: 0,
@@ -450,9 +456,7 @@ impl<'a> Pass<'a> {
         if self.active > 0 {
             self.blame.any_active += length;
         }
-        if self.all_cores_work() {
-            self.full += length;
-        }
+        self.add_spared(length, time);
         if self.able == 1 && self.waking == 0 {
             let index = self.able_sum as usize;
             self.blame.alone[index] += length;
@@ -493,41 +497,6 @@ impl<'a> Pass<'a> {
         self.now = time;
     }
 
-    fn all_cores_work(&self) -> bool {
-        self.working.cores > 0 && self.active >= self.working.cores
-    }
-
-    fn advance_absence(&mut self, time: Time) {
-        let length = time.since(self.now);
-        let absent = self.working.at_once.saturating_sub(self.places_taken);
-        if absent == 0 || self.places_taken == 0 {
-            return;
-        }
-        // Nobody is missed while all cores work; nor who has not started yet while those that are there could use them all, nor
-        // who waits for what it gave to others.
-        let cores = self.working.cores;
-        let spare = match self.joining {
-            _ if self.all_cores_work() => absent,
-            0 if cores > 0 && self.places_taken >= cores => absent,
-            1.. if self.giving > 0 => absent.saturating_sub(self.ended_meanwhile),
-            _ => 0,
-        };
-        self.blame.spare += Nanos::new(u64::from(spare) * length.get());
-        let absent = absent - spare;
-        if absent == 0 {
-            return;
-        }
-        let present = u64::from(self.places_taken);
-        let all = u64::from(absent) * length.get() + self.absence_left;
-        self.absence_left = all % present;
-        let is_ended = self.joining > 0;
-        if is_ended {
-            self.blame.times.ended(self.now, time);
-        }
-        let absence = if is_ended { &mut self.absence.ended } else { &mut self.absence.not_started };
-        *absence += Nanos::new(all / present);
-    }
-
     /// All pieces of the path begin and end at changes, so that one of them covers the time up to `time`.
     fn advance_path(&mut self, time: Time) {
         while let Some((piece, rest)) = self.path.split_first() {
@@ -551,6 +520,11 @@ impl<'a> Pass<'a> {
 
     fn change(&mut self, change: Change<'_>, owners: &[(ThreadId, Time, ThreadId)]) {
         self.advance(change.time);
+        self.leave_and_begin(change, owners);
+        self.set_rests(change.thread);
+    }
+
+    fn leave_and_begin(&mut self, change: Change<'_>, owners: &[(ThreadId, Time, ThreadId)]) {
         let (thread, index) = (change.thread, change.thread.index());
         self.charge_behind(thread);
         match self.doing[index].queue {
@@ -578,7 +552,6 @@ impl<'a> Pass<'a> {
             self.absence_left = 0;
             self.set_absent();
         }
-        self.doing[index].absence = self.absence;
         self.joining = self.joining + joins - was_joining;
         let gives = |segment: &Segment| segment.state == State::Blocked && self.places.joins(segment.site);
         let [was_giving, gives] =
@@ -760,12 +733,6 @@ impl<'a> Pass<'a> {
                 self.queues[queue].passing_on += 1;
             }
         }
-    }
-
-    /// All places wait for the main thread where nobody takes one.
-    fn set_absent(&mut self) {
-        let absent = if self.places_taken == 0 { self.working.at_once } else { 0 };
-        self.repoint(ABSENT, |queue| queue.working = absent);
     }
 
     fn holder(&mut self, change: Holder) {

@@ -44,7 +44,7 @@ pub(crate) struct Losses {
     pub(crate) awake: Awake,
     /// With nothing to do.
     pub(crate) idle: Idle,
-    /// In place of threads that had not started yet and were not missed: see [`Blame::spare`].
+    /// Without work while nobody was missed: see [`Blame::spare`].
     pub(crate) spare: Nanos,
     /// From release to running, by what had been waited for.
     pub(crate) wake_up: BTreeMap<Option<ObjectId>, Nanos>,
@@ -147,7 +147,7 @@ pub(crate) fn losses(
     let mut losses = Losses { awake: Awake::of(process), ..Losses::default() };
     losses.sort_waits(timeline, blame, working, times);
     losses.spare = blame.spare;
-    let without_core = losses.add_own(timeline, outside, working);
+    let without_core = losses.add_own(timeline, outside, working, blame);
     losses.sort_sought(timeline, blame);
     losses.take_from_spinning(without_core);
     losses.sort_wants_of_cores(blame, working, scarcity);
@@ -242,11 +242,20 @@ impl Losses {
         timeline: &Timeline,
         outside: &Outside,
         working: &Working,
+        blame: &Blame,
     ) -> BTreeMap<(Option<SiteId>, ThreadId), Nanos> {
         let mut without_core = BTreeMap::new();
         for &thread in &working.threads {
             for segment in &timeline.row(thread).segments {
                 let length = segment.length();
+                let is_joining = working.polled_joins.has(thread, segment);
+                let rests = matches!(segment.state, State::Io | State::Asleep) && !is_joining;
+                let spared = match rests {
+                    true => blame.spared.between(segment.start, segment.end).min(length),
+                    false => Nanos::ZERO,
+                };
+                self.spare += spared;
+                let length = length - spared;
                 let at_site = |class: &mut BTreeMap<Option<SiteId>, ByThread>| {
                     *class.entry(segment.site).or_default().entry(thread).or_default() += length;
                 };
@@ -254,7 +263,7 @@ impl Losses {
                     State::Active => self.delayed += segment.delay(),
                     State::Io if outside.is_at(thread, segment.start) => at_site(&mut self.idle.own),
                     State::Io => at_site(&mut self.io),
-                    State::Asleep if working.polled_joins.has(thread, segment) => {}
+                    State::Asleep if is_joining => {}
                     State::Asleep if timeline.places.is_idle(segment.site) => at_site(&mut self.idle.own),
                     State::Asleep => at_site(&mut self.sleep),
                     State::Waking => {

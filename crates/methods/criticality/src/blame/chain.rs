@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use holdup_model::{Nanos, ObjectId, SiteId, State, ThreadId};
 
-use super::{Absence, Charge, LONGEST_CHAIN, Pass, is_able};
+use super::{Charge, LONGEST_CHAIN, Pass, is_able};
 
 /// One step of a chain: as [`crate::ChainLink`], for all its uses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -97,19 +97,13 @@ impl Chains {
     }
 }
 
-impl Absence {
-    fn since(self, earlier: Absence) -> Absence {
-        Absence { ended: self.ended - earlier.ended, not_started: self.not_started - earlier.not_started }
-    }
-}
-
 /// Where a chain ends.
-struct Root {
-    object: Option<ObjectId>,
-    thread: Option<ThreadId>,
-    state: State,
+pub(super) struct Root {
+    pub(super) object: Option<ObjectId>,
+    pub(super) thread: Option<ThreadId>,
+    pub(super) state: State,
     /// True in a call that something outside of the program ends.
-    is_outside: bool,
+    pub(super) is_outside: bool,
 }
 
 impl Pass<'_> {
@@ -121,13 +115,12 @@ impl Pass<'_> {
         let length = self.now.since(since);
         let absent = self.absence.since(queue.absence);
         queue.absence = self.absence;
-        let full = self.full - std::mem::replace(&mut queue.full, self.full);
+        let spared = self.spared - std::mem::replace(&mut queue.spared, self.spared);
         if length == Nanos::ZERO || queue.is_empty() {
             return;
         }
-        // Nobody is missed while all cores are in use.
-        self.blame.spare += Nanos::new(u64::from(queue.working) * full.get());
-        let working = Nanos::new(u64::from(queue.working) * (length - full).get());
+        self.blame.spare += Nanos::new(u64::from(queue.working) * spared.get());
+        let working = Nanos::new(u64::from(queue.working) * (length - spared).get());
         let all = Nanos::new(queue.waiters.len() as u64 * length.get());
         // The waiters' shares of what absent threads lost.
         let shares = Nanos::new(u64::from(queue.working) * (absent.ended + absent.not_started).get());
@@ -143,20 +136,7 @@ impl Pass<'_> {
         self.charge_root(&root, working + shares);
     }
 
-    /// Charges a thread that waits for nobody with its share of what absent threads lost since it was charged
-    /// the last time. To be called before its state changes.
-    pub(super) fn charge_own_share(&mut self, thread: ThreadId) {
-        let doing = &mut self.doing[thread.index()];
-        let absent = self.absence.since(doing.absence);
-        doing.absence = self.absence;
-        let Some(state) = doing.state.filter(|_| doing.takes_place && doing.queue.is_none()) else { return };
-        let root = |object| Root { object, thread: Some(thread), state, is_outside: doing.is_outside };
-        let (ended, not_started) = (root(self.ends[thread.index()]), root(None));
-        self.charge_root(&ended, absent.ended);
-        self.charge_root(&not_started, absent.not_started);
-    }
-
-    fn charge_root(&mut self, root: &Root, time: Nanos) {
+    pub(super) fn charge_root(&mut self, root: &Root, time: Nanos) {
         if time == Nanos::ZERO {
             return;
         }

@@ -66,11 +66,11 @@ fn a_planted_lock() {
     };
     let diagnosis = of(program(true), 8);
     gives(&diagnosis, FindingKind::Lock, "lock:table_lock=0", program(false).wall());
-    // On two cores there is less to win, and they are what keeps it low.
+    // On two cores there is less to win, and it costs no more.
     let crowded = of(program(true), 2);
     let (finding, gain) = find(&crowded, FindingKind::Lock);
     assert!(gain.high < find(&diagnosis, FindingKind::Lock).1.low, "{gain:?}");
-    assert!(gain.time < finding.cost && gain.capped_by.is_some(), "{gain:?}");
+    assert!(gain.time.get().abs_diff(finding.cost.get()) * 20 < gain.time.get(), "{gain:?} {}", finding.cost);
 }
 
 /// To fix one lock of an array gives little: the expression is for all of them.
