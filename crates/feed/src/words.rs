@@ -127,7 +127,7 @@ impl<'a> Survey<'a> {
         let instruction_of = code.blocks.iter().flat_map(|block| {
             let range = block.accesses.start as usize..block.accesses.end as usize;
             code.accesses[range].iter().map(|access| {
-                let instruction = (block.instructions.start + access.instruction) as usize;
+                let instruction = block.instructions.start as usize + access.instruction as usize;
                 code.instructions.get(instruction).map_or(u32::MAX, |found| found.place)
             })
         });

@@ -395,7 +395,9 @@ impl Merge<'_> {
             let address = if is_futex { sample.argument } else { 0 };
             // Who will end a futex wait is only known where wake-ups are recorded; without, it tells no more than that
             // the thread was blocked.
-            if lock.is_none() && self.kernel.wakings(gap.tid, gap.from, gap.until + 1).is_empty() {
+            if lock.is_none()
+                && self.kernel.wakings(gap.tid, gap.from, gap.until.saturating_add(1)).is_empty()
+            {
                 return;
             }
             let object = unseen.object(process, lock.map(|lock| lock.name), address);
@@ -425,7 +427,7 @@ impl Merge<'_> {
             threads.iter().map(|&(index, thread)| (image.threads[index].tid, thread)).collect();
         for &(index, tid, from, until) in &unseen.waits {
             let object = process.waits[index].object;
-            let waker = self.kernel.wakings(tid, from, until + 1).last().copied();
+            let waker = self.kernel.wakings(tid, from, until.saturating_add(1)).last().copied();
             let Some((time, thread)) = waker.and_then(|(time, by)| Some((time, *by_tid.get(&by)?))) else {
                 continue;
             };

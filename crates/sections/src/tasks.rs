@@ -44,19 +44,21 @@ impl TaskSums {
         for of_one in makers.values() {
             let made = count(of_one);
             let timed: Vec<u64> = of_one.iter().filter_map(|task| making(task, &begins)).collect();
-            let sum = u128::from(timed.iter().sum::<u64>());
-            sums.made += made;
-            sums.making += (sum * u128::from(made) / timed.len().max(1) as u128) as u64;
+            let sum: u128 = timed.iter().map(|&time| u128::from(time)).sum();
+            sums.made = sums.made.saturating_add(made);
+            let making = sum.saturating_mul(u128::from(made)) / timed.len().max(1) as u128;
+            sums.making = sums.making.saturating_add(u64::try_from(making).unwrap_or(u64::MAX));
         }
-        sums.time = runs.iter().map(|run| run.end.since(run.begin).get()).sum();
+        let times = runs.iter().map(|run| run.end.since(run.begin).get());
+        sums.time = times.fold(0, u64::saturating_add);
         sums
     }
 
     /// Adds those of other executions.
     pub fn add(&mut self, other: &Self) {
-        self.made += other.made;
-        self.making += other.making;
-        self.time += other.time;
+        self.made = self.made.saturating_add(other.made);
+        self.making = self.making.saturating_add(other.making);
+        self.time = self.time.saturating_add(other.time);
         self.tiny |= other.tiny;
         for (&place, count) in &other.places {
             *self.places.entry(place).or_default() += count;
@@ -83,7 +85,7 @@ pub fn are_tiny(runs: &[&TaskRun]) -> bool {
 fn count(told: &[&Task]) -> u64 {
     let numbers: BTreeSet<u64> = told.iter().map(|task| task.id.number()).collect();
     let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else { return 0 };
-    (last - first + 1).max(told.len() as u64)
+    (last - first).saturating_add(1).max(told.len() as u64)
 }
 
 /// What making a task took, where that was timed. A runtime that has enough of them executes one before it goes on: that is no
@@ -122,6 +124,15 @@ mod tests {
         let [begin, end] = [begin, end].map(Time::from_nanos);
         let (thread, task) = (ThreadId::new(thread), Some(task.id));
         TaskRun { thread, task, instance: INSTANCE, begin, end, complete: true }
+    }
+
+    #[test]
+    fn sums_of_a_damaged_recording_are_as_large_as_can_be() {
+        let task = task(0, 0, 0, Some(u64::MAX), 0);
+        let run = run(0, &task, 0, u64::MAX);
+        let mut sums = TaskSums::of(&[&task, &task], &[&run, &run]);
+        sums.add(&sums.clone());
+        assert_eq!((sums.making, sums.time), (u64::MAX, u64::MAX));
     }
 
     #[test]

@@ -167,7 +167,7 @@ impl CompiledCode {
     /// The micro-op that stands for further accesses of an instruction.
     pub(super) fn op_of_access(&self, block: u32, access: Access) -> Option<&Op> {
         let block = &self.blocks[block as usize];
-        let at = (block.instructions.start + access.instruction) as usize;
+        let at = block.instructions.start as usize + access.instruction as usize;
         let &(begin, _) = self.instructions[..block.instructions.end as usize].get(at)?;
         let ops = &self.ops[begin as usize..block.ops.end as usize];
         let is_wanted = |op: &&Op| op.is_access() && op.is_store() == access.stores;
