@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn sums_of_a_damaged_recording_are_as_large_as_can_be() {
         let task = task(0, 0, 0, Some(u64::MAX), 0);
-        let run = run(0, &task, 0, u64::MAX);
+        let run = run(1, &task, 0, u64::MAX);
         let mut sums = TaskSums::of(&[&task, &task], &[&run, &run]);
         sums.add(&sums.clone());
         assert_eq!((sums.making, sums.time), (u64::MAX, u64::MAX));
