@@ -20,6 +20,7 @@ fn main() {
         println!("cargo:rerun-if-changed={}", workspace.join(path).display());
     }
     println!("cargo:rustc-env=HOLDUP_VERSION={}", version(&workspace));
+    fold_equal_functions();
     let target = PathBuf::from(variable("OUT_DIR"));
     // Each with a target directory of its own, so that neither waits for the other's lock.
     let build = |package: &str| Nested::start(&workspace, &target.join(package), package);
@@ -28,6 +29,19 @@ fn main() {
         .zip(["HOLDUP_PRELOAD", "HOLDUP_QEMU_PLUGIN"])
     {
         println!("cargo:rustc-env={name}={}", packed(&nested.end()).display());
+    }
+}
+
+/// Lets the linker keep one of functions with equal code, of which instances of generic ones have many. Only where it is the one
+/// that the toolchain brings: others may not know the option.
+fn fold_equal_functions() {
+    for name in ["RUSTC_LINKER", "CARGO_ENCODED_RUSTFLAGS"] {
+        println!("cargo:rerun-if-env-changed={name}");
+    }
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let is_chosen = env::var_os("RUSTC_LINKER").is_some() || flags.contains("link");
+    if variable("PROFILE") == "release" && variable("TARGET") == "x86_64-unknown-linux-gnu" && !is_chosen {
+        println!("cargo:rustc-link-arg-bins=-Wl,--icf=all");
     }
 }
 

@@ -27,7 +27,7 @@ mod times;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use absence::{Absence, Spared};
+use absence::Absence;
 use chain::ThreadSet;
 use holdup_model::{
     Meeting, Nanos, ObjectId, ObjectKind, Outcome, Places, Process, Roles, Row, Segment, SiteId, State,
@@ -87,8 +87,8 @@ pub(crate) struct Blame {
     /// Time in which nobody was missed: the spared part of what waited and of places that nobody took, and places of who waited for
     /// what it had given to others.
     pub(crate) spare: Nanos,
-    /// What was spared of any place's time, by the change up to which.
-    pub(crate) spared: Spared,
+    /// By thread: what was spared of each of its segments in I/O and asleep, in their order.
+    pub(crate) spared: Vec<Vec<Nanos>>,
     /// Time of waking working threads.
     pub(crate) waking: Nanos,
     /// Time of waking working threads while there were more threads able to run than cores.
@@ -181,6 +181,8 @@ struct Doing {
     seeks: Option<Seeking>,
     /// [`Blame::any_active`] when the current segment began.
     any_active: Nanos,
+    /// [`Pass::spared`] when it did.
+    spared: Nanos,
     /// True if it takes the place of a working thread.
     takes_place: bool,
     /// True if it does and waits for others, sleeps or is in I/O.
@@ -424,6 +426,7 @@ impl<'a> Pass<'a> {
             blame: Blame {
                 objects: vec![ObjectBlame::default(); process.objects.len()],
                 alone: vec![Nanos::ZERO; process.threads.len()],
+                spared: vec![Vec::new(); process.threads.len()],
                 active_beside_io: vec![Nanos::ZERO; process.threads.len()],
                 on_path: vec![Nanos::ZERO; process.objects.len()],
                 times: BlameTimes::of(process),
@@ -456,7 +459,7 @@ impl<'a> Pass<'a> {
         if self.active > 0 {
             self.blame.any_active += length;
         }
-        self.add_spared(length, time);
+        self.spared += self.spared_of(length);
         if self.able == 1 && self.waking == 0 {
             let index = self.able_sum as usize;
             self.blame.alone[index] += length;
@@ -572,6 +575,7 @@ impl<'a> Pass<'a> {
             Some(if spins_without_core(after) { State::Descheduled } else { after.state });
         self.doing[index].site = after.site;
         self.doing[index].any_active = self.blame.any_active;
+        self.doing[index].spared = self.spared;
         self.doing[index].is_outside = after.state == State::Io && self.outside.is_at(thread, after.start);
         if is_able(after.state) {
             self.active += u32::from(after.state == State::Active);
@@ -599,6 +603,10 @@ impl<'a> Pass<'a> {
     }
 
     fn end_segment(&mut self, thread: ThreadId, segment: &Segment) {
+        if matches!(segment.state, State::Io | State::Asleep) {
+            let spared = self.spared - self.doing[thread.index()].spared;
+            self.blame.spared[thread.index()].push(spared);
+        }
         match segment.state {
             state if is_able(state) => {
                 self.active -= u32::from(state == State::Active);

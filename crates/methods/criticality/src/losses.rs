@@ -246,16 +246,17 @@ impl Losses {
     ) -> BTreeMap<(Option<SiteId>, ThreadId), Nanos> {
         let mut without_core = BTreeMap::new();
         for &thread in &working.threads {
+            let mut spared = blame.spared[thread.index()].iter();
             for segment in &timeline.row(thread).segments {
-                let length = segment.length();
                 let is_joining = working.polled_joins.has(thread, segment);
-                let rests = matches!(segment.state, State::Io | State::Asleep) && !is_joining;
-                let spared = match rests {
-                    true => blame.spared.between(segment.start, segment.end).min(length),
-                    false => Nanos::ZERO,
+                let spared = match segment.state {
+                    State::Io | State::Asleep => {
+                        spared.next().filter(|_| !is_joining).copied().unwrap_or_default()
+                    }
+                    _ => Nanos::ZERO,
                 };
                 self.spare += spared;
-                let length = length - spared;
+                let length = segment.length() - spared;
                 let at_site = |class: &mut BTreeMap<Option<SiteId>, ByThread>| {
                     *class.entry(segment.site).or_default().entry(thread).or_default() += length;
                 };

@@ -19,24 +19,6 @@ impl Absence {
     }
 }
 
-/// ∫ of the part of a place without work that is no loss, at each change. Empty where there is a core for each place.
-#[derive(Debug, Default)]
-pub(crate) struct Spared {
-    sums: Vec<(Time, Nanos)>,
-}
-
-impl Spared {
-    fn up_to(&self, time: Time) -> Nanos {
-        let after = self.sums.partition_point(|&(at, _)| at <= time);
-        after.checked_sub(1).map_or(Nanos::ZERO, |index| self.sums[index].1)
-    }
-
-    /// What was spared of a place without work from one change to another one.
-    pub(crate) fn between(&self, begin: Time, end: Time) -> Nanos {
-        self.up_to(end).saturating_sub(self.up_to(begin))
-    }
-}
-
 impl Pass<'_> {
     /// The part of so much time of a place without work that is no loss.
     ///
@@ -44,7 +26,7 @@ impl Pass<'_> {
     /// loses (c − a) / c of its time, which is n (c − a) / c of the places' time: of each place without work n (c − a) / (c (n − a)),
     /// and the rest, a (n − c) / (c (n − a)), is spared. With a core for each place that is nothing; while all cores work, it is
     /// everything.
-    fn spared_of(&self, length: Nanos) -> Nanos {
+    pub(super) fn spared_of(&self, length: Nanos) -> Nanos {
         let cores = self.working.cores;
         let places = self.working.at_once.max(self.places_taken);
         if cores == 0 || places <= cores {
@@ -54,18 +36,6 @@ impl Pass<'_> {
         let [spared, all] =
             [(active, places - cores), (cores, places - active)].map(|(a, b)| u128::from(a) * u128::from(b));
         Nanos::new((u128::from(length.get()) * spared / all) as u64)
-    }
-
-    /// Adds what was spared in so much time, which ends at `time`.
-    pub(super) fn add_spared(&mut self, length: Nanos, time: Time) {
-        let spared = self.spared_of(length);
-        if spared > Nanos::ZERO && self.blame.spared.sums.last().is_none_or(|&(at, _)| at < self.now) {
-            self.blame.spared.sums.push((self.now, self.spared));
-        }
-        self.spared += spared;
-        if spared > Nanos::ZERO {
-            self.blame.spared.sums.push((time, self.spared));
-        }
     }
 
     /// Charges the time up to `time` of places that nobody takes to those that are there.
