@@ -375,7 +375,8 @@ pub struct Finding {
     pub evidence: Vec<String>,
     /// What can be done.
     pub hint: String,
-    /// Thread-time lost to it, divided by the number of working threads.
+    /// Thread-time lost to it, divided by the number of working threads; with more of them than cores, less what cores could not
+    /// have done anyway.
     pub cost: Nanos,
     /// How much of the critical path it is; `None` where that has no meaning.
     pub on_path: Option<Nanos>,
