@@ -84,9 +84,10 @@ pub(crate) struct Blame {
     pub(crate) excess: Nanos,
     /// The part of it that would not be there if no thread spun.
     pub(crate) excess_by_spinning: Nanos,
-    /// Time in which nobody was missed: the spared part of what waited and of places that nobody took, and places of who waited for
-    /// what it had given to others.
+    /// Places that nobody took and nobody missed: of who waited for what it had given to others.
     pub(crate) spare: Nanos,
+    /// The spared part of what waited and of places that nobody took: there were not so many cores.
+    pub(crate) beyond_cores: Nanos,
     /// By thread: what was spared of each of its segments in I/O and asleep, in their order.
     pub(crate) spared: Vec<Vec<Nanos>>,
     /// Time of waking working threads.

@@ -410,7 +410,11 @@ fn finding(kind: FindingKind, cost: Nanos, description: Description) -> Finding 
 fn identity(case: &Case<'_>, candidates: &[Candidate<'_>]) -> CostIdentity {
     // What is no finding.
     let load = case.losses.cores.load.total();
-    let mut lost = BTreeMap::from([(FindingKind::Load, load), (FindingKind::Idle, case.losses.spare)]);
+    let mut lost = BTreeMap::from([
+        (FindingKind::Load, load),
+        (FindingKind::Idle, case.losses.spare),
+        (FindingKind::Oversubscription, case.losses.beyond_cores),
+    ]);
     for candidate in candidates {
         *lost.entry(candidate.kind).or_default() += candidate.lost;
     }

@@ -44,8 +44,10 @@ pub(crate) struct Losses {
     pub(crate) awake: Awake,
     /// With nothing to do.
     pub(crate) idle: Idle,
-    /// Without work while nobody was missed: see [`Blame::spare`].
+    /// See [`Blame::spare`].
     pub(crate) spare: Nanos,
+    /// Without work while there were no cores for more: see [`Blame::beyond_cores`].
+    pub(crate) beyond_cores: Nanos,
     /// From release to running, by what had been waited for.
     pub(crate) wake_up: BTreeMap<Option<ObjectId>, Nanos>,
     /// Blocked on something that was not recorded, while no other thread or several were able to run.
@@ -146,7 +148,7 @@ pub(crate) fn losses(
 ) -> Losses {
     let mut losses = Losses { awake: Awake::of(process), ..Losses::default() };
     losses.sort_waits(timeline, blame, working, times);
-    losses.spare = blame.spare;
+    (losses.spare, losses.beyond_cores) = (blame.spare, blame.beyond_cores);
     let without_core = losses.add_own(timeline, outside, working, blame);
     losses.sort_sought(timeline, blame);
     losses.take_from_spinning(without_core);
@@ -255,7 +257,7 @@ impl Losses {
                     }
                     _ => Nanos::ZERO,
                 };
-                self.spare += spared;
+                self.beyond_cores += spared;
                 let length = segment.length() - spared;
                 let at_site = |class: &mut BTreeMap<Option<SiteId>, ByThread>| {
                     *class.entry(segment.site).or_default().entry(thread).or_default() += length;

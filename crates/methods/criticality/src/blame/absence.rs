@@ -50,15 +50,19 @@ impl Pass<'_> {
         }
         let cores = self.working.cores;
         let could_use_all = cores > 0 && self.places_taken >= cores && self.working.at_once > cores;
+        if could_use_all && self.resting == 0 {
+            self.blame.beyond_cores += Nanos::new(u64::from(absent) * length.get());
+            return;
+        }
         // Who waits for what it gave to others is not missed.
         let not_missed = match self.joining {
-            _ if could_use_all && self.resting == 0 => absent,
             1.. if self.giving > 0 => absent.saturating_sub(self.ended_meanwhile),
             _ => 0,
         };
         let missed = u64::from(absent - not_missed);
         let spared = missed * self.spared_of(length).get();
-        self.blame.spare += Nanos::new(u64::from(not_missed) * length.get() + spared);
+        self.blame.spare += Nanos::new(u64::from(not_missed) * length.get());
+        self.blame.beyond_cores += Nanos::new(spared);
         let lost = missed * length.get() - spared;
         if lost == 0 {
             return;

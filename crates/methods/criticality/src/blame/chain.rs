@@ -119,7 +119,7 @@ impl Pass<'_> {
         if length == Nanos::ZERO || queue.is_empty() {
             return;
         }
-        self.blame.spare += Nanos::new(u64::from(queue.working) * spared.get());
+        self.blame.beyond_cores += Nanos::new(u64::from(queue.working) * spared.get());
         let working = Nanos::new(u64::from(queue.working) * (length - spared).get());
         let all = Nanos::new(queue.waiters.len() as u64 * length.get());
         // The waiters' shares of what absent threads lost.
