@@ -27,7 +27,7 @@ mod times;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use absence::Absence;
+use absence::{Absence, last_on_core};
 use chain::ThreadSet;
 use holdup_model::{
     Meeting, Nanos, ObjectId, ObjectKind, Outcome, Places, Process, Roles, Row, Segment, SiteId, State,
@@ -220,6 +220,9 @@ struct Pass<'a> {
     other_queues: BTreeMap<(ObjectId, Option<ThreadId>), usize>,
     doing: Vec<Doing>,
     active: u32,
+    /// Those of them of which that is known: see [`Pass::is_known_to_work`].
+    known_active: u32,
+    last_on_core: Vec<Time>,
     /// ∫ of the part of a waiting thread that is no loss: see [`Pass::spared_of`].
     spared: Nanos,
     /// Active or descheduled threads.
@@ -397,6 +400,8 @@ impl<'a> Pass<'a> {
             other_queues: BTreeMap::new(),
             doing: process.threads.iter().map(|_| Doing::default()).collect(),
             active: 0,
+            known_active: 0,
+            last_on_core: last_on_core(process),
             spared: Nanos::ZERO,
             able: 0,
             able_sum: 0,
@@ -580,6 +585,7 @@ impl<'a> Pass<'a> {
         self.doing[index].is_outside = after.state == State::Io && self.outside.is_at(thread, after.start);
         if is_able(after.state) {
             self.active += u32::from(after.state == State::Active);
+            self.known_active += u32::from(self.is_known_to_work(thread, after));
             self.able += 1;
             self.able_sum += index as u64;
             self.doing[index].stretch.able_since = Some(change.time);
@@ -611,6 +617,7 @@ impl<'a> Pass<'a> {
         match segment.state {
             state if is_able(state) => {
                 self.active -= u32::from(state == State::Active);
+                self.known_active -= u32::from(self.is_known_to_work(thread, segment));
                 self.able -= 1;
                 self.able_sum -= thread.index() as u64;
                 self.doing[thread.index()].stretch.end_of_activity(self.now, segment);

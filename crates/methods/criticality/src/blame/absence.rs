@@ -1,6 +1,6 @@
 //! Places for working threads that nobody takes, and what of them and of waiting threads is no loss, as there are not so many cores.
 
-use holdup_model::{Nanos, State, ThreadId, Time};
+use holdup_model::{Nanos, Process, Segment, State, ThreadId, Time};
 
 use super::chain::Root;
 use super::{ABSENT, Pass};
@@ -19,6 +19,16 @@ impl Absence {
     }
 }
 
+/// By thread, when it was last seen to leave a core.
+pub(super) fn last_on_core(process: &Process) -> Vec<Time> {
+    let mut last = vec![Time::from_nanos(0); process.threads.len()];
+    for span in &process.on_core {
+        let last = &mut last[span.thread.index()];
+        *last = span.end.max(*last);
+    }
+    last
+}
+
 impl Pass<'_> {
     /// The part of so much time of a place without work that is no loss.
     ///
@@ -32,7 +42,7 @@ impl Pass<'_> {
         if cores == 0 || places <= cores {
             return Nanos::ZERO;
         }
-        let active = self.active.min(cores);
+        let active = self.known_active.min(cores);
         let [spared, all] =
             [(active, places - cores), (cores, places - active)].map(|(a, b)| u128::from(a) * u128::from(b));
         Nanos::new((u128::from(length.get()) * spared / all) as u64)
@@ -79,6 +89,15 @@ impl Pass<'_> {
             let absence = if is_ended { &mut absence.ended } else { &mut absence.not_started };
             *absence += Nanos::new(all / present);
         }
+    }
+
+    /// True if the thread is active, and that is known: where a recording or a process was cut off, what a thread did after the last
+    /// that is known of it may have been a wait of which nothing came to be recorded.
+    pub(super) fn is_known_to_work(&self, thread: ThreadId, segment: &Segment) -> bool {
+        let facts = self.process.thread(thread);
+        let is_last = segment.end >= facts.end.unwrap_or(self.process.end);
+        let is_cut_off = is_last && facts.cpu.is_none() && self.last_on_core[thread.index()] <= segment.start;
+        segment.state == State::Active && !is_cut_off
     }
 
     /// To be called when a thread has begun something else.

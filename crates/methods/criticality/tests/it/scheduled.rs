@@ -62,7 +62,9 @@ fn four_threads_that_meet_on_one_core() {
         // one that has the core.
         assert_eq!(diagnosis.findings.len(), 1, "{:#?}", diagnosis.findings);
         let parts = &diagnosis.cost_identity.parts;
-        assert!(finding.cost >= ms(1500) && finding.cost < ms(3000), "{slice} {}", finding.cost);
+        // While one of them has the core the others wait for it; in short slices they hardly do.
+        let most = if slice == 100 * MS { ms(1500) } else { ms(2850) };
+        assert!(finding.cost.get().abs_diff(most.get()) <= 8, "{slice} {}", finding.cost);
         assert_eq!(parts.iter().map(|part| part.0).collect::<Vec<_>>(), [FindingKind::Oversubscription]);
         assert!(parts[0].1 >= ms(3000) && parts[0].1 <= ms(3000) + Nanos::new(8), "{slice} {parts:?}");
         assert_eq!(diagnosis.cost_identity.useful, ms(1000));
@@ -93,6 +95,33 @@ fn a_lock_that_is_waited_for_while_all_cores_work_costs_nothing() {
     };
     assert_eq!(of_cores(2), None);
     assert!(of_cores(4) > Some(ms(500)), "{:?}", of_cores(4));
+}
+
+/// The same on two cores, but the recording was cut off: of the third thread nothing is known after its start. It may wait.
+#[test]
+fn who_may_wait_where_a_recording_was_cut_off_keeps_no_core_busy() {
+    let cost = |is_cut_off: bool| {
+        let end = Time::from_nanos(200 * MS);
+        let mut process = Process::new(Time::from_nanos(0), end);
+        let threads = [0; 3].map(|_| process.add_thread("worker", Time::from_nanos(0), None));
+        let lock = process.add_object(ObjectKind::Mutex, 1);
+        for round in 0..10 {
+            let [begin, end] = [20 * round, 20 * round + 18].map(|at| Time::from_nanos(at * MS));
+            let waiter = threads[round as usize % 2];
+            let owner = Some(threads[1 - round as usize % 2]);
+            process.waits.push(Wait { owner, ..Wait::granted(waiter, lock, begin, end) });
+        }
+        for (index, thread) in process.threads.iter_mut().enumerate() {
+            let worked = if index == 2 { 200 } else { 110 };
+            thread.cpu = Some(Nanos::new(worked * MS)).filter(|_| index < 2 || !is_cut_off);
+        }
+        let diagnosis = of(process, 2);
+        let of_lock = diagnosis.findings.iter().find(|finding| finding.object == Some(lock));
+        of_lock.map(|finding| finding.cost)
+    };
+    assert_eq!(cost(false), None);
+    // One of two cores is known to be at work, of three places: the other two may have lost half of 180 ms, each a half of that.
+    assert_eq!(cost(true), Some(ms(450)));
 }
 
 /// Two threads fight for a lock; something else takes the holder's core for most of the time.
