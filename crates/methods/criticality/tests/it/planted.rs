@@ -525,9 +525,7 @@ fn a_thread_that_gets_its_core_late_makes_the_others_wait() {
         meet(workers[1], start.saturating_sub(10), start);
         meet(workers[2], start, start + 10);
     }
-    for thread in &mut process.threads {
-        thread.cpu = Some(Nanos::new(ROUNDS * 10 * MS));
-    }
+    process.threads.iter_mut().for_each(|thread| thread.cpu = Some(Nanos::new(ROUNDS * 10 * MS)));
     let diagnosis = of(process, 2);
     let finding = first(&diagnosis);
     assert_eq!(
