@@ -69,7 +69,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     }
     let losses = losses(process, &timeline, &outside, &blame, &working, &times, &scarcity);
     let names = Names::of(process, Some(&timeline.roles));
-    let tasks = Tasks::of(process);
+    let tasks = Tasks::of(process, &timeline);
     let case = Case {
         process,
         timeline: &timeline,

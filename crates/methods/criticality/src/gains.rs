@@ -1,6 +1,6 @@
 //! What fixing each finding would give: a replay for each.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use holdup_model::names::Names;
@@ -97,7 +97,7 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
         replayer: &replayer,
         names: &names,
         wall: timeline.wall(),
-        tasks: RecordedTasks::of(process),
+        tasks: RecordedTasks::of(process, timeline),
     };
     let in_time = replayer.budget(Budget::of_run(timeline.wall()));
     let mut budget = if depth.all_gains { Budget::unlimited() } else { in_time.clone() };
@@ -162,11 +162,13 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     case.find_chains_of_pauses(&mut diagnosis.findings, &fixes, &mut budget);
     let mut by_larger_tasks = Nanos::ZERO;
     for finding in &mut diagnosis.findings {
-        let workers = diagnosis.workers;
-        let larger = case.larger_tasks(finding, workers).or_else(|| case.larger_chunks(finding, workers));
-        if let Some(gain) = larger {
-            by_larger_tasks = by_larger_tasks.max(gain.time);
+        if let Some(gain) = case.larger_chunks(finding, diagnosis.workers) {
             finding.gain = Some(gain);
+        }
+        if finding.kind == FindingKind::Tasks
+            && let Some(gain) = finding.gain.as_ref().filter(|gain| gain.expression.is_empty())
+        {
+            by_larger_tasks = by_larger_tasks.max(gain.time);
         }
     }
     rank(&mut diagnosis.findings, case.wall);
@@ -225,10 +227,6 @@ struct Case<'a> {
     tasks: RecordedTasks,
 }
 
-/// What a runtime may do in the time of each task, where more is not known: all of a task that does nothing itself takes LLVM's 60
-/// to 120 ns (a recursion down to the leaves, clang 19).
-const HIDDEN: Nanos = Nanos::new(100);
-
 /// From this share on, parallel regions count as recorded whole.
 const ALL_BUT_NOTHING: f64 = 0.98;
 
@@ -279,24 +277,6 @@ impl Case<'_> {
                 ),
             );
         }
-    }
-
-    /// What fewer and larger tasks save where they are tiny: the waits for them and making them; at most all that their regions
-    /// take beyond the tasks' own work, in whose time the runtime has a part, too. No replay of waits tells that.
-    fn larger_tasks(&self, finding: &Finding, workers: u32) -> Option<Gain> {
-        let sums = finding.object.filter(|_| finding.kind == FindingKind::Tasks);
-        let sums = sums.and_then(|object| self.tasks.tiny_at(object))?;
-        let of_each = |time: u64| Nanos::new(time / u64::from(workers.max(1)));
-        let making = of_each(sums.making);
-        let hidden = sums.time.min(sums.making.max(sums.made.saturating_mul(HIDDEN.get())));
-        let openmp = &self.process.openmp;
-        let making_tasks: BTreeSet<_> = openmp.tasks.iter().filter_map(|task| task.instance).collect();
-        let regions = openmp.regions.iter().filter(|region| making_tasks.contains(&region.instance));
-        let most: Nanos = regions.map(|region| region.end.since(region.begin)).sum();
-        let most = most.min(self.wall);
-        let time = (finding.cost + making).min(most);
-        let high = most.saturating_sub(of_each(sums.time - hidden)).max(time);
-        Some(Gain { time, low: making.min(time), high, expression: String::new(), capped_by: None })
     }
 
     /// What larger chunks save where dealing them out takes long: nearly all of that, as far as samples say how long it was.
@@ -423,8 +403,10 @@ impl Case<'_> {
                     (vec![Change::Shorter(PauseKind::Sleep, None, f64::INFINITY)], "sleep=0".to_owned());
                 self.shorter_at(finding, "sleep").unwrap_or(all)
             }
+            // What larger ones give no replay tells.
+            Tasks if finding.gain.is_some() => return None,
             Tasks => {
-                let objects = self.tasks.late_like(finding.object?)?;
+                let objects = self.tasks.late_like(finding.object?);
                 let expression: Vec<String> =
                     objects.iter().map(|&object| format!("object:{}=0", name(object))).collect();
                 (objects.into_iter().map(Change::Free).collect(), expression.join(","))

@@ -45,13 +45,30 @@ impl Charge {
     }
 
     pub(crate) fn merge(&mut self, other: &Charge) {
-        self.active += other.active;
-        self.descheduled += other.descheduled;
-        self.io += other.io;
-        self.outside += other.outside;
-        self.asleep += other.asleep;
-        self.waking += other.waking;
-        self.other += other.other;
+        *self = self.zip(other, |own, more| own + more);
+    }
+
+    /// Each by its own.
+    fn zip(&self, other: &Charge, of: impl Fn(Nanos, Nanos) -> Nanos) -> Charge {
+        Charge {
+            active: of(self.active, other.active),
+            descheduled: of(self.descheduled, other.descheduled),
+            io: of(self.io, other.io),
+            outside: of(self.outside, other.outside),
+            asleep: of(self.asleep, other.asleep),
+            waking: of(self.waking, other.waking),
+            other: of(self.other, other.other),
+        }
+    }
+
+    /// So much of each.
+    pub(crate) fn share(&self, share: f64) -> Charge {
+        self.zip(self, |time, _| Nanos::new((time.get() as f64 * share) as u64).min(time))
+    }
+
+    /// What is left without `part`.
+    pub(crate) fn without(&self, part: &Charge) -> Charge {
+        self.zip(part, Nanos::saturating_sub)
     }
 
     pub(crate) fn total(&self) -> Nanos {

@@ -1,34 +1,41 @@
 //! Tasks of OpenMP: threads that wait for the next one, because there is none, or because handing one out takes longer than
 //! what it does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::figures::{grouped, times};
 use holdup_model::openmp::{Instance, SyncKind, Task, TaskRun};
-use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Routine, SiteId, ThreadId};
+use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Routine, SiteId, State, ThreadId, Timeline};
 use holdup_sections::TaskSums;
 
 use super::{Candidate, Case, Description, Stage, main_ones, most_first};
-use crate::FindingKind;
 use crate::blame::Charge;
 use crate::scarcity::part;
 use crate::wording::{mean, meanwhile};
+use crate::{FindingKind, Gain};
 
 /// What waits for tasks are told by: the construct in which threads wait, and where that is.
 type Construct = (SyncKind, Option<SiteId>);
 
+/// Handing out a task takes no longer, waking the thread that waits for it included: who waits longer waits for a task that nobody
+/// has made.
+const HANDED_OUT: Nanos = Nanos::new(100_000);
+
 /// The tasks of a process, by the objects on which threads wait for them.
 pub(crate) struct Tasks {
     by_object: BTreeMap<ObjectId, TaskSums>,
+    /// Where tasks are tiny, though they take longer than to make them: the share of the time waited for them in waits that are
+    /// longer than handing one out takes.
+    late: BTreeMap<ObjectId, f64>,
 }
 
 impl Tasks {
-    pub(crate) fn of(process: &Process) -> Self {
+    pub(crate) fn of(process: &Process, timeline: &Timeline) -> Self {
         let waits_for_tasks = |object: &ObjectId| process.object(*object).kind == ObjectKind::Tasks;
         let objects = (0..process.objects.len() as u32).map(ObjectId::new).filter(waits_for_tasks);
         let objects: Vec<ObjectId> = objects.collect();
         if objects.is_empty() {
-            return Self { by_object: BTreeMap::new() };
+            return Self { by_object: BTreeMap::new(), late: BTreeMap::new() };
         }
         let by_construct = by_construct(process);
         let sums = |object: &ObjectId| {
@@ -36,7 +43,24 @@ impl Tasks {
             let sums = by_construct.get(&(facts.construct?, facts.created_at))?;
             Some((*object, sums.clone()))
         };
-        Self { by_object: objects.iter().filter_map(sums).collect() }
+        let by_object: BTreeMap<ObjectId, TaskSums> = objects.iter().filter_map(sums).collect();
+        // Where threads are busy with making tasks rather than with what these do, it is for that that others have none.
+        let is_split = |object: &ObjectId| {
+            by_object.get(object).is_some_and(|sums| sums.tiny && sums.time / 2 > handing_out(sums))
+        };
+        let mut waited: BTreeMap<ObjectId, (Nanos, Nanos)> = BTreeMap::new();
+        let threads = (0..process.threads.len() as u32).map(ThreadId::new);
+        for segment in threads.flat_map(|thread| &timeline.row(thread).segments) {
+            let object = segment.object.filter(|_| matches!(segment.state, State::Blocked | State::Spinning));
+            let Some(object) = object.filter(is_split) else { continue };
+            let (late, all) = waited.entry(object).or_default();
+            *all += segment.length();
+            if segment.length() > HANDED_OUT {
+                *late += segment.length();
+            }
+        }
+        let late = waited.into_iter().map(|(object, (late, all))| (object, late.share_of(all))).collect();
+        Self { by_object, late }
     }
 
     /// True if what threads wait for at this object is that tasks are handed out that take less time than that.
@@ -44,23 +68,15 @@ impl Tasks {
         self.by_object.get(&object).is_some_and(|sums| sums.tiny)
     }
 
-    /// The tasks that threads wait for at this object, if they are.
-    pub(crate) fn tiny_at(&self, object: ObjectId) -> Option<&TaskSums> {
-        self.by_object.get(&object).filter(|sums| sums.tiny)
-    }
-
     /// True if there are such objects.
     pub(super) fn are_some_tiny(&self) -> bool {
         self.by_object.values().any(|sums| sums.tiny)
     }
 
-    /// All objects at which threads wait for tasks that come late, if this is one of them. `None` where they are tiny: larger ones
-    /// are fewer, and what is saved by making fewer no replay of these waits tells.
-    pub(crate) fn late_like(&self, object: ObjectId) -> Option<Vec<ObjectId>> {
-        if self.are_tiny(object) {
-            return None;
-        }
-        Some(self.by_object.iter().filter(|(_, sums)| !sums.tiny).map(|(&object, _)| object).collect())
+    /// All objects at which threads wait for tasks that come late as at this one.
+    pub(crate) fn late_like(&self, object: ObjectId) -> Vec<ObjectId> {
+        let tiny = self.are_tiny(object);
+        self.by_object.iter().filter(|(_, sums)| sums.tiny == tiny).map(|(&object, _)| object).collect()
     }
 }
 
@@ -116,15 +132,23 @@ enum Cause {
 pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>>) {
     let mut groups: BTreeMap<Cause, Group> = BTreeMap::new();
     for (&(object, thread), charge) in &case.losses.tasks {
-        let cause = match case.tasks.are_tiny(object) {
-            true => Cause::Tiny,
-            false => Cause::Late(thread.map(|thread| case.stage(thread))),
+        let mut add = |cause, charge: &Charge| {
+            let group: &mut Group = groups.entry(cause).or_default();
+            group.charge.merge(charge);
+            *group.objects.entry(object).or_default() += charge.total();
+            if let Some(thread) = thread {
+                *group.threads.entry(thread).or_default() += charge.total();
+            }
         };
-        let group = groups.entry(cause).or_default();
-        group.charge.merge(charge);
-        *group.objects.entry(object).or_default() += charge.total();
-        if let Some(thread) = thread {
-            *group.threads.entry(thread).or_default() += charge.total();
+        let late = if case.tasks.are_tiny(object) {
+            let late = charge.share(case.tasks.late.get(&object).copied().unwrap_or(0.0));
+            add(Cause::Tiny, &charge.without(&late));
+            late
+        } else {
+            *charge
+        };
+        if late.total() > Nanos::ZERO {
+            add(Cause::Late(thread.map(|thread| case.stage(thread))), &late);
         }
     }
     if let Some((&object, _)) = case.tasks.by_object.iter().find(|(_, sums)| sums.tiny) {
@@ -135,15 +159,54 @@ pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>
         candidates.push(match cause {
             Cause::Tiny => {
                 let searched = searches(case);
-                Candidate::new(FindingKind::Tasks, waited + searched, move |case| {
+                let gain = gain_of_larger(case, &group, waited + searched);
+                let candidate = Candidate::new(FindingKind::Tasks, waited + searched, move |case| {
                     describe_tiny(case, &group, searched)
-                })
+                });
+                Candidate { gain, ..candidate }
             }
             Cause::Late(_) => {
                 Candidate::new(FindingKind::Tasks, waited, move |case| describe_late(case, &group))
             }
         });
     }
+}
+
+/// What a runtime may do in the time of each task, where more is not known: all of a task that does nothing itself takes LLVM's 60
+/// to 120 ns (a recursion down to the leaves, clang 19).
+const HIDDEN: Nanos = Nanos::new(100);
+/// What of the time that making a task is seen to take is recording's: two looks at the clock and what is around them. At least, and
+/// at most (gcc's runtime takes 16 ns for a task that it executes at once, by samples of perf; 100 were recorded).
+const RECORDED: [Nanos; 2] = [Nanos::new(20), Nanos::new(80)];
+
+/// What making and handing out tasks takes at most (ns of thread-time), a part of which may be hidden in their own time.
+fn handing_out(sums: &TaskSums) -> u64 {
+    sums.making.max(sums.made.saturating_mul(HIDDEN.get()))
+}
+
+/// What fewer and larger tasks save where they are tiny: the waits for them and making them; at most all that their regions
+/// take beyond the tasks' own work, in whose time the runtime has a part, too. No replay of waits tells that.
+fn gain_of_larger(case: &Case<'_>, group: &Group, lost: Nanos) -> Option<Gain> {
+    let sums = sums_of(case, group)?;
+    let of_each = |time: u64| Nanos::new(time / u64::from(case.working.at_once.max(1)));
+    let [most_made, least_made] =
+        RECORDED.map(|recorded| sums.making.saturating_sub(sums.made.saturating_mul(recorded.get())));
+    let hidden = sums.time.min(handing_out(sums));
+    let openmp = &case.process.openmp;
+    let making_tasks: BTreeSet<_> = openmp.tasks.iter().filter_map(|task| task.instance).collect();
+    let regions = openmp.regions.iter().filter(|region| making_tasks.contains(&region.instance));
+    let most: Nanos = regions.map(|region| region.end.since(region.begin)).sum();
+    let most = most.min(case.wall());
+    let time = (case.working.cost(lost.get()) + of_each(most_made.midpoint(least_made))).min(most);
+    let high = most.saturating_sub(of_each(sums.time - hidden)).max(time);
+    let low = of_each(least_made).min(time);
+    Some(Gain { time, low, high, expression: String::new(), capped_by: None })
+}
+
+/// The tasks that a group of tiny ones is about. All objects of a region tell of the same tasks: those of the dearest one stand
+/// for all.
+fn sums_of<'a>(case: &Case<'a>, group: &Group) -> Option<&'a TaskSums> {
+    most_first(&group.objects).iter().find_map(|(object, _)| case.tasks.by_object.get(object))
 }
 
 /// True for the loops in which OpenMP's runtimes look for something to do. Where tasks are tiny, these are what handing one out takes.
@@ -173,9 +236,8 @@ fn waits(case: &Case<'_>, group: &Group) -> String {
 }
 
 fn describe_tiny(case: &Case<'_>, group: &Group, searched: Nanos) -> Description {
-    // All objects of a region tell of the same tasks: those of the dearest one stand for all.
     let objects = most_first(&group.objects);
-    let sums = objects.iter().find_map(|(object, _)| case.tasks.by_object.get(object));
+    let sums = sums_of(case, group);
     let place = sums.and_then(TaskSums::place);
     let at = place.map(|place| format!(" in {}", case.site(place))).unwrap_or_default();
     let mut evidence = Vec::new();
@@ -195,7 +257,9 @@ fn describe_tiny(case: &Case<'_>, group: &Group, searched: Nanos) -> Description
     } else {
         String::new()
     };
-    evidence.push(format!("{}{more}.", waits(case, group)));
+    if group.charge.total() > Nanos::ZERO {
+        evidence.push(format!("{}{more}.", waits(case, group)));
+    }
     evidence.extend(meanwhile(&group.charge));
     Description {
         object: objects.first().map(|(object, _)| *object),

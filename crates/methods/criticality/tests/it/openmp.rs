@@ -8,6 +8,8 @@ use holdup_model::{
 
 const MS: u64 = 1_000_000;
 const TEAM: u32 = 4;
+/// Of waiting for a task.
+const ROUNDS: u64 = 40;
 
 /// A process whose main thread runs regions on a team.
 struct Regions {
@@ -141,7 +143,7 @@ fn a_balanced_program_has_no_finding() {
     assert_eq!(regions.diagnosis().findings, []);
 }
 
-/// The second thread waits ten times for a task that the first one makes, which takes it `making` ms and the second `length` µs, while
+/// The second thread waits each round for a task that the first one makes, which takes it `making` µs and the second `length` µs, while
 /// the third one works.
 fn tasks(making: u64, length: u64) -> Diagnosis {
     const INSTANCE: Instance = Instance::new(1);
@@ -152,9 +154,9 @@ fn tasks(making: u64, length: u64) -> Diagnosis {
     process.objects[object.index()].created_at = Some(place);
     let [first, second, third] = [0, 1, 2].map(ThreadId::new);
     let mut now = 0;
-    for number in 1..=10 {
+    for number in 1..=ROUNDS {
         let begin = now;
-        now += making * MS;
+        now += making * 1_000;
         let [from, time, end] = [begin, now, now + length * 1_000].map(Time::from_nanos);
         process.waits.push(Wait { site: Some(place), ..Wait::granted(second, object, from, time) });
         process.wakes.push(Wake { thread: first, time, object, site: Some(place), count: WakeCount::All });
@@ -217,24 +219,36 @@ fn tasks(making: u64, length: u64) -> Diagnosis {
 
 #[test]
 fn one_thread_makes_the_tasks_that_others_wait_for() {
-    let diagnosis = tasks(3, 1_000);
+    let diagnosis = tasks(3_000, 1_000);
     let finding = first(&diagnosis);
     assert_eq!((finding.kind, &finding.threads[..]), (FindingKind::Tasks, &[ThreadId::new(0)][..]));
     assert!(finding.what.contains("too few tasks"), "{}", finding.what);
-    // One of three threads waits 30 ms.
-    assert_eq!(finding.cost, Nanos::new(10 * MS));
-    assert!(finding.evidence.iter().any(|line| line.contains("10 tasks take 1.0 ms each")), "{finding:#?}");
+    // One of three threads waits 3 ms a round.
+    assert_eq!(finding.cost, Nanos::new(MS * ROUNDS));
+    assert!(finding.evidence.iter().any(|line| line.contains("40 tasks take 1.0 ms each")), "{finding:#?}");
     assert!(finding.gain.is_some());
 }
 
 #[test]
 fn tasks_that_take_less_than_to_hand_them_out() {
-    let diagnosis = tasks(3, 4);
+    let diagnosis = tasks(90, 4);
     let finding = first(&diagnosis);
-    assert_eq!((finding.kind, finding.cost), (FindingKind::Tasks, Nanos::new(10 * MS)));
+    assert_eq!((finding.kind, finding.cost), (FindingKind::Tasks, Nanos::new(90_000 * ROUNDS / 3)));
     assert_eq!(finding.what, "tasks that are too small in solve (lu.c:88)");
     // What is won by making fewer no replay of the waits tells: it is the waits, up to all but the tasks' own work.
     let gain = finding.gain.as_ref().expect("a gain");
-    assert_eq!((gain.time, gain.low, gain.expression.as_str()), (Nanos::new(10 * MS), Nanos::ZERO, ""));
+    assert_eq!(
+        (gain.time, gain.low, gain.expression.as_str()),
+        (Nanos::new(90_000 * ROUNDS / 3), Nanos::ZERO, "")
+    );
     assert!(gain.high > gain.time && gain.high < diagnosis.wall, "{gain:?}");
+}
+
+#[test]
+fn who_waits_longer_than_handing_a_small_task_out_takes_waits_for_one_that_is_not_made() {
+    let diagnosis = tasks(3_000, 4);
+    let finding = first(&diagnosis);
+    assert_eq!((finding.kind, finding.cost), (FindingKind::Tasks, Nanos::new(MS * ROUNDS)));
+    assert!(finding.what.contains("too few tasks"), "{}", finding.what);
+    assert!(finding.gain.as_ref().is_some_and(|gain| !gain.expression.is_empty()), "{finding:?}");
 }
