@@ -33,6 +33,11 @@ const CROWDED: f64 = 0.05;
 /// differed by up to 4 % from run to run).
 const ERROR_OF_LOCKS: f64 = 0.02;
 
+/// Threads that work at once share what cores share, seen or not: memory, caches, clock rates, on virtual machines cores. So much more
+/// time what is done beside others than before may take. (Of what other threads did meanwhile alone, two copies of a program took 0,
+/// 7, 15 and 28 % more on the two CPUs of a virtual machine than one.)
+const SLOWER_AT_ONCE: f64 = 0.15;
+
 /// A thread that waits for a core for so long after its wake-up waits behind another: to wake on a free one takes a hundredth
 /// of it, also on a virtual machine.
 pub const BEHIND_ANOTHER: Nanos = Nanos::new(1_000_000);
@@ -155,6 +160,17 @@ const VARIANTS: usize = 3;
 fn variants(machine: &Machine) -> [Machine; VARIANTS] {
     let twice = machine.latency.map(|(limit, latency)| (limit, latency * 2));
     [machine.clone(), machine.without_costs(), Machine { latency: twice, ..machine.clone() }]
+}
+
+/// Work that is done while another thread works too, if cores never wait for each other without need: all that is more than one
+/// core can do in this time.
+fn overlapped(run: &Replayed) -> Nanos {
+    work_of(run).saturating_sub(run.wall)
+}
+
+/// What its threads did (CPU time).
+fn work_of(run: &Replayed) -> Nanos {
+    Nanos::new(run.worked.iter().sum())
 }
 
 impl<'a> Replayer<'a> {
@@ -290,7 +306,14 @@ impl<'a> Replayer<'a> {
         let margin = self.margin(changes, &runs[0]);
         let spread = known.unwrap_or_else(|| Spread::of(&ratios));
         let low = ratios[0] * (1.0 - spread.below) - margin;
-        let high = ratios[0] * (1.0 + spread.above) + margin;
+        // What is divided among others is done by somebody, also where the replay lets one do it in less time.
+        let is_left = changes.iter().all(Change::leaves_work_to_others);
+        let work =
+            if is_left { work_of(&self.unchanged[0]).max(work_of(&runs[0])) } else { work_of(&runs[0]) };
+        let at_once = work.saturating_sub(runs[0].wall);
+        let at_once = at_once.saturating_sub(overlapped(&self.unchanged[0]));
+        let slower = SLOWER_AT_ONCE * at_once.share_of(self.unchanged[0].wall);
+        let high = ratios[0] * (1.0 + spread.above) + margin + slower;
         // Of a run alone on the machine: what it may be shorter than the recorded one, likely, most and least.
         let alone = if changes.contains(&Change::WithoutLoad) {
             let likely = self.without_core(BEHIND_ANOTHER) as f64;

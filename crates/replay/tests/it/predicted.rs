@@ -126,6 +126,28 @@ fn a_pipeline_is_as_fast_as_its_slowest_stage() {
     contains(&faster, Nanos::new(201 * MS));
 }
 
+/// Threads that work at once share more than cores: what they do at once only then may take longer.
+#[test]
+fn what_is_done_at_once_may_be_slower() {
+    let mut script = Script::new();
+    let workers = [100, 100].map(|length| script.thread("worker", vec![work(length)]));
+    let site = script.site("main", 5);
+    script.main_does(&[work(300), Op::Start(workers[0]), Op::Start(workers[1])]);
+    script.main_does(&workers.map(|worker| Op::Join(worker, site)));
+    let process = script.play();
+    assert_eq!(process.wall().get(), 400 * MS);
+    let spread = predicted(&process, 2, &[Change::Spread(vec![ThreadId::new(0)], None, 2.0)]);
+    let about = |time: Nanos, wanted: u64| assert!(time.get().abs_diff(wanted) < MS, "{time:?} {wanted}");
+    // 2 % either way, and 15 % of the 150 ms that both do then.
+    let margin = 400 * MS / 50;
+    about(spread.wall, 250 * MS);
+    about(spread.low, 250 * MS);
+    about(spread.high, 250 * MS + margin + 150 * MS * 15 / 100);
+    // What was done at once before is done as fast as before.
+    let unchanged = predicted(&process, 2, &[]);
+    about(unchanged.high, 400 * MS + margin);
+}
+
 /// What is spread over threads is still to be done: no faster than by all cores at once.
 #[test]
 fn a_spread_part_leaves_its_work_to_other_threads() {
