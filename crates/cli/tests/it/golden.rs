@@ -97,6 +97,7 @@ subjects! {
     rust_sync
     rust_sync_fixed
     rust_scope
+    uneven_async
     rayon_uneven
     rayon_lock
     tokio_blocking
