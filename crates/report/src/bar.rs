@@ -1,7 +1,7 @@
 //! The criticality stack as one bar: who the run time belongs to.
 
 use holdup_criticality::{Criticality, Diagnosis};
-use holdup_model::{Arrange, Process, StackComponent};
+use holdup_model::{Arrange, Process, ThreadId, sort_of_thread};
 
 use crate::ink::Ink;
 use crate::lines::{Line, labelled};
@@ -13,6 +13,9 @@ const MOST_THREADS: usize = 3;
 
 /// Below this share of the run a thread has no piece of its own, nor a cause a place in *nobody*.
 const SMALL: f64 = 0.05;
+
+/// Where threads without a piece of their own have this share of the run, or more, those that do the same are one piece.
+const MOST: f64 = 0.5;
 
 /// Below this share of the run *nobody* is left out of the bar; JSON has it in any case.
 const NOBODY: f64 = 0.01;
@@ -46,26 +49,32 @@ fn stack(label: &str, criticality: &Criticality, process: &Process, look: Look) 
     }
     let stack = criticality.stack(&names::threads(process, look));
     let threads = &stack.components()[..criticality.threads.len()];
-    let mut shares: Vec<(&StackComponent, f64)> = threads
-        .iter()
-        .map(|thread| (thread, thread.amount / total))
-        .filter(|(_, share)| *share > 0.0)
+    let mut groups: Vec<Group> = (0..)
+        .map(ThreadId::new)
+        .zip(threads)
+        .map(|(id, thread)| Group { members: vec![id], share: thread.amount / total, color: thread.color })
+        .filter(|group| group.share > 0.0)
         .collect();
-    shares.arrange_by(|a, b| b.1.total_cmp(&a.1));
-    let mut own = shares.iter().take(MOST_THREADS).take_while(|(_, share)| *share >= SMALL).count();
-    // To merge a single thread would hide its name and save nothing.
-    if shares.len() - own == 1 {
-        own += 1;
+    groups.arrange_by(|a, b| b.share.total_cmp(&a.share));
+    let mut own = with_own_piece(&groups);
+    if groups[own..].iter().map(|group| group.share).sum::<f64>() >= MOST {
+        groups = of_the_same_sort(process, groups);
+        own = with_own_piece(&groups);
     }
-    let (own, others) = shares.split_at(own);
+    let (own, others) = groups.split_at(own);
+    let names = names::of(process, None, look);
+    let called = |group: &Group| match group.members.as_slice() {
+        [only] => threads[only.index()].label.to_string(),
+        members => names.threads_in_a_row(members),
+    };
     let mut pieces: Vec<Line> =
-        own.iter().map(|(thread, share)| piece(&thread.label, *share, thread.color, look)).collect();
-    if let Some((_, largest)) = others.first() {
-        let count = in_words(others.len());
-        let share = percent(others.iter().map(|(_, share)| share).sum());
+        own.iter().map(|group| piece(&called(group), group.share, group.color, look)).collect();
+    if let Some(largest) = others.first() {
+        let count = in_words(others.iter().map(|group| group.members.len()).sum());
+        let share = percent(others.iter().map(|group| group.share).sum());
         pieces.push(Line::default().with(
             &if own.is_empty() {
-                format!("{count} threads {share}, at most {} each", percent(*largest))
+                format!("{count} threads {share}, at most {} each", percent(largest.share))
             } else {
                 format!("{count} others {share}")
             },
@@ -78,6 +87,39 @@ fn stack(label: &str, criticality: &Criticality, process: &Process, look: Look) 
         pieces.extend(causes(criticality, nobody, total));
     }
     if pieces.is_empty() { pieces } else { labelled(label, Ink::Faint, pieces, look) }
+}
+
+/// Threads that have one piece.
+struct Group {
+    members: Vec<ThreadId>,
+    /// Of the run time.
+    share: f64,
+    color: &'static str,
+}
+
+/// How many of these have a piece of their own: the largest come first.
+fn with_own_piece(groups: &[Group]) -> usize {
+    let own = groups.iter().take(MOST_THREADS).take_while(|group| group.share >= SMALL).count();
+    // To merge a single one would hide its name and save nothing.
+    if groups.len() - own == 1 { own + 1 } else { own }
+}
+
+/// Threads that do the same in one group, in the colour of the largest: the largest group first.
+fn of_the_same_sort(process: &Process, groups: Vec<Group>) -> Vec<Group> {
+    let mut merged: Vec<(Option<String>, Group)> = Vec::new();
+    for group in groups {
+        let sort = group.members.first().and_then(|&thread| sort_of_thread(process, thread));
+        match merged.iter_mut().find(|(known, _)| sort.is_some() && *known == sort) {
+            Some((_, all)) => {
+                all.members.extend(group.members);
+                all.share += group.share;
+            }
+            None => merged.push((sort, group)),
+        }
+    }
+    let mut merged: Vec<Group> = merged.into_iter().map(|(_, group)| group).collect();
+    merged.arrange_by(|a, b| b.share.total_cmp(&a.share));
+    merged
 }
 
 fn piece(label: &str, share: f64, color: &'static str, look: Look) -> Line {
