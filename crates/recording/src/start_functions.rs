@@ -15,6 +15,8 @@ const STARTER: &str = "execute_native_thread_routine";
 
 /// Libraries whose threads do whatever the program gives them.
 const POOLS: [&str; 4] = ["rayon_core::", "rayon::", "tokio::", "async_std::"];
+/// So do OpenMP's runtimes.
+const OPENMP: [&str; 3] = ["libgomp", "libomp", "libiomp"];
 
 /// Says for what threads are that start with a function of a library or a runtime.
 pub(crate) fn name(process: &mut Process) {
@@ -50,7 +52,8 @@ fn take_from_named(process: &mut Process) {
     }
 }
 
-/// Gives threads that start with a function of the C++ or Rust library's the program's own as their start.
+/// Gives threads that start with a function of the C++ or Rust library's, or with what nobody told, the program's own as their
+/// start.
 fn by_stacks(process: &mut Process) {
     let inherited = process.threads.first().and_then(|thread| thread.name.clone());
     let starts_in_library = |process: &Process, thread: ThreadId| {
@@ -58,7 +61,9 @@ fn by_stacks(process: &mut Process) {
         let entry = thread.entry.and_then(|entry| process.site(entry).place());
         // Who gives threads names says more by them.
         let has_name = thread.name.is_some() && thread.name != inherited;
-        entry.is_some_and(|place| is_of_library(place) || is_caller(place) || is_of_rust(place) && !has_name)
+        // The kernel does not say with what a thread starts.
+        let Some(place) = entry else { return thread.entry.is_none() && !has_name };
+        is_of_library(place) || is_caller(place) || is_of_rust(place) && !has_name
     };
     let threads = (1..process.threads.len() as u32).map(ThreadId::new);
     let mut open: BTreeMap<ThreadId, Option<String>> =
@@ -138,10 +143,17 @@ fn is_of_rust(frame: &Frame) -> bool {
         .is_some_and(|function| function.starts_with("std::sys::") && function.ends_with("::thread_start"))
 }
 
+/// True for the function with which the C library starts a thread.
+fn is_of_c(frame: &Frame) -> bool {
+    frame.function.as_deref() == Some("start_thread")
+}
+
 /// True for what gives a thread jobs of any kind: which one it had when it was looked at does not say what the thread is for.
 fn is_of_pool(frame: &Frame) -> bool {
     let function = frame.function.as_deref().unwrap_or_default();
+    let module = frame.module.as_deref().unwrap_or_default();
     POOLS.iter().any(|pool| function.trim_start_matches('<').starts_with(pool))
+        || OPENMP.iter().any(|runtime| module.starts_with(runtime))
 }
 
 /// What the library calls on this stack.
@@ -153,8 +165,14 @@ fn called(site: &Site) -> Option<String> {
     };
     let Some(caller) = site.frames.iter().rposition(is_caller) else {
         // What calls it is not on the stack where that jumps to it, as the last thing that it does.
-        let starter = site.frames.iter().rposition(|frame| is_of_library(frame) || is_of_rust(frame))?;
-        return outermost(starter).filter(|_| !site.frames[starter + 1..].iter().any(Frame::is_program));
+        let started_by = |is_starter: &dyn Fn(&Frame) -> bool| {
+            let starter = site.frames.iter().rposition(is_starter)?;
+            // Else it is no starter, but called by the program.
+            let is_outermost = !site.frames[starter + 1..].iter().any(Frame::is_program);
+            is_outermost.then_some(starter)
+        };
+        let of_language = started_by(&|frame| is_of_library(frame) || is_of_rust(frame));
+        return outermost(of_language.or_else(|| started_by(&is_of_c))?);
     };
     // Of a lambda the type says which it is; its function is called operator() like that of any other.
     let lambda = site.frames[caller].function.as_deref().and_then(first_of_tuple);
@@ -278,7 +296,10 @@ mod tests {
         assert_eq!(called_by(of("app", Some(STARTER)), &outer), expected);
         // The library has been called by the program, to sort, say.
         assert_eq!(called_by(of("libstdc++.so.6.0.30", None), &[frame("main")]), None);
-        assert_eq!(called_by(frame("main"), &outer), None);
+        // What the C library starts.
+        assert_eq!(called_by(frame("worker"), &outer).as_deref(), Some("worker"));
+        assert_eq!(called_by(frame("worker"), &outer[1..]), None);
+        assert_eq!(called_by(of("libgomp.so.1", None), &outer), None);
     }
 
     #[test]
