@@ -335,7 +335,7 @@ fn many_threads_and_findings() {
                 Fix it.
               and 4 smaller ones: holdup report FILE --json
 
-              criticality   64 threads 90 %, at most 1.4 % each   nobody ▒▒ 10 %
+              criticality   63 threads of server ██████████████████ 89 %   main 1.4 %   nobody ▒▒ 10 %
                             (until: I/O 7.5 %, wake-up 2.5 %)
               environment   64 threads at work on 8 cores   active threads had a core 72 % of the time
               recorded by   preload   recording cost not measured
