@@ -52,8 +52,8 @@ fn take_from_named(process: &mut Process) {
     }
 }
 
-/// Gives threads that start with a function of the C++ or Rust library's, or with what nobody told, the program's own as their
-/// start.
+/// Gives threads that start with a function of the C++ or Rust library's, and threads of which no start
+/// was recorded, the program's own as their start.
 fn by_stacks(process: &mut Process) {
     let inherited = process.threads.first().and_then(|thread| thread.name.clone());
     let starts_in_library = |process: &Process, thread: ThreadId| {
