@@ -33,9 +33,9 @@ const CROWDED: f64 = 0.05;
 /// differed by up to 4 % from run to run).
 const ERROR_OF_LOCKS: f64 = 0.02;
 
-/// Threads that work at once share what cores share, seen or not: memory, caches, clock rates, on virtual machines cores. So much more
-/// time what is done beside others than before may take. (Of what other threads did meanwhile alone, two copies of a program took 0,
-/// 7, 15 and 28 % more on the two CPUs of a virtual machine than one.)
+/// Threads that work at once share what cores share, seen or not: memory, caches, clock rates, on virtual machines cores. What is
+/// done beside others only with a change may take so much longer. (Two copies of a program at once took 0 to 7 %, 15 % and 28 % longer
+/// than one, of three programs, on the two CPUs of a virtual machine; chosen with the changes in docs/truth.md at hand.)
 const SLOWER_AT_ONCE: f64 = 0.15;
 
 /// A thread that waits for a core for so long after its wake-up waits behind another: to wake on a free one takes a hundredth
@@ -162,15 +162,14 @@ fn variants(machine: &Machine) -> [Machine; VARIANTS] {
     [machine.clone(), machine.without_costs(), Machine { latency: twice, ..machine.clone() }]
 }
 
-/// Work that is done while another thread works too, if cores never wait for each other without need: all that is more than one
-/// core can do in this time.
+/// Work that is done while another thread works too (CPU time): all that is more than one core can do in the run's time.
 fn overlapped(run: &Replayed) -> Nanos {
     work_of(run).saturating_sub(run.wall)
 }
 
 /// What its threads did (CPU time).
 fn work_of(run: &Replayed) -> Nanos {
-    Nanos::new(run.worked.iter().sum())
+    run.worked.iter().copied().map(Nanos::new).sum()
 }
 
 impl<'a> Replayer<'a> {
@@ -270,9 +269,10 @@ impl<'a> Replayer<'a> {
     /// True if a program with changes that leave all of its work to be done did much less of it than unchanged.
     fn is_undone(&self, changes: &[Change], run: &Replayed) -> bool {
         let got_stuck = run.let_through > self.unchanged[0].let_through;
-        let done: u64 = run.worked.iter().sum();
         let keep_it = changes.iter().all(Change::keeps_work);
-        keep_it && (done as f64) < (1.0 - MOST_UNDONE) * self.work_left_by(changes, got_stuck) as f64
+        keep_it
+            && (work_of(run).get() as f64)
+                < (1.0 - MOST_UNDONE) * self.work_left_by(changes, got_stuck) as f64
     }
 
     /// What there is to do with these changes (ns): nothing is known of that where one of them takes work away. What threads do

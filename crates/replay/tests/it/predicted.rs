@@ -126,15 +126,20 @@ fn a_pipeline_is_as_fast_as_its_slowest_stage() {
     contains(&faster, Nanos::new(201 * MS));
 }
 
-/// Threads that work at once share more than cores: what they do at once only then may take longer.
-#[test]
-fn what_is_done_at_once_may_be_slower() {
+/// 300 ms of the main thread alone, then two workers with so many milliseconds.
+fn alone_and_then_two(lengths: [u64; 2]) -> (Process, [ThreadId; 2]) {
     let mut script = Script::new();
-    let workers = [100, 100].map(|length| script.thread("worker", vec![work(length)]));
+    let workers = lengths.map(|length| script.thread("worker", vec![work(length)]));
     let site = script.site("main", 5);
     script.main_does(&[work(300), Op::Start(workers[0]), Op::Start(workers[1])]);
     script.main_does(&workers.map(|worker| Op::Join(worker, site)));
-    let process = script.play();
+    (script.play(), workers)
+}
+
+/// Threads that work at once share more than cores: what they do at once only then may take longer.
+#[test]
+fn what_is_done_at_once_may_be_slower() {
+    let (process, _) = alone_and_then_two([100, 100]);
     assert_eq!(process.wall().get(), 400 * MS);
     let spread = predicted(&process, 2, &[Change::Spread(vec![ThreadId::new(0)], None, 2.0)]);
     let about = |time: Nanos, wanted: u64| assert!(time.get().abs_diff(wanted) < MS, "{time:?} {wanted}");
@@ -151,12 +156,7 @@ fn what_is_done_at_once_may_be_slower() {
 /// What is spread over threads is still to be done: no faster than by all cores at once.
 #[test]
 fn a_spread_part_leaves_its_work_to_other_threads() {
-    let mut script = Script::new();
-    let workers = [100, 20].map(|length| script.thread("worker", vec![work(length)]));
-    let site = script.site("main", 5);
-    script.main_does(&[work(300), Op::Start(workers[0]), Op::Start(workers[1])]);
-    script.main_does(&workers.map(|worker| Op::Join(worker, site)));
-    let process = script.play();
+    let (process, workers) = alone_and_then_two([100, 20]);
     let changes =
         [Change::Spread(vec![ThreadId::new(0)], None, 8.0), Change::BalancedThreads(workers.to_vec())];
     let both = predicted(&process, 2, &changes);
