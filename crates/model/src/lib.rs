@@ -90,7 +90,7 @@ pub use routines::{Routine, RoutineKind};
 pub use run::{ExitStatus, Run, Unnamed};
 pub use scheduling::{CpuReading, Doing, Left, OnCore, Sample, SeenBy};
 pub use site::{Frame, Site};
-pub use sorts::{name_without_number, sort_of_thread};
+pub use sorts::{by_sort, name_without_number, sort_of_thread};
 pub use stack::{Stack, StackComponent, Unit};
 pub use steered::{FastSpan, RunEnergy, Steered, ThreadProspect};
 pub use stretches::{Ends, Meeting, Stretch, meetings, stretches};

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use crate::sorts::{sort_of_thread, start_of};
+use crate::sorts::{by_sort, start_of};
 use crate::{ObjectId, ObjectKind, Process, Roles, Routine, SiteId, ThreadId};
 
 /// Makes a name of the program safe for where it is shown.
@@ -66,20 +66,12 @@ impl<'a> Names<'a> {
 
     /// Threads in a row: `main and saver`, `4 threads of crunch and main`.
     pub fn threads_in_a_row(&self, ids: &[ThreadId]) -> String {
-        let mut groups: Vec<(Option<String>, Vec<ThreadId>)> = Vec::new();
-        for &id in ids {
-            let sort = sort_of_thread(self.process, id);
-            match groups.iter_mut().find(|(known, _)| sort.is_some() && *known == sort) {
-                Some((_, members)) => members.push(id),
-                None => groups.push((sort, vec![id])),
-            }
-        }
         let of_group = |(sort, members): &(Option<String>, Vec<ThreadId>)| match (sort, members.as_slice()) {
             (_, [only]) => self.thread_in_full(*only),
             (Some(sort), members) => format!("{} threads of {}", members.len(), (self.show)(sort)),
             (None, members) => format!("{} threads", members.len()),
         };
-        let names: Vec<String> = groups.iter().map(of_group).collect();
+        let names: Vec<String> = by_sort(self.process, ids).iter().map(of_group).collect();
         match names.as_slice() {
             [] => "an unknown thread".to_owned(),
             [only] => only.clone(),
@@ -270,7 +262,7 @@ mod tests {
         assert_eq!(names.threads_in_a_row(&all[3..]), "go #3");
         let process = threads(&[("a", None), ("b", Some("go")), ("pool-7", Some("std::thread::start"))]);
         assert_eq!(Names::of(&process, None).thread_in_full(ThreadId::new(1)), "b (go)");
-        assert_eq!(sort_of_thread(&process, ThreadId::new(0)), None);
+        assert_eq!(crate::sort_of_thread(&process, ThreadId::new(0)), None);
     }
 
     #[test]

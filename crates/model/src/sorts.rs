@@ -1,5 +1,7 @@
 //! Threads that do the same.
 
+use std::collections::BTreeMap;
+
 use crate::{Process, ThreadId};
 
 /// What threads that do the same have in common: the start function, else the name without its number
@@ -12,6 +14,21 @@ pub fn sort_of_thread(process: &Process, id: ThreadId) -> Option<String> {
         let stem = name_without_number(process.thread(id).name.as_deref()?);
         (!stem.is_empty()).then(|| stem.to_owned())
     })
+}
+
+/// Threads that do the same together, each group in the order of `ids`; those of which nothing is known alone.
+pub fn by_sort(process: &Process, ids: &[ThreadId]) -> Vec<(Option<String>, Vec<ThreadId>)> {
+    let mut groups: Vec<(Option<String>, Vec<ThreadId>)> = Vec::new();
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    for &id in ids {
+        let sort = sort_of_thread(process, id);
+        let place = sort.as_ref().map(|sort| *known.entry(sort.clone()).or_insert(groups.len()));
+        match place.and_then(|place| groups.get_mut(place)) {
+            Some((_, members)) => members.push(id),
+            None => groups.push((sort, vec![id])),
+        }
+    }
+    groups
 }
 
 /// `indexer` of `indexer-3`; empty where there is nothing but a number.

@@ -1,7 +1,9 @@
 //! The criticality stack as one bar: who the run time belongs to.
 
+use std::collections::BTreeMap;
+
 use holdup_criticality::{Criticality, Diagnosis};
-use holdup_model::{Arrange, Process, ThreadId, sort_of_thread};
+use holdup_model::{Arrange, Process, ThreadId, by_sort};
 
 use crate::ink::Ink;
 use crate::lines::{Line, labelled};
@@ -58,7 +60,7 @@ fn stack(label: &str, criticality: &Criticality, process: &Process, look: Look) 
     groups.arrange_by(|a, b| b.share.total_cmp(&a.share));
     let mut own = with_own_piece(&groups);
     if groups[own..].iter().map(|group| group.share).sum::<f64>() >= MOST {
-        groups = of_the_same_sort(process, groups);
+        groups = of_the_same_sort(process, &groups);
         own = with_own_piece(&groups);
     }
     let (own, others) = groups.split_at(own);
@@ -104,20 +106,15 @@ fn with_own_piece(groups: &[Group]) -> usize {
     if groups.len() - own == 1 { own + 1 } else { own }
 }
 
-/// Threads that do the same in one group, in the colour of the largest: the largest group first.
-fn of_the_same_sort(process: &Process, groups: Vec<Group>) -> Vec<Group> {
-    let mut merged: Vec<(Option<String>, Group)> = Vec::new();
-    for group in groups {
-        let sort = group.members.first().and_then(|&thread| sort_of_thread(process, thread));
-        match merged.iter_mut().find(|(known, _)| sort.is_some() && *known == sort) {
-            Some((_, all)) => {
-                all.members.extend(group.members);
-                all.share += group.share;
-            }
-            None => merged.push((sort, group)),
-        }
-    }
-    let mut merged: Vec<Group> = merged.into_iter().map(|(_, group)| group).collect();
+/// Single threads that do the same in one group, in the colour of the largest: the largest group first.
+fn of_the_same_sort(process: &Process, groups: &[Group]) -> Vec<Group> {
+    let of: BTreeMap<ThreadId, &Group> = groups.iter().map(|group| (group.members[0], group)).collect();
+    let ids: Vec<ThreadId> = groups.iter().map(|group| group.members[0]).collect();
+    let merge = |(_, members): (Option<String>, Vec<ThreadId>)| {
+        let share = members.iter().map(|member| of[member].share).sum();
+        Group { share, color: of[&members[0]].color, members }
+    };
+    let mut merged: Vec<Group> = by_sort(process, &ids).into_iter().map(merge).collect();
     merged.arrange_by(|a, b| b.share.total_cmp(&a.share));
     merged
 }
