@@ -146,6 +146,11 @@ fn a_balanced_program_has_no_finding() {
 /// The second thread waits each round for a task that the first one makes, which takes it `making` µs and the second `length` µs, while
 /// the third one works.
 fn tasks(making: u64, length: u64) -> Diagnosis {
+    tasks_timed(making, length, None)
+}
+
+/// As [`tasks`]; making each took `timed`, as recorded.
+fn tasks_timed(making: u64, length: u64, timed: Option<Nanos>) -> Diagnosis {
     const INSTANCE: Instance = Instance::new(1);
     let mut regions = Regions::new();
     let (place, process) = (regions.place, &mut regions.process);
@@ -168,7 +173,7 @@ fn tasks(making: u64, length: u64) -> Diagnosis {
             time: from,
             instance: Some(INSTANCE),
             place: Some(place),
-            making: None,
+            making: timed,
             undeferred: false,
             of_loop: false,
         });
@@ -242,6 +247,21 @@ fn tasks_that_take_less_than_to_hand_them_out() {
         (Nanos::new(90_000 * ROUNDS / 3), Nanos::ZERO, "")
     );
     assert!(gain.high > gain.time && gain.high < diagnosis.wall, "{gain:?}");
+}
+
+#[test]
+fn what_recording_a_task_takes_is_no_part_of_making_it() {
+    let gain = |timed: u64| {
+        let diagnosis = tasks_timed(90, 4, Some(Nanos::new(timed)));
+        first(&diagnosis).gain.clone().expect("a gain")
+    };
+    // Of 1 µs each 20 to 80 ns are recording's; the three threads share it.
+    let made = |each: u64| Nanos::new(each * ROUNDS / 3);
+    let gain_of_long = gain(1_000);
+    assert_eq!(gain_of_long.low, made(1_000 - 80));
+    assert_eq!(gain_of_long.time, made(90_000) + made(1_000 - 50));
+    // All of it may be.
+    assert_eq!(gain(70).low, Nanos::ZERO);
 }
 
 #[test]
