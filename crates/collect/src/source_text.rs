@@ -87,8 +87,8 @@ fn named_lines(recording: &Recording) -> BTreeMap<String, BTreeSet<u32>> {
     let mut found: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
     let mut add = |file: Option<&str>, line: Option<u32>, function: Option<&str>, module: Option<&str>| {
         let (Some(file), Some(line)) = (file, line.filter(|line| *line > 0)) else { return };
-        let [function, module] = [function, module].map(|name| name.map(str::to_owned));
-        if (Frame { function, module, ..Frame::default() }).is_program() {
+        let [function, module, of_frame] = [function, module, Some(file)].map(|name| name.map(str::to_owned));
+        if (Frame { function, module, file: of_frame, ..Frame::default() }).is_program() {
             found.entry(file.to_owned()).or_default().insert(line);
         }
     };

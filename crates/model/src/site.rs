@@ -51,6 +51,13 @@ const RUNTIME_MODULES: &[&str] = &[
     "libmimalloc",
 ];
 
+/// Folders with the sources of language runtimes. Not all functions of the C++ library that are compiled into a program begin with
+/// `std`, nor do those of Rust's (`<u64>::unchecked_add`).
+const RUNTIME_FILES: &[&str] = &["/include/c++/", "/rustc/", "/rustlib/src/rust/library/"];
+
+/// Folders in which Cargo keeps the sources of other people's crates.
+const DEPENDENCY_FILES: &[&str] = &["/registry/src/", "/.cargo/git/checkouts/"];
+
 /// Functions of language runtimes that are compiled into the program itself, by the start of their name.
 const RUNTIME_FUNCTIONS: &[&str] = &[
     "std::",
@@ -374,9 +381,28 @@ impl Frame {
             .as_deref()
             .is_some_and(|module| RUNTIME_MODULES.iter().any(|p| module.starts_with(p)));
         let runtime_function = self.function.as_deref().is_some_and(is_runtime_function);
-        // Not all functions of the C++ library that are compiled into a program begin with std.
-        let runtime_file = self.file.as_deref().is_some_and(|file| file.contains("/include/c++/"));
-        !runtime_module && !runtime_function && !runtime_file
+        !runtime_module && !runtime_function && !self.is_in_file_of(RUNTIME_FILES)
+    }
+
+    /// Of a stack, innermost first, the frames of the program's own code; where it has none, those of crates that it uses.
+    pub fn own_of(stack: &[Frame]) -> impl Iterator<Item = &Frame> {
+        let is_own = |frame: &Frame| frame.is_program() && !frame.is_dependency();
+        let has_own = stack.iter().any(is_own);
+        stack.iter().filter(move |frame| if has_own { is_own(frame) } else { frame.is_program() })
+    }
+
+    /// See [`Site::place`].
+    pub fn place_of(stack: &[Frame]) -> Option<&Frame> {
+        Frame::own_of(stack).next().or(stack.first())
+    }
+
+    /// True for code that the program's author took from others and compiled into the program.
+    fn is_dependency(&self) -> bool {
+        self.is_in_file_of(DEPENDENCY_FILES)
+    }
+
+    fn is_in_file_of(&self, folders: &[&str]) -> bool {
+        self.file.as_deref().is_some_and(|file| folders.iter().any(|folder| file.contains(folder)))
     }
 
     /// Its function with its source line, else with its module; with the `lines` from the first to the last instead of its own,
@@ -413,9 +439,10 @@ impl Frame {
 }
 
 impl Site {
-    /// The frame to show to a person: the innermost one of the program's own code, else the innermost of all.
+    /// The frame to show to a person: the innermost one of the program's own code, else of a crate that it uses, else the innermost of
+    /// all.
     pub fn place(&self) -> Option<&Frame> {
-        self.frames.iter().find(|frame| frame.is_program()).or(self.frames.first())
+        Frame::place_of(&self.frames)
     }
 
     /// Its place, with the `lines` from the first to the last instead of its own, as `show` gives names.
@@ -452,6 +479,26 @@ mod tests {
         let header = Frame { file, line: Some(78), ..frame("__glibcxx_rwlock_rdlock", "app") };
         let site = Site { frames: vec![header, frame("look_up", "app")], ..Site::default() };
         assert_eq!(site.place().unwrap().function.as_deref(), Some("look_up"));
+    }
+
+    #[test]
+    fn the_user_of_a_crate_is_the_place_and_not_the_crate() {
+        let in_file =
+            |function: &str, file: &str| Frame { file: Some(file.to_owned()), ..frame(function, "app") };
+        let library =
+            in_file("<u64>::unchecked_add", "/rustc/59807616e1fa/library/core/src/num/uint_macros.rs");
+        let table =
+            in_file("<Table<K> as Map>::insert", "/src/.cargo/registry/src/index-1/table-1.2.0/src/lib.rs");
+        let own = in_file("app::remember", "/src/app/src/main.rs");
+        let place = |frames: &[&Frame]| {
+            let site =
+                Site { frames: frames.iter().map(|&frame| frame.clone()).collect(), ..Site::default() };
+            site.place().and_then(|frame| frame.function.clone())
+        };
+        assert_eq!(place(&[&library, &table, &own]).as_deref(), Some("app::remember"));
+        // A program that was installed from there.
+        assert_eq!(place(&[&library, &table]).as_deref(), Some("<Table<K> as Map>::insert"));
+        assert_eq!(place(&[&library]).as_deref(), Some("<u64>::unchecked_add"));
     }
 
     #[test]

@@ -116,8 +116,8 @@ fn function_of(process: &Process, place: SiteId) -> Option<&str> {
 /// The innermost function, where that is none of the program's own but one that the program called.
 pub(crate) fn inside(process: &Process, site: SiteId) -> Option<&str> {
     let site = process.site(site);
-    let innermost = site.frames.first().filter(|frame| !frame.is_program())?;
-    site.frames.iter().any(Frame::is_program).then_some(innermost.function.as_deref())?
+    let (innermost, own) = (site.frames.first()?, Frame::own_of(&site.frames).next()?);
+    (!std::ptr::eq(innermost, own)).then_some(innermost.function.as_deref())?
 }
 
 /// The one in which at least half of `all` passed.

@@ -47,8 +47,7 @@ pub struct CycleNames {
 impl CycleNames {
     /// The frame of an instruction that a person wrote, else its innermost one.
     pub fn place(&self, address: u64) -> Option<&Frame> {
-        let frames = self.code.get(&address)?;
-        frames.iter().find(|frame| frame.is_program()).or(frames.first())
+        Frame::place_of(self.code.get(&address)?)
     }
 }
 

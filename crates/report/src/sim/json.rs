@@ -15,7 +15,6 @@ use super::{SimRun, SimTold, schema, words};
 use crate::Look;
 use crate::json::{place_at_frame, printed, value};
 use crate::schema::{Amount, Place};
-use crate::why::words as why;
 
 /// Names are whole, and for readers of any width.
 const LOOK: Look = Look::plain(Look::WIDEST);
@@ -67,7 +66,7 @@ fn served(served: &[u64; Level::ALL.len()]) -> schema::Served {
 
 /// The place of the frame that a person wrote.
 fn place(frames: &[Frame]) -> Place {
-    why::place_frame(frames).map_or_else(Place::default, place_at_frame)
+    Frame::place_of(frames).map_or_else(Place::default, place_at_frame)
 }
 
 fn simulation<'a>(index: usize, view: &View<'a>) -> schema::Simulation<'a> {

@@ -140,5 +140,5 @@ fn cause<'a>(cause: &'a Cause, section: &SectionWhy, scene: &WhyScene) -> schema
 
 /// The place of the frame that a person wrote.
 fn place(frames: &[Frame]) -> Place {
-    words::place_frame(frames).map_or_else(Place::default, place_at_frame)
+    Frame::place_of(frames).map_or_else(Place::default, place_at_frame)
 }

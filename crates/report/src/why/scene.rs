@@ -7,7 +7,6 @@ use holdup_model::counts::ThreadLabel;
 use holdup_model::{Frame, Nanos};
 
 use super::removed::Removed;
-use super::words;
 use crate::SourceFile;
 use crate::{Look, escape};
 
@@ -72,8 +71,7 @@ impl WhyScene {
 
     /// True if the source of a place tells the compiler to divide the iterations of a loop among threads.
     pub(crate) fn is_parallel_loop(&self, place: &[Frame]) -> bool {
-        let line =
-            words::place_frame(place).and_then(|frame| self.line(frame)).unwrap_or_default().trim_start();
+        let line = Frame::place_of(place).and_then(|frame| self.line(frame)).unwrap_or_default().trim_start();
         let lower = line.to_ascii_lowercase();
         let clauses = ["#pragma", "!$omp"].iter().find_map(|begin| lower.strip_prefix(begin));
         let mut words = clauses.unwrap_or_default().split(|c: char| !c.is_alphanumeric());
@@ -82,7 +80,7 @@ impl WhyScene {
 
     /// True if a place is the line that opens its function, where nothing is decided in the source.
     pub(crate) fn is_opening(&self, place: &[Frame]) -> bool {
-        let Some(frame) = words::place_frame(place) else { return false };
+        let Some(frame) = Frame::place_of(place) else { return false };
         let (Some(function), Some(line)) = (&frame.function, self.line(frame)) else { return false };
         let line = line.trim();
         let name = function.split('(').next().unwrap_or(function).rsplit("::").next().unwrap_or(function);
@@ -95,7 +93,7 @@ impl WhyScene {
 
     /// What the program decides on at a place: `owner(i, j) == me`.
     pub(crate) fn decision(&self, place: &[Frame], look: Look) -> Option<String> {
-        let line = self.line(words::place_frame(place)?)?;
+        let line = self.line(Frame::place_of(place)?)?;
         let text = escape::visible(condition(line), look);
         (!text.is_empty()).then(|| escape::cut_end(&text, DECISION, look))
     }

@@ -2,6 +2,7 @@
 //! is, what each thread did, and all sections as a table.
 
 use holdup_imbalance::{Cause, SectionWhy, Why};
+use holdup_model::Frame;
 
 use super::{WhyScene, chart, removed, told, words};
 use crate::ink::Ink;
@@ -167,8 +168,8 @@ fn cause(
 fn source(cause: &Cause, scene: &WhyScene, indent: usize, look: Look) -> Vec<Line> {
     let mut told: Vec<(u32, &str)> = Vec::new();
     let places = [Some(cause.at.as_slice()), cause.latch.as_deref(), Some(cause.to.as_slice())];
-    let first = words::place_frame(&cause.at).and_then(|frame| frame.file.clone());
-    for frame in places.into_iter().flatten().filter_map(words::place_frame) {
+    let first = Frame::place_of(&cause.at).and_then(|frame| frame.file.clone());
+    for frame in places.into_iter().flatten().filter_map(|place| Frame::place_of(place)) {
         // Lines of another file beside these numbers would be misread.
         if let (Some(line), Some(text)) = (frame.line.filter(|_| frame.file == first), scene.line(frame))
             && told.iter().all(|(other, _)| *other != line)
@@ -225,7 +226,7 @@ fn sections(why: &Why, scene: &WhyScene, look: Look) -> Vec<Line> {
     let ends: Vec<String> = told.iter().map(place).collect();
     let is_double = (1..ends.len()).any(|index| ends[..index].contains(&ends[index]));
     let from = |section: &&SectionWhy| {
-        let is_known = words::place_frame(&section.begin.frames).is_some();
+        let is_known = Frame::place_of(&section.begin.frames).is_some();
         if is_double && is_known { words::line(&section.begin.frames, look) } else { String::new() }
     };
     let native = |section: &&SectionWhy| {

@@ -189,7 +189,7 @@ pub(crate) fn cause_clause(cause: &Cause, scene: &WhyScene, look: Look) -> Strin
 /// A cause in a few words: `branch in owner (lu.c:407)`.
 pub(crate) fn cause_title(cause: &Cause, look: Look) -> String {
     let joint =
-        if words::place_frame(&cause.at).is_some_and(|frame| frame.function.is_some()) { "in" } else { "at" };
+        if Frame::place_of(&cause.at).is_some_and(|frame| frame.function.is_some()) { "in" } else { "at" };
     format!("{} {joint} {}", words::cause_word(cause.kind), words::frames(&cause.at, look))
 }
 
@@ -234,7 +234,7 @@ pub(crate) fn inlined(cause: &Cause, look: Look) -> Option<String> {
 
 /// Why the instructions of a cause are worth a look, where they are.
 pub(crate) fn instructions(cause: &Cause) -> Option<&'static str> {
-    let has_line = words::place_frame(&cause.at).is_some_and(|frame| frame.line.is_some());
+    let has_line = Frame::place_of(&cause.at).is_some_and(|frame| frame.line.is_some());
     match (has_line, cause.misplaced) {
         _ if cause.minor => None,
         (false, _) => Some("No line is known here (-g makes them known). The instructions:"),

@@ -31,7 +31,7 @@ pub(crate) fn end(section: &SectionWhy, look: Look) -> Option<String> {
 /// The place of a section's end or begin, with the name that it has: `queue at main (main.c:30)`.
 pub(crate) fn place(place: &SectionPlace, look: Look) -> Option<String> {
     let name = place.name.as_deref().filter(|name| !name.is_empty()).map(|name| escape::name(name, look));
-    let at = place_frame(&place.frames).is_some().then(|| format!("at {}", frames(&place.frames, look)));
+    let at = Frame::place_of(&place.frames).is_some().then(|| format!("at {}", frames(&place.frames, look)));
     match (name, at) {
         (Some(name), Some(at)) => Some(format!("{name} {at}")),
         (name, at) => name.or(at),
@@ -40,7 +40,8 @@ pub(crate) fn place(place: &SectionPlace, look: Look) -> Option<String> {
 
 /// Where a section is, without what it is: the cell of a table.
 pub(crate) fn section_place(section: &SectionWhy, look: Look) -> String {
-    match (place_frame(&section.end.frames), section.end.name.as_deref().filter(|name| !name.is_empty())) {
+    match (Frame::place_of(&section.end.frames), section.end.name.as_deref().filter(|name| !name.is_empty()))
+    {
         (Some(_), _) => frames(&section.end.frames, look),
         (None, Some(name)) => escape::name(name, look),
         (None, None) => "an unknown place".to_owned(),
@@ -54,7 +55,7 @@ pub(crate) fn frames(frames: &[Frame], look: Look) -> String {
 
 /// The same with file and line alone, where they are known: `lu.c:407`.
 pub(crate) fn line(place: &[Frame], look: Look) -> String {
-    match place_frame(place).map(|frame| (frame.file.as_deref(), frame.line)) {
+    match Frame::place_of(place).map(|frame| (frame.file.as_deref(), frame.line)) {
         Some((Some(file), Some(line))) => {
             format!("{}:{line}", escape::name(file.rsplit('/').next().unwrap_or(file), look))
         }
@@ -62,14 +63,9 @@ pub(crate) fn line(place: &[Frame], look: Look) -> String {
     }
 }
 
-/// The frame of a place that is told: that which a person wrote.
-pub(crate) fn place_frame(frames: &[Frame]) -> Option<&Frame> {
-    frames.iter().find(|frame| frame.is_program()).or(frames.first())
-}
-
 /// True if two places are the same line.
 pub(crate) fn is_same_line(a: &[Frame], b: &[Frame]) -> bool {
-    match (place_frame(a), place_frame(b)) {
+    match (Frame::place_of(a), Frame::place_of(b)) {
         (Some(a), Some(b)) => a.line.is_some() && (&a.file, a.line) == (&b.file, b.line),
         _ => false,
     }

@@ -10,7 +10,7 @@ use holdup_replay::BEHIND_ANOTHER;
 /// A stretch is serial if its thread is the only active one for at least this share of its active time.
 const ALONE_SHARE: f64 = 0.95;
 
-/// The same of what is between two parallel regions.
+/// The same of what is between two parallel regions, and of where threads are missed.
 const MOSTLY_ALONE: f64 = 0.5;
 
 /// At a barrier a stretch is serial only if those who wait there did less than this share of its work, on
@@ -225,16 +225,21 @@ impl Pass<'_> {
                     || on_core(others) as f64
                         > OTHERS_SHARE * on_core(work) as f64 * f64::from(others.threads)
             });
-            // Who waits for the next region waits for what is between them, though others hold that up now and then.
-            let is_team = object.is_some_and(|object| self.roles[object.index()] == ObjectKind::Team);
+            // Who waits for the next region waits for what is between them, though others hold that up now and then; and threads
+            // are missed where short ones, like those that check sums, come and go beside this one.
+            let is_team = object.is_none_or(|object| self.roles[object.index()] == ObjectKind::Team);
             if (is_alone || is_team && mostly_alone) && !is_late {
                 let key = SerialKey { thread, from, to, object };
                 serial_keys.push(key);
                 let own = self.lost_to_work(object, thread, time, work, Work::default());
                 let serial = self.blame.serial.entry(key).or_default();
                 serial.lost += own;
-                // Once a stretch, whatever the number of objects on which others waited.
-                serial.alone += std::mem::take(&mut alone);
+                // Once a stretch, whatever the number of objects on which others waited. Who is missed now and then was not the reason
+                // all the time.
+                let most = if is_alone || object.is_some() { alone } else { time };
+                let told = alone.min(most);
+                alone -= told;
+                serial.alone += told;
                 continue;
             }
             let is_end = object.is_some_and(|object| self.roles[object.index()] == ObjectKind::ThreadEnd);

@@ -184,7 +184,7 @@ impl Case<'_> {
 /// The program's frame `depth` calls further out than its innermost one, and its function. A function that calls
 /// itself counts once.
 fn frame_at(site: &Site, depth: usize) -> Option<(&Frame, &str)> {
-    let mut own = site.frames.iter().filter(|frame| frame.is_program());
+    let mut own = Frame::own_of(&site.frames);
     let mut inner = own.next()?.function.as_deref()?;
     let mut left = depth;
     own.find_map(|frame| {

@@ -59,7 +59,7 @@ fn describe_barrier(
     parties: u32,
 ) -> Description {
     let rounds = Rounds::of(case, object);
-    let threads = rounds.latest(main_ones(late), parties);
+    let threads = rounds.latest(later_than_most(late, parties), parties);
     let latest = threads.first().copied();
     let cost = case.object_cost(object);
     let place = latest
@@ -67,16 +67,17 @@ fn describe_barrier(
         .or_else(|| cost.and_then(|cost| cost.place));
     let name = case.object(object);
     let is_late = kind == FindingKind::Imbalance;
-    let executed = case.executed_while_waited_for(&threads, [Some(object)]).filter(|_| is_late);
+    let executed = case.executed_while_waited_for(&main_ones(late), [Some(object)]).filter(|_| is_late);
     // What has no name and was made nobody knows where is known by where its threads meet.
     let facts = case.process.object(object);
     let is_unnamed = facts.name.is_none() && facts.created_at.is_none() && facts.construct.is_none();
     let meets_in = place.filter(|_| is_unnamed && executed.is_some());
     let name = meets_in.map_or(name.clone(), |place| format!("{name} in {}", case.site(place)));
+    let is_named_by = |place| facts.created_at.is_some_and(|made| case.site(made) == case.site(place));
     let at = match (&executed, place) {
         (Some(executed), _) => format!(", mostly in {}", executed.words),
-        (None, Some(place)) => format!(" in {}", case.site(place)),
-        (None, None) => String::new(),
+        (None, Some(place)) if !is_named_by(place) => format!(" in {}", case.site(place)),
+        (None, _) => String::new(),
     };
     let place = executed.as_ref().map(|executed| executed.place).or(place);
     let what = match latest {
@@ -123,6 +124,15 @@ fn describe_barrier(
         stretches: Vec::new(),
         notes: Vec::new(),
     }
+}
+
+/// Those that most of the waiting is for, and of them those for whom it is more than if it were for all alike, if there are such.
+fn later_than_most(late: &ByThread, parties: u32) -> Vec<ThreadId> {
+    let all: Nanos = late.values().copied().sum();
+    let is_later = |thread: &ThreadId| late[thread].get().saturating_mul(u64::from(parties)) >= all.get();
+    let most = main_ones(late);
+    let later: Vec<ThreadId> = most.iter().copied().filter(is_later).collect();
+    if later.is_empty() { most } else { later }
 }
 
 fn arrives_at(case: &Case<'_>, object: ObjectId, thread: ThreadId) -> Option<SiteId> {

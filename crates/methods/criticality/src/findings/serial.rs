@@ -171,6 +171,7 @@ fn describe(case: &Case<'_>, phase: &Phase, executed: Option<Executed>) -> Descr
                 format!("only one thread at a time at work, mostly in {words}")
             }
             Some(Executed { words, .. }) => format!("only {who} at work in {words}"),
+            None if threads.len() > 1 => format!("only one of {who} at a time at work{span}"),
             None => format!("only {who} at work{span}"),
         },
         evidence,

@@ -627,6 +627,27 @@ fn a_thread_of_a_later_scope_did_not_start_late() {
     }
     let diagnosis = of(process);
     let finding = first(&diagnosis);
-    assert_eq!((finding.kind, diagnosis.workers), (FindingKind::Startup, 2));
-    assert_eq!(finding.what, "threads had ended while others had work left");
+    assert_eq!((finding.kind, diagnosis.workers), (FindingKind::Serial, 2));
+    assert_eq!(finding.what, "only one of 2 threads of worker at a time at work");
+}
+
+/// Main works for 100 ms, and beside it three threads, one after the other, that check what it has made for a fifth of that time.
+#[test]
+fn short_threads_beside_one_that_works_are_not_those_that_should_share_its_work() {
+    let mut process = Process::new(at(0), at(200));
+    let main = process.add_thread("main", at(0), None);
+    for begin in [0, 30, 60] {
+        let thread = process.add_thread("check", at(begin), Some(at(begin + 7)));
+        process.threads[thread.index()].parent = Some(main);
+    }
+    let late = process.add_thread("worker", at(100), Some(at(200)));
+    process.threads[late.index()].parent = Some(main);
+    let diagnosis = of(process);
+    let finding = first(&diagnosis);
+    assert_eq!((finding.kind, finding.what.as_str()), (FindingKind::Serial, "only main at work"));
+    assert!(
+        finding.evidence[0].starts_with("It is the only active thread for 79.0 ms"),
+        "{:?}",
+        finding.evidence
+    );
 }

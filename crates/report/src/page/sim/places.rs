@@ -2,8 +2,8 @@
 
 use askama::Template;
 use holdup_cycles::{PlaceCycles, SectionCycles, by_function};
-use holdup_model::Arrange;
 use holdup_model::cycles::CycleStack;
+use holdup_model::{Arrange, Frame};
 
 use super::super::stack_bar::StackBar;
 use super::super::text::{LOOK, grouped, percent};
@@ -122,7 +122,7 @@ fn row(name: String, source: Option<String>, stack: &CycleStack, all: u64, count
 
 /// A function without the line of its most costly instruction.
 fn function(place: &PlaceCycles) -> String {
-    match why::place_frame(&place.at).and_then(|frame| frame.function.as_deref()) {
+    match Frame::place_of(&place.at).and_then(|frame| frame.function.as_deref()) {
         Some(name) => escape::name(name, LOOK),
         None => why::frames(&place.at, LOOK),
     }
@@ -135,7 +135,7 @@ fn section(section: &SectionCycles) -> String {
 
 /// The source of a line, where it is at hand and not older than what ran.
 fn source(place: &PlaceCycles, told: &SimTold) -> Option<String> {
-    let frame = why::place_frame(&place.at)?;
+    let frame = Frame::place_of(&place.at)?;
     let file = told.sources.get(frame.file.as_deref()?).filter(|file| !file.is_newer)?;
     let line = file.line(frame.line?)?.trim();
     (!line.is_empty()).then(|| escape::cut_end(&escape::visible(line, LOOK), SOURCE, LOOK))

@@ -1,6 +1,6 @@
 //! Source around the causes of a section, each cause's lines marked with its letter.
 
-use holdup_model::Arrange;
+use holdup_model::{Arrange, Frame};
 use std::collections::BTreeMap;
 
 use holdup_imbalance::{Cause, CauseKind};
@@ -51,7 +51,7 @@ pub(super) fn excerpts(causes: &[Cause], scene: &WhyScene) -> Vec<Excerpt> {
             (" to", Some(cause.to.as_slice()).filter(|to| !words::is_same_line(to, &cause.at))),
         ];
         for (what, place) in places {
-            let Some(frame) = place.and_then(words::place_frame) else { continue };
+            let Some(frame) = place.and_then(|place| Frame::place_of(place)) else { continue };
             let (Some(file), Some(line)) = (frame.file.as_deref(), frame.line) else { continue };
             let function = frame.function.as_deref().unwrap_or("");
             let (told, _) = marks.entry((file, line)).or_insert_with(|| (Vec::new(), function));

@@ -2,6 +2,7 @@
 
 use askama::Template;
 use holdup_imbalance::{SectionWhy, Why};
+use holdup_model::Frame;
 
 use super::super::text::{LOOK, grouped, percent};
 use super::causes::MOST_SECTIONS;
@@ -76,7 +77,7 @@ fn row(index: usize, is_told: bool, section: &SectionWhy) -> Row {
         is_told,
         place: words::section_place(section, LOOK),
         kind: words::section_kind_short(section.kind),
-        from: match words::place_frame(&section.begin.frames) {
+        from: match Frame::place_of(&section.begin.frames) {
             Some(_) => words::line(&section.begin.frames, LOOK),
             None => String::new(),
         },
