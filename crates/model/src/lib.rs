@@ -33,6 +33,7 @@ mod efficiency;
 mod environment;
 mod families;
 pub mod figures;
+mod futex_locks;
 mod ids;
 mod interrupted;
 mod loss_class;

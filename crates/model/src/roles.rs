@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::futex_locks::used_as_locks;
 use crate::sorts::sort_of_thread;
 use crate::{Frame, ObjectId, ObjectKind, Process, Routine, RoutineKind, Site, ThreadId};
 
@@ -52,15 +53,23 @@ impl Roles {
             told[wait.object.index()].look_at(process.object(wait.object).kind, site, said);
         }
         let is_queue = work_queues(process);
+        let is_unknown = |(object, told): (&crate::SyncObject, &Told<'_>)| {
+            object.kind == ObjectKind::Futex && told.role.is_none() && told.hidden.is_none() && !told.is_idle
+        };
+        let unknown: Vec<bool> = process.objects.iter().zip(&told).map(is_unknown).collect();
+        let is_lock = used_as_locks(process, &unknown);
         let mut roles =
             Self { kinds: Vec::new(), hidden: Vec::new(), is_idle: Vec::new(), stands_for: Vec::new() };
-        for ((object, told), is_queue) in process.objects.iter().zip(told).zip(is_queue) {
+        for (((object, told), is_queue), is_lock) in
+            process.objects.iter().zip(told).zip(is_queue).zip(is_lock)
+        {
             let by_name = object.name.as_deref().and_then(Routine::of_object);
             let hidden = told.hidden.map(|(_, routine)| routine).or(by_name);
             let kind = match (hidden, told.role) {
                 (Some(routine), _) if routine.is_of_openmp => ObjectKind::OmpLock,
                 (Some(_), _) if !object.kind.is_lock() => ObjectKind::Mutex,
                 (_, Some((_, role))) => role,
+                _ if is_lock => ObjectKind::Mutex,
                 _ => object.kind,
             };
             roles.kinds.push(kind);

@@ -49,14 +49,17 @@ const RUNTIME_MODULES: &[&str] = &[
     "libjemalloc",
     "libtcmalloc",
     "libmimalloc",
+    "libboost_thread",
+    "libabsl_",
 ];
 
 /// Folders with the sources of language runtimes. Not all functions of the C++ library that are compiled into a program begin with
 /// `std`, nor do those of Rust's (`<u64>::unchecked_add`).
 const RUNTIME_FILES: &[&str] = &["/include/c++/", "/rustc/", "/rustlib/src/rust/library/"];
 
-/// Folders in which Cargo keeps the sources of other people's crates.
-const DEPENDENCY_FILES: &[&str] = &["/registry/src/", "/.cargo/git/checkouts/"];
+/// Folders in which Cargo keeps the sources of other people's crates, and systems the headers of C and C++ libraries.
+const DEPENDENCY_FILES: &[&str] =
+    &["/registry/src/", "/.cargo/git/checkouts/", "/usr/include/", "/usr/local/include/"];
 
 /// Functions of language runtimes that are compiled into the program itself, by the start of their name.
 const RUNTIME_FUNCTIONS: &[&str] = &[
@@ -67,6 +70,8 @@ const RUNTIME_FUNCTIONS: &[&str] = &[
     "<core::",
     "<alloc::",
     "__gnu_cxx::",
+    "boost::",
+    "absl::",
     "__gthread",
     "parking_lot::",
     "parking_lot_core::",
@@ -384,7 +389,7 @@ impl Frame {
         !runtime_module && !runtime_function && !self.is_in_file_of(RUNTIME_FILES)
     }
 
-    /// Of a stack, innermost first, the frames of the program's own code; where it has none, those of crates that it uses.
+    /// Of a stack, innermost first, the frames of the program's own code; where it has none, those of what it uses of others.
     pub fn own_of(stack: &[Frame]) -> impl Iterator<Item = &Frame> {
         let is_own = |frame: &Frame| frame.is_program() && !frame.is_dependency();
         let has_own = stack.iter().any(is_own);
@@ -396,9 +401,10 @@ impl Frame {
         Frame::own_of(stack).next().or(stack.first())
     }
 
-    /// True for code that the program's author took from others and compiled into the program.
+    /// True for code that the program's author took from others: what is compiled into the program, and what has no name in a library.
     fn is_dependency(&self) -> bool {
-        self.is_in_file_of(DEPENDENCY_FILES)
+        let is_in_library = || self.module.as_deref().is_some_and(|module| module.contains(".so"));
+        self.is_in_file_of(DEPENDENCY_FILES) || self.function.is_none() && is_in_library()
     }
 
     fn is_in_file_of(&self, folders: &[&str]) -> bool {
@@ -439,8 +445,8 @@ impl Frame {
 }
 
 impl Site {
-    /// The frame to show to a person: the innermost one of the program's own code, else of a crate that it uses, else the innermost of
-    /// all.
+    /// The frame to show to a person: the innermost one of the program's own code, else of what it uses of others, else the innermost
+    /// of all.
     pub fn place(&self) -> Option<&Frame> {
         Frame::place_of(&self.frames)
     }

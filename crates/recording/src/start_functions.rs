@@ -52,7 +52,7 @@ fn take_from_named(process: &mut Process) {
     }
 }
 
-/// Gives threads that start with a function of the C++ or Rust library's, and threads of which no start
+/// Gives threads that start with a function of a library's that starts threads, and threads of which no start
 /// was recorded, the program's own as their start.
 fn by_stacks(process: &mut Process) {
     let inherited = process.threads.first().and_then(|thread| thread.name.clone());
@@ -130,9 +130,13 @@ fn is_caller(frame: &Frame) -> bool {
     function.is_some_and(|function| CALLERS.iter().any(|caller| function.contains(caller)))
 }
 
-/// True for the C++ library, also where it is a part of the program.
+/// Libraries in which threads begin that run a function of the program's.
+const STARTERS: [&str; 7] =
+    ["libstdc++", "libc++", "libboost_thread", "libQt5Core", "libQt6Core", "libapr-1", "libSDL2"];
+
+/// True for libraries that start threads for the program, and for the C++ library also where it is a part of the program.
 fn is_of_library(frame: &Frame) -> bool {
-    let of_library = |module: &String| module.starts_with("libstdc++") || module.starts_with("libc++");
+    let of_library = |module: &String| STARTERS.iter().any(|starter| module.starts_with(starter));
     frame.module.as_ref().is_some_and(of_library) || frame.function.as_deref() == Some(STARTER)
 }
 

@@ -34,6 +34,7 @@ macro_rules! subjects {
 
 subjects! {
     critical_section
+    own_lock
     critical_section_fixed
     late_thread
     late_thread_fixed

@@ -113,11 +113,12 @@ fn function_of(process: &Process, place: SiteId) -> Option<&str> {
     process.site(place).place()?.function.as_deref()
 }
 
-/// The innermost function, where that is none of the program's own but one that the program called.
+/// The innermost function, or its library if it has no name, where that is none of the program's own but one that the program called.
 pub(crate) fn inside(process: &Process, site: SiteId) -> Option<&str> {
     let site = process.site(site);
     let (innermost, own) = (site.frames.first()?, Frame::own_of(&site.frames).next()?);
-    (!std::ptr::eq(innermost, own)).then_some(innermost.function.as_deref())?
+    let name = innermost.function.as_deref().or(innermost.module.as_deref());
+    name.filter(|_| !std::ptr::eq(innermost, own))
 }
 
 /// The one in which at least half of `all` passed.
