@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::futex_locks::used_as_locks;
+use crate::own_locks::used_as_locks;
 use crate::sorts::sort_of_thread;
 use crate::{Frame, ObjectId, ObjectKind, Process, Routine, RoutineKind, Site, ThreadId};
 
@@ -39,6 +39,9 @@ struct Told<'a> {
     role: Option<(&'a Site, ObjectKind)>,
     hidden: Option<(&'a Site, &'static Routine)>,
     is_idle: bool,
+    /// Some wait for the end of what they gave to others, and some do not.
+    joins: bool,
+    does_not_join: bool,
 }
 
 impl Roles {
@@ -54,7 +57,8 @@ impl Roles {
         }
         let is_queue = work_queues(process);
         let is_unknown = |(object, told): (&crate::SyncObject, &Told<'_>)| {
-            object.kind == ObjectKind::Futex && told.role.is_none() && told.hidden.is_none() && !told.is_idle
+            let is_bare = matches!(object.kind, ObjectKind::Futex | ObjectKind::Condition);
+            is_bare && told.role.is_none() && told.hidden.is_none() && !told.is_idle
         };
         let unknown: Vec<bool> = process.objects.iter().zip(&told).map(is_unknown).collect();
         let is_lock = used_as_locks(process, &unknown);
@@ -68,6 +72,7 @@ impl Roles {
             let kind = match (hidden, told.role) {
                 (Some(routine), _) if routine.is_of_openmp => ObjectKind::OmpLock,
                 (Some(_), _) if !object.kind.is_lock() => ObjectKind::Mutex,
+                _ if object.kind.is_signal() && told.joins && !told.does_not_join => ObjectKind::ThreadEnd,
                 (_, Some((_, role))) => role,
                 _ if is_lock => ObjectKind::Mutex,
                 _ => object.kind,
@@ -117,6 +122,7 @@ struct Said {
     role: Option<ObjectKind>,
     hidden: Option<&'static Routine>,
     is_idle: bool,
+    joins: bool,
 }
 
 impl Said {
@@ -125,6 +131,7 @@ impl Said {
             role: role_at(site),
             hidden: site.routine(|kind| kind == RoutineKind::Lock),
             is_idle: site.routine(|kind| kind == RoutineKind::Idle).is_some(),
+            joins: site.routine(|kind| kind == RoutineKind::Join).is_some(),
         }
     }
 }
@@ -146,6 +153,8 @@ impl<'a> Told<'a> {
             self.hidden = Some((site, routine));
         }
         self.is_idle |= said.is_idle;
+        self.joins |= said.joins;
+        self.does_not_join |= !said.joins;
     }
 }
 

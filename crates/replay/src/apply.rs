@@ -198,8 +198,3 @@ fn shorten(program: &mut Program, lock: LockIndex, times: f64) {
         }
     }
 }
-
-/// All work (ns) of a thread.
-fn work_of(program: &Program, thread: ThreadId) -> u64 {
-    program.steps[program.steps_of(thread)].iter().map(|step| step.work).sum()
-}

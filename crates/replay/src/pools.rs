@@ -221,8 +221,10 @@ fn candidates(maker: &Maker<'_>) -> BTreeMap<ObjectId, Condition> {
         }
     }
     let threads = maker.events.len() as u64;
-    conditions.retain(|_, condition| {
-        condition.signals >= LEAST_SIGNALS
+    let kinds = &maker.timeline.roles.kinds;
+    conditions.retain(|object, condition| {
+        !kinds[object.index()].is_lock()
+            && condition.signals >= LEAST_SIGNALS
             && condition.broadcasts <= threads
             && condition.broadcasts * 2 <= condition.signals
             && condition.timed_out as f64 <= MOST_TIMED_OUT * condition.waits as f64

@@ -99,6 +99,7 @@ subjects! {
     rust_sync_fixed
     rust_scope
     uneven_async
+    pool_results
     rayon_uneven
     rayon_lock
     tokio_blocking

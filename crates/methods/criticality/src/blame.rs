@@ -562,7 +562,13 @@ impl<'a> Pass<'a> {
             self.set_absent();
         }
         self.joining = self.joining + joins - was_joining;
-        let gives = |segment: &Segment| segment.state == State::Blocked && self.places.joins(segment.site);
+        // Threads whose end is waited for are given nothing more.
+        let is_end = |object: ObjectId| self.process.object(object).kind == ObjectKind::ThreadEnd;
+        let gives = |segment: &Segment| {
+            segment.state == State::Blocked
+                && self.places.joins(segment.site)
+                && !segment.object.is_some_and(is_end)
+        };
         let [was_giving, gives] =
             [change.before, change.after].map(|segment| u32::from(segment.is_some_and(gives)));
         self.giving = self.giving + gives - was_giving;

@@ -1,8 +1,8 @@
 //! Equal work for threads that wait for each other.
 
-use holdup_model::ThreadId;
+use holdup_model::{Segment, State, ThreadId, Time};
 
-use super::{Recorded, work_of};
+use super::Recorded;
 use crate::program::{GateIndex, Op, Program};
 
 /// Work of one thread up to an arrival at a barrier.
@@ -92,33 +92,70 @@ fn begins(program: &Program, arrival: &Arrival) -> Vec<Begin> {
     begins
 }
 
-/// Gives threads that live at the same time the same work.
+/// A thread's steps of one round.
+struct Part {
+    round: usize,
+    first: usize,
+    last: usize,
+    work: u64,
+}
+
+/// Gives threads the same work in each round. A round ends when all of them have nothing to do, or have ended: what comes then is
+/// given to them by another, who may need what they have done before.
 pub(super) fn threads(program: &mut Program, recorded: Recorded<'_>, threads: &[ThreadId]) {
-    let mut lives: Vec<_> = threads
-        .iter()
-        .map(|&thread| {
-            let row = recorded.timeline.row(thread);
-            (row.start, row.end, thread)
-        })
-        .collect();
-    lives.sort_unstable();
-    let mut at = 0;
-    while at < lives.len() {
-        let mut until = lives[at].1;
-        let mut next = at + 1;
-        while next < lives.len() && lives[next].0 < until {
-            until = until.max(lives[next].1);
-            next += 1;
+    let ends = ends_of_rounds(recorded, threads);
+    let mut parts: Vec<Part> = Vec::new();
+    for &thread in threads {
+        let steps = program.steps_of(thread);
+        for index in steps.clone() {
+            let work = program.steps[index].work;
+            let round = ends.partition_point(|&end| end < program.times[index]);
+            match parts.last_mut().filter(|last| last.round == round && last.last >= steps.start) {
+                Some(part) => (part.last, part.work) = (index, part.work + work),
+                None => parts.push(Part { round, first: index, last: index, work }),
+            }
         }
-        let group = &lives[at..next];
-        let mean = group.iter().map(|life| work_of(program, life.2)).sum::<u64>() / group.len() as u64;
-        for &(_, _, thread) in group {
-            let steps = program.steps_of(thread);
-            let work = work_of(program, thread);
-            scale(program, steps.start, steps.end - 1, work, mean);
-        }
-        at = next;
     }
+    parts.sort_by_key(|part| part.round);
+    for round in parts.chunk_by(|one, other| one.round == other.round) {
+        let mean = round.iter().map(|part| part.work).sum::<u64>() / round.len() as u64;
+        for part in round {
+            scale(program, part.first, part.last, part.work, mean);
+        }
+    }
+}
+
+/// When all of the threads have nothing to do, or have ended or not started (ns from the start of the process).
+fn ends_of_rounds(recorded: Recorded<'_>, threads: &[ThreadId]) -> Vec<u64> {
+    let roles = &recorded.timeline.roles;
+    let is_idle = |segment: &Segment| {
+        matches!(segment.state, State::Blocked | State::Spinning)
+            && segment.object.is_some_and(|object| roles.kinds[object.index()].is_signal())
+    };
+    // When a thread begins and ends to be busy.
+    let mut turns: Vec<(Time, bool)> = Vec::new();
+    for &thread in threads {
+        let mut busy_until: Option<Time> = None;
+        for segment in recorded.timeline.row(thread).segments.iter().filter(|segment| !is_idle(segment)) {
+            if busy_until != Some(segment.start) {
+                turns.extend(busy_until.map(|end| (end, false)));
+                turns.push((segment.start, true));
+            }
+            busy_until = Some(segment.end);
+        }
+        turns.extend(busy_until.map(|end| (end, false)));
+    }
+    // Who begins when another ends goes on with the round.
+    turns.sort_unstable_by_key(|&(time, begins)| (time, !begins));
+    let mut busy = 0_u64;
+    let mut ends = Vec::new();
+    for (time, begins) in turns {
+        busy = if begins { busy + 1 } else { busy.saturating_sub(1) };
+        if busy == 0 {
+            ends.push(time.since(recorded.process.start).get());
+        }
+    }
+    ends
 }
 
 /// Lets the work of the steps from `first` to `last`, together `work`, be `wanted`.

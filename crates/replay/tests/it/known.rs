@@ -560,3 +560,28 @@ fn work_is_shared_out_as_it_is_elsewhere_in_the_program() {
     // 120 of 2 × 100 ms: the cores are not unused because threads begin and end apart from each other.
     assert_eq!(over(&play(40)), 2.0);
 }
+
+/// Two workers that each have a queue of their own; main gives both something to do, and waits for both, twice.
+#[test]
+fn what_main_gives_to_threads_round_by_round_is_balanced_within_the_rounds() {
+    let mut script = Script::new();
+    let site = script.site("main", 5);
+    let given = ["one", "other"].map(|name| script.semaphore(name, 0));
+    let done = script.semaphore("done", 0);
+    let rounds = [[10, 40], [90, 30]];
+    let workers = [0, 1].map(|which| {
+        let round =
+            |lengths: [u64; 2]| [Op::Take(given[which], site), work(lengths[which]), Op::Post(done, site)];
+        script.thread("worker", rounds.into_iter().flat_map(round).collect())
+    });
+    script.main_does(&workers.map(Op::Start));
+    for _ in rounds {
+        script.main_does(&given.map(|queue| Op::Post(queue, site)));
+        script.main_does(&[Op::Take(done, site), Op::Take(done, site), work(5)]);
+    }
+    script.main_does(&workers.map(|worker| Op::Join(worker, site)));
+    let process = script.play();
+    assert_eq!(process.wall().get(), (40 + 90 + 10) * MS);
+    let balanced = changed(&process, &[Change::BalancedThreads(workers.to_vec())]);
+    assert_eq!(balanced, (25 + 60 + 10) * MS);
+}

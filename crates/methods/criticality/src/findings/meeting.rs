@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::figures::{percent, times};
-use holdup_model::{EdgeKind, Nanos, ObjectId, SiteId, ThreadId, Time};
+use holdup_model::{EdgeKind, Nanos, ObjectId, ObjectKind, SiteId, ThreadId, Time};
 
 use super::executed::Executed;
 use super::{Candidate, Case, Description, Stage, main_ones, most_first};
@@ -197,6 +197,16 @@ struct Late {
     objects: BTreeMap<ObjectId, Nanos>,
 }
 
+impl Late {
+    /// True if mostly threads' ends were waited for, and not what they were given to do.
+    fn is_of_ends(&self, case: &Case<'_>) -> bool {
+        let is_end = |object: ObjectId| case.process.object(object).kind == ObjectKind::ThreadEnd;
+        let of_ends: Nanos =
+            self.objects.iter().filter(|(object, _)| is_end(**object)).map(|(_, &time)| time).sum();
+        of_ends.share_of(self.objects.values().copied().sum()) >= 0.5
+    }
+}
+
 fn joins<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
     let mut groups: BTreeMap<Stage, Late> = BTreeMap::new();
     for (&(object, thread), charge) in &case.losses.joins {
@@ -223,7 +233,7 @@ fn siblings(case: &Case<'_>, stage: &Stage) -> usize {
 fn executed_at_the_end(case: &Case<'_>, late: &Late, siblings: usize) -> Option<Executed> {
     let times = &case.blame.times;
     let threads = main_ones(&late.threads);
-    if siblings > 1 {
+    if siblings > 1 && late.is_of_ends(case) {
         return case.executed(threads.iter().map(|&thread| (thread, &times.ended)));
     }
     let waited = late.objects.keys().flat_map(|&object| {
@@ -238,17 +248,23 @@ fn describe_join(case: &Case<'_>, late: &Late, siblings: usize) -> Description {
     let joined_at = objects.iter().find_map(|(object, _)| case.object_cost(*object)?.waiters.first()?.site);
     let start = threads.first().and_then(|&thread| case.entry(thread));
     let who = case.threads(&threads);
+    let is_of_ends = late.is_of_ends(case);
     let at = joined_at.map(|site| format!(", joined in {}", case.site(site))).unwrap_or_default();
+    let waited = joined_at.map(|site| format!(", waited for in {}", case.site(site))).unwrap_or_default();
     let lost = case.working.cost(late.charge.total().get());
     let executed = executed_at_the_end(case, late, siblings);
     let doing =
         executed.as_ref().map(|executed| format!(", mostly in {},", executed.words)).unwrap_or_default();
     let (what, figures, hint) = if siblings > 1 {
         (
-            format!("{who} still at work{doing} when others have ended{at}"),
+            match is_of_ends {
+                true => format!("{who} still at work{doing} when others have ended{at}"),
+                false => format!("{who} still at work{doing} when others have done theirs{waited}"),
+            },
             format!(
-                "While {} was waited for, other threads had ended or were not started: {lost} for each of {}.",
+                "While {} was waited for, other threads {}: {lost} for each of {}.",
                 if threads.len() == 1 { "it" } else { "one of them" },
+                if is_of_ends { "had ended or were not started" } else { "had nothing to do" },
                 case.working.at_once
             ),
             "Deal the work out more evenly, or in smaller pieces as threads become free.",

@@ -1,6 +1,9 @@
-//! Futexes that are locks, which no function's name says: those of a program's own locks, and of libraries without names.
+//! Futexes and condition variables that are locks, which no function's name says: those of a program's own locks, and of libraries
+//! without names.
 
-use crate::{ObjectId, Process, ThreadId, Time, WakeCount};
+use std::collections::BTreeMap;
+
+use crate::{ObjectId, Process, SiteId, ThreadId, Time, WakeCount};
 
 /// With fewer wake-ups nothing is known.
 const FEWEST_WAKES: usize = 4;
@@ -9,7 +12,7 @@ const FEWEST_WAKES: usize = 4;
 /// take a lock before the one that was woken for it gets it.
 const MOST_BY_HOLDER: f64 = 0.8;
 
-/// What threads did with a futex. At one time, waits end before others begin.
+/// What threads did with an object. At one time, waits end before others begin.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Deed {
     EndsWait,
@@ -17,10 +20,12 @@ enum Deed {
     BeginsWait,
 }
 
-/// What was seen of one futex.
+/// What was seen of one object.
 #[derive(Clone, Debug, Default)]
 struct Use {
     deeds: Vec<(Time, Deed, ThreadId)>,
+    /// By thread, how often it waited where; see [`waiting_code`].
+    waits_in: BTreeMap<ThreadId, BTreeMap<Option<SiteId>, u64>>,
     /// Somebody woke several at once, as who gives a lock free never does.
     wakes_several: bool,
 }
@@ -29,14 +34,18 @@ struct Use {
 ///
 /// Who waits for a lock gives it free afterwards, and wakes somebody then if anybody waits: threads that wait are also those that wake,
 /// one at a time. And while somebody else waits all the time since a thread was woken, the next to wake somebody is this thread: it has
-/// the lock. A queue, or a pool of several things, has none of these.
+/// the lock. A queue, or a pool of several things, has none of these. And all wait in the same code: who waits for room in a queue that
+/// holds one piece takes turns with who waits for work, but each has a function of its own.
 pub(crate) fn used_as_locks(process: &Process, candidates: &[bool]) -> Vec<bool> {
     let is_one = |object: ObjectId| candidates[object.index()];
     let mut uses = vec![Use::default(); if candidates.contains(&true) { candidates.len() } else { 0 }];
     if uses.is_empty() {
         return vec![false; candidates.len()];
     }
+    let code = waiting_code(process);
     for wait in process.waits.iter().filter(|wait| is_one(wait.object)) {
+        let within = wait.site.and_then(|site| code[site.index()]);
+        *uses[wait.object.index()].waits_in.entry(wait.thread).or_default().entry(within).or_default() += 1;
         let begins_and_ends =
             [(wait.begin, Deed::BeginsWait, wait.thread), (wait.end, Deed::EndsWait, wait.thread)];
         uses[wait.object.index()].deeds.extend(begins_and_ends);
@@ -47,6 +56,21 @@ pub(crate) fn used_as_locks(process: &Process, candidates: &[bool]) -> Vec<bool>
         used.wakes_several |= !matches!(wake.count, WakeCount::AtMost(..=1));
     }
     uses.into_iter().map(|mut used| !used.wakes_several && used.is_a_lock_s()).collect()
+}
+
+/// By site, the first site that waits in the same code: the innermost function that is none of the language's or system's own, and
+/// the instruction there if it has no name.
+fn waiting_code(process: &Process) -> Vec<Option<SiteId>> {
+    let mut first: BTreeMap<(Option<&str>, Option<&str>, u64), SiteId> = BTreeMap::new();
+    let mut found = Vec::with_capacity(process.sites.len());
+    for (site, id) in process.sites.iter().zip(0..) {
+        let waits = site.frames.iter().find(|frame| frame.is_program()).map(|frame| {
+            let instruction = if frame.function.is_some() { 0 } else { frame.address };
+            (frame.module.as_deref(), frame.function.as_deref(), instruction)
+        });
+        found.push(waits.map(|code| *first.entry(code).or_insert(SiteId::new(id))));
+    }
+    found
 }
 
 impl Use {
@@ -61,7 +85,21 @@ impl Use {
             (threads, times)
         };
         let ((waiting, _), (waking, wakes)) = (threads(Deed::BeginsWait), threads(Deed::Wakes));
-        waiting.len() > 1 && waiting == waking && wakes >= FEWEST_WAKES && self.is_woken_by_holder()
+        waiting.len() > 1
+            && waiting == waking
+            && wakes >= FEWEST_WAKES
+            && self.is_waited_for_in_one_place()
+            && self.is_woken_by_holder()
+    }
+
+    /// True if all threads mostly wait in the same code.
+    fn is_waited_for_in_one_place(&self) -> bool {
+        let most = |within: &BTreeMap<Option<SiteId>, u64>| {
+            within.iter().max_by_key(|&(_, times)| *times).map(|(within, _)| *within)
+        };
+        let mut places = self.waits_in.values().map(most);
+        let first = places.next();
+        places.all(|place| Some(place) == first)
     }
 
     fn is_woken_by_holder(&self) -> bool {
@@ -92,7 +130,7 @@ impl Use {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ObjectKind, Wait, Wake};
+    use crate::{Frame, Nanos, ObjectKind, Site, Wait, Wake};
 
     fn at(time: u64) -> Time {
         Time::from_nanos(time)
@@ -156,5 +194,30 @@ mod tests {
         let waits: Vec<(u32, u64, u64)> = waits.into_iter().filter(|(thread, ..)| *thread == 0).collect();
         let wakes: Vec<(u32, u64)> = wakes.into_iter().filter(|(thread, _)| *thread == 1).collect();
         assert!(!is_lock(&waits, &wakes, WakeCount::AtMost(1)));
+    }
+
+    #[test]
+    fn who_waits_for_room_and_who_waits_for_work_have_no_lock() {
+        let mut process = Process::new(at(0), at(100));
+        let threads = ["producer", "consumer"].map(|name| process.add_thread(name, at(0), None));
+        let queue = process.add_object(ObjectKind::Condition, 0x10);
+        let site = |process: &mut Process, function: &str| {
+            let frame = Frame { function: Some(function.to_owned()), ..Frame::default() };
+            process.add_site(Site { frames: vec![frame], ..Site::default() })
+        };
+        let sites = ["put", "get"].map(|function| Some(site(&mut process, function)));
+        let (from, to) = (at(5), at(10));
+        for turn in 0..8_usize {
+            let after = Nanos::new(10 * turn as u64);
+            let wait = Wait::granted(threads[turn % 2], queue, from + after, to + after);
+            process.waits.push(Wait { site: sites[turn % 2], ..wait });
+            let (thread, time, count) = (threads[1 - turn % 2], at(9) + after, WakeCount::AtMost(1));
+            process.wakes.push(Wake { thread, time, object: queue, site: None, count });
+        }
+        assert_eq!(used_as_locks(&process, &[true]), [false]);
+        for wait in &mut process.waits {
+            wait.site = sites[0];
+        }
+        assert_eq!(used_as_locks(&process, &[true]), [true]);
     }
 }
