@@ -74,6 +74,7 @@ subjects! {
     pauses
     timer_reads
     uneven
+    main_has_more
     hold_and_wait
     started_late
     sleeps_then_works
