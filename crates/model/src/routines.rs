@@ -261,8 +261,23 @@ mod tests {
         let park = ["std::thread::park@app", "std::thread::scoped::scope@app", "render@app"];
         assert!(joins(&park));
         assert!(joins(&["rayon_core::latch::LockLatch::wait_and_reset@app", "render@app"]));
+        assert!(joins(&["std::__future_base::_State_baseV2::wait@app", "main@app"]));
         // What the program itself does in a scope is its own.
         assert!(!joins(&["std::thread::park@app", "render@app", "std::thread::scoped::scope@app"]));
+    }
+
+    #[test]
+    fn a_mutex_of_abseil_is_a_lock_and_what_waits_by_one_for_something_else_is_none() {
+        let waits = ["absl::lts::synchronization_internal::Waiter::Wait@app", "absl::lts::Mutex::Block@app"];
+        let within = |outer: [&'static str; 2]| [waits, outer].concat();
+        let locks = within(["absl::lts::Mutex::LockSlow@app", "absl::lts::Mutex::Lock@app"]);
+        assert_eq!(lock(&locks), Some("a mutex of Abseil (absl::Mutex)"));
+        for other in [
+            within(["absl::lts::Mutex::LockSlowLoop@app", "absl::lts::Mutex::Await@app"]),
+            within(["absl::lts::CondVar::WaitCommon@app", "absl::lts::CondVar::Wait@app"]),
+        ] {
+            assert_eq!(lock(&other), None);
+        }
     }
 
     #[test]

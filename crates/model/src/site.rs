@@ -50,7 +50,6 @@ const RUNTIME_MODULES: &[&str] = &[
     "libtcmalloc",
     "libmimalloc",
     "libboost_thread",
-    "libabsl_",
 ];
 
 /// Folders with the sources of language runtimes. Not all functions of the C++ library that are compiled into a program begin with
@@ -61,7 +60,10 @@ const RUNTIME_FILES: &[&str] = &["/include/c++/", "/rustc/", "/rustlib/src/rust/
 const DEPENDENCY_FILES: &[&str] =
     &["/registry/src/", "/.cargo/git/checkouts/", "/usr/include/", "/usr/local/include/"];
 
-/// Functions of language runtimes that are compiled into the program itself, by the start of their name.
+/// Functions of libraries that programs take from others, by the start of their name.
+const DEPENDENCY_FUNCTIONS: &[&str] = &["absl::", "AbslInternal"];
+
+/// Functions of language runtimes, and of libraries that take their place, that are compiled into the program itself, by the start of their name.
 const RUNTIME_FUNCTIONS: &[&str] = &[
     "std::",
     "core::",
@@ -71,7 +73,6 @@ const RUNTIME_FUNCTIONS: &[&str] = &[
     "<alloc::",
     "__gnu_cxx::",
     "boost::",
-    "absl::",
     "__gthread",
     "parking_lot::",
     "parking_lot_core::",
@@ -404,7 +405,11 @@ impl Frame {
     /// True for code that the program's author took from others: what is compiled into the program, and what has no name in a library.
     fn is_dependency(&self) -> bool {
         let is_in_library = || self.module.as_deref().is_some_and(|module| module.contains(".so"));
-        self.is_in_file_of(DEPENDENCY_FILES) || self.function.is_none() && is_in_library()
+        let is_of_one = |name: &str| DEPENDENCY_FUNCTIONS.iter().any(|start| name.starts_with(start));
+        match self.function.as_deref() {
+            Some(name) => is_of_one(name) || self.is_in_file_of(DEPENDENCY_FILES),
+            None => is_in_library() || self.is_in_file_of(DEPENDENCY_FILES),
+        }
     }
 
     fn is_in_file_of(&self, folders: &[&str]) -> bool {
@@ -502,6 +507,11 @@ mod tests {
             site.place().and_then(|frame| frame.function.clone())
         };
         assert_eq!(place(&[&library, &table, &own]).as_deref(), Some("app::remember"));
+        let header = in_file("Matrix<double>::row", "/usr/include/eigen3/Eigen/src/Core/Block.h");
+        assert_eq!(place(&[&header, &own]).as_deref(), Some("app::remember"));
+        assert_eq!(place(&[&frame("absl::Mutex::Lock", "app"), &own]).as_deref(), Some("app::remember"));
+        let nameless = Frame { function: None, ..frame("", "libcodec.so.3") };
+        assert_eq!(place(&[&nameless, &own]).as_deref(), Some("app::remember"));
         // A program that was installed from there.
         assert_eq!(place(&[&library, &table]).as_deref(), Some("<Table<K> as Map>::insert"));
         assert_eq!(place(&[&library]).as_deref(), Some("<u64>::unchecked_add"));

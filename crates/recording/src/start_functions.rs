@@ -298,6 +298,7 @@ mod tests {
         let expected = Some("work".to_owned());
         assert_eq!(called_by(of("libstdc++.so.6.0.30", None), &outer), expected);
         assert_eq!(called_by(of("app", Some(STARTER)), &outer), expected);
+        assert_eq!(called_by(of("libboost_thread.so.1.74.0", None), &outer), expected);
         // The library has been called by the program, to sort, say.
         assert_eq!(called_by(of("libstdc++.so.6.0.30", None), &[frame("main")]), None);
         // What the C library starts.

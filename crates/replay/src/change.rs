@@ -24,7 +24,7 @@ pub enum Change {
     Free(ObjectId),
     /// The threads that meet at this barrier have equal work before it, in each round.
     BalancedBarrier(ObjectId),
-    /// These threads have equal work: those of them that live at the same time.
+    /// These threads have equal work in each round: until all of them have nothing to do, or are not there.
     BalancedThreads(Vec<ThreadId>),
     /// These threads are so many times faster.
     Faster(Vec<ThreadId>, f64),

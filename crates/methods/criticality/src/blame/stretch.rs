@@ -227,8 +227,8 @@ impl Pass<'_> {
             });
             // Who waits for the next region waits for what is between them, though others hold that up now and then; and threads
             // are missed where short ones, like those that check sums, come and go beside this one.
-            let is_team = object.is_none_or(|object| self.roles[object.index()] == ObjectKind::Team);
-            if (is_alone || is_team && mostly_alone) && !is_late {
+            let may_share_it = object.is_none_or(|object| self.roles[object.index()] == ObjectKind::Team);
+            if (is_alone || may_share_it && mostly_alone) && !is_late {
                 let key = SerialKey { thread, from, to, object };
                 serial_keys.push(key);
                 let own = self.lost_to_work(object, thread, time, work, Work::default());
@@ -237,9 +237,9 @@ impl Pass<'_> {
                 // Once a stretch, whatever the number of objects on which others waited. Who is missed now and then was not the reason
                 // all the time.
                 let most = if is_alone || object.is_some() { alone } else { time };
-                let told = alone.min(most);
-                alone -= told;
-                serial.alone += told;
+                let counted = alone.min(most);
+                alone -= counted;
+                serial.alone += counted;
                 continue;
             }
             let is_end = object.is_some_and(|object| self.roles[object.index()] == ObjectKind::ThreadEnd);
