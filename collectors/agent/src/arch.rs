@@ -124,6 +124,7 @@ pub mod number {
     pub const PREAD: usize = 17;
     pub const MREMAP: usize = 25;
     pub const MADVISE: usize = 28;
+    pub const NANOSLEEP: usize = 35;
     pub const GETPID: usize = 39;
     pub const FCNTL: usize = 72;
     pub const GETUID: usize = 102;

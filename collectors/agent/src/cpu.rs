@@ -9,13 +9,17 @@
 //! An event of the kernel's on each thread could tell it too, and costs each switch more than a microsecond.
 
 use core::cell::Cell;
+use core::ffi::{CStr, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use holdup_trace::wire::UNKNOWN;
 
 use crate::arch::{self, number, system_call};
-use crate::{life, link};
+use crate::life;
+
+/// Where a variable of this name is.
+type Variable = fn(&CStr) -> Option<*const c_void>;
 
 /// A thread's CPU clock. All zero is its first state.
 #[repr(C)]
@@ -32,8 +36,8 @@ static FIRST: AtomicU64 = AtomicU64::new(0);
 static BEFORE: AtomicU64 = AtomicU64::new(0);
 
 /// From here on the clock of the calling thread, the program's first, counts anew.
-pub fn begin() {
-    find_area();
+pub(crate) fn begin(variable: Variable) {
+    find_area(variable);
     let before = ask();
     if before != UNKNOWN {
         BEFORE.store(before, Ordering::Relaxed);
@@ -157,9 +161,8 @@ pub(crate) fn keeps_its_core() -> bool {
 }
 
 /// Finds out whether the C library (glibc from 2.35 on) has registered areas.
-fn find_area() {
-    let (Some(size), Some(offset)) = (link::variable(c"__rseq_size"), link::variable(c"__rseq_offset"))
-    else {
+fn find_area(variable: Variable) {
+    let (Some(size), Some(offset)) = (variable(c"__rseq_size"), variable(c"__rseq_offset")) else {
         return;
     };
     // SAFETY: an unsigned int and a ptrdiff_t that the C library sets before any constructor runs.
@@ -228,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_sleeps_sees_that_it_lost_its_core() {
-        find_area();
+        find_area(crate::link::variable);
         if STATE.load(Ordering::Relaxed) != FOUND {
             std::eprintln!("skipped: the C library has registered no areas");
             return;

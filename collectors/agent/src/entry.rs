@@ -34,7 +34,9 @@ pub(crate) fn rejoin() -> bool {
         return false;
     }
     let old = Mapping::ours();
-    loader::is_child_at_last();
+    if life::is_new() {
+        loader::is_child_at_last();
+    }
     thread::forget();
     if life::silent() != 0 {
         patience::forget();

@@ -10,21 +10,25 @@
 //! The mode lies on a page that the kernel wipes in the child of any fork, however it was made, so that a child
 //! never writes to its parent's file.
 
+use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use holdup_trace::shared::{ALONE, LIVE, MARKS, MONOTONIC_CLOCK, Refusal, Session, UNRECORDED};
 
 use crate::arch::{self, number, system_call};
-use crate::{hot, link};
+use crate::hot;
 
 #[repr(C, align(4096))]
 struct ModePage {
     mode: AtomicU8,
-    rest: [AtomicU8; 4095],
+    /// 1 once the process is known not to be the one that it was forked from.
+    seen: AtomicU8,
+    rest: [AtomicU8; 4094],
 }
 
-static MODE: ModePage = ModePage { mode: AtomicU8::new(0), rest: [const { AtomicU8::new(0) }; 4095] };
+static MODE: ModePage =
+    ModePage { mode: AtomicU8::new(0), seen: AtomicU8::new(0), rest: [const { AtomicU8::new(0) }; 4094] };
 
 pub(crate) const NOT_JOINED: u32 = 0;
 pub(crate) const JOINED: u32 = 1;
@@ -116,11 +120,9 @@ pub fn ticks() -> u64 {
     if FLAGS.load(Ordering::Relaxed) & MONOTONIC_CLOCK == 0 { arch::counter() } else { monotonic() }
 }
 
-/// Finds the clock of sessions that do not go by the processor's counter.
-pub(crate) fn find_clock() {
-    if let Some(clock_gettime) = link::next(c"clock_gettime", find_clock as *const () as u64) {
-        MONOTONIC.store(clock_gettime as usize, Ordering::Relaxed);
-    }
+/// Sessions that do not go by the processor's counter go by this function, the C library's `clock_gettime`.
+pub(crate) fn set_clock(clock_gettime: *const c_void) {
+    MONOTONIC.store(clock_gettime as usize, Ordering::Relaxed);
 }
 
 #[cold]
@@ -130,7 +132,7 @@ fn monotonic() -> u64 {
     if function == 0 {
         return 0;
     }
-    // SAFETY: `find_clock` stored the address of the C library's clock_gettime.
+    // SAFETY: `set_clock` stored the address of the C library's clock_gettime.
     let clock_gettime: unsafe extern "C" fn(i32, *mut [i64; 2]) -> i32 =
         unsafe { core::mem::transmute(function) };
     // SAFETY: the buffer has the shape of a timespec; 1 is CLOCK_MONOTONIC.
@@ -307,10 +309,15 @@ pub(crate) fn short_call_of_session() -> u64 {
     session().map_or(u64::MAX, |session| u64::from(session.short_call_ticks.load(Ordering::Relaxed)))
 }
 
+/// True the first time in each process, however it was made.
+pub(crate) fn is_new() -> bool {
+    MODE.seen.swap(1, Ordering::Relaxed) == 0
+}
+
 /// The mode is as before the constructor in children of this process, however they are made. False if that cannot be.
 pub(crate) fn wipe_mode_on_fork() -> bool {
     const MADV_WIPEONFORK: usize = 18;
     let page = ptr::from_ref(&MODE) as usize;
     // SAFETY: a whole page of our own zero-initialized data, which is private and anonymous.
-    unsafe { system_call(number::MADVISE, [page, MODE.rest.len() + 1, MADV_WIPEONFORK, 0, 0, 0]) == 0 }
+    unsafe { system_call(number::MADVISE, [page, size_of::<ModePage>(), MADV_WIPEONFORK, 0, 0, 0]) == 0 }
 }

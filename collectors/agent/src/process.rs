@@ -8,7 +8,6 @@ use holdup_trace::instructions::Mark;
 use holdup_trace::shared::{HOLDS_ALL, HOLDS_SAMPLED, NO_ARGUMENTS, ProcessState};
 use holdup_trace::wire;
 
-use crate::arch::{number, system_call};
 use crate::life::{self, GIVEN_UP, JOINED, JOINING, MEMBERSHIP, NOT_JOINED};
 use crate::mapping::file;
 use crate::{
@@ -32,7 +31,9 @@ pub fn join(directory: &CStr, arguments: Arguments, stack_top: u64) {
         return;
     }
     directory::set(directory);
-    life::find_clock();
+    if let Some(clock_gettime) = link::next(c"clock_gettime", join as *const () as u64) {
+        life::set_clock(clock_gettime);
+    }
     stack::set_main_top(stack_top);
     let joined = directory::map_session() && directory::take_file(false);
     MEMBERSHIP.store(if joined { JOINED } else { GIVEN_UP }, Ordering::Relaxed);
@@ -44,7 +45,8 @@ pub fn join(directory: &CStr, arguments: Arguments, stack_top: u64) {
         MEMBERSHIP.store(GIVEN_UP, Ordering::Relaxed);
         return;
     }
-    cpu::begin();
+    life::is_new();
+    cpu::begin(link::variable);
     marks::look_for_plugin();
     if life::flags() & HOLDS_ALL != 0 {
         hot::heat_all();
@@ -55,7 +57,6 @@ pub fn join(directory: &CStr, arguments: Arguments, stack_top: u64) {
     }
     lock_cost::measure_the_clock();
     threading::watch_ends();
-    watch_forks();
     life::begin_recording();
     if let Some(recorder) = enter()
         && life::writes()
@@ -70,43 +71,19 @@ pub fn join(directory: &CStr, arguments: Arguments, stack_top: u64) {
     }
 }
 
-/// Lets the C library tell us of forks: see [`loader`].
-fn watch_forks() {
-    type Handler = unsafe extern "C" fn();
+/// Lets the C library say when the process forks. Called before anything else in a program with this library, recorded or not:
+/// hooks ask the loader in both.
+pub fn watch_forks() {
+    type Handler = extern "C" fn();
     type Register = unsafe extern "C" fn(Handler, Handler, Handler, *const c_void) -> i32;
     let own = watch_forks as *const () as u64;
     if let Some(register) = link::next(c"__register_atfork", own) {
         // SAFETY: that is the function's type (glibc, `register-atfork.c`).
         let register: Register = unsafe { core::mem::transmute(register) };
         // SAFETY: the handlers live as long as the library, which is never unloaded. Where there is no room for them, forks are
-        // not told of.
-        unsafe { register(before_fork, after_fork, in_child, core::ptr::null()) };
+        // not seen.
+        unsafe { register(loader::before_fork, loader::after_fork, loader::in_child, core::ptr::null()) };
     }
-}
-
-/// Longer than that (µs) a fork does not wait for who asks the loader: it may be this thread itself, in a signal handler, or one that
-/// waits for it.
-const LONGEST_WAIT_MICROS: u64 = 100_000;
-
-unsafe extern "C" fn before_fork() {
-    loader::fork_begins();
-    let begin = life::ticks();
-    while loader::is_asked() && life::ticks() - begin < life::ticks_of_micros(LONGEST_WAIT_MICROS) {
-        if life::confined() {
-            core::hint::spin_loop();
-        } else {
-            // SAFETY: the call only gives the core away.
-            unsafe { system_call(number::SCHED_YIELD, [0; 6]) };
-        }
-    }
-}
-
-unsafe extern "C" fn after_fork() {
-    loader::fork_ends();
-}
-
-unsafe extern "C" fn in_child() {
-    loader::is_child();
 }
 
 /// A forked child that has been silent for less than this (µs) is not worth a file at its end.

@@ -45,6 +45,10 @@ pub struct Thread {
     pub ended: Cell<u32>,
     /// How often the destructor of the thread has been called.
     pub destructor_runs: Cell<u32>,
+    /// How often it is asking the loader: more than once if a signal handler does while the thread does.
+    pub(crate) asking: Cell<u32>,
+    /// How often it is forking.
+    pub(crate) forking: Cell<u32>,
     /// The lowest address of its stack; 0 if unknown.
     pub stack_low: Cell<u64>,
     /// Holds that are being timed.

@@ -20,6 +20,8 @@ static DESTRUCTOR: extern "C" fn() = finish;
 /// The loader passes the program's arguments and environment, which are what the kernel put on the main thread's
 /// stack: above all of its frames.
 unsafe extern "C" fn start(count: i32, arguments: Strings, environment: Strings) {
+    // In programs that are not recorded, too, hooks ask for the functions that they take the place of.
+    process::watch_forks();
     real::find_syscall();
     threads::learn_default_stack();
     let Some(directory) = variable(environment, SESSION_VARIABLE.as_bytes()) else { return };
