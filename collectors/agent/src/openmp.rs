@@ -34,7 +34,7 @@ pub use shares::{share_arrives, share_begins};
 pub use standing::is_whole;
 pub use syncs::{sync_begins, sync_ends, sync_retracts};
 pub use tasks::{
-    Making, TaskTraits, task_begins, task_beneath, task_creates, task_depends, task_ends, task_made,
+    Making, TaskTraits, is_beneath, task_begins, task_creates, task_depends, task_ends, task_made,
     task_making,
 };
 pub use wants::{lock_obtained, lock_seen_free, lock_seen_taken, turn_wanted};

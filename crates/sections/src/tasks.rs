@@ -14,6 +14,8 @@ const TINY: u64 = 5_000;
 pub struct TaskSums {
     /// How many were made, those that were not told one by one too.
     pub made: u64,
+    /// How many of these were executed at once by who made them, since the program asked for it (`if`, `final`).
+    pub at_once: u64,
     /// What making them took, where that was timed (ns of thread-time): of as many as are not told as of those that are.
     pub making: u64,
     /// Time in them (ns of thread-time).
@@ -41,12 +43,25 @@ impl TaskSums {
                 *sums.places.entry(place).or_default() += 1;
             }
         }
-        for of_one in makers.values() {
+        for of_one in makers.values_mut() {
+            of_one.sort_unstable_by_key(|task| task.id);
             let made = count(of_one);
-            let timed: Vec<u64> = of_one.iter().filter_map(|task| making(task, &begins)).collect();
-            let sum: u128 = timed.iter().map(|&time| u128::from(time)).sum();
             sums.made = sums.made.saturating_add(made);
-            let making = sum.saturating_mul(u128::from(made)) / timed.len().max(1) as u128;
+            // Fewer and fewer are told: each stands for those that its thread made since the one before.
+            let (mut sum, mut stands_for, mut last, mut at_once) = (0u128, 0u128, None, 0);
+            for task in of_one {
+                let number = task.id.number();
+                let since = u128::from(number - last.replace(number).unwrap_or(number)).max(1);
+                if task.undeferred {
+                    at_once += since as u64;
+                }
+                if let Some(making) = making(task, &begins) {
+                    sum = sum.saturating_add(u128::from(making).saturating_mul(since));
+                    stands_for += since;
+                }
+            }
+            sums.at_once = sums.at_once.saturating_add(at_once.min(made));
+            let making = sum.saturating_mul(u128::from(made)) / stands_for.max(1);
             sums.making = sums.making.saturating_add(u64::try_from(making).unwrap_or(u64::MAX));
         }
         let times = runs.iter().map(|run| run.end.since(run.begin).get());
@@ -57,6 +72,7 @@ impl TaskSums {
     /// Adds those of other executions.
     pub fn add(&mut self, other: &Self) {
         self.made = self.made.saturating_add(other.made);
+        self.at_once = self.at_once.saturating_add(other.at_once);
         self.making = self.making.saturating_add(other.making);
         self.time = self.time.saturating_add(other.time);
         self.tiny |= other.tiny;
@@ -89,8 +105,11 @@ fn count(told: &[&Task]) -> u64 {
 }
 
 /// What making a task took, where that was timed. A runtime that has enough of them executes one before it goes on: that is no
-/// part of it.
+/// part of it. One that is executed at once is made in no time.
 fn making(task: &Task, begins: &BTreeMap<TaskId, (Time, ThreadId)>) -> Option<u64> {
+    if task.undeferred {
+        return Some(0);
+    }
     let whole = task.making?.get();
     let begun = begins.get(&task.id).filter(|(_, thread)| *thread == task.thread);
     Some(begun.map_or(whole, |(begin, _)| whole.min(begin.since(task.time).get())))
@@ -146,9 +165,22 @@ mod tests {
         ];
         let runs = [run(1, &tasks[0], 400, 5_400), run(0, &tasks[1], 2_100, 10_900)];
         let sums = TaskSums::of(&tasks.each_ref()[..], &runs.each_ref()[..]);
-        assert_eq!((sums.made, sums.making, sums.time), (11, (300 + 100) * 10 / 2 + 50, 5_000 + 8_800));
+        // The second stands for five, the first for itself.
+        assert_eq!((sums.made, sums.making, sums.time), (11, (300 + 5 * 100) * 10 / 6 + 50, 5_000 + 8_800));
         assert_eq!(sums.place(), Some(SiteId::new(7)));
         assert!(!sums.tiny);
+    }
+
+    #[test]
+    fn tasks_that_are_executed_at_once_are_made_in_no_time() {
+        let tasks: Vec<Task> = [1, 2, 10, 101]
+            .map(|number| Task {
+                undeferred: number > 2,
+                ..task(0, number, 0, (number <= 2).then_some(400), 7)
+            })
+            .to_vec();
+        let sums = TaskSums::of(&tasks.iter().collect::<Vec<_>>(), &[]);
+        assert_eq!((sums.made, sums.at_once, sums.making), (101, 99, 800));
     }
 
     #[test]

@@ -5,10 +5,12 @@
 //! that run in it is measured all the same: each piece of a wait is told without it, and followed by a run of task 0
 //! of that length, as if all of these tasks had run at its end. So is the join at the end of a region, which is no wait here.
 
+use core::cell::Cell;
+
 use holdup_trace::openmp::{Sync, SyncCode, TaskEndCode, TaskRun};
 
 use super::standing::enter_whole;
-use crate::thread::openmp::{Activity, HEIGHT, Level, Standing, Tables};
+use crate::thread::openmp::{Activity, GREATEST_HEIGHT, HEIGHT, Level, Standing, Tables};
 use crate::{Recorder, life};
 
 /// In a join, tasks that are not told by themselves are told of together after so much time in them (µs).
@@ -31,26 +33,41 @@ impl Tables {
         self.activities.get((self.owner.get() as usize).checked_sub(1)?)
     }
 
+    /// Whether what is in this place is a task (or else a wait); `None` where it is too high to be known.
+    fn is_task(&self, place: usize) -> Option<bool> {
+        match self.activities.get(place) {
+            Some(activity) => Some(activity.is_task.get()),
+            None => self.high(place).map(|(word, bit)| word.get() & bit != 0),
+        }
+    }
+
+    /// Where it stands whether the activity in this place, above those that can be told, is a task.
+    fn high(&self, place: usize) -> Option<(&Cell<u64>, u64)> {
+        let above = place.checked_sub(HEIGHT)?;
+        Some((self.high_tasks.get(above / 64)?, 1 << (above % 64)))
+    }
+
+    /// The tasks that the thread runs, the topmost first; `None` for one that is too high to be told.
+    fn tasks(&self, standing: &Standing) -> impl Iterator<Item = Option<&Activity>> {
+        let height = (standing.height.get() as usize).min(GREATEST_HEIGHT);
+        let tasks = (0..height).rev().filter(|&place| self.is_task(place) == Some(true));
+        tasks.map(|place| self.activities.get(place))
+    }
+
     /// The number of the task that the thread runs; 0 for an implicit one, or one that is not told.
     pub(crate) fn running_task(&self, standing: &Standing) -> u64 {
-        let height = (standing.height.get() as usize).min(HEIGHT);
-        self.activities[..height]
-            .iter()
-            .rev()
-            .find(|activity| activity.is_task.get())
-            .map_or(0, |a| a.task.get())
+        self.tasks(standing).next().flatten().map_or(0, |task| task.task.get())
     }
 
-    /// The number of the task beneath the one that the thread runs; 0 for an implicit one, or one that is not told.
-    pub(crate) fn task_beneath(&self, standing: &Standing) -> u64 {
-        let height = (standing.height.get() as usize).min(HEIGHT);
-        let mut tasks = self.activities[..height].iter().rev().filter(|activity| activity.is_task.get());
-        tasks.nth(1).map_or(0, |activity| activity.task.get())
+    /// The identity of the task beneath the one that the thread runs; 0 for an implicit one, or one that is too high to be told.
+    pub(crate) fn beneath(&self, standing: &Standing) -> u64 {
+        self.tasks(standing).nth(1).flatten().map_or(0, |task| task.identity.get())
     }
 
-    /// True if the thread runs a task that is not told.
+    /// True if the thread runs a task that is not told. So is most of what is too high to be known.
     pub(crate) fn runs_untold(&self, standing: &Standing) -> bool {
-        self.top(standing).is_some_and(|top| top.is_task.get() && !top.told.get())
+        let is_task = standing.height.get() != 0 && self.top_is_task(standing) != Some(false);
+        is_task && !self.top_is_told(standing)
     }
 
     /// A wait begins on top of what there is.
@@ -61,8 +78,7 @@ impl Tables {
         wait: &Wait,
         recorder: Option<&Recorder>,
     ) {
-        let Some(activity) = self.push(standing, level) else { return };
-        activity.is_task.set(false);
+        let Some(activity) = self.push(standing, level, false) else { return };
         activity.told.set(wait.told && recorder.is_some());
         activity.kind.set(wait.kind as u8);
         activity.sequence.set(wait.sequence);
@@ -76,19 +92,28 @@ impl Tables {
         standing: &Standing,
         level: &Level,
         task: u64,
+        identity: u64,
         recorder: Option<&Recorder>,
     ) {
-        let Some(activity) = self.push(standing, level) else { return };
-        activity.is_task.set(true);
+        let Some(activity) = self.push(standing, level, true) else { return };
         activity.told.set(task != 0 && recorder.is_some());
         activity.task.set(task);
+        activity.identity.set(identity);
         self.begun(standing, level, activity, recorder);
     }
 
-    fn push(&self, standing: &Standing, level: &Level) -> Option<&Activity> {
+    /// Something is on top of what there is; gives where it can be told.
+    fn push(&self, standing: &Standing, level: &Level, is_task: bool) -> Option<&Activity> {
         let height = standing.height.get();
         standing.height.set(height + 1);
-        let activity = self.activities.get(height as usize)?;
+        let Some(activity) = self.activities.get(height as usize) else {
+            if let Some((word, bit)) = self.high(height as usize) {
+                word.set(if is_task { word.get() | bit } else { word.get() & !bit });
+            }
+            self.untold_edge(standing, level);
+            return None;
+        };
+        activity.is_task.set(is_task);
         activity.continued.set(false);
         activity.instance.set(level.instance.get());
         Some(activity)
@@ -107,7 +132,7 @@ impl Tables {
 
     /// True if the topmost is a task (or else a wait); `None` if there is nothing, or it is too high to be known.
     pub(crate) fn top_is_task(&self, standing: &Standing) -> Option<bool> {
-        Some(self.top(standing)?.is_task.get())
+        self.is_task((standing.height.get() as usize).checked_sub(1)?)
     }
 
     /// True if the topmost is told.

@@ -104,16 +104,16 @@ pub fn task_depends(task: u64, address: u64, kind: DependCode) {
 }
 
 /// The calling thread begins to execute the task with this number (0 for one that is not told), or goes on with it, on
-/// top of what it was doing.
+/// top of what it was doing. `identity` is what the front-end knows the task by, as long as it lives; 0 where it need not.
 #[inline]
-pub fn task_begins(task: u64) {
+pub fn task_begins(task: u64, identity: u64) {
     alone::task_begins();
     let standing = &thread::this().openmp;
     let Some((tables, level)) = standing.whole_level() else { return };
     marks::tell(Mark::TaskBegin { task });
     let recorder = if task == 0 { None } else { enter_whole() };
     if is_whole() {
-        tables.push_task(standing, level, task, recorder.as_ref());
+        tables.push_task(standing, level, task, identity, recorder.as_ref());
     }
 }
 
@@ -133,8 +133,8 @@ pub fn task_ends(how: TaskEndCode) {
     alone::task_ends();
 }
 
-/// The number of the task beneath the one that the calling thread runs; 0 for an implicit one, or one that is not told.
-pub fn task_beneath() -> u64 {
+/// True if the task with this identity, which is not 0, lies beneath the one that the calling thread runs.
+pub fn is_beneath(identity: u64) -> bool {
     let standing = &thread::this().openmp;
-    standing.whole_level().map_or(0, |(tables, _)| tables.task_beneath(standing))
+    identity != 0 && standing.whole_level().is_some_and(|(tables, _)| tables.beneath(standing) == identity)
 }

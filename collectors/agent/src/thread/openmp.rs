@@ -8,7 +8,7 @@ use core::ptr;
 
 use holdup_trace::openmp::NO_INSTANCE;
 
-pub(crate) use tables::{Activity, HEIGHT, Level, OpenWork, SUMS, Sum, Tables};
+pub(crate) use tables::{Activity, GREATEST_HEIGHT, HEIGHT, Level, OpenWork, SUMS, Sum, Tables};
 pub use tables::{Encounter, Waiting};
 
 /// The part of this that lies in the thread's own block. All zero is its first state.

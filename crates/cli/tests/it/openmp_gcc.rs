@@ -330,6 +330,32 @@ fn the_time_of_tasks_that_are_not_told_is_told() {
     assert!(in_tasks >= (3000 * MILLI / 5) as f64, "{in_tasks} ns in tasks");
 }
 
+/// A thread that waits for a task in a task in a task… executes those meanwhile: that is no waiting, however deep they lie.
+#[test]
+fn the_time_of_tasks_that_lie_deep_is_told() {
+    let openmp = told(
+        r#"static void down(int left) {
+            plant(1);
+            if (left == 0) return;
+            // Made by who waits for it at once, or put off.
+            #pragma omp task if(left % 4)
+            down(left - 1);
+            #pragma omp taskwait
+        }
+        int main(void) {
+            #pragma omp parallel
+            #pragma omp single
+            {
+                #pragma omp task
+                down(299);
+                #pragma omp taskwait
+            }
+        }"#,
+    );
+    let in_tasks: u64 = openmp.task_runs.iter().map(|run| run.end.since(run.begin).get()).sum();
+    assert!(in_tasks >= 300 * MILLI, "{in_tasks} ns in tasks");
+}
+
 #[test]
 fn every_acquisition_is_counted() {
     let openmp = told(

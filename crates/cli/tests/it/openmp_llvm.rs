@@ -236,6 +236,36 @@ fn all_threads_count_constructs_and_barriers_alike() {
     }
 }
 
+/// Where not all tasks are told: an untied one is suspended whenever it makes another, and lies beneath what it waits for.
+#[test]
+fn the_time_of_untied_tasks_that_are_not_told_is_told() {
+    let process = process(
+        r#"static void village(int level) {
+            plant(1);
+            for (int i = 0; i < 4 && level > 0; i++) {
+                #pragma omp task untied
+                village(level - 1);
+            }
+            #pragma omp taskwait
+        }
+        int main(void) {
+            #pragma omp parallel
+            #pragma omp single
+            {
+                for (int i = 0; i < 1100; i++) {
+                    #pragma omp task
+                    __asm__ volatile("");
+                }
+                #pragma omp taskwait
+                for (int i = 0; i < 12; i++) village(2);
+            }
+        }"#,
+    );
+    let runs = process.openmp.task_runs.iter();
+    let in_tasks: u64 = runs.map(|run| run.end.since(run.begin).get()).sum();
+    assert!(in_tasks >= 12 * (4 + 16) * MILLI, "{in_tasks} ns in tasks");
+}
+
 #[test]
 fn tasks_are_told_with_their_dependences() {
     let process = process(

@@ -13,8 +13,10 @@ use crate::wanted::Pending;
 
 /// Regions around each other of which all is told; those deeper inside are passed over.
 pub(crate) const DEPTH: usize = 6;
-/// Waits and tasks that can lie on top of each other.
-pub(crate) const HEIGHT: usize = 32;
+/// Waits and tasks that can lie on top of each other, and be told.
+pub(crate) const HEIGHT: usize = 64;
+/// Up to how many it is known of those above which are tasks.
+pub(crate) const GREATEST_HEIGHT: usize = 4096;
 /// Regions whose short executions a thread sums up at the same time.
 pub(crate) const SUMS: usize = 4;
 
@@ -23,6 +25,8 @@ pub(crate) struct Tables {
     pub(crate) encounters: [Encounter; DEPTH],
     pub(crate) levels: [Level; DEPTH],
     pub(crate) activities: [Activity; HEIGHT],
+    /// A bit for each above these, which are not told: 1 for a task.
+    pub(crate) high_tasks: [Cell<u64>; (GREATEST_HEIGHT - HEIGHT) / 64],
     pub(crate) sums: [Sum; SUMS],
     /// The wait for a lock that it is in: see `openmp::wants`.
     pub(crate) waiting: Cell<MaybeUninit<Waiting>>,
@@ -134,6 +138,8 @@ pub(crate) struct Activity {
     pub(crate) instance: Cell<u64>,
     pub(crate) caller: Cell<u64>,
     pub(crate) task: Cell<u64>,
+    /// By what the front-end knows the task again; 0 for nothing.
+    pub(crate) identity: Cell<u64>,
     /// When the present piece began.
     pub(crate) begin: Cell<u64>,
     pub(crate) cpu_begin: Cell<u64>,

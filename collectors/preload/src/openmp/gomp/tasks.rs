@@ -94,7 +94,7 @@ unsafe fn run(head: *mut c_void, data: *mut c_void) {
     let task = if loop_caller == 0 { task } else { task_of_loop(function, loop_caller) };
     let standing = &thread::this().openmp;
     let outer = standing.runtime.replace(core::ptr::from_ref(copy) as usize);
-    openmp::task_begins(task);
+    openmp::task_begins(task, 0);
     function(data);
     openmp::task_ends(TaskEndCode::Complete);
     standing.runtime.set(outer);
@@ -159,6 +159,12 @@ unsafe extern "C" fn task(
         depends: flags & DEPENDS != 0,
     };
     let making = openmp::task_making(function as usize as u64);
+    if traits.undeferred && making.task == 0 && !traits.depends {
+        // It is over when the call is: nothing need be put before its data.
+        openmp::task_begins(0, 0);
+        original(function, data, copy_data, size, alignment, deferred, flags, depends, priority, detach);
+        return openmp::task_ends(TaskEndCode::Complete);
+    }
     let mut source = source(function, data, copy_data, size, making, copy);
     let size = size + source.head as c_long;
     if traits.depends {

@@ -254,7 +254,8 @@ pub(crate) unsafe extern "C" fn dependences(task: *const Data, dependences: *con
 }
 
 /// The thread leaves `prior`, or lays it aside, for `next`. Tasks lie on top of each other: that a task goes on which a
-/// finished one lay on need not be said.
+/// finished one lay on need not be said. An untied task that is left for the one that it lies on (an implicit task, of which nothing
+/// is kept, or one that is known again) is suspended, not just covered by another.
 pub(crate) unsafe extern "C" fn task_schedule(prior: *const Data, status: c_int, next: *const Data) {
     let (left, taken) = (kept(prior), kept(next));
     if (left | taken) & TOLD_OF == 0 {
@@ -263,19 +264,12 @@ pub(crate) unsafe extern "C" fn task_schedule(prior: *const Data, status: c_int,
     match status {
         task_status::COMPLETE | task_status::DETACH if left != 0 => openmp::task_ends(TaskEndCode::Complete),
         task_status::CANCEL if left != 0 => openmp::task_ends(TaskEndCode::Cancelled),
-        task_status::SWITCH if left & MAY_MOVE != 0 && goes_back(taken) => {
+        task_status::SWITCH if left & MAY_MOVE != 0 && (taken == 0 || openmp::is_beneath(next as u64)) => {
             openmp::task_ends(TaskEndCode::Suspended);
         }
         task_status::SWITCH | task_status::YIELD if taken != 0 => {
-            openmp::task_begins(taken >> NUMBER_SHIFT);
+            openmp::task_begins(taken >> NUMBER_SHIFT, next as u64);
         }
         _ => {}
     }
-}
-
-/// True if an untied task that is left for `taken` is suspended, not just covered by another: then `taken` is what it
-/// lay on, an implicit task or one that is known to.
-fn goes_back(taken: u64) -> bool {
-    let number = taken >> NUMBER_SHIFT;
-    taken == 0 || number != 0 && number == openmp::task_beneath()
 }

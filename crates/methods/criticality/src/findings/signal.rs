@@ -416,12 +416,23 @@ fn describe_object(
     let place = cost.and_then(|cost| cost.waiters.first()).and_then(|waiter| waiter.site);
     let name = family.map_or_else(|| case.object(object), |family| case.family(family));
     let is_idle = case.timeline.roles.is_idle[object.index()];
+    let threads = main_ones(&group.threads);
+    // Who has nothing to do waits nowhere in particular: it is what others still do that could be shared.
+    let objects = || group.objects.keys().map(|&object| Some(object));
+    let executed = is_idle.then(|| case.executed_while_waited_for(&threads, objects())).flatten();
     let what = match (place, is_idle) {
-        (Some(place), true) => format!("not enough work for {}", idle_at(case, cost, place)),
+        (Some(place), true) => {
+            let idle = idle_at(case, cost, place);
+            let meanwhile = executed.as_ref().map(|executed| {
+                let (who, are) = (case.threads(&threads), if threads.len() == 1 { "is" } else { "are" });
+                format!(" while {who} {are} in {}", executed.words)
+            });
+            format!("not enough work for {idle}{}", meanwhile.unwrap_or_default())
+        }
         (Some(place), false) => format!("{name}, waited for in {}", case.site(place)),
         (None, _) => name,
     };
-    let threads = main_ones(&group.threads);
+    let place = executed.as_ref().map(|executed| executed.place).or(place);
     let mut evidence = Vec::new();
     evidence.extend(family.map(|family| case.spread(family, &most_first(&group.objects))));
     if let Some(cost) = cost {
@@ -438,6 +449,7 @@ fn describe_object(
             cost.mean_waiters
         ));
     }
+    evidence.extend(executed.map(|executed| executed.evidence()));
     evidence.extend(meanwhile(&group.charge));
     Description {
         object: Some(object),

@@ -115,15 +115,18 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
         evidence.push(format!("Meanwhile threads that could have worked lacked a core for {taken} in all."));
     }
     evidence.extend(meetings.as_ref().map(|meetings| meetings.evidence(case, total)));
-    match spinning.routine {
-        Some(routine) if routine.deals => evidence.extend(site.and_then(|site| chunks(case, site))),
-        _ => evidence.extend(meanwhile(case, spinning)),
+    let deals = spinning.routine.is_some_and(|routine| routine.deals);
+    let chunks = site.filter(|_| deals).and_then(|site| Chunks::of(case, site));
+    match deals {
+        true => evidence.extend(chunks.as_ref().map(Chunks::evidence)),
+        false => evidence.extend(meanwhile(case, spinning)),
     }
     let hint = match (&meetings, spinning.routine) {
         (Some(_), _) => MEET_LESS,
         (None, Some(Routine { hint: Some(hint), .. })) => hint,
         _ => "Block instead of spinning where the wait is longer than a few microseconds.",
     };
+    let hint = chunks.map_or_else(|| hint.to_owned(), |chunks| chunks.hint(hint));
     Description {
         object: None,
         place: meetings
@@ -133,7 +136,7 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
         what,
         evidence,
         threads,
-        hint: hint.to_owned(),
+        hint,
         on_path: None,
         method,
         stretches: Vec::new(),
@@ -214,25 +217,52 @@ impl Meetings {
     }
 }
 
-/// How many chunks the loop at this line was dealt out in, and how long they took.
-fn chunks(case: &Case<'_>, site: SiteId) -> Option<String> {
-    let line = |site: SiteId| {
-        let place = case.process.site(site).place()?;
-        Some((place.file.as_deref()?, place.line?))
-    };
-    let here = line(site)?;
-    let works = case.process.openmp.works.iter();
-    let works = works.filter(|work| work.chunks > 0 && work.place.and_then(line) == Some(here));
-    let (chunks, time) = works.fold((0, Nanos::ZERO), |(chunks, time), work| {
-        (chunks + u64::from(work.chunks), time + work.end.since(work.begin))
-    });
-    (chunks > 0).then(|| {
+/// The chunks that the loop at one line was dealt out in.
+struct Chunks {
+    count: u64,
+    /// With what dealing them out took (thread-time).
+    time: Nanos,
+    /// The iterations of each that the program asked for, or that most had; `None` where it is not known.
+    size: Option<u64>,
+}
+
+impl Chunks {
+    fn of(case: &Case<'_>, site: SiteId) -> Option<Self> {
+        let line = |site: SiteId| {
+            let place = case.process.site(site).place()?;
+            Some((place.file.as_deref()?, place.line?))
+        };
+        let here = line(site)?;
+        let works = || {
+            let works = case.process.openmp.works.iter();
+            works.filter(|work| work.chunks > 0 && work.place.and_then(line) == Some(here))
+        };
+        let count: u64 = works().map(|work| u64::from(work.chunks)).sum();
+        let asked = works().filter_map(|work| work.chunk).max().map(u64::from);
+        let done: Option<u64> = works().map(|work| work.done).sum();
+        let size = asked.or_else(|| Some(done? / count.max(1))).filter(|&size| size > 0);
+        let time = works().map(|work| work.end.since(work.begin)).sum();
+        (count > 0).then_some(Self { count, time, size })
+    }
+
+    fn evidence(&self) -> String {
+        let of = match self.size {
+            Some(1) => " of one iteration".to_owned(),
+            Some(size) => format!(" of {} iterations", holdup_model::figures::grouped(size)),
+            None => String::new(),
+        };
         format!(
-            "{} chunks were dealt out one by one: {} each on average, with what dealing it out took.",
-            holdup_model::figures::grouped(chunks),
-            crate::wording::mean(time, chunks)
+            "{} chunks{of} were dealt out one by one: {} each on average, with what dealing it out took.",
+            holdup_model::figures::grouped(self.count),
+            crate::wording::mean(self.time, self.count)
         )
-    })
+    }
+
+    /// The hint of a routine that deals out chunks, for a loop whose chunks are not small already.
+    fn hint(&self, hint: &str) -> String {
+        let more = self.size.filter(|&size| size > 8).map(|size| (size * 8).next_power_of_two());
+        more.map_or_else(|| hint.to_owned(), |more| hint.replace("dynamic, 64", &format!("dynamic, {more}")))
+    }
 }
 
 /// What the other threads did while these spun, where it was mostly the same: who works alone then is, most likely,

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdup_model::figures::{grouped, times};
+use holdup_model::figures::{grouped, percent, times};
 use holdup_model::openmp::{Instance, SyncKind, Task, TaskRun};
 use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Routine, SiteId, State, ThreadId, Timeline};
 use holdup_sections::TaskSums;
@@ -46,7 +46,9 @@ impl Tasks {
         let by_object: BTreeMap<ObjectId, TaskSums> = objects.iter().filter_map(sums).collect();
         // Where threads are busy with making tasks rather than with what these do, it is for that that others have none.
         let is_split = |object: &ObjectId| {
-            by_object.get(object).is_some_and(|sums| sums.tiny && sums.time / 2 > handing_out(sums))
+            let recorded = |sums: &TaskSums| sums.made.saturating_mul(RECORDED[1].get());
+            let is_more = |sums: &TaskSums| sums.time / 2 > handing_out(sums) + recorded(sums);
+            by_object.get(object).is_some_and(|sums| sums.tiny && is_more(sums))
         };
         let mut waited: BTreeMap<ObjectId, (Nanos, Nanos)> = BTreeMap::new();
         let threads = (0..process.threads.len() as u32).map(ThreadId::new);
@@ -197,8 +199,8 @@ fn gain_of_larger(case: &Case<'_>, group: &Group, lost: Nanos) -> Option<Gain> {
     let regions = openmp.regions.iter().filter(|region| making_tasks.contains(&region.instance));
     let most: Nanos = regions.map(|region| region.end.since(region.begin)).sum();
     let most = most.min(case.wall());
-    let time = (case.working.cost(lost.get()) + of_each(most_made.midpoint(least_made))).min(most);
-    let high = most.saturating_sub(of_each(sums.time - hidden)).max(time);
+    let high = most.saturating_sub(of_each(sums.time - hidden));
+    let time = (case.working.cost(lost.get()) + of_each(most_made.midpoint(least_made))).min(high);
     let low = of_each(least_made).min(time);
     Some(Gain { time, low, high, expression: String::new(), capped_by: None })
 }
@@ -242,9 +244,10 @@ fn describe_tiny(case: &Case<'_>, group: &Group, searched: Nanos) -> Description
     let at = place.map(|place| format!(" in {}", case.site(place))).unwrap_or_default();
     let mut evidence = Vec::new();
     if let Some(sums) = sums {
-        let making = match sums.making {
-            0 => String::new(),
-            making => format!(", making one {}", mean(Nanos::new(making), sums.made)),
+        let deferred = sums.made - sums.at_once.min(sums.made);
+        let making = match sums.making.checked_div(deferred) {
+            None | Some(0) => String::new(),
+            Some(making) => format!(", making one {}", Nanos::new(making)),
         };
         evidence.push(format!(
             "{} tasks take {} each on average{making}.",
@@ -257,6 +260,11 @@ fn describe_tiny(case: &Case<'_>, group: &Group, searched: Nanos) -> Description
     } else {
         String::new()
     };
+    let at_once = sums.filter(|sums| sums.at_once > sums.made / 2);
+    evidence.extend(at_once.map(|sums| {
+        let share = percent(sums.at_once as f64 / sums.made as f64);
+        format!("{share} of them are executed at once by the thread that makes them (if, final), but made all the same.")
+    }));
     if group.charge.total() > Nanos::ZERO {
         evidence.push(format!("{}{more}.", waits(case, group)));
     }
@@ -267,8 +275,12 @@ fn describe_tiny(case: &Case<'_>, group: &Group, searched: Nanos) -> Description
         place,
         what: format!("tasks that are too small{at}"),
         evidence,
-        hint: "Make fewer and larger tasks: below a size do the work at once (if, final, grainsize)."
-            .to_owned(),
+        hint: if at_once.is_some() {
+            "Below a size call the function instead of making a task."
+        } else {
+            "Make fewer and larger tasks: below a size do the work at once (if, final, grainsize)."
+        }
+        .to_owned(),
         on_path: None,
         method: "waits for tasks of a median below 5 µs",
         stretches: Vec::new(),
@@ -282,16 +294,15 @@ fn describe_late(case: &Case<'_>, group: &Group) -> Description {
     let executed = case.executed_while_waited_for(&threads, objects.iter().map(|&object| Some(object)));
     let waited_at = objects.first().and_then(|&object| case.object_cost(object)?.place);
     let at = waited_at.map(|place| format!(" in {}", case.site(place))).unwrap_or_default();
+    // Where tasks are tiny, there are enough of them.
+    let are_tiny = objects.first().is_some_and(|&object| case.tasks.are_tiny(object));
+    let lack = if are_tiny { "tasks that come late" } else { "too few tasks" };
     let what = match (&executed, threads.is_empty()) {
         (Some(executed), _) => {
-            format!(
-                "too few tasks: threads wait for {}, mostly in {}",
-                case.threads(&threads),
-                executed.words
-            )
+            format!("{lack}: threads wait for {}, mostly in {}", case.threads(&threads), executed.words)
         }
-        (None, false) => format!("too few tasks{at}: threads wait for {}", case.threads(&threads)),
-        (None, true) => format!("too few tasks{at}"),
+        (None, false) => format!("{lack}{at}: threads wait for {}", case.threads(&threads)),
+        (None, true) => format!("{lack}{at}"),
     };
     let mut evidence = vec![format!("{}.", waits(case, group))];
     if let Some(sums) = objects.first().and_then(|object| case.tasks.by_object.get(object)) {
@@ -309,9 +320,13 @@ fn describe_late(case: &Case<'_>, group: &Group) -> Description {
         place: executed.map(|executed| executed.place).or(waited_at),
         what,
         evidence,
-        hint: "Make more tasks, or smaller ones, make them earlier and on more than one thread, and begin with the largest \
-               ones."
-            .to_owned(),
+        hint: if are_tiny {
+            "Make these tasks earlier and on more than one thread; they are small enough."
+        } else {
+            "Make more tasks, or smaller ones, make them earlier and on more than one thread, and begin with the largest \
+             ones."
+        }
+        .to_owned(),
         on_path,
         threads,
         method: "waits until the next task is made, charged along the chain to the thread that works meanwhile",

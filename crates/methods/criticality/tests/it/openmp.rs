@@ -269,6 +269,6 @@ fn who_waits_longer_than_handing_a_small_task_out_takes_waits_for_one_that_is_no
     let diagnosis = tasks(3_000, 4);
     let finding = first(&diagnosis);
     assert_eq!((finding.kind, finding.cost), (FindingKind::Tasks, Nanos::new(MS * ROUNDS)));
-    assert!(finding.what.contains("too few tasks"), "{}", finding.what);
+    assert!(finding.what.contains("tasks that come late"), "{}", finding.what);
     assert!(finding.gain.as_ref().is_some_and(|gain| !gain.expression.is_empty()), "{finding:?}");
 }
