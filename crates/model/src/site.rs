@@ -392,9 +392,12 @@ impl Frame {
 
     /// Of a stack, innermost first, the frames of the program's own code; where it has none, those of what it uses of others.
     pub fn own_of(stack: &[Frame]) -> impl Iterator<Item = &Frame> {
-        let is_own = |frame: &Frame| frame.is_program() && !frame.is_dependency();
-        let has_own = stack.iter().any(is_own);
-        stack.iter().filter(move |frame| if has_own { is_own(frame) } else { frame.is_program() })
+        let has_own = stack.iter().any(Frame::is_own);
+        stack.iter().filter(move |frame| if has_own { frame.is_own() } else { frame.is_program() })
+    }
+
+    fn is_own(&self) -> bool {
+        self.is_program() && !self.is_dependency()
     }
 
     /// See [`Site::place`].
@@ -454,6 +457,11 @@ impl Site {
     /// of all.
     pub fn place(&self) -> Option<&Frame> {
         Frame::place_of(&self.frames)
+    }
+
+    /// True where the stack breaks off before it comes to code of the program's author: then the [`place`](Site::place) is none.
+    pub fn lacks_place(&self) -> bool {
+        self.broken && !self.frames.iter().any(Frame::is_own)
     }
 
     /// Its place, with the `lines` from the first to the last instead of its own, as `show` gives names.

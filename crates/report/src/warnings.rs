@@ -6,10 +6,9 @@ use holdup_criticality::Diagnosis;
 use holdup_model::{LostEvents, Run, Unnamed};
 
 use crate::numbers::{counted, grouped, percent};
-use crate::shares;
 
-/// Broken call stacks up to this share go without a warning; JSON has their number in any case.
-const BROKEN_STACKS: f64 = 0.01;
+/// Call stacks that break off before they come to code of the program, up to this share, go without a warning.
+const PLACELESS_STACKS: f64 = 0.01;
 
 /// What a run's processes lost, together.
 pub(crate) fn lost(run: &Run) -> LostEvents {
@@ -80,15 +79,12 @@ fn of_recording(run: &Run) -> Vec<String> {
             counted(lost.uses, "use", "uses")
         ));
     }
-    let (broken, stacks) = run
-        .processes
-        .iter()
-        .map(shares::broken_stacks)
-        .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    if broken as f64 > BROKEN_STACKS * stacks as f64 {
+    let stacks = || run.processes.iter().flat_map(|process| &process.sites);
+    let lacking = stacks().filter(|site| site.lacks_place()).count() as f64 / stacks().count().max(1) as f64;
+    if lacking > PLACELESS_STACKS {
         out.push(format!(
-            "{} of the call stacks could not be followed to their start: places in the code may be missing.",
-            percent(broken as f64 / stacks as f64)
+            "{} of the call stacks could not be followed to code of the program: places in the code may be missing.",
+            percent(lacking)
         ));
     }
     out
