@@ -4,7 +4,7 @@
 //! but the last wait, and that one wakes all. Where a recording shows that, the object is a [`ObjectKind::Barrier`] like any
 //! other, with one [`Wait`] for each thread and generation: whoever reads the process knows one sort of barrier.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Mode, ObjectId, ObjectKind, Outcome, Process, RoutineKind, SiteId, ThreadId, Time, Wait, Wake, WakeCount,
@@ -30,9 +30,37 @@ struct Use {
     waits: Vec<usize>,
     /// One thread alone was woken, once at least.
     is_signalled: bool,
-    /// The threads of a futex that a function's name says is a barrier; empty for all else. Those that did not have to wait
-    /// for long did so without a call: they are in no wait.
-    named: Vec<ThreadId>,
+    /// The threads of a barrier at which one spins before one waits: those that did not have to wait for long did so without a call,
+    /// and are in no wait. Empty where all that come are seen.
+    spinners: Vec<ThreadId>,
+}
+
+/// At a barrier at which threads spin before they wait, all others of the group wait in so many generations at least...
+const FEWEST_WHOLE: usize = 3;
+/// ...and of the waits that there would be without spinning, this share is seen.
+const LEAST_SEEN: f64 = 0.25;
+/// That share is what usually is.
+const USUALLY: f64 = 0.9;
+/// Samples that find threads spinning there.
+const FEWEST_SPINS: usize = 3;
+/// In so many generations it may look otherwise: who wakes the others after it gave the mutex free is overtaken.
+const MOST_OTHERWISE: f64 = 0.02;
+
+/// A generation of what may be a barrier at which threads spin: who came last, and who waited.
+struct Round {
+    last: Broadcast,
+    waiting: BTreeSet<ThreadId>,
+    /// At a barrier it would be otherwise.
+    is_otherwise: bool,
+}
+
+impl Use {
+    /// These threads, and those that woke others.
+    fn group(&self, threads: impl IntoIterator<Item = ThreadId>) -> Vec<ThreadId> {
+        let all = threads.into_iter().chain(self.broadcasts.iter().map(|broadcast| broadcast.thread));
+        let all: BTreeSet<ThreadId> = all.collect();
+        all.into_iter().collect()
+    }
 }
 
 impl Process {
@@ -71,16 +99,17 @@ impl Process {
         let mut gone = vec![false; self.waits.len()];
         for (object, threads) in named {
             if let Some(found) = uses.get_mut(&object) {
-                found.named =
-                    threads.into_iter().chain(found.broadcasts.iter().map(|all| all.thread)).collect();
-                found.named.sort_unstable();
-                found.named.dedup();
+                found.spinners = found.group(threads);
             }
         }
         for (object, mut found) in uses {
             found.broadcasts.sort_by_key(|broadcast| (broadcast.time, broadcast.thread, broadcast.site));
             found.waits.sort_by_key(|&index| (self.waits[index].begin, self.waits[index].thread, index));
-            if let Some(parties) = self.parties_of(&found) {
+            let parties = self.parties_of(&found).or_else(|| {
+                (found.spinners, found.broadcasts) = self.spinners_of(object, &found)?;
+                Some(found.spinners.len() as u32)
+            });
+            if let Some(parties) = parties {
                 self.make_barrier(object, parties, &found, &mut gone);
             }
         }
@@ -112,11 +141,11 @@ impl Process {
 
     /// For how many threads it is a barrier.
     fn parties_of(&self, found: &Use) -> Option<u32> {
-        if !found.named.is_empty() {
+        if !found.spinners.is_empty() {
             // With more threads than ever met at once it is another barrier in another part of the run.
             return self
                 .most_at_once(found)
-                .filter(|&most| most == found.named.len())
+                .filter(|&most| most == found.spinners.len())
                 .map(|most| most as u32);
         }
         let mut generations: Vec<Vec<ThreadId>> = vec![Vec::new(); found.broadcasts.len() + 1];
@@ -164,6 +193,120 @@ impl Process {
         generations.into_iter().map(distinct).max().filter(|&most| most > 1)
     }
 
+    /// The group of a barrier at which threads spin for a while before they wait, so that who would not wait for long is in no wait; and
+    /// when all had come, as far as somebody waited (some barriers wake all once more when the last has left).
+    ///
+    /// Of such a one it is known that the last to come is in no wait; that the others are in one or on their way, and so wait for
+    /// nothing else; that waiting and waking stand together; and that often enough all others wait, and usually so where it is not known
+    /// that threads spin there.
+    fn spinners_of(&self, object: ObjectId, found: &Use) -> Option<(Vec<ThreadId>, Vec<Broadcast>)> {
+        if found.is_signalled || !found.spinners.is_empty() {
+            return None;
+        }
+        let function = self.function_around(found)?;
+        let group = found.group(found.waits.iter().map(|&index| self.waits[index].thread));
+        let others = group.len() - 1;
+        let comes = self.broadcasts_at_coming(found, others);
+        let begun = |&last: &Broadcast| Round { last, waiting: BTreeSet::new(), is_otherwise: false };
+        let mut rounds: Vec<Round> = comes.iter().map(begun).collect();
+        for &index in &found.waits {
+            let Wait { thread, begin, end, .. } = self.waits[index];
+            match rounds.get_mut(generation(&comes, begin)) {
+                Some(round) if thread == round.last.thread => round.is_otherwise |= end >= round.last.time,
+                Some(round) => _ = round.waiting.insert(thread),
+                None => {}
+            }
+        }
+        rounds.retain(|round| !round.waiting.is_empty());
+        let all = rounds.len();
+        let seen: usize = rounds.iter().map(|round| round.waiting.len()).sum();
+        let whole = rounds.iter().filter(|round| round.waiting.len() == others).count();
+        let is_often = whole >= FEWEST_WHOLE && seen as f64 >= LEAST_SEEN * (others * all) as f64;
+        // A lock that is made so has no loop that spins, and is given free most often while nobody waits.
+        let is_usual = whole as f64 >= USUALLY * all as f64 && all as f64 >= USUALLY * comes.len() as f64;
+        if others == 0 || !is_often || !is_usual && !self.spins_in(function) {
+            return None;
+        }
+        let mutex = found.waits.first().and_then(|&index| self.waits[index].mutex);
+        let elsewhere = self.elsewhere(&group, [Some(object), mutex]);
+        let is_elsewhere = |place: usize, time: Time| {
+            let spans = &elsewhere[place];
+            let begun = spans.partition_point(|(begin, _)| *begin <= time);
+            begun > 0 && time < spans[begun - 1].1
+        };
+        let is_otherwise = |round: &&Round| {
+            let comes = |thread| thread == round.last.thread || round.waiting.contains(&thread);
+            let missing = (0..group.len()).filter(|&place| !comes(group[place]));
+            round.is_otherwise || missing.into_iter().any(|place| is_elsewhere(place, round.last.time))
+        };
+        let otherwise = rounds.iter().filter(is_otherwise).count();
+        let met = rounds.iter().map(|round| round.last).collect();
+        (otherwise as f64 <= MOST_OTHERWISE * all as f64).then_some((group, met))
+    }
+
+    /// When the last one came: some barriers wake all once more, elsewhere, when the last one has left, whom those may wait for that
+    /// come again before.
+    fn broadcasts_at_coming(&self, found: &Use, others: usize) -> Vec<Broadcast> {
+        let mut waiting: Vec<BTreeSet<ThreadId>> = vec![BTreeSet::new(); found.broadcasts.len() + 1];
+        for &index in &found.waits {
+            let Wait { thread, begin, .. } = self.waits[index];
+            waiting[generation(&found.broadcasts, begin)].insert(thread);
+        }
+        let line = |broadcast: &Broadcast| {
+            let place = self.site(broadcast.site?).place()?;
+            Some((place.file.as_deref(), place.line, place.address))
+        };
+        let mut lines: BTreeMap<_, (usize, usize)> = BTreeMap::new();
+        for (broadcast, waiting) in found.broadcasts.iter().zip(&waiting) {
+            let (whole, all) = lines.entry(line(broadcast)).or_default();
+            *whole += usize::from(waiting.len() == others);
+            *all += 1;
+        }
+        let most = lines.values().map(|(whole, _)| *whole).max().unwrap_or(0);
+        let is_coming = |broadcast: &&Broadcast| {
+            let (whole, all) = lines[&line(broadcast)];
+            whole == most || whole * 2 >= all
+        };
+        found.broadcasts.iter().filter(is_coming).copied().collect()
+    }
+
+    /// When each of these threads waited for anything but these objects, in the order of time.
+    fn elsewhere(&self, group: &[ThreadId], but: [Option<ObjectId>; 2]) -> Vec<Vec<(Time, Time)>> {
+        let mut spans: Vec<Vec<(Time, Time)>> = vec![Vec::new(); group.len()];
+        let waits = self.waits.iter().filter(|wait| !but.contains(&Some(wait.object)));
+        let waits = waits.map(|wait| (wait.thread, wait.begin, wait.end));
+        let blocks = self.blocks.iter().map(|block| (block.thread, block.begin, block.end));
+        for (thread, begin, end) in waits.chain(blocks) {
+            if let Ok(place) = group.binary_search(&thread) {
+                spans[place].push((begin, end));
+            }
+        }
+        spans.iter_mut().for_each(|spans| spans.sort_unstable());
+        spans
+    }
+
+    /// The function in which, and in what it calls, threads always wait and are woken.
+    fn function_around(&self, found: &Use) -> Option<&str> {
+        let waits: BTreeSet<Option<SiteId>> =
+            found.waits.iter().map(|&index| self.waits[index].site).collect();
+        let wakes: BTreeSet<Option<SiteId>> =
+            found.broadcasts.iter().map(|broadcast| broadcast.site).collect();
+        let function = |site: &Option<SiteId>| self.site((*site)?).place()?.function.as_deref();
+        let around = |outer: &BTreeSet<Option<SiteId>>, inner: &BTreeSet<Option<SiteId>>| {
+            let names: BTreeSet<Option<&str>> = outer.iter().map(function).collect();
+            let name = names.first().copied().flatten().filter(|_| names.len() == 1)?;
+            let is_in = |site: &Option<SiteId>| site.is_some_and(|site| self.site(site).stands_in(name));
+            inner.iter().all(is_in).then_some(name)
+        };
+        around(&wakes, &waits).or_else(|| around(&waits, &wakes))
+    }
+
+    /// True if samples found threads in a loop that waits, in this function or in what it calls.
+    fn spins_in(&self, function: &str) -> bool {
+        let spins = |site: SiteId| self.site(site).in_waiting_loop && self.site(site).stands_in(function);
+        self.samples.iter().filter(|sample| sample.site.is_some_and(spins)).count() >= FEWEST_SPINS
+    }
+
     /// True if who waits and who wakes are in the same function.
     fn is_in_one_function(&self, found: &Use) -> bool {
         let function = |site: Option<SiteId>| self.site(site?).place()?.function.as_deref();
@@ -206,9 +349,11 @@ impl Process {
                 facts.start <= broadcast.time && facts.end.is_none_or(|end| broadcast.time <= end)
             };
             let has_waited = |thread: ThreadId| first.contains_key(&(round, thread));
-            let others = found.named.iter().filter(|&&thread| thread != broadcast.thread);
+            let others = found.spinners.iter().filter(|&&thread| thread != broadcast.thread);
             let came_without_a_call = others.filter(|&&thread| !has_waited(thread) && is_alive(thread));
-            let came: Vec<ThreadId> = came_without_a_call.copied().chain([broadcast.thread]).collect();
+            // The last one may have waited before for others to leave.
+            let last = Some(broadcast.thread).filter(|&thread| !has_waited(thread));
+            let came: Vec<ThreadId> = came_without_a_call.copied().chain(last).collect();
             self.waits.extend(came.into_iter().map(|thread| Wait {
                 thread,
                 begin: broadcast.time,
@@ -256,7 +401,7 @@ fn generation(broadcasts: &[Broadcast], begin: Time) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Frame, Hold, Site};
+    use crate::{Doing, Frame, Hold, Nanos, Sample, Site};
 
     /// A futex at which threads wait in functions of these names, in three rounds of three threads; in the second one, thread 2
     /// came without having to wait.
@@ -315,24 +460,37 @@ mod tests {
         Time::from_nanos(nanos)
     }
 
-    const MUTEX: ObjectId = ObjectId::new(0);
-    const CONDITION: ObjectId = ObjectId::new(1);
+    const OTHER: ObjectId = ObjectId::new(0);
+    const MUTEX: ObjectId = ObjectId::new(1);
+    const CONDITION: ObjectId = ObjectId::new(2);
 
-    /// Threads in words, one character for 10 ns: `w` it begins to wait and goes on at the next `A` of any thread, `A` it wakes
-    /// all, `s` it wakes one. `functions` are those of waiting and of waking.
+    /// Threads in words, one character for 10 ns: `w` it begins to wait and goes on at the next `A` or `L` of any thread, `A` and,
+    /// on another line, `L` it wakes all, `s` it wakes one, `*` a sample finds it spinning, `o` it begins to wait for something else,
+    /// for 15 ns. `functions` are those of waiting and of waking.
     fn used(threads: &[&str], functions: [&str; 2]) -> Process {
-        let mut process = Process::new(at(0), at(1_000));
+        let mut process = process_of(threads, functions);
+        process.find_condition_barriers();
+        process
+    }
+
+    fn process_of(threads: &[&str], functions: [&str; 2]) -> Process {
+        let mut process = Process::new(at(0), at(100_000));
+        process.add_object(ObjectKind::Mutex, 3);
         process.add_object(ObjectKind::Mutex, 1);
         process.add_object(ObjectKind::Condition, 2);
         let [waits_at, wakes_at] = functions.map(|function| {
             let frame = Frame { function: Some(function.to_owned()), ..Frame::default() };
             Some(process.add_site(Site { frames: vec![frame], ..Site::default() }))
         });
+        let frame = |line| Frame { function: Some(functions[1].to_owned()), line, ..Frame::default() };
+        let leaves_at = Some(process.add_site(Site { frames: vec![frame(Some(9))], ..Site::default() }));
+        let spins = Site { frames: vec![frame(None)], in_waiting_loop: true, ..Site::default() };
+        let spins_at = Some(process.add_site(spins));
         for (index, steps) in threads.iter().enumerate() {
             let thread = process.add_thread("thread", at(0), None);
             for (step, time) in steps.chars().zip((1..).map(|tick: usize| tick * 10)) {
                 let begin = at(time as u64);
-                let rest = |other: &&str| other.get(time / 10..).and_then(|rest| rest.find('A'));
+                let rest = |other: &&str| other.get(time / 10..).and_then(|rest| rest.find(['A', 'L']));
                 let next = threads.iter().filter_map(rest).min().map(|ahead| time / 10 + ahead);
                 match step {
                     'w' => process.waits.push(Wait {
@@ -342,24 +500,26 @@ mod tests {
                             thread,
                             CONDITION,
                             begin,
-                            at(next.map_or(1_000, |next| (next as u64 + 1) * 10 + index as u64)),
+                            at(next.map_or(100_000, |next| (next as u64 + 1) * 10 + index as u64)),
                         )
                     }),
-                    'A' | 's' => {
-                        let count = if step == 'A' { WakeCount::All } else { WakeCount::AtMost(1) };
-                        process.wakes.push(Wake {
-                            thread,
-                            time: begin,
-                            object: CONDITION,
-                            site: wakes_at,
-                            count,
-                        });
+                    'A' | 'L' | 's' => {
+                        let count = if step == 's' { WakeCount::AtMost(1) } else { WakeCount::All };
+                        let site = if step == 'L' { leaves_at } else { wakes_at };
+                        process.wakes.push(Wake { thread, time: begin, object: CONDITION, site, count });
                     }
+                    '*' => process.samples.push(Sample {
+                        thread,
+                        time: begin,
+                        doing: Doing::Running,
+                        site: spins_at,
+                        weight: Nanos::new(1),
+                    }),
+                    'o' => process.waits.push(Wait::granted(thread, OTHER, begin, at(time as u64 + 15))),
                     _ => {}
                 }
             }
         }
-        process.find_condition_barriers();
         process
     }
 
@@ -400,6 +560,41 @@ mod tests {
         assert_eq!(used(&threads, ["worker", "start"]).object(CONDITION).parties, None);
         let turns = ["w   A w", " A w   A"];
         assert_eq!(used(&turns, ["wait", "last"]).object(CONDITION).parties, Some(2));
+    }
+
+    /// Rounds of three threads, of which the second spins long enough in some; `of` is what it does in round `n`.
+    fn with_spinner(of: impl Fn(usize) -> &'static str) -> [String; 3] {
+        let second = (0..20).map(of).collect();
+        ["w    ".repeat(20), second, "   A ".repeat(20)]
+    }
+
+    #[test]
+    fn who_spins_at_a_barrier_has_come_all_the_same() {
+        let parties_of = |threads: [String; 3]| parties(&threads.each_ref().map(String::as_str));
+        let half = |spins: &'static str| move |n: usize| if n.is_multiple_of(2) { " w   " } else { spins };
+        assert_eq!(parties_of(with_spinner(half(" *   "))), Some(3));
+        assert_eq!(parties_of(with_spinner(half("     "))), None, "nothing says that it spins");
+        assert_eq!(parties_of(with_spinner(half("  o* "))), None, "it waits for something else");
+        // Where it hardly ever does, nothing else need be known.
+        assert_eq!(parties_of(with_spinner(|n| if n == 7 { "     " } else { " w   " })), Some(3));
+        // Who is in no wait came when the last one did.
+        let threads = with_spinner(half(" *   "));
+        let process = used(&threads.each_ref().map(String::as_str), ["bar", "bar"]);
+        let of_round = |round| process.waits.iter().filter(|wait| wait.round == Some(round)).count();
+        assert!((0..20).all(|round| of_round(round) == 3));
+    }
+
+    #[test]
+    fn a_barrier_may_wake_once_more_those_that_come_before_the_last_has_left() {
+        // The third comes last and leaves last; the first one comes again before.
+        let rounds = 20;
+        let threads = ["w   w    ".repeat(rounds), " w       ".repeat(rounds), "   A  L  ".repeat(rounds)];
+        let threads = threads.each_ref().map(String::as_str);
+        assert_eq!(parties(&threads), Some(3));
+        let process = used(&threads, ["bar", "bar"]);
+        let of_round = |round| process.waits.iter().filter(|wait| wait.round == Some(round)).count();
+        assert!((0..20).all(|round| of_round(round) == 3), "each has one wait in each round");
+        assert_eq!(used(&threads, ["get", "put"]).object(CONDITION).parties, None);
     }
 
     #[test]

@@ -459,6 +459,11 @@ impl Site {
         Frame::place_of(&self.frames)
     }
 
+    /// True if a function of this name is on the stack.
+    pub fn stands_in(&self, function: &str) -> bool {
+        self.frames.iter().any(|frame| frame.function.as_deref() == Some(function))
+    }
+
     /// True where the stack breaks off before it comes to code of the program's author: then the [`place`](Site::place) is none.
     pub fn lacks_place(&self) -> bool {
         self.broken && !self.frames.iter().any(Frame::is_own)

@@ -85,6 +85,8 @@ fn run(recording: &Recording, warnings: &[Warning], sources: Sources) -> Run {
             seen_images[image] = true;
             openmp::let_workers_leave(&mut process);
         }
+        // Samples say where threads spin.
+        process.find_condition_barriers();
         members.push(Member { process, keys });
         hooks += raw.end.as_ref().map_or(0.0, |facts| facts.use_ticks) * uses as f64;
     }
@@ -236,7 +238,6 @@ fn process(raw: &RawProcess, clock: &Clock, from: Option<u64>, until: Option<u64
     }
     openmp::find_places_of_jumps(&mut process);
     openmp::add_waits(&mut process, &cpu);
-    process.find_condition_barriers();
     let callers: Vec<_> = filler.objects.callers().collect();
     for (object, caller) in callers {
         let site = filler.sites.code(&mut process, caller);
