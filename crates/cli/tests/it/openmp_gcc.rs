@@ -309,7 +309,7 @@ fn the_time_of_tasks_that_are_not_told_is_told() {
             #pragma omp parallel
             #pragma omp single
             for (int i = 0; i < 3000; i++) {
-                #pragma omp task
+                #pragma omp task final(i % 2)
                 pause();
             }
         }"#,

@@ -159,8 +159,8 @@ unsafe extern "C" fn task(
         depends: flags & DEPENDS != 0,
     };
     let making = openmp::task_making(function as usize as u64);
-    if traits.undeferred && making.task == 0 && !traits.depends {
-        // It is over when the call is: nothing need be put before its data.
+    if !deferred && making.task == 0 && !traits.depends {
+        // It is over when the call is: nothing need be put before its data. (A final one may be put off all the same.)
         openmp::task_begins(0, 0);
         original(function, data, copy_data, size, alignment, deferred, flags, depends, priority, detach);
         return openmp::task_ends(TaskEndCode::Complete);
