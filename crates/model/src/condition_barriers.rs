@@ -169,7 +169,7 @@ impl Process {
             return None;
         }
         let wakes = |broadcast: &Broadcast| broadcast.thread == found.broadcasts[0].thread;
-        if found.broadcasts.iter().all(wakes) && !self.is_in_one_function(found) {
+        if found.broadcasts.iter().all(wakes) && self.function_around(found).is_none() {
             return None;
         }
         Some(waiting as u32 + 1)
@@ -305,14 +305,6 @@ impl Process {
     fn spins_in(&self, function: &str) -> bool {
         let spins = |site: SiteId| self.site(site).in_waiting_loop && self.site(site).stands_in(function);
         self.samples.iter().filter(|sample| sample.site.is_some_and(spins)).count() >= FEWEST_SPINS
-    }
-
-    /// True if who waits and who wakes are in the same function.
-    fn is_in_one_function(&self, found: &Use) -> bool {
-        let function = |site: Option<SiteId>| self.site(site?).place()?.function.as_deref();
-        let wakes = function(found.broadcasts[0].site);
-        let waits = found.waits.first().and_then(|&index| function(self.waits[index].site));
-        wakes.is_some() && wakes == waits
     }
 
     fn make_barrier(&mut self, object: ObjectId, parties: u32, found: &Use, gone: &mut [bool]) {
@@ -468,12 +460,6 @@ mod tests {
     /// on another line, `L` it wakes all, `s` it wakes one, `*` a sample finds it spinning, `o` it begins to wait for something else,
     /// for 15 ns. `functions` are those of waiting and of waking.
     fn used(threads: &[&str], functions: [&str; 2]) -> Process {
-        let mut process = process_of(threads, functions);
-        process.find_condition_barriers();
-        process
-    }
-
-    fn process_of(threads: &[&str], functions: [&str; 2]) -> Process {
         let mut process = Process::new(at(0), at(100_000));
         process.add_object(ObjectKind::Mutex, 3);
         process.add_object(ObjectKind::Mutex, 1);
@@ -520,6 +506,7 @@ mod tests {
                 }
             }
         }
+        process.find_condition_barriers();
         process
     }
 
