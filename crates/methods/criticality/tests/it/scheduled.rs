@@ -1,6 +1,7 @@
 //! Programs on few cores, as the library and the kernel's records show them together.
 
 use holdup_criticality::{Criticality, Diagnosis, Finding, FindingKind, NobodyCause, diagnose};
+use holdup_model::openmp::{Instance, Work, WorkKind};
 use holdup_model::{
     Doing, Environment, Frame, Left, Load, Mode, Nanos, ObjectKind, OnCore, Outcome, Process, Run, Sample,
     Site, State, ThreadId, Time, Timeline, Wait,
@@ -484,6 +485,22 @@ fn chunks_that_take_less_than_to_deal_them_out() {
         frames("app", "each", 7),
     ];
     let dealing = process.add_site(Site { frames: stack, ..Site::default() });
+    process.openmp.works = workers
+        .map(|thread| Work {
+            thread,
+            instance: Instance::new(1),
+            sequence: 0,
+            kind: WorkKind::DynamicLoop,
+            place: Some(dealing),
+            begin: at(0),
+            end: at(100),
+            iterations: None,
+            chunk: Some(64),
+            chunks: 1_000,
+            done: None,
+            dealing: None,
+        })
+        .to_vec();
     process.covered = vec![(at(0), at(100))];
     process.on_core = workers.map(|worker| span(worker, 0, 100, Left::Unknown)).to_vec();
     for look in 1..=10 {
@@ -504,5 +521,12 @@ fn chunks_that_take_less_than_to_deal_them_out() {
     assert_eq!(finding.cost, ms(600));
     let gain = finding.gain.as_ref().expect("a gain");
     assert!(gain.time == finding.cost && gain.low < gain.time && gain.high <= diagnosis.wall, "{gain:?}");
-    assert!(finding.hint.starts_with("Deal out more iterations at once"), "{}", finding.hint);
+    assert!(
+        finding.hint.starts_with("Deal out more iterations at once (schedule(dynamic, 512)"),
+        "{}",
+        finding.hint
+    );
+    let said =
+        finding.evidence.iter().any(|said| said.starts_with("2 000 chunks of 64 iterations were dealt out"));
+    assert!(said, "{:?}", finding.evidence);
 }

@@ -474,6 +474,39 @@ fn sleeping_workers_of_a_pool_wait_for_whoever_works() {
     assert!(diagnosis.findings[2].evidence[0].contains("while no thread of the program is at work"));
 }
 
+#[test]
+fn what_the_others_do_is_said_of_idle_workers() {
+    let (mut process, workers) = four();
+    let sleep = stack(
+        &mut process,
+        &["std::sys::sync::condvar::futex::Condvar::wait@app", "rayon_core::sleep::Sleep::sleep@app"],
+    );
+    let piece = stack(&mut process, &["measure_piece@app"]);
+    // Main and the first worker work to the end, the others wait from 10 on, until the first worker wakes them.
+    for &thread in &workers[1..] {
+        let object = process.add_object(ObjectKind::Futex, 0x100 + process.objects.len() as u64 * 8);
+        process.waits.push(wait(thread, object, sleep, at(10), at(90)));
+        let (thread, count) = (workers[0], WakeCount::AtMost(1));
+        process.wakes.push(Wake { thread, time: at(90), object, site: Some(sleep), count });
+    }
+    for thread in [ThreadId::new(0), workers[0]] {
+        process.samples.extend((1..=20).map(|look| Sample {
+            thread,
+            time: at(look * 5),
+            doing: Doing::Running,
+            site: Some(piece),
+            weight: Nanos::new(5 * MS),
+        }));
+    }
+    let diagnosis = of(process);
+    let finding = first(&diagnosis);
+    assert_eq!(
+        finding.what,
+        "not enough work for rayon's idle workers while worker 1 is in measure_piece (main.c:33)"
+    );
+    assert_eq!(finding.place, Some(piece));
+}
+
 /// Go's monitor sleeps between its looks: nothing would be faster if it did not.
 #[test]
 fn a_runtimes_thread_that_sleeps_has_nothing_to_do() {
