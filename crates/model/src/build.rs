@@ -15,6 +15,7 @@
 
 use rayon::prelude::*;
 
+use crate::completions::Completions;
 use crate::interrupted::spinning_goes_on;
 use crate::on_core;
 use crate::places::Places;
@@ -87,7 +88,9 @@ impl Timeline {
         timeline.take_places(Places::of(process));
         spinning_goes_on(process, &mut timeline);
         spinning_for_locks(process, &mut timeline);
-        timeline.take_roles(Roles::of(process));
+        let completions = Completions::of(process, &timeline);
+        timeline.places.take_completions(&completions);
+        timeline.take_roles(Roles::of(process, &timeline.places, completions));
         timeline
     }
 }

@@ -23,6 +23,7 @@ mod alone;
 mod arrange;
 mod awake_waits;
 mod build;
+mod completions;
 mod condition_barriers;
 mod core_time;
 pub mod counts;

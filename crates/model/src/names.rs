@@ -87,6 +87,14 @@ impl<'a> Names<'a> {
         role.unwrap_or(self.process.object(id).kind)
     }
 
+    /// What waits there may be for the end of others, the object is none.
+    fn word(&self, id: ObjectId) -> &'static str {
+        match self.role(id) {
+            ObjectKind::ThreadEnd => self.process.object(id).kind.word(),
+            role => role.word(),
+        }
+    }
+
     /// `mutex cache_lock`; without a name, by where it was made, else by its number: `mutex made in queue_create
     /// (queue.c:12)`, `futex #3`.
     pub fn object(&self, id: ObjectId) -> &str {
@@ -103,7 +111,7 @@ impl<'a> Names<'a> {
     pub fn object_or_word(&self, id: ObjectId) -> &str {
         let object = self.process.object(id);
         match (self.hidden(id), &object.name, object.created_at) {
-            (None, None, None) => self.role(id).word(),
+            (None, None, None) => self.word(id),
             _ => self.object(id),
         }
     }
@@ -122,7 +130,7 @@ impl<'a> Names<'a> {
         if let (Some(construct), Some(place)) = (object.construct, object.created_at) {
             return ("", format!("{} {}", construct.words(), self.place(place)));
         }
-        let word = self.role(id).word();
+        let word = self.word(id);
         match (&object.name, object.thread, object.created_at) {
             (Some(name), ..) => (word, (self.show)(name)),
             (None, Some(thread), _) if object.kind == ObjectKind::ThreadEnd => {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::completions::Completions;
 use crate::{Call, Process, Routine, RoutineKind, Site, SiteId};
 
 /// By site: the one that stands for all that have the same place. It is the first of them.
@@ -14,6 +15,8 @@ pub struct Places {
     idles: Vec<bool>,
     /// By site: whether it is in a routine of those who wait for the end of what they gave to others.
     joins: Vec<bool>,
+    /// By site: of these, whether who waits there does a part itself.
+    shares: Vec<bool>,
     /// By site: whether a thread that sleeps at this place has nothing to do.
     idle: Vec<bool>,
 }
@@ -39,8 +42,8 @@ impl Places {
                 .entry((&frame.function, &frame.file, frame.line, &frame.module, address, spin))
                 .or_insert(id)
         });
-        let mut places =
-            Self { same: same.collect(), spins, idles, joins, idle: vec![false; process.sites.len()] };
+        let none = vec![false; process.sites.len()];
+        let mut places = Self { same: same.collect(), spins, idles, joins, shares: none.clone(), idle: none };
         let sleeps = process.blocks.iter().filter(|block| block.call == Call::Sleep);
         let sites: BTreeSet<SiteId> = sleeps.filter_map(|block| block.site).collect();
         for site in sites {
@@ -61,6 +64,19 @@ impl Places {
     /// True where a thread that is blocked waits until others have done all that it gave them.
     pub fn joins(&self, site: Option<SiteId>) -> bool {
         site.is_some_and(|site| self.joins[site.index()])
+    }
+
+    /// As [`Places::joins`], and of what it gave them it does no part itself.
+    pub fn only_joins(&self, site: Option<SiteId>) -> bool {
+        self.joins(site) && !site.is_some_and(|site| self.shares[site.index()])
+    }
+
+    /// Waits at these places are for what was given to others, though no routine's name says so.
+    pub(crate) fn take_completions(&mut self, completions: &Completions) {
+        for (site, same) in self.same.iter().enumerate() {
+            self.joins[site] |= completions.sites.contains(same);
+            self.shares[site] |= completions.shared.contains(same);
+        }
     }
 
     /// True where a thread that sleeps has nothing to do: in a runtime that looks now and then.

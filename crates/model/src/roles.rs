@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::completions::{Completions, Team};
 use crate::own_locks::used_as_locks;
 use crate::sorts::sort_of_thread;
-use crate::{Frame, ObjectId, ObjectKind, Process, Routine, RoutineKind, Site, ThreadId};
+use crate::{Frame, ObjectId, ObjectKind, Places, Process, Routine, RoutineKind, Site, ThreadId};
 
 /// What a function name of a runtime says about the futex that it waits on. The first match counts, so that a
 /// condition variable's wait, which names its mutex too, is none for the mutex.
@@ -28,6 +29,10 @@ pub struct Roles {
     /// Whether threads wait on it for something to do: in a runtime's routine for that, or at a queue that only
     /// threads of other sorts put into.
     pub is_idle: Vec<bool>,
+    /// By object: those that did what was waited for there, though others wait on it for something else.
+    joined: BTreeSet<(ObjectId, ThreadId)>,
+    /// Threads that give work to others in rounds, and wait until these have done it.
+    givers: BTreeMap<ThreadId, Team>,
     /// The object that stands for it: a hidden lock may be made of a condition variable, a mutex and more.
     stands_for: Vec<ObjectId>,
 }
@@ -45,14 +50,14 @@ struct Told<'a> {
 }
 
 impl Roles {
-    pub(crate) fn of(process: &Process) -> Self {
+    pub(crate) fn of(process: &Process, places: &Places, completions: Completions) -> Self {
         let mut told: Vec<Told<'_>> = vec![Told::default(); process.objects.len()];
         // Many waits are at few sites.
         let mut said: Vec<Option<Said>> = vec![None; process.sites.len()];
         for wait in &process.waits {
             let Some(id) = wait.site else { continue };
             let site = process.site(id);
-            let said = *said[id.index()].get_or_insert_with(|| Said::at(site));
+            let said = *said[id.index()].get_or_insert_with(|| Said::at(site, places.joins(Some(id))));
             told[wait.object.index()].look_at(process.object(wait.object).kind, site, said);
         }
         let is_queue = work_queues(process);
@@ -62,8 +67,7 @@ impl Roles {
         };
         let unknown: Vec<bool> = process.objects.iter().zip(&told).map(is_unknown).collect();
         let is_lock = used_as_locks(process, &unknown);
-        let mut roles =
-            Self { kinds: Vec::new(), hidden: Vec::new(), is_idle: Vec::new(), stands_for: Vec::new() };
+        let mut roles = Self { joined: completions.by, givers: completions.givers, ..Self::default() };
         for (((object, told), is_queue), is_lock) in
             process.objects.iter().zip(told).zip(is_queue).zip(is_lock)
         {
@@ -84,6 +88,32 @@ impl Roles {
         }
         roles.stands_for = stands_for(process, &roles.hidden);
         roles
+    }
+
+    /// What a wait for this object is for that ends by what this thread does.
+    pub fn kind_for(&self, object: ObjectId, by: Option<ThreadId>) -> ObjectKind {
+        match by {
+            Some(by) if self.joined.contains(&(object, by)) => ObjectKind::ThreadEnd,
+            _ => self.kinds[object.index()],
+        }
+    }
+
+    /// True if this thread gives work to others in rounds: nobody takes from it while it works.
+    pub fn gives_in_rounds(&self, thread: ThreadId) -> bool {
+        self.givers.contains_key(&thread)
+    }
+
+    /// Who gives one of these threads work in rounds, and does a part of it itself.
+    pub fn who_takes_part(&self, threads: &[ThreadId]) -> Option<ThreadId> {
+        let gives =
+            |team: &Team| team.takes_part && threads.iter().any(|thread| team.members.contains(thread));
+        self.givers.iter().find(|(_, team)| gives(team)).map(|(giver, _)| *giver)
+    }
+
+    /// True if threads wait for this object until others have done all that they were given, and perhaps for more.
+    pub fn joins(&self, object: ObjectId) -> bool {
+        let least = ThreadId::new(0);
+        self.joined.range((object, least)..).next().is_some_and(|(joined, _)| *joined == object)
     }
 
     /// The object that stands for this one.
@@ -126,12 +156,12 @@ struct Said {
 }
 
 impl Said {
-    fn at(site: &Site) -> Said {
+    fn at(site: &Site, joins: bool) -> Said {
         Said {
             role: role_at(site),
             hidden: site.routine(|kind| kind == RoutineKind::Lock),
             is_idle: site.routine(|kind| kind == RoutineKind::Idle).is_some(),
-            joins: site.routine(|kind| kind == RoutineKind::Join).is_some(),
+            joins,
         }
     }
 }
@@ -220,7 +250,7 @@ mod tests {
         for (object, site) in objects.into_iter().zip([monitor, own, monitor]) {
             process.waits.push(Wait { site: Some(site), ..Wait::granted(thread, object, at(10), at(20)) });
         }
-        let roles = Roles::of(&process);
+        let roles = Roles::of(&process, &Places::of(&process), Completions::default());
         assert_eq!(roles.parts(objects[0]), [objects[0], objects[2]]);
         assert_eq!(roles.parts(objects[2]), roles.parts(objects[0]));
         assert_eq!(roles.parts(objects[1]), [objects[1]]);

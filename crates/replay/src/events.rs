@@ -191,6 +191,13 @@ impl Maker<'_> {
                 self.add(hold.thread, begin, begin, Act::Touch(lock, hold.mode), site);
                 continue;
             }
+            // Whoever held it had it until all was done that it was given: to come before it would be too early.
+            let joins = |index: &u32| self.timeline.places.joins(process.waits[*index as usize].site);
+            if let Some(index) = waited.filter(joins)
+                && let Some(gate) = self.opened_by(&process.waits[index as usize], &endings[index as usize])
+            {
+                self.add(hold.thread, begin, begin, Act::Pass(gate), site);
+            }
             self.add_held(hold.thread, begin, until, Act::Acquire(lock, hold.mode), site, hold.end);
             self.add(hold.thread, hold.end, hold.end, Act::Release(lock), hold.released_at);
         }

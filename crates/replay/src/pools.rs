@@ -99,6 +99,15 @@ struct Condition {
     timed_out: u64,
     signals: u64,
     broadcasts: u64,
+    waits_of: BTreeSet<ThreadId>,
+    signals_of: BTreeSet<ThreadId>,
+}
+
+impl Condition {
+    /// True if the only one that waits signals too: that is for another, which may wait there for something else and never had to.
+    fn goes_both_ways(&self) -> bool {
+        self.waits_of.len() == 1 && self.waits_of.is_subset(&self.signals_of)
+    }
 }
 
 /// Finds them in the sorted events.
@@ -210,20 +219,27 @@ fn candidates(maker: &Maker<'_>) -> BTreeMap<ObjectId, Condition> {
         let condition = conditions.entry(wait.object).or_default();
         condition.mutex = condition.mutex.into_iter().chain(wait.mutex).min();
         condition.waits += 1;
+        condition.waits_of.insert(wait.thread);
         condition.timed_out += u64::from(wait.outcome == Outcome::TimedOut);
     }
-    for event in maker.events.iter().flatten() {
-        if let Act::Signal(object, all) = event.act
-            && let Some(condition) = conditions.get_mut(&object)
-        {
-            condition.signals += u64::from(!all);
-            condition.broadcasts += u64::from(all);
+    for (events, thread) in maker.events.iter().zip(0..) {
+        for event in events {
+            if let Act::Signal(object, all) = event.act
+                && let Some(condition) = conditions.get_mut(&object)
+            {
+                condition.signals += u64::from(!all);
+                condition.broadcasts += u64::from(all);
+                condition.signals_of.insert(ThreadId::new(thread));
+            }
         }
     }
     let threads = maker.events.len() as u64;
-    let kinds = &maker.timeline.roles.kinds;
+    let roles = &maker.timeline.roles;
+    // Who says there that all is done puts nothing into a queue.
     conditions.retain(|object, condition| {
-        !kinds[object.index()].is_lock()
+        !roles.kinds[object.index()].is_lock()
+            && !roles.joins(*object)
+            && !condition.goes_both_ways()
             && condition.signals >= LEAST_SIGNALS
             && condition.broadcasts <= threads
             && condition.broadcasts * 2 <= condition.signals

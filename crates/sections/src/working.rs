@@ -88,7 +88,7 @@ pub fn is_joining(
     segment: &Segment,
 ) -> bool {
     let is_end = |object| process.object(object).kind == ObjectKind::ThreadEnd;
-    let joins = || segment.object.is_some_and(is_end) || places.joins(segment.site);
+    let joins = || segment.object.is_some_and(is_end) || places.only_joins(segment.site);
     segment.state == State::Blocked && joins() || polled.has(thread, segment)
 }
 

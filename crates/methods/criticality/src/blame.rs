@@ -566,7 +566,7 @@ impl<'a> Pass<'a> {
         let is_end = |object: ObjectId| self.process.object(object).kind == ObjectKind::ThreadEnd;
         let gives = |segment: &Segment| {
             segment.state == State::Blocked
-                && self.places.joins(segment.site)
+                && self.places.only_joins(segment.site)
                 && !segment.object.is_some_and(is_end)
         };
         let [was_giving, gives] =

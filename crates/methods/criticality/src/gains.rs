@@ -360,7 +360,8 @@ impl Case<'_> {
                 }
                 None => {
                     let threads = self.sort_of(*finding.threads.first()?);
-                    if threads.len() < 2 {
+                    let takes_part = || self.timeline.roles.who_takes_part(&threads).is_some();
+                    if threads.len() < 2 && !takes_part() {
                         return None;
                     }
                     let expression = format!("threads:{}=balanced", thread(&threads)?);

@@ -165,7 +165,9 @@ impl Losses {
     fn sort_waits(&mut self, timeline: &Timeline, blame: &Blame, working: &Working, times: &[ThreadTimes]) {
         // Threads that take turns feed each other only as they are alone.
         let roles = &timeline.roles;
-        let feeds_others = |thread| !working.take_turns && feeds_others(blame, times, thread);
+        let feeds_others = |thread| {
+            !working.take_turns && !roles.gives_in_rounds(thread) && feeds_others(blame, times, thread)
+        };
         for (&(object, thread), charge) in &blame.charges {
             match object {
                 Some(object) => self.charge(timeline, object, thread, charge),
@@ -175,7 +177,7 @@ impl Losses {
         for (&key, &serial) in &blame.serial {
             // A team is not fed, nor by tasks: it works with the thread that calls it.
             let is_queue = |object: ObjectId| {
-                let kind = roles.kinds[object.index()];
+                let kind = roles.kind_for(object, Some(key.thread));
                 kind.is_signal() && !matches!(kind, ObjectKind::Team | ObjectKind::Tasks)
             };
             match key.object {
@@ -192,7 +194,7 @@ impl Losses {
 
     fn charge(&mut self, timeline: &Timeline, object: ObjectId, thread: Option<ThreadId>, charge: &Charge) {
         let roles = &timeline.roles;
-        let kind = roles.kinds[object.index()];
+        let kind = roles.kind_for(object, thread);
         let mut charge = *charge;
         if kind.is_signal() || kind == ObjectKind::ThreadEnd {
             let mut idle = std::mem::take(&mut charge.outside);

@@ -1,9 +1,9 @@
 //! Equal work for threads that wait for each other.
 
-use holdup_model::{Segment, State, ThreadId, Time};
+use holdup_model::{Segment, SiteId, State, ThreadId, Time};
 
 use super::Recorded;
-use crate::program::{GateIndex, Op, Program};
+use crate::program::{GateIndex, NO_SITE, Op, Program};
 
 /// Work of one thread up to an arrival at a barrier.
 struct Arrival {
@@ -100,7 +100,7 @@ struct Part {
     work: u64,
 }
 
-/// Gives threads the same work in each round. A round ends when all of them have nothing to do, or have ended: what comes then is
+/// Gives threads the same work in each round, and the one that gives it to them, if it does a part. A round ends when all of them have nothing to do, or have ended: what comes then is
 /// given to them by another, who may need what they have done before.
 pub(super) fn threads(program: &mut Program, recorded: Recorded<'_>, threads: &[ThreadId]) {
     let ends = ends_of_rounds(recorded, threads);
@@ -116,6 +116,9 @@ pub(super) fn threads(program: &mut Program, recorded: Recorded<'_>, threads: &[
             }
         }
     }
+    if let Some(giver) = recorded.timeline.roles.who_takes_part(threads) {
+        parts.extend(own_parts(program, recorded, giver, &ends));
+    }
     parts.sort_by_key(|part| part.round);
     for round in parts.chunk_by(|one, other| one.round == other.round) {
         let mean = round.iter().map(|part| part.work).sum::<u64>() / round.len() as u64;
@@ -123,6 +126,30 @@ pub(super) fn threads(program: &mut Program, recorded: Recorded<'_>, threads: &[
             scale(program, part.first, part.last, part.work, mean);
         }
     }
+}
+
+/// What a thread does itself of what it gives to others: from the last that it gave away until it waits for them.
+fn own_parts(program: &Program, recorded: Recorded<'_>, giver: ThreadId, ends: &[u64]) -> Vec<Part> {
+    let joins = |index: usize| {
+        let site = Some(program.sites[index]).filter(|&site| site != NO_SITE).map(SiteId::new);
+        matches!(program.steps[index].op, Op::Pass(_) | Op::Acquire(_))
+            && recorded.timeline.places.joins(site)
+    };
+    let mut parts: Vec<Part> = Vec::new();
+    let mut given: Option<usize> = None;
+    for index in program.steps_of(giver) {
+        match program.steps[index].op {
+            Op::Open(_) | Op::Give(_) | Op::Start(_) => given = Some(index),
+            _ if joins(index) => {
+                let Some(given) = given.take().filter(|given| *given < index) else { continue };
+                let round = ends.partition_point(|&end| end < program.times[given]);
+                let work = program.steps[given + 1..=index].iter().map(|step| step.work).sum();
+                parts.push(Part { round, first: given + 1, last: index, work });
+            }
+            _ => {}
+        }
+    }
+    parts
 }
 
 /// When all of the threads have nothing to do, or have ended or not started (ns from the start of the process).

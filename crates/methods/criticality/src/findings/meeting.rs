@@ -217,7 +217,9 @@ fn joins<'a>(case: &Case<'_>, candidates: &mut Vec<Candidate<'a>>) {
         *late.objects.entry(object).or_default() += charge.total();
     }
     for (stage, late) in groups {
-        let siblings = siblings(case, &stage);
+        let threads: Vec<ThreadId> = late.threads.keys().copied().collect();
+        let takes_part = case.timeline.roles.who_takes_part(&threads).is_some();
+        let siblings = siblings(case, &stage) + usize::from(takes_part);
         let kind = if siblings > 1 { FindingKind::Imbalance } else { FindingKind::Join };
         candidates.push(Candidate::new(kind, late.charge.total(), move |case| {
             describe_join(case, &late, siblings)
@@ -270,10 +272,21 @@ fn describe_join(case: &Case<'_>, late: &Late, siblings: usize) -> Description {
             "Deal the work out more evenly, or in smaller pieces as threads become free.",
         )
     } else {
+        let doing = doing.trim_end_matches(',');
+        let costs = objects.iter().filter_map(|(object, _)| case.object_cost(*object));
+        let waits = if is_of_ends { objects.len() as u64 } else { costs.map(|cost| cost.waits).sum() };
         (
-            format!("wait for the end of {who}{}{at}", doing.trim_end_matches(',')),
-            format!("It was waited for {}.", times(objects.len() as u64)),
-            "Start it earlier, give it less to do, or do something else before waiting for its end.",
+            match is_of_ends {
+                true => format!("wait for the end of {who}{doing}{at}"),
+                false => format!("wait until {who} has done what it was given{doing}{waited}"),
+            },
+            format!("It was waited for {}.", times(waits)),
+            match is_of_ends {
+                true => {
+                    "Start it earlier, give it less to do, or do something else before waiting for its end."
+                }
+                false => "Give it less to do at a time, give it to several, or do something else meanwhile.",
+            },
         )
     };
     let mut evidence = vec![figures];

@@ -10,6 +10,7 @@ mod over_time;
 mod planted;
 mod properties;
 mod ranks;
+mod rounds;
 mod scheduled;
 mod tree;
 mod waiting;
