@@ -11,15 +11,16 @@
 //!
 //! Where the kernel's records tell which threads were on a core, `on_core.rs` refines that. Then call stacks that come to
 //! one line are one site (`places.rs`), a thread that lost its core while it spun has spun on (`interrupted.rs`), one that spins
-//! where it acquires a lock waits for that (`spun_locks.rs`), and the parts of a runtime's lock are one object (`roles.rs`).
+//! where it acquires a lock waits for that (`spun_locks.rs`), waits until others have done all that they were given are known as such
+//! (`rounds.rs`), and the parts of a runtime's lock are one object (`roles.rs`).
 
 use rayon::prelude::*;
 
-use crate::completions::Completions;
 use crate::interrupted::spinning_goes_on;
 use crate::on_core;
 use crate::places::Places;
 use crate::roles::Roles;
+use crate::rounds::completions;
 use crate::spun_locks::spinning_for_locks;
 use crate::wakes::{self, Ending};
 use crate::{
@@ -88,9 +89,9 @@ impl Timeline {
         timeline.take_places(Places::of(process));
         spinning_goes_on(process, &mut timeline);
         spinning_for_locks(process, &mut timeline);
-        let completions = Completions::of(process, &timeline);
-        timeline.places.take_completions(&completions);
-        timeline.take_roles(Roles::of(process, &timeline.places, completions));
+        let found = completions(process, &timeline);
+        timeline.places.take_completions(&found);
+        timeline.take_roles(Roles::of(process, &timeline.places, found));
         timeline
     }
 }

@@ -48,6 +48,7 @@ mod polled_joins;
 mod process;
 mod recording_cost;
 mod roles;
+mod rounds;
 mod routines;
 mod run;
 mod scheduling;

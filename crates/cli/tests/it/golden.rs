@@ -50,6 +50,7 @@ subjects! {
     lock_chain
     convoy
     pool_idle
+    pool_rounds
     hand_spin
     spin_yield
     malloc_arena

@@ -70,6 +70,7 @@ mod first_findings {
         mmap_lock
         loader_lock
         pool_idle
+        pool_rounds
         pool_contended
         omp_mandelbrot
         omp_locks

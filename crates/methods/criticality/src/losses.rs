@@ -180,8 +180,12 @@ impl Losses {
                 let kind = roles.kind_for(object, Some(key.thread));
                 kind.is_signal() && !matches!(kind, ObjectKind::Team | ObjectKind::Tasks)
             };
+            // Who is late with what it was given is that, though it is the only one at work.
+            let is_late = |object| {
+                roles.joins(object) && roles.kind_for(object, Some(key.thread)) == ObjectKind::ThreadEnd
+            };
             match key.object {
-                Some(object) if is_queue(object) && feeds_others(key.thread) => {
+                Some(object) if is_late(object) || is_queue(object) && feeds_others(key.thread) => {
                     let charge = Charge { active: serial.lost, ..Charge::default() };
                     self.charge(timeline, object, Some(key.thread), &charge);
                 }
