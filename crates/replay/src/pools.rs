@@ -131,6 +131,7 @@ pub(crate) fn find(maker: &Maker<'_>) -> Found {
     for thread in 0..maker.events.len() {
         sections_of(maker, &mut names, &mutexes, thread, &mut sections);
     }
+    sections.values_mut().for_each(|sections| keep_visits(maker, sections));
     let mut used: BTreeSet<ObjectId> = BTreeSet::new();
     sections.retain(|_, sections| {
         let waited: BTreeSet<ObjectId> =
@@ -158,6 +159,26 @@ pub(crate) fn find(maker: &Maker<'_>) -> Found {
     sections.extend(dealt);
     put_into_pools(maker, &sections, &mut found);
     found
+}
+
+/// Keeps the visits that may have to wait: a function that takes work under a lock may take the lock anew to say that it has done it.
+fn keep_visits(maker: &Maker<'_>, sections: &mut Vec<Section>) {
+    let call = |section: &Section| {
+        let site = maker.events[section.thread][section.position].site;
+        (site != NO_SITE).then(|| maker.process.site(SiteId::new(site)).place().map(|place| place.address))
+    };
+    let mut waits: BTreeMap<Option<Option<u64>>, (usize, bool)> = BTreeMap::new();
+    for section in &*sections {
+        let (visits, waited) = waits.entry(call(section)).or_default();
+        *visits += 1;
+        *waited |= !section.waits.is_empty();
+    }
+    if waits.values().any(|(_, waited)| *waited) {
+        sections.retain(|section| {
+            let (visits, waited) = waits[&call(section)];
+            waited || visits < LEAST_SECTIONS
+        });
+    }
 }
 
 /// Sections of locks without condition variables at which threads take work.

@@ -102,6 +102,7 @@ subjects! {
     rust_scope
     uneven_async
     pool_results
+    pool_idle_wait
     rayon_uneven
     rayon_lock
     tokio_blocking

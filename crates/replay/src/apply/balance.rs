@@ -3,7 +3,7 @@
 use holdup_model::{Segment, SiteId, State, ThreadId, Time};
 
 use super::Recorded;
-use crate::program::{GateIndex, NO_SITE, Op, Program};
+use crate::program::{GateIndex, NO_SITE, Op, Pool, Program};
 
 /// Work of one thread up to an arrival at a barrier.
 struct Arrival {
@@ -124,6 +124,22 @@ pub(super) fn threads(program: &mut Program, recorded: Recorded<'_>, threads: &[
         let mean = round.iter().map(|part| part.work).sum::<u64>() / round.len() as u64;
         for part in round {
             scale(program, part.first, part.last, part.work, mean);
+        }
+    }
+    keep_pieces(program, threads);
+}
+
+/// Lets threads do their own pieces, where all that take from a pool have equal work: dealt out anew it would be equal no more.
+fn keep_pieces(program: &mut Program, threads: &[ThreadId]) {
+    let is_whole = |pool: &Pool| pool.members.iter().all(|member| threads.contains(member));
+    let whole: Vec<bool> = program.pools.iter().map(is_whole).collect();
+    for &thread in threads {
+        for index in program.steps_of(thread) {
+            if let Op::Deal(pool) | Op::EndOfPiece(pool) = program.steps[index].op
+                && whole[pool as usize]
+            {
+                program.steps[index].op = Op::Nothing;
+            }
         }
     }
 }
