@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::completions::{Completions, Team};
 use crate::sorts::sort_of_thread;
 use crate::{
-    Frame, Nanos, ObjectId, ObjectKind, Process, Segment, SiteId, State, ThreadId, Time, Timeline, Wait,
+    Frame, Nanos, ObjectId, ObjectKind, Process, RoutineKind, Segment, SiteId, State, ThreadId, Time,
+    Timeline, Wait,
 };
 
 /// So many rounds make it a habit, at least...
@@ -33,6 +34,8 @@ const ALIKE: f64 = 0.5;
 struct Stretch {
     begin: Time,
     /// When the last one said that it is done.
+    released: Time,
+    /// When it ran again.
     end: Time,
     /// Its waits: indices of segments.
     waits: Vec<usize>,
@@ -123,6 +126,11 @@ fn is_signal_or_lock(kind: ObjectKind) -> bool {
     is_signal(kind) || matches!(kind, ObjectKind::Mutex | ObjectKind::RwLock)
 }
 
+/// Who receives from a channel may wait for work, or for results of what it sent to others.
+fn says_what_for(kind: RoutineKind) -> bool {
+    kind != RoutineKind::Idle
+}
+
 fn is_nothing(time: Nanos, beside: Nanos) -> bool {
     time <= AT_ONCE || time.share_of(beside) <= NOTHING
 }
@@ -144,7 +152,7 @@ impl<'a> Finder<'a> {
         let mut finder = Self {
             process,
             timeline,
-            of_runtime: process.sites.iter().map(|site| site.routine(|_| true).is_some()).collect(),
+            of_runtime: process.sites.iter().map(|site| site.routine(says_what_for).is_some()).collect(),
             sorts: ids.map(|id| sort_of_thread(process, id)).collect(),
             given: vec![Vec::new(); timeline.threads.len()],
         };
@@ -213,7 +221,8 @@ impl<'a> Finder<'a> {
         };
         let mut found: Vec<Stretch> = Vec::new();
         let mut worked = Nanos::ZERO;
-        for (index, segment) in self.timeline.row(thread).segments.iter().enumerate() {
+        let segments = &self.timeline.row(thread).segments;
+        for (index, segment) in segments.iter().enumerate() {
             if !is_for_team(segment) {
                 if !matches!(segment.state, State::Blocked | State::Waking | State::Descheduled) {
                     worked += segment.length();
@@ -226,13 +235,18 @@ impl<'a> Finder<'a> {
             let goes_on = |last: &&mut Stretch| {
                 given.is_none_or(|at| at < last.end) && is_nothing(worked, segment.end.since(last.begin))
             };
+            let released = segments[index + 1..].iter();
+            let without_core =
+                released.take_while(|next| matches!(next.state, State::Waking | State::Descheduled));
+            let end = without_core.last().map_or(segment.end, |last| last.end);
             match found.last_mut().filter(goes_on) {
                 Some(last) => {
-                    last.end = segment.end;
+                    (last.released, last.end) = (segment.end, end);
                     last.waits.push(index);
                 }
                 None => {
-                    found.push(Stretch { begin: segment.start, end: segment.end, waits: vec![index], given });
+                    let (begin, released) = (segment.start, segment.end);
+                    found.push(Stretch { begin, released, end, waits: vec![index], given });
                 }
             }
             worked = Nanos::ZERO;
@@ -250,11 +264,11 @@ impl<'a> Finder<'a> {
         stretch: &Stretch,
         next: Time,
     ) -> Option<bool> {
-        let length = stretch.end.since(stretch.begin);
+        let length = stretch.end.since(stretch.given.unwrap_or(stretch.begin));
         let mut is_seen = true;
         for &member in team {
             let row = self.timeline.row(member);
-            let Some(at) = row.at(stretch.end) else { continue };
+            let Some(at) = row.at(stretch.released) else { continue };
             let meanwhile = row.segments[at..].iter().take_while(|segment| segment.start < next);
             let mut worked = Nanos::ZERO;
             let mut waits = row.end <= next;
@@ -267,7 +281,8 @@ impl<'a> Finder<'a> {
                         }
                     }
                     State::Active | State::Io | State::Asleep | State::Spinning => {
-                        worked += segment.end.min(next).since(segment.start.max(stretch.end));
+                        let begin = segment.start.max(stretch.end);
+                        worked += segment.end.min(next).max(begin).since(begin);
                     }
                     _ => {}
                 }
