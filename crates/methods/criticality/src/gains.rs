@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use holdup_model::names::Names;
 use holdup_model::selector::quoted;
-use holdup_model::{Arrange, Doing, Nanos, ObjectId, ObjectKind, Process, Run, Sample, ThreadId, Timeline};
+use holdup_model::{
+    Arrange, Doing, Nanos, ObjectId, ObjectKind, Process, Run, Sample, ThreadId, Time, Timeline,
+};
 use holdup_replay::{
     Budget, Change, LEAST_ERROR, LockChange, Next, NoReplay, PauseKind, Pool, Prediction, Replayer,
     ends_name, object_name, parse, place_name, sort_of, thread_name,
@@ -38,6 +40,8 @@ const MOST_STRETCHES: usize = 8;
 const CAPPED: f64 = 0.8;
 /// An unchanged replay that is further off than this share of the wall time is told of.
 const FAR_OFF: f64 = 0.05;
+/// Threads that are by themselves for this share of their lives take turns, and are not there together.
+const ALONE: f64 = 0.9;
 
 /// What is said where a finding's gain was not computed.
 const NO_TIME: &str = "What fixing would save is at most the cost here: to replay this run with each change takes longer than an answer may; holdup report --all-gains replays them all.";
@@ -361,7 +365,7 @@ impl Case<'_> {
                 None => {
                     let threads = self.sort_of(*finding.threads.first()?);
                     let takes_part = || self.timeline.roles.who_takes_part(&threads).is_some();
-                    if threads.len() < 2 && !takes_part() {
+                    if !self.are_there_together(&threads) && !takes_part() {
                         return None;
                     }
                     let expression = format!("threads:{}=balanced", thread(&threads)?);
@@ -452,6 +456,21 @@ impl Case<'_> {
         let expression = format!("{word}:{}=0", quoted(&name));
         let point = parse(&expression, self.process).ok()?.pop()?;
         Some((point.changes, expression))
+    }
+
+    /// True if some of these threads live at the same time, for more than a small part of their lives: else none of them can do what
+    /// is another's.
+    fn are_there_together(&self, threads: &[ThreadId]) -> bool {
+        let mut lives: Vec<(Time, Time)> = Vec::new();
+        lives.extend(threads.iter().map(|&thread| self.timeline.row(thread)).map(|row| (row.start, row.end)));
+        lives.sort_unstable();
+        let (mut all, mut alone, mut until) = (Nanos::ZERO, Nanos::ZERO, Time::default());
+        for (start, end) in lives {
+            all += end.since(start);
+            alone += end.since(start.max(until).min(end));
+            until = until.max(end);
+        }
+        alone.share_of(all) < ALONE
     }
 
     /// True if all of these threads take their work from the same pools, if from any: of pools of their own none can do without
