@@ -194,6 +194,22 @@ impl Losses {
                 }
             }
         }
+        self.add_rest_of_serial(timeline);
+    }
+
+    /// Who gives out work in rounds is alone at work between them: that some have not come to wait by then, or wait for a core, makes no
+    /// other thing of it.
+    fn add_rest_of_serial(&mut self, timeline: &Timeline) {
+        for (&(_, thread), charge) in &mut self.signals {
+            let Some(thread) = thread.filter(|&thread| timeline.roles.gives_in_rounds(thread)) else {
+                continue;
+            };
+            let own = self.serial.iter_mut().filter(|(key, _)| key.thread == thread);
+            if let Some((_, most)) = own.max_by_key(|(_, serial)| serial.lost) {
+                most.lost += std::mem::take(&mut charge.active);
+            }
+        }
+        self.signals.retain(|_, charge| charge.total() > Nanos::ZERO);
     }
 
     fn charge(&mut self, timeline: &Timeline, object: ObjectId, thread: Option<ThreadId>, charge: &Charge) {
