@@ -275,12 +275,15 @@ impl<'a> Finder<'a> {
             for segment in meanwhile {
                 match segment.state {
                     State::Blocked if segment.end >= next => {
-                        waits = segment.by.is_some_and(|by| by == giver || team.contains(&by));
+                        // Who is given nothing more waits until it ends, or the process does.
+                        let is_open = segment.by.is_none() && segment.end >= row.end;
+                        waits = is_open || segment.by.is_some_and(|by| by == giver || team.contains(&by));
                         if !waits {
                             return Some(false);
                         }
                     }
-                    State::Active | State::Io | State::Asleep | State::Spinning => {
+                    State::Spinning if segment.end >= next => waits = true,
+                    State::Active | State::Io | State::Asleep => {
                         let begin = segment.start.max(stretch.end);
                         worked += segment.end.min(next).max(begin).since(begin);
                     }

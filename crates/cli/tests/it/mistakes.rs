@@ -2,6 +2,7 @@
 
 use std::env::{join_paths, split_paths, var_os};
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
@@ -178,16 +179,13 @@ const FILES: &[Mistake] = &[
 /// Enough for what is wrong and what to write, and no more than is read.
 const LONGEST: usize = 300;
 
-/// A shell in a directory with all that the mistakes are made with, where `holdup` is found.
+/// A shell in a directory with all that the mistakes are made with, where `holdup` is found, and beside it only what the
+/// mistakes are about: some machine has a program that is called like one.
 fn shell(stage: &Stage, typed: &str) -> stage::Ended {
     let folder = Path::new(HOLDUP).parent().expect("a directory").to_owned();
-    let others = var_os("PATH").unwrap_or_default();
-    let path = std::iter::once(folder).chain(split_paths(&others));
-    let mut shell = Command::new("sh");
-    shell
-        .args(["-c", typed])
-        .env("PATH", join_paths(path).expect("directories"))
-        .current_dir(stage.directory());
+    let path = join_paths([folder, stage.path("programs")]).expect("directories");
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", typed]).env("PATH", path).current_dir(stage.directory());
     run(&mut shell)
 }
 
@@ -196,6 +194,15 @@ fn furnished() -> Stage {
     let recordings = stage::golden::recordings();
     let machine = text(&run(Command::new(HOLDUP).args(["sim", "--show-machine", "dunnington"])).stdout);
     fs::create_dir(stage.path("folder")).expect("mkdir");
+    fs::create_dir(stage.path("programs")).expect("mkdir");
+    let directories = var_os("PATH").unwrap_or_default();
+    for name in ["sh", "qemu-x86_64"] {
+        let found =
+            split_paths(&directories).map(|directory| directory.join(name)).find(|file| file.exists());
+        if let Some(found) = found {
+            symlink(found, stage.path("programs").join(name)).expect("a link");
+        }
+    }
     fs::copy(recordings.join("critical_section.holdup"), stage.path("app.holdup")).expect("a recording");
     fs::copy(recordings.join("condition_barrier_stream.holdup"), stage.path("stream.holdup"))
         .expect("a recording");

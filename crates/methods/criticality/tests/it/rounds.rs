@@ -2,7 +2,8 @@
 
 use holdup_criticality::{Depth, Diagnosis, Finding, FindingKind, diagnose, predict_gains};
 use holdup_model::{
-    Doing, Frame, Nanos, ObjectKind, Process, Run, Sample, Site, SiteId, ThreadId, Time, Timeline,
+    Doing, Frame, Nanos, ObjectKind, Outcome, Process, Run, Sample, Site, SiteId, ThreadId, Time, Timeline,
+    Wait,
 };
 use holdup_testkit::{Op, Script};
 
@@ -252,4 +253,42 @@ fn a_pool_that_takes_the_lock_again_when_a_job_is_done() {
     assert_eq!(finding.kind, FindingKind::Imbalance);
     let even = play([[3, 4], [3, 4]]);
     gives(&uneven, finding, "threads:pool_worker=balanced", even.end.since(even.start));
+}
+
+/// A worker for which there is never anything more to do waits as well as the others.
+#[test]
+fn a_worker_that_is_given_nothing_more_waits() {
+    let mut script = Script::new();
+    script.wake_up_takes(20_000);
+    let [take, give, wait, put] =
+        [("next_job", 10), ("run_job", 14), ("wait_for_all", 30), ("start_all", 25)]
+            .map(|(name, line)| script.site(name, line));
+    let done = script.semaphore("done", 0);
+    let jobs = [0, 1, 2].map(|_| script.queue("jobs", 4));
+    let workers = [(9, ROUNDS), (3, ROUNDS), (1, 1)].into_iter().zip(jobs);
+    let workers: Vec<ThreadId> = workers
+        .map(|((length, rounds), jobs)| {
+            let job = [Op::Get(jobs, take), work(length), Op::Post(done, give)];
+            script.thread("pool_worker", job.repeat(rounds))
+        })
+        .collect();
+    workers.iter().for_each(|&worker| script.main_does(&[Op::Start(worker)]));
+    for round in 0..ROUNDS {
+        let given = if round == 0 { 3 } else { 2 };
+        jobs[..given].iter().for_each(|&jobs| script.main_does(&[Op::Put(jobs, put)]));
+        script.main_does(&[Op::Take(done, wait)].repeat(given));
+    }
+    workers[..2].iter().for_each(|&worker| script.main_does(&[Op::Join(worker, wait)]));
+    let [not_empty, _] = script.conditions(jobs[2]);
+    let mut process = script.play();
+    let last = &mut process.threads[workers[2].index()];
+    let begin = last.end.take().expect("it did what it was given");
+    let open = Wait::granted(workers[2], not_empty, begin, process.end);
+    process.waits.push(Wait { site: Some(take), outcome: Outcome::Open, ..open });
+    let diagnosis = diagnosis(process);
+    let late = diagnosis.findings.iter().find(|finding| finding.kind == FindingKind::Imbalance);
+    let late = late.expect("who is late in each round");
+    assert_eq!(late.threads, workers[..1]);
+    assert!(late.what.contains("when others have done theirs"), "{}", late.what);
+    assert!(!diagnosis.findings.iter().any(|finding| finding.kind == FindingKind::Pipeline));
 }
