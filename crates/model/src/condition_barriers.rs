@@ -168,6 +168,15 @@ impl Process {
         {
             return None;
         }
+        // One thread may always be the last to come. If several never wait, they tell others something.
+        let waiters: BTreeSet<ThreadId> = found.waits.iter().map(|&index| self.waits[index].thread).collect();
+        let mut tell: BTreeMap<ThreadId, u32> = BTreeMap::new();
+        for broadcast in found.broadcasts.iter().filter(|broadcast| !waiters.contains(&broadcast.thread)) {
+            *tell.entry(broadcast.thread).or_default() += 1;
+        }
+        if tell.values().filter(|&&times| times > 1).count() > 1 {
+            return None;
+        }
         let wakes = |broadcast: &Broadcast| broadcast.thread == found.broadcasts[0].thread;
         if found.broadcasts.iter().all(wakes) && self.function_around(found).is_none() {
             return None;
@@ -528,6 +537,11 @@ mod tests {
         assert_eq!(parties(&["w w w", " s s s"]), None);
         assert_eq!(parties(&["w", " A"]), Some(2));
         assert_eq!(parties(&["w", " As"]), None, "a queue that is closed");
+        assert_eq!(
+            parties(&["w w w w ", " A   A  ", "   A   A"]),
+            None,
+            "one waits until two others have done theirs"
+        );
     }
 
     #[test]
