@@ -121,11 +121,6 @@ impl Script {
         [queue.not_empty, queue.not_full]
     }
 
-    /// The mutex of a [`Script::guarded_queue`].
-    pub fn mutex(&self, queue: QueueId) -> Option<ObjectId> {
-        self.queues[queue.0].mutex
-    }
-
     /// A line of `main.c` in this function.
     pub fn site(&mut self, function: &str, line: u32) -> SiteId {
         self.process.add_site(place(function, line))
@@ -170,8 +165,6 @@ fn place(function: &str, line: u32) -> Site {
         file: Some("/src/main.c".to_owned()),
         line: (line > 0).then_some(line),
         module: Some("app".to_owned()),
-        // Each line is another call.
-        address: u64::from(line),
         ..Frame::default()
     };
     Site { frames: vec![frame], ..Site::default() }

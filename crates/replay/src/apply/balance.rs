@@ -100,8 +100,8 @@ struct Part {
     work: u64,
 }
 
-/// Gives threads the same work in each round, and the one that gives it to them, if it does a part. A round ends when all of them have nothing to do, or have ended: what comes then is
-/// given to them by another, who may need what they have done before.
+/// Gives threads the same work in each round, and the one that gives it to them, if it does a part. A round ends when all of them
+/// have nothing to do, or have ended: what comes then is given to them by another, who may need what they have done before.
 pub(super) fn threads(program: &mut Program, recorded: Recorded<'_>, threads: &[ThreadId]) {
     let ends = ends_of_rounds(recorded, threads);
     let mut parts: Vec<Part> = Vec::new();

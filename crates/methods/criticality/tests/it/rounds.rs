@@ -215,46 +215,6 @@ fn a_lock_that_is_held_for_all_of_the_work() {
     gives(&uneven, finding, "threads:pool_worker=balanced", even.end.since(even.start));
 }
 
-/// The function that takes a job takes the queue's lock once more, to say that the job is done: that takes no job.
-#[test]
-fn a_pool_that_takes_the_lock_again_when_a_job_is_done() {
-    let play = |lengths: [[u64; 2]; 2]| {
-        let mut script = Script::new();
-        script.wake_up_takes(20_000);
-        let [take, finish, wait, put] = [("run", 10), ("run", 14), ("wait_for_all", 30), ("submit", 25)]
-            .map(|(name, line)| script.site(name, line));
-        let jobs = script.guarded_queue("jobs", 8);
-        let mutex = script.mutex(jobs).expect("it has one");
-        let done = script.semaphore("done", 0);
-        let workers = lengths.map(|lengths| {
-            let job = |length: u64| {
-                let finished = [Op::Lock(mutex, finish), Op::Post(done, finish), Op::Unlock(mutex)];
-                [Op::Get(jobs, take), work(length)].into_iter().chain(finished)
-            };
-            let ops: Vec<Op> = lengths.into_iter().flat_map(job).collect();
-            script.thread("pool_worker", ops.repeat(ROUNDS))
-        });
-        workers.iter().for_each(|&worker| script.main_does(&[Op::Start(worker)]));
-        for _ in 0..ROUNDS {
-            script.main_does(&[Op::Put(jobs, put)].repeat(4));
-            script.main_does(&[Op::Take(done, wait)].repeat(4));
-        }
-        workers.iter().for_each(|&worker| script.main_does(&[Op::Join(worker, wait)]));
-        script.play()
-    };
-    let uneven = diagnosis(play([[2, 2], [2, 8]]));
-    let replayed = uneven.what_if.as_ref().expect("it was replayed").replayed;
-    assert!(
-        replayed.get().abs_diff(uneven.wall.get()) * 50 < uneven.wall.get(),
-        "{replayed:?} {:?}",
-        uneven.wall
-    );
-    let finding = first(&uneven);
-    assert_eq!(finding.kind, FindingKind::Imbalance);
-    let even = play([[3, 4], [3, 4]]);
-    gives(&uneven, finding, "threads:pool_worker=balanced", even.end.since(even.start));
-}
-
 /// A worker for which there is never anything more to do waits as well as the others.
 #[test]
 fn a_worker_that_is_given_nothing_more_waits() {
