@@ -12,11 +12,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use holdup_feed::Prepared;
 use holdup_report::{
     SimRun, SimTold, render_sim, shell_words, sim_csv, sim_json_text, sim_page, sim_source_files,
 };
-use holdup_sim::Plan;
 
 use crate::answer;
 use crate::failure::Failure;
@@ -68,7 +66,7 @@ pub(crate) struct SimOptions {
     /// Say what the speedup is lost to, by simulating with resources made private one by one
     #[arg(long)]
     pub speedup_stack: bool,
-    /// Simulate only a part of the sections between barriers, and say how large the error is
+    /// Simulate only a sample of the run, and say how large the error is
     #[arg(long)]
     pub sample: bool,
     /// What caches and translation buffers have where the simulated part begins: what was touched last before it, or none
@@ -215,7 +213,11 @@ fn told(paths: &[PathBuf], machines: &Chosen, options: &SimOptions) -> Result<Op
         stacks += planned.iter().filter(|planned| matches!(planned.role, Role::Single(_))).count();
         simulations.extend(planned);
     }
-    let samples = samples(&prepared, options);
+    let samples = if options.sample {
+        simulation::samples(&simulations, &prepared)
+    } else {
+        simulation::Samples::new()
+    };
     drop(reading);
     let jobs = options.jobs.map_or(holdup_collect::allowed_cores(), u32::from) as usize;
     let Some((done, padded)) = simulated(&simulations, &prepared, &samples, jobs) else { return Ok(None) };
@@ -257,10 +259,8 @@ fn told(paths: &[PathBuf], machines: &Chosen, options: &SimOptions) -> Result<Op
         warnings: machines.notes.clone(),
         all: options.all,
     };
-    if options.sample && samples.iter().any(Option::is_none) {
-        told.warnings.push(
-            "--sample: too few sections end at barriers at which all threads meet, so all of it was simulated.".to_owned(),
-        );
+    if samples.values().any(Option::is_none) {
+        told.warnings.push("--sample: it is so short that all of it was simulated.".to_owned());
     }
     told.warnings.extend(inputs.iter().flat_map(|input| input.run.warnings.iter().cloned()));
     if !options.no_source
@@ -270,11 +270,6 @@ fn told(paths: &[PathBuf], machines: &Chosen, options: &SimOptions) -> Result<Op
         told.sources = sources::read(&sim_source_files(&told), stored, &first.path);
     }
     Ok(Some(told))
-}
-
-/// Which sections of each recording are simulated, where not all of them are.
-fn samples(prepared: &[Prepared<'_>], options: &SimOptions) -> Vec<Option<Plan>> {
-    prepared.iter().map(|prepared| options.sample.then(|| prepared.plan()).flatten()).collect()
 }
 
 impl SimOptions {

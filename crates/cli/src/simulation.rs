@@ -13,6 +13,7 @@ mod policies;
 mod side_by_side;
 mod what_if;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -51,7 +52,7 @@ pub(crate) type AllDone = (Vec<(Simulated, Duration)>, (Option<usize>, Vec<Padde
 pub(crate) fn simulated(
     planned: &[Simulation],
     prepared: &[Prepared<'_>],
-    samples: &[Option<Plan>],
+    samples: &Samples,
     jobs: usize,
 ) -> Option<AllDone> {
     let (mut indices, mut first) = (Vec::new(), Vec::new());
@@ -95,26 +96,48 @@ pub(crate) fn stacks_of(
     let planned = simulations(&subject, &wanted, 0).map_err(Failure::input)?;
     drop(reading);
     let all: Vec<&Simulation> = planned.iter().collect();
-    let done = each(&all, &prepared, &[None], holdup_collect::allowed_cores() as usize);
+    let done = each(&all, &prepared, &Samples::new(), holdup_collect::allowed_cores() as usize);
     Ok(done.map(|done| speedup_stacks(&planned, &done)))
+}
+
+/// Which slices of a recording are simulated on so many cores, by its index and their number; `None` where all of it is.
+pub(crate) type Samples = BTreeMap<(usize, u32), Option<Plan>>;
+
+/// Plans samples for these simulations.
+pub(crate) fn samples(planned: &[Simulation], prepared: &[Prepared<'_>]) -> Samples {
+    let mut samples = Samples::new();
+    for simulation in planned.iter().filter(|simulation| simulation.policy.is_none()) {
+        let key = sample_key(simulation, prepared);
+        samples.entry(key).or_insert_with(|| prepared[key.0].plan(&simulation.machine, key.1));
+    }
+    samples
+}
+
+/// More cores than there are threads are as many: nothing runs in another order.
+fn sample_key(simulation: &Simulation, prepared: &[Prepared<'_>]) -> (usize, u32) {
+    let threads = prepared[simulation.input].executed().len() as u32;
+    (simulation.input, simulation.cores.min(threads).max(1))
 }
 
 /// Does simulations beside each other, so many at once.
 fn each(
     simulations: &[&Simulation],
     prepared: &[Prepared<'_>],
-    samples: &[Option<Plan>],
+    samples: &Samples,
     jobs: usize,
 ) -> Option<Vec<(Simulated, Duration)>> {
     if simulations.is_empty() {
         return Some(Vec::new());
     }
-    let part = |(prepared, plan): (&Prepared<'_>, &Option<Plan>)| {
-        let share = plan.as_ref().map_or(1.0, Plan::share);
-        (prepared.instructions() as f64 * share) as u64
+    let plan_of = |simulation: &Simulation| {
+        let plan = samples.get(&sample_key(simulation, prepared)).and_then(Option::as_ref);
+        plan.filter(|_| simulation.policy.is_none())
     };
-    let executed: Vec<u64> = prepared.iter().zip(samples).map(part).collect();
-    let amounts: Vec<u64> = simulations.iter().map(|simulation| executed[simulation.input]).collect();
+    let amount = |simulation: &&Simulation| {
+        let share = plan_of(simulation).map_or(1.0, Plan::share);
+        (prepared[simulation.input].instructions() as f64 * share) as u64
+    };
+    let amounts: Vec<u64> = simulations.iter().map(amount).collect();
     let watch = Watch::new(&amounts);
     all(&watch, jobs, |index| {
         let simulation = simulations[index];
@@ -130,7 +153,7 @@ fn each(
             let simulated = policy.simulated(prepared.program(), &mut with_policy);
             return Simulated { changes: simulation.words.clone(), ..simulated };
         }
-        let mut simulated = match &samples[simulation.input] {
+        let mut simulated = match plan_of(simulation) {
             Some(plan) => prepared.sampled(&simulation.machine, &how, plan, progress),
             None => prepared.simulated(true, &simulation.machine, &how, progress),
         };

@@ -23,6 +23,10 @@ struct Thread<'p> {
     /// Made with the first unit that the thread takes.
     unit: Option<Track<'p>>,
     is_in_unit: bool,
+    /// The unit that was taken last.
+    unit_number: u32,
+    /// The last addresses of its own stream at the bookmark before; none at the beginning.
+    known: Vec<u64>,
     /// What its own stream goes on with is a unit, which is not executed there.
     skips: bool,
 }
@@ -82,6 +86,35 @@ impl<'p> Track<'p> {
         (self.at, self.mark, self.step, self.at_step) = (script_at, mark, step, at_step);
         (self.leave_out, self.held) = (0, None);
         self.look();
+    }
+
+    /// The place.
+    fn place(&self) -> [u64; 7] {
+        let (piece, at) = self.cursor.place();
+        let steps = [self.step, self.at_step as u64, self.leave_out];
+        [piece as u64, at as u64, self.at as u64, self.mark.into(), steps[0], steps[1], steps[2]]
+    }
+
+    /// Goes to a place, where addresses are those that were known before and what has changed. What was read there and held is not
+    /// executed.
+    fn go_to(&mut self, bookmark: &Bookmark) {
+        let [piece, at, script, mark, step, at_step, leave_out] = bookmark.at;
+        self.cursor.go_to(piece as usize, at as usize);
+        for &(number, address) in &bookmark.changed {
+            self.cursor.set_last_address(number as usize, address);
+        }
+        self.set(script as usize, mark as u32, step, at_step as usize);
+        self.leave_out = leave_out;
+    }
+
+    /// The addresses that are not those that were known, which are known from now on.
+    fn changed_since(&self, known: &mut Vec<u64>) -> Vec<(u32, u64)> {
+        let now = self.cursor.last_addresses();
+        known.resize(now.len(), 0);
+        let differ = (0..).zip(now).zip(known.iter()).filter(|((_, now), known)| now != known);
+        let changed = differ.map(|((number, now), _)| (number, *now)).collect();
+        known.copy_from_slice(now);
+        changed
     }
 
     /// What is to be done before the step that is held, or behind the last one.
@@ -145,6 +178,8 @@ impl<'p> RecordedFeed<'p> {
             own: Track::new(prepared.instructions.cursor(*stream), script, at_steps),
             unit: None,
             is_in_unit: false,
+            unit_number: 0,
+            known: Vec::new(),
             skips: false,
         });
         RecordedFeed { prepared, redeal, threads: threads.collect(), accesses: Vec::new() }
@@ -240,6 +275,7 @@ impl Feed for RecordedFeed<'_> {
     }
 
     fn take_unit(&mut self, thread: usize, unit: u32) {
+        self.threads[thread].unit_number = unit;
         let place = self.prepared.places[unit as usize];
         let unit = &self.prepared.units[place.thread as usize][place.unit as usize];
         let script = &self.prepared.scripts[place.thread as usize];
@@ -258,31 +294,35 @@ impl Feed for RecordedFeed<'_> {
         thread.is_in_unit = true;
     }
 
-    fn bookmark(&self, thread: usize, executed: &[u32]) -> Bookmark {
-        let track = &self.threads[thread].own;
-        let (piece, at) = track.cursor.place();
-        // One that is held is not executed where one begins here, but it was read.
-        let held = match track.held {
-            Some(Step::Block(block) | Step::Partial(block, _)) => Some(block),
-            _ => None,
-        };
-        let blocks: Vec<u32> = executed.iter().copied().chain(held).collect();
-        let addresses = blocks.iter().flat_map(|&block| track.cursor.addresses(block)).copied().collect();
-        let steps = [track.step, track.at_step as u64];
-        let at = [piece as u64, at as u64, track.at as u64, track.mark.into(), steps[0], steps[1]];
-        Bookmark { at, blocks, addresses }
+    fn bookmark(&mut self, thread: usize) -> Bookmark {
+        let thread = &mut self.threads[thread];
+        let changed = thread.own.changed_since(&mut thread.known);
+        let in_unit = thread.unit.as_ref().filter(|_| thread.is_in_unit);
+        let unit = in_unit.map(|track| {
+            let place = self.prepared.places[thread.unit_number as usize];
+            let unit = &self.prepared.units[place.thread as usize][place.unit as usize];
+            let last = track.cursor.last_addresses();
+            let numbers = unit.blocks.iter().flat_map(|block| track.cursor.addresses_of(*block));
+            let changed = numbers.filter_map(|number| Some((number as u32, *last.get(number)?))).collect();
+            (thread.unit_number, Box::new(Bookmark { at: track.place(), changed, unit: None }))
+        });
+        Bookmark { at: thread.own.place(), changed, unit }
     }
 
     fn go_to(&mut self, thread: usize, bookmark: &Bookmark) {
+        let index = thread;
         let thread = &mut self.threads[thread];
         (thread.is_in_unit, thread.skips) = (false, false);
-        let track = &mut thread.own;
-        let [piece, at, script, mark, step, at_step] = bookmark.at;
-        track.cursor.go_to(piece as usize, at as usize);
-        let mut addresses = bookmark.addresses.as_slice();
-        for &block in &bookmark.blocks {
-            addresses = track.cursor.remember(block, addresses);
+        thread.known.resize(thread.own.cursor.last_addresses().len(), 0);
+        thread.own.cursor.set_last_addresses(&thread.known);
+        thread.own.go_to(bookmark);
+        thread.known.clear();
+        thread.known.extend_from_slice(thread.own.cursor.last_addresses());
+        if let Some((unit, place)) = &bookmark.unit {
+            self.take_unit(index, *unit);
+            if let Some(track) = &mut self.threads[index].unit {
+                track.go_to(place);
+            }
         }
-        track.set(script as usize, mark as u32, step, at_step as usize);
     }
 }

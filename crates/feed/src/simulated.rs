@@ -21,7 +21,7 @@ impl Prepared<'_> {
         simulate(self.program(), RecordedFeed::new(self, redeal), machine, options, progress)
     }
 
-    /// Simulates the sections of a plan, as [`simulate_sampled`] does; units of work are dealt anew.
+    /// Simulates the slices of a plan, as [`simulate_sampled`] does; units of work are dealt anew.
     pub fn sampled(
         &self,
         machine: &Machine,
@@ -32,8 +32,8 @@ impl Prepared<'_> {
         simulate_sampled(self.program(), RecordedFeed::new(self, true), machine, options, plan, progress)
     }
 
-    /// Which sections stand for others ([`Plan::of`]); `None` where too little could be left out, or threads do not all meet.
-    pub fn plan(&self) -> Option<Plan> {
-        Plan::of(self.program(), RecordedFeed::new(self, false))
+    /// Which slices of a run on so many cores stand for others ([`Plan::of`]); `None` where too little could be left out.
+    pub fn plan(&self, machine: &Machine, cores: u32) -> Option<Plan> {
+        Plan::of(self.program(), RecordedFeed::new(self, true), machine, cores, self.executed())
     }
 }

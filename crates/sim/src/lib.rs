@@ -10,6 +10,7 @@
 
 mod branch;
 mod change;
+mod collector;
 mod core;
 mod list;
 pub mod machine;

@@ -69,12 +69,16 @@ impl Feed for ListFeed {
         self.at[thread].unit = Some((unit as usize, 0));
     }
 
-    fn bookmark(&self, thread: usize, _: &[u32]) -> Bookmark {
-        Bookmark { at: [self.at[thread].own as u64, 0, 0, 0, 0, 0], ..Bookmark::default() }
+    fn bookmark(&mut self, thread: usize) -> Bookmark {
+        let place = self.at[thread];
+        let at = |next: usize| Bookmark { at: [next as u64, 0, 0, 0, 0, 0, 0], ..Bookmark::default() };
+        let unit = place.unit.map(|(unit, next)| (unit as u32, Box::new(at(next))));
+        Bookmark { unit, ..at(place.own) }
     }
 
     fn go_to(&mut self, thread: usize, bookmark: &Bookmark) {
-        self.at[thread] = Place { own: bookmark.at[0] as usize, unit: None };
+        let unit = bookmark.unit.as_ref().map(|(unit, place)| (*unit as usize, place.at[0] as usize));
+        self.at[thread] = Place { own: bookmark.at[0] as usize, unit };
     }
 }
 

@@ -193,8 +193,8 @@ impl Feed for PaddedFeed<'_> {
         self.inner.take_unit(thread, unit);
     }
 
-    fn bookmark(&self, thread: usize, executed: &[u32]) -> Bookmark {
-        self.inner.bookmark(thread, executed)
+    fn bookmark(&mut self, thread: usize) -> Bookmark {
+        self.inner.bookmark(thread)
     }
 
     fn go_to(&mut self, thread: usize, bookmark: &Bookmark) {

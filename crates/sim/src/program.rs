@@ -217,7 +217,7 @@ pub enum Item<'a> {
     Act(Act),
     /// The unit that was taken has ended.
     UnitEnd,
-    /// Sections are left out before the next item.
+    /// What the thread did to memory before.
     Skipped(&'a Skipped),
     /// The thread has ended.
     End,
@@ -231,34 +231,46 @@ pub trait Feed {
     /// From now on [`Feed::next`] gives what this unit executes, up to [`Item::UnitEnd`], then what follows in the thread.
     fn take_unit(&mut self, thread: usize, unit: u32);
 
-    /// Where the thread is, outside of units. `executed` are the blocks that it has executed since the last bookmark.
-    fn bookmark(&self, thread: usize, executed: &[u32]) -> Bookmark;
+    /// Where the thread is.
+    fn bookmark(&mut self, thread: usize) -> Bookmark;
 
-    /// Goes to a place further on. The bookmark has to be of all blocks that lie between.
+    /// Goes to a place. The bookmark holds what is different there from the place that was gone to, or of which a bookmark was
+    /// made, before; at first that is the beginning.
     fn go_to(&mut self, thread: usize, bookmark: &Bookmark);
 }
 
-/// A place in a thread's stream, and what is needed to go on from there. What is in it is the [`Feed`]'s affair, but that
-/// addresses are those of all accesses of the blocks, one block behind the other.
+/// A place in a thread's stream, and what is needed to go on from there. What is in it is the [`Feed`]'s affair.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bookmark {
     /// The place.
-    pub at: [u64; 6],
-    /// Blocks that were executed since the bookmark before.
-    pub blocks: Vec<u32>,
-    /// What their accesses refer to.
-    pub addresses: Vec<u64>,
+    pub at: [u64; 7],
+    /// What has changed since the bookmark before: which number, and what it is now.
+    pub changed: Vec<(u32, u64)>,
+    /// The unit that the thread executes, and the place in that, with all that is to be known there.
+    pub unit: Option<(u32, Box<Bookmark>)>,
 }
 
-/// What is left out, sections or what was before all that is simulated: what that has done to memory, as far as caches can still know of it.
+impl Bookmark {
+    /// One in the place of several that follow each other.
+    pub(crate) fn merged<'a>(bookmarks: impl DoubleEndedIterator<Item = &'a Bookmark>) -> Bookmark {
+        let mut all = Bookmark::default();
+        let mut changed = std::collections::BTreeMap::new();
+        for bookmark in bookmarks {
+            changed.extend(bookmark.changed.iter().copied());
+            (all.at, all.unit) = (bookmark.at, bookmark.unit.clone());
+        }
+        all.changed = changed.into_iter().collect();
+        all
+    }
+}
+
+/// What is left out, slices or what was before all that is simulated: what that has done to memory, as far as caches can still know of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Skipped {
     /// Pages that nobody had used before: by whom.
     pub(crate) pages: Vec<(u32, Touched)>,
     /// Lines, by whom, in the order of their last uses.
     pub(crate) lines: Vec<(u32, Touched)>,
-    /// Where each thread that is in sections goes on.
-    pub(crate) ends: Vec<(u32, Bookmark)>,
 }
 
 impl Skipped {
@@ -278,11 +290,6 @@ impl Skipped {
             is_recent: count - at <= RECENT,
         };
         let lines = Touched::new(lines.enumerate().map(line));
-        Skipped { pages: vec![(thread, pages)], lines: vec![(thread, lines)], ends: Vec::new() }
-    }
-
-    /// Where a thread goes on behind them.
-    pub(crate) fn end_of(&self, thread: usize) -> Option<&Bookmark> {
-        self.ends.iter().find(|(of, _)| *of as usize == thread).map(|(_, end)| end)
+        Skipped { pages: vec![(thread, pages)], lines: vec![(thread, lines)] }
     }
 }

@@ -7,6 +7,7 @@
 mod acts;
 mod calls;
 mod cores;
+mod slices;
 mod steering;
 mod step;
 mod tally;
@@ -20,18 +21,23 @@ use holdup_model::cycles::{CycleComponent, CyclePiece, CycleStack, Simulated, Si
 use holdup_sync::{Barrier, Gate, Lock, Tokens};
 
 use crate::Changes;
+use crate::collector::Collector;
 use crate::machine::Machine;
 use crate::padding::PaddedFeed;
 use crate::program::{Act, Feed, Program};
 use calls::{Deadline, PendingCall};
 use cores::Cores;
+use slices::{Notes, Slicer};
 use steering::Steer;
 use tally::Tally;
 
+pub(crate) use slices::{Course, Leap, Moment, Route, Simulation, ThreadMoment};
 pub use steering::Steering;
 
 /// Cycles for which one core is simulated before the next.
 const QUANTUM: u64 = 100;
+/// The same where only the order of things is of interest.
+const PACED_QUANTUM: u64 = 500;
 /// The place of what no recorded instruction does.
 pub(crate) const NO_PLACE: u32 = u32::MAX;
 /// Quanta from one report of progress to the next.
@@ -87,8 +93,42 @@ fn simulated<F: Feed>(
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Simulated {
     let mut system = System::new(program, feed, machine, options);
-    let stopped = !system.run(progress);
+    let stopped = !system.run::<false>(progress);
     system.result(stopped)
+}
+
+/// Goes through a program on so many cores that execute an instruction in each cycle, and notes slices of `size` instructions: what
+/// all threads execute in each, and where everything is at its end.
+pub(crate) fn noticed<'a, F: Feed>(
+    program: &'a Program,
+    feed: F,
+    machine: &'a Machine,
+    options: &'a Options,
+    size: u64,
+) -> (Course, Option<Collector<'a>>) {
+    let mut system = System::new(program, feed, machine, options);
+    system.notes = Some(Notes::default());
+    let collector = Collector::new(&program.code, program.threads.len());
+    system.slicer = Some(Slicer::notices(collector, size));
+    system.run::<true>(&mut |_| true);
+    system.take_course()
+}
+
+/// Simulates the slices of a route: what [`simulate`] gives for these, and what each of them took.
+pub(crate) fn followed<F: Feed>(
+    program: &Program,
+    feed: F,
+    machine: &Machine,
+    options: &Options,
+    route: &dyn Route,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) -> (Simulated, Vec<Simulation>) {
+    let mut system = System::new(program, feed, machine, options);
+    system.notes = Some(Notes::default());
+    system.slicer = Some(Slicer::follows(route));
+    let stopped = !system.run::<false>(progress);
+    let simulated = system.take_simulated();
+    (system.result(stopped), simulated)
 }
 
 /// Where a thread is.
@@ -111,6 +151,8 @@ struct Thread {
     state: State,
     /// What it has to do before it goes on with its stream.
     pending: Option<Act>,
+    /// What it waits for, while it is blocked.
+    awaits: Option<Act>,
     /// Since when it has not been on a core, and what that is booked as until `ready_at`.
     since: u64,
     component: CycleComponent,
@@ -160,6 +202,9 @@ struct System<'a, F> {
     ended: u32,
     costs: Costs,
     steer: Option<Box<Steer>>,
+    /// What is done with slices, and what is noted for that.
+    slicer: Option<Slicer<'a>>,
+    notes: Option<Notes>,
 }
 
 /// Of [`crate::machine::SystemFacts`], in cycles.
@@ -201,6 +246,7 @@ impl<'a, F: Feed> System<'a, F> {
         let thread = |created: bool| Thread {
             state: if created { State::Unborn } else { State::Timed },
             pending: None,
+            awaits: None,
             since: 0,
             component: CycleComponent::Imbalance,
             ready_at: 0,
@@ -244,15 +290,26 @@ impl<'a, F: Feed> System<'a, F> {
                 .steering
                 .as_ref()
                 .map(|steering| Box::new(Steer::new(steering, machine, cores, threads.len()))),
+            slicer: None,
+            notes: None,
             threads,
         }
     }
 
-    /// Until all threads have ended: true; or until `progress` gives false.
-    fn run(&mut self, progress: &mut dyn FnMut(&Progress) -> bool) -> bool {
+    /// Until all threads have ended: true; or until `progress` gives false. A `PACED` run only brings things into their order.
+    fn run<const PACED: bool>(&mut self, progress: &mut dyn FnMut(&Progress) -> bool) -> bool {
         let mut quanta = 0u64;
-        while let Some(time) = self.next_time() {
-            let limit = time + QUANTUM;
+        loop {
+            let Some(time) = self.next_time() else {
+                if self.goes_on() {
+                    continue;
+                }
+                return true;
+            };
+            if self.slicer.is_some() && self.end_slice(time) {
+                continue;
+            }
+            let limit = time + if PACED { PACED_QUANTUM } else { QUANTUM };
             self.steer(time);
             self.end_calls(time);
             self.wake_timed(limit);
@@ -260,14 +317,13 @@ impl<'a, F: Feed> System<'a, F> {
             // Each quantum another core is the first, so that none always comes before the others.
             let count = self.on.len() as u64;
             for turn in 0..count {
-                self.run_core(((turn + quanta) % count) as u32, limit);
+                self.run_core::<PACED>(((turn + quanta) % count) as u32, limit);
             }
             quanta += 1;
             if quanta.is_multiple_of(PROGRESS_QUANTA) && !progress(&self.progress(time)) {
                 return false;
             }
         }
-        true
     }
 
     fn progress(&self, cycles: u64) -> Progress {
@@ -369,9 +425,10 @@ impl<'a, F: Feed> System<'a, F> {
         waited.book(thread.component, ready - thread.since);
         waited.book(CycleComponent::NoCore, starts - ready);
         thread.stack.add(&waited);
-        if thread.begin.is_some() {
+        if thread.begin.is_some() || self.notes.is_some() {
             thread.piece.stack.add(&waited);
-        } else {
+        }
+        if thread.begin.is_none() {
             thread.begin = Some(starts);
             thread.piece.begin = starts;
         }

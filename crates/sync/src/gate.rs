@@ -51,6 +51,16 @@ impl Gate {
         }
     }
 
+    /// Takes one act back: who passed has passed.
+    pub fn close(&mut self) {
+        self.closed_by += 1;
+    }
+
+    /// Whether who comes now goes on.
+    pub fn is_open(&self) -> bool {
+        self.closed_by == 0
+    }
+
     /// The thread goes on though it is closed.
     pub fn forget(&mut self, thread: ThreadId) {
         if let Some(more) = &mut self.more {

@@ -276,7 +276,7 @@ fn compare_with(other: &Run, run: &Run, diagnoses: &[Diagnosis]) {
 /// How many times a simulation is looked at before it is broken off.
 const LOOKS: u32 = 3;
 
-/// The streams of a recording, simulated: whole, and by sections that stand for others.
+/// The streams of a recording, simulated: whole, and by slices that stand for others.
 fn simulate(recording: &Recording, run: &Run, machine: &Machine) {
     let Ok(prepared) = Prepared::new(recording, run) else { return };
     let options = Options { cores: 4, ..Options::default() };
@@ -286,7 +286,7 @@ fn simulate(recording: &Recording, run: &Run, machine: &Machine) {
         looks % LOOKS != 0
     };
     prepared.simulated(true, machine, &options, &mut is_long);
-    if let Some(plan) = prepared.plan() {
+    if let Some(plan) = prepared.plan(machine, options.cores) {
         prepared.sampled(machine, &options, &plan, &mut is_long);
     }
 }

@@ -212,7 +212,7 @@ fn a_sample_of_phases_tells_what_all_tell_within_the_error_that_it_prints() {
     let error = sample["sampled"]["error"].as_f64().expect("an error");
     let simulated = sample["sampled"]["simulated_instructions"].as_f64().expect("instructions");
     let instructions = all["instructions"].as_f64().expect("instructions");
-    assert!(simulated < 0.1 * instructions, "{simulated} of {instructions} were simulated");
+    assert!(simulated < 0.15 * instructions, "{simulated} of {instructions} were simulated");
     let off = (cycles(&sample) - cycles(&all)).abs() / cycles(&all);
     assert!(off <= 0.02 && off <= error, "{off} with an error of {error}");
     let components = |run: &Value| -> Vec<f64> {

@@ -96,26 +96,39 @@ impl<'a> Cursor<'a> {
         (self.begun, self.at)
     }
 
-    /// Goes to a place of the same stream. The last addresses are not those of there ([`Cursor::remember`]).
+    /// Goes to a place of the same stream. The last addresses are not those of there ([`Cursor::set_last_addresses`]).
     pub fn go_to(&mut self, piece: usize, at: usize) {
-        if piece != self.begun && piece > 0 {
-            self.begun = piece - 1;
-            if !self.next_piece() {
+        if piece != self.begun {
+            self.begun = piece.saturating_sub(1);
+            (self.at, self.end) = (0, 0);
+            if piece > 0 && !self.next_piece() {
                 return;
             }
         }
         self.at = at.min(self.end);
     }
 
-    /// Sets the last addresses of a block to the first of these, and gives the others.
-    pub fn remember<'b>(&mut self, block: u32, addresses: &'b [u64]) -> &'b [u64] {
-        let Some(known) = self.range(block as usize).and_then(|range| self.last.get_mut(range)) else {
-            return addresses;
-        };
-        let count = known.len().min(addresses.len());
-        let (own, others) = addresses.split_at(count);
-        known[..count].copy_from_slice(own);
-        others
+    /// The last address of each access of each block, one block behind the other.
+    pub fn last_addresses(&self) -> &[u64] {
+        &self.last
+    }
+
+    /// Where the addresses of a block begin in [`Cursor::last_addresses`], and where they end.
+    pub fn addresses_of(&self, block: u32) -> std::ops::Range<usize> {
+        self.range(block as usize).unwrap_or_default()
+    }
+
+    /// Makes these the last addresses.
+    pub fn set_last_addresses(&mut self, addresses: &[u64]) {
+        self.last.clear();
+        self.last.extend_from_slice(addresses);
+    }
+
+    /// Makes this the last address of the access with this index.
+    pub fn set_last_address(&mut self, index: usize, address: u64) {
+        if let Some(known) = self.last.get_mut(index) {
+            *known = address;
+        }
     }
 
     /// Goes to the next entry; `None` at the end, or where the stream cannot be understood.

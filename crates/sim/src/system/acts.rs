@@ -6,6 +6,7 @@ use holdup_model::ThreadId;
 use holdup_model::cycles::CycleComponent;
 use holdup_sync::Answer;
 
+use super::slices::{Done, Slicer};
 use super::{NO_PLACE, State, System};
 use crate::program::{Act, Feed, Reason};
 
@@ -50,6 +51,8 @@ impl<F: Feed> System<'_, F> {
                     self.threads[index as usize].pending = Some(act);
                     let spins = self.program.spun.locks.contains(&lock);
                     self.wait(index, CycleComponent::SyncCritSect, spins);
+                } else if let Some(notes) = &mut self.notes {
+                    notes.acquired(lock, index, mode);
                 }
             }
             Act::Release(lock) => {
@@ -59,6 +62,9 @@ impl<F: Feed> System<'_, F> {
                 self.touch_lock(core, lock);
                 let now = self.cores.now(core);
                 self.locks[lock as usize].release(thread, &mut released);
+                if let Some(notes) = &mut self.notes {
+                    notes.released(lock, index);
+                }
                 self.wake_by(core, &released, now, CycleComponent::SyncCritSect);
             }
             Act::Arrive(barrier) => {
@@ -70,6 +76,8 @@ impl<F: Feed> System<'_, F> {
                 let answer = self.barriers[barrier as usize].arrive(thread, &mut released);
                 if answer == Answer::Wait {
                     self.wait(index, CycleComponent::SyncBarrier, spins);
+                } else if let Some(Slicer::Notices(notices)) = &mut self.slicer {
+                    notices.meet();
                 }
                 self.wake_by(core, &released, now, CycleComponent::SyncBarrier);
             }
@@ -79,6 +87,9 @@ impl<F: Feed> System<'_, F> {
                 }
             }
             Act::Open(gate) => {
+                if let Some(notes) = self.notes.as_mut().filter(|_| !self.gates[gate as usize].is_open()) {
+                    notes.done.push(Done::Open(gate));
+                }
                 self.gates[gate as usize].open(&mut released);
                 self.wake_by(core, &released, now, CycleComponent::SyncCond);
             }
@@ -109,6 +120,9 @@ impl<F: Feed> System<'_, F> {
             Some(unit) => {
                 *next += 1;
                 thread.deals = Some(construct);
+                if let Some(notes) = &mut self.notes {
+                    notes.done.push(Done::Unit(construct));
+                }
                 self.feed.take_unit(index as usize, unit);
             }
             None => thread.deals = None,
@@ -204,7 +218,7 @@ impl<F: Feed> System<'_, F> {
         let latest = self.threads.iter().map(|thread| thread.since.max(thread.end)).max().unwrap_or(0);
         let thread = &mut self.threads[index as usize];
         self.let_through += u64::from(thread.state == State::Blocked);
-        thread.pending = None;
+        (thread.pending, thread.awaits) = (None, None);
         thread.deadline = None;
         thread.state = State::Timed;
         thread.ready_at = latest;

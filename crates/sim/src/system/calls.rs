@@ -17,8 +17,8 @@ use crate::program::{CallWithin, Feed, Reason};
 /// When a thread that waits for a gate goes on without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deadline {
-    at: u64,
-    gate: u32,
+    pub at: u64,
+    pub gate: u32,
 }
 
 /// A call under way that other threads can end.
@@ -32,7 +32,7 @@ pub(super) struct PendingCall {
 }
 
 impl<F: Feed> System<'_, F> {
-    fn cycles_of(&self, nanos: u64) -> u64 {
+    pub(super) fn cycles_of(&self, nanos: u64) -> u64 {
         (nanos as f64 * self.costs.frequency) as u64
     }
 

@@ -13,6 +13,9 @@ use crate::{Changes, Program, Served};
 
 /// Bytes of a line of code: the same on all machines that are simulated.
 const CODE_LINE: u64 = 64;
+/// Instructions in a cycle where only the order of things is of interest: so that waking threads takes as long, compared with what
+/// they do, as it mostly does.
+const PACE: u64 = 2;
 
 /// A core's own clock against that of the simulation, which differ while a thread or core is made faster.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +68,8 @@ pub(super) struct OneCore {
     booked: CycleStack,
     booked_instructions: u64,
     booked_at: u64,
+    /// Instructions that were executed and have not taken a cycle yet ([`Cores::pass`]).
+    paced: u64,
     /// Room for what becomes of the accesses of a block.
     pub served: Vec<Served>,
 }
@@ -165,6 +170,7 @@ impl Cores {
             booked: CycleStack::default(),
             booked_instructions: 0,
             booked_at: 0,
+            paced: 0,
             served: Vec::new(),
         };
         Self {
@@ -199,6 +205,15 @@ impl Cores {
         let speed = one.view.clock.speed / one.view.ratio * ratio;
         one.view.clock = Clock::new(one.core.now(), one.now(), speed);
         one.view.ratio = ratio;
+    }
+
+    /// The core executes so many instructions, [`PACE`] in each cycle.
+    #[inline]
+    pub(super) fn pass(&mut self, core: u32, instructions: u64) {
+        let one = &mut self.all[core as usize];
+        one.paced += instructions;
+        one.core.idle_until(one.core.now() + one.paced / PACE, CycleComponent::DispatchWidth);
+        one.paced %= PACE;
     }
 
     /// The thread on the core spends cycles of the simulation on something.

@@ -1,6 +1,7 @@
 //! What a core does with the next item of its thread.
 
 use super::cores::{Cores, OneCore, Way};
+use super::slices::Slicer;
 use super::tally::Tally;
 use super::{State, System};
 use crate::Served;
@@ -9,7 +10,7 @@ use crate::program::{Access, Act, Code, Exit, Feed, Item};
 
 impl<F: Feed> System<'_, F> {
     /// Simulates a core up to `limit`, or until its thread leaves it or has to wait for other cores.
-    pub(super) fn run_core(&mut self, core: u32, limit: u64) {
+    pub(super) fn run_core<const PACED: bool>(&mut self, core: u32, limit: u64) {
         while let Some(index) = self.on[core as usize] {
             if self.cores.now(core) >= limit {
                 return;
@@ -23,9 +24,21 @@ impl<F: Feed> System<'_, F> {
                 let now = self.cores.now(core);
                 self.act(index, core, act);
                 self.note_act(index, act, now);
+                if self.notes.is_some() {
+                    self.threads[index as usize].awaits = Some(act);
+                }
                 continue;
             }
-            match self.feed.next(index as usize) {
+            let item = self.feed.next(index as usize);
+            if PACED && let Some(Slicer::Notices(notices)) = &mut self.slicer {
+                let executed = notices.collector.note(index as usize, &item);
+                self.tally.instructions += executed;
+                self.cores.pass(core, executed);
+                if matches!(item, Item::Block(..) | Item::Partial(..) | Item::Skipped(_)) {
+                    continue;
+                }
+            }
+            match item {
                 Item::Block(block, addresses) => {
                     let last = thread.last_block.replace(block);
                     let code = &self.program.code;
@@ -44,6 +57,8 @@ impl<F: Feed> System<'_, F> {
                     // Others see it when all before it is done; a piece of the course ends when it does.
                     self.cores.all[core as usize].core.settle();
                     match act {
+                        // Where there are slices, only these are pieces.
+                        Act::Cut if self.slicer.is_some() => {}
                         Act::Cut => self.cut(index),
                         act => thread.pending = Some(act),
                     }
@@ -76,7 +91,7 @@ impl<F: Feed> System<'_, F> {
     }
 
     /// A piece of the thread's course ends.
-    fn cut(&mut self, index: u32) {
+    pub(super) fn cut(&mut self, index: u32) {
         self.account(index);
         let now = match self.threads[index as usize].state {
             State::Running(core) => self.cores.now(core),
@@ -91,7 +106,9 @@ impl<F: Feed> System<'_, F> {
 
     /// The thread has ended.
     fn end(&mut self, index: u32) {
-        self.cut(index);
+        if self.slicer.is_none() {
+            self.cut(index);
+        }
         let now = self.detach(index);
         let thread = &mut self.threads[index as usize];
         thread.state = State::Ended;

@@ -7,8 +7,9 @@ use proptest::prelude::*;
 
 use super::{Options, simulate};
 use crate::program::{Access, Act, Block, CallWithin, Code, Exit, Instruction, Program, Reason, SimThread};
-use crate::{Changes, ListFeed, Machine, OwnedItem, Plan, simulate_sampled};
+use crate::{Changes, ListFeed, Machine, OwnedItem};
 
+mod sample;
 mod steering;
 
 /// Blocks of the programs here: 64 dependent additions; a load; a store.
@@ -344,78 +345,6 @@ fn two_runs_of_one_program_are_equal() {
     };
     let lists = || with_main((1..5).map(side).collect());
     assert_eq!(run(&shared, lists(), 4), run(&shared, lists(), 4));
-}
-
-/// Four threads that meet after each of many phases: two kinds of phases in turn, the work of which varies by a few per cent.
-/// Each phase of the second kind uses data that are further on by `step` lines.
-fn phases(step: u64) -> (Program, Vec<Vec<OwnedItem>>) {
-    let mut shared = program(5);
-    shared.barriers = vec![4];
-    let side = |thread: u64| {
-        let mut list = Vec::new();
-        for phase in 0..600u64 {
-            let varies = (phase * 7919 + thread * 104_729) % 11;
-            if phase % 2 == 0 {
-                list.extend(work(100 + varies as usize));
-            } else {
-                for line in 0..300 + varies {
-                    let address = 0x100_0000 * thread + 64 * ((line * 37 + phase * step) % 4096);
-                    list.push(OwnedItem::Block(LOAD, vec![address]));
-                    list.push(OwnedItem::Block(ADDS, Vec::new()));
-                }
-            }
-            list.push(act(Act::Arrive(0)));
-        }
-        list
-    };
-    (shared, with_main((1..5).map(side).collect()))
-}
-
-/// A sample of the program, and all of it.
-fn sampled(step: u64) -> (Simulated, Simulated) {
-    let (shared, lists) = phases(step);
-    let machine = Machine::named("dunnington").expect("a machine");
-    let options = Options { cores: 5, ..Options::default() };
-    let plan = Plan::of(&shared, ListFeed::new(lists.clone(), Vec::new())).expect("many sections");
-    assert!(plan.share() < 0.15, "{}", plan.share());
-    let feed = ListFeed::new(lists.clone(), Vec::new());
-    let sampled = simulate_sampled(&shared, feed, &machine, &options, &plan, &mut |_| true);
-    (sampled, run(&shared, lists, 5))
-}
-
-#[test]
-fn a_sample_of_sections_on_data_that_caches_lose_meanwhile_tells_its_larger_error() {
-    let (sampled, whole) = sampled(911);
-    let error = sampled.cycles as f64 / whole.cycles as f64 - 1.0;
-    let told = sampled.sampled.expect("an error").error;
-    assert!(error.abs() <= told, "{error} {told}");
-}
-
-#[test]
-fn a_sample_of_the_sections_gives_the_cycles_of_all_within_its_error() {
-    let (sampled, whole) = sampled(0);
-    let error = sampled.cycles as f64 / whole.cycles as f64 - 1.0;
-    let told = sampled.sampled.expect("an error").error;
-    assert!(error.abs() < 0.02 && error.abs() <= told, "{error} {told}");
-    assert!(told < 0.05, "{told}");
-    for (thread, all) in sampled.threads.iter().zip(&whole.threads) {
-        assert_eq!(thread.stack.total(), sampled.cycles);
-        for component in CycleComponent::ALL {
-            let (one, other) = (thread.stack.get(*component), all.stack.get(*component));
-            assert!(one.abs_diff(other) < whole.cycles / 25, "{component:?}: {one} {other}");
-        }
-    }
-    let instructions = sampled.instructions as f64 / whole.instructions as f64;
-    assert!((instructions - 1.0).abs() < 0.01, "{instructions}");
-}
-
-#[test]
-fn a_program_of_few_sections_is_not_sampled() {
-    let mut shared = program(3);
-    shared.barriers = vec![2];
-    let side = || work(10).into_iter().chain([act(Act::Arrive(0))]).collect::<Vec<_>>();
-    let lists = with_main(vec![side(), side()]);
-    assert!(Plan::of(&shared, ListFeed::new(lists, Vec::new())).is_none());
 }
 
 proptest! {

@@ -1,6 +1,6 @@
-//! What the sections of a program execute and which memory they use: one pass over each thread's stream.
+//! What threads execute in each slice and which memory they use.
 
-use crate::program::{Act, Bookmark, Code, Feed, Item, Program};
+use crate::program::{Act, Bookmark, Code, Item};
 use crate::touched::{LINE_BITS, Touch, Touched};
 
 /// Counts of blocks are summed in so many cells, by a hash of the block.
@@ -9,59 +9,74 @@ const CELLS: usize = 64;
 const FILTER: usize = 1024;
 /// The table is emptied after so many uses that were noted, so that what is used all the time is noted as recent.
 const EPOCH: usize = 2048;
-/// At least so many of the last uses of a section are kept: all lines of caches of 64 MiB.
-pub(super) const MOST_TOUCHES: usize = 1 << 20;
+/// As many instructions take about as long as to wait for each other, and to create a thread.
+const SYNC: u64 = 2000;
+const CREATES: u64 = 20_000;
+/// At least so many of the last uses of a slice are kept: all lines of caches of 64 MiB.
+pub(crate) const MOST_TOUCHES: usize = 1 << 20;
 
-/// What one thread does in a section.
+/// What one thread does in a slice.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Part {
+pub(crate) struct Part {
     /// Instructions by cell.
     pub counts: Vec<u64>,
     pub instructions: u64,
-    /// It creates threads or waits for their end, which must not be left out.
-    pub manages_threads: bool,
+    /// What it does besides, as instructions that would take as long, about.
+    pub acts: u64,
     /// Where the thread is at its end.
     pub end: Bookmark,
-    /// Lines that were used, the last ones last; some more than once. Not of the first section.
+    /// Lines that were used, the last ones last; some more than once. Not of the first slice.
     pub touched: Touched,
 }
 
-/// The sections of one thread. A section ends where a barrier for so many `parties` is reached.
-pub(super) fn sections_of<F: Feed>(
-    program: &Program,
-    feed: &mut F,
-    thread: usize,
-    parties: u32,
-) -> Vec<Part> {
-    let mut collector = Collector::new(&program.code);
-    let mut sections = Vec::new();
-    loop {
-        match feed.next(thread) {
-            Item::Block(block, addresses) => collector.block(block, addresses),
+/// Notes what each thread does.
+pub(crate) struct Collector<'a> {
+    threads: Vec<OfThread<'a>>,
+    /// By thread, then by slice.
+    pub(crate) parts: Vec<Vec<Part>>,
+}
+
+impl<'a> Collector<'a> {
+    pub(crate) fn new(code: &'a Code, threads: usize) -> Self {
+        Collector {
+            threads: (0..threads).map(|_| OfThread::new(code)).collect(),
+            parts: vec![Vec::new(); threads],
+        }
+    }
+
+    /// Notes an item; gives how many instructions are executed.
+    #[inline]
+    pub(crate) fn note(&mut self, thread: usize, item: &Item<'_>) -> u64 {
+        let of = &mut self.threads[thread];
+        match item {
+            Item::Block(block, addresses) => of.block(*block, addresses),
             Item::Partial(block, count, accesses) => {
-                collector.partial(block, count);
-                if collector.notes_lines {
+                if of.notes_lines {
                     accesses.iter().for_each(|(access, address)| {
-                        collector.used(*address, access.size, access.stores);
+                        of.used(*address, access.size, access.stores);
                     });
                 }
+                of.partial(*block, *count)
             }
-            Item::Act(Act::Arrive(barrier)) if program.barriers[barrier as usize] == parties => {
-                let end = feed.bookmark(thread, &collector.met);
-                sections.push(collector.end(end));
+            Item::Act(Act::Cut | Act::Call { nanos: 0 }) => 0,
+            Item::Act(act) => {
+                of.acts += if matches!(act, Act::Create(_)) { CREATES } else { SYNC };
+                0
             }
-            Item::Act(Act::Create(_) | Act::Join(_)) => collector.manages_threads = true,
-            Item::Act(_) | Item::UnitEnd | Item::Skipped(_) => {}
-            Item::End => {
-                sections.push(collector.end(Bookmark::default()));
-                return sections;
-            }
+            Item::UnitEnd | Item::Skipped(_) | Item::End => 0,
+        }
+    }
+
+    /// The slice ends, and the next begins.
+    pub(crate) fn end(&mut self, mut at: impl FnMut(usize) -> Bookmark) {
+        for (thread, (of, parts)) in self.threads.iter_mut().zip(&mut self.parts).enumerate() {
+            parts.push(of.end(at(thread)));
         }
     }
 }
 
-/// The present section of a thread.
-struct Collector<'a> {
+/// The present slice of a thread.
+struct OfThread<'a> {
     code: &'a Code,
     /// By block, how often it was executed whole, plus 1 if it is in `met`.
     counts: Vec<u32>,
@@ -69,7 +84,7 @@ struct Collector<'a> {
     met: Vec<u32>,
     /// Instructions of blocks that were executed in part.
     in_parts: u64,
-    manages_threads: bool,
+    acts: u64,
     notes_lines: bool,
     /// Uses as `line << 1 | writes`, plus 1.
     filter: Box<[u64; FILTER]>,
@@ -78,14 +93,14 @@ struct Collector<'a> {
     left_of_epoch: usize,
 }
 
-impl<'a> Collector<'a> {
+impl<'a> OfThread<'a> {
     fn new(code: &'a Code) -> Self {
-        Collector {
+        OfThread {
             code,
             counts: vec![0; code.blocks.len()],
             met: Vec::new(),
             in_parts: 0,
-            manages_threads: false,
+            acts: 0,
             notes_lines: false,
             filter: Box::new([0; FILTER]),
             touches: Vec::new(),
@@ -105,23 +120,27 @@ impl<'a> Collector<'a> {
     }
 
     #[inline]
-    fn block(&mut self, block: u32, addresses: &[u64]) {
+    fn block(&mut self, block: u32, addresses: &[u64]) -> u64 {
         let count = self.count(block);
         *count = count.saturating_add(1);
+        let code = self.code;
+        let facts = &code.blocks[block as usize];
         if self.notes_lines && !addresses.is_empty() {
-            let code = self.code;
-            let range = &code.blocks[block as usize].accesses;
+            let range = &facts.accesses;
             let table = &code.accesses[range.start as usize..range.end as usize];
             for (access, &address) in table.iter().zip(addresses) {
                 self.used(address, access.size, access.stores);
             }
         }
+        u64::from(facts.instructions.end - facts.instructions.start)
     }
 
-    fn partial(&mut self, block: u32, count: u32) {
+    fn partial(&mut self, block: u32, count: u32) -> u64 {
         self.count(block);
         let all = &self.code.blocks[block as usize].instructions;
-        self.in_parts += u64::from(count.min(all.end - all.start));
+        let executed = u64::from(count.min(all.end - all.start));
+        self.in_parts += executed;
+        executed
     }
 
     #[inline]
@@ -163,7 +182,7 @@ impl<'a> Collector<'a> {
         self.left_of_epoch = EPOCH;
     }
 
-    /// The section ends, and the next begins.
+    /// The slice ends, and the next begins.
     fn end(&mut self, end: Bookmark) -> Part {
         let mut counts = vec![0; CELLS];
         let mut instructions = self.in_parts;
@@ -184,12 +203,6 @@ impl<'a> Collector<'a> {
             writes: touch & 1 == 1,
             is_recent: false,
         }));
-        Part {
-            counts,
-            instructions,
-            manages_threads: std::mem::take(&mut self.manages_threads),
-            end,
-            touched,
-        }
+        Part { counts, instructions, acts: std::mem::take(&mut self.acts), end, touched }
     }
 }
