@@ -1,4 +1,4 @@
-//! Which lines of memory sections use, in little memory: lists of differences to the line before, in the order of use.
+//! Which lines of memory slices use, in little memory: lists of differences to the line before, in the order of use.
 
 /// log2 of the bytes of what counts as a line here. Caches with shorter lines lose some of it, with longer ones nothing.
 pub(crate) const LINE_BITS: u32 = 6;

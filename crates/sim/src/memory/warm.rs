@@ -1,4 +1,4 @@
-//! Sections of a program that are left out, and what was before all: what they did to caches, directories and translation buffers is made up for.
+//! Slices of a program that are left out, and what was before all: what they did to caches, directories and translation buffers is made up for.
 //!
 //! No time passes, nothing moves over links, and nothing is counted.
 
@@ -10,7 +10,7 @@ use crate::program::Skipped;
 use crate::touched::{LINE_BITS, Touch};
 
 impl Memory {
-    /// Replays what sections that are left out used last; `core_of` says where threads are.
+    /// Replays what slices that are left out used last; `core_of` says where threads are.
     pub(crate) fn replay(&mut self, skipped: &Skipped, core_of: impl Fn(u32) -> Option<u32>, now: u64) {
         if self.perfect == 0 {
             return;
