@@ -1,7 +1,7 @@
 //! Long programs by a sample.
 //!
 //! A program's run is cut into slices, in each of which all threads together execute as many instructions. One pass over the
-//! program, in which each instruction takes one cycle, tells what each slice executes, which lines of memory it uses
+//! program, in which all accesses hit, tells what each slice executes, which lines of memory it uses
 //! (`crate::collector`), and where all threads and what they synchronise by are at its end (`crate::system`). Slices are grouped by what
 //! they execute: which blocks, and how much each thread; of each group a few are simulated, spread over the run, which stand for the
 //! others in proportion to their instructions (`plan`). What lies between is not even decoded: threads go to where they were at its

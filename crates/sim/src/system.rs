@@ -97,9 +97,9 @@ fn simulated<F: Feed>(
     system.result(stopped)
 }
 
-/// Goes through a program on so many cores that execute an instruction in each cycle, and notes slices of `size` instructions: what
+/// Goes through a program on cores of which all accesses hit the first level, and notes slices of `size` instructions: what
 /// all threads execute in each, and where everything is at its end.
-pub(crate) fn noticed<'a, F: Feed>(
+pub(crate) fn surveyed<'a, F: Feed>(
     program: &'a Program,
     feed: F,
     machine: &'a Machine,
@@ -107,9 +107,10 @@ pub(crate) fn noticed<'a, F: Feed>(
     size: u64,
 ) -> (Course, Option<Collector<'a>>) {
     let mut system = System::new(program, feed, machine, options);
+    system.cores.find_paces(program, machine);
     system.notes = Some(Notes::default());
     let collector = Collector::new(&program.code, program.threads.len());
-    system.slicer = Some(Slicer::notices(collector, size));
+    system.slicer = Some(Slicer::surveys(collector, size));
     system.run::<true>(&mut |_| true);
     system.take_course()
 }
@@ -157,6 +158,8 @@ struct Thread {
     since: u64,
     component: CycleComponent,
     ready_at: u64,
+    /// When it is asleep, while it is blocked: it cannot be woken before.
+    asleep_at: u64,
     /// It looks for what it waits for itself, and needs nobody to wake it.
     spins: bool,
     /// When it does without the gate that it waits for.
@@ -250,6 +253,7 @@ impl<'a, F: Feed> System<'a, F> {
             since: 0,
             component: CycleComponent::Imbalance,
             ready_at: 0,
+            asleep_at: 0,
             spins: false,
             deadline: None,
             core: None,

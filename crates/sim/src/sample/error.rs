@@ -10,8 +10,8 @@ const STUDENT: [f64; 30] = [
 
 /// What the state of the machine behind a gap may differ from the right one without any spread among samples that shows
 /// it, as a share of the cycles that were not simulated (assumption: instruction caches and branch
-/// predictors are not replayed, and threads are where they would be if all executed as many instructions in a cycle).
-const UNSEEN: f64 = 0.05;
+/// predictors are not replayed, and threads are where they would be if all accesses hit).
+const UNSEEN: f64 = 0.04;
 
 impl Plan {
     /// Half the width of the 95 % interval of the estimated cycles. It has three parts, whose squares are added: [`UNSEEN`],

@@ -6,7 +6,7 @@ use super::skipped::{New, new_of, skipped};
 use crate::collector::Part;
 use crate::machine::Machine;
 use crate::program::{Bookmark, Feed, Program, Skipped};
-use crate::system::{Course, Leap, Moment, Options, Route, ThreadMoment, noticed};
+use crate::system::{Course, Leap, Moment, Options, Route, ThreadMoment, surveyed};
 
 /// Slices are alike whose distance is below this: the sum of the differences of their shares. Where that makes too many groups
 /// it is made larger, until all are alike.
@@ -113,7 +113,7 @@ impl Plan {
             return None;
         }
         let options = Options { cores, ..Options::default() };
-        let (course, collector) = noticed(program, feed, machine, &options, size);
+        let (course, collector) = surveyed(program, feed, machine, &options, size);
         let found = collector?.parts;
         let count = found.first()?.len();
         let new = new_of(&found, count);

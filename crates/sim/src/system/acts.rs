@@ -76,8 +76,8 @@ impl<F: Feed> System<'_, F> {
                 let answer = self.barriers[barrier as usize].arrive(thread, &mut released);
                 if answer == Answer::Wait {
                     self.wait(index, CycleComponent::SyncBarrier, spins);
-                } else if let Some(Slicer::Notices(notices)) = &mut self.slicer {
-                    notices.meet();
+                } else if let Some(Slicer::Surveys(surveys)) = &mut self.slicer {
+                    surveys.meet();
                 }
                 self.wake_by(core, &released, now, CycleComponent::SyncBarrier);
             }
@@ -167,6 +167,7 @@ impl<F: Feed> System<'_, F> {
         self.detach(index);
         let thread = &mut self.threads[index as usize];
         thread.spins = spins;
+        thread.asleep_at = thread.since + if spins { 0 } else { self.costs.sleep };
         thread.state = State::Blocked;
         thread.component = component;
     }
@@ -190,7 +191,7 @@ impl<F: Feed> System<'_, F> {
             let thread = &mut self.threads[index as usize];
             if thread.state == State::Blocked {
                 let spins = thread.spins;
-                let asleep = if spins { thread.since } else { thread.since + self.costs.sleep };
+                let asleep = thread.asleep_at;
                 thread.state = State::Timed;
                 thread.deadline = None;
                 thread.ready_at = now.max(asleep) + if spins { 0 } else { self.costs.wake_up };

@@ -13,9 +13,8 @@ use crate::{Changes, Program, Served};
 
 /// Bytes of a line of code: the same on all machines that are simulated.
 const CODE_LINE: u64 = 64;
-/// Instructions in a cycle where only the order of things is of interest: so that waking threads takes as long, compared with what
-/// they do, as it mostly does.
-const PACE: u64 = 2;
+/// How often in a row a block is executed to know how fast it is.
+const PACED_ROUNDS: u64 = 8;
 
 /// A core's own clock against that of the simulation, which differ while a thread or core is made faster.
 #[derive(Clone, Copy, Debug)]
@@ -68,8 +67,8 @@ pub(super) struct OneCore {
     booked: CycleStack,
     booked_instructions: u64,
     booked_at: u64,
-    /// Instructions that were executed and have not taken a cycle yet ([`Cores::pass`]).
-    paced: u64,
+    /// What of a cycle [`Cores::pass`] has not let pass yet.
+    paced: f32,
     /// Room for what becomes of the accesses of a block.
     pub served: Vec<Served>,
 }
@@ -154,6 +153,8 @@ pub(super) struct Cores {
     pub memory: Memory,
     /// By block.
     pub ways: Vec<Way>,
+    /// Cycles of an instruction, by block ([`Cores::find_paces`]).
+    paces: Vec<f32>,
 }
 
 impl Cores {
@@ -170,13 +171,14 @@ impl Cores {
             booked: CycleStack::default(),
             booked_instructions: 0,
             booked_at: 0,
-            paced: 0,
+            paced: 0.0,
             served: Vec::new(),
         };
         Self {
             all: (0..cores).map(one).collect(),
             memory: Memory::new(machine, cores, changes),
             ways: program.code.blocks.iter().map(|block| Way::new(&program.code, block)).collect(),
+            paces: Vec::new(),
         }
     }
 
@@ -207,13 +209,30 @@ impl Cores {
         one.view.ratio = ratio;
     }
 
-    /// The core executes so many instructions, [`PACE`] in each cycle.
+    /// Finds out what each block takes where all accesses hit, for [`Cores::pass`].
+    pub(super) fn find_paces(&mut self, program: &Program, machine: &Machine) {
+        let code = Rc::new(CompiledCode::new(&program.code, machine));
+        let mut core = Core::new(&machine.core, code);
+        let hit = self.memory.hit();
+        let pace = |(number, block): (u32, &Block)| {
+            let begin = core.now();
+            (0..PACED_ROUNDS).for_each(|_| core.execute_hits(number, hit, &[]));
+            core.settle();
+            let instructions = u64::from(block.instructions.end - block.instructions.start);
+            (core.now() - begin) as f32 / (PACED_ROUNDS * instructions.max(1)) as f32
+        };
+        self.paces = (0..).zip(&program.code.blocks).map(pace).collect();
+    }
+
+    /// The core executes so many instructions of a block, as fast as it can if all accesses hit.
     #[inline]
-    pub(super) fn pass(&mut self, core: u32, instructions: u64) {
+    pub(super) fn pass(&mut self, core: u32, block: u32, instructions: u64) {
+        let pace = self.paces.get(block as usize).copied().unwrap_or(1.0);
         let one = &mut self.all[core as usize];
-        one.paced += instructions;
-        one.core.idle_until(one.core.now() + one.paced / PACE, CycleComponent::DispatchWidth);
-        one.paced %= PACE;
+        one.paced += pace * instructions as f32;
+        let cycles = one.paced as u64;
+        one.core.idle_until(one.core.now() + cycles, CycleComponent::DispatchWidth);
+        one.paced -= cycles as f32;
     }
 
     /// The thread on the core spends cycles of the simulation on something.

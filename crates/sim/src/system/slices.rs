@@ -1,7 +1,7 @@
 //! Slices of a run: parts in each of which all threads together execute so many instructions.
 //!
 //! One run goes through all of a program and notes what each slice executes, and where everything is at its end
-//! ([`Moment`]); its cores execute an instruction each cycle, and nothing but synchronization takes longer. Another run
+//! ([`Moment`]); its cores take for each block what that takes if all accesses hit, and nothing but synchronization takes longer. Another run
 //! simulates some of the slices: from the end of one of them it goes to the moment at which the next one begins. Threads
 //! need not be where they were when that was noted: who was faster is put back, who was slower is put forward.
 
@@ -38,7 +38,14 @@ pub(crate) enum ThreadMoment {
     /// It has ended.
     Ended,
     /// It waits for what this act of it asks for, and what it waits is booked as said.
-    Blocked { act: Act, spins: bool, component: CycleComponent, deals: Option<u32> },
+    Blocked {
+        act: Act,
+        spins: bool,
+        /// It is asleep in so many cycles.
+        asleep: u64,
+        component: CycleComponent,
+        deals: Option<u32>,
+    },
     /// It goes on.
     Alive {
         /// What it does before it goes on with its stream.
@@ -107,7 +114,7 @@ impl Course {
 }
 
 /// Notes all slices.
-pub(super) struct Notices<'a> {
+pub(super) struct Surveys<'a> {
     pub collector: Collector<'a>,
     course: Course,
     /// Instructions of a slice, and when the present one ends.
@@ -117,7 +124,7 @@ pub(super) struct Notices<'a> {
     meet: [bool; 3],
 }
 
-impl Notices<'_> {
+impl Surveys<'_> {
     /// Threads meet at a barrier.
     pub(super) fn meet(&mut self) {
         self.meet[..2].fill(true);
@@ -175,13 +182,13 @@ pub(super) struct Follows<'a> {
 
 /// What a run does with its slices.
 pub(super) enum Slicer<'a> {
-    Notices(Notices<'a>),
+    Surveys(Surveys<'a>),
     Follows(Follows<'a>),
 }
 
 impl<'a> Slicer<'a> {
-    pub(super) fn notices(collector: Collector<'a>, size: u64) -> Slicer<'a> {
-        Slicer::Notices(Notices { collector, course: Course::default(), size, until: size, meet: [false; 3] })
+    pub(super) fn surveys(collector: Collector<'a>, size: u64) -> Slicer<'a> {
+        Slicer::Surveys(Surveys { collector, course: Course::default(), size, until: size, meet: [false; 3] })
     }
 
     pub(super) fn follows(route: &'a dyn Route) -> Slicer<'a> {
@@ -196,12 +203,12 @@ impl<'a, F: Feed> System<'a, F> {
     pub(super) fn end_slice(&mut self, time: u64) -> bool {
         let done = self.tally.instructions;
         let ends = match &mut self.slicer {
-            Some(Slicer::Notices(notices)) => notices.is_over(done),
+            Some(Slicer::Surveys(surveys)) => surveys.is_over(done),
             Some(Slicer::Follows(follows)) => done >= follows.until,
             None => false,
         };
         match &self.slicer {
-            Some(Slicer::Notices(_)) if ends => self.note_slice(time),
+            Some(Slicer::Surveys(_)) if ends => self.note_slice(time),
             Some(Slicer::Follows(_)) if ends => _ = self.follow(time),
             _ => {}
         }
@@ -216,33 +223,27 @@ impl<'a, F: Feed> System<'a, F> {
 
     fn note_slice(&mut self, time: u64) {
         let moment = self.moment(time);
-        let Some(Slicer::Notices(notices)) = &mut self.slicer else { return };
+        let Some(Slicer::Surveys(surveys)) = &mut self.slicer else { return };
         let feed = &mut self.feed;
-        notices.collector.end(|thread| feed.bookmark(thread));
-        notices.course.moments.push(moment);
-        notices.until = self.tally.instructions + notices.size;
-        notices.meet = [false, false, notices.meet[1]];
+        surveys.collector.end(|thread| feed.bookmark(thread));
+        surveys.course.moments.push(moment);
+        surveys.until = self.tally.instructions + surveys.size;
+        surveys.meet = [false, false, surveys.meet[1]];
     }
 
     /// Ends the present slice, and goes to the next one that is simulated. False if it was the last.
-    fn follow(&mut self, time: u64) -> bool {
+    fn follow(&mut self, end: u64) -> bool {
         // Cores that are ahead of others have done what belongs to later slices. Behind a gap all begin at once.
         let now = (0..).zip(&self.on).filter(|(_, on)| on.is_some()).map(|(core, _)| self.cores.now(core));
-        let ahead = now.max().unwrap_or(time).max(time);
-        let end = time;
+        let ahead = now.max().unwrap_or(end).max(end);
         let instructions = self.tally.instructions;
         let Some(Slicer::Follows(follows)) = &mut self.slicer else { return false };
         let route = follows.route;
         let (begin, before) = follows.begin;
         let leap = route.leap(follows.slice);
         let is_last = leap.is_none() && follows.slice + 1 >= route.slices();
-        let instructions_of = instructions - before;
-        follows.simulated.push(Simulation {
-            slice: follows.slice,
-            begin,
-            end,
-            instructions: instructions_of,
-        });
+        let executed = instructions - before;
+        follows.simulated.push(Simulation { slice: follows.slice, begin, end, instructions: executed });
         follows.begin = (if leap.is_some() { ahead } else { end }, instructions);
         follows.slice = leap.map_or(follows.slice + 1, |leap| leap.slice);
         if is_last {
@@ -318,7 +319,8 @@ impl<'a, F: Feed> System<'a, F> {
                 (State::Unborn, _) => ThreadMoment::Unborn,
                 (State::Ended, _) => ThreadMoment::Ended,
                 (State::Blocked, Some(act)) => {
-                    ThreadMoment::Blocked { act, spins: thread.spins, component, deals }
+                    let asleep = thread.asleep_at.saturating_sub(now);
+                    ThreadMoment::Blocked { act, spins: thread.spins, asleep, component, deals }
                 }
                 _ => ThreadMoment::Alive { pending: thread.pending, resumes, component, runs, deals },
             }
@@ -367,8 +369,9 @@ impl<'a, F: Feed> System<'a, F> {
                     end.open(&mut Vec::new());
                     self.ended += 1;
                 }
-                ThreadMoment::Blocked { act, spins, component, deals } => {
+                ThreadMoment::Blocked { act, spins, asleep, component, deals } => {
                     (thread.spins, thread.component, thread.deals) = (spins, component, deals);
+                    thread.asleep_at = now + asleep;
                     (thread.state, thread.awaits) = (State::Blocked, Some(act));
                     blocked.push((index, act));
                 }
@@ -470,12 +473,12 @@ impl<'a, F: Feed> System<'a, F> {
     /// What was noted: called once, at the end.
     pub(super) fn take_course(&mut self) -> (Course, Option<Collector<'a>>) {
         match self.slicer.take() {
-            Some(Slicer::Notices(mut notices)) => {
+            Some(Slicer::Surveys(mut surveys)) => {
                 let feed = &mut self.feed;
-                notices.collector.end(|thread| feed.bookmark(thread));
-                notices.course.done =
+                surveys.collector.end(|thread| feed.bookmark(thread));
+                surveys.course.done =
                     self.notes.as_mut().map(|notes| std::mem::take(&mut notes.done)).unwrap_or_default();
-                (notices.course, Some(notices.collector))
+                (surveys.course, Some(surveys.collector))
             }
             _ => (Course::default(), None),
         }

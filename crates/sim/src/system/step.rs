@@ -30,12 +30,16 @@ impl<F: Feed> System<'_, F> {
                 continue;
             }
             let item = self.feed.next(index as usize);
-            if PACED && let Some(Slicer::Notices(notices)) = &mut self.slicer {
-                let executed = notices.collector.note(index as usize, &item);
+            if PACED && let Some(Slicer::Surveys(surveys)) = &mut self.slicer {
+                let executed = surveys.collector.note(index as usize, &item);
                 self.tally.instructions += executed;
-                self.cores.pass(core, executed);
-                if matches!(item, Item::Block(..) | Item::Partial(..) | Item::Skipped(_)) {
-                    continue;
+                match item {
+                    Item::Block(block, _) | Item::Partial(block, ..) => {
+                        self.cores.pass(core, block, executed);
+                        continue;
+                    }
+                    Item::Skipped(_) => continue,
+                    _ => {}
                 }
             }
             match item {
