@@ -113,7 +113,8 @@ pub(crate) fn samples(planned: &[Simulation], prepared: &[Prepared<'_>]) -> Samp
     samples
 }
 
-/// More cores than there are threads are as many: nothing runs in another order.
+/// More cores than there are threads are as many: nothing runs in another order. Machines share a plan, which the first of them is
+/// asked for: how fast it is only decides where slices begin.
 fn sample_key(simulation: &Simulation, prepared: &[Prepared<'_>]) -> (usize, u32) {
     let threads = prepared[simulation.input].executed().len() as u32;
     (simulation.input, simulation.cores.min(threads).max(1))
