@@ -54,7 +54,7 @@ pub(crate) fn gathered(recording: &Recording, run: &Run) -> Result<Gathered, Cou
     conditions::keep_barriers(&mut courses, &barriers.collect());
     note_starts(&mut courses, &instructions);
     let names = recording.processes.first().and_then(|raw| raw.names.as_ref());
-    let places = Places::of_process(names, process);
+    let places = Places::new(&courses, names, process);
     let mut reached: Vec<Reached> = Vec::new();
     let mut known = BTreeMap::new();
     for (number, meeting) in meetings(&courses, &places).into_iter().enumerate() {

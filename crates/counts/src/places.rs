@@ -1,6 +1,6 @@
 //! Where in the source a boundary is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::counts::SectionPlace;
 use holdup_model::openmp::source_function;
@@ -23,12 +23,14 @@ pub(crate) fn line_of(place: &SectionPlace) -> SectionPlace {
 /// Names of places, and times of arrivals, from the ordinary part of the recording.
 pub(crate) struct Places<'a> {
     names: Option<&'a Names>,
+    /// The functions that threads start with, by name and module.
+    starts: BTreeSet<(&'a str, Option<&'a str>)>,
     /// For a kernel id and the address of a barrier the times of arrival (ns), in order.
     arrivals: BTreeMap<(u32, u64), Vec<u64>>,
 }
 
 impl<'a> Places<'a> {
-    pub(crate) fn of_process(names: Option<&'a Names>, process: Option<&Process>) -> Places<'a> {
+    pub(crate) fn new(courses: &[Course], names: Option<&'a Names>, process: Option<&Process>) -> Places<'a> {
         let mut arrivals: BTreeMap<(u32, u64), Vec<u64>> = BTreeMap::new();
         if let Some(process) = process {
             for wait in &process.waits {
@@ -40,7 +42,9 @@ impl<'a> Places<'a> {
             }
         }
         arrivals.values_mut().for_each(|times| times.sort_unstable());
-        Places { names, arrivals }
+        let entries = courses.iter().filter_map(|course| names?.code.get(&course.entry)?.frames.last());
+        let starts = entries.filter_map(function).collect();
+        Places { names, starts, arrivals }
     }
 
     /// When the thread of this row arrived at the barrier `object`; `None` where that was not recorded.
@@ -80,9 +84,13 @@ impl<'a> Places<'a> {
         SectionPlace { frames, name: None }
     }
 
+    /// A stack from the program's innermost frame to a thread's start function: who called that does not make a place
+    /// another one, since main often calls it, too.
     fn stack(&self, id: u64) -> Vec<Frame> {
-        let found = self.names.and_then(|names| names.stacks.get(&id));
-        found.map(|stack| of_program(stack.frames.iter().map(frame).collect())).unwrap_or_default()
+        let Some(stack) = self.names.and_then(|names| names.stacks.get(&id)) else { return Vec::new() };
+        let starts = |named| function(named).is_some_and(|function| self.starts.contains(&function));
+        let outermost = stack.frames.iter().rposition(starts).map_or(stack.frames.len(), |at| at + 1);
+        of_program(stack.frames[..outermost].iter().map(frame).collect())
     }
 
     fn code(&self, address: u64) -> Vec<Frame> {
@@ -105,6 +113,10 @@ fn region(courses: &[Course], instance: u64) -> u64 {
         _ => None,
     });
     functions.into_iter().next().unwrap_or(0)
+}
+
+fn function(named: &NamedFrame) -> Option<(&str, Option<&str>)> {
+    Some((named.function.as_deref()?, named.module.as_deref()))
 }
 
 /// From the innermost frame of the program on.

@@ -1,3 +1,5 @@
+use holdup_recording::facts::{NamedFrame, NamedStack, Names};
+
 use super::*;
 use crate::conditions::keep_barriers;
 use crate::course::Piece;
@@ -58,7 +60,7 @@ fn join(number: u64) -> Boundary {
 
 /// The rows of each instance as (thread, instructions).
 fn instances(courses: &[Course], kind: SectionKind) -> Vec<Vec<(usize, u64)>> {
-    let found = meetings(courses, &Places::of_process(None, None));
+    let found = meetings(courses, &Places::new(courses, None, None));
     let of_kind = found.into_iter().filter(|meeting| meeting.kind == kind);
     of_kind
         .map(|meeting| {
@@ -199,4 +201,40 @@ fn without_times_more_threads_than_parties_are_taken_by_their_order() {
     let timed = rounds(&rows, 2, |row| Some([5, 1, 6, 2][row.course]));
     let found: Vec<(usize, u64)> = timed.iter().map(|(row, round)| (row.course, *round)).collect();
     assert_eq!(found, [(1, 0), (3, 0), (0, 1), (2, 1)]);
+}
+
+/// A stack with these functions, innermost first.
+fn stack(functions: &[&str]) -> NamedStack {
+    let frames = functions.iter().map(|function| NamedFrame {
+        function: Some((*function).to_owned()),
+        module: Some("app".to_owned()),
+        line: Some(7),
+        ..NamedFrame::default()
+    });
+    NamedStack { frames: frames.collect(), ..NamedStack::default() }
+}
+
+#[test]
+fn a_place_does_not_depend_on_who_called_the_start_function() {
+    let waits_below = |stack| Boundary::Condition { object: CONDITION, stack, broadcasts: false };
+    // Main calls `work` itself. In the second round it comes last and has no place.
+    let mut courses = [
+        thread(0, &[(1, waits_below(1)), (2, broadcasts()), (3, waits_below(1))]),
+        thread(1, &[(1, waits_below(2)), (2, waits_below(2)), (3, broadcasts())]),
+    ];
+    courses[1].entry = 0x500;
+    let mut names = Names::default();
+    names.stacks.insert(1, stack(&["meet", "work", "main"]));
+    names.stacks.insert(2, stack(&["meet", "work"]));
+    let ends = |courses: &[Course], names: &Names| -> Vec<Vec<String>> {
+        let found = meetings(courses, &Places::new(courses, Some(names), None));
+        let functions = |meeting: Meeting| meeting.end.frames.into_iter().filter_map(|frame| frame.function);
+        found.into_iter().map(|meeting| functions(meeting).collect()).collect()
+    };
+    assert_eq!(
+        ends(&courses, &names),
+        [&["meet", "work", "main"][..], &["meet", "work"], &["meet", "work", "main"]]
+    );
+    names.code.insert(0x500, stack(&["work"]));
+    assert_eq!(ends(&courses, &names), [["meet", "work"]; 3]);
 }
