@@ -10,11 +10,15 @@ use super::deal::Column;
 use super::events::Events;
 use super::leaders::{Cluster, ClusterKind, Leader, leaders, score};
 use super::program::{Program, line_of};
+use super::recursion::Recursion;
 use super::regress::Fit;
 use super::{Cause, CauseKind, Method};
 
 /// A cause with a lower charge is minor, whatever its score.
 pub(super) const LEAST_CHARGE: f64 = 0.05;
+
+/// Rounding apart, nothing decides more than all.
+pub(super) const MOST_DECIDED: f64 = 1.05;
 
 /// How many blocks are looked at on the way up from a leader that decides nothing itself.
 const MOST_CLIMBED: usize = 64;
@@ -523,27 +527,22 @@ fn shape(program: &Program<'_>, charges: &Charges, leader: BlockId, members: &[C
     let most = |edges: &mut dyn Iterator<Item = Column>| {
         edges.max_by_key(|edge| (charges.total(*edge), std::cmp::Reverse(*edge))).and_then(source)
     };
-    let component = program.component(leader);
-    if program.is_recursive(leader) {
-        let blocks: Vec<BlockId> = charges
-            .decisions()
-            .map(|(block, _)| block)
-            .filter(|block| program.component(*block) == component)
-            .collect();
-        let mut calls = blocks
-            .iter()
-            .flat_map(|block| program.out(*block).iter().copied())
-            .filter(|edge| {
-                program.is_call(*edge)
-                    && program.edge(*edge).is_some_and(|(_, to)| program.component(to) == component)
-            })
-            .peekable();
-        if calls.clone().any(inside) {
-            let latch = most(&mut calls);
-            let at = largest(&blocks);
-            return Shape { kind: CauseKind::Recursion, at, deciders: blocks, latch, has_guard: false };
-        }
+    let of_recursion = |recursion: &Recursion| Shape {
+        kind: CauseKind::Recursion,
+        at: largest(&recursion.blocks),
+        deciders: recursion.blocks.clone(),
+        latch: most(&mut recursion.calls.iter().copied()),
+        has_guard: false,
+    };
+    let around = program.recursion_of(leader);
+    if let Some(recursion) = around.filter(|recursion| recursion.calls.iter().copied().any(inside)) {
+        return of_recursion(recursion);
     }
+    // Of a recursion a part can decide far more than all, which the rest of it makes up for.
+    let is_part = |deciders: &[BlockId]| {
+        let decided: f64 = deciders.iter().map(|block| charges.decided(*block)).sum();
+        around.filter(|_| decided > MOST_DECIDED)
+    };
     let turns =
         || program.into(leader).iter().copied().filter(|edge| program.is_back(*edge) && inside(*edge));
     if turns().next().is_some() {
@@ -569,9 +568,15 @@ fn shape(program: &Program<'_>, charges: &Charges, leader: BlockId, members: &[C
         let guards = guards(program, charges, leader, &body, at);
         let has_guard = !guards.is_empty();
         let deciders = [deciders, guards].concat();
+        if let Some(recursion) = is_part(&deciders) {
+            return of_recursion(recursion);
+        }
         return Shape { kind: CauseKind::Loop, at, latch: most(&mut turns()), deciders, has_guard };
     }
     let deciders = deciders(program, charges, leader);
+    if let Some(recursion) = is_part(&deciders) {
+        return of_recursion(recursion);
+    }
     let kind = match program.exit(leader) {
         BlockExit::Call | BlockExit::IndirectCall => CauseKind::Call,
         _ => CauseKind::Branch,

@@ -7,14 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use holdup_model::counts::BlockId;
 use holdup_model::{Arrange, Frame};
 
-use super::causes::{LEAST_CHARGE, end, most_with_time, of_block, of_leader};
+use super::causes::{LEAST_CHARGE, MOST_DECIDED, end, most_with_time, of_block, of_leader};
 use super::charge::Charges;
 use super::deal::Column;
 use super::program::{Line, Program, line_of};
+use super::recursion::Recursion;
 use super::{Cause, CauseKind, Method};
-
-/// Rounding apart, no line decides more than all.
-const MOST_OF_LINE: f64 = 1.05;
 
 /// The squared correlation of instructions with time from which on time is instructions.
 const EXACT: f64 = 0.95;
@@ -52,11 +50,11 @@ impl Lines {
             if !matches!(cause.kind, CauseKind::Branch | CauseKind::Loop | CauseKind::Recursion) {
                 continue;
             }
-            if (cause.charge + SAME..=MOST_OF_LINE).contains(&charge) {
+            if (cause.charge + SAME..=MOST_DECIDED).contains(&charge) {
                 cause.charge = charge;
                 cause.minor = charge < LEAST_CHARGE;
             }
-            if cause.charge <= MOST_OF_LINE {
+            if cause.charge <= MOST_DECIDED {
                 raise(cause);
             }
         }
@@ -75,27 +73,40 @@ impl Lines {
             told.iter().any(|cause| is_at(&cause.at) || cause.latch.as_ref().is_some_and(is_at))
         };
         let mut causes = Vec::new();
-        for (_, copies) in self.0.iter().filter(|(line, _)| !is_told(line)) {
-            let charge: f64 = copies.iter().map(|(_, charge)| charge).sum();
-            // What is more than all is made up for elsewhere, and is no answer alone.
-            if !(LEAST_OF_LINE..=MOST_OF_LINE).contains(&charge) {
-                continue;
+        let mut add = |blocks: &[BlockId], columns: &[Column], members: Vec<Column>| {
+            let charge: f64 = blocks.iter().map(|block| charges.decided(*block)).sum();
+            let Some((first, rest)) = columns.split_first() else { return false };
+            // What a line decides beyond all is made up for at others, and is no answer alone. A recursion is all of them.
+            if charge < LEAST_OF_LINE || members.is_empty() && charge > MOST_DECIDED {
+                return false;
             }
-            let mut copies = copies.clone();
-            copies.arrange_by(|a, b| b.1.total_cmp(&a.1));
-            let columns = || copies.iter().filter_map(|(block, _)| most_with_time(program, charges, *block));
-            let Some(column) = columns().next() else { continue };
-            let of_copies = columns().map(counts).reduce(|sums, more| {
+            let counts = rest.iter().map(|column| counts(*column)).fold(counts(*first), |sums, more| {
                 sums.iter().zip(more).map(|(sum, count)| sum.saturating_add(count)).collect()
             });
-            let one = of_block(copies[0].0, column, Vec::new());
-            let cause = of_leader(program, charges, copies[0].0, &one, &mut BTreeSet::new(), Method::Stacked);
-            causes.push(Cause {
-                charge,
-                score: charge.min(1.0),
-                counts: of_copies.unwrap_or_default(),
-                ..cause
-            });
+            let one = of_block(blocks[0], *first, members);
+            let cause = of_leader(program, charges, blocks[0], &one, &mut BTreeSet::new(), Method::Stacked);
+            causes.push(Cause { charge, score: charge.min(1.0), counts, ..cause });
+            true
+        };
+        let mut recursive: BTreeSet<BlockId> = BTreeSet::new();
+        let is_exact = !self.0.is_empty();
+        for Recursion { blocks, calls } in program.recursions().iter().filter(|_| is_exact) {
+            let leads = |cause: &Cause| cause.leader.is_some_and(|leader| blocks.contains(&leader));
+            let mut columns = calls.clone();
+            columns.arrange_by(|a, b| charges.with_time(*b).total_cmp(&charges.with_time(*a)));
+            if told.iter().any(leads) || add(blocks, &columns, calls.clone()) {
+                recursive.extend(blocks);
+            }
+        }
+        for (_, copies) in self.0.iter().filter(|(line, _)| !is_told(line)) {
+            let mut blocks: Vec<BlockId> = copies.iter().map(|(block, _)| *block).collect();
+            if blocks.iter().any(|block| recursive.contains(block)) {
+                continue;
+            }
+            blocks.arrange_by(|a, b| charges.decided(*b).total_cmp(&charges.decided(*a)));
+            let columns: Vec<Column> =
+                blocks.iter().filter_map(|block| most_with_time(program, charges, *block)).collect();
+            add(&blocks, &columns, Vec::new());
         }
         causes
     }

@@ -26,6 +26,7 @@ mod measure;
 mod oracle;
 mod paper;
 mod program;
+mod recursion;
 mod regress;
 mod rows;
 mod section;

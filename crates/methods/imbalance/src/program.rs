@@ -6,6 +6,8 @@ use holdup_code::FlowGraph;
 use holdup_model::Frame;
 use holdup_model::counts::{BlockExit, BlockId, Counts};
 
+use super::recursion::{Recursion, recursions};
+
 /// Control flow of a whole program, all threads and sections.
 pub(super) struct Program<'a> {
     /// The counts that it comes from.
@@ -14,7 +16,9 @@ pub(super) struct Program<'a> {
     out: Lists,
     into: Lists,
     back: Vec<bool>,
-    recursive: BTreeSet<u32>,
+    recursions: Vec<Recursion>,
+    /// The recursion that each block is part of.
+    recursion: Vec<Option<u32>>,
 }
 
 /// A line of a function in a file.
@@ -71,13 +75,10 @@ impl<'a> Program<'a> {
         let into = Lists::new(blocks, counts.edges.iter().map(|edge| exists(edge).then(|| edge.1.index())));
         let back =
             counts.edges.iter().map(|edge| exists(edge) && flow.is_back_edge(edge.0, edge.1)).collect();
-        let mut program = Program { counts, flow, out, into, back, recursive: BTreeSet::new() };
-        let recursive = counts.edges.iter().enumerate().filter(|(at, edge)| {
-            exists(edge)
-                && program.flow.component(edge.0) == program.flow.component(edge.1)
-                && program.is_call(*at as u32)
-        });
-        program.recursive = recursive.map(|(_, edge)| program.flow.component(edge.0)).collect();
+        let mut program =
+            Program { counts, flow, out, into, back, recursions: Vec::new(), recursion: Vec::new() };
+        (program.recursions, program.recursion) =
+            recursions(counts, |block| program.component(block), |edge| program.is_call(edge));
         program
     }
 
@@ -126,9 +127,14 @@ impl<'a> Program<'a> {
         None
     }
 
-    /// True for a block that is executed again by a call out of itself.
-    pub(super) fn is_recursive(&self, block: BlockId) -> bool {
-        self.recursive.contains(&self.flow.component(block))
+    /// The recursion that a block is part of.
+    pub(super) fn recursion_of(&self, block: BlockId) -> Option<&Recursion> {
+        self.recursions.get((*self.recursion.get(block.index())?)? as usize)
+    }
+
+    /// All recursions.
+    pub(super) fn recursions(&self) -> &[Recursion] {
+        &self.recursions
     }
 
     /// True if the edge goes from a call to what is called, not to the block behind it.
