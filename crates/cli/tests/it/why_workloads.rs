@@ -88,6 +88,7 @@ mod planted_lines {
         lime_two
         lime_numbers
         lime_paths
+        lime_zones
         lime_cache
         lime_queue
         lime_equal
