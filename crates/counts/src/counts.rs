@@ -155,7 +155,8 @@ fn instance(meeting: &Meeting, courses: &[Course], events: &mut Events) -> Insta
         library.extend(executed.library.iter().map(|(block, count)| (*block, number, *count)));
         for dealt in &piece.units {
             let Executed { time, events, library } = events.of(&dealt.tally);
-            units.push(Unit { row: number, construct: dealt.construct, time, executed: events, library });
+            let unit = Unit { row: number, construct: dealt.construct, time, executed: events, library };
+            units.push((unit, dealt.first));
         }
     }
     library.sort_unstable();
@@ -166,8 +167,28 @@ fn instance(meeting: &Meeting, courses: &[Course], events: &mut Events) -> Insta
         native: None,
         executed: EventTable { entries },
         library,
-        units,
+        units: as_dealt_out(units),
     }
+}
+
+/// Units in the order in which they are dealt out: chunks of a loop by its iterations, whichever way it counts.
+fn as_dealt_out(mut units: Vec<(Unit, Option<i64>)>) -> Vec<Unit> {
+    // For each loop where its first unit is, and how many chunks of a thread come behind, less those before, the last one.
+    let mut loops: BTreeMap<u64, (usize, i64)> = BTreeMap::new();
+    for (at, (unit, first)) in units.iter().enumerate() {
+        let (_, rising) = loops.entry(unit.construct).or_insert((at, 0));
+        let before = at.checked_sub(1).map(|before| &units[before]);
+        let before =
+            before.filter(|(before, _)| (before.row, before.construct) == (unit.row, unit.construct));
+        if let Some((first, before)) = first.zip(before.and_then(|(_, first)| *first)) {
+            *rising += (first - before).signum();
+        }
+    }
+    units.sort_by_key(|(unit, first)| {
+        let (at, rising) = loops[&unit.construct];
+        (at, first.map(|first| if rising < 0 { first.saturating_neg() } else { first }))
+    });
+    units.into_iter().map(|(unit, _)| unit).collect()
 }
 
 fn warnings(courses: &[Course], instructions: &Instructions<'_>, no_own_code: bool) -> Vec<String> {
@@ -213,4 +234,28 @@ fn warnings(courses: &[Course], instructions: &Instructions<'_>, no_own_code: bo
         told.push("the program started other programs: only its own process is in the answer".to_owned());
     }
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_dealt_out_in_the_order_of_their_loop() {
+        let unit = |row, construct, time, first| (Unit { row, construct, time, ..Unit::default() }, first);
+        // By threads: a loop that counts up, one that counts down, and tasks, whose order is that of the threads.
+        let units = vec![
+            unit(0, 7, 10, Some(0)),
+            unit(0, 7, 12, Some(20)),
+            unit(0, 5, 30, Some(9)),
+            unit(0, 5, 33, Some(-6)),
+            unit(0, 1, 50, None),
+            unit(1, 7, 11, Some(10)),
+            unit(1, 5, 31, Some(4)),
+            unit(1, 5, 32, Some(-1)),
+            unit(1, 1, 51, None),
+        ];
+        let times: Vec<u64> = as_dealt_out(units).iter().map(|unit| unit.time).collect();
+        assert_eq!(times, [10, 11, 12, 30, 31, 32, 33, 50, 51]);
+    }
 }

@@ -16,6 +16,8 @@ use crate::tally::Tally;
 pub(crate) struct DealtUnit {
     /// What dealt it out.
     pub construct: u64,
+    /// The first iteration of a chunk of a loop.
+    pub first: Option<i64>,
     pub tally: Tally,
 }
 
@@ -273,10 +275,11 @@ impl Walker<'_> {
                     open.end_unit();
                 }
             }
-            Mark::Chunk { .. } => {
+            Mark::Chunk { first, .. } => {
                 if let (Some(Some(construct)), Some(open)) = (self.works.last().copied(), &mut self.open) {
                     open.end_unit();
-                    open.units.push(DealtUnit { construct, tally: Tally::default() });
+                    let first = Some(first as i64);
+                    open.units.push(DealtUnit { construct, first, tally: Tally::default() });
                 }
             }
             Mark::TaskBegin { .. } => self.begin_unit(TASKS),
@@ -292,7 +295,7 @@ impl Walker<'_> {
 
     fn begin_unit(&mut self, construct: u64) {
         if let Some(open) = &mut self.open {
-            open.units.push(DealtUnit { construct, tally: Tally::default() });
+            open.units.push(DealtUnit { construct, first: None, tally: Tally::default() });
         }
     }
 }
