@@ -75,7 +75,12 @@ impl<'a> Places<'a> {
             | Boundary::Condition { stack, .. }
             | Boundary::Join { stack, .. } => self.stack(stack),
             Boundary::Begin if begins => self.code(entry),
-            Boundary::Team { code, .. } => self.code(code),
+            Boundary::Team { instance, code, .. } => {
+                let frames = self.code(code);
+                // A region that ends with a call of the runtime is left before the call.
+                let is_known = frames.iter().any(Frame::is_program);
+                if is_known { frames } else { self.code(region(courses, instance)) }
+            }
             Boundary::ShareBegin { instance } | Boundary::ShareEnd { instance } => {
                 self.code(region(courses, instance))
             }

@@ -1,3 +1,4 @@
+use holdup_model::Frame;
 use holdup_recording::facts::{NamedFrame, NamedStack, Names};
 
 use super::*;
@@ -237,4 +238,24 @@ fn a_place_does_not_depend_on_who_called_the_start_function() {
     );
     names.code.insert(0x500, stack(&["work"]));
     assert_eq!(ends(&courses, &names), [["meet", "work"]; 3]);
+}
+
+#[test]
+fn a_barrier_that_the_region_ends_with_a_call_of_is_in_the_region() {
+    let courses = [0, 1].map(|number| {
+        let begin = Boundary::RegionBegin { instance: 3, function: 0x700 };
+        let end = Boundary::Team { instance: 3, sequence: 0, code: 0x900 };
+        thread(number, &[(1, begin), (10, end)])
+    });
+    let mut names = Names::default();
+    names.code.insert(0x700, stack(&["checksum"]));
+    let ends = |names: &Names| -> Vec<Frame> {
+        let found = meetings(&courses, &Places::new(&courses, Some(names), None));
+        found.into_iter().flat_map(|meeting| meeting.end.frames).collect()
+    };
+    names.code.insert(0x900, stack(&["GOMP_barrier"]));
+    names.code.get_mut(&0x900).expect("it is there").frames[0].module = Some("libholdup-1.so".to_owned());
+    assert_eq!(ends(&names)[0].function.as_deref(), Some("checksum"));
+    names.code.insert(0x900, stack(&["checksum", "main"]));
+    assert_eq!(ends(&names).len(), 2);
 }
