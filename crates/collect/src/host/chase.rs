@@ -83,7 +83,9 @@ fn chased(count: usize, order: &[usize]) -> Figure {
     }
     time(ROUNDS, LOADS, || {
         for _ in 0..LOADS {
-            at = at.next.get().unwrap_or(first);
+            // A branch, which is guessed: to choose between two addresses takes cycles of the chain.
+            let Some(next) = at.next.get() else { break };
+            at = next;
         }
         at = black_box(at);
     })
