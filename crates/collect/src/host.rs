@@ -40,6 +40,12 @@ pub struct HostFacts {
     pub busy: BTreeMap<&'static str, Figure>,
     /// Cycles that a mispredicted branch costs more than a predicted one.
     pub misprediction: Figure,
+    /// Outcomes without a pattern that the branch predictor knows when they come again; 0 if fewer than can be said.
+    pub known_outcomes: u64,
+    /// Cycles of an addition to a number in memory, each of which waits for the one before.
+    pub addition_in_memory: Figure,
+    /// How long a chain of operations takes between atomic ones, as a share of both alone: about 1 if these wait for it.
+    pub beside_atomics: f64,
     /// A load that depends on the load before, by the bytes that are touched.
     pub loads: Vec<(u64, Figure)>,
     /// The same with one line of each page, by pages: what translation costs beside.
@@ -82,6 +88,9 @@ pub fn measure_host(root: &Path, progress: &mut dyn FnMut(&str)) -> HostFacts {
     let latencies = code::latencies(frequency.best);
     let busy = code::busy(frequency.best);
     let misprediction = code::misprediction(frequency.best);
+    let known_outcomes = code::known_outcomes(frequency.best, misprediction.best);
+    let addition_in_memory = code::addition_in_memory(frequency.best);
+    let beside_atomics = code::beside_atomics();
 
     progress("caches");
     let last = topology.last_cache();
@@ -123,6 +132,9 @@ pub fn measure_host(root: &Path, progress: &mut dyn FnMut(&str)) -> HostFacts {
         latencies,
         busy,
         misprediction,
+        known_outcomes,
+        addition_in_memory,
+        beside_atomics,
         loads,
         pages,
         memory,

@@ -85,6 +85,14 @@ pub struct CoreFacts {
     /// Entries of its store buffer; 0 for no limit.
     #[serde(default)]
     pub store_buffer: u32,
+    /// Cycles from a store's data until a load has them that read what this store wrote when it was executed last, too: for
+    /// processors that learn which loads read from which stores. Without, it is a hit of the first level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forward: Option<u32>,
+    /// True for a processor that begins atomic operations when all before them is done, and loads behind them when they are.
+    /// Others wait for the stores before them only, and load meanwhile what they take back if somebody else writes there.
+    #[serde(default = "atomics_wait", skip_serializing_if = "Clone::clone")]
+    pub atomics_wait: bool,
     /// Latencies in cycles by the name of the class of micro-op (`holdup_code::OpClass::name`); those that are not named
     /// have the default of the simulator, which documents where it comes from.
     #[serde(default)]
@@ -93,6 +101,11 @@ pub struct CoreFacts {
     /// not pipelined. Those that are not named have the default of the simulator.
     #[serde(default)]
     pub busy: std::collections::BTreeMap<String, u32>,
+}
+
+/// Most processors do.
+fn atomics_wait() -> bool {
+    true
 }
 
 /// How a core is simulated.

@@ -27,6 +27,9 @@ const NOTE: &str = "# note: ";
 /// Bytes of a line.
 const LINE: f64 = 64.0;
 
+/// Where what is between atomic operations takes more than this share of both alone, they wait for it.
+const WAITS: f64 = 0.7;
+
 /// If the median of the measurements of the core, of memory or of transfers is so much slower than the best, something else
 /// ran.
 const NOISY: f64 = 0.2;
@@ -163,12 +166,15 @@ fn machine_of(facts: &HostFacts, usual: Machine) -> (Machine, Vec<String>) {
             outstanding_misses: family.misses,
             store_buffer: family.stores,
             // The branch waits for a shift, a mask and a comparison, three cycles.
+            // Without the addition, and the store until it can be forwarded: a cycle each.
+            forward: Some((facts.addition_in_memory.best.round() as u32).saturating_sub(2).min(l1)),
+            atomics_wait: facts.beside_atomics > WAITS,
             front_end: (facts.misprediction.best.round() as u32).saturating_sub(3).clamp(5, 60),
             latency,
             busy: whole(&facts.busy).collect(),
             ..usual.core
         },
-        predictor: predictor(family.history).unwrap_or_else(|| usual.predictor.clone()),
+        predictor: predictor(family.history, facts.known_outcomes).unwrap_or_else(|| usual.predictor.clone()),
         l1i,
         l1d,
         l2,
@@ -206,11 +212,14 @@ fn machine_of(facts: &HostFacts, usual: Machine) -> (Machine, Vec<String>) {
 /// assumption: of the two forms that were tried, three tables from 34 branches on missed more than the processor in programs. With
 /// these, rows of 8,192 random outcomes that come again and again are learned and rows of 16,384 are not, as on a Golden Cove. Ends
 /// of constant loops are known further than there: a Golden Cove misses those of bare loops from about 40 iterations on.
-fn predictor(history: u32) -> Option<PredictorFacts> {
+///
+/// The tables have as many entries as it takes for the rows that the processor was found to know.
+fn predictor(history: u32, known: u64) -> Option<PredictorFacts> {
     if history == 0 {
         return Machine::named("nehalem").map(|machine| machine.predictor);
     }
-    let tables = TageFacts { tables: 6, entries: 2048, tag_bits: 12, shortest: 4, longest: history };
+    let entries = if known == 0 { 2048 } else { (known / 4).clamp(512, 16384) as u32 };
+    let tables = TageFacts { tables: 6, entries, tag_bits: 12, shortest: 4, longest: history };
     Some(PredictorFacts {
         bimodal: 8192,
         global: 0,

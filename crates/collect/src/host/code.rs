@@ -166,3 +166,93 @@ pub(super) fn misprediction(frequency: f64) -> Figure {
     let cycles = |coins: f64, never: f64| (coins - never).max(0.0) * 2.0 * frequency;
     Figure { best: cycles(coins.best, never.best), median: cycles(coins.median, never.median) }
 }
+
+/// Rows of outcomes that are tried, and how often each comes before it is measured.
+const ROWS: [usize; 6] = [2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10];
+const LAPS: u32 = 12;
+/// A row is known if this share of its branches is guessed wrongly, at most: of coins it is half.
+const KNOWN: f64 = 0.1;
+
+/// How many outcomes without a pattern the branch predictor knows when they come again, in the same order: the longest such row
+/// of those that are tried, 0 if that is none. `misprediction` is what one costs, in cycles.
+pub(super) fn known_outcomes(frequency: f64, misprediction: f64) -> u64 {
+    let mut state = 0x853c_49e6_748f_ea9b_u64;
+    let mut coin = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as u8 & 1
+    };
+    let walk = |row: &[u8]| {
+        let lap = || {
+            let mut taken = 0u64;
+            for outcome in black_box(row) {
+                if *outcome != 0 {
+                    // Neither side may become a conditional move.
+                    taken = black_box(taken + 1);
+                } else {
+                    black_box(());
+                }
+            }
+            black_box(taken);
+        };
+        (0..LAPS).for_each(|_| lap());
+        time(LAPS, row.len() as u64, lap).best
+    };
+    let is_known = |length: &usize| {
+        let row: Vec<u8> = (0..*length).map(|_| coin()).collect();
+        // Half of them are taken; what that takes comes in one piece.
+        let mut sorted = row.clone();
+        sorted.sort_unstable();
+        let missed = (walk(&row) - walk(&sorted)) * frequency / misprediction.max(1.0);
+        missed <= KNOWN
+    };
+    ROWS.iter().copied().take_while(is_known).last().unwrap_or(0) as u64
+}
+
+/// Cycles of an addition to a number in memory that each has to wait for the one before: until a store's data are in memory for a load
+/// that always reads them, the addition, and the store.
+pub(super) fn addition_in_memory(frequency: f64) -> Figure {
+    let (number, other) = (AtomicU64::new(0), black_box(3u64));
+    let added = time(ROUNDS, STEPS, || {
+        for _ in 0..STEPS {
+            number.store(number.load(Ordering::Relaxed).wrapping_add(other), Ordering::Relaxed);
+        }
+    });
+    black_box(number);
+    added.times(frequency)
+}
+
+/// How long a chain of multiplications takes between atomic operations, as a share of both alone: 1 if these wait for all that is
+/// before them, less if they only wait for what was stored.
+pub(super) fn beside_atomics() -> f64 {
+    const LENGTH: u64 = 30;
+    let (shared, other) = (AtomicU64::new(0), black_box(0x9e37_79b9_7f4a_7c15_u64));
+    let chain = |mut value: u64| {
+        for _ in 0..LENGTH {
+            value = value.wrapping_mul(other) ^ other;
+        }
+        value
+    };
+    let mut value = black_box(1u64);
+    let alone = time(ROUNDS, FEW, || {
+        for _ in 0..FEW {
+            value = chain(value);
+        }
+        value = black_box(value);
+    });
+    let atomic = time(ROUNDS, FEW, || {
+        for _ in 0..FEW {
+            black_box(&shared).fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let mut sum = 0;
+    let both = time(ROUNDS, FEW, || {
+        for step in 0..FEW {
+            shared.fetch_add(1, Ordering::SeqCst);
+            sum ^= chain(other.wrapping_add(step));
+        }
+        sum = black_box(sum);
+    });
+    both.best / (alone.best + atomic.best).max(1e-9)
+}

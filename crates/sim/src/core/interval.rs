@@ -16,7 +16,7 @@ use holdup_model::cycles::{CycleComponent, CycleStack, Level};
 use super::compiled::{CompiledCode, Op, Step};
 use super::misses::Misses;
 use super::piece::{Booked, Piece};
-use super::stores::{RecentStores, StoreBuffer};
+use super::stores::{Pairs, RecentStores, StoreBuffer};
 use super::{Fates, Lost};
 use crate::machine::CoreFacts;
 use crate::program::Access;
@@ -57,7 +57,9 @@ pub(super) struct Interval {
     ordered: u64,
     /// When each divider is free.
     dividers: [u64; 2],
+    atomics_wait: bool,
     stores: RecentStores,
+    pairs: Option<Pairs>,
     buffer: StoreBuffer,
     misses: Misses,
     /// Bytes of rounds of string instructions that the next micro-op moves along: loads', stores'.
@@ -77,7 +79,9 @@ impl Interval {
             ready: [0; 256],
             ordered: 0,
             dividers: [0; 2],
+            atomics_wait: facts.atomics_wait,
             stores: RecentStores::new(),
+            pairs: Pairs::new(facts),
             buffer: StoreBuffer::new(facts.store_buffer),
             misses: Misses::new(facts.outstanding_misses),
             string_bytes: [0; 2],
@@ -240,13 +244,18 @@ impl Interval {
         let Some(&address) = addresses.get(usize::from(op.slot)) else {
             return (begin + u64::from(op.latency), hit);
         };
-        let ready = begin.max(self.stores.ready(address));
+        let (stored, ago) = self.stores.ready(address);
+        let ready = begin.max(stored);
         let Some(found) = served.of(op.slot, self.misses.begins(address >> code.line, ready)) else {
             return (begin + u64::from(op.latency), hit);
         };
         let begin = ready;
         if found.by == Level::L1 && found.tlb == 0 {
-            let done = begin + u64::from(found.latency);
+            let latency = match &mut self.pairs {
+                Some(pairs) if stored != 0 => pairs.latency(hit.cell(), ago),
+                _ => None,
+            };
+            let done = begin + latency.unwrap_or(u64::from(found.latency));
             let line = address >> code.line;
             if !self.misses.any_after(begin) || self.misses.arrival(line).is_none_or(|(at, _)| at <= done) {
                 return (done, hit);
@@ -342,13 +351,15 @@ impl Interval {
             }
             Step::AtomicLoad => {
                 let stored = self.buffer.written();
-                let begin = begin.max(self.at.end).max(stored.end);
+                let before = if self.atomics_wait { self.at.end } else { 0 };
+                let begin = begin.max(before).max(stored.end);
                 let (done, booked) = self.load(code, self.at, op, begin, served, addresses);
                 (done, self.longer_wait(stored, done, booked))
             }
             Step::Atomic => {
-                self.ordered = begin + latency;
-                (self.ordered, booked)
+                let done = begin + latency;
+                self.ordered = if self.atomics_wait { done } else { self.ordered };
+                (done, booked)
             }
             Step::AtomicStore => {
                 (self.store(code, self.at, op, begin, None::<&mut &[Served]>, addresses), booked)

@@ -56,6 +56,7 @@ impl Machine {
         whole("core.front-end", self.core.front_end, 0, 1_000)?;
         whole("core.outstanding-misses", self.core.outstanding_misses, 0, 65_536)?;
         whole("core.store-buffer", self.core.store_buffer, 0, 65_536)?;
+        whole("core.forward", self.core.forward.unwrap_or(0), 0, 1_000)?;
         let tables = [("latency", &self.core.latency), ("busy", &self.core.busy)];
         for (table, name, cycles) in
             tables.iter().flat_map(|(table, of)| of.iter().map(move |(name, cycles)| (table, name, cycles)))

@@ -45,6 +45,9 @@ fn facts() -> HostFacts {
         latencies: BTreeMap::from([("multiply", sure(3.0)), ("atomic", sure(20.0))]),
         busy: BTreeMap::from([("divide", sure(6.0))]),
         misprediction: sure(20.2),
+        known_outcomes: 8192,
+        addition_in_memory: sure(7.1),
+        beside_atomics: 0.98,
         loads: vec![
             (16 << 10, sure(1.25)),
             (64 << 10, sure(4.0)),
