@@ -72,6 +72,51 @@ fn a_load_waits_for_the_store_to_the_same_place() {
 }
 
 #[test]
+fn a_load_that_always_reads_the_same_store_has_its_data_at_once() {
+    // add rax, rbx; mov [rdi], rax; mov [rdi], rax; mov rax, [rdi]: of two stores the one or the other is read.
+    let block = joined(&[(ADD, 1), (STORE, 2), (LOAD, 1)]);
+    let mut learning = machine(4, 96);
+    learning.core.forward = Some(0);
+    let run = |machine: &Machine, which: fn(u64) -> bool| {
+        let mut core = core(machine, std::slice::from_ref(&block));
+        for round in 0..1000 {
+            let addresses = if which(round) { [0x100, 0x200, 0x100] } else { [0x200, 0x100, 0x100] };
+            core.execute(0, 4, &[HIT, HIT, HIT], &addresses);
+        }
+        finished(core).0
+    };
+    let always = run(&learning, |_| true);
+    assert!(always.abs_diff(2 * 1000) < 10, "an addition and a store: {always}");
+    assert_eq!(run(&learning, |round| round % 2 == 0), 5 * 1000, "it reads another one each time");
+    assert_eq!(run(&machine(4, 96), |_| true), 5 * 1000, "a processor that does not learn");
+    // Stores so long ago have left the store buffer: what is loaded comes from the cache.
+    learning.core.store_buffer = 1;
+    assert_eq!(run(&learning, |_| true), 5 * 1000);
+}
+
+#[test]
+fn what_atomic_operations_wait_for_depends_on_the_processor() {
+    // mov rax, [rdi]; imul rax, rbx, thirty times; lock add [rdi], rcx.
+    let multiply = &[0x48, 0x0f, 0xaf, 0xc3][..];
+    let block = joined(&[(LOAD, 1), (multiply, 30), (&[0xf0, 0x48, 0x01, 0x0f], 1)]);
+    let run = |machine: &Machine| {
+        let mut core = core(machine, std::slice::from_ref(&block));
+        for _ in 0..1000 {
+            core.execute(0, u32::MAX, &[HIT, HIT, HIT], &[0x100, 0x200, 0x200]);
+        }
+        finished(core).0
+    };
+    let mut machine = machine(4, 96);
+    let one_after_the_other = run(&machine);
+    assert!(one_after_the_other >= 1000 * (3 + 90 + 20), "{one_after_the_other}");
+    machine.core.atomics_wait = false;
+    let beside = run(&machine);
+    assert!(beside < 1000 * 60, "{beside}");
+    // The atomic operations themselves still follow each other.
+    assert!(beside >= 1000 * (3 + 20), "{beside}");
+}
+
+#[test]
 fn stores_that_miss_cost_nothing_until_the_store_buffer_is_full() {
     let block = joined(&[(STORE, 1), (LEA, 7)]);
     let (free, _) = accesses(&machine(4, 96), &block, from(Level::Dram, 600), 1000);
