@@ -1,6 +1,7 @@
 //! From a recording to counts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use holdup_model::counts::{
     CountSource, CountedThread, Counts, EventTable, Instance, NativeMatch, Section, ThreadLabel, TimeUnit,
@@ -56,7 +57,8 @@ pub(crate) fn gathered(recording: &Recording, run: &Run) -> Result<Gathered, Cou
     let names = recording.processes.first().and_then(|raw| raw.names.as_ref());
     let places = Places::new(&courses, names, process);
     let mut reached: Vec<Reached> = Vec::new();
-    let mut known = BTreeMap::new();
+    // By places, and by their lines.
+    let (mut seen, mut known) = (BTreeMap::new(), BTreeMap::new());
     for (number, meeting) in meetings(&courses, &places).into_iter().enumerate() {
         let instance = instance(&meeting, &courses, &mut events);
         if instance.time.iter().all(|time| *time == 0) && instance.units.is_empty() {
@@ -66,12 +68,15 @@ pub(crate) fn gathered(recording: &Recording, run: &Run) -> Result<Gathered, Cou
         let pieces = meeting.rows.iter();
         let pieces = pieces.map(|row| (row.course, courses[row.course].pieces[row.piece].recorded.clone()));
         let pieces: Vec<_> = pieces.collect();
-        let key = (meeting.kind, line_of(&meeting.end), line_of(&meeting.begin));
-        let index = *known.entry(key).or_insert_with(|| {
-            let section =
-                Section { kind: meeting.kind, end: meeting.end, begin: meeting.begin, ..Section::default() };
-            reached.push(Reached { section, rows: Vec::new(), order: Vec::new() });
-            reached.len() - 1
+        let places = (meeting.kind, Rc::as_ptr(&meeting.end), Rc::as_ptr(&meeting.begin));
+        let index = *seen.entry(places).or_insert_with(|| {
+            let key = (meeting.kind, line_of(&meeting.end), line_of(&meeting.begin));
+            *known.entry(key).or_insert_with(|| {
+                let (end, begin) = ((*meeting.end).clone(), (*meeting.begin).clone());
+                let section = Section { kind: meeting.kind, end, begin, ..Section::default() };
+                reached.push(Reached { section, rows: Vec::new(), order: Vec::new() });
+                reached.len() - 1
+            })
         });
         let Reached { section, rows, order } = &mut reached[index];
         order.push(number);

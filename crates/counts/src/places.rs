@@ -1,6 +1,8 @@
 //! Where in the source a boundary is.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use holdup_model::counts::SectionPlace;
 use holdup_model::openmp::source_function;
@@ -27,6 +29,29 @@ pub(crate) struct Places<'a> {
     starts: BTreeSet<(&'a str, Option<&'a str>)>,
     /// For a kernel id and the address of a barrier the times of arrival (ns), in order.
     arrivals: BTreeMap<(u32, u64), Vec<u64>>,
+    /// The function of each region, by its instance.
+    regions: BTreeMap<u64, u64>,
+    found: RefCell<Found>,
+}
+
+/// Places that were asked for. Equal ones are the same.
+#[derive(Default)]
+struct Found {
+    all: BTreeSet<Rc<SectionPlace>>,
+    stacks: BTreeMap<u64, Rc<SectionPlace>>,
+    code: BTreeMap<u64, Rc<SectionPlace>>,
+    named: BTreeMap<(*const SectionPlace, u64), Rc<SectionPlace>>,
+}
+
+impl Found {
+    fn one(&mut self, place: SectionPlace) -> Rc<SectionPlace> {
+        if let Some(known) = self.all.get(&place) {
+            return Rc::clone(known);
+        }
+        let place = Rc::new(place);
+        self.all.insert(Rc::clone(&place));
+        place
+    }
 }
 
 impl<'a> Places<'a> {
@@ -44,80 +69,103 @@ impl<'a> Places<'a> {
         arrivals.values_mut().for_each(|times| times.sort_unstable());
         let entries = courses.iter().filter_map(|course| names?.code.get(&course.entry)?.frames.last());
         let starts = entries.filter_map(function).collect();
-        Places { names, starts, arrivals }
+        let boundaries = courses.iter().flat_map(|course| course.pieces.iter().map(|piece| piece.closes));
+        let mut regions = BTreeMap::new();
+        for boundary in boundaries {
+            if let Boundary::RegionBegin { instance, function } = boundary {
+                regions.entry(instance).or_insert(function);
+            }
+        }
+        Places { names, starts, arrivals, regions, found: RefCell::default() }
     }
 
-    /// When the thread of this row arrived at the barrier `object`; `None` where that was not recorded.
-    pub(crate) fn arrival(&self, courses: &[Course], object: u64, row: Row) -> Option<u64> {
-        let course = &courses[row.course];
-        let at_barrier =
-            |boundary: &Boundary| matches!(boundary, Boundary::Barrier { object: at, .. } if *at == object);
-        let before = course.pieces[..row.piece].iter().filter(|piece| at_barrier(&piece.closes)).count();
+    /// When a thread arrived at the barrier `object`, at which it was so many times before; `None` where that was not recorded.
+    pub(crate) fn arrival(&self, course: &Course, object: u64, before: usize) -> Option<u64> {
         self.arrivals.get(&(course.tid, object))?.get(before).copied()
     }
 
-    /// The name of an object.
-    pub(crate) fn object(&self, address: u64) -> Option<String> {
-        self.names?.data.get(&address).cloned()
+    /// The place with the name of an object, if the place has none.
+    pub(crate) fn named(&self, place: &Rc<SectionPlace>, object: u64) -> Rc<SectionPlace> {
+        let name = self.names.and_then(|names| names.data.get(&object));
+        let Some(name) = name.filter(|_| place.name.is_none()) else { return Rc::clone(place) };
+        let key = (Rc::as_ptr(place), object);
+        let found = &mut *self.found.borrow_mut();
+        if let Some(known) = found.named.get(&key) {
+            return Rc::clone(known);
+        }
+        let made = found.one(SectionPlace { frames: place.frames.clone(), name: Some(name.clone()) });
+        found.named.insert(key, Rc::clone(&made));
+        made
     }
 
     /// The start function of these threads.
-    pub(crate) fn entry(&self, courses: &[Course], rows: &[Row]) -> SectionPlace {
-        let entry = rows.last().map_or(0, |row| courses[row.course].entry);
-        SectionPlace { frames: self.code(entry), name: None }
+    pub(crate) fn entry(&self, courses: &[Course], rows: &[Row]) -> Rc<SectionPlace> {
+        self.code(rows.last().map_or(0, |row| courses[row.course].entry))
+    }
+
+    /// No place.
+    pub(crate) fn nowhere(&self) -> Rc<SectionPlace> {
+        self.found.borrow_mut().one(SectionPlace::default())
     }
 
     /// The place of a boundary; `begins` if a section begins there.
-    pub(crate) fn of(&self, courses: &[Course], row: Row, boundary: Boundary, begins: bool) -> SectionPlace {
+    pub(crate) fn of(
+        &self,
+        courses: &[Course],
+        row: Row,
+        boundary: Boundary,
+        begins: bool,
+    ) -> Rc<SectionPlace> {
         let entry = courses[row.course].entry;
-        let frames = match boundary {
+        let region = |instance| self.code(self.regions.get(&instance).copied().unwrap_or(0));
+        match boundary {
             Boundary::Barrier { stack, .. }
             | Boundary::Condition { stack, .. }
             | Boundary::Join { stack, .. } => self.stack(stack),
             Boundary::Begin if begins => self.code(entry),
             Boundary::Team { instance, code, .. } => {
-                let frames = self.code(code);
+                let place = self.code(code);
                 // A region that ends with a call of the runtime is left before the call.
-                let is_known = frames.iter().any(Frame::is_program);
-                if is_known { frames } else { self.code(region(courses, instance)) }
+                let is_known = place.frames.iter().any(Frame::is_program);
+                if is_known { place } else { region(instance) }
             }
-            Boundary::ShareBegin { instance } | Boundary::ShareEnd { instance } => {
-                self.code(region(courses, instance))
-            }
-            _ => Vec::new(),
-        };
-        SectionPlace { frames, name: None }
+            Boundary::ShareBegin { instance } | Boundary::ShareEnd { instance } => region(instance),
+            _ => self.nowhere(),
+        }
     }
 
     /// A stack from the program's innermost frame to a thread's start function: who called that does not make a place
     /// another one, since main often calls it, too.
-    fn stack(&self, id: u64) -> Vec<Frame> {
-        let Some(stack) = self.names.and_then(|names| names.stacks.get(&id)) else { return Vec::new() };
+    fn stack(&self, id: u64) -> Rc<SectionPlace> {
+        let found = &mut *self.found.borrow_mut();
+        if let Some(known) = found.stacks.get(&id) {
+            return Rc::clone(known);
+        }
+        let stack = self.names.and_then(|names| names.stacks.get(&id));
+        let frames = stack.map_or(&[][..], |stack| &stack.frames);
         let starts = |named| function(named).is_some_and(|function| self.starts.contains(&function));
-        let outermost = stack.frames.iter().rposition(starts).map_or(stack.frames.len(), |at| at + 1);
-        of_program(stack.frames[..outermost].iter().map(frame).collect())
+        let outermost = frames.iter().rposition(starts).map_or(frames.len(), |at| at + 1);
+        let frames = of_program(frames[..outermost].iter().map(frame).collect());
+        let made = found.one(SectionPlace { frames, name: None });
+        found.stacks.insert(id, Rc::clone(&made));
+        made
     }
 
-    fn code(&self, address: u64) -> Vec<Frame> {
-        if address == 0 {
-            return Vec::new();
+    fn code(&self, address: u64) -> Rc<SectionPlace> {
+        let found = &mut *self.found.borrow_mut();
+        if let Some(known) = found.code.get(&address) {
+            return Rc::clone(known);
         }
-        let found = self.names.and_then(|names| names.code.get(&address));
-        match found.filter(|stack| !stack.frames.is_empty()) {
+        let named = self.names.and_then(|names| names.code.get(&address));
+        let frames = match named.filter(|stack| !stack.frames.is_empty()) {
+            _ if address == 0 => Vec::new(),
             Some(stack) => of_program(stack.frames.iter().map(frame).collect()),
             None => vec![Frame { address, ..Frame::default() }],
-        }
+        };
+        let made = found.one(SectionPlace { frames, name: None });
+        found.code.insert(address, Rc::clone(&made));
+        made
     }
-}
-
-/// The function of a region.
-fn region(courses: &[Course], instance: u64) -> u64 {
-    let boundaries = courses.iter().flat_map(|course| course.pieces.iter().map(|piece| piece.closes));
-    let functions = boundaries.filter_map(|boundary| match boundary {
-        Boundary::RegionBegin { instance: found, function } if found == instance => Some(function),
-        _ => None,
-    });
-    functions.into_iter().next().unwrap_or(0)
 }
 
 fn function(named: &NamedFrame) -> Option<(&str, Option<&str>)> {

@@ -6,6 +6,7 @@
 //! stand on a line, and code cloning gives one barrier several addresses.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use holdup_model::counts::{SectionKind, SectionPlace};
 
@@ -18,8 +19,8 @@ use crate::places::Places;
 #[derive(Clone, Debug)]
 pub(crate) struct Meeting {
     pub kind: SectionKind,
-    pub end: SectionPlace,
-    pub begin: SectionPlace,
+    pub end: Rc<SectionPlace>,
+    pub begin: Rc<SectionPlace>,
     pub rows: Vec<Row>,
 }
 
@@ -56,7 +57,9 @@ pub(crate) fn meetings(courses: &[Course], places: &Places<'_>) -> Vec<Meeting> 
     }
     for ((kind, object), threads) in arrivals {
         let parties = parties.get(&object).map_or(threads.len(), |parties| *parties as usize).max(1);
-        for (row, round) in rounds(&threads, parties, |row| places.arrival(courses, object, row)) {
+        for (row, round) in
+            rounds(&threads, parties, |row, before| places.arrival(&courses[row.course], object, before))
+        {
             found.entry((kind, object, round)).or_default().push(row);
         }
     }
@@ -90,10 +93,11 @@ fn arrive(
 
 /// Each row with its round. With as many threads as parties a thread's k-th arrival is in round k. Where threads come and
 /// go, the times of arrival decide, if they are known: rounds are runs of `parties` arrivals.
-fn rounds(threads: &[Vec<Row>], parties: usize, time: impl Fn(Row) -> Option<u64>) -> Vec<(Row, u64)> {
+fn rounds(threads: &[Vec<Row>], parties: usize, time: impl Fn(Row, usize) -> Option<u64>) -> Vec<(Row, u64)> {
     if threads.len() > parties {
+        let each = threads.iter().flat_map(|rows| rows.iter().enumerate());
         let timed: Option<Vec<(u64, Row)>> =
-            threads.iter().flatten().map(|row| time(*row).map(|time| (time, *row))).collect();
+            each.map(|(before, row)| time(*row, before).map(|time| (time, *row))).collect();
         if let Some(mut timed) = timed {
             timed.sort_unstable();
             return timed.iter().enumerate().map(|(at, (_, row))| (*row, (at / parties) as u64)).collect();
@@ -201,22 +205,26 @@ fn meeting(
     // A broadcast has no stack of its own: a row that waited tells the place.
     let boundaries = rows.iter().map(|row| (*row, piece(row).closes)).chain(joined);
     let ends = boundaries.map(|(row, boundary)| places.of(courses, row, boundary, false));
-    let end = ends.reduce(|a, b| if a.frames.is_empty() { b } else { a }).unwrap_or_default();
-    let mut begins: BTreeMap<SectionPlace, usize> = BTreeMap::new();
+    let end = ends.reduce(|a, b| if a.frames.is_empty() { b } else { a }).unwrap_or_else(|| places.nowhere());
+    let mut begins: Vec<(Rc<SectionPlace>, usize)> = Vec::new();
     for row in &rows {
-        *begins.entry(places.of(courses, *row, piece(row).opens, true)).or_default() += 1;
+        let place = places.of(courses, *row, piece(row).opens, true);
+        match begins.iter_mut().find(|(known, _)| Rc::ptr_eq(known, &place)) {
+            Some((_, count)) => *count += 1,
+            None => begins.push((place, 1)),
+        }
     }
     // Who broadcast last has no place to begin at either: where the others do.
     if begins.len() > 1 {
-        begins.remove(&SectionPlace::default());
+        begins.retain(|(place, _)| **place != SectionPlace::default());
     }
-    let most = begins.values().copied().max().unwrap_or(0);
-    let begin =
-        begins.into_iter().find(|(_, count)| *count == most).map(|(place, _)| place).unwrap_or_default();
-    let name = if kind == SectionKind::Join { None } else { places.object(object) };
-    let end = SectionPlace { name: end.name.or(name), ..end };
-    let end =
-        if kind == SectionKind::Join && end.frames.is_empty() { places.entry(courses, &rows) } else { end };
+    let most = begins.into_iter().max_by(|(a, times), (b, others)| times.cmp(others).then_with(|| b.cmp(a)));
+    let begin = most.map_or_else(|| places.nowhere(), |(place, _)| place);
+    let end = match kind {
+        SectionKind::Join if end.frames.is_empty() => places.entry(courses, &rows),
+        SectionKind::Join => end,
+        _ => places.named(&end, object),
+    };
     Meeting { kind, end, begin, rows }
 }
 

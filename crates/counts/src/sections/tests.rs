@@ -197,9 +197,9 @@ fn threads_of_a_team_meet_by_instance_and_sequence() {
 #[test]
 fn without_times_more_threads_than_parties_are_taken_by_their_order() {
     let rows: Vec<Vec<Row>> = (0..4).map(|course| vec![Row { course, piece: 0 }]).collect();
-    let untimed = rounds(&rows, 2, |_| None);
+    let untimed = rounds(&rows, 2, |_, _| None);
     assert!(untimed.iter().all(|(_, round)| *round == 0));
-    let timed = rounds(&rows, 2, |row| Some([5, 1, 6, 2][row.course]));
+    let timed = rounds(&rows, 2, |row, _| Some([5, 1, 6, 2][row.course]));
     let found: Vec<(usize, u64)> = timed.iter().map(|(row, round)| (row.course, *round)).collect();
     assert_eq!(found, [(1, 0), (3, 0), (0, 1), (2, 1)]);
 }
@@ -229,7 +229,10 @@ fn a_place_does_not_depend_on_who_called_the_start_function() {
     names.stacks.insert(2, stack(&["meet", "work"]));
     let ends = |courses: &[Course], names: &Names| -> Vec<Vec<String>> {
         let found = meetings(courses, &Places::new(courses, Some(names), None));
-        let functions = |meeting: Meeting| meeting.end.frames.into_iter().filter_map(|frame| frame.function);
+        let functions = |meeting: Meeting| {
+            let frames = meeting.end.frames.clone();
+            frames.into_iter().filter_map(|frame| frame.function)
+        };
         found.into_iter().map(|meeting| functions(meeting).collect()).collect()
     };
     assert_eq!(
@@ -251,7 +254,7 @@ fn a_barrier_that_the_region_ends_with_a_call_of_is_in_the_region() {
     names.code.insert(0x700, stack(&["checksum"]));
     let ends = |names: &Names| -> Vec<Frame> {
         let found = meetings(&courses, &Places::new(&courses, Some(names), None));
-        found.into_iter().flat_map(|meeting| meeting.end.frames).collect()
+        found.into_iter().flat_map(|meeting| meeting.end.frames.clone()).collect()
     };
     names.code.insert(0x900, stack(&["GOMP_barrier"]));
     names.code.get_mut(&0x900).expect("it is there").frames[0].module = Some("libholdup-1.so".to_owned());
