@@ -151,15 +151,17 @@ fn instance(meeting: &Meeting, courses: &[Course], events: &mut Events) -> Insta
     let mut entries = Vec::new();
     let mut library = Vec::new();
     let mut units = Vec::new();
-    let mut time = Vec::new();
+    let (mut time, mut waited) = (Vec::new(), 0);
     for (row, number) in meeting.rows.iter().zip(0..) {
         let piece = &courses[row.course].pieces[row.piece];
         let executed = events.of(&piece.tally);
         time.push(executed.time);
+        waited += executed.waited;
         entries.extend(executed.events.iter().map(|(event, count)| (*event, number, *count)));
         library.extend(executed.library.iter().map(|(block, count)| (*block, number, *count)));
         for dealt in &piece.units {
-            let Executed { time, events, library } = events.of(&dealt.tally);
+            let Executed { time, waited: in_unit, events, library } = events.of(&dealt.tally);
+            waited += in_unit;
             let unit = Unit { row: number, construct: dealt.construct, time, executed: events, library };
             units.push((unit, dealt.first));
         }
@@ -169,6 +171,7 @@ fn instance(meeting: &Meeting, courses: &[Course], events: &mut Events) -> Insta
         threads: meeting.rows.iter().map(|row| CountedThread(row.course as u32)).collect(),
         begin: None,
         time,
+        waited,
         native: None,
         executed: EventTable { entries },
         library,

@@ -25,6 +25,8 @@ pub(crate) enum CodeLine {
 pub(crate) struct Executed {
     /// Instructions, without those of code that waits.
     pub time: u64,
+    /// Instructions of code that waits.
+    pub waited: u64,
     /// (event in order of discovery, how often), sorted.
     pub events: Vec<(EventId, u64)>,
     /// (block, instructions of libraries), sorted.
@@ -85,7 +87,7 @@ impl Events {
     /// Turns a tally into events.
     pub(crate) fn of(&mut self, tally: &Tally) -> Executed {
         let mut counts: BTreeMap<(BlockId, BlockId), u64> = BTreeMap::new();
-        let mut time = 0;
+        let (mut time, mut waited) = (0, 0);
         for (&(from, to), &count) in &tally.edges {
             if let (Some(from), Some(to)) = (self.own(from), self.own(to)) {
                 *counts.entry(self.table.edge(from, to)).or_default() += count;
@@ -94,9 +96,8 @@ impl Events {
         for (&block, &count) in &tally.executed {
             let Some(own) = self.own(block) else { continue };
             for &part in self.table.parts(own) {
-                if !self.waits(part) {
-                    time += count * u64::from(self.table.blocks()[part.index()].instructions);
-                }
+                let sum = if self.waits(part) { &mut waited } else { &mut time };
+                *sum += count * u64::from(self.table.blocks()[part.index()].instructions);
             }
             for edge in self.table.inner(own) {
                 *counts.entry(edge).or_default() += count;
@@ -114,7 +115,7 @@ impl Events {
         let mut events: Vec<(EventId, u64)> =
             counts.into_iter().map(|(edge, count)| (self.number(edge), count)).collect();
         events.sort_unstable();
-        Executed { time, events, library: library.into_iter().collect() }
+        Executed { time, waited, events, library: library.into_iter().collect() }
     }
 
     /// The edge that an event in order of discovery is.

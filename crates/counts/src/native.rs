@@ -37,6 +37,9 @@ const AS_WELL: f64 = 0.05;
 /// In sections whose threads execute more alike than this (shortest to longest) none can be told from another.
 const ALIKE: f64 = 0.01;
 
+/// Instructions of loops that only wait, as a share of work, up to which native times are those of work.
+const LITTLE_WAITING: f64 = 0.05;
+
 /// Adds native times to those instances all of whose threads are found again in the process of `native` that is looked at.
 pub fn add_native_times(counts: &mut Counts, native: &Run) {
     if let Some(main) = main_of(native) {
@@ -101,7 +104,7 @@ impl<'a> Met<'a> {
         let from = |section: &Section, instance: &Instance| {
             place(begin_of(section, instance)).filter(|begin| meetings.contains(begin))
         };
-        for (number, section) in counts.sections.iter().enumerate() {
+        for (number, section) in counts.sections.iter().enumerate().filter(|(_, section)| !spins(section)) {
             let mut add =
                 |instance: usize, at: At<'a>| all.push(Met { section: number, instance, times, at });
             match section.kind {
@@ -153,6 +156,14 @@ impl<'a> Met<'a> {
             At::Span(spans, which) => *spans.get(thread)?.get(*which.get(row)?)?,
         }
     }
+}
+
+/// Whether threads wait for each other in loops of their own: natively that is CPU time, and says nothing of work.
+fn spins(section: &Section) -> bool {
+    let waited: f64 = section.instances.iter().map(|instance| instance.waited as f64).sum();
+    let work: f64 =
+        section.instances.iter().flat_map(|instance| &instance.time).map(|time| *time as f64).sum();
+    waited > LITTLE_WAITING * work
 }
 
 /// Where an instance begins.
@@ -289,7 +300,8 @@ struct NativeTimes {
     barriers: BTreeSet<Place>,
     /// For a thread, and each section, its times, in order.
     spans: Vec<BTreeMap<Key, Vec<Option<Nanos>>>>,
-    /// For a thread its last barrier, and its time from there, or from its start, to its end.
+    /// For a thread its last barrier, and its time from there, or from its start, to its end; for one that joins others, from when it
+    /// created the last of them, if that was later, until it waits for the first.
     last: BTreeMap<usize, (Option<Place>, Nanos)>,
     /// For a parallel region of OpenMP its executions, and the time of each thread in each.
     regions: BTreeMap<Place, BTreeMap<TeamInstance, BTreeMap<usize, Nanos>>>,
@@ -316,7 +328,16 @@ impl NativeTimes {
             }
         }
         let cores = Cores::of(process);
+        let mut created: BTreeMap<usize, Vec<Time>> = BTreeMap::new();
+        for thread in &process.threads {
+            if let Some(parent) = thread.parent {
+                created.entry(parent.index()).or_default().push(thread.start);
+            }
+        }
+        created.values_mut().for_each(|times| times.sort_unstable());
         for (index, thread) in process.threads.iter().enumerate() {
+            let created = created.get(&index).map_or(&[][..], Vec::as_slice);
+            let mut joins = false;
             let mut before: Option<Place> = None;
             let mut since = Moment { time: thread.start, cpu: Some(Nanos::ZERO) };
             let mut waits = by_thread.remove(&index).unwrap_or_default();
@@ -330,8 +351,21 @@ impl NativeTimes {
                     let time = cores.between(index, since, arrival);
                     times.spans[index].entry((here.clone(), before.take())).or_default().push(time);
                     before = Some(here);
+                    joins = false;
+                } else if !joins {
+                    let last = created[..created.partition_point(|time| *time <= wait.begin)].last();
+                    let begin = last.filter(|time| **time > since.time);
+                    let begin = begin.map_or(since, |time| Moment { time: *time, cpu: None });
+                    let arrival = Moment { time: wait.begin, cpu: wait.cpu_begin };
+                    if let Some(time) = cores.between(index, begin, arrival) {
+                        times.last.insert(index, (before.clone(), time));
+                    }
+                    joins = true;
                 }
                 since = Moment { time: wait.end, cpu: wait.cpu_end };
+            }
+            if joins {
+                continue;
             }
             let end = Moment { time: thread.end.unwrap_or(process.end), cpu: thread.known_cpu() };
             if let Some(time) = cores.between(index, since, end) {
@@ -493,6 +527,52 @@ mod tests {
     fn a_thread_that_natively_is_missing_is_matched_with_nobody() {
         let (counts, _) = matched(&[vec![10, 20, 30]], &[vec![100, 200]]);
         assert_eq!(counts.sections[0].instances[0].native, None);
+    }
+
+    #[test]
+    fn where_threads_spin_cpu_times_are_not_those_of_work() {
+        for (waited, is_told) in [(20, true), (60, false)] {
+            let instance = Instance {
+                threads: [0, 1].map(CountedThread).into(),
+                time: vec![500, 500],
+                waited,
+                ..Instance::default()
+            };
+            let section = Section { end: barrier(7), instances: vec![instance], ..Section::default() };
+            assert_eq!(!spins(&section), is_told, "{waited}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_joins_others_works_from_when_it_made_them_until_it_waits() {
+        let mut process = Process::new(at(0), at(1_000));
+        let main = process.add_thread("main", at(0), None);
+        let workers = [100, 120].map(|start| {
+            let worker = process.add_thread("worker", at(start), None);
+            process.threads[worker.index()].parent = Some(main);
+            worker
+        });
+        for (worker, from, end) in [(workers[0], 400, 500), (workers[1], 500, 600)] {
+            let ends = process.add_object(ObjectKind::ThreadEnd, worker.index() as u64);
+            process.waits.push(Wait::granted(main, ends, at(from), at(end)));
+        }
+        process.on_core.push(OnCore {
+            thread: main,
+            begin: at(0),
+            end: at(400),
+            core: 0,
+            left: Left::Blocked,
+        });
+        process.on_core.push(OnCore {
+            thread: main,
+            begin: at(600),
+            end: at(900),
+            core: 0,
+            left: Left::Blocked,
+        });
+        process.covered = vec![(at(0), at(1_000))];
+        let times = NativeTimes::of(&process);
+        assert_eq!(times.last.get(&main.index()), Some(&(None, Nanos::new(400 - 120))));
     }
 
     fn at(nanos: u64) -> Time {

@@ -271,6 +271,7 @@ fn instances((threads, blocks, events): Shape) -> impl Strategy<Value = Instance
                 begin: None,
                 threads: rows.iter().copied().map(CountedThread).collect(),
                 time,
+                waited: 0,
                 native,
                 executed: EventTable {
                     entries: executed

@@ -237,6 +237,8 @@ pub struct Instance {
     pub begin: Option<SectionPlace>,
     /// The time of each thread in the section, in the unit of [`Counts::time_unit`], without waiting.
     pub time: Vec<u64>,
+    /// Instructions that all rows together executed in loops that only wait for another thread: in no time above.
+    pub waited: u64,
     /// The time that each thread took natively, without emulation, where such a run was matched with this one.
     pub native: Option<Vec<Nanos>>,
     /// What each row executed.

@@ -137,6 +137,7 @@ impl Draft {
             threads: self.threads,
             begin: None,
             time,
+            waited: 0,
             native,
             units,
         })
