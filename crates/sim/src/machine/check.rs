@@ -10,7 +10,7 @@ const MOST_CORES: u32 = 1024;
 
 /// More entries of all caches, translation buffers and predictors together are not simulated: their state takes some 8 bytes each.
 /// A thousand cores with 2 MiB of second and 4 MiB of third level each have a hundred million.
-const MOST_ENTRIES: u64 = 1 << 27;
+const MOST_ENTRIES: u64 = 160 << 20;
 
 /// More cycles than any latency has: ten times what the slowest memory takes.
 const LONGEST: u32 = 100_000;
