@@ -220,7 +220,10 @@ pub(super) fn describe(
             Blamed::Library(block) => of_library(program, charges, block, &one, &mut taken),
             Blamed::Hardware(column) => of_hardware(program, column, &one),
         };
-        let counts = counts(one.column);
+        let counts = match (cause.kind, cause.leader.and_then(|leader| program.recursion_of(leader))) {
+            (CauseKind::Recursion, Some(recursion)) => sum_of(&recursion.calls, counts),
+            _ => counts(one.column),
+        };
         causes.push((Cause { counts, minor: cause.charge < LEAST_CHARGE, ..cause }, one));
     }
     decided_further_down(program, charges, &mut causes, &mut taken);
@@ -229,6 +232,14 @@ pub(super) fn describe(
         a.minor.cmp(&b.minor).then(b.charge.total_cmp(&a.charge)).then(b.score.total_cmp(&a.score))
     });
     causes
+}
+
+/// The sum of columns, for each thread.
+pub(super) fn sum_of(columns: &[Column], counts: &dyn Fn(Column) -> Vec<u64>) -> Vec<u64> {
+    let all = columns.iter().map(|column| counts(*column));
+    let sums = all
+        .reduce(|sums, more| sums.iter().zip(more).map(|(sum, count)| sum.saturating_add(count)).collect());
+    sums.unwrap_or_default()
 }
 
 /// A function that is called from several places works differently long for each of them, and only what it decides itself (how

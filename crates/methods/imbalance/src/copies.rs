@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use holdup_model::counts::BlockId;
 use holdup_model::{Arrange, Frame};
 
-use super::causes::{LEAST_CHARGE, MOST_DECIDED, end, most_with_time, of_block, of_leader};
+use super::causes::{LEAST_CHARGE, MOST_DECIDED, end, most_with_time, of_block, of_leader, sum_of};
 use super::charge::Charges;
 use super::deal::Column;
 use super::program::{Line, Program, line_of};
@@ -75,14 +75,12 @@ impl Lines {
         let mut causes = Vec::new();
         let mut add = |blocks: &[BlockId], columns: &[Column], members: Vec<Column>| {
             let charge: f64 = blocks.iter().map(|block| charges.decided(*block)).sum();
-            let Some((first, rest)) = columns.split_first() else { return false };
+            let Some(first) = columns.first() else { return false };
             // What a line decides beyond all is made up for at others, and is no answer alone. A recursion is all of them.
             if charge < LEAST_OF_LINE || members.is_empty() && charge > MOST_DECIDED {
                 return false;
             }
-            let counts = rest.iter().map(|column| counts(*column)).fold(counts(*first), |sums, more| {
-                sums.iter().zip(more).map(|(sum, count)| sum.saturating_add(count)).collect()
-            });
+            let counts = sum_of(columns, counts);
             let one = of_block(blocks[0], *first, members);
             let cause = of_leader(program, charges, blocks[0], &one, &mut BTreeSet::new(), Method::Stacked);
             causes.push(Cause { charge, score: charge.min(1.0), counts, ..cause });
