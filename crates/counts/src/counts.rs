@@ -189,7 +189,7 @@ fn as_dealt_out(mut units: Vec<(Unit, Option<i64>)>) -> Vec<Unit> {
         let before =
             before.filter(|(before, _)| (before.row, before.construct) == (unit.row, unit.construct));
         if let Some((first, before)) = first.zip(before.and_then(|(_, first)| *first)) {
-            *rising += (first - before).signum();
+            *rising += first.cmp(&before) as i64;
         }
     }
     units.sort_by_key(|(unit, first)| {

@@ -531,16 +531,19 @@ mod tests {
 
     #[test]
     fn where_threads_spin_cpu_times_are_not_those_of_work() {
-        for (waited, is_told) in [(20, true), (60, false)] {
-            let instance = Instance {
-                threads: [0, 1].map(CountedThread).into(),
-                time: vec![500, 500],
-                waited,
-                ..Instance::default()
-            };
-            let section = Section { end: barrier(7), instances: vec![instance], ..Section::default() };
-            assert_eq!(!spins(&section), is_told, "{waited}");
-        }
+        let with = |waited| {
+            let executed = [vec![100, 200, 300, 400]];
+            let (mut counts, _) = matched(&executed, &[vec![110, 190, 330, 380]]);
+            let instance = &mut counts.sections[0].instances[0];
+            (instance.waited, instance.native) = (waited, None);
+            let key = (place(&barrier(7)).expect("it has a line"), None);
+            let spans = [110, 190, 330, 380].map(|time| [(key.clone(), vec![Some(Nanos::new(time))])].into());
+            add(&mut counts, &NativeTimes { spans: spans.into(), ..NativeTimes::default() }, Some(4));
+            counts.sections[0].instances[0].native.is_some()
+        };
+        // Of 1,000 instructions of work.
+        assert!(with(50));
+        assert!(!with(60));
     }
 
     #[test]

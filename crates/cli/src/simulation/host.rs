@@ -165,10 +165,10 @@ fn machine_of(facts: &HostFacts, usual: Machine) -> (Machine, Vec<String>) {
             window: family.window,
             outstanding_misses: family.misses,
             store_buffer: family.stores,
-            // The branch waits for a shift, a mask and a comparison, three cycles.
             // Without the addition, and the store until it can be forwarded: a cycle each.
             forward: Some((facts.addition_in_memory.best.round() as u32).saturating_sub(2).min(l1)),
             atomics_wait: facts.beside_atomics > WAITS,
+            // The branch waits for a shift, a mask and a comparison, three cycles.
             front_end: (facts.misprediction.best.round() as u32).saturating_sub(3).clamp(5, 60),
             latency,
             busy: whole(&facts.busy).collect(),

@@ -73,11 +73,10 @@ impl Lines {
             told.iter().any(|cause| is_at(&cause.at) || cause.latch.as_ref().is_some_and(is_at))
         };
         let mut causes = Vec::new();
-        let mut add = |blocks: &[BlockId], columns: &[Column], members: Vec<Column>| {
+        let mut add = |blocks: &[BlockId], columns: &[Column], members: Vec<Column>, most: f64| {
             let charge: f64 = blocks.iter().map(|block| charges.decided(*block)).sum();
             let Some(first) = columns.first() else { return false };
-            // What a line decides beyond all is made up for at others, and is no answer alone. A recursion is all of them.
-            if charge < LEAST_OF_LINE || members.is_empty() && charge > MOST_DECIDED {
+            if !(LEAST_OF_LINE..=most).contains(&charge) {
                 return false;
             }
             let counts = sum_of(columns, counts);
@@ -89,10 +88,12 @@ impl Lines {
         let mut recursive: BTreeSet<BlockId> = BTreeSet::new();
         let is_exact = !self.0.is_empty();
         for Recursion { blocks, calls } in program.recursions().iter().filter(|_| is_exact) {
-            let leads = |cause: &Cause| cause.leader.is_some_and(|leader| blocks.contains(&leader));
+            let leads =
+                |cause: &Cause| !cause.minor && cause.leader.is_some_and(|leader| blocks.contains(&leader));
             let mut columns = calls.clone();
             columns.arrange_by(|a, b| charges.with_time(*b).total_cmp(&charges.with_time(*a)));
-            if told.iter().any(leads) || add(blocks, &columns, calls.clone()) {
+            // What it decides beyond all is made up for around it.
+            if told.iter().any(leads) || add(blocks, &columns, calls.clone(), f64::INFINITY) {
                 recursive.extend(blocks);
             }
         }
@@ -104,7 +105,8 @@ impl Lines {
             blocks.arrange_by(|a, b| charges.decided(*b).total_cmp(&charges.decided(*a)));
             let columns: Vec<Column> =
                 blocks.iter().filter_map(|block| most_with_time(program, charges, *block)).collect();
-            add(&blocks, &columns, Vec::new());
+            // What a line decides beyond all is made up for at others, and is no answer alone.
+            add(&blocks, &columns, Vec::new(), MOST_DECIDED);
         }
         causes
     }

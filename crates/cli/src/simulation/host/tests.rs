@@ -92,6 +92,14 @@ fn what_was_measured_becomes_a_machine_with_the_same_times() {
     assert_eq!(machine.memory.bandwidth, 20.0);
     assert_eq!(machine.stlb.as_ref().unwrap().latency, 8);
     assert_eq!(machine.page_walk, 64 - 16 - 8);
+    // An addition to a number in memory takes 7 cycles, of which an addition and a store are two; the first level has 5.
+    assert_eq!((machine.core.forward, machine.core.atomics_wait), (Some(5), true));
+    let entries = |known_outcomes| {
+        let (machine, _) = machine_of(&HostFacts { known_outcomes, beside_atomics: 0.4, ..facts() }, usual());
+        assert!(!machine.core.atomics_wait);
+        machine.predictor.tage.unwrap().entries
+    };
+    assert_eq!([0, 8192, 32_768].map(entries), [2048, 2048, 8192]);
     let latency = |class: &str| machine.core.latency.get(class).copied();
     assert_eq!((latency("multiply"), latency("pause"), latency("atomic")), (Some(3), Some(140), Some(15)));
     assert_eq!((machine.system.wake_up_ns, machine.system.switch_ns), (11_000.0, 1_100.0));
