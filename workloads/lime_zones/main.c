@@ -1,4 +1,4 @@
-// Bodies that attract each other, summed up over a tree of squares that all threads walk for bodies of their own. Who has which
+// Bodies that attract each other, summed up over a tree of cubes that all threads walk for bodies of their own. Who has which
 // bodies is found by walking the tree, too: each thread takes those of a zone of its costs. Before the first step no body's cost
 // is known. The first thread of the program is one of the team, and threads meet in a macro.
 #include "../lime.h"
@@ -6,9 +6,9 @@
 #include <math.h>
 
 #define BODIES 1500
-#define STEPS 2
+#define STEPS 3
 #define DEEPEST 20
-#define NEAR 0.35 // a square is walked through if its side is more than this share of its distance
+#define NEAR 0.7 // a cube is walked through if its side is more than this share of its distance
 #define SOFT 1e-4
 
 #define ZONES_MEET()                                                                                                   \
@@ -34,14 +34,14 @@ static struct {
 
 struct node {
     int is_body;
-    double x, y, mass, cost;
-    double left, low, side;
+    double at[3], mass, cost;
+    double middle[3], half; // of a cube
     double pull;
-    struct node *quarters[4];
+    struct node *parts[8];
 };
 
 static struct node bodies[BODIES];
-static struct node squares[BODIES * DEEPEST];
+static struct node cubes[BODIES * DEEPEST];
 static long used;
 static struct node *root;
 static struct node *mine[MOST_THREADS][BODIES];
@@ -49,46 +49,51 @@ static long counts[MOST_THREADS];
 static long pulls[MOST_THREADS];
 static long drawn;
 
-static struct node *new_square(double left, double low, double side)
+static struct node *new_cube(const double *middle, double half)
 {
-    struct node *square = &squares[used++];
-    *square = (struct node){.left = left, .low = low, .side = side};
-    return square;
+    struct node *cube = &cubes[used++];
+    *cube = (struct node){.middle = {middle[0], middle[1], middle[2]}, .half = half};
+    return cube;
 }
 
-static void insert(struct node *square, struct node *body, int depth)
+static void insert(struct node *cube, struct node *body, int depth)
 {
-    double half = square->side / 2;
-    int right = body->x >= square->left + half, upper = body->y >= square->low + half;
-    struct node **quarter = &square->quarters[2 * upper + right];
-    if (*quarter == NULL || depth == DEEPEST) {
-        *quarter = body;
+    int which = 0;
+    double middle[3];
+    for (int d = 0; d < 3; d++) {
+        int beyond = body->at[d] >= cube->middle[d];
+        which |= beyond << d;
+        middle[d] = cube->middle[d] + (beyond ? cube->half : -cube->half) / 2;
+    }
+    struct node **part = &cube->parts[which];
+    if (*part == NULL || depth == DEEPEST) {
+        *part = body;
         return;
     }
-    if ((*quarter)->is_body) {
-        struct node *moved = *quarter;
-        *quarter = new_square(square->left + right * half, square->low + upper * half, half);
-        insert(*quarter, moved, depth + 1);
+    if ((*part)->is_body) {
+        struct node *moved = *part;
+        *part = new_cube(middle, cube->half / 2);
+        insert(*part, moved, depth + 1);
     }
-    insert(*quarter, body, depth + 1);
+    insert(*part, body, depth + 1);
 }
 
-static void sum_up(struct node *square)
+static void sum_up(struct node *cube)
 {
-    square->mass = square->cost = square->x = square->y = 0;
-    for (int i = 0; i < 4; i++) {
-        struct node *part = square->quarters[i];
+    cube->mass = cube->cost = cube->at[0] = cube->at[1] = cube->at[2] = 0;
+    for (int i = 0; i < 8; i++) {
+        struct node *part = cube->parts[i];
         if (part == NULL)
             continue;
         if (!part->is_body)
             sum_up(part);
-        square->mass += part->mass;
-        square->cost += part->cost;
-        square->x += part->x * part->mass;
-        square->y += part->y * part->mass;
+        cube->mass += part->mass;
+        cube->cost += part->cost;
+        for (int d = 0; d < 3; d++)
+            cube->at[d] += part->at[d] * part->mass;
     }
-    square->x /= square->mass;
-    square->y /= square->mass;
+    for (int d = 0; d < 3; d++)
+        cube->at[d] /= cube->mass;
 }
 
 // Takes the bodies whose costs begin in a zone; `before` is what those before them cost.
@@ -99,8 +104,8 @@ static double find(struct node *node, double before, double from, double to, lon
             mine[me][counts[me]++] = node;
         return before + node->cost;
     }
-    for (int i = 0; i < 4 && before < to; i++) {
-        struct node *part = node->quarters[i];
+    for (int i = 0; i < 8 && before < to; i++) {
+        struct node *part = node->parts[i];
         if (part == NULL)
             continue;
         if (before + part->cost > from)
@@ -111,25 +116,31 @@ static double find(struct node *node, double before, double from, double to, lon
     return before;
 }
 
-static int is_near(const struct node *node, const struct node *body)
+static double distance(const struct node *node, const struct node *body)
 {
-    double dx = node->x - body->x, dy = node->y - body->y;
-    return node->side * node->side > NEAR * NEAR * (dx * dx + dy * dy);
+    double sum = 0;
+    for (int d = 0; d < 3; d++)
+        sum += (node->at[d] - body->at[d]) * (node->at[d] - body->at[d]);
+    return sum;
+}
+
+static int is_near(const struct node *node, const struct node *body, double reach)
+{
+    return distance(node, body) < reach;
 }
 
 static void attract(const struct node *node, struct node *body, long me)
 {
-    double dx = node->x - body->x, dy = node->y - body->y;
-    body->pull += node->mass / (dx * dx + dy * dy + SOFT);
+    body->pull += node->mass / (distance(node, body) + SOFT);
     pulls[me]++;
 }
 
-static void walk(const struct node *node, struct node *body, long me)
+static void walk(const struct node *node, struct node *body, double reach, long me)
 {
-    if (!node->is_body && is_near(node, body)) { // PLANTED: bodies in dense parts have more near squares
-        for (int i = 0; i < 4; i++)
-            if (node->quarters[i] != NULL)
-                walk(node->quarters[i], body, me); // PLANTED: the tree is deeper there
+    if (!node->is_body && is_near(node, body, reach)) { // PLANTED: bodies in dense parts have more near cubes
+        for (int i = 0; i < 8; i++)
+            if (node->parts[i] != NULL)
+                walk(node->parts[i], body, reach / 4, me); // PLANTED: the tree is deeper there
     } else if (node != body) {
         attract(node, body, me);
     }
@@ -139,7 +150,7 @@ static void pull(struct node *body, long me)
 {
     pulls[me] = 0;
     body->pull = 0;
-    walk(root, body, me);
+    walk(root, body, 1 / (NEAR * NEAR), me);
     body->cost = (double)pulls[me];
 }
 
@@ -166,12 +177,12 @@ static void *move_bodies(void *unused)
 int main(int argc, char **argv)
 {
     read_arguments(argc, argv);
-    root = new_square(-0.5, -0.5, 1);
+    root = new_cube((double[]){0, 0, 0}, 0.5);
     for (int i = 0; i < BODIES; i++) {
-        double spread = pow((double)(i + 20) / (BODIES + 20), 3);
-        double x = ((double)(scattered((uint64_t)i * 2) >> 11) * 0x1p-53 - 0.5) * spread;
-        double y = ((double)(scattered((uint64_t)i * 2 + 1) >> 11) * 0x1p-53 - 0.5) * spread;
-        bodies[i] = (struct node){.is_body = 1, .x = x, .y = y, .mass = 1, .cost = 1};
+        double spread = pow((double)(i + 20) / (BODIES + 20), 2);
+        bodies[i] = (struct node){.is_body = 1, .mass = 1, .cost = 1};
+        for (int d = 0; d < 3; d++)
+            bodies[i].at[d] = ((double)(scattered((uint64_t)(i * 3 + d)) >> 11) * 0x1p-53 - 0.5) * spread;
         insert(root, &bodies[i], 0);
     }
 #ifdef FIXED

@@ -54,7 +54,8 @@ impl Lines {
                 cause.charge = charge;
                 cause.minor = charge < LEAST_CHARGE;
             }
-            if cause.charge <= MOST_DECIDED {
+            // A part can decide more than all; a recursion is all that makes up for its parts.
+            if cause.charge <= MOST_DECIDED || cause.kind == CauseKind::Recursion {
                 raise(cause);
             }
         }
