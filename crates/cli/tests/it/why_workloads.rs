@@ -160,7 +160,7 @@ fn a_decision_that_compilers_copy_is_one_cause() {
         ("lime_sort", "clang", '2', 16),
         ("lime_switch", "clang", '3', 16),
         ("lime_tree", "gcc", '3', 16),
-        // No statistics find it with so few threads.
+        // Copies of a recursion, in itself and in its caller.
         ("lime_zones", "gcc", '3', 8),
         ("lime_zones", "gcc", '3', 16),
     ];
