@@ -17,6 +17,10 @@ use super::{Cause, CauseKind, Method};
 /// The squared correlation of instructions with time from which on time is instructions.
 const EXACT: f64 = 0.95;
 
+/// What a recursion decides beyond all is made up for around it: who walks deeper walks less often. Where that makes up for more than
+/// all, neither is an answer.
+const MOST_OF_RECURSION: f64 = 2.0;
+
 /// What is decided at a line, in all its copies, is told from this share of the differences on where nothing else explains them.
 const LEAST_OF_LINE: f64 = 0.2;
 
@@ -55,7 +59,8 @@ impl Lines {
                 cause.minor = charge < LEAST_CHARGE;
             }
             // A part can decide more than all; a recursion is all that makes up for its parts.
-            if cause.charge <= MOST_DECIDED || cause.kind == CauseKind::Recursion {
+            let most = if cause.kind == CauseKind::Recursion { MOST_OF_RECURSION } else { MOST_DECIDED };
+            if cause.charge <= most {
                 raise(cause);
             }
         }
@@ -93,8 +98,7 @@ impl Lines {
                 |cause: &Cause| !cause.minor && cause.leader.is_some_and(|leader| blocks.contains(&leader));
             let mut columns = calls.clone();
             columns.arrange_by(|a, b| charges.with_time(*b).total_cmp(&charges.with_time(*a)));
-            // What it decides beyond all is made up for around it.
-            if told.iter().any(leads) || add(blocks, &columns, calls.clone(), f64::INFINITY) {
+            if told.iter().any(leads) || add(blocks, &columns, calls.clone(), MOST_OF_RECURSION) {
                 recursive.extend(blocks);
             }
         }
