@@ -99,6 +99,11 @@ impl Body {
         successors(instruction).any(|next| next == self.header)
     }
 
+    /// Whether the loop can be left with this instruction.
+    pub(crate) fn leaves(&self, instruction: &Instruction) -> bool {
+        successors(instruction).any(|next| !self.instructions.contains_key(&next))
+    }
+
     /// Whether it says by a PAUSE that it waits.
     pub(crate) fn pauses(&self) -> bool {
         self.instructions.values().any(|instruction| instruction.mnemonic() == Mnemonic::Pause)

@@ -27,6 +27,9 @@ const MAX_SILENT: usize = 20;
 /// the next, and if samples say so: `seen` is how often a thread was found at an instruction. Where the other ways are gone as
 /// often, their instructions are found as often as this one's.
 ///
+/// A loop that only counts up to a limit beside that waits, too, for so long at most: memory alone, of what others can change, ends it, or
+/// the count alone. What counts until others say that it is enough is at work.
+///
 /// Such a loop is short: at most 20 instructions. A loop inside a working one can be a wait, or just a way through it on
 /// which nothing happens that is taken now and then; code alone does not tell, samples do (of a wait, all are inside).
 ///
@@ -119,7 +122,8 @@ fn waits(code: &Code<'_>, body: &Body, helper: &dyn Fn(u64) -> Option<Helper>) -
     }
     let flow = Flow::of(body, &effects);
     let changes = Changes::of(flow.end.as_ref()?);
-    let gets_nowhere = changes.progressing == 0 || (has_hint && changes.only_count);
+    let is_limited = || !body.is_part && ends_by_others_or_a_count(body, &flow, &changes);
+    let gets_nowhere = changes.progressing == 0 || (changes.only_count && (has_hint || is_limited()));
     let is_in_place = |(address, state): (&u64, &State)| {
         let effect = &effects[address];
         state.value(effect.addresses).sources() & changes.following == 0
@@ -133,6 +137,26 @@ fn waits(code: &Code<'_>, body: &Body, helper: &dyn Fn(u64) -> Option<Helper>) -
     };
     let is_wait = gets_nowhere && flow.before.iter().all(is_in_place);
     Some(is_wait && (!body.is_part || flow.before.iter().all(is_steady)))
+}
+
+/// True for a loop that is left when memory (or the clock) says so, whatever was counted, and when so much was counted, whatever memory
+/// says.
+fn ends_by_others_or_a_count(body: &Body, flow: &Flow, changes: &Changes) -> bool {
+    let leaves = |address: &u64| {
+        let instruction = &body.instructions[address];
+        instruction.flow_control() == FlowControl::ConditionalBranch && body.leaves(instruction)
+    };
+    let exits = flow.before.iter().filter(|(address, _)| leaves(address));
+    let reasons = exits.map(|(address, state)| {
+        let value = state.value(of_flags(body.instructions[address].rflags_read()));
+        (value.is_fresh, value.sources() & changes.progressing != 0)
+    });
+    let (mut by_others, mut by_count) = (false, false);
+    for (is_fresh, is_counted) in reasons {
+        by_others |= is_fresh && !is_counted;
+        by_count |= is_counted && !is_fresh;
+    }
+    by_others && by_count
 }
 
 /// What is different at the end of an iteration from its beginning.

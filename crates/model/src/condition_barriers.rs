@@ -231,12 +231,14 @@ impl Process {
         let seen: usize = rounds.iter().map(|round| round.waiting.len()).sum();
         let whole = rounds.iter().filter(|round| round.waiting.len() == others).count();
         let is_often = whole >= FEWEST_WHOLE && seen as f64 >= LEAST_SEEN * (others * all) as f64;
-        // A lock that is made so has no loop that spins, and is given free most often while nobody waits.
+        let mutex = found.waits.first().and_then(|&index| self.waits[index].mutex);
+        // A lock that is made so has no loop that spins, and is given free most often while nobody waits, by who comes again itself.
         let is_usual = whole as f64 >= USUALLY * all as f64 && all as f64 >= USUALLY * comes.len() as f64;
-        if others == 0 || !is_often || !is_usual && !self.spins_in(function) {
+        let is_seen =
+            || self.spins_in(function) || mutex.is_some_and(|mutex| self.all_come(mutex, &group, &comes));
+        if others == 0 || !is_often || !is_usual && !is_seen() {
             return None;
         }
-        let mutex = found.waits.first().and_then(|&index| self.waits[index].mutex);
         let elsewhere = self.elsewhere(&group, [Some(object), mutex]);
         let is_elsewhere = |place: usize, time: Time| {
             let spans = &elsewhere[place];
@@ -251,6 +253,22 @@ impl Process {
         let otherwise = rounds.iter().filter(is_otherwise).count();
         let met = rounds.iter().map(|round| round.last).collect();
         (otherwise as f64 <= MOST_OTHERWISE * all as f64).then_some((group, met))
+    }
+
+    /// True if before the last one comes each thread of the group has had the mutex, in most generations: not all times
+    /// that somebody has it are recorded.
+    fn all_come(&self, mutex: ObjectId, group: &[ThreadId], comes: &[Broadcast]) -> bool {
+        let mut have_come: Vec<BTreeSet<ThreadId>> = vec![BTreeSet::new(); comes.len() + 1];
+        for hold in self.holds.iter().filter(|hold| hold.object == mutex) {
+            if let Some(begin) = hold.begin {
+                have_come[generation(comes, begin)].insert(hold.thread);
+            }
+        }
+        let generations = &have_come[..comes.len()];
+        let is_whole =
+            |have_come: &&BTreeSet<ThreadId>| group.iter().all(|thread| have_come.contains(thread));
+        let whole = generations.iter().filter(is_whole).count();
+        whole as f64 >= USUALLY * comes.len() as f64
     }
 
     /// When the last one came: some barriers wake all once more, elsewhere, when the last one has left, whom those may wait for that
@@ -467,7 +485,7 @@ mod tests {
 
     /// Threads in words, one character for 10 ns: `w` it begins to wait and goes on at the next `A` or `L` of any thread, `A` and,
     /// on another line, `L` it wakes all, `s` it wakes one, `*` a sample finds it spinning, `o` it begins to wait for something else,
-    /// for 15 ns. `functions` are those of waiting and of waking.
+    /// for 15 ns, `h` it has the mutex for 5 ns. `functions` are those of waiting and of waking.
     fn used(threads: &[&str], functions: [&str; 2]) -> Process {
         let mut process = Process::new(at(0), at(100_000));
         process.add_object(ObjectKind::Mutex, 3);
@@ -509,6 +527,16 @@ mod tests {
                         doing: Doing::Running,
                         site: spins_at,
                         weight: Nanos::new(1),
+                    }),
+                    'h' => process.holds.push(Hold {
+                        thread,
+                        begin: Some(begin),
+                        end: at(time as u64 + 5),
+                        object: MUTEX,
+                        acquired_at: None,
+                        released_at: None,
+                        waited_for: false,
+                        mode: Mode::Exclusive,
                     }),
                     'o' => process.waits.push(Wait::granted(thread, OTHER, begin, at(time as u64 + 15))),
                     _ => {}
@@ -583,6 +611,18 @@ mod tests {
         let process = used(&threads.each_ref().map(String::as_str), ["bar", "bar"]);
         let of_round = |round| process.waits.iter().filter(|wait| wait.round == Some(round)).count();
         assert!((0..20).all(|round| of_round(round) == 3));
+    }
+
+    /// Where threads spin so shortly that no sample finds them.
+    #[test]
+    fn who_has_the_mutex_before_the_last_one_has_come_too() {
+        let rounds = |threads: [[&str; 2]; 2]| {
+            let threads = threads.map(|steps| steps.concat().repeat(10));
+            parties(&threads.each_ref().map(String::as_str))
+        };
+        assert_eq!(rounds([["hw   ", "h    "], ["  hA ", "  hA "]]), Some(2));
+        assert_eq!(rounds([["hw   ", "  hA "], ["  hA ", "h    "]]), Some(2));
+        assert_eq!(rounds([["hw   ", "     "], ["  hA ", "h hA "]]), None, "a lock that one takes twice");
     }
 
     #[test]

@@ -50,6 +50,8 @@ void w_tsc_pause(uint64_t until) { while (__rdtsc() < until) _mm_pause(); }
 void w_two(void) { while (!done && !atomic_load(&ready)) ; }
 void w_pointer(struct q *q) { while (atomic_load(&q->head) == atomic_load(&q->tail)) ; }
 void w_clock(long until) { struct timespec now; do clock_gettime(CLOCK_MONOTONIC, &now); while (now.tv_sec < until); }
+void w_limited(void) { for (int i = 0; i < 1000 && !done; i++) ; }
+void w_limited_volatile(void) { volatile int i = 0; while (!done && i < 350) i++; }
 
 /* These are at work, wherever they are. */
 long n_sum(const long *a, long n) { long s = 0; for (long i = 0; i < n; i++) s += a[i]; return s; }
@@ -71,6 +73,7 @@ long n_sum_pause(const volatile long *a, long n) { long s = 0; for (long i = 0; 
 int n_gcd(int a, int b) { while (b) { int t = a % b; a = b; b = t; } return a; }
 int n_search(const int *a, int n, int x) { int lo = 0, hi = n; while (lo < hi) { int mid = (lo + hi) / 2; if (a[mid] < x) lo = mid + 1; else hi = mid; } return lo; }
 long n_stores_status(volatile long *status) { long i = 0; while (!done) *status = i++; return i; }
+long n_power(volatile long *p) { long i = 0; while (i < 62 && (1L << i) < *p) i++; return i; }
 long n_counter(void) { long n = 0; while (!done) n++; return n; }
 int n_round_robin(const volatile int *flags) { for (int i = 0;; i = (i + 1) & 63) if (flags[i]) return i; }
 int n_switch(node *p, const int *kinds) { int s = 0; again: switch (*kinds) { case 0: s += 3; goto again; case 1: s ^= 5; goto again; case 2: p->value++; goto again; case 3: kinds++; goto again; case 4: p = p->next; goto again; case 5: s *= 7; goto again; default: return s; } }
