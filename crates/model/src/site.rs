@@ -43,14 +43,14 @@ const RUNTIME_MODULES: &[&str] = &[
     "linux-vdso",
     "[vdso]",
     "ld-musl",
-    "libgomp",
-    "libomp",
-    "libiomp",
     "libjemalloc",
     "libtcmalloc",
     "libmimalloc",
     "libboost_thread",
 ];
+
+/// Modules of OpenMP's runtimes, by the start of their name; these are runtimes as well.
+const OPENMP_MODULES: &[&str] = &["libgomp", "libomp", "libiomp"];
 
 /// Folders with the sources of language runtimes. Not all functions of the C++ library that are compiled into a program begin with
 /// `std`, nor do those of Rust's (`<u64>::unchecked_add`).
@@ -386,8 +386,15 @@ impl Frame {
             .module
             .as_deref()
             .is_some_and(|module| RUNTIME_MODULES.iter().any(|p| module.starts_with(p)));
+        let runtime_module = runtime_module || self.is_of_openmp();
         let runtime_function = self.function.as_deref().is_some_and(is_runtime_function);
         !runtime_module && !runtime_function && !self.is_in_file_of(RUNTIME_FILES)
+    }
+
+    /// True for code of a runtime of OpenMP.
+    pub fn is_of_openmp(&self) -> bool {
+        let is_runtime = |module: &str| OPENMP_MODULES.iter().any(|name| module.starts_with(name));
+        self.module.as_deref().is_some_and(is_runtime)
     }
 
     /// Of a stack, innermost first, the frames of the program's own code; where it has none, those of what it uses of others.

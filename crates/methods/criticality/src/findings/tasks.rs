@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::figures::{grouped, percent, times};
 use holdup_model::openmp::{Instance, SyncKind, Task, TaskRun};
-use holdup_model::{Nanos, ObjectId, ObjectKind, Process, Routine, SiteId, State, ThreadId, Timeline};
+use holdup_model::{
+    Doing, Frame, Nanos, ObjectId, ObjectKind, Process, Routine, SiteId, State, ThreadId, Time, Timeline,
+};
 use holdup_sections::TaskSums;
 
 use super::{Candidate, Case, Description, Stage, main_ones, most_first};
@@ -24,9 +26,10 @@ const HANDED_OUT: Nanos = Nanos::new(100_000);
 /// The tasks of a process, by the objects on which threads wait for them.
 pub(crate) struct Tasks {
     by_object: BTreeMap<ObjectId, TaskSums>,
-    /// Where tasks are tiny, though they take longer than to make them: the share of the time waited for them in waits that are
-    /// longer than handing one out takes.
+    /// Where tasks are tiny, but that is not all that they are waited for: the share of the time that is waited for others.
     late: BTreeMap<ObjectId, f64>,
+    /// Threads are seen in what tasks do, hardly in the runtime.
+    seen_in_own_code: bool,
 }
 
 impl Tasks {
@@ -35,7 +38,7 @@ impl Tasks {
         let objects = (0..process.objects.len() as u32).map(ObjectId::new).filter(waits_for_tasks);
         let objects: Vec<ObjectId> = objects.collect();
         if objects.is_empty() {
-            return Self { by_object: BTreeMap::new(), late: BTreeMap::new() };
+            return Self { by_object: BTreeMap::new(), late: BTreeMap::new(), seen_in_own_code: false };
         }
         let by_construct = by_construct(process);
         let sums = |object: &ObjectId| {
@@ -44,6 +47,12 @@ impl Tasks {
             Some((*object, sums.clone()))
         };
         let by_object: BTreeMap<ObjectId, TaskSums> = objects.iter().filter_map(sums).collect();
+        let seen_in_own_code = are_seen_in_own_code(process, timeline);
+        if seen_in_own_code {
+            let late =
+                by_object.iter().filter(|(_, sums)| sums.tiny).map(|(&object, _)| (object, 1.0)).collect();
+            return Self { by_object, late, seen_in_own_code };
+        }
         // Where threads are busy with making tasks rather than with what these do, it is for that that others have none.
         let is_split = |object: &ObjectId| {
             let recorded = |sums: &TaskSums| sums.made.saturating_mul(RECORDED[1].get());
@@ -62,7 +71,7 @@ impl Tasks {
             }
         }
         let late = waited.into_iter().map(|(object, (late, all))| (object, late.share_of(all))).collect();
-        Self { by_object, late }
+        Self { by_object, late, seen_in_own_code }
     }
 
     /// True if what threads wait for at this object is that tasks are handed out that take less time than that.
@@ -80,6 +89,38 @@ impl Tasks {
         let tiny = self.are_tiny(object);
         self.by_object.iter().filter(|(_, sums)| sums.tiny == tiny).map(|(&object, _)| object).collect()
     }
+}
+
+/// Of the samples of threads that are at work in regions with tasks, so many are needed...
+const FEWEST_SEEN: usize = 20;
+/// ...and at most this share of them is in the runtime, where making and handing out tasks is not what takes the time.
+const LEAST_HANDING_OUT: f64 = 0.25;
+
+/// True if samples find threads that are at work in regions with tasks in what tasks do, and hardly in the runtime.
+fn are_seen_in_own_code(process: &Process, timeline: &Timeline) -> bool {
+    let openmp = &process.openmp;
+    let making_tasks: BTreeSet<Instance> = openmp.tasks.iter().filter_map(|task| task.instance).collect();
+    let regions = openmp.regions.iter().filter(|region| making_tasks.contains(&region.instance));
+    let mut spans: Vec<(Time, Time)> = regions.map(|region| (region.begin, region.end)).collect();
+    spans.sort_unstable();
+    let is_in_one = |time: Time| {
+        let begun = spans.partition_point(|(begin, _)| *begin <= time);
+        begun > 0 && time < spans[begun - 1].1
+    };
+    let (mut seen, mut in_runtime) = (0, 0);
+    for sample in process.samples.iter().filter(|sample| sample.doing == Doing::Running) {
+        let Some(site) = sample.site.map(|site| process.site(site)).filter(|_| is_in_one(sample.time)) else {
+            continue;
+        };
+        let row = timeline.row(sample.thread);
+        let is_active = row.at(sample.time).is_some_and(|at| row.segments[at].state == State::Active);
+        if is_active && !site.waits_on_a_core() {
+            let inner = site.frames.iter().take_while(|frame| !frame.is_program());
+            seen += 1;
+            in_runtime += usize::from(inner.into_iter().any(Frame::is_of_openmp));
+        }
+    }
+    seen >= FEWEST_SEEN && in_runtime as f64 <= LEAST_HANDING_OUT * seen as f64
 }
 
 fn by_construct(process: &Process) -> BTreeMap<Construct, TaskSums> {
@@ -121,6 +162,14 @@ struct Group {
     charge: Charge,
     threads: BTreeMap<ThreadId, Nanos>,
     objects: BTreeMap<ObjectId, Nanos>,
+    /// How long threads looked for the next one in the runtime's loops, outside of waits that were told one by one.
+    searched: Nanos,
+}
+
+impl Group {
+    fn cost(&self) -> Nanos {
+        self.charge.total() + self.searched
+    }
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -155,20 +204,24 @@ pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>
     }
     if let Some((&object, _)) = case.tasks.by_object.iter().find(|(_, sums)| sums.tiny) {
         groups.entry(Cause::Tiny).or_default().objects.entry(object).or_default();
+        let late = groups.iter_mut().filter(|(cause, _)| **cause != Cause::Tiny).map(|(_, group)| group);
+        let late = late.max_by_key(|group| group.cost()).filter(|_| case.tasks.seen_in_own_code);
+        match late {
+            Some(late) => late.searched = searches(case),
+            None => groups.entry(Cause::Tiny).or_default().searched = searches(case),
+        }
     }
     for (cause, group) in groups {
-        let waited = group.charge.total();
+        let lost = group.cost();
         candidates.push(match cause {
             Cause::Tiny => {
-                let searched = searches(case);
-                let gain = gain_of_larger(case, &group, waited + searched);
-                let candidate = Candidate::new(FindingKind::Tasks, waited + searched, move |case| {
-                    describe_tiny(case, &group, searched)
-                });
+                let gain = gain_of_larger(case, &group);
+                let candidate =
+                    Candidate::new(FindingKind::Tasks, lost, move |case| describe_tiny(case, &group));
                 Candidate { gain, ..candidate }
             }
             Cause::Late(_) => {
-                Candidate::new(FindingKind::Tasks, waited, move |case| describe_late(case, &group))
+                Candidate::new(FindingKind::Tasks, lost, move |case| describe_late(case, &group))
             }
         });
     }
@@ -188,7 +241,7 @@ fn handing_out(sums: &TaskSums) -> u64 {
 
 /// What fewer and larger tasks save where they are tiny: the waits for them and making them; at most all that their regions
 /// take beyond the tasks' own work, in whose time the runtime has a part, too. No replay of waits tells that.
-fn gain_of_larger(case: &Case<'_>, group: &Group, lost: Nanos) -> Option<Gain> {
+fn gain_of_larger(case: &Case<'_>, group: &Group) -> Option<Gain> {
     let sums = sums_of(case, group)?;
     let of_each = |time: u64| Nanos::new(time / u64::from(case.working.at_once.max(1)));
     let [most_made, least_made] =
@@ -200,7 +253,7 @@ fn gain_of_larger(case: &Case<'_>, group: &Group, lost: Nanos) -> Option<Gain> {
     let most: Nanos = regions.map(|region| region.end.since(region.begin)).sum();
     let most = most.min(case.wall());
     let high = most.saturating_sub(of_each(sums.time - hidden));
-    let time = (case.working.cost(lost.get()) + of_each(most_made.midpoint(least_made))).min(high);
+    let time = (case.working.cost(group.cost().get()) + of_each(most_made.midpoint(least_made))).min(high);
     let low = of_each(least_made).min(time);
     Some(Gain { time, low, high, expression: String::new(), capped_by: None })
 }
@@ -231,13 +284,18 @@ fn waits(case: &Case<'_>, group: &Group) -> String {
     let wait: Nanos = costs().map(|cost| cost.wait).sum();
     let at_once: f64 = costs().map(|cost| cost.mean_waiters * cost.wait.get() as f64).sum();
     let at_once = at_once / (wait.get() as f64).max(1.0);
+    let more = if group.searched > Nanos::ZERO {
+        format!("; in the runtime they looked for one for {} more", group.searched)
+    } else {
+        String::new()
+    };
     format!(
-        "Threads waited for the next one {}, {wait} in all, {at_once:.1} of them at once on average",
+        "Threads waited for the next one {}, {wait} in all, {at_once:.1} of them at once on average{more}.",
         times(count)
     )
 }
 
-fn describe_tiny(case: &Case<'_>, group: &Group, searched: Nanos) -> Description {
+fn describe_tiny(case: &Case<'_>, group: &Group) -> Description {
     let objects = most_first(&group.objects);
     let sums = sums_of(case, group);
     let place = sums.and_then(TaskSums::place);
@@ -255,18 +313,13 @@ fn describe_tiny(case: &Case<'_>, group: &Group, searched: Nanos) -> Description
             mean(Nanos::new(sums.time), sums.made),
         ));
     }
-    let more = if searched > Nanos::ZERO {
-        format!("; in the runtime they looked for one for {searched} more")
-    } else {
-        String::new()
-    };
     let at_once = sums.filter(|sums| sums.at_once > sums.made / 2);
     evidence.extend(at_once.map(|sums| {
         let share = percent(sums.at_once as f64 / sums.made as f64);
         format!("{share} of them are executed at once by the thread that makes them (if, final), but made all the same.")
     }));
     if group.charge.total() > Nanos::ZERO {
-        evidence.push(format!("{}{more}.", waits(case, group)));
+        evidence.push(waits(case, group));
     }
     evidence.extend(meanwhile(&group.charge));
     Description {
@@ -304,7 +357,7 @@ fn describe_late(case: &Case<'_>, group: &Group) -> Description {
         (None, false) => format!("{lack}{at}: threads wait for {}", case.threads(&threads)),
         (None, true) => format!("{lack}{at}"),
     };
-    let mut evidence = vec![format!("{}.", waits(case, group))];
+    let mut evidence = vec![waits(case, group)];
     if let Some(sums) = objects.first().and_then(|object| case.tasks.by_object.get(object)) {
         evidence.push(format!(
             "{} tasks take {} each on average.",

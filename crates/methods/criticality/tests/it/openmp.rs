@@ -3,7 +3,8 @@
 use holdup_criticality::{Depth, Diagnosis, Finding, FindingKind, diagnose, predict_gains};
 use holdup_model::openmp::{Instance, Region, Share, SyncKind, Task, TaskId, TaskRun, Vendor};
 use holdup_model::{
-    Frame, Nanos, ObjectId, ObjectKind, Process, Run, Site, SiteId, ThreadId, Time, Wait, Wake, WakeCount,
+    Doing, Frame, Nanos, ObjectId, ObjectKind, Process, Run, Sample, Site, SiteId, ThreadId, Time, Wait,
+    Wake, WakeCount,
 };
 
 const MS: u64 = 1_000_000;
@@ -146,11 +147,11 @@ fn a_balanced_program_has_no_finding() {
 /// The second thread waits each round for a task that the first one makes, which takes it `making` µs and the second `length` µs, while
 /// the third one works.
 fn tasks(making: u64, length: u64) -> Diagnosis {
-    tasks_timed(making, length, None)
+    tasks_timed(making, length, None, &[])
 }
 
-/// As [`tasks`]; making each took `timed`, as recorded.
-fn tasks_timed(making: u64, length: u64, timed: Option<Nanos>) -> Diagnosis {
+/// As [`tasks`]; making each took `timed`, as recorded, and samples find the first thread meanwhile in these modules, innermost first.
+fn tasks_timed(making: u64, length: u64, timed: Option<Nanos>, seen: &[&str]) -> Diagnosis {
     const INSTANCE: Instance = Instance::new(1);
     let mut regions = Regions::new();
     let (place, process) = (regions.place, &mut regions.process);
@@ -158,10 +159,20 @@ fn tasks_timed(making: u64, length: u64, timed: Option<Nanos>) -> Diagnosis {
     process.objects[object.index()].construct = Some(SyncKind::RegionBarrier);
     process.objects[object.index()].created_at = Some(place);
     let [first, second, third] = [0, 1, 2].map(ThreadId::new);
+    let frame = |module: &&str| Frame { module: Some((*module).to_owned()), ..Frame::default() };
+    let frames: Vec<Frame> = seen.iter().map(frame).collect();
+    let seen_at = (!frames.is_empty()).then(|| process.add_site(Site { frames, ..Site::default() }));
     let mut now = 0;
     for number in 1..=ROUNDS {
         let begin = now;
         now += making * 1_000;
+        process.samples.extend(seen_at.map(|site| Sample {
+            thread: first,
+            time: Time::from_nanos(now - 1),
+            doing: Doing::Running,
+            site: Some(site),
+            weight: Nanos::new(making * 1_000),
+        }));
         let [from, time, end] = [begin, now, now + length * 1_000].map(Time::from_nanos);
         process.waits.push(Wait { site: Some(place), ..Wait::granted(second, object, from, time) });
         process.wakes.push(Wake { thread: first, time, object, site: Some(place), count: WakeCount::All });
@@ -252,7 +263,7 @@ fn tasks_that_take_less_than_to_hand_them_out() {
 #[test]
 fn what_recording_a_task_takes_is_no_part_of_making_it() {
     let gain = |timed: u64| {
-        let diagnosis = tasks_timed(90, 4, Some(Nanos::new(timed)));
+        let diagnosis = tasks_timed(90, 4, Some(Nanos::new(timed)), &[]);
         first(&diagnosis).gain.clone().expect("a gain")
     };
     // Of 1 µs each 20 to 80 ns are recording's; the three threads share it.
@@ -271,4 +282,14 @@ fn who_waits_longer_than_handing_a_small_task_out_takes_waits_for_one_that_is_no
     assert_eq!((finding.kind, finding.cost), (FindingKind::Tasks, Nanos::new(MS * ROUNDS)));
     assert!(finding.what.contains("tasks that come late"), "{}", finding.what);
     assert!(finding.gain.as_ref().is_some_and(|gain| !gain.expression.is_empty()), "{finding:?}");
+}
+
+#[test]
+fn where_threads_are_hardly_in_the_runtime_tasks_are_waited_for_that_nobody_has_made() {
+    let what = |seen: &[&str]| first(&tasks_timed(90, 4, None, seen)).what.clone();
+    assert!(what(&["app"]).contains("tasks that come late"));
+    assert!(what(&["libc.so.6", "app"]).contains("tasks that come late"));
+    for making in [&["libgomp.so.1", "app"][..], &["libc.so.6", "libomp.so.5", "app"]] {
+        assert_eq!(what(making), "tasks that are too small in solve (lu.c:88)");
+    }
 }
