@@ -28,17 +28,17 @@ pub(crate) struct Tasks {
     by_object: BTreeMap<ObjectId, TaskSums>,
     /// Where tasks are tiny, but that is not all that they are waited for: the share of the time that is waited for others.
     late: BTreeMap<ObjectId, f64>,
-    /// Threads are seen in what tasks do, hardly in the runtime.
-    seen_in_own_code: bool,
+    seen: Seen,
 }
 
 impl Tasks {
     pub(crate) fn of(process: &Process, timeline: &Timeline) -> Self {
+        let mut found = Self { by_object: BTreeMap::new(), late: BTreeMap::new(), seen: Seen::default() };
         let waits_for_tasks = |object: &ObjectId| process.object(*object).kind == ObjectKind::Tasks;
         let objects = (0..process.objects.len() as u32).map(ObjectId::new).filter(waits_for_tasks);
         let objects: Vec<ObjectId> = objects.collect();
         if objects.is_empty() {
-            return Self { by_object: BTreeMap::new(), late: BTreeMap::new(), seen_in_own_code: false };
+            return found;
         }
         let by_construct = by_construct(process);
         let sums = |object: &ObjectId| {
@@ -46,12 +46,13 @@ impl Tasks {
             let sums = by_construct.get(&(facts.construct?, facts.created_at))?;
             Some((*object, sums.clone()))
         };
-        let by_object: BTreeMap<ObjectId, TaskSums> = objects.iter().filter_map(sums).collect();
-        let seen_in_own_code = are_seen_in_own_code(process, timeline);
-        if seen_in_own_code {
-            let late =
+        found.by_object = objects.iter().filter_map(sums).collect();
+        found.seen = Seen::of(process, timeline);
+        let by_object = &found.by_object;
+        if found.seen.is_in_own_code() {
+            found.late =
                 by_object.iter().filter(|(_, sums)| sums.tiny).map(|(&object, _)| (object, 1.0)).collect();
-            return Self { by_object, late, seen_in_own_code };
+            return found;
         }
         // Where threads are busy with making tasks rather than with what these do, it is for that that others have none.
         let is_split = |object: &ObjectId| {
@@ -70,8 +71,8 @@ impl Tasks {
                 *late += segment.length();
             }
         }
-        let late = waited.into_iter().map(|(object, (late, all))| (object, late.share_of(all))).collect();
-        Self { by_object, late, seen_in_own_code }
+        found.late = waited.into_iter().map(|(object, (late, all))| (object, late.share_of(all))).collect();
+        found
     }
 
     /// True if what threads wait for at this object is that tasks are handed out that take less time than that.
@@ -96,31 +97,60 @@ const FEWEST_SEEN: usize = 20;
 /// ...and at most this share of them is in the runtime, where making and handing out tasks is not what takes the time.
 const LEAST_HANDING_OUT: f64 = 0.25;
 
-/// True if samples find threads that are at work in regions with tasks in what tasks do, and hardly in the runtime.
-fn are_seen_in_own_code(process: &Process, timeline: &Timeline) -> bool {
-    let openmp = &process.openmp;
-    let making_tasks: BTreeSet<Instance> = openmp.tasks.iter().filter_map(|task| task.instance).collect();
-    let regions = openmp.regions.iter().filter(|region| making_tasks.contains(&region.instance));
-    let mut spans: Vec<(Time, Time)> = regions.map(|region| (region.begin, region.end)).collect();
-    spans.sort_unstable();
-    let is_in_one = |time: Time| {
-        let begun = spans.partition_point(|(begin, _)| *begin <= time);
-        begun > 0 && time < spans[begun - 1].1
-    };
-    let (mut seen, mut in_runtime) = (0, 0);
-    for sample in process.samples.iter().filter(|sample| sample.doing == Doing::Running) {
-        let Some(site) = sample.site.map(|site| process.site(site)).filter(|_| is_in_one(sample.time)) else {
-            continue;
+/// Where samples find threads that are at work in regions with tasks.
+#[derive(Default)]
+struct Seen {
+    /// In what tasks do: how many samples, and the time that they stand for.
+    own: usize,
+    time: Nanos,
+    /// In the runtime: how many.
+    in_runtime: usize,
+}
+
+impl Seen {
+    fn of(process: &Process, timeline: &Timeline) -> Self {
+        let openmp = &process.openmp;
+        let making_tasks: BTreeSet<Instance> = openmp.tasks.iter().filter_map(|task| task.instance).collect();
+        let regions = openmp.regions.iter().filter(|region| making_tasks.contains(&region.instance));
+        let mut spans: Vec<(Time, Time)> = regions.map(|region| (region.begin, region.end)).collect();
+        spans.sort_unstable();
+        let is_in_one = |time: Time| {
+            let begun = spans.partition_point(|(begin, _)| *begin <= time);
+            begun > 0 && time < spans[begun - 1].1
         };
-        let row = timeline.row(sample.thread);
-        let is_active = row.at(sample.time).is_some_and(|at| row.segments[at].state == State::Active);
-        if is_active && !site.waits_on_a_core() {
-            let inner = site.frames.iter().take_while(|frame| !frame.is_program());
-            seen += 1;
-            in_runtime += usize::from(inner.into_iter().any(Frame::is_of_openmp));
+        let mut seen = Self::default();
+        for sample in process.samples.iter().filter(|sample| sample.doing == Doing::Running) {
+            let Some(site) = sample.site.map(|site| process.site(site)).filter(|_| is_in_one(sample.time))
+            else {
+                continue;
+            };
+            let row = timeline.row(sample.thread);
+            let is_active = row.at(sample.time).is_some_and(|at| row.segments[at].state == State::Active);
+            if !is_active || site.waits_on_a_core() {
+                continue;
+            }
+            let mut inner = site.frames.iter().take_while(|frame| !frame.is_program());
+            if inner.any(Frame::is_of_openmp) {
+                seen.in_runtime += 1;
+            } else {
+                seen.own += 1;
+                seen.time += sample.weight;
+            }
         }
+        seen
     }
-    seen >= FEWEST_SEEN && in_runtime as f64 <= LEAST_HANDING_OUT * seen as f64
+
+    /// True if threads are in what tasks do, and hardly in the runtime.
+    fn is_in_own_code(&self) -> bool {
+        let all = self.own + self.in_runtime;
+        all >= FEWEST_SEEN && self.in_runtime as f64 <= LEAST_HANDING_OUT * all as f64
+    }
+
+    /// What tasks do takes so long at least (thread-time): less twice the standard error of a count.
+    fn work(&self) -> u64 {
+        let error = 2.0 / (self.own.max(1) as f64).sqrt();
+        (self.time.get() as f64 * (1.0 - error).max(0.0)) as u64
+    }
 }
 
 fn by_construct(process: &Process) -> BTreeMap<Construct, TaskSums> {
@@ -205,7 +235,7 @@ pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>
     if let Some((&object, _)) = case.tasks.by_object.iter().find(|(_, sums)| sums.tiny) {
         groups.entry(Cause::Tiny).or_default().objects.entry(object).or_default();
         let late = groups.iter_mut().filter(|(cause, _)| **cause != Cause::Tiny).map(|(_, group)| group);
-        let late = late.max_by_key(|group| group.cost()).filter(|_| case.tasks.seen_in_own_code);
+        let late = late.max_by_key(|group| group.cost()).filter(|_| case.tasks.seen.is_in_own_code());
         match late {
             Some(late) => late.searched = searches(case),
             None => groups.entry(Cause::Tiny).or_default().searched = searches(case),
@@ -234,9 +264,15 @@ const HIDDEN: Nanos = Nanos::new(100);
 /// at most (gcc's runtime takes 16 ns for a task that it executes at once, by samples of perf; 100 were recorded).
 const RECORDED: [Nanos; 2] = [Nanos::new(20), Nanos::new(80)];
 
-/// What making and handing out tasks takes at most (ns of thread-time), a part of which may be hidden in their own time.
+/// What tasks are seen to do has in it what they do for the sake of being tasks: their data are stored, copied and moved to another
+/// core. So many times as long as without (2 for a search that hands on 320 bytes, gcc 12 with -O2).
+const SEEN_IS_AT_MOST: u64 = 2;
+
+/// What making and handing out tasks takes at most (ns of thread-time), a part of which may be hidden in their own time. Where making
+/// was seen to take more than twice as long as all that tasks do, among which it is, those that were timed are not like the others.
 fn handing_out(sums: &TaskSums) -> u64 {
-    sums.making.max(sums.made.saturating_mul(HIDDEN.get()))
+    let seen = Some(sums.making).filter(|&making| making / 2 <= sums.time).unwrap_or(0);
+    seen.max(sums.made.saturating_mul(HIDDEN.get()))
 }
 
 /// What fewer and larger tasks save where they are tiny: the waits for them and making them; at most all that their regions
@@ -252,8 +288,11 @@ fn gain_of_larger(case: &Case<'_>, group: &Group) -> Option<Gain> {
     let regions = openmp.regions.iter().filter(|region| making_tasks.contains(&region.instance));
     let most: Nanos = regions.map(|region| region.end.since(region.begin)).sum();
     let most = most.min(case.wall());
-    let high = most.saturating_sub(of_each(sums.time - hidden));
-    let time = (case.working.cost(group.cost().get()) + of_each(most_made.midpoint(least_made))).min(high);
+    let all_but = |work: u64| most.saturating_sub(of_each((sums.time - hidden).max(work)));
+    let seen = case.tasks.seen.work();
+    let high = all_but(seen / SEEN_IS_AT_MOST);
+    let time = case.working.cost(group.cost().get()) + of_each(most_made.midpoint(least_made));
+    let time = time.min(all_but(seen));
     let low = of_each(least_made).min(time);
     Some(Gain { time, low, high, expression: String::new(), capped_by: None })
 }
