@@ -188,6 +188,13 @@ impl Blocks {
         self.defined - 1
     }
 
+    /// Where an address is in the executable's file.
+    pub(crate) fn in_program(&mut self, address: u64) -> Option<u64> {
+        let module = self.module_at(address)?;
+        let module = &self.written[module as usize].module;
+        (module.path == self.program).then(|| address - module.start + module.offset)
+    }
+
     /// How many blocks there are.
     pub(crate) fn count(&self) -> u32 {
         self.count

@@ -283,6 +283,11 @@ impl Counter {
         }
     }
 
+    /// Where the program's block executed last ends: its last instruction; 0 where there is none.
+    pub(crate) fn came_from(&self) -> u64 {
+        self.codes.of(self.last_own()).map_or(0, |code| code.last)
+    }
+
     /// A wait begins: nothing counts until it ends.
     pub(crate) fn wait_begins(&mut self) {
         self.settle();

@@ -7,7 +7,7 @@
 //! inside the program, tells by [`marks`] where waits, barriers, regions and units of work begin and end: there the counts are
 //! cut and written ([`sums`]) to the file that the recorder reads ([`channel`]). In the full mode a
 //! [`tracer`] writes every block, with the addresses of its [`accesses`], instead. A [`pace`] keeps threads side by side, if that is wanted. The format is in
-//! [`holdup_trace::instructions`].
+//! [`holdup_trace::instructions`]. Functions that may be barriers are watched by [`meets`].
 //!
 //! In the measured program's process, but not in the program: what runs here may allocate, since QEMU's heap is not the program's.
 
@@ -24,6 +24,7 @@ mod ending;
 mod install;
 mod linkage;
 mod marks;
+mod meets;
 mod modules;
 mod numbers;
 mod options;

@@ -1,5 +1,6 @@
 //! What the plugin is told on QEMU's command line.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// The arguments.
@@ -15,6 +16,8 @@ pub(crate) struct Options {
     pub(crate) bytes: u64,
     /// So many instructions one thread may be ahead of another that runs.
     pub(crate) skew: Option<u64>,
+    /// Functions that may be barriers, where they are in the executable's file.
+    pub(crate) meets: Vec<Range<u64>>,
     /// Beginnings of paths whose modules are the program's own, wherever they are.
     pub(crate) own: Vec<String>,
 }
@@ -50,6 +53,7 @@ impl Options {
             instructions: u64::MAX,
             bytes: u64::MAX,
             skew: None,
+            meets: Vec::new(),
             own: Vec::new(),
         };
         for argument in arguments {
@@ -66,6 +70,7 @@ impl Options {
                 ("instructions", _) => options.instructions = number()?,
                 ("bytes", _) => options.bytes = number()?,
                 ("skew", _) => options.skew = Some(number()?),
+                ("meet", place) => options.meets.push(range(place).ok_or_else(wrong)?),
                 ("own", path) if !path.is_empty() => options.own.push(path.to_owned()),
                 _ => return Err(wrong()),
             }
@@ -75,6 +80,13 @@ impl Options {
     }
 }
 
+/// `START-END`, in hexadecimal.
+fn range(text: &str) -> Option<Range<u64>> {
+    let (start, end) = text.split_once('-')?;
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    Some(number(start)?..number(end)?).filter(|range| range.start < range.end)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,12 +94,14 @@ mod tests {
     #[test]
     fn arguments_are_understood_or_named() {
         let options =
-            Options::parse(["session=/s=1", "mode=stream", "roi=marked", "skew=9", "own=/a"]).unwrap();
+            Options::parse(["session=/s=1", "mode=stream", "roi=marked", "skew=9", "own=/a", "meet=1f0-2a0"])
+                .unwrap();
         assert_eq!(options.session, PathBuf::from("/s=1"));
         assert_eq!((options.mode, options.interest, options.skew), (Mode::Stream, Interest::Marked, Some(9)));
         assert_eq!((options.bytes, options.own), (u64::MAX, vec!["/a".to_owned()]));
+        assert_eq!(options.meets, std::iter::once(0x1f0..0x2a0).collect::<Vec<_>>());
         assert!(Options::parse(["mode=counts"]).unwrap_err().contains("session"));
-        for wrong in ["mode=all", "bytes=many", "colour=red", "roi", "own="] {
+        for wrong in ["mode=all", "bytes=many", "colour=red", "roi", "own=", "meet=1", "meet=5-5"] {
             assert!(Options::parse(["session=s", wrong]).unwrap_err().contains(wrong));
         }
     }

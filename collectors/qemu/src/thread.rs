@@ -2,11 +2,12 @@
 
 use std::sync::atomic::AtomicBool;
 
-use holdup_trace::instructions::{Entry, Loss, MARK_FIELDS, MarkCode, Other};
+use holdup_trace::instructions::{Entry, Loss, MARK_FIELDS, Mark, MarkCode, Other};
 
 use crate::channel::Outlet;
 use crate::counter::Counter;
 use crate::edges::MOST_BLOCKS;
+use crate::meets::Visit;
 use crate::numbers::number;
 use crate::options::Mode;
 use crate::sums::Sums;
@@ -25,6 +26,8 @@ pub(crate) struct Thread {
     interest: bool,
     /// That something is dropped from now on was told.
     loss_told: bool,
+    /// The function that may be a barrier in which it is.
+    visit: Option<Visit>,
     /// It is in one of our callbacks outside of translated code, where others cannot stop it.
     pub(crate) busy: AtomicBool,
 }
@@ -44,6 +47,7 @@ impl Thread {
             entry: Vec::new(),
             interest: false,
             loss_told: false,
+            visit: None,
             busy: AtomicBool::new(false),
         };
         thread.look(watch);
@@ -56,7 +60,32 @@ impl Thread {
         self.tracer.begin_anew();
         self.outlet = Outlet::new(&watch.channel, stream);
         self.loss_told = false;
+        self.visit = None;
         self.look(watch);
+    }
+
+    /// It comes to a function that may be a barrier, at this address.
+    pub(crate) fn comes(&mut self, watch: &'static Watch, index: u32, function: usize, address: u64) {
+        if self.visit.is_some() {
+            return;
+        }
+        self.visit = watch.meets.comes(function, index, address);
+        if self.visit.is_some() {
+            let (caller, ticket) = (self.counter.came_from(), watch.meets.ticket());
+            self.cut(watch);
+            let (code, fields) = Mark::MeetBegin { function: address, caller, ticket }.encode();
+            self.mark(code, fields);
+        }
+    }
+
+    /// It may leave that function.
+    pub(crate) fn leaves_meeting(&mut self, watch: &'static Watch, function: usize) {
+        let Some(visit) = self.visit.take_if(|visit| visit.function == function) else { return };
+        let ticket = watch.meets.ticket();
+        watch.meets.leaves(visit);
+        self.cut(watch);
+        let (code, fields) = Mark::MeetEnd { function: visit.address, ticket }.encode();
+        self.mark(code, fields);
     }
 
     /// Looks whether what is executed now is of interest.

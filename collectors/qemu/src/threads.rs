@@ -68,6 +68,7 @@ pub(crate) fn begins(watch: &'static Watch, index: c_uint) {
         },
     };
     replace(index, thread);
+    watch.meets.begins(index);
     if let Some(pace) = &watch.pace {
         pace.begins(index);
     }

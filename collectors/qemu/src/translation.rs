@@ -1,6 +1,7 @@
 //! A block is translated: it is numbered, and gets the callbacks that it shall have whenever it is executed.
 
-use std::ffi::{CStr, c_uint, c_void};
+use std::ffi::{CStr, OsStr, c_uint, c_void};
+use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use holdup_trace::instructions::MARK_FIELDS;
@@ -12,6 +13,7 @@ use crate::code::{Code, Role};
 use crate::edges::key_of;
 use crate::ending::Ending;
 use crate::marks::interest_changes;
+use crate::meets::Part;
 use crate::options::Mode;
 use crate::threads::thread;
 use crate::watch::watch;
@@ -59,6 +61,12 @@ pub(crate) extern "C" fn translates(_: u64, block: *mut Block) {
         blocks.define(code, &[]);
     }
     let stream = watch.options.mode == Mode::Stream;
+    let meets = !stream && code.role == Role::Own && !watch.meets.is_empty();
+    let begin = if meets { blocks.in_program(address) } else { None };
+    let part = begin.and_then(|begin| {
+        let executable = || fs::read(OsStr::from_bytes(&program(api))).unwrap_or_default();
+        watch.meets.part(begin, code.ending == Ending::Return, executable)
+    });
     let watched = stream.then(|| blocks.watch(code, gathering));
     drop(blocks);
     let hook = match symbol.map(CStr::to_bytes) {
@@ -74,6 +82,15 @@ pub(crate) extern "C" fn translates(_: u64, block: *mut Block) {
         // Before the block's own callback, since the cut comes before the block.
         if watch.pace.is_some() && matches!(code.role, Role::Own | Role::Library) {
             (api.on_block)(block, paced, NO_REGISTERS, instructions as usize as *mut c_void);
+        }
+        match part {
+            Some((function, Part::Entry)) => {
+                (api.on_block)(block, comes, NO_REGISTERS, pack(function, code.number));
+            }
+            Some((function, Part::Exit)) => {
+                (api.on_block)(block, leaves, NO_REGISTERS, pack(function, code.number));
+            }
+            None => {}
         }
         if let Some(begins) = hook {
             (api.on_block)(block, parsec_hook, NO_REGISTERS, begins as *mut c_void);
@@ -123,7 +140,7 @@ fn program(api: &Api) -> Vec<u8> {
     let name = unsafe { CStr::from_ptr(path) }.to_bytes().to_vec();
     // SAFETY: ours to free, and not used any more.
     unsafe { libc::free(path.cast_mut().cast()) };
-    let path = std::path::Path::new(std::ffi::OsStr::from_bytes(&name));
+    let path = std::path::Path::new(OsStr::from_bytes(&name));
     std::fs::canonicalize(path).map_or(name.clone(), |path| path.into_os_string().into_vec())
 }
 
@@ -177,6 +194,26 @@ unsafe extern "C" fn accesses(index: c_uint, about: u32, address: u64, instructi
 }
 
 unsafe extern "C" fn no_access(_: c_uint, _: u32, _: u64, _: *mut c_void) {}
+
+/// A function that may be a barrier, by its number, and a block of it.
+fn pack(function: usize, block: u32) -> *mut c_void {
+    (function << 32 | block as usize) as *mut c_void
+}
+
+unsafe extern "C" fn comes(index: c_uint, packed: *mut c_void) {
+    let (function, block) = (packed as usize >> 32, packed as usize as u32);
+    if let Some((watch, thread)) = watch().zip(thread(index))
+        && let Some(code) = watch.codes.of(key_of(block))
+    {
+        thread.comes(watch, index, function, code.start);
+    }
+}
+
+unsafe extern "C" fn leaves(index: c_uint, packed: *mut c_void) {
+    if let Some((watch, thread)) = watch().zip(thread(index)) {
+        thread.leaves_meeting(watch, packed as usize >> 32);
+    }
+}
 
 unsafe extern "C" fn paced(index: c_uint, instructions: *mut c_void) {
     if let Some(pace) = watch().and_then(|watch| watch.pace.as_ref()) {

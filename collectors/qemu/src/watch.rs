@@ -11,6 +11,7 @@ use crate::blocks::Blocks;
 use crate::channel::{Channel, Outlet};
 use crate::code::Codes;
 use crate::edges::MOST_BLOCKS;
+use crate::meets::Meets;
 use crate::options::{Interest, Mode, Options};
 use crate::pace::Pace;
 use crate::reserved::{NO_ROOM, Reserved};
@@ -38,6 +39,8 @@ pub(crate) struct Watch {
     counted: AtomicU64,
     /// The memory map may have changed since it was read.
     remapped: AtomicBool,
+    /// Functions that may be barriers.
+    pub(crate) meets: Meets,
     /// Keeps threads side by side, if they shall be.
     pub(crate) pace: Option<Pace>,
     /// Something was left out since there was no room for it.
@@ -70,6 +73,7 @@ impl Watch {
         };
         let channel = Channel::open(&options.session)?;
         let own = options.own.clone();
+        let meets = Meets::of(&options.meets);
         let is_warmed = options.mode == Mode::Stream && options.interest != Interest::All;
         let watch = WATCH.get_or_init(|| Watch {
             api,
@@ -81,6 +85,7 @@ impl Watch {
             marked: AtomicBool::new(false),
             counted: AtomicU64::new(0),
             remapped: AtomicBool::new(false),
+            meets,
             pace,
             lacked_room: AtomicBool::new(false),
             accesses: AtomicU32::new(0),

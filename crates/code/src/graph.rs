@@ -25,6 +25,8 @@ pub(crate) struct Body {
     pub(crate) header: u64,
     /// True for one of several ways to go on with a loop.
     pub(crate) is_part: bool,
+    /// True for what is between the header of a loop that is entered behind it and the last way back.
+    pub(crate) is_entered_behind: bool,
     pub(crate) instructions: BTreeMap<u64, Instruction>,
 }
 
@@ -67,13 +69,14 @@ impl Body {
                 let whole = members(header, sources, &predecessors, |_| true);
                 let is_entered_behind = !is_part && within != whole && closes(&within, header, &graph);
                 let pauses = within.iter().any(|address| graph[address].mnemonic() == Mnemonic::Pause);
-                let within = is_entered_behind.then_some((header, !pauses, within));
-                [(header, is_part, whole)].into_iter().chain(within)
+                let within = is_entered_behind.then_some((header, !pauses, true, within));
+                [(header, is_part, false, whole)].into_iter().chain(within)
             })
             .filter(|(.., members)| members.contains(&ip))
-            .map(|(header, is_part, members)| Self {
+            .map(|(header, is_part, is_entered_behind, members)| Self {
                 header,
                 is_part,
+                is_entered_behind,
                 instructions: members.iter().map(|address| (*address, graph[address])).collect(),
             })
             .filter(|body| !body.has_unknown_ways(&graph))

@@ -1,6 +1,6 @@
 //! Instructions as text.
 
-use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Formatter, Instruction, IntelFormatter};
 
 /// The instructions of a piece of code: for each its address and its text, in Intel's syntax (destination first), as the
 /// processor manuals have it. Addresses and constants are hexadecimal. Bytes that are no instruction read `(bad)`.
@@ -22,6 +22,19 @@ pub fn listing(bytes: &[u8], address: u64) -> Vec<(u64, String)> {
             (instruction.ip(), text)
         })
         .collect()
+}
+
+/// The addresses of the jumps in a piece of code that go back in it: each ends an iteration of a loop.
+pub fn jumps_back(bytes: &[u8], address: u64) -> Vec<u64> {
+    let decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
+    let is_jump = |instruction: &Instruction| {
+        let flow = instruction.flow_control();
+        matches!(flow, FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch)
+    };
+    let goes_back = |instruction: &Instruction| {
+        is_jump(instruction) && (address..=instruction.ip()).contains(&instruction.near_branch_target())
+    };
+    decoder.into_iter().filter(goes_back).map(|instruction| instruction.ip()).collect()
 }
 
 /// The address of the last instruction of a piece of code; that of its first where there is none.
@@ -50,5 +63,7 @@ mod tests {
         );
         assert_eq!(last_instruction(&bytes[..10], 0x1000), 0x1008);
         assert_eq!(last_instruction(&[], 0x1000), 0x1000);
+        assert_eq!(jumps_back(&bytes, 0x1000), [0x1008]);
+        assert_eq!(jumps_back(&[0x74, 0x02, 0x90, 0xc3], 0x1000), [0; 0]);
     }
 }

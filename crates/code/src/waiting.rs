@@ -67,7 +67,8 @@ fn innermost_wait(
     counts: &dyn Fn(&Body) -> bool,
 ) -> Option<Loop> {
     let bodies = Body::around(code, ip);
-    let is_wait = |body: &&Body| waits(code, body, helper).unwrap_or(false) && counts(body);
+    let is_wait =
+        |body: &&Body| waits(code, body, helper).is_some_and(|wait| wait.is_limited || counts(body));
     bodies.iter().find(is_wait).map(Body::extent)
 }
 
@@ -104,8 +105,14 @@ fn is_in_inner(code: &Code<'_>, whole: &Body, address: u64) -> bool {
     })
 }
 
-/// Whether a loop waits; nothing if it does what no loop does that waits.
-fn waits(code: &Code<'_>, body: &Body, helper: &dyn Fn(u64) -> Option<Helper>) -> Option<bool> {
+/// A loop that waits.
+struct Wait {
+    /// It counts, and is left when so much was counted or when others say so.
+    is_limited: bool,
+}
+
+/// How a loop waits; nothing if it does not.
+fn waits(code: &Code<'_>, body: &Body, helper: &dyn Fn(u64) -> Option<Helper>) -> Option<Wait> {
     let mut decoded = Effects::new(code, body, helper)?;
     let mut effects = BTreeMap::new();
     for (address, instruction) in &body.instructions {
@@ -122,8 +129,10 @@ fn waits(code: &Code<'_>, body: &Body, helper: &dyn Fn(u64) -> Option<Helper>) -
     }
     let flow = Flow::of(body, &effects);
     let changes = Changes::of(flow.end.as_ref()?);
-    let is_limited = || !body.is_part && ends_by_others_or_a_count(body, &flow, &changes);
-    let gets_nowhere = changes.progressing == 0 || (changes.only_count && (has_hint || is_limited()));
+    let is_limited = changes.only_count
+        && (!body.is_part || body.is_entered_behind)
+        && ends_by_others_or_a_count(body, &flow, &changes);
+    let gets_nowhere = changes.progressing == 0 || (has_hint && changes.only_count) || is_limited;
     let is_in_place = |(address, state): (&u64, &State)| {
         let effect = &effects[address];
         state.value(effect.addresses).sources() & changes.following == 0
@@ -136,7 +145,8 @@ fn waits(code: &Code<'_>, body: &Body, helper: &dyn Fn(u64) -> Option<Helper>) -
         !decides || state.value(of_flags(instruction.rflags_read())).sources() & changes.changed == 0
     };
     let is_wait = gets_nowhere && flow.before.iter().all(is_in_place);
-    Some(is_wait && (!body.is_part || flow.before.iter().all(is_steady)))
+    let is_whole = !body.is_part || is_limited || flow.before.iter().all(is_steady);
+    (is_wait && is_whole).then_some(Wait { is_limited })
 }
 
 /// True for a loop that is left when memory (or the clock) says so, whatever was counted, and when so much was counted, whatever memory

@@ -10,6 +10,7 @@
 
 mod command;
 mod ending;
+mod meets;
 mod streams;
 mod trial;
 

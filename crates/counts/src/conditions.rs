@@ -41,7 +41,7 @@ pub(crate) fn keep_barriers(courses: &mut [Course], barriers: &BTreeSet<u64>) {
 
 /// Joins each piece that `continues` the one before to that one; `queues` says whether waits in between are those of a
 /// queue.
-fn merge(pieces: &mut Vec<Piece>, queues: bool, continues: impl Fn(&Piece) -> bool) {
+pub(crate) fn merge(pieces: &mut Vec<Piece>, queues: bool, continues: impl Fn(&Piece) -> bool) {
     let mut merged: Vec<Piece> = Vec::with_capacity(pieces.len());
     for piece in pieces.drain(..) {
         match merged.last_mut() {

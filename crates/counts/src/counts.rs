@@ -20,7 +20,7 @@ use crate::events::{Events, Executed, Modules};
 use crate::paths::{Reached, RowPieces};
 use crate::places::{Places, line_of};
 use crate::sections::{Meeting, meetings};
-use crate::{conditions, paths, schedule};
+use crate::{conditions, meets, paths, schedule};
 
 /// The counts of a recording that was made with the instruction front-end; `run` is what the same recording gives.
 ///
@@ -52,10 +52,14 @@ pub(crate) fn gathered(recording: &Recording, run: &Run) -> Result<Gathered, Cou
     let process = run.processes.first();
     let objects = process.map_or(&[][..], |process| &process.objects);
     let barriers = objects.iter().filter(|object| object.is_condition_barrier).map(|object| object.address);
+    meets::settle(&mut courses, &events);
     conditions::keep_barriers(&mut courses, &barriers.collect());
     note_starts(&mut courses, &instructions);
     let names = recording.processes.first().and_then(|raw| raw.names.as_ref());
-    let places = Places::new(&courses, names, process);
+    let modules = Modules::of(&instructions);
+    let block_names = recording.block_names.as_ref();
+    let called = |address| modules.frames(block_names, address);
+    let places = Places::new(&courses, names, process, &called);
     let mut reached: Vec<Reached> = Vec::new();
     // By places, and by their lines.
     let (mut seen, mut known) = (BTreeMap::new(), BTreeMap::new());
@@ -84,8 +88,6 @@ pub(crate) fn gathered(recording: &Recording, run: &Run) -> Result<Gathered, Cou
         section.instances.push(instance);
         section.depends_on_schedule = section.depends_on_schedule.take().or(schedule);
     }
-    let modules = Modules::of(&instructions);
-    let block_names = recording.block_names.as_ref();
     let reached = paths::joined(reached, |section| events.lines(section, block_names, &modules));
     let (mut sections, rows): (Vec<Section>, Vec<_>) =
         reached.into_iter().map(|reached| (reached.section, reached.rows)).unzip();

@@ -84,10 +84,23 @@ impl Events {
         self.own.get(block as usize).copied().flatten()
     }
 
+    /// Instructions of the program's own code, without those of code that waits, and these.
+    pub(crate) fn own_instructions(&self, tally: &Tally) -> (u64, u64) {
+        let (mut time, mut waited) = (0, 0);
+        for (&block, &count) in &tally.executed {
+            let Some(own) = self.own(block) else { continue };
+            for &part in self.table.parts(own) {
+                let sum = if self.waits(part) { &mut waited } else { &mut time };
+                *sum += count * u64::from(self.table.blocks()[part.index()].instructions);
+            }
+        }
+        (time, waited)
+    }
+
     /// Turns a tally into events.
     pub(crate) fn of(&mut self, tally: &Tally) -> Executed {
         let mut counts: BTreeMap<(BlockId, BlockId), u64> = BTreeMap::new();
-        let (mut time, mut waited) = (0, 0);
+        let (mut time, waited) = self.own_instructions(tally);
         for (&(from, to), &count) in &tally.edges {
             if let (Some(from), Some(to)) = (self.own(from), self.own(to)) {
                 *counts.entry(self.table.edge(from, to)).or_default() += count;
@@ -95,10 +108,6 @@ impl Events {
         }
         for (&block, &count) in &tally.executed {
             let Some(own) = self.own(block) else { continue };
-            for &part in self.table.parts(own) {
-                let sum = if self.waits(part) { &mut waited } else { &mut time };
-                *sum += count * u64::from(self.table.blocks()[part.index()].instructions);
-            }
             for edge in self.table.inner(own) {
                 *counts.entry(edge).or_default() += count;
             }

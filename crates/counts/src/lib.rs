@@ -19,6 +19,7 @@ mod conditions;
 mod course;
 mod error;
 mod events;
+mod meets;
 mod native;
 mod other_runs;
 mod paths;

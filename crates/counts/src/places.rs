@@ -31,6 +31,8 @@ pub(crate) struct Places<'a> {
     arrivals: BTreeMap<(u32, u64), Vec<u64>>,
     /// The function of each region, by its instance.
     regions: BTreeMap<u64, u64>,
+    /// The frames of an instruction.
+    called: &'a dyn Fn(u64) -> Vec<Frame>,
     found: RefCell<Found>,
 }
 
@@ -55,7 +57,13 @@ impl Found {
 }
 
 impl<'a> Places<'a> {
-    pub(crate) fn new(courses: &[Course], names: Option<&'a Names>, process: Option<&Process>) -> Places<'a> {
+    /// `called` has the frames of instructions.
+    pub(crate) fn new(
+        courses: &[Course],
+        names: Option<&'a Names>,
+        process: Option<&Process>,
+        called: &'a dyn Fn(u64) -> Vec<Frame>,
+    ) -> Places<'a> {
         let mut arrivals: BTreeMap<(u32, u64), Vec<u64>> = BTreeMap::new();
         if let Some(process) = process {
             for wait in &process.waits {
@@ -76,7 +84,7 @@ impl<'a> Places<'a> {
                 regions.entry(instance).or_insert(function);
             }
         }
-        Places { names, starts, arrivals, regions, found: RefCell::default() }
+        Places { names, starts, arrivals, regions, called, found: RefCell::default() }
     }
 
     /// When a thread arrived at the barrier `object`, at which it was so many times before; `None` where that was not recorded.
@@ -122,6 +130,7 @@ impl<'a> Places<'a> {
             Boundary::Barrier { stack, .. }
             | Boundary::Condition { stack, .. }
             | Boundary::Join { stack, .. } => self.stack(stack),
+            Boundary::Met { function, caller } => self.met(function, caller),
             Boundary::Begin if begins => self.code(entry),
             Boundary::Team { instance, code, .. } => {
                 let place = self.code(code);
@@ -149,6 +158,12 @@ impl<'a> Places<'a> {
         let made = found.one(SectionPlace { frames, name: None });
         found.stacks.insert(id, Rc::clone(&made));
         made
+    }
+
+    /// A function that is a barrier is named, and is where it is called.
+    fn met(&self, function: u64, caller: u64) -> Rc<SectionPlace> {
+        let name = (self.called)(function).into_iter().rev().find_map(|frame| frame.function);
+        self.found.borrow_mut().one(SectionPlace { frames: of_program((self.called)(caller)), name })
     }
 
     fn code(&self, address: u64) -> Rc<SectionPlace> {

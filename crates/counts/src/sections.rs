@@ -45,6 +45,9 @@ pub(crate) fn meetings(courses: &[Course], places: &Places<'_>) -> Vec<Meeting> 
                 Boundary::Condition { object, .. } => {
                     arrive(&mut arrivals, SectionKind::ConditionBarrier, object, row)
                 }
+                Boundary::Met { function, .. } => {
+                    arrive(&mut arrivals, SectionKind::Barrier, function, row);
+                }
                 Boundary::Team { instance, sequence, .. } => {
                     found.entry((SectionKind::TeamBarrier, instance, sequence.into())).or_default().push(row);
                 }

@@ -70,6 +70,24 @@ pub enum Boundary {
         /// Code pointer.
         code: u64,
     },
+    /// A function that may be a barrier: the thread comes to it, or leaves it.
+    Meet {
+        /// Its address.
+        function: u64,
+        /// That of the instruction that calls it; 0 where it is left.
+        caller: u64,
+        /// The number of this among those of all threads.
+        ticket: u64,
+        /// It comes.
+        begins: bool,
+    },
+    /// A function that is a barrier.
+    Met {
+        /// Its address.
+        function: u64,
+        /// That of the instruction that calls it.
+        caller: u64,
+    },
     /// The part of interest begins or ends.
     Interest {
         /// It begins.
@@ -114,6 +132,12 @@ impl Cut {
                 Cut::Stop(At::Team { instance, sequence, code })
             }
             Mark::SyncEnd { is_none: true, .. } => Cut::Retract,
+            Mark::MeetBegin { function, caller, ticket } => {
+                Cut::Pass(At::Meet { function, caller, ticket, begins: true })
+            }
+            Mark::MeetEnd { function, ticket } => {
+                Cut::Pass(At::Meet { function, caller: 0, ticket, begins: false })
+            }
             Mark::InterestBegin => Cut::Pass(At::Interest { begins: true }),
             Mark::InterestEnd => Cut::Pass(At::Interest { begins: false }),
             Mark::WaitEnd { .. } | Mark::SyncEnd { .. } | Mark::TaskBegin { .. } | Mark::UnitBegin { .. } => {

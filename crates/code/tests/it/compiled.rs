@@ -310,3 +310,32 @@ fn a_loop_that_is_entered_behind_its_first_instruction_waits() {
     assert_eq!(waiting_loop(&code, 0x1004, &|_| None, &|_| 0), found);
     assert_eq!(waiting_loop(&code, 0x100e, &|_| None, &|_| 0), None);
 }
+
+/// `for (…) { volatile int i = 0; while (!flag && i < 350) i++; … }`: as that, without a PAUSE.
+#[test]
+fn what_waits_for_a_number_of_turns_at_most_waits() {
+    let bytes = [
+        0xeb, 0x16, // jmp to the second comparison
+        0x8b, 0x44, 0x24, 0x0c, // mov eax, [rsp + 12]
+        0x83, 0xc0, 0x01, // add eax, 1
+        0x89, 0x44, 0x24, 0x0c, // mov [rsp + 12], eax
+        0x0f, 0xb6, 0x05, 0x00, 0x01, 0x00, 0x00, // movzx eax, byte [rip + 256]
+        0x84, 0xc0, // test al, al
+        0x75, 0x0b, // jne behind the loop
+        0x8b, 0x44, 0x24, 0x0c, // mov eax, [rsp + 12]
+        0x3d, 0x5d, 0x01, 0x00, 0x00, // cmp eax, 349
+        0x7e, 0xdf, // jle to the first instruction
+        0xff, 0x05, 0x00, 0x02, 0x00, 0x00, // inc [rip + 512]
+        0xff, 0xcb, // dec ebx
+        0x75, 0xd3, // jne to the jmp
+        0xc3,
+    ];
+    let code = Code { start: 0x1000, bytes: &bytes };
+    let found = Some(Loop { start: 0x1002, end: 0x1023 });
+    assert_eq!(waiting_loop(&code, 0x1021, &|_| None, &|_| 0), found);
+    assert_eq!(waiting_loop(&code, 0x102b, &|_| None, &|_| 0), None);
+    // Where only the count ends it, it is a pause in the program's own time.
+    let mut counts = bytes;
+    counts[0x16..0x18].copy_from_slice(&[0x66, 0x90]);
+    assert_eq!(waiting_loop(&Code { start: 0x1000, bytes: &counts }, 0x1021, &|_| None, &|_| 0), None);
+}

@@ -13,7 +13,7 @@ use std::process::Command;
 
 use holdup_program::SCRIPT_DEPTH;
 
-use super::{Emulation, in_path, plugin_argument};
+use super::{Emulation, InstructionMode, in_path, meets, plugin_argument};
 use crate::setting::Setting;
 
 /// Variables that the dynamic linker reads: meant for the program, not for QEMU, which is one too.
@@ -42,6 +42,10 @@ impl Emulated {
         options.extend(emulation.instruction_limit.map(|limit| ("instructions", limit.to_string())));
         options.extend(emulation.skew.map(|skew| ("skew", skew.to_string())));
         let (program, arguments) = interpreted(path, command);
+        if emulation.mode == InstructionMode::Counts {
+            let places = meets::places(&program).into_iter();
+            options.extend(places.map(|place| ("meet", format!("{:x}-{:x}", place.start, place.end))));
+        }
         Emulated {
             qemu: emulation.qemu.clone(),
             plugin: plugin_argument(&emulation.plugin, &options),

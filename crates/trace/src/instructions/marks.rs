@@ -68,6 +68,11 @@ pub enum Mark {
     InterestBegin,
     /// It ends.
     InterestEnd,
+    /// The thread comes to a function that may be a barrier: its address, that of the instruction that calls it, and the number that
+    /// this is among all threads' marks of this sort. Not told by a hook, but seen by the plugin.
+    MeetBegin { function: u64, caller: u64, ticket: u64 },
+    /// It leaves the function; the number of this among the same.
+    MeetEnd { function: u64, ticket: u64 },
 }
 
 impl Mark {
@@ -123,6 +128,10 @@ impl Mark {
             Mark::UnitEnd => (MarkCode::UnitEnd, [0; MARK_FIELDS]),
             Mark::InterestBegin => (MarkCode::InterestBegin, [0; MARK_FIELDS]),
             Mark::InterestEnd => (MarkCode::InterestEnd, [0; MARK_FIELDS]),
+            Mark::MeetBegin { function, caller, ticket } => {
+                (MarkCode::MeetBegin, [function, 0, caller, ticket, 0])
+            }
+            Mark::MeetEnd { function, ticket } => (MarkCode::MeetEnd, [function, 0, 0, ticket, 0]),
         }
     }
 
@@ -185,6 +194,8 @@ impl Mark {
             MarkCode::UnitEnd => Mark::UnitEnd,
             MarkCode::InterestBegin => Mark::InterestBegin,
             MarkCode::InterestEnd => Mark::InterestEnd,
+            MarkCode::MeetBegin => Mark::MeetBegin { function: a, caller: c, ticket: d },
+            MarkCode::MeetEnd => Mark::MeetEnd { function: a, ticket: d },
         })
     }
 }
@@ -249,11 +260,15 @@ pub enum MarkCode {
     InterestBegin = 26,
     /// [`Mark::InterestEnd`].
     InterestEnd = 27,
+    /// [`Mark::MeetBegin`].
+    MeetBegin = 28,
+    /// [`Mark::MeetEnd`].
+    MeetEnd = 29,
 }
 
 impl MarkCode {
     /// All, in the order of their codes.
-    pub const ALL: [MarkCode; 28] = [
+    pub const ALL: [MarkCode; 30] = [
         MarkCode::Hello,
         MarkCode::ThreadBegin,
         MarkCode::ThreadEnd,
@@ -282,6 +297,8 @@ impl MarkCode {
         MarkCode::UnitEnd,
         MarkCode::InterestBegin,
         MarkCode::InterestEnd,
+        MarkCode::MeetBegin,
+        MarkCode::MeetEnd,
     ];
 
     /// The code with this number.
@@ -315,7 +332,9 @@ impl MarkCode {
             | MarkCode::UnitBegin
             | MarkCode::UnitEnd
             | MarkCode::InterestBegin
-            | MarkCode::InterestEnd => true,
+            | MarkCode::InterestEnd
+            | MarkCode::MeetBegin
+            | MarkCode::MeetEnd => true,
             _ => false,
         }
     }
@@ -326,7 +345,7 @@ mod tests {
     use super::*;
 
     /// One of each sort, with another value in each field.
-    const MARKS: [Mark; 28] = [
+    const MARKS: [Mark; 30] = [
         Mark::Hello { answer: 1 },
         Mark::ThreadBegin { number: 1, parent: u32::MAX, entry: 3, tid: 4, handle: 5 },
         Mark::ThreadEnd,
@@ -355,6 +374,8 @@ mod tests {
         Mark::UnitEnd,
         Mark::InterestBegin,
         Mark::InterestEnd,
+        Mark::MeetBegin { function: 1, caller: 3, ticket: 4 },
+        Mark::MeetEnd { function: 1, ticket: 4 },
     ];
 
     #[test]
