@@ -70,22 +70,24 @@ impl Meets {
         self.functions.is_empty()
     }
 
-    /// What a block of the executable is, which begins there in the file; `returns` if it ends with a return. A function that ends with
-    /// the call of another is left when that returns to behind the call of it: `program` has the bytes of the executable's file.
-    pub(crate) fn part(
+    /// What a block of the executable is, which begins there in the file, in the order in which it is that; `returns` if it ends with a
+    /// return. A function that ends with the call of another is left when that returns to behind the call of it: `program` has
+    /// the bytes of the executable's file.
+    pub(crate) fn parts(
         &self,
         begin: u64,
         returns: bool,
         program: impl FnOnce() -> Vec<u8>,
-    ) -> Option<(usize, Part)> {
+    ) -> impl Iterator<Item = (usize, Part)> {
         let at = |address| self.functions.iter().position(|function| function.place.contains(&address));
-        if let Some(function) = at(begin) {
-            let part = if begin == self.functions[function].place.start { Part::Entry } else { Part::Exit };
-            return (part == Part::Entry || returns).then_some((function, part));
-        }
-        let called = called_before(self.program.get_or_init(program), begin)?;
-        let function = at(called).filter(|&function| self.functions[function].place.start == called)?;
-        Some((function, Part::Exit))
+        let begins_at = |function: usize, address| self.functions[function].place.start == address;
+        let called = called_before(self.program.get_or_init(program), begin);
+        let called = called.and_then(|called| at(called).filter(|&function| begins_at(function, called)));
+        let own = at(begin).and_then(|function| match begins_at(function, begin) {
+            true => Some((function, Part::Entry)),
+            false => returns.then_some((function, Part::Exit)),
+        });
+        called.map(|function| (function, Part::Exit)).into_iter().chain(own)
     }
 
     /// The number of what happens now.
@@ -149,6 +151,7 @@ mod tests {
         let mut program = vec![0x90; 0x200];
         // A call, and one of what comes behind it.
         program[0x180..0x185].copy_from_slice(&[0xe8, 0x7b, 0xff, 0xff, 0xff]);
+        program[0x130..0x135].copy_from_slice(&[0xe8, 0xcb, 0xff, 0xff, 0xff]);
         program[0x190..0x195].copy_from_slice(&[0xe8, 0x6c, 0xff, 0xff, 0xff]);
         let meets = Meets::of(&[0x100..0x140]);
         meets.program.set(program).unwrap();
@@ -161,14 +164,21 @@ mod tests {
 
     #[test]
     fn blocks_are_entries_and_exits_by_where_they_are() {
-        let part = |begin, returns| meets().part(begin, returns, Vec::new).map(|(_, part)| part);
-        assert_eq!(part(0x100, false), Some(Part::Entry));
-        assert_eq!(part(0x120, true), Some(Part::Exit));
-        assert_eq!(part(0x120, false), None);
-        assert_eq!(part(0x140, true), None, "another function's");
-        assert_eq!(part(0x185, false), Some(Part::Exit), "behind a call");
-        assert_eq!(part(0x195, false), None, "behind a call of something in it");
-        assert_eq!((part(0, false), part(0x5000, false)), (None, None));
+        let parts = |begin, returns| -> Vec<Part> {
+            meets().parts(begin, returns, Vec::new).map(|(_, part)| part).collect()
+        };
+        assert_eq!(parts(0x100, false), [Part::Entry]);
+        assert_eq!(parts(0x120, true), [Part::Exit]);
+        assert_eq!(parts(0x120, false), []);
+        assert_eq!(parts(0x140, true), [], "another function's");
+        assert_eq!(parts(0x185, false), [Part::Exit], "behind a call");
+        assert_eq!(parts(0x195, false), [], "behind a call of something in it");
+        assert_eq!(
+            parts(0x135, true),
+            [Part::Exit, Part::Exit],
+            "the end of a function behind a call of it in itself"
+        );
+        assert_eq!((parts(0, false), parts(0x5000, false)), (Vec::new(), Vec::new()));
     }
 
     #[test]

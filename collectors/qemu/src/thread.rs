@@ -14,6 +14,9 @@ use crate::sums::Sums;
 use crate::tracer::Tracer;
 use crate::watch::{MOST_ACCESSES, Watch};
 
+/// So many functions that may be barriers are in one another.
+const DEEPEST: usize = 8;
+
 /// A thread.
 #[repr(C)]
 pub(crate) struct Thread {
@@ -26,8 +29,8 @@ pub(crate) struct Thread {
     interest: bool,
     /// That something is dropped from now on was told.
     loss_told: bool,
-    /// The function that may be a barrier in which it is.
-    visit: Option<Visit>,
+    /// The functions that may be barriers in which it is, the innermost last.
+    visits: Vec<Visit>,
     /// It is in one of our callbacks outside of translated code, where others cannot stop it.
     pub(crate) busy: AtomicBool,
 }
@@ -47,7 +50,7 @@ impl Thread {
             entry: Vec::new(),
             interest: false,
             loss_told: false,
-            visit: None,
+            visits: Vec::new(),
             busy: AtomicBool::new(false),
         };
         thread.look(watch);
@@ -60,17 +63,19 @@ impl Thread {
         self.tracer.begin_anew();
         self.outlet = Outlet::new(&watch.channel, stream);
         self.loss_told = false;
-        self.visit = None;
+        self.visits.clear();
         self.look(watch);
     }
 
     /// It comes to a function that may be a barrier, at this address.
     pub(crate) fn comes(&mut self, watch: &'static Watch, index: u32, function: usize, address: u64) {
-        if self.visit.is_some() {
+        // A loop may begin where the function does.
+        let is_inside = self.visits.iter().any(|visit| visit.function == function);
+        if is_inside || self.visits.len() == DEEPEST {
             return;
         }
-        self.visit = watch.meets.comes(function, index, address);
-        if self.visit.is_some() {
+        if let Some(visit) = watch.meets.comes(function, index, address) {
+            self.visits.push(visit);
             let (caller, ticket) = (self.counter.came_from(), watch.meets.ticket());
             self.cut(watch);
             let (code, fields) = Mark::MeetBegin { function: address, caller, ticket }.encode();
@@ -78,9 +83,11 @@ impl Thread {
         }
     }
 
-    /// It may leave that function.
+    /// It may leave that function, and those that it came to in it.
     pub(crate) fn leaves_meeting(&mut self, watch: &'static Watch, function: usize) {
-        let Some(visit) = self.visit.take_if(|visit| visit.function == function) else { return };
+        let Some(at) = self.visits.iter().rposition(|visit| visit.function == function) else { return };
+        let visit = self.visits[at];
+        self.visits.truncate(at);
         let ticket = watch.meets.ticket();
         watch.meets.leaves(visit);
         self.cut(watch);

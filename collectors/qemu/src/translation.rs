@@ -63,9 +63,9 @@ pub(crate) extern "C" fn translates(_: u64, block: *mut Block) {
     let stream = watch.options.mode == Mode::Stream;
     let meets = !stream && code.role == Role::Own && !watch.meets.is_empty();
     let begin = if meets { blocks.in_program(address) } else { None };
-    let part = begin.and_then(|begin| {
+    let parts: Vec<(usize, Part)> = begin.map_or_else(Vec::new, |begin| {
         let executable = || fs::read(OsStr::from_bytes(&program(api))).unwrap_or_default();
-        watch.meets.part(begin, code.ending == Ending::Return, executable)
+        watch.meets.parts(begin, code.ending == Ending::Return, executable).collect()
     });
     let watched = stream.then(|| blocks.watch(code, gathering));
     drop(blocks);
@@ -83,14 +83,9 @@ pub(crate) extern "C" fn translates(_: u64, block: *mut Block) {
         if watch.pace.is_some() && matches!(code.role, Role::Own | Role::Library) {
             (api.on_block)(block, paced, NO_REGISTERS, instructions as usize as *mut c_void);
         }
-        match part {
-            Some((function, Part::Entry)) => {
-                (api.on_block)(block, comes, NO_REGISTERS, pack(function, code.number));
-            }
-            Some((function, Part::Exit)) => {
-                (api.on_block)(block, leaves, NO_REGISTERS, pack(function, code.number));
-            }
-            None => {}
+        for (function, part) in parts {
+            let callback = if part == Part::Entry { comes } else { leaves };
+            (api.on_block)(block, callback, NO_REGISTERS, pack(function, code.number));
         }
         if let Some(begins) = hook {
             (api.on_block)(block, parsec_hook, NO_REGISTERS, begins as *mut c_void);

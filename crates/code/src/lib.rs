@@ -68,7 +68,7 @@ pub use code::Code;
 pub use counted::counted_block;
 pub use flow_graph::FlowGraph;
 pub use graph::{Loop, WINDOW_BYTES, loads_again, looks_before};
-pub use listing::{jumps_back, last_instruction, listing};
+pub use listing::{jumps_back, last_instruction, leads_to, listing};
 pub use micro_ops::{MicroOp, MicroRegister, OpClass, micro_ops};
 pub use outline::{Outline, outline};
 pub use waiting::{waiting_loop, waiting_way};

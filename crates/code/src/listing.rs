@@ -37,6 +37,14 @@ pub fn jumps_back(bytes: &[u8], address: u64) -> Vec<u64> {
     decoder.into_iter().filter(goes_back).map(|instruction| instruction.ip()).collect()
 }
 
+/// Where the calls and jumps of a piece of code go that leave it, as far as their targets stand in it.
+pub fn leads_to(bytes: &[u8], address: u64) -> Vec<u64> {
+    let code = address..address + bytes.len() as u64;
+    let decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
+    let targets = decoder.into_iter().map(|instruction| instruction.near_branch_target());
+    targets.filter(|target| *target != 0 && !code.contains(target)).collect()
+}
+
 /// The address of the last instruction of a piece of code; that of its first where there is none.
 pub fn last_instruction(bytes: &[u8], address: u64) -> u64 {
     let decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
@@ -64,6 +72,9 @@ mod tests {
         assert_eq!(last_instruction(&bytes[..10], 0x1000), 0x1008);
         assert_eq!(last_instruction(&[], 0x1000), 0x1000);
         assert_eq!(jumps_back(&bytes, 0x1000), [0x1008]);
+        // A jump within, a call of what is before, a jump to what is behind.
+        let bytes = [0x74, 0x00, 0xe8, 0xf9, 0x0f, 0x00, 0x00, 0xe9, 0xf4, 0xf0, 0xff, 0xff];
+        assert_eq!(leads_to(&bytes, 0x1000), [0x2000, 0x100]);
         assert_eq!(jumps_back(&[0x74, 0x02, 0x90, 0xc3], 0x1000), [0; 0]);
     }
 }

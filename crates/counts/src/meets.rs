@@ -5,7 +5,7 @@
 //! inside is waiting, spinning included, and their sections end where they come: the pieces inside are left out. Else the marks cut
 //! nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_sections::Boundary;
 
@@ -30,13 +30,18 @@ struct Visit {
 /// Ends pieces where threads come to a function that is a barrier, and joins those that are cut at others.
 pub(crate) fn settle(courses: &mut [Course], events: &Events) {
     let mut functions: BTreeMap<u64, Vec<Vec<Visit>>> = BTreeMap::new();
+    let mut within = BTreeSet::new();
     for course in &*courses {
-        for (function, visits) in visits(&course.pieces, events) {
+        for (function, visits) in visits(&course.pieces, events, &mut within) {
             functions.entry(function).or_default().push(visits);
         }
     }
     functions.retain(|_, threads| is_barrier(threads));
-    let is_one = |function: &u64| functions.contains_key(function);
+    // Who calls a barrier meets the others in it.
+    let is_around = |function: &u64| {
+        within.iter().any(|(outer, inner)| outer == function && functions.contains_key(inner))
+    };
+    let barriers: BTreeSet<u64> = functions.keys().copied().filter(|function| !is_around(function)).collect();
     for course in courses {
         let pieces = std::mem::take(&mut course.pieces);
         let mut inside = None;
@@ -48,7 +53,7 @@ pub(crate) fn settle(courses: &mut [Course], events: &Events) {
                 None => {}
             }
             if let Boundary::Meet { function, caller, begins: true, .. } = piece.closes
-                && is_one(&function)
+                && barriers.contains(&function)
             {
                 piece.closes = Boundary::Met { function, caller };
                 inside = Some((function, piece.closes));
@@ -59,24 +64,31 @@ pub(crate) fn settle(courses: &mut [Course], events: &Events) {
     }
 }
 
-/// The visits of one thread, by function. One that it is in at its end is none.
-fn visits(pieces: &[Piece], events: &Events) -> BTreeMap<u64, Vec<Visit>> {
+/// The visits of one thread, by function; one that it is in at its end is none. Puts functions and those that it came to in them into
+/// `within`.
+fn visits(pieces: &[Piece], events: &Events, within: &mut BTreeSet<(u64, u64)>) -> BTreeMap<u64, Vec<Visit>> {
     let mut all: BTreeMap<u64, Vec<Visit>> = BTreeMap::new();
-    let mut open: Option<(u64, Visit)> = None;
+    let mut open: Vec<(u64, Visit)> = Vec::new();
     for piece in pieces {
         match piece.opens {
             Boundary::Meet { function, ticket, begins: true, .. } => {
-                open = Some((function, Visit { comes: ticket, leaves: 0, instructions: 0 }));
+                within.extend(open.iter().map(|(outer, _)| (*outer, function)));
+                open.push((function, Visit { comes: ticket, leaves: 0, instructions: 0 }));
             }
             Boundary::Meet { function, ticket, begins: false, .. } => {
-                if let Some((_, visit)) = open.take_if(|(entered, _)| *entered == function) {
+                if let Some(at) = open.iter().rposition(|(entered, _)| *entered == function) {
+                    let (_, visit) = open[at];
+                    open.truncate(at);
                     all.entry(function).or_default().push(Visit { leaves: ticket, ..visit });
                 }
             }
             _ => {}
         }
-        if let Some((_, visit)) = &mut open {
-            visit.instructions = visit.instructions.saturating_add(events.own_instructions(&piece.tally).0);
+        if !open.is_empty() {
+            let (instructions, _) = events.own_instructions(&piece.tally);
+            for (_, visit) in &mut open {
+                visit.instructions = visit.instructions.saturating_add(instructions);
+            }
         }
     }
     all

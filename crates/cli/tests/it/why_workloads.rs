@@ -89,6 +89,7 @@ mod planted_lines {
         lime_numbers
         lime_paths
         lime_zones
+        lime_meet
         lime_cache
         lime_queue
         lime_equal

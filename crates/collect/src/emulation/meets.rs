@@ -1,10 +1,11 @@
-//! Functions of a program that may be barriers: those with a loop that waits, and those that are called so.
+//! Functions of a program that may be barriers: those with a loop that waits, those that call one, and those that are called so.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-use holdup_code::jumps_back;
+use holdup_code::{jumps_back, leads_to};
 use holdup_model::{Frame, RoutineKind, Site};
 use holdup_symbols::{Files, Function, Functions, Options, Symbolizer};
 
@@ -12,6 +13,8 @@ use crate::image_names::waits;
 
 /// Larger functions do more than wait for each other.
 const MOST_BYTES: u64 = 2048;
+/// A barrier calls what waits through so many functions at most.
+const CALLS: usize = 2;
 /// More are not watched.
 const MOST: usize = 256;
 
@@ -23,13 +26,27 @@ pub(super) fn places(program: &Path) -> Vec<Range<u64>> {
     for mapping in &functions.mappings {
         symbolizer.add(mapping);
     }
-    let may_be_one = |function: &&Function| is_called_so(function) || has_wait(function, &mut symbolizer);
-    let found = functions.all.iter().filter(may_be_one).take(MOST);
-    found
-        .map(|function| {
-            function.offset..function.offset + (function.addresses.end - function.addresses.start)
-        })
-        .collect()
+    let mut found: BTreeSet<u64> = BTreeSet::new();
+    for function in &functions.all {
+        if is_called_so(function) || has_wait(function, &mut symbolizer) {
+            found.insert(function.addresses.start);
+        }
+    }
+    // The wait itself may be another function's.
+    for _ in 0..CALLS {
+        let calls_one = |function: &&Function| {
+            let code = code_of(function, &symbolizer);
+            code.is_some_and(|(bytes, start)| {
+                leads_to(bytes, start).iter().any(|target| found.contains(target))
+            })
+        };
+        let callers = functions.all.iter().filter(calls_one).map(|function| function.addresses.start);
+        let callers: Vec<u64> = callers.collect();
+        found.extend(callers);
+    }
+    let found = functions.all.iter().filter(|function| found.contains(&function.addresses.start));
+    let size = |function: &Function| function.addresses.end - function.addresses.start;
+    found.take(MOST).map(|function| function.offset..function.offset + size(function)).collect()
 }
 
 fn is_called_so(function: &Function) -> bool {
@@ -38,8 +55,14 @@ fn is_called_so(function: &Function) -> bool {
 }
 
 fn has_wait(function: &Function, symbolizer: &mut Symbolizer) -> bool {
-    let Range { start, end } = function.addresses;
-    let Some(code) = symbolizer.code_bytes(start, 0, end - start) else { return false };
-    let loops = jumps_back(code.bytes, code.start);
+    let Some((bytes, start)) = code_of(function, symbolizer) else { return false };
+    let loops = jumps_back(bytes, start);
     loops.into_iter().any(|jump| waits(symbolizer, jump, &|_| 0).is_some())
+}
+
+/// Its instructions, and where they begin.
+fn code_of<'a>(function: &Function, symbolizer: &'a Symbolizer) -> Option<(&'a [u8], u64)> {
+    let Range { start, end } = function.addresses;
+    let code = symbolizer.code_bytes(start, 0, end - start)?;
+    Some((code.bytes, code.start))
 }
