@@ -52,6 +52,7 @@ mod code;
 mod graph;
 
 mod place;
+mod quiet;
 
 mod effect;
 
@@ -68,7 +69,8 @@ pub use code::Code;
 pub use counted::counted_block;
 pub use flow_graph::FlowGraph;
 pub use graph::{Loop, WINDOW_BYTES, loads_again, looks_before};
-pub use listing::{jumps_back, last_instruction, leads_to, listing};
+pub use listing::{last_instruction, listing};
 pub use micro_ops::{MicroOp, MicroRegister, OpClass, micro_ops};
 pub use outline::{Outline, outline};
+pub use quiet::{QuietLoop, Waits, may_wait};
 pub use waiting::{waiting_loop, waiting_way};

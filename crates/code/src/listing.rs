@@ -1,6 +1,6 @@
 //! Instructions as text.
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Formatter, Instruction, IntelFormatter};
+use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 
 /// The instructions of a piece of code: for each its address and its text, in Intel's syntax (destination first), as the
 /// processor manuals have it. Addresses and constants are hexadecimal. Bytes that are no instruction read `(bad)`.
@@ -22,27 +22,6 @@ pub fn listing(bytes: &[u8], address: u64) -> Vec<(u64, String)> {
             (instruction.ip(), text)
         })
         .collect()
-}
-
-/// The addresses of the jumps in a piece of code that go back in it: each ends an iteration of a loop.
-pub fn jumps_back(bytes: &[u8], address: u64) -> Vec<u64> {
-    let decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
-    let is_jump = |instruction: &Instruction| {
-        let flow = instruction.flow_control();
-        matches!(flow, FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch)
-    };
-    let goes_back = |instruction: &Instruction| {
-        is_jump(instruction) && (address..=instruction.ip()).contains(&instruction.near_branch_target())
-    };
-    decoder.into_iter().filter(goes_back).map(|instruction| instruction.ip()).collect()
-}
-
-/// Where the calls and jumps of a piece of code go that leave it, as far as their targets stand in it.
-pub fn leads_to(bytes: &[u8], address: u64) -> Vec<u64> {
-    let code = address..address + bytes.len() as u64;
-    let decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
-    let targets = decoder.into_iter().map(|instruction| instruction.near_branch_target());
-    targets.filter(|target| *target != 0 && !code.contains(target)).collect()
 }
 
 /// The address of the last instruction of a piece of code; that of its first where there is none.
@@ -71,10 +50,5 @@ mod tests {
         );
         assert_eq!(last_instruction(&bytes[..10], 0x1000), 0x1008);
         assert_eq!(last_instruction(&[], 0x1000), 0x1000);
-        assert_eq!(jumps_back(&bytes, 0x1000), [0x1008]);
-        // A jump within, a call of what is before, a jump to what is behind.
-        let bytes = [0x74, 0x00, 0xe8, 0xf9, 0x0f, 0x00, 0x00, 0xe9, 0xf4, 0xf0, 0xff, 0xff];
-        assert_eq!(leads_to(&bytes, 0x1000), [0x2000, 0x100]);
-        assert_eq!(jumps_back(&[0x74, 0x02, 0x90, 0xc3], 0x1000), [0; 0]);
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn gathered(recording: &Recording, run: &Run) -> Result<Gathered, Cou
     let process = run.processes.first();
     let objects = process.map_or(&[][..], |process| &process.objects);
     let barriers = objects.iter().filter(|object| object.is_condition_barrier).map(|object| object.address);
-    meets::settle(&mut courses, &events);
+    meets::settle(&mut courses, &|tally| events.own_instructions(tally).0);
     conditions::keep_barriers(&mut courses, &barriers.collect());
     note_starts(&mut courses, &instructions);
     let names = recording.processes.first().and_then(|raw| raw.names.as_ref());

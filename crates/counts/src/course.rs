@@ -308,3 +308,30 @@ const MARKED: u64 = 1 << 63;
 fn construct(instance: u64, sequence: u64) -> u64 {
     (instance << 16 ^ sequence) & !MARKED
 }
+
+#[cfg(test)]
+impl Course {
+    /// That of a thread that executes so many instructions before each of these boundaries.
+    pub(crate) fn of_steps(number: u32, steps: &[(u64, Boundary)]) -> Course {
+        let mut opens = Boundary::Begin;
+        let pieces = steps.iter().map(|&(instructions, closes)| {
+            let mut piece = Open::at(opens).close(closes);
+            piece.tally.instructions = instructions;
+            opens = closes;
+            piece
+        });
+        Course {
+            number: Some(number),
+            parent: Some(0),
+            handle: 100 + u64::from(number),
+            entry: 0,
+            tid: 500 + number,
+            barriers: Vec::new(),
+            mutexes: BTreeMap::new(),
+            pieces: pieces.collect(),
+            is_cut: false,
+            lost: None,
+            leaves: false,
+        }
+    }
+}

@@ -11,10 +11,10 @@ use holdup_sections::Boundary;
 
 use crate::conditions::merge;
 use crate::course::{Course, Piece};
-use crate::events::Events;
+use crate::tally::Tally;
 
 /// Instructions that who comes last may execute in a barrier, with waking all others, and waiting for them to leave.
-const MOST_OF_LAST: u64 = 20_000;
+const MOST_OF_LAST: u64 = 2_000;
 /// A barrier is met so often at least: what is left once by all, when all have come, may be so by chance.
 const FEWEST_ROUNDS: usize = 2;
 
@@ -27,12 +27,13 @@ struct Visit {
     instructions: u64,
 }
 
-/// Ends pieces where threads come to a function that is a barrier, and joins those that are cut at others.
-pub(crate) fn settle(courses: &mut [Course], events: &Events) {
+/// Ends pieces where threads come to a function that is a barrier, and joins those that are cut at others. `executed` says how many
+/// of the program's own instructions a tally has, without those of loops that wait.
+pub(crate) fn settle(courses: &mut [Course], executed: &dyn Fn(&Tally) -> u64) {
     let mut functions: BTreeMap<u64, Vec<Vec<Visit>>> = BTreeMap::new();
     let mut within = BTreeSet::new();
     for course in &*courses {
-        for (function, visits) in visits(&course.pieces, events, &mut within) {
+        for (function, visits) in visits(&course.pieces, executed, &mut within) {
             functions.entry(function).or_default().push(visits);
         }
     }
@@ -66,7 +67,11 @@ pub(crate) fn settle(courses: &mut [Course], events: &Events) {
 
 /// The visits of one thread, by function; one that it is in at its end is none. Puts functions and those that it came to in them into
 /// `within`.
-fn visits(pieces: &[Piece], events: &Events, within: &mut BTreeSet<(u64, u64)>) -> BTreeMap<u64, Vec<Visit>> {
+fn visits(
+    pieces: &[Piece],
+    executed: &dyn Fn(&Tally) -> u64,
+    within: &mut BTreeSet<(u64, u64)>,
+) -> BTreeMap<u64, Vec<Visit>> {
     let mut all: BTreeMap<u64, Vec<Visit>> = BTreeMap::new();
     let mut open: Vec<(u64, Visit)> = Vec::new();
     for piece in pieces {
@@ -85,7 +90,7 @@ fn visits(pieces: &[Piece], events: &Events, within: &mut BTreeSet<(u64, u64)>) 
             _ => {}
         }
         if !open.is_empty() {
-            let (instructions, _) = events.own_instructions(&piece.tally);
+            let instructions = executed(&piece.tally);
             for (_, visit) in &mut open {
                 visit.instructions = visit.instructions.saturating_add(instructions);
             }
@@ -113,4 +118,111 @@ fn is_barrier(threads: &[Vec<Visit>]) -> bool {
     }
     of_last.sort_unstable();
     of_last[rounds / 2] <= MOST_OF_LAST
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BARRIER: u64 = 0x1000;
+    const CALLS_IT: u64 = 0x2000;
+
+    fn comes(function: u64, ticket: u64) -> Boundary {
+        Boundary::Meet { function, caller: function + 0x500, ticket, begins: true }
+    }
+
+    fn leaves(function: u64, ticket: u64) -> Boundary {
+        Boundary::Meet { function, caller: 0, ticket, begins: false }
+    }
+
+    fn met() -> Boundary {
+        Boundary::Met { function: BARRIER, caller: BARRIER + 0x500 }
+    }
+
+    fn waits() -> Boundary {
+        Boundary::Condition { object: 7, stack: 1, broadcasts: false }
+    }
+
+    /// Each thread executes so many instructions before each of these boundaries. Gives those of the pieces that are left, with how they end.
+    fn settled(threads: &[&[(u64, Boundary)]]) -> Vec<Vec<(u64, Boundary)>> {
+        let mut courses: Vec<Course> = threads.iter().map(|steps| Course::of_steps(0, steps)).collect();
+        settle(&mut courses, &|tally| tally.instructions);
+        let pieces = |course: Course| -> Vec<(u64, Boundary)> {
+            for pair in course.pieces.windows(2) {
+                assert_eq!(pair[0].closes, pair[1].opens);
+            }
+            course.pieces.into_iter().map(|piece| (piece.tally.instructions, piece.closes)).collect()
+        };
+        courses.into_iter().map(pieces).collect()
+    }
+
+    #[test]
+    fn what_is_done_where_all_meet_is_waiting() {
+        let first = [
+            (500, comes(BARRIER, 0)),
+            (90_000, waits()),
+            (10, leaves(BARRIER, 3)),
+            (400, comes(BARRIER, 4)),
+            (20, leaves(BARRIER, 6)),
+            (30, Boundary::End),
+        ];
+        let second = [
+            (700, comes(BARRIER, 1)),
+            (20, leaves(BARRIER, 2)),
+            (100, comes(BARRIER, 5)),
+            (20, leaves(BARRIER, 7)),
+            (40, Boundary::End),
+        ];
+        let of = |instructions: [u64; 3]| {
+            vec![(instructions[0], met()), (instructions[1], met()), (instructions[2], Boundary::End)]
+        };
+        assert_eq!(settled(&[&first, &second]), [of([500, 400, 30]), of([700, 100, 40])]);
+    }
+
+    #[test]
+    fn a_function_that_one_leaves_before_another_comes_cuts_nothing() {
+        let takes = |tickets: [u64; 4]| {
+            [
+                (500, comes(BARRIER, tickets[0])),
+                (20, leaves(BARRIER, tickets[1])),
+                (400, comes(BARRIER, tickets[2])),
+                (20, leaves(BARRIER, tickets[3])),
+                (30, Boundary::End),
+            ]
+        };
+        let whole = vec![(970, Boundary::End)];
+        let lock = settled(&[&takes([0, 2, 4, 5]), &takes([1, 3, 6, 7])]);
+        assert_eq!(lock, [whole.clone(), whole.clone()]);
+        let alone = settled(&[&takes([0, 1, 2, 3]), &[(5, Boundary::End)]]);
+        assert_eq!(alone, [whole, vec![(5, Boundary::End)]]);
+    }
+
+    #[test]
+    fn a_function_in_which_all_meet_is_no_barrier_if_more_is_done_there() {
+        // All are in it before one leaves, since it calls the barrier.
+        let thread = |at: u64, work: u64| {
+            let round = |from: u64| {
+                [
+                    (100, comes(CALLS_IT, from + at)),
+                    (work, comes(BARRIER, from + 2 + at)),
+                    (20, leaves(BARRIER, from + 4 + at)),
+                    (work, leaves(CALLS_IT, from + 6 + at)),
+                ]
+            };
+            [&round(0)[..], &round(10)[..], &[(9, Boundary::End)][..]].concat()
+        };
+        for work in [50, 50_000] {
+            let met_there = vec![(100 + work, met()), (work + 100 + work, met()), (work + 9, Boundary::End)];
+            let settled = settled(&[&thread(0, work), &thread(1, work)]);
+            assert_eq!(settled, [met_there.clone(), met_there]);
+        }
+        // With a barrier in its midst that nobody sees.
+        let inlined = |at: u64| {
+            let round =
+                |from: u64| [(100, comes(CALLS_IT, from + at)), (50_000, leaves(CALLS_IT, from + 2 + at))];
+            [&round(0)[..], &round(10)[..], &[(9, Boundary::End)][..]].concat()
+        };
+        let whole = vec![(100_209, Boundary::End)];
+        assert_eq!(settled(&[&inlined(0), &inlined(1)]), [whole.clone(), whole]);
+    }
 }

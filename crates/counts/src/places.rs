@@ -160,10 +160,14 @@ impl<'a> Places<'a> {
         made
     }
 
-    /// A function that is a barrier is named, and is where it is called.
+    /// A function that is a barrier is where it is called, and has its name, or that of what a library inlined there.
     fn met(&self, function: u64, caller: u64) -> Rc<SectionPlace> {
-        let name = (self.called)(function).into_iter().rev().find_map(|frame| frame.function);
-        self.found.borrow_mut().one(SectionPlace { frames: of_program((self.called)(caller)), name })
+        let frames = (self.called)(caller);
+        let library = frames.iter().take_while(|frame| !frame.is_program()).last();
+        let inlined = library.and_then(|frame| frame.function.clone());
+        let name =
+            inlined.or_else(|| (self.called)(function).into_iter().rev().find_map(|frame| frame.function));
+        self.found.borrow_mut().one(SectionPlace { frames: of_program(frames), name })
     }
 
     fn code(&self, address: u64) -> Rc<SectionPlace> {

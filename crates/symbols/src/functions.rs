@@ -6,7 +6,6 @@ use std::path::Path;
 
 use object::{Object, ObjectSymbol, SymbolKind};
 
-use crate::demangle::demangle;
 use crate::elf::Elf;
 use crate::mapping::Mapping;
 
@@ -22,8 +21,8 @@ pub struct Functions {
 /// A function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
-    /// Its name, demangled.
-    pub name: String,
+    /// Its name, as the linker knows it.
+    pub name: Vec<u8>,
     /// Its addresses, as the file states them.
     pub addresses: Range<u64>,
     /// Where its first byte is in the file.
@@ -55,7 +54,7 @@ impl Functions {
                     && address.checked_add(size).is_some_and(|end| end <= segment.address + segment.file_size)
             })?;
             Some(Function {
-                name: demangle(&String::from_utf8_lossy(symbol.name_bytes().ok()?)),
+                name: symbol.name_bytes().ok()?.to_vec(),
                 addresses: address..address + size,
                 offset: address - segment.address + segment.offset,
             })

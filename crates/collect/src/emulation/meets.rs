@@ -5,9 +5,9 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-use holdup_code::{jumps_back, leads_to};
+use holdup_code::{QuietLoop, Waits, may_wait};
 use holdup_model::{Frame, RoutineKind, Site};
-use holdup_symbols::{Files, Function, Functions, Options, Symbolizer};
+use holdup_symbols::{Files, Function, Functions, Options, Symbolizer, demangle};
 
 use crate::image_names::waits;
 
@@ -18,6 +18,15 @@ const CALLS: usize = 2;
 /// More are not watched.
 const MOST: usize = 256;
 
+/// Loops that are looked at closely.
+struct Looks {
+    /// Who is called must be found out by names, which takes a millisecond.
+    with_calls: u32,
+    without: u32,
+}
+
+const MOST_LOOKS: Looks = Looks { with_calls: 200, without: 20_000 };
+
 /// Where they are in the program's file. None where it has no symbols, or is no program.
 pub(super) fn places(program: &Path) -> Vec<Range<u64>> {
     let functions = fs::canonicalize(program).and_then(|program| Functions::of(&program, MOST_BYTES));
@@ -26,21 +35,24 @@ pub(super) fn places(program: &Path) -> Vec<Range<u64>> {
     for mapping in &functions.mappings {
         symbolizer.add(mapping);
     }
+    let mut budget = MOST_LOOKS;
     let mut found: BTreeSet<u64> = BTreeSet::new();
+    let mut all: Vec<(u64, Vec<u64>)> = Vec::with_capacity(functions.all.len());
     for function in &functions.all {
-        if is_called_so(function) || has_wait(function, &mut symbolizer) {
-            found.insert(function.addresses.start);
+        let Range { start, end } = function.addresses;
+        let code = symbolizer.code_bytes(start, 0, end - start);
+        let Some(Waits { loops, leads_to }) = code.map(|code| may_wait(code.bytes, code.start)) else {
+            continue;
+        };
+        if is_called_so(function) || loops.iter().any(|one| budget.is_wait(one, &mut symbolizer)) {
+            found.insert(start);
         }
+        all.push((start, leads_to));
     }
     // The wait itself may be another function's.
     for _ in 0..CALLS {
-        let calls_one = |function: &&Function| {
-            let code = code_of(function, &symbolizer);
-            code.is_some_and(|(bytes, start)| {
-                leads_to(bytes, start).iter().any(|target| found.contains(target))
-            })
-        };
-        let callers = functions.all.iter().filter(calls_one).map(|function| function.addresses.start);
+        let calls_one = |targets: &[u64]| targets.iter().any(|target| found.contains(target));
+        let callers = all.iter().filter(|(_, leads_to)| calls_one(leads_to)).map(|(start, _)| *start);
         let callers: Vec<u64> = callers.collect();
         found.extend(callers);
     }
@@ -50,19 +62,21 @@ pub(super) fn places(program: &Path) -> Vec<Range<u64>> {
 }
 
 fn is_called_so(function: &Function) -> bool {
-    let frames = vec![Frame { function: Some(function.name.clone()), ..Frame::default() }];
+    let says_so = |part: &[u8]| part == b"barrier";
+    if !function.name.windows(7).any(says_so) {
+        return false;
+    }
+    let name = demangle(&String::from_utf8_lossy(&function.name));
+    let frames = vec![Frame { function: Some(name), ..Frame::default() }];
     Site { frames, ..Site::default() }.routine(|kind| kind == RoutineKind::Barrier).is_some()
 }
 
-fn has_wait(function: &Function, symbolizer: &mut Symbolizer) -> bool {
-    let Some((bytes, start)) = code_of(function, symbolizer) else { return false };
-    let loops = jumps_back(bytes, start);
-    loops.into_iter().any(|jump| waits(symbolizer, jump, &|_| 0).is_some())
-}
-
-/// Its instructions, and where they begin.
-fn code_of<'a>(function: &Function, symbolizer: &'a Symbolizer) -> Option<(&'a [u8], u64)> {
-    let Range { start, end } = function.addresses;
-    let code = symbolizer.code_bytes(start, 0, end - start)?;
-    Some((code.bytes, code.start))
+impl Looks {
+    /// Looks at a loop, if that is not too much.
+    fn is_wait(&mut self, found: &QuietLoop, symbolizer: &mut Symbolizer) -> bool {
+        let left = if found.calls { &mut self.with_calls } else { &mut self.without };
+        let is_looked_at = *left > 0;
+        *left = left.saturating_sub(1);
+        is_looked_at && waits(symbolizer, found.jump, &|_| 0).is_some()
+    }
 }

@@ -3,8 +3,6 @@ use holdup_recording::facts::{NamedFrame, NamedStack, Names};
 
 use super::*;
 use crate::conditions::keep_barriers;
-use crate::course::Piece;
-use crate::tally::Tally;
 
 const BARRIER: u64 = 0x1000;
 const CONDITION: u64 = 0x2000;
@@ -23,36 +21,7 @@ fn broadcasts() -> Boundary {
 
 /// A thread that executes so many instructions before each of these boundaries.
 fn thread(number: u32, steps: &[(u64, Boundary)]) -> Course {
-    let mut opens = Boundary::Begin;
-    let pieces = steps.iter().map(|&(instructions, closes)| {
-        let tally = Tally { instructions, ..Tally::default() };
-        let piece = Piece {
-            opens,
-            closes,
-            tally,
-            units: Vec::new(),
-            locks: BTreeMap::new(),
-            starts: Vec::new(),
-            queued: false,
-            looks_again: false,
-            recorded: 0..0,
-        };
-        opens = closes;
-        piece
-    });
-    Course {
-        number: Some(number),
-        parent: Some(0),
-        handle: 100 + u64::from(number),
-        entry: 0,
-        tid: 500 + number,
-        mutexes: Default::default(),
-        barriers: Vec::new(),
-        pieces: pieces.collect(),
-        is_cut: false,
-        lost: None,
-        leaves: false,
-    }
+    Course::of_steps(number, steps)
 }
 
 fn join(number: u64) -> Boundary {
@@ -61,7 +30,7 @@ fn join(number: u64) -> Boundary {
 
 /// The rows of each instance as (thread, instructions).
 fn instances(courses: &[Course], kind: SectionKind) -> Vec<Vec<(usize, u64)>> {
-    let found = meetings(courses, &Places::new(courses, None, None));
+    let found = meetings(courses, &Places::new(courses, None, None, &|_| Vec::new()));
     let of_kind = found.into_iter().filter(|meeting| meeting.kind == kind);
     of_kind
         .map(|meeting| {
@@ -228,7 +197,7 @@ fn a_place_does_not_depend_on_who_called_the_start_function() {
     names.stacks.insert(1, stack(&["meet", "work", "main"]));
     names.stacks.insert(2, stack(&["meet", "work"]));
     let ends = |courses: &[Course], names: &Names| -> Vec<Vec<String>> {
-        let found = meetings(courses, &Places::new(courses, Some(names), None));
+        let found = meetings(courses, &Places::new(courses, Some(names), None, &|_| Vec::new()));
         let functions = |meeting: Meeting| {
             let frames = meeting.end.frames.clone();
             frames.into_iter().filter_map(|frame| frame.function)
@@ -253,7 +222,7 @@ fn a_barrier_that_the_region_ends_with_a_call_of_is_in_the_region() {
     let mut names = Names::default();
     names.code.insert(0x700, stack(&["checksum"]));
     let ends = |names: &Names| -> Vec<Frame> {
-        let found = meetings(&courses, &Places::new(&courses, Some(names), None));
+        let found = meetings(&courses, &Places::new(&courses, Some(names), None, &|_| Vec::new()));
         found.into_iter().flat_map(|meeting| meeting.end.frames.clone()).collect()
     };
     names.code.insert(0x900, stack(&["GOMP_barrier"]));
