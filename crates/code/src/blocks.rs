@@ -58,6 +58,17 @@ impl Block {
         self.address.wrapping_add(self.length.into())
     }
 
+    /// True if control comes from this block to that one by a return: its own, or that of what it jumps to.
+    fn returns_to(&self, to: &Block) -> bool {
+        let jumps_there = self.target == Some(to.address);
+        match self.exit {
+            BlockExit::Return => true,
+            BlockExit::Jump => !jumps_there,
+            BlockExit::Branch => !jumps_there && self.next() != to.address,
+            _ => false,
+        }
+    }
+
     fn calls(&self) -> bool {
         matches!(self.exit, BlockExit::Call | BlockExit::IndirectCall)
     }
@@ -135,7 +146,8 @@ impl BlockTable {
     /// The edge of the control-flow graph that the step from one translated block to another stands for.
     ///
     /// A return to the instruction behind a call stands for the edge from that call to there: it says how often the call
-    /// came back, while an edge from the return would mix all callers of a function.
+    /// came back, while an edge from the return would mix all callers of a function. So does a jump to code that is left out (a function
+    /// that ends with the call of a library's), which returns there.
     ///
     /// # Panics
     /// If there is no such translated block.
@@ -143,7 +155,7 @@ impl BlockTable {
     pub fn edge(&self, from: u32, to: u32) -> (BlockId, BlockId) {
         let last = self.parts[self.first_part[from as usize + 1] as usize - 1];
         let first = self.parts[self.first_part[to as usize] as usize];
-        if self.blocks[last.index()].exit == BlockExit::Return {
+        if self.blocks[last.index()].returns_to(&self.blocks[first.index()]) {
             return (self.call_before[first.index()].unwrap_or(last), first);
         }
         (last, first)

@@ -159,6 +159,22 @@ fn returns_count_for_the_call_that_they_return_to() {
     assert_eq!(table.edge(3, 4), (BlockId(3), BlockId(4)));
 }
 
+/// A function whose last act is the call of a library's: that returns to who called the function.
+#[test]
+fn a_jump_to_code_that_is_left_out_returns_from_there() {
+    // 1000: call 1010; 1005: jmp 1005. 1010: jmp 5000; 1018: je 5000.
+    let blocks = [
+        raw(0x1000, &[0xe8, 0x0b, 0, 0, 0]),
+        raw(0x1005, &[0xeb, 0xfe]),
+        raw(0x1010, &[0xe9, 0xeb, 0x3f, 0, 0]),
+        raw(0x1018, &[0x0f, 0x84, 0xe2, 0x3f, 0, 0]),
+    ];
+    let table = table(&blocks);
+    assert_eq!(table.edge(2, 1), (BlockId(0), BlockId(1)));
+    assert_eq!(table.edge(3, 1), (BlockId(0), BlockId(1)));
+    assert_eq!(table.edge(1, 1), (BlockId(1), BlockId(1)), "a jump to itself");
+}
+
 #[test]
 fn loops_that_wait_are_marked_and_their_surroundings_are_not() {
     // 1000: nop; 1001: pause; 1003: mov eax, [rdi]; 1005: test eax, eax; 1007: je 1001; 1009: ret
