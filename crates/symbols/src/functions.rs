@@ -10,8 +10,9 @@ use crate::elf::Elf;
 use crate::mapping::Mapping;
 
 /// The functions of an executable or library, by its symbol tables.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Functions {
+    elf: Elf,
     /// Where the file's code is at the addresses that it states.
     pub mappings: Vec<Mapping>,
     /// In the order of their addresses.
@@ -36,7 +37,7 @@ impl Functions {
     /// If the file cannot be read, or is none of the kind.
     pub fn of(path: &Path, most_bytes: u64) -> io::Result<Self> {
         let elf = Elf::open(path)?;
-        let Some(view) = elf.view() else { return Ok(Self::default()) };
+        let view = elf.view().ok_or(io::ErrorKind::InvalidData)?;
         let code = || elf.segments().iter().filter(|segment| segment.is_executable);
         let mappings = code().map(|segment| Mapping {
             path: path.to_owned(),
@@ -63,6 +64,36 @@ impl Functions {
             view.symbols().chain(view.dynamic_symbols()).filter_map(function).collect();
         all.sort_by_key(|function| (function.addresses.start, function.addresses.end));
         all.dedup_by_key(|function| function.addresses.start);
-        Ok(Self { mappings: mappings.collect(), all })
+        let mappings = mappings.collect();
+        Ok(Self { elf, mappings, all })
+    }
+
+    /// The instructions of one of them.
+    pub fn code(&self, function: &Function) -> Option<&[u8]> {
+        let size = function.addresses.end - function.addresses.start;
+        self.elf.text_at(function.offset, u32::try_from(size).ok()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_functions_of_a_file_have_its_bytes() {
+        let own = std::env::current_exe().expect("this program");
+        let functions = Functions::of(&own, 2048).expect("an executable");
+        let is_this = |function: &&Function| {
+            String::from_utf8_lossy(&function.name).contains("the_functions_of_a_file_have_its_bytes")
+        };
+        let function = functions.all.iter().find(is_this).expect("this function");
+        let code = functions.code(function).expect("its code");
+        let size = function.addresses.end - function.addresses.start;
+        assert_eq!(code.len() as u64, size);
+        let file = std::fs::read(&own).expect("its file");
+        assert_eq!(code, &file[function.offset as usize..][..size as usize]);
+        let within = |mapping: &Mapping| (mapping.start..mapping.end).contains(&function.addresses.start);
+        assert!(functions.mappings.iter().any(within));
+        assert!(Functions::of(Path::new("/dev/null"), 2048).is_err());
     }
 }

@@ -25,7 +25,7 @@ struct Looks {
     without: u32,
 }
 
-const MOST_LOOKS: Looks = Looks { with_calls: 200, without: 20_000 };
+const MOST_LOOKS: Looks = Looks { with_calls: 200, without: 5_000 };
 
 /// Where they are in the program's file. None where it has no symbols, or is no program.
 pub(super) fn places(program: &Path) -> Vec<Range<u64>> {
@@ -39,9 +39,9 @@ pub(super) fn places(program: &Path) -> Vec<Range<u64>> {
     let mut found: BTreeSet<u64> = BTreeSet::new();
     let mut all: Vec<(u64, Vec<u64>)> = Vec::with_capacity(functions.all.len());
     for function in &functions.all {
-        let Range { start, end } = function.addresses;
-        let code = symbolizer.code_bytes(start, 0, end - start);
-        let Some(Waits { loops, leads_to }) = code.map(|code| may_wait(code.bytes, code.start)) else {
+        let start = function.addresses.start;
+        let waits = functions.code(function).map(|code| may_wait(code, start));
+        let Some(Waits { loops, leads_to }) = waits else {
             continue;
         };
         if is_called_so(function) || loops.iter().any(|one| budget.is_wait(one, &mut symbolizer)) {
