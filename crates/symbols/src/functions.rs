@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn the_functions_of_a_file_have_its_bytes() {
         let own = std::env::current_exe().expect("this program");
-        let functions = Functions::of(&own, 2048).expect("an executable");
+        let functions = Functions::of(&own, 1 << 20).expect("an executable");
         let is_this = |function: &&Function| {
             String::from_utf8_lossy(&function.name).contains("the_functions_of_a_file_have_its_bytes")
         };
