@@ -67,20 +67,20 @@ impl Thread {
         self.look(watch);
     }
 
-    /// It comes to a function that may be a barrier, at this address.
-    pub(crate) fn comes(&mut self, watch: &'static Watch, index: u32, function: usize, address: u64) {
+    /// It comes to a function that may be a barrier, at this address. True if that was told.
+    pub(crate) fn comes(&mut self, watch: &'static Watch, index: u32, function: usize, address: u64) -> bool {
         // A loop may begin where the function does.
         let is_inside = self.visits.iter().any(|visit| visit.function == function);
         if is_inside || self.visits.len() == DEEPEST {
-            return;
+            return false;
         }
-        if let Some(visit) = watch.meets.comes(function, index, address) {
-            self.visits.push(visit);
-            let (caller, ticket) = (self.counter.came_from(), watch.meets.ticket());
-            self.cut(watch);
-            let (code, fields) = Mark::MeetBegin { function: address, caller, ticket }.encode();
-            self.mark(code, fields);
-        }
+        let Some(visit) = watch.meets.comes(function, index, address) else { return false };
+        self.visits.push(visit);
+        let (caller, ticket) = (self.counter.came_from(), watch.meets.ticket());
+        self.cut(watch);
+        let (code, fields) = Mark::MeetBegin { function: address, caller, ticket }.encode();
+        self.mark(code, fields);
+        true
     }
 
     /// It may leave that function, and those that it came to in it.

@@ -15,7 +15,7 @@ use crate::ending::Ending;
 use crate::marks::interest_changes;
 use crate::meets::Part;
 use crate::options::Mode;
-use crate::threads::thread;
+use crate::threads::{are_short_of_buffers, thread};
 use crate::watch::watch;
 
 /// A block is translated.
@@ -200,7 +200,11 @@ unsafe extern "C" fn comes(index: c_uint, packed: *mut c_void) {
     if let Some((watch, thread)) = watch().zip(thread(index))
         && let Some(code) = watch.codes.of(key_of(block))
     {
-        thread.comes(watch, index, function, code.start);
+        let is_told = thread.comes(watch, index, function, code.start);
+        // It may spin there until others come, who want a buffer, too.
+        if is_told && are_short_of_buffers(watch) {
+            thread.hand_over();
+        }
     }
 }
 

@@ -51,6 +51,7 @@ pub(crate) fn merge(pieces: &mut Vec<Piece>, queues: bool, continues: impl Fn(&P
                 before.closes = piece.closes;
                 before.recorded.end = piece.recorded.end;
                 before.tally.merge(&piece.tally);
+                before.waited += piece.waited;
                 before.units.extend(piece.units);
                 for (lock, count) in piece.locks {
                     *before.locks.entry(lock).or_default() += count;

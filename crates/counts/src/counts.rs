@@ -52,7 +52,7 @@ pub(crate) fn gathered(recording: &Recording, run: &Run) -> Result<Gathered, Cou
     let process = run.processes.first();
     let objects = process.map_or(&[][..], |process| &process.objects);
     let barriers = objects.iter().filter(|object| object.is_condition_barrier).map(|object| object.address);
-    meets::settle(&mut courses, &|tally| events.own_instructions(tally).0);
+    meets::settle(&mut courses, &|tally| events.own_instructions(tally));
     conditions::keep_barriers(&mut courses, &barriers.collect());
     note_starts(&mut courses, &instructions);
     let names = recording.processes.first().and_then(|raw| raw.names.as_ref());
@@ -158,7 +158,7 @@ fn instance(meeting: &Meeting, courses: &[Course], events: &mut Events) -> Insta
         let piece = &courses[row.course].pieces[row.piece];
         let executed = events.of(&piece.tally);
         time.push(executed.time);
-        waited += executed.waited;
+        waited += executed.waited + piece.waited;
         entries.extend(executed.events.iter().map(|(event, count)| (*event, number, *count)));
         library.extend(executed.library.iter().map(|(block, count)| (*block, number, *count)));
         for dealt in &piece.units {

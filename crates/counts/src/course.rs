@@ -28,6 +28,8 @@ pub(crate) struct Piece {
     pub closes: Boundary,
     /// Without its units.
     pub tally: Tally,
+    /// Instructions of loops that wait in the barrier at its end, where that is one of the program's functions.
+    pub waited: u64,
     pub units: Vec<DealtUnit>,
     /// Locks that were acquired: how often.
     pub locks: BTreeMap<u64, u64>,
@@ -124,6 +126,7 @@ impl Open {
             opens,
             closes: Boundary::End,
             tally: Tally::default(),
+            waited: 0,
             units: Vec::new(),
             locks: BTreeMap::new(),
             starts: Vec::new(),

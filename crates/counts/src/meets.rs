@@ -28,8 +28,8 @@ struct Visit {
 }
 
 /// Ends pieces where threads come to a function that is a barrier, and joins those that are cut at others. `executed` says how many
-/// of the program's own instructions a tally has, without those of loops that wait.
-pub(crate) fn settle(courses: &mut [Course], executed: &dyn Fn(&Tally) -> u64) {
+/// of the program's own instructions a tally has, without those of loops that wait, and of these.
+pub(crate) fn settle(courses: &mut [Course], executed: &dyn Fn(&Tally) -> (u64, u64)) {
     let mut functions: BTreeMap<u64, Vec<Vec<Visit>>> = BTreeMap::new();
     let mut within = BTreeSet::new();
     for course in &*courses {
@@ -49,7 +49,12 @@ pub(crate) fn settle(courses: &mut [Course], executed: &dyn Fn(&Tally) -> u64) {
         for mut piece in pieces {
             let leaves = |function| matches!(piece.opens, Boundary::Meet { function: left, begins: false, .. } if left == function);
             match inside {
-                Some((function, _)) if !leaves(function) => continue,
+                Some((function, _)) if !leaves(function) => {
+                    if let Some(before) = course.pieces.last_mut() {
+                        before.waited += executed(&piece.tally).1;
+                    }
+                    continue;
+                }
                 Some((_, closes)) => (piece.opens, inside) = (closes, None),
                 None => {}
             }
@@ -69,7 +74,7 @@ pub(crate) fn settle(courses: &mut [Course], executed: &dyn Fn(&Tally) -> u64) {
 /// `within`.
 fn visits(
     pieces: &[Piece],
-    executed: &dyn Fn(&Tally) -> u64,
+    executed: &dyn Fn(&Tally) -> (u64, u64),
     within: &mut BTreeSet<(u64, u64)>,
 ) -> BTreeMap<u64, Vec<Visit>> {
     let mut all: BTreeMap<u64, Vec<Visit>> = BTreeMap::new();
@@ -90,7 +95,7 @@ fn visits(
             _ => {}
         }
         if !open.is_empty() {
-            let instructions = executed(&piece.tally);
+            let (instructions, _) = executed(&piece.tally);
             for (_, visit) in &mut open {
                 visit.instructions = visit.instructions.saturating_add(instructions);
             }
@@ -146,7 +151,7 @@ mod tests {
     /// Each thread executes so many instructions before each of these boundaries. Gives those of the pieces that are left, with how they end.
     fn settled(threads: &[&[(u64, Boundary)]]) -> Vec<Vec<(u64, Boundary)>> {
         let mut courses: Vec<Course> = threads.iter().map(|steps| Course::of_steps(0, steps)).collect();
-        settle(&mut courses, &|tally| tally.instructions);
+        settle(&mut courses, &|tally| (tally.instructions, tally.instructions / 2));
         let pieces = |course: Course| -> Vec<(u64, Boundary)> {
             for pair in course.pieces.windows(2) {
                 assert_eq!(pair[0].closes, pair[1].opens);
@@ -177,6 +182,10 @@ mod tests {
             vec![(instructions[0], met()), (instructions[1], met()), (instructions[2], Boundary::End)]
         };
         assert_eq!(settled(&[&first, &second]), [of([500, 400, 30]), of([700, 100, 40])]);
+        let mut courses = [&first[..], &second].map(|steps| Course::of_steps(0, steps));
+        settle(&mut courses, &|tally| (0, tally.instructions));
+        let waited = courses.map(|course| course.pieces.iter().map(|piece| piece.waited).collect::<Vec<_>>());
+        assert_eq!(waited, [vec![90_010, 20, 0], vec![20, 20, 0]], "how long they spun is known");
     }
 
     #[test]
