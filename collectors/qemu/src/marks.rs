@@ -68,6 +68,7 @@ fn mark(watch: &'static Watch, thread: &mut Thread, code: MarkCode, fields: [u64
     match code {
         MarkCode::Hello => {
             acknowledge(fields[0]);
+            watch.meets.library_is_there();
             return;
         }
         MarkCode::InterestBegin | MarkCode::InterestEnd => {

@@ -19,6 +19,8 @@ pub(crate) struct Meets {
     /// The bytes of the executable's file.
     program: OnceLock<Vec<u8>>,
     tickets: AtomicU64,
+    /// The injected library is there, which tells of threads: without it nothing is told of these functions either.
+    is_library_there: AtomicBool,
 }
 
 struct Function {
@@ -63,7 +65,13 @@ impl Meets {
             functions: places.iter().map(function).collect(),
             program: OnceLock::new(),
             tickets: AtomicU64::new(0),
+            is_library_there: AtomicBool::new(false),
         }
+    }
+
+    /// The injected library has asked for the plugin.
+    pub(crate) fn library_is_there(&self) {
+        self.is_library_there.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -98,7 +106,7 @@ impl Meets {
     /// A thread comes to a function; `None` where nothing is to be told of that.
     pub(crate) fn comes(&self, function: usize, thread: u32, address: u64) -> Option<Visit> {
         let facts = &self.functions[function];
-        if facts.is_none.load(Ordering::Relaxed) {
+        if facts.is_none.load(Ordering::Relaxed) || !self.is_library_there.load(Ordering::Relaxed) {
             return None;
         }
         let Some(visits) = facts.visits.get(thread as usize) else {
@@ -155,6 +163,8 @@ mod tests {
         program[0x190..0x195].copy_from_slice(&[0xe8, 0x6c, 0xff, 0xff, 0xff]);
         let meets = Meets::of(std::slice::from_ref(&(0x100..0x140)));
         meets.program.set(program).unwrap();
+        assert_eq!(meets.comes(0, 0, 0x5100), None, "nobody tells of threads");
+        meets.library_is_there();
         meets
     }
 
