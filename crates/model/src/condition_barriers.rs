@@ -41,6 +41,9 @@ const FEWEST_WHOLE: usize = 3;
 const LEAST_SEEN: f64 = 0.25;
 /// That share is what usually is.
 const USUALLY: f64 = 0.9;
+/// A thread takes the mutex so often in a generation at most: when it comes, when it has waited until the others have left, and when it
+/// has waited until all have come.
+const TAKEN_BY_ONE: usize = 3;
 /// Samples that find threads spinning there.
 const FEWEST_SPINS: usize = 3;
 /// In so many generations it may look otherwise: who wakes the others after it gave the mutex free is overtaken.
@@ -255,14 +258,23 @@ impl Process {
         (otherwise as f64 <= MOST_OTHERWISE * all as f64).then_some((group, met))
     }
 
-    /// True if before the last one comes each thread of the group has had the mutex, in most generations: not all times
-    /// that somebody has it are recorded.
+    /// True if before the last one comes each thread of the group has had the mutex, in most generations: not all times that somebody
+    /// has it are recorded. Where too many are not, or it is taken far oftener than somebody wakes all (of a lock that is made so, few
+    /// of whose wake-ups are recorded, all have had the mutex between two of these), that says nothing.
     fn all_come(&self, mutex: ObjectId, group: &[ThreadId], comes: &[Broadcast]) -> bool {
         let mut have_come: Vec<BTreeSet<ThreadId>> = vec![BTreeSet::new(); comes.len() + 1];
+        let mut recorded = 0;
         for hold in self.holds.iter().filter(|hold| hold.object == mutex) {
             if let Some(begin) = hold.begin {
                 have_come[generation(comes, begin)].insert(hold.thread);
+                recorded += 1;
             }
+        }
+        let uses = self.uses.iter().filter(|used| used.object == mutex);
+        let taken: u64 = uses.map(|used| used.acquisitions).sum();
+        let of_barrier = (TAKEN_BY_ONE * group.len() * comes.len()) as u64;
+        if taken > of_barrier || (recorded as f64) < USUALLY * taken as f64 {
+            return false;
         }
         let generations = &have_come[..comes.len()];
         let is_whole =
@@ -420,7 +432,7 @@ fn generation(broadcasts: &[Broadcast], begin: Time) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Doing, Frame, Hold, Nanos, Sample, Site};
+    use crate::{Doing, Frame, Hold, Nanos, ObjectUse, Sample, Site};
 
     /// A futex at which threads wait in functions of these names, in three rounds of three threads; in the second one, thread 2
     /// came without having to wait.
@@ -487,6 +499,11 @@ mod tests {
     /// on another line, `L` it wakes all, `s` it wakes one, `*` a sample finds it spinning, `o` it begins to wait for something else,
     /// for 15 ns, `h` it has the mutex for 5 ns. `functions` are those of waiting and of waking.
     fn used(threads: &[&str], functions: [&str; 2]) -> Process {
+        used_so(threads, functions, 0)
+    }
+
+    /// As [`used`], where the mutex was taken so many times oftener than is recorded.
+    fn used_so(threads: &[&str], functions: [&str; 2], unseen: u64) -> Process {
         let mut process = Process::new(at(0), at(100_000));
         process.add_object(ObjectKind::Mutex, 3);
         process.add_object(ObjectKind::Mutex, 1);
@@ -543,6 +560,14 @@ mod tests {
                 }
             }
         }
+        process.uses.push(ObjectUse {
+            thread: None,
+            object: MUTEX,
+            acquisitions: process.holds.len() as u64 + unseen,
+            failed_tries: 0,
+            timed_holds: 0,
+            timed_hold: Nanos::ZERO,
+        });
         process.find_condition_barriers();
         process
     }
@@ -616,13 +641,20 @@ mod tests {
     /// Where threads spin so shortly that no sample finds them.
     #[test]
     fn who_has_the_mutex_before_the_last_one_has_come_too() {
-        let rounds = |threads: [[&str; 2]; 2]| {
+        let taken = |threads: [[&str; 2]; 2], unseen: u64| {
             let threads = threads.map(|steps| steps.concat().repeat(10));
-            parties(&threads.each_ref().map(String::as_str))
+            let threads = threads.each_ref().map(String::as_str);
+            used_so(&threads, ["bar", "bar"], unseen).object(CONDITION).parties
         };
+        let rounds = |threads| taken(threads, 0);
         assert_eq!(rounds([["hw   ", "h    "], ["  hA ", "  hA "]]), Some(2));
         assert_eq!(rounds([["hw   ", "  hA "], ["  hA ", "h    "]]), Some(2));
         assert_eq!(rounds([["hw   ", "     "], ["  hA ", "h hA "]]), None, "a lock that one takes twice");
+        // Of 40 times that somebody had it not all are recorded.
+        assert_eq!(taken([["hw   ", "h    "], ["  hA ", "  hA "]], 2), Some(2));
+        assert_eq!(taken([["hw   ", "h    "], ["  hA ", "  hA "]], 20), None);
+        // A lock that is taken often while few wake-ups are recorded.
+        assert_eq!(rounds([["hhhhhhw   ", "hhhhhh    "], ["hhhhhh hA ", "hhhhhh hA "]]), None);
     }
 
     #[test]
