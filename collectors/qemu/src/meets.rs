@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// With more threads than these nothing is told of such functions.
+/// With more threads than these such functions are not recorded.
 const MOST_THREADS: usize = 1 << 12;
 /// What one thread alone visits so often is none.
 const MOST_ALONE: u32 = 16;
@@ -19,7 +19,7 @@ pub(crate) struct Meets {
     /// The bytes of the executable's file.
     program: OnceLock<Vec<u8>>,
     tickets: AtomicU64,
-    /// The injected library is there, which tells of threads: without it nothing is told of these functions either.
+    /// The injected library is there, which tells of threads: without it these functions are not recorded either.
     is_library_there: AtomicBool,
 }
 
@@ -103,7 +103,7 @@ impl Meets {
         self.tickets.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// A thread comes to a function; `None` where nothing is to be told of that.
+    /// A thread comes to a function; `None` where that is not to be recorded.
     pub(crate) fn comes(&self, function: usize, thread: u32, address: u64) -> Option<Visit> {
         let facts = &self.functions[function];
         if facts.is_none.load(Ordering::Relaxed) || !self.is_library_there.load(Ordering::Relaxed) {
@@ -168,7 +168,7 @@ mod tests {
         meets
     }
 
-    fn is_told(meets: &Meets) -> bool {
+    fn is_recorded(meets: &Meets) -> bool {
         !meets.functions[0].is_none.load(Ordering::Relaxed)
     }
 
@@ -192,19 +192,19 @@ mod tests {
     }
 
     #[test]
-    fn what_all_come_to_before_one_leaves_is_told_of() {
+    fn what_all_come_to_before_one_leaves_is_recorded_of() {
         let meets = meets();
         for _ in 0..100 {
             let visits: Vec<Visit> = (0..3).map(|thread| meets.comes(0, thread, 0x5100).unwrap()).collect();
             visits.into_iter().for_each(|visit| meets.leaves(visit));
         }
-        assert!(is_told(&meets));
+        assert!(is_recorded(&meets));
         // The next one with this number has never come.
         meets.begins(1);
         let visit = meets.comes(0, 0, 0x5100).unwrap();
         meets.comes(0, 2, 0x5100).unwrap();
         meets.leaves(visit);
-        assert!(is_told(&meets));
+        assert!(is_recorded(&meets));
     }
 
     #[test]
@@ -214,13 +214,13 @@ mod tests {
             let visit = lock.comes(0, thread, 0x5100).unwrap();
             lock.leaves(visit);
         }
-        assert!(!is_told(&lock));
+        assert!(!is_recorded(&lock));
         assert_eq!(lock.comes(0, 1, 0x5100), None);
         let alone = meets();
         for _ in 0..=MOST_ALONE {
             let visit = alone.comes(0, 7, 0x5100).unwrap();
             alone.leaves(visit);
         }
-        assert!(!is_told(&alone));
+        assert!(!is_recorded(&alone));
     }
 }

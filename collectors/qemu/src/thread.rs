@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use holdup_trace::instructions::{Entry, Loss, MARK_FIELDS, Mark, MarkCode, Other};
+use holdup_trace::instructions::{DEEPEST_MEETING, Entry, Loss, MARK_FIELDS, Mark, MarkCode, Other};
 
 use crate::channel::Outlet;
 use crate::counter::Counter;
@@ -13,9 +13,6 @@ use crate::options::Mode;
 use crate::sums::Sums;
 use crate::tracer::Tracer;
 use crate::watch::{MOST_ACCESSES, Watch};
-
-/// So many functions that may be barriers are in one another.
-const DEEPEST: usize = 8;
 
 /// A thread.
 #[repr(C)]
@@ -67,11 +64,11 @@ impl Thread {
         self.look(watch);
     }
 
-    /// It comes to a function that may be a barrier, at this address. True if that was told.
+    /// It comes to a function that may be a barrier, at this address. True if that was recorded.
     pub(crate) fn comes(&mut self, watch: &'static Watch, index: u32, function: usize, address: u64) -> bool {
         // A loop may begin where the function does.
         let is_inside = self.visits.iter().any(|visit| visit.function == function);
-        if is_inside || self.visits.len() == DEEPEST {
+        if is_inside || self.visits.len() == DEEPEST_MEETING {
             return false;
         }
         let Some(visit) = watch.meets.comes(function, index, address) else { return false };

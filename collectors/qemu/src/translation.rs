@@ -200,9 +200,9 @@ unsafe extern "C" fn comes(index: c_uint, packed: *mut c_void) {
     if let Some((watch, thread)) = watch().zip(thread(index))
         && let Some(code) = watch.codes.of(key_of(block))
     {
-        let is_told = thread.comes(watch, index, function, code.start);
+        let is_recorded = thread.comes(watch, index, function, code.start);
         // It may spin there until others come, who want a buffer, too.
-        if is_told && are_short_of_buffers(watch) {
+        if is_recorded && are_short_of_buffers(watch) {
             thread.hand_over();
         }
     }

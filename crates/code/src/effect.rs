@@ -274,12 +274,12 @@ fn flags(instruction: &Instruction, from: Places, is_fresh: bool) -> Write {
     Write { to, from: Origin::Computed { from, is_fresh }, is_certain: true }
 }
 
-fn reads(access: OpAccess) -> bool {
+pub(crate) fn reads(access: OpAccess) -> bool {
     use OpAccess::{CondRead, Read, ReadCondWrite, ReadWrite};
     matches!(access, Read | CondRead | ReadWrite | ReadCondWrite)
 }
 
-fn writes(access: OpAccess) -> bool {
+pub(crate) fn writes(access: OpAccess) -> bool {
     use OpAccess::{CondWrite, ReadCondWrite, ReadWrite, Write};
     matches!(access, Write | CondWrite | ReadWrite | ReadCondWrite)
 }

@@ -1,8 +1,10 @@
 //! What of a function says whether it may wait, found in one pass over its instructions: many functions are looked at, few do.
 
 use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register,
+    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, Register,
 };
+
+use crate::effect::{reads, writes};
 
 /// Longer loops do not wait ([`waiting_loop`](crate::waiting_loop)), with what lies between their instructions.
 const MOST_INSTRUCTIONS: usize = 40;
@@ -66,14 +68,6 @@ pub fn may_wait(bytes: &[u8], address: u64) -> Waits {
         }
     }
     found
-}
-
-fn reads(access: OpAccess) -> bool {
-    matches!(access, OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
-}
-
-fn writes(access: OpAccess) -> bool {
-    matches!(access, OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
 }
 
 #[cfg(test)]

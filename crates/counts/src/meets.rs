@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_sections::Boundary;
+use holdup_trace::instructions::DEEPEST_MEETING;
 
 use crate::conditions::merge;
 use crate::course::{Course, Piece};
@@ -40,7 +41,8 @@ pub(crate) fn settle(courses: &mut [Course], executed: &dyn Fn(&Tally) -> (u64, 
     functions.retain(|_, threads| is_barrier(threads));
     // Who calls a barrier meets the others in it.
     let is_around = |function: &u64| {
-        within.iter().any(|(outer, inner)| outer == function && functions.contains_key(inner))
+        let inside = within.range((*function, 0)..=(*function, u64::MAX));
+        inside.into_iter().any(|(_, inner)| functions.contains_key(inner))
     };
     let barriers: BTreeSet<u64> = functions.keys().copied().filter(|function| !is_around(function)).collect();
     for course in courses {
@@ -81,7 +83,7 @@ fn visits(
     let mut open: Vec<(u64, Visit)> = Vec::new();
     for piece in pieces {
         match piece.opens {
-            Boundary::Meet { function, ticket, begins: true, .. } => {
+            Boundary::Meet { function, ticket, begins: true, .. } if open.len() < DEEPEST_MEETING => {
                 within.extend(open.iter().map(|(outer, _)| (*outer, function)));
                 open.push((function, Visit { comes: ticket, leaves: 0, instructions: 0 }));
             }

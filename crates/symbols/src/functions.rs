@@ -26,7 +26,7 @@ pub struct Function {
     pub name: Vec<u8>,
     /// Its addresses, as the file states them.
     pub addresses: Range<u64>,
-    /// Where its first byte is in the file.
+    /// Where its first byte is in the file, which need not be that long.
     pub offset: u64,
 }
 
@@ -52,12 +52,14 @@ impl Functions {
             let segment = code().find(|segment| {
                 is_one
                     && segment.address <= address
-                    && address.checked_add(size).is_some_and(|end| end <= segment.address + segment.file_size)
+                    && address
+                        .checked_add(size)
+                        .is_some_and(|end| end <= segment.address.saturating_add(segment.file_size))
             })?;
             Some(Function {
                 name: symbol.name_bytes().ok()?.to_vec(),
                 addresses: address..address + size,
-                offset: address - segment.address + segment.offset,
+                offset: segment.offset.checked_add(address - segment.address)?,
             })
         };
         let mut all: Vec<Function> =

@@ -58,7 +58,7 @@ pub(super) fn places(program: &Path) -> Vec<Range<u64>> {
     }
     let found = functions.all.iter().filter(|function| found.contains(&function.addresses.start));
     let size = |function: &Function| function.addresses.end - function.addresses.start;
-    found.take(MOST).map(|function| function.offset..function.offset + size(function)).collect()
+    found.take(MOST).map(|function| function.offset..function.offset.saturating_add(size(function))).collect()
 }
 
 fn is_called_so(function: &Function) -> bool {
