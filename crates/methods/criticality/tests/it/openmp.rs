@@ -150,8 +150,9 @@ fn tasks(making: u64, length: u64) -> Diagnosis {
     tasks_timed(making, length, None, &[])
 }
 
-/// As [`tasks`]; making each took `timed`, as recorded, and samples find the first thread meanwhile in these modules, innermost first.
-fn tasks_timed(making: u64, length: u64, timed: Option<Nanos>, seen: &[&str]) -> Diagnosis {
+/// As [`tasks`]; making each took `timed`, as recorded, and samples find the first thread meanwhile in these modules in turn,
+/// innermost first.
+fn tasks_timed(making: u64, length: u64, timed: Option<Nanos>, seen: &[&[&str]]) -> Diagnosis {
     const INSTANCE: Instance = Instance::new(1);
     let mut regions = Regions::new();
     let (place, process) = (regions.place, &mut regions.process);
@@ -159,14 +160,23 @@ fn tasks_timed(making: u64, length: u64, timed: Option<Nanos>, seen: &[&str]) ->
     process.objects[object.index()].construct = Some(SyncKind::RegionBarrier);
     process.objects[object.index()].created_at = Some(place);
     let [first, second, third] = [0, 1, 2].map(ThreadId::new);
-    let frame = |module: &&str| Frame { module: Some((*module).to_owned()), ..Frame::default() };
-    let frames: Vec<Frame> = seen.iter().map(frame).collect();
-    let seen_at = (!frames.is_empty()).then(|| process.add_site(Site { frames, ..Site::default() }));
+    // A runtime's code without a name is taken for its loops that wait.
+    let frame = |module: &&str| Frame {
+        function: Some("make".to_owned()),
+        module: Some((*module).to_owned()),
+        ..Frame::default()
+    };
+    let mut site = |modules: &&[&str]| {
+        let frames = modules.iter().map(frame).collect();
+        process.add_site(Site { frames, ..Site::default() })
+    };
+    let seen_at: Vec<SiteId> = seen.iter().map(&mut site).collect();
     let mut now = 0;
     for number in 1..=ROUNDS {
         let begin = now;
         now += making * 1_000;
-        process.samples.extend(seen_at.map(|site| Sample {
+        let site = seen_at.get(number as usize % seen_at.len().max(1)).copied();
+        process.samples.extend(site.map(|site| Sample {
             thread: first,
             time: Time::from_nanos(now - 1),
             doing: Doing::Running,
@@ -276,6 +286,27 @@ fn what_recording_a_task_takes_is_no_part_of_making_it() {
 }
 
 #[test]
+fn larger_tasks_save_no_more_than_their_own_work_leaves_over() {
+    let high = |timed: u64| {
+        let diagnosis = tasks_timed(90, 4, Some(Nanos::new(timed)), &[]);
+        first(&diagnosis).gain.as_ref().expect("a gain").high
+    };
+    // The three threads share the tasks' 4 µs. Of these making others may be a part...
+    let wall = Nanos::new(94_000 * ROUNDS);
+    let all_but = |work: u64| wall - Nanos::new(work * ROUNDS / 3);
+    assert_eq!(high(1_000), all_but(4_000 - 1_000));
+    assert_eq!(high(5_000), wall);
+    // ...but not where it seems to take more than twice as long as they do: then only what a runtime may do anyway.
+    assert_eq!(high(9_000), all_but(4_000 - 100));
+    // Every second sample, of 90 µs each, is in the tasks' own code: half of that, less twice the error of a count, is left at least.
+    let half_seen = tasks_timed(90, 4, None, &[&["app"], &["libgomp.so.1", "app"]]);
+    let count = ROUNDS as f64 / 2.0;
+    let work = count * 90_000.0 * (1.0 - 2.0 / count.sqrt()) / 2.0;
+    let high = first(&half_seen).gain.as_ref().expect("a gain").high;
+    assert!(high.get().abs_diff(wall.get() - (work / 3.0) as u64) < 10, "{high}");
+}
+
+#[test]
 fn who_waits_longer_than_handing_a_small_task_out_takes_waits_for_one_that_is_not_made() {
     let diagnosis = tasks(3_000, 4);
     let finding = first(&diagnosis);
@@ -286,7 +317,7 @@ fn who_waits_longer_than_handing_a_small_task_out_takes_waits_for_one_that_is_no
 
 #[test]
 fn where_threads_are_hardly_in_the_runtime_tasks_are_waited_for_that_nobody_has_made() {
-    let what = |seen: &[&str]| first(&tasks_timed(90, 4, None, seen)).what.clone();
+    let what = |seen: &[&str]| first(&tasks_timed(90, 4, None, &[seen])).what.clone();
     assert!(what(&["app"]).contains("tasks that come late"));
     assert!(what(&["libc.so.6", "app"]).contains("tasks that come late"));
     for making in [&["libgomp.so.1", "app"][..], &["libc.so.6", "libomp.so.5", "app"]] {
