@@ -1,4 +1,8 @@
-//! Functions that a loop which waits may call, by name.
+//! Functions that a loop which waits may call.
+
+use iced_x86::Register;
+
+use crate::place::{Places, of_register};
 
 /// Functions of one name that give the core away, tell the processor that the thread spins, or ask for the time.
 const WHOLE: [&str; 20] = [
@@ -52,6 +56,29 @@ pub enum Helper {
     Waits,
     /// It does nothing but order accesses to memory, as loops do that wait and loops that work.
     Orders,
+    /// It can come back without having done anything ([`look`](crate::look)): what it gives depends on these, and on memory if it `reads`.
+    Looks {
+        /// What it goes by, of what its caller gives it.
+        arguments: Arguments,
+        /// It goes by memory that others can change.
+        reads: bool,
+        /// It gives zero then.
+        gives_zero: bool,
+    },
+}
+
+/// Registers in which a function is given something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arguments(pub(crate) Places);
+
+impl Arguments {
+    /// Those of these places that are registers for arguments (System V ABI for AMD64, section 3.2.3).
+    pub(crate) fn among(places: Places) -> Self {
+        use Register::{R8, R9, RCX, RDI, RDX, RSI, XMM0, XMM1, XMM2, XMM3, XMM4, XMM5, XMM6, XMM7};
+        let all = [RDI, RSI, RDX, RCX, R8, R9, XMM0, XMM1, XMM2, XMM3, XMM4, XMM5, XMM6, XMM7];
+        let all = all.into_iter().filter_map(of_register).fold(0, |all, one| all | one);
+        Self(places & all)
+    }
 }
 
 impl Helper {

@@ -133,7 +133,7 @@ impl<'a> Effects<'a> {
         let memory = Memory::of(info, &self.slots)?;
         let mut effect = Effect {
             addresses: memory.addresses,
-            asks: memory.is_read || reads_clock(instruction),
+            asks: memory.is_read && !has_constant(instruction) || reads_clock(instruction),
             is_hint: matches!(instruction.mnemonic(), Mnemonic::Pause | Mnemonic::Tpause | Mnemonic::Umwait),
             ..Effect::default()
         };
@@ -175,12 +175,15 @@ impl<'a> Effects<'a> {
         } else {
             None
         };
-        let from = Origin::Computed { from: 0, is_fresh: true };
-        helper.map(|helper| Effect {
-            addresses,
-            asks: helper == Helper::Waits,
+        helper.map(|helper| (helper, Asked::of(helper))).map(|(helper, asked)| Effect {
+            addresses: addresses | asked.arguments,
+            asks: asked.reads,
             is_hint: helper == Helper::Waits,
-            writes: vec![Write { to: changed_by_calls(), from, is_certain: true }],
+            writes: vec![Write {
+                to: changed_by_calls(),
+                from: Origin::Computed { from: asked.arguments, is_fresh: true },
+                is_certain: true,
+            }],
             ..Effect::default()
         })
     }
@@ -204,6 +207,76 @@ impl<'a> Effects<'a> {
             (self.helper)(pointer).filter(|_| is_load)
         })
     }
+}
+
+/// What a called function goes by.
+struct Asked {
+    arguments: Places,
+    reads: bool,
+}
+
+impl Asked {
+    fn of(helper: Helper) -> Self {
+        match helper {
+            Helper::Waits => Self { arguments: 0, reads: true },
+            Helper::Orders => Self { arguments: 0, reads: false },
+            Helper::Looks { arguments, reads, .. } => Self { arguments: arguments.0, reads },
+        }
+    }
+}
+
+/// What an instruction goes by and what it leaves, where it does nothing that others could see.
+#[derive(Debug, Default)]
+pub(crate) struct Shape {
+    pub(crate) read: Places,
+    /// What may have something new.
+    pub(crate) changed: Places,
+    /// What has something new for certain.
+    pub(crate) written: Places,
+    /// Whether it asks for something that others can change: memory or the clock.
+    pub(crate) asks: bool,
+}
+
+/// The shape of an instruction; nothing for one that does something: it stores elsewhere than into the own stack (but by an attempt to
+/// exchange a word), calls a function that is not known to do nothing, or leads nobody knows where.
+pub(crate) fn shape(
+    instruction: &Instruction,
+    facts: &mut InstructionInfoFactory,
+    helper: &dyn Fn(u64) -> Option<Helper>,
+) -> Option<Shape> {
+    let of_call = |target: u64| {
+        let Asked { arguments, reads } = Asked::of(helper(target)?);
+        let changed = changed_by_calls();
+        Some(Shape { read: arguments, changed, written: changed, asks: reads })
+    };
+    match instruction.flow_control() {
+        FlowControl::Next | FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {}
+        FlowControl::Call if instruction.is_call_near() => return of_call(instruction.near_branch_target()),
+        FlowControl::IndirectCall if instruction.is_ip_rel_memory_operand() => {
+            return of_call(instruction.ip_rel_memory_address());
+        }
+        _ => return None,
+    }
+    if instruction.is_string_instruction() {
+        return None;
+    }
+    if is_fence(instruction) {
+        return Some(Shape::default());
+    }
+    let info = facts.info(instruction);
+    let mut asks = reads_clock(instruction);
+    let is_constant = has_constant(instruction);
+    for memory in info.used_memory().iter().filter(|memory| Slot::of(memory).is_none()) {
+        if writes(memory.access()) {
+            exchanged(instruction)?;
+        }
+        asks |= reads(memory.access()) && !is_constant;
+    }
+    let (read, new) = registers(info)?;
+    let read = if clears(instruction) { 0 } else { read };
+    let changed = new.iter().fold(0, |all, (place, _)| all | place);
+    let written = new.iter().filter(|(_, is_certain)| *is_certain).fold(0, |all, (place, _)| all | place);
+    Some(Shape { read, changed, written, asks })
 }
 
 /// The memory that an instruction accesses.
@@ -288,6 +361,13 @@ fn is_certain(access: OpAccess) -> bool {
     matches!(access, OpAccess::Write | OpAccess::ReadWrite)
 }
 
+/// Whether what it reads from memory is, as good as always, a constant: of floating point those stand beside the code.
+fn has_constant(instruction: &Instruction) -> bool {
+    instruction.is_ip_rel_memory_operand()
+        && instruction.op0_kind() == OpKind::Register
+        && instruction.op0_register().is_vector_register()
+}
+
 fn reads_clock(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Mnemonic::Rdtsc | Mnemonic::Rdtscp)
 }
@@ -305,7 +385,7 @@ fn copied(instruction: &Instruction, memory: &Memory) -> Option<Places> {
 }
 
 /// Whether the result is zero, whatever the operands are.
-fn clears(instruction: &Instruction) -> bool {
+pub(crate) fn clears(instruction: &Instruction) -> bool {
     use Mnemonic::{Pxor, Sub, Vpxor, Vxorpd, Vxorps, Xor, Xorpd, Xorps};
     let last = instruction.op_count().saturating_sub(1);
     matches!(instruction.mnemonic(), Xor | Sub | Pxor | Xorps | Xorpd | Vpxor | Vxorps | Vxorpd)

@@ -1,6 +1,7 @@
 //! Control flow around an instruction, and the loops that it is in.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::RangeInclusive;
 
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, MemorySize, Mnemonic, OpAccess, Register};
 
@@ -30,7 +31,8 @@ pub(crate) struct Body {
     pub(crate) instructions: BTreeMap<u64, Instruction>,
 }
 
-type Graph = BTreeMap<u64, Instruction>;
+/// Instructions by their addresses.
+pub(crate) type Graph = BTreeMap<u64, Instruction>;
 
 impl Body {
     /// The loops around the instruction at `ip`, the one with the fewest instructions first: normally the innermost.
@@ -42,14 +44,20 @@ impl Body {
     /// be one. What of that is between the header and the last way back counts by itself, too: as a loop where it has a PAUSE, else
     /// as one of several ways.
     pub(crate) fn around(code: &Code<'_>, ip: u64) -> Vec<Self> {
-        let graph = reachable(code, ip);
+        let window = ip.saturating_sub(WINDOW_BYTES)..=ip.saturating_add(WINDOW_BYTES);
+        let graph = reachable_by(code, ip, window, usize::MAX, &mut |_| true);
+        graph.map(|graph| Self::in_graph(&graph, ip)).unwrap_or_default()
+    }
+
+    /// The same, of the instructions that are in this graph.
+    pub(crate) fn in_graph(graph: &Graph, ip: u64) -> Vec<Self> {
         let mut sources: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
-        for (address, instruction) in &graph {
+        for (address, instruction) in graph {
             for next in successors(instruction).filter(|next| next <= address && graph.contains_key(next)) {
                 sources.entry(next).or_default().insert(*address);
             }
         }
-        let predecessors = predecessors(&graph);
+        let predecessors = predecessors(graph);
         let ways = |sources: &BTreeSet<u64>| -> Vec<BTreeSet<u64>> {
             if sources.len() < 2 {
                 return Vec::new();
@@ -67,7 +75,7 @@ impl Body {
                 let within =
                     members(header, sources.clone(), &predecessors, |address| all.contains(&address));
                 let whole = members(header, sources, &predecessors, |_| true);
-                let is_entered_behind = !is_part && within != whole && closes(&within, header, &graph);
+                let is_entered_behind = !is_part && within != whole && closes(&within, header, graph);
                 let pauses = within.iter().any(|address| graph[address].mnemonic() == Mnemonic::Pause);
                 let within = is_entered_behind.then_some((header, !pauses, true, within));
                 [(header, is_part, false, whole)].into_iter().chain(within)
@@ -79,7 +87,7 @@ impl Body {
                 is_entered_behind,
                 instructions: members.iter().map(|address| (*address, graph[address])).collect(),
             })
-            .filter(|body| !body.has_unknown_ways(&graph))
+            .filter(|body| !body.has_unknown_ways(graph))
             .collect();
         loops.sort_by_key(|body| body.instructions.len());
         loops
@@ -119,25 +127,38 @@ impl Body {
     }
 }
 
-/// What control can reach from an address without leaving the window.
-fn reachable(code: &Code<'_>, ip: u64) -> Graph {
-    let window = ip.saturating_sub(WINDOW_BYTES)..=ip.saturating_add(WINDOW_BYTES);
+/// What control can reach from an address without leaving the window, by instructions that are to be in it; nothing if these are more
+/// than so many.
+pub(crate) fn reachable_by(
+    code: &Code<'_>,
+    ip: u64,
+    window: RangeInclusive<u64>,
+    most: usize,
+    is_in: &mut dyn FnMut(&Instruction) -> bool,
+) -> Option<Graph> {
     let mut graph = Graph::new();
+    let mut left_out = BTreeSet::new();
     let mut open = vec![ip];
     while let Some(address) = open.pop() {
-        if graph.contains_key(&address) || !window.contains(&address) {
+        if graph.contains_key(&address) || left_out.contains(&address) || !window.contains(&address) {
             continue;
         }
-        if let Some(instruction) = code.instruction(address) {
-            graph.insert(address, instruction);
-            open.extend(successors(&instruction));
+        let Some(instruction) = code.instruction(address) else { continue };
+        if !is_in(&instruction) {
+            left_out.insert(address);
+            continue;
+        }
+        graph.insert(address, instruction);
+        open.extend(successors(&instruction));
+        if graph.len() > most {
+            return None;
         }
     }
-    graph
+    Some(graph)
 }
 
 /// Where control can go on. A call comes back; an indirect jump leaves.
-fn successors(instruction: &Instruction) -> impl Iterator<Item = u64> + use<> {
+pub(crate) fn successors(instruction: &Instruction) -> impl Iterator<Item = u64> + use<> {
     let next = instruction.next_ip();
     let (next, target) = match instruction.flow_control() {
         FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall => (Some(next), None),
@@ -148,7 +169,7 @@ fn successors(instruction: &Instruction) -> impl Iterator<Item = u64> + use<> {
     next.into_iter().chain(target)
 }
 
-fn predecessors(graph: &Graph) -> BTreeMap<u64, Vec<u64>> {
+pub(crate) fn predecessors(graph: &Graph) -> BTreeMap<u64, Vec<u64>> {
     let mut found: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for (address, instruction) in graph {
         for next in successors(instruction) {

@@ -58,13 +58,14 @@ mod effect;
 
 mod flow;
 
+mod polls;
 mod waiting;
 
 mod calls;
 
 pub use atomic::{AtomicUse, atomics};
 pub use blocks::{Block, BlockTable, RawBlock};
-pub use calls::Helper;
+pub use calls::{Arguments, Helper};
 pub use code::Code;
 pub use counted::counted_block;
 pub use flow_graph::FlowGraph;
@@ -72,5 +73,6 @@ pub use graph::{Loop, WINDOW_BYTES, loads_again, looks_before};
 pub use listing::{last_instruction, listing};
 pub use micro_ops::{MicroOp, MicroRegister, OpClass, micro_ops};
 pub use outline::{Outline, outline};
+pub use polls::{Look, POLL_WINDOW_BYTES, Poll, look, polls};
 pub use quiet::{QuietLoop, Waits, may_wait};
 pub use waiting::{waiting_loop, waiting_way};

@@ -7,7 +7,7 @@ use iced_x86::{FlowControl, Register};
 use crate::calls::Helper;
 use crate::code::Code;
 use crate::effect::{Effect, Effects};
-use crate::flow::{Flow, State};
+use crate::flow::{Flow, State, Value};
 use crate::graph::{Body, Loop};
 use crate::place::{COUNT, Places, each, of_flags, of_register};
 
@@ -67,8 +67,9 @@ fn innermost_wait(
     counts: &dyn Fn(&Body) -> bool,
 ) -> Option<Loop> {
     let bodies = Body::around(code, ip);
-    let is_wait =
-        |body: &&Body| waits(code, body, helper).is_some_and(|wait| wait.is_limited || counts(body));
+    let is_wait = |body: &&Body| {
+        waits(code, body, helper, MAX_SILENT).is_some_and(|wait| wait.is_limited || counts(body))
+    };
     bodies.iter().find(is_wait).map(Body::extent)
 }
 
@@ -109,10 +110,23 @@ fn is_in_inner(code: &Code<'_>, whole: &Body, address: u64) -> bool {
 struct Wait {
     /// It counts, and is left when so much was counted or when others say so.
     is_limited: bool,
+    /// Each branch that can leave it goes by memory or the clock. One that goes by what an iteration itself left there decides that an
+    /// iteration that does nothing is the last (`do { changed = 0; … } while (changed)`).
+    goes_by_others: bool,
 }
 
-/// How a loop waits; nothing if it does not.
-fn waits(code: &Code<'_>, body: &Body, helper: &dyn Fn(u64) -> Option<Helper>) -> Option<Wait> {
+/// True for a loop of which all ways are known, and that gets nowhere on any, however long it is.
+pub(crate) fn looks_in_vain(code: &Code<'_>, body: &Body, helper: &dyn Fn(u64) -> Option<Helper>) -> bool {
+    waits(code, body, helper, usize::MAX).is_some_and(|wait| !wait.is_limited && wait.goes_by_others)
+}
+
+/// How a loop waits; nothing if it does not, or if it does not say so and has more than so many instructions.
+fn waits(
+    code: &Code<'_>,
+    body: &Body,
+    helper: &dyn Fn(u64) -> Option<Helper>,
+    most_silent: usize,
+) -> Option<Wait> {
     let mut decoded = Effects::new(code, body, helper)?;
     let mut effects = BTreeMap::new();
     for (address, instruction) in &body.instructions {
@@ -120,7 +134,7 @@ fn waits(code: &Code<'_>, body: &Body, helper: &dyn Fn(u64) -> Option<Helper>) -
     }
     let has_hint = effects.values().any(|effect| effect.is_hint);
     let asks = effects.values().any(|effect| effect.asks);
-    if !has_hint && (!asks || effects.len() > MAX_SILENT) {
+    if !has_hint && (!asks || effects.len() > most_silent) {
         return None;
     }
     // What looks at the clock now and then says nothing of the ways that it goes on.
@@ -146,25 +160,27 @@ fn waits(code: &Code<'_>, body: &Body, helper: &dyn Fn(u64) -> Option<Helper>) -
     };
     let is_wait = gets_nowhere && flow.before.iter().all(is_in_place);
     let is_whole = !body.is_part || is_limited || flow.before.iter().all(is_steady);
-    (is_wait && is_whole).then_some(Wait { is_limited })
+    let goes_by_others = exits(body, &flow).all(|value| value.is_fresh);
+    (is_wait && is_whole).then_some(Wait { is_limited, goes_by_others })
+}
+
+/// What the branches go by that can leave a loop.
+fn exits<'a>(body: &'a Body, flow: &'a Flow) -> impl Iterator<Item = Value> + 'a {
+    flow.before.iter().filter_map(|(address, state)| {
+        let instruction = &body.instructions[address];
+        let leaves = instruction.flow_control() == FlowControl::ConditionalBranch && body.leaves(instruction);
+        leaves.then(|| state.value(of_flags(instruction.rflags_read())))
+    })
 }
 
 /// True for a loop that is left when memory (or the clock) says so, whatever was counted, and when so much was counted, whatever memory
 /// says.
 fn ends_by_others_or_a_count(body: &Body, flow: &Flow, changes: &Changes) -> bool {
-    let leaves = |address: &u64| {
-        let instruction = &body.instructions[address];
-        instruction.flow_control() == FlowControl::ConditionalBranch && body.leaves(instruction)
-    };
-    let exits = flow.before.iter().filter(|(address, _)| leaves(address));
-    let reasons = exits.map(|(address, state)| {
-        let value = state.value(of_flags(body.instructions[address].rflags_read()));
-        (value.is_fresh, value.sources() & changes.progressing != 0)
-    });
     let (mut by_others, mut by_count) = (false, false);
-    for (is_fresh, is_counted) in reasons {
-        by_others |= is_fresh && !is_counted;
-        by_count |= is_counted && !is_fresh;
+    for value in exits(body, flow) {
+        let is_counted = value.sources() & changes.progressing != 0;
+        by_others |= value.is_fresh && !is_counted;
+        by_count |= is_counted && !value.is_fresh;
     }
     by_others && by_count
 }

@@ -13,6 +13,7 @@ use holdup_symbols::{Files, Frame, Mapping, Options, Symbolizer};
 use holdup_trace::instructions::CodeClass;
 
 use crate::image_names::waits;
+use crate::polling::Polling;
 
 /// Names the blocks of the program's own code, after they have been split where control flow comes together.
 pub(crate) fn names(read: &Instructions<'_>, files: Files) -> BlockNames {
@@ -42,9 +43,15 @@ fn waiting(blocks: &[Block], symbolizer: &mut Symbolizer) -> Vec<u64> {
         |block: &&Block| block.target.is_some_and(|target| target <= block.last) && !block.generated;
     let loops: Vec<Loop> =
         blocks.iter().filter(goes_back).filter_map(|block| waits(symbolizer, block.last, &|_| 0)).collect();
-    let lies_in =
-        |block: &&Block| loops.iter().any(|waiting| (waiting.start..waiting.end).contains(&block.address));
-    blocks.iter().filter(lies_in).map(|block| block.address).collect()
+    let is_in_loop =
+        |address: u64| loops.iter().any(|waiting| (waiting.start..waiting.end).contains(&address));
+    let mut polling = Polling::default();
+    for block in blocks.iter().filter(goes_back).filter(|block| !is_in_loop(block.last)) {
+        polling.is_at(block.last, symbolizer);
+    }
+    let looks = |address: &u64| polling.turns.contains(address) || polling.called.contains(address);
+    let waits = |address: &u64| is_in_loop(*address) || looks(address);
+    blocks.iter().filter(|block| !block.generated).map(|block| block.address).filter(waits).collect()
 }
 
 fn mapping(module: &CodeModule) -> Mapping {

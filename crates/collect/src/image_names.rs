@@ -11,6 +11,7 @@ use holdup_recording::RawImage;
 use holdup_recording::facts::{ImageNames, NamedFrame};
 use holdup_symbols::{Files, JitCode, Mapping, Options, Symbolizer};
 
+use crate::polling::{Polling, named_helper};
 use crate::process_names::{named, unnamed};
 
 /// The names of what was executed and called in an image.
@@ -52,10 +53,38 @@ pub(crate) fn names(image: &RawImage, files: Files) -> ImageNames {
         let asking = callers.keys().copied().filter(|address| !all_helpers.contains(address));
         waiting_loops.extend(asking.filter(|&address| is_wait(address)));
     }
+    let polling = polling(&executed, &callers, &waiting_loops, &all_helpers, &mut symbolizer);
+    let sampled = |of: &BTreeSet<u64>| of.iter().map(|&address| seen(address)).sum::<u64>();
+    if sampled(&polling.turns) + sampled(&polling.called) >= FEWEST_POLLS {
+        let all = || executed.keys().chain(callers.keys()).copied();
+        let called = |address: &u64| polling.called.contains(address) && !waiting_loops.contains(address);
+        all_helpers.extend(all().filter(called));
+        waiting_loops.extend(all().filter(|address| polling.turns.contains(address)));
+    }
     let unnamed = unnamed(&symbolizer);
     let [waiting_loops, helpers] =
         [waiting_loops, all_helpers].map(|addresses| addresses.into_iter().collect());
     ImageNames { image: image.number, executed, callers, waiting_loops, helpers, warnings, unnamed }
+}
+
+/// So often threads must have been found in loops where they look for work, and in what these call.
+const FEWEST_POLLS: u64 = 10;
+
+/// The loops in which threads look for work, where they were found at work so far.
+fn polling(
+    executed: &BTreeMap<u64, Vec<NamedFrame>>,
+    callers: &BTreeMap<u64, Vec<NamedFrame>>,
+    waiting_loops: &BTreeSet<u64>,
+    helpers: &BTreeSet<u64>,
+    symbolizer: &mut Symbolizer,
+) -> Polling {
+    let mut found = Polling::default();
+    for &address in executed.keys().chain(callers.keys()) {
+        if !waiting_loops.contains(&address) && !helpers.contains(&address) {
+            found.is_at(address, symbolizer);
+        }
+    }
+    found
 }
 
 /// True for code of a function that a waiting loop may call: what it waits for, the loop knows. The kernel's own functions in a
@@ -79,10 +108,6 @@ pub(crate) fn waits(symbolizer: &mut Symbolizer, address: u64, seen: &dyn Fn(u64
     let code = symbolizer.code_bytes(address, 2 * WINDOW_BYTES, 2 * WINDOW_BYTES)?;
     let (start, bytes) = (code.start, code.bytes.to_vec());
     let names = RefCell::new(symbolizer);
-    let helper = |target: u64| {
-        let frames = names.borrow_mut().frames(target, false);
-        // The function that is called, not one that it begins with.
-        frames.last().and_then(|frame| frame.function.as_deref()).and_then(Helper::of)
-    };
+    let helper = |target: u64| named_helper(target, &names);
     waiting_loop(&Code { start, bytes: &bytes }, address, &helper, seen)
 }

@@ -33,6 +33,7 @@ mod names;
 mod output;
 mod package;
 mod plain;
+mod polling;
 mod process_names;
 mod record;
 mod session;

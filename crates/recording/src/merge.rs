@@ -57,14 +57,24 @@ impl Sites<'_> {
             return Some(*known);
         }
         let stored = self.kernel.stacks.get(&(self.image, stack))?;
-        let (executed, callers) = stored.addresses.split_first()?;
+        let first = stored.addresses.first()?;
         let unnamed = |address: u64| vec![NamedFrame { address, ..NamedFrame::default() }];
-        let named =
-            |names: Option<&Vec<NamedFrame>>, address| names.cloned().unwrap_or_else(|| unnamed(address));
-        let mut frames = named(self.names.and_then(|names| names.executed.get(executed)), *executed);
-        for caller in callers {
-            frames.extend(named(self.names.and_then(|names| names.callers.get(caller)), *caller));
-        }
+        let named = |(depth, address): (usize, &u64)| {
+            let names = self.names.map(|names| if depth == 0 { &names.executed } else { &names.callers });
+            names.and_then(|names| names.get(address)).cloned().unwrap_or_else(|| unnamed(*address))
+        };
+        let by_depth = || stored.addresses.iter().enumerate();
+        // Who waits in a loop, and what the loop calls meanwhile: a function of the program's own is no part of the place.
+        let asking = self.names.and_then(|names| {
+            let is_helper = |address: &u64| names.helpers.binary_search(address).is_ok();
+            let asking = by_depth().find(|(_, address)| !is_helper(address))?;
+            names.waiting_loops.binary_search(asking.1).is_ok().then_some(asking)
+        });
+        let in_waiting_loop = asking.is_some();
+        let module = |of: (usize, &u64)| named(of).last().and_then(|frame| frame.module.clone());
+        let own = asking.filter(|asking| module((0, first)) == module(*asking));
+        let depth = own.map_or(0, |(depth, _)| depth);
+        let mut frames: Vec<NamedFrame> = by_depth().skip(depth).flat_map(named).collect();
         if own_frames::is_innermost(&frames) {
             self.own.insert(stack);
         }
@@ -76,11 +86,6 @@ impl Sites<'_> {
             module: frame.module,
             address: frame.address,
             inlined: frame.inlined,
-        });
-        let in_waiting_loop = self.names.is_some_and(|names| {
-            let is_helper = |address: &&u64| names.helpers.binary_search(address).is_ok();
-            let asking = stored.addresses.iter().find(|address| !is_helper(address));
-            asking.is_some_and(|address| names.waiting_loops.binary_search(address).is_ok())
         });
         let id = process.add_site(Site { frames: frames.collect(), broken: stored.broken, in_waiting_loop });
         self.known.insert(stack, id);

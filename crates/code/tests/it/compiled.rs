@@ -8,15 +8,15 @@ use proptest::sample::Index;
 /// Where the functions are that give the core away, or ask for the time.
 const YIELDS: [u64; 2] = [0x500000, 0x500200];
 
-struct Function {
-    name: &'static str,
-    level: &'static str,
-    start: u64,
-    bytes: Vec<u8>,
+pub(crate) struct Function {
+    pub(crate) name: &'static str,
+    pub(crate) level: &'static str,
+    pub(crate) start: u64,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Function {
-    fn all() -> Vec<Self> {
+    pub(crate) fn all() -> Vec<Self> {
         include_str!("compiled/gcc.txt").lines().map(Self::read).collect()
     }
 
@@ -31,7 +31,7 @@ impl Function {
         }
     }
 
-    fn instructions(&self) -> Vec<Instruction> {
+    pub(crate) fn instructions(&self) -> Vec<Instruction> {
         Decoder::with_ip(64, &self.bytes, self.start, DecoderOptions::NONE).iter().collect()
     }
 
@@ -78,7 +78,7 @@ fn loops_that_work_are_not() {
         }
         count += 1;
     }
-    assert_eq!(count, 3 * 24);
+    assert_eq!(count, 3 * 28);
 }
 
 /// `while (flag != v) { #pragma omp flush }` as clang 19 compiles it: a call that orders accesses is no reason to call a loop

@@ -4,3 +4,4 @@ mod blocks;
 mod compiled;
 mod flow_graph;
 mod micro_ops;
+mod polls;

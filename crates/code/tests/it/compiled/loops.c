@@ -53,6 +53,15 @@ void w_clock(long until) { struct timespec now; do clock_gettime(CLOCK_MONOTONIC
 void w_limited(void) { for (int i = 0; i < 1000 && !done; i++) ; }
 void w_limited_volatile(void) { volatile int i = 0; while (!done && i < 350) i++; }
 
+/* These look for work, by themselves or by functions that they call (k_), and work where there is some. */
+struct list { long at, n; node *items; } ;
+struct pool { node *top; long pad[7]; };
+__attribute__((noinline)) node *k_take(struct pool *pools, int me, int n) { int at = me; while (n > 0) { struct pool *p = &pools[at]; if (p->top) { work(); node *t = p->top; if (t) p->top = t->next; work(); if (t) return t; } if (++at >= n) at = 0; n--; } return NULL; }
+__attribute__((noinline)) int k_is_done(const struct pool *pools, int n) { for (int i = 0; i < n; i++) if (pools[i].pad[0]) return 0; return done; }
+void p_idle(struct pool *pools, int me, int n) { while (done < n) { node *t = k_take(pools, me, n); if (t) { work(); t->value++; } } }
+void p_scan(struct pool *pools, int me, int n) { for (;;) { int found = 0; for (int i = 0; i < n; i++) { struct pool *p = &pools[(me + i) & 63]; if (p->top) { work(); p->top = NULL; found = 1; break; } } if (!found && done) break; } }
+void p_until_done(struct pool *pools, int n) { while (!k_is_done(pools, n)) if (plain) { plain = 0; work(); } }
+
 /* These are at work, wherever they are. */
 long n_sum(const long *a, long n) { long s = 0; for (long i = 0; i < n; i++) s += a[i]; return s; }
 long n_chase(node *p) { long c = 0; while (p->next) { p = p->next; c++; } return c; }
@@ -78,3 +87,8 @@ long n_counter(void) { long n = 0; while (!done) n++; return n; }
 int n_round_robin(const volatile int *flags) { for (int i = 0;; i = (i + 1) & 63) if (flags[i]) return i; }
 int n_switch(node *p, const int *kinds) { int s = 0; again: switch (*kinds) { case 0: s += 3; goto again; case 1: s ^= 5; goto again; case 2: p->value++; goto again; case 3: kinds++; goto again; case 4: p = p->next; goto again; case 5: s *= 7; goto again; default: return s; } }
 void n_memory_limit(volatile long *i) { while (*i < 1000) *i = *i + 1; }
+void n_sort(long *a, int n) { int changed; do { changed = 0; for (int i = 1; i < n; i++) if (a[i - 1] > a[i]) { long t = a[i]; a[i] = a[i - 1]; a[i - 1] = t; changed = 1; } } while (changed); }
+void n_relax(long *a, const long *b, int n) { int changes; do { changes = 0; for (int i = 0; i < n; i++) if (a[i] > b[i]) { a[i] = b[i]; changes++; } } while (changes > 0); }
+void n_settle(double *x, const double *y, int n) { double d; do { d = 0; for (int i = 0; i < n; i++) if (x[i] > y[i]) { d += x[i] - y[i]; x[i] = y[i]; } } while (d > 1e-6); }
+__attribute__((noinline)) int k_next(struct list *l) { if (l->at == l->n) return 0; l->at++; return 1; }
+int n_iterate(struct list *l) { while (k_next(l)) if (l->items[l->at].value == 7) return 1; return 0; }
