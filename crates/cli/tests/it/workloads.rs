@@ -64,6 +64,7 @@ mod first_findings {
         python_gil
         hand_spin
         hand_spin_pause
+        idle_thieves
         spin_yield
         malloc_arena
         stdio_lock

@@ -7,6 +7,7 @@ use holdup_model::{Nanos, ObjectKind, Routine, SiteId, State, ThreadId, Time};
 
 use super::{Candidate, Case, Description, main_ones, most_first};
 use crate::FindingKind;
+use crate::blame::Spans;
 use crate::losses::ByThread;
 use crate::scarcity::part;
 use crate::sweep::Changes;
@@ -266,8 +267,8 @@ impl Chunks {
 }
 
 /// What the other threads did while these spun, where it was mostly the same: who works alone then is, most likely,
-/// who is waited for.
-fn meanwhile(case: &Case<'_>, spinning: &Spinning) -> Option<String> {
+/// who is waited for; and what that executes.
+fn meanwhile(case: &Case<'_>, spinning: &Spinning) -> Vec<String> {
     let is_in_loop = |segment: &holdup_model::Segment| {
         segment.state == State::Spinning
             && segment.object.is_none()
@@ -278,14 +279,18 @@ fn meanwhile(case: &Case<'_>, spinning: &Spinning) -> Option<String> {
     let mut spinners = 0u64;
     let mut at = Time::default();
     let (mut all, mut nobody) = (Nanos::ZERO, Nanos::ZERO);
-    let mut alone: BTreeMap<ThreadId, Nanos> = BTreeMap::new();
+    let mut alone: BTreeMap<ThreadId, (Nanos, Spans)> = BTreeMap::new();
     for change in Changes::new(case.timeline) {
         let spun = Nanos::new(spinners * change.time.since(at).get());
-        at = change.time;
+        let since = std::mem::replace(&mut at, change.time);
         all += spun;
         match (able.first(), able.len()) {
             (None, _) => nobody += spun,
-            (Some(&only), 1) => *alone.entry(only).or_default() += spun,
+            (Some(&only), 1) if spun > Nanos::ZERO => {
+                let (time, spans) = alone.entry(only).or_default();
+                *time += spun;
+                spans.add(since, at);
+            }
             _ => {}
         }
         let counts = spinning.threads.contains_key(&change.thread);
@@ -300,15 +305,23 @@ fn meanwhile(case: &Case<'_>, spinning: &Spinning) -> Option<String> {
             spinners += u64::from(counts && is_in_loop(after));
         }
     }
-    if let Some(&(thread, time)) = most_first(&alone).first()
-        && time.share_of(all) >= MOSTLY
-    {
-        let thread = case.threads(&[thread]);
-        return Some(format!(
-            "For {} of that, {thread} is the only other thread at work: most likely they wait for it.",
-            percent(time.share_of(all))
-        ));
+    let one_alone: Nanos = alone.values().map(|(time, _)| *time).sum();
+    if one_alone.share_of(all) < MOSTLY {
+        let is_nobody = nobody.share_of(all) >= MOSTLY;
+        let sentence = || format!("For {} of that, no thread is at work.", percent(nobody.share_of(all)));
+        return is_nobody.then(sentence).into_iter().collect();
     }
-    (nobody.share_of(all) >= MOSTLY)
-        .then(|| format!("For {} of that, no thread is at work.", percent(nobody.share_of(all))))
+    let times: BTreeMap<ThreadId, Nanos> = alone.iter().map(|(thread, (time, _))| (*thread, *time)).collect();
+    let most = most_first(&times).first().copied().filter(|(_, time)| time.share_of(all) >= MOSTLY);
+    let (who, time) = match most {
+        Some((thread, time)) => {
+            (format!("{} is the only other thread at work", case.threads(&[thread])), time)
+        }
+        None => ("only one other thread is at work, now this one, now that".to_owned(), one_alone),
+    };
+    let share = percent(time.share_of(all));
+    let waited_for = format!("For {share} of that, {who}: most likely they wait for it.");
+    let during = alone.iter().filter(|(thread, _)| most.is_none_or(|(most, _)| most == **thread));
+    let executed = case.executed(during.map(|(thread, (_, spans))| (*thread, spans)));
+    [waited_for].into_iter().chain(executed.map(|executed| executed.evidence())).collect()
 }

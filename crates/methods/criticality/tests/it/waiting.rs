@@ -85,6 +85,8 @@ fn a_loop_that_waits_for_a_flag() {
         run_at(&mut process, worker, spin, 10, 70);
         run_at(&mut process, worker, encode, 70, 100);
     }
+    let read = stack(&mut process, &["read_all@app", "main@app"]);
+    run_at(&mut process, ThreadId::new(0), read, 10, 70);
     let diagnosis = of(process);
     assert_eq!(kinds(&diagnosis), [FindingKind::Spin]);
     let finding = first(&diagnosis);
@@ -93,6 +95,34 @@ fn a_loop_that_waits_for_a_flag() {
     assert_eq!(finding.cost, ms(450));
     let cause = "For 100 % of that, main is the only other thread at work: most likely they wait for it.";
     assert_eq!(finding.evidence[1], cause);
+    assert_eq!(finding.evidence[2], "100 % of the 60 samples that were taken meanwhile are in read_all.");
+}
+
+/// Who looks for work waits for whoever has the last task, which is another one each time.
+#[test]
+fn a_loop_that_waits_now_for_one_thread_and_now_for_another() {
+    let (mut process, workers) = four();
+    let spin = stack(&mut process, &["look_for_work@app", "worker@app"]);
+    process.sites[spin.index()].in_waiting_loop = true;
+    let run = stack(&mut process, &["run_task@app", "worker@app"]);
+    let all = [ThreadId::new(0), workers[0], workers[1], workers[2]];
+    for (number, round) in (0..4).map(|number| (number, number as u64 * 25)) {
+        for (place, &thread) in all.iter().enumerate() {
+            let until = if place == number { round + 25 } else { round + 5 };
+            run_at(&mut process, thread, run, round, until);
+            run_at(&mut process, thread, spin, until, round + 25);
+        }
+    }
+    let diagnosis = of(process);
+    let finding = first(&diagnosis);
+    assert_eq!((finding.kind, finding.threads.len()), (FindingKind::Spin, 4));
+    assert_eq!(
+        finding.evidence[1..],
+        [
+            "For 100 % of that, only one other thread is at work, now this one, now that: most likely they wait for it.",
+            "100 % of the 80 samples that were taken meanwhile are in run_task."
+        ]
+    );
 }
 
 #[test]
