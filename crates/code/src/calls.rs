@@ -38,6 +38,32 @@ const FENCES: [&str; 6] = [
     "core::sync::atomic::compiler_fence",
 ];
 
+/// Functions of one name that keep others out, and let them in again: what is done in between counts, not that.
+const LOCKS: [&str; 22] = [
+    "pthread_mutex_lock",
+    "pthread_mutex_trylock",
+    "pthread_mutex_unlock",
+    "pthread_mutex_unlock_usercnt",
+    "pthread_rwlock_rdlock",
+    "pthread_rwlock_tryrdlock",
+    "pthread_rwlock_wrlock",
+    "pthread_rwlock_trywrlock",
+    "pthread_rwlock_unlock",
+    "pthread_spin_lock",
+    "pthread_spin_trylock",
+    "pthread_spin_unlock",
+    "omp_set_lock",
+    "omp_test_lock",
+    "omp_unset_lock",
+    "GOMP_critical_start",
+    "GOMP_critical_end",
+    "GOMP_critical_name_start",
+    "GOMP_critical_name_end",
+    "__kmpc_critical",
+    "__kmpc_critical_with_hint",
+    "__kmpc_end_critical",
+];
+
 /// Beginnings and ends of names. Unoptimised C++ and Rust call a function to read an atomic variable.
 const PARTS: [(&str, &str); 7] = [
     ("std::atomic<", "::load"),
@@ -54,7 +80,8 @@ const PARTS: [(&str, &str); 7] = [
 pub enum Helper {
     /// It does nothing but let time pass, tell the time, or read one variable: a loop that calls it says that it waits.
     Waits,
-    /// It does nothing but order accesses to memory, as loops do that wait and loops that work.
+    /// It does nothing but order accesses to memory, or keep others out for a while (a lock), as loops do that wait and loops that
+    /// work.
     Orders,
     /// It can come back without having done anything ([`look`](crate::look)): what it gives depends on these, and on memory if it `reads`.
     Looks {
@@ -95,7 +122,9 @@ impl Helper {
         if WHOLE.contains(&function) || PARTS.iter().any(has_parts) {
             return Some(Helper::Waits);
         }
-        FENCES.contains(&function).then_some(Helper::Orders)
+        let plain = function.trim_start_matches('_');
+        let is_lock = LOCKS.iter().any(|lock| *lock == function || *lock == plain);
+        (FENCES.contains(&function) || is_lock).then_some(Helper::Orders)
     }
 }
 
@@ -118,7 +147,9 @@ mod tests {
         ] {
             assert_eq!(Helper::of(name), Some(Helper::Waits), "{name}");
         }
-        assert_eq!(Helper::of("__kmpc_flush"), Some(Helper::Orders));
+        for name in ["__kmpc_flush", "pthread_mutex_trylock", "___pthread_mutex_lock", "__kmpc_critical"] {
+            assert_eq!(Helper::of(name), Some(Helper::Orders), "{name}");
+        }
         for name in ["", "load", "std::atomic<bool>::store", "sched_yield_work", "core::hint::black_box"] {
             assert_eq!(Helper::of(name), None, "{name}");
         }

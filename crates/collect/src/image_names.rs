@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use holdup_code::{Code, Helper, Loop, WINDOW_BYTES, waiting_loop};
 use holdup_recording::RawImage;
 use holdup_recording::facts::{ImageNames, NamedFrame};
+use holdup_recording::is_own;
 use holdup_symbols::{Files, JitCode, Mapping, Options, Symbolizer};
 
 use crate::polling::{Polling, named_helper};
@@ -54,21 +55,15 @@ pub(crate) fn names(image: &RawImage, files: Files) -> ImageNames {
         waiting_loops.extend(asking.filter(|&address| is_wait(address)));
     }
     let polling = polling(&executed, &callers, &waiting_loops, &all_helpers, &mut symbolizer);
-    let sampled = |of: &BTreeSet<u64>| of.iter().map(|&address| seen(address)).sum::<u64>();
-    if sampled(&polling.turns) + sampled(&polling.called) >= FEWEST_POLLS {
-        let all = || executed.keys().chain(callers.keys()).copied();
-        let called = |address: &u64| polling.called.contains(address) && !waiting_loops.contains(address);
-        all_helpers.extend(all().filter(called));
-        waiting_loops.extend(all().filter(|address| polling.turns.contains(address)));
-    }
+    let all = || executed.keys().chain(callers.keys()).copied();
+    let called = |address: &u64| polling.called.contains(address) && !waiting_loops.contains(address);
+    all_helpers.extend(all().filter(called));
+    waiting_loops.extend(all().filter(|address| polling.turns.contains(address)));
     let unnamed = unnamed(&symbolizer);
     let [waiting_loops, helpers] =
         [waiting_loops, all_helpers].map(|addresses| addresses.into_iter().collect());
     ImageNames { image: image.number, executed, callers, waiting_loops, helpers, warnings, unnamed }
 }
-
-/// So often threads must have been found in loops where they look for work, and in what these call.
-const FEWEST_POLLS: u64 = 10;
 
 /// The loops in which threads look for work, where they were found at work so far.
 fn polling(
@@ -88,11 +83,11 @@ fn polling(
 }
 
 /// True for code of a function that a waiting loop may call: what it waits for, the loop knows. The kernel's own functions in a
-/// process tell the time, in a loop of theirs.
+/// process tell the time, in a loop of theirs; the injected library's stand before those that it calls.
 fn is_helper(frames: &[NamedFrame]) -> bool {
     frames.last().is_some_and(|frame| {
-        frame.function.as_deref().and_then(Helper::of).is_some()
-            || frame.module.as_deref().is_some_and(|module| module.contains("vdso"))
+        let is_in = |part: &str| frame.module.as_deref().is_some_and(|module| module.contains(part));
+        frame.function.as_deref().and_then(Helper::of).is_some() || is_in("vdso") || is_own(frame)
     })
 }
 

@@ -63,7 +63,8 @@ pub(crate) fn is_innermost(frames: &[NamedFrame]) -> bool {
     frames.first().is_some_and(is_own)
 }
 
-fn is_own(frame: &NamedFrame) -> bool {
+/// Whether a frame is one of the injected library's own functions.
+pub fn is_own(frame: &NamedFrame) -> bool {
     frame.module.as_deref().is_some_and(|module| module.starts_with(OWN_LIBRARY))
 }
 
