@@ -1,5 +1,5 @@
 // Threads take tasks from each other's queues. One task of each round is as much as all others together and is begun late: who finds
-// nothing goes on looking, in the queues and at how many have nothing to do.
+// nothing goes on looking, in the queues and at how many have nothing to do; with a third argument of 2 it takes each queue's lock to look.
 #include "../work.h"
 
 #include <stdatomic.h>
@@ -22,6 +22,7 @@ struct queue {
 };
 
 static long threads, rounds;
+static int locks_to_look;
 static struct queue queues[MOST_THREADS];
 static pthread_barrier_t round_begins;
 static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -44,7 +45,7 @@ NAMED static struct task *take_task(long me)
     long at = me;
     for (long left = threads; left > 0; left--) {
         struct queue *queue = &queues[at];
-        if (atomic_load_explicit(&queue->first, memory_order_relaxed)) {
+        if (locks_to_look || atomic_load_explicit(&queue->first, memory_order_relaxed)) {
             pthread_mutex_lock(&queue->lock);
             struct task *task = queue->first;
             if (task)
@@ -119,6 +120,7 @@ int main(int argc, char **argv)
 {
     threads = argument(argc, argv, 1, 2);
     rounds = ROUNDS * argument(argc, argv, 2, 1);
+    locks_to_look = argument(argc, argv, 3, 1) == 2;
     if (threads > MOST_THREADS) {
         fprintf(stderr, "%s: at most %d threads\n", argv[0], MOST_THREADS);
         return 98;

@@ -115,6 +115,21 @@ impl Body {
         successors(instruction).any(|next| !self.instructions.contains_key(&next))
     }
 
+    /// Whether control can come to each of its instructions from the header. Where a loop is entered behind that, what enters it may
+    /// stand among them.
+    pub(crate) fn is_cyclic(&self) -> bool {
+        let mut reached = BTreeSet::new();
+        let mut open = vec![self.header];
+        while let Some(address) = open.pop() {
+            if let Some(instruction) = self.instructions.get(&address)
+                && reached.insert(address)
+            {
+                open.extend(self.next_in_iteration(instruction));
+            }
+        }
+        reached.len() == self.instructions.len()
+    }
+
     /// Whether it says by a PAUSE that it waits.
     pub(crate) fn pauses(&self) -> bool {
         self.instructions.values().any(|instruction| instruction.mnemonic() == Mnemonic::Pause)

@@ -161,7 +161,9 @@ pub fn polls(code: &Code<'_>, ip: u64, helper: &dyn Fn(u64) -> Option<Helper>) -
     let mut loops = Body::in_graph(&graph, ip);
     // The largest: what is in it begins anew in each of its turns.
     let goes_on = |body: &Body| body.instructions.values().all(|one| goes_on_after(one, body, helper));
-    loops.retain(|body| !body.is_part && looks_in_vain(code, body, helper) && goes_on(body));
+    loops.retain(|body| {
+        !body.is_part && body.is_cyclic() && looks_in_vain(code, body, helper) && goes_on(body)
+    });
     loops.pop().map(|body| Poll {
         calls: called(body.instructions.values()),
         instructions: body.instructions.into_keys().collect(),

@@ -65,6 +65,7 @@ mod first_findings {
         hand_spin
         hand_spin_pause
         idle_thieves
+        idle_thieves_locked
         spin_yield
         malloc_arena
         stdio_lock

@@ -5,7 +5,8 @@
  *     gcc -$o -fno-pie -c loops.c -o x.o
  *     ld -static -Ttext=0x401000 -e 0x401000 x.o -o x.elf --defsym=sched_yield=0x500000 \
  *       --defsym=clock_gettime=0x500200 --defsym=work=0x500100 --defsym=strlen=0x500300 --defsym=memset=0x500400 \
- *       --defsym=memcpy=0x500500 --defsym=memmove=0x500600
+ *       --defsym=memcpy=0x500500 --defsym=memmove=0x500600 --defsym=pthread_mutex_lock=0x500700 \
+ *       --defsym=pthread_mutex_unlock=0x500800
  *     objcopy -O binary -j .text x.elf x.bin
  *     nm -nS x.elf | awk '$3 ~ /[tT]/ && NF == 4 {print $1, $2, $4}' | while read a s n; do
  *       echo "$n -$o $(printf %x 0x$a) $(xxd -s $((0x$a - 0x401000)) -l $((0x$s)) -p x.bin | tr -d '\n')"
@@ -30,6 +31,8 @@ int plain;
 _Atomic long total;
 struct q { _Atomic unsigned head, tail; long items[64]; } queue;
 extern void work(void);
+extern int pthread_mutex_lock(void *);
+extern int pthread_mutex_unlock(void *);
 /* These wait, wherever in their loops the thread is. */
 void w_volatile(void) { while (!done) ; }
 void w_atomic(void) { while (!atomic_load(&ready)) ; }
@@ -60,6 +63,7 @@ __attribute__((noinline)) node *k_take(struct pool *pools, int me, int n) { int 
 __attribute__((noinline)) int k_is_done(const struct pool *pools, int n) { for (int i = 0; i < n; i++) if (pools[i].pad[0]) return 0; return done; }
 void p_idle(struct pool *pools, int me, int n) { while (done < n) { node *t = k_take(pools, me, n); if (t) { work(); t->value++; } } }
 void p_scan(struct pool *pools, int me, int n) { for (;;) { int found = 0; for (int i = 0; i < n; i++) { struct pool *p = &pools[(me + i) & 63]; if (p->top) { work(); p->top = NULL; found = 1; break; } } if (!found && done) break; } }
+void p_locked(void **mutex, node **top) { for (;;) { pthread_mutex_lock(*mutex); node *t = *top; if (t) *top = t->next; int is_done = done; pthread_mutex_unlock(*mutex); if (t) t->value = 1; else if (is_done) return; } }
 void p_until_done(struct pool *pools, int n) { while (!k_is_done(pools, n)) if (plain) { plain = 0; work(); } }
 
 /* These are at work, wherever they are. */
