@@ -46,11 +46,13 @@ impl Body {
     pub(crate) fn around(code: &Code<'_>, ip: u64) -> Vec<Self> {
         let window = ip.saturating_sub(WINDOW_BYTES)..=ip.saturating_add(WINDOW_BYTES);
         let graph = reachable_by(code, ip, window, usize::MAX, &mut |_| true);
-        graph.map(|graph| Self::in_graph(&graph, ip)).unwrap_or_default()
+        let mut loops = graph.map(|graph| Self::in_graph(&graph)).unwrap_or_default();
+        loops.retain(|body| body.instructions.contains_key(&ip));
+        loops
     }
 
-    /// The same, of the instructions that are in this graph.
-    pub(crate) fn in_graph(graph: &Graph, ip: u64) -> Vec<Self> {
+    /// The loops of the instructions that are in this graph, ordered so.
+    pub(crate) fn in_graph(graph: &Graph) -> Vec<Self> {
         let mut sources: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
         for (address, instruction) in graph {
             for next in successors(instruction).filter(|next| next <= address && graph.contains_key(next)) {
@@ -80,7 +82,6 @@ impl Body {
                 let within = is_entered_behind.then_some((header, !pauses, true, within));
                 [(header, is_part, false, whole)].into_iter().chain(within)
             })
-            .filter(|(.., members)| members.contains(&ip))
             .map(|(header, is_part, is_entered_behind, members)| Self {
                 header,
                 is_part,
@@ -115,9 +116,9 @@ impl Body {
         successors(instruction).any(|next| !self.instructions.contains_key(&next))
     }
 
-    /// Whether control can come to each of its instructions from the header. Where a loop is entered behind that, what enters it may
+    /// Without the instructions to which control cannot come from the header. Where a loop is entered behind that, what enters it may
     /// stand among them.
-    pub(crate) fn is_cyclic(&self) -> bool {
+    pub(crate) fn cyclic(mut self) -> Self {
         let mut reached = BTreeSet::new();
         let mut open = vec![self.header];
         while let Some(address) = open.pop() {
@@ -127,7 +128,8 @@ impl Body {
                 open.extend(self.next_in_iteration(instruction));
             }
         }
-        reached.len() == self.instructions.len()
+        self.instructions.retain(|address, _| reached.contains(address));
+        self
     }
 
     /// Whether it says by a PAUSE that it waits.

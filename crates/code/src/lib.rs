@@ -73,6 +73,6 @@ pub use graph::{Loop, WINDOW_BYTES, loads_again, looks_before};
 pub use listing::{last_instruction, listing};
 pub use micro_ops::{MicroOp, MicroRegister, OpClass, micro_ops};
 pub use outline::{Outline, outline};
-pub use polls::{Look, POLL_WINDOW_BYTES, Poll, look, polls};
+pub use polls::{Look, POLL_WINDOW_BYTES, Poll, Polls, look, polls};
 pub use quiet::{QuietLoop, Waits, may_wait};
 pub use waiting::{waiting_loop, waiting_way};

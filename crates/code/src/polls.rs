@@ -12,7 +12,7 @@ use crate::calls::{Arguments, Helper};
 use crate::code::Code;
 use crate::effect::{Shape, clears, shape};
 use crate::graph::{Body, Graph, predecessors, reachable_by, successors};
-use crate::place::{Places, of_register};
+use crate::place::{Places, of_flags, of_register};
 use crate::waiting::looks_in_vain;
 
 /// How far from an instruction the turns of such a loop may reach, in bytes, to each side.
@@ -30,6 +30,15 @@ pub struct Look {
     arguments: Arguments,
     reads: bool,
     gives_zero: bool,
+}
+
+/// What there is around an instruction of ways round in loops on which a thread does nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Polls {
+    /// The ways, also those that the instruction is not on.
+    pub ways: Vec<Poll>,
+    /// The addresses of instructions that are on no others.
+    pub settled: Vec<u64>,
 }
 
 /// A way round in a loop on which a thread does nothing.
@@ -147,27 +156,58 @@ fn needed(graph: &Graph, among: &BTreeSet<u64>, shapes: &BTreeMap<u64, Shape>, f
     live.get(&first).copied().unwrap_or(0)
 }
 
-/// The way around the instruction at `ip` by which a thread goes round in a loop and does nothing: where it does, it waits for another
+/// The ways around the instruction at `ip` by which a thread goes round in a loop and does nothing: where it does, it waits for another
 /// thread. What else the loop has, and does where there is something to do, is no part of it.
 ///
 /// `helper` is as for [`waiting_loop`](crate::waiting_loop), with what [`look`] says of functions that it does not know by name.
-/// Nothing if there are none, or if the code does not reach far enough around it ([`POLL_WINDOW_BYTES`]).
-pub fn polls(code: &Code<'_>, ip: u64, helper: &dyn Fn(u64) -> Option<Helper>) -> Option<Poll> {
+/// No ways if there are none, or if the code does not reach far enough around it ([`POLL_WINDOW_BYTES`]).
+pub fn polls(code: &Code<'_>, ip: u64, helper: &dyn Fn(u64) -> Option<Helper>) -> Polls {
     let mut facts = InstructionInfoFactory::new();
     let window = ip.saturating_sub(POLL_WINDOW_BYTES)..=ip.saturating_add(POLL_WINDOW_BYTES);
-    let graph = reachable_by(code, ip, window, MOST_INSTRUCTIONS, &mut |instruction| {
-        shape(instruction, &mut facts, helper).is_some()
-    })?;
-    let mut loops = Body::in_graph(&graph, ip);
-    // The largest: what is in it begins anew in each of its turns.
-    let goes_on = |body: &Body| body.instructions.values().all(|one| goes_on_after(one, body, helper));
-    loops.retain(|body| {
-        !body.is_part && body.is_cyclic() && looks_in_vain(code, body, helper) && goes_on(body)
+    let near = ip.saturating_sub(POLL_WINDOW_BYTES / 2)..=ip.saturating_add(POLL_WINDOW_BYTES / 2);
+    // Who is called is looked up only in loops: those that there are if all that are called do nothing.
+    let graph = reachable_by(code, ip, window.clone(), usize::MAX, &mut |instruction| {
+        shape(instruction, &mut facts, &|_| Some(Helper::Orders)).is_some()
     });
-    loops.pop().map(|body| Poll {
+    let Some(graph) = graph else { return Polls::default() };
+    let loops = Body::in_graph(&graph).into_iter().map(Body::cyclic);
+    let in_loops: BTreeSet<u64> = loops.flat_map(|body| body.instructions.into_keys()).collect();
+    let mut settled: BTreeSet<u64> =
+        graph.into_keys().filter(|address| !in_loops.contains(address)).collect();
+    let mut shapes: BTreeMap<u64, Shape> = BTreeMap::new();
+    let graph = reachable_by(code, ip, window, MOST_INSTRUCTIONS, &mut |instruction| {
+        let is_in_loop = in_loops.contains(&instruction.ip());
+        let shape = is_in_loop.then(|| shape(instruction, &mut facts, helper)).flatten();
+        let is_quiet = shape.is_some();
+        shapes.extend(shape.map(|shape| (instruction.ip(), shape)));
+        is_quiet
+    });
+    let graph = graph.unwrap_or_default();
+    let goes_on = |body: &Body| body.instructions.values().all(|one| goes_on_after(one, body, helper));
+    let is_one = |body: &Body| {
+        !body.is_part && !gets_on(body, &shapes) && looks_in_vain(code, body, helper) && goes_on(body)
+    };
+    let loops = Body::in_graph(&graph).into_iter().map(Body::cyclic).filter(is_one);
+    let ways = loops.map(|body| Poll {
         calls: called(body.instructions.values()),
         instructions: body.instructions.into_keys().collect(),
-    })
+    });
+    let ways = ways.collect();
+    settled.extend(graph.into_keys());
+    Polls { ways, settled: settled.into_iter().filter(|address| near.contains(address)).collect() }
+}
+
+/// True for a loop that surely gets somewhere, which is soon known: it makes a register anew from what that had, and from nothing else.
+fn gets_on(body: &Body, shapes: &BTreeMap<u64, Shape>) -> bool {
+    let (mut once, mut again, mut from_itself) = (0, 0, 0);
+    let general_and_vectors = !of_flags(u32::MAX);
+    for shape in body.instructions.keys().filter_map(|address| shapes.get(address)) {
+        again |= once & shape.changed;
+        once |= shape.changed;
+        from_itself |= shape.read & shape.changed & general_and_vectors;
+    }
+    // Who says that it waits may count.
+    !body.pauses() && from_itself & once & !again != 0
 }
 
 /// False for a call of a function that gives zero where it did nothing, if the loop is left then: the function did something each time

@@ -47,7 +47,7 @@ fn waiting(blocks: &[Block], symbolizer: &mut Symbolizer) -> Vec<u64> {
         |address: u64| loops.iter().any(|waiting| (waiting.start..waiting.end).contains(&address));
     let mut polling = Polling::default();
     for block in blocks.iter().filter(goes_back).filter(|block| !is_in_loop(block.last)) {
-        polling.is_at(block.last, symbolizer);
+        polling.look_at(block.last, symbolizer);
     }
     let looks = |address: &u64| polling.turns.contains(address) || polling.called.contains(address);
     let waits = |address: &u64| is_in_loop(*address) || looks(address);

@@ -54,7 +54,12 @@ pub(crate) fn names(image: &RawImage, files: Files) -> ImageNames {
         let asking = callers.keys().copied().filter(|address| !all_helpers.contains(address));
         waiting_loops.extend(asking.filter(|&address| is_wait(address)));
     }
-    let polling = polling(&executed, &callers, &waiting_loops, &all_helpers, &mut symbolizer);
+    // Who is alone waits for nobody.
+    let polling = if image.has_threads {
+        polling(&executed, &callers, &waiting_loops, &all_helpers, &mut symbolizer)
+    } else {
+        Polling::default()
+    };
     let all = || executed.keys().chain(callers.keys()).copied();
     let called = |address: &u64| polling.called.contains(address) && !waiting_loops.contains(address);
     all_helpers.extend(all().filter(called));
@@ -76,7 +81,7 @@ fn polling(
     let mut found = Polling::default();
     for &address in executed.keys().chain(callers.keys()) {
         if !waiting_loops.contains(&address) && !helpers.contains(&address) {
-            found.is_at(address, symbolizer);
+            found.look_at(address, symbolizer);
         }
     }
     found

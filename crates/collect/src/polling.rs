@@ -16,6 +16,8 @@ const MOST_BYTES: u64 = 1024;
 pub(crate) struct Polling {
     /// What functions are that were looked at, by their beginnings.
     looks: RefCell<BTreeMap<u64, Option<Look>>>,
+    /// Addresses that are in no other such loop than those that are known.
+    settled: BTreeSet<u64>,
     /// Addresses of instructions by which threads go round in such loops and do nothing.
     pub(crate) turns: BTreeSet<u64>,
     /// And those of functions that are called there.
@@ -23,17 +25,18 @@ pub(crate) struct Polling {
 }
 
 impl Polling {
-    /// Whether threads at an address may be in such a loop: it is known then, with what it calls.
-    pub(crate) fn is_at(&mut self, address: u64, symbolizer: &mut Symbolizer) -> bool {
-        if self.turns.contains(&address) {
-            return true;
+    /// Looks for such loops around an address.
+    pub(crate) fn look_at(&mut self, address: u64, symbolizer: &mut Symbolizer) {
+        if self.settled.contains(&address) {
+            return;
         }
-        let Some((start, bytes)) = around(symbolizer, address) else { return false };
+        let Some((start, bytes)) = around(symbolizer, address) else { return };
         let names = RefCell::new(symbolizer);
         let helper = |target: u64| self.helper(target, &names, DEEPEST_CALL);
-        let Some(found) = polls(&Code { start, bytes: &bytes }, address, &helper) else { return false };
+        let found = polls(&Code { start, bytes: &bytes }, address, &helper);
+        self.settled.extend(found.settled);
         let looks = self.looks.get_mut();
-        let mut open = found.calls;
+        let mut open: Vec<u64> = found.ways.iter().flat_map(|way| way.calls.iter().copied()).collect();
         while let Some(function) = open.pop() {
             if let Some(Some(look)) = looks.get(&function)
                 && self.called.insert(function)
@@ -42,8 +45,7 @@ impl Polling {
                 open.extend(&look.calls);
             }
         }
-        self.turns.extend(found.instructions);
-        true
+        self.turns.extend(found.ways.into_iter().flat_map(|way| way.instructions));
     }
 
     fn helper(&self, target: u64, names: &RefCell<&mut Symbolizer>, depth: usize) -> Option<Helper> {
@@ -77,10 +79,8 @@ fn around(symbolizer: &Symbolizer, address: u64) -> Option<(u64, Vec<u8>)> {
     Some((code.start, code.bytes.to_vec()))
 }
 
-/// The code of the function that begins there.
+/// The code of the function that begins there, with what follows it: control does not get there.
 fn function(start: u64, names: &RefCell<&mut Symbolizer>) -> Option<Vec<u8>> {
     let names = names.borrow();
-    let range = names.function_range(start).filter(|range| range.start == start)?;
-    let size = (range.end - range.start).min(MOST_BYTES);
-    names.code_bytes(start, 0, size).filter(|code| code.start == start).map(|code| code.bytes.to_vec())
+    names.code_bytes(start, 0, MOST_BYTES).filter(|code| code.start == start).map(|code| code.bytes.to_vec())
 }

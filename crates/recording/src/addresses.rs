@@ -34,6 +34,8 @@ pub struct RawImage {
     pub executed: BTreeMap<u64, u64>,
     /// Return addresses.
     pub callers: BTreeSet<u64>,
+    /// More than one thread of its process was found on a core.
+    pub has_threads: bool,
 }
 
 /// A file with code that was mapped.
@@ -130,6 +132,8 @@ pub(crate) struct Images {
     images: BTreeMap<u32, RawImage>,
     /// By process and stack: how often a thread was found with it on a core.
     found: BTreeMap<(u32, u32), u64>,
+    /// By process: its threads that were.
+    threads: BTreeMap<u32, BTreeSet<u32>>,
     /// By image and stack: what was executed.
     innermost: BTreeMap<(u32, u32), u64>,
 }
@@ -157,7 +161,8 @@ impl Images {
                         image.callers.extend(callers);
                     }
                 }
-                kernel::Record::Sample { pid, kind: SampleCode::Running, stack, .. } => {
+                kernel::Record::Sample { pid, tid, kind: SampleCode::Running, stack, .. } => {
+                    self.threads.entry(pid).or_default().insert(tid);
                     *self.found.entry((pid, stack)).or_default() += 1;
                 }
                 _ => {}
@@ -167,14 +172,17 @@ impl Images {
 
     /// The images, what they mapped in the order of time.
     pub(crate) fn in_order(self) -> Vec<RawImage> {
-        let Self { mut images, found, innermost } = self;
+        let Self { mut images, found, threads, innermost } = self;
         for ((image, stack), executed) in innermost {
             let Some(image) = images.get_mut(&image) else { continue };
             let times = found.get(&(image.pid, stack)).copied().unwrap_or(0);
             *image.executed.entry(executed).or_default() += times;
         }
         let mut images: Vec<RawImage> = images.into_values().collect();
-        images.iter_mut().for_each(|image| image.mappings.sort_by_key(|mapping| mapping.time));
+        for image in &mut images {
+            image.mappings.sort_by_key(|mapping| mapping.time);
+            image.has_threads = threads.get(&image.pid).is_some_and(|threads| threads.len() > 1);
+        }
         images
     }
 }
