@@ -93,7 +93,7 @@ NAMED static void work_until_idle(long me)
     }
 }
 
-NAMED static void *thief(void *argument)
+NAMED static void *worker(void *argument)
 {
     long me = (intptr_t)argument;
     for (long round = 0; round < rounds; round++) {
@@ -130,7 +130,7 @@ int main(int argc, char **argv)
     for (long t = 0; t < threads; t++)
         check(pthread_mutex_init(&queues[t].lock, NULL), "pthread_mutex_init");
     for (long t = 0; t < threads; t++)
-        start_thread(&team[t], thief, (void *)(intptr_t)t);
+        start_thread(&team[t], worker, (void *)(intptr_t)t);
     uint64_t checksum = 0;
     for (long t = 0; t < threads; t++) {
         join_thread(team[t]);

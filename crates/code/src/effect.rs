@@ -175,7 +175,8 @@ impl<'a> Effects<'a> {
         } else {
             None
         };
-        helper.map(|helper| (helper, Asked::of(helper))).map(|(helper, asked)| Effect {
+        let (helper, asked) = helper.map(|helper| (helper, Asked::of(helper)))?;
+        Some(Effect {
             addresses: addresses | asked.arguments,
             asks: asked.reads,
             is_hint: helper == Helper::Waits,

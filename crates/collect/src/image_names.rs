@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use holdup_code::{Code, Helper, Loop, WINDOW_BYTES, waiting_loop};
 use holdup_recording::RawImage;
 use holdup_recording::facts::{ImageNames, NamedFrame};
-use holdup_recording::is_own;
+use holdup_recording::is_own_frame;
 use holdup_symbols::{Files, JitCode, Mapping, Options, Symbolizer};
 
 use crate::polling::{Polling, named_helper};
@@ -92,7 +92,7 @@ fn polling(
 fn is_helper(frames: &[NamedFrame]) -> bool {
     frames.last().is_some_and(|frame| {
         let is_in = |part: &str| frame.module.as_deref().is_some_and(|module| module.contains(part));
-        frame.function.as_deref().and_then(Helper::of).is_some() || is_in("vdso") || is_own(frame)
+        frame.function.as_deref().and_then(Helper::of).is_some() || is_in("vdso") || is_own_frame(frame)
     })
 }
 

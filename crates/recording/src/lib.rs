@@ -40,6 +40,6 @@ pub use instructions::{
     is_of_runtime,
 };
 pub use outline::Outline;
-pub use own_frames::is_own;
+pub use own_frames::is_own_frame;
 pub use reader::{RawProcess, Recording, Sources};
 pub use writer::{StreamPiece, Writer};

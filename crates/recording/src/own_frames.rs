@@ -39,8 +39,8 @@ const ENDS: [(&str, &str); 16] = [
 /// Takes them out of a stack. Where the thread was in them, or in what they tried first (`pthread_mutex_trylock`), stands what the
 /// program called (`pthread_mutex_lock`).
 pub(crate) fn take_out(frames: &mut Vec<NamedFrame>) {
-    let Some(first) = frames.iter().position(is_own) else { return };
-    let own = frames[first..].iter().take_while(|frame| is_own(frame)).count();
+    let Some(first) = frames.iter().position(is_own_frame) else { return };
+    let own = frames[first..].iter().take_while(|frame| is_own_frame(frame)).count();
     let called = frames[first..first + own].iter().rev().find_map(called);
     match (first.checked_sub(1), called) {
         (None, Some(called)) => {
@@ -55,16 +55,16 @@ pub(crate) fn take_out(frames: &mut Vec<NamedFrame>) {
         }
         (_, None) => {}
     }
-    frames.retain(|frame| !is_own(frame));
+    frames.retain(|frame| !is_own_frame(frame));
 }
 
 /// Whether the thread was in the library's own code.
 pub(crate) fn is_innermost(frames: &[NamedFrame]) -> bool {
-    frames.first().is_some_and(is_own)
+    frames.first().is_some_and(is_own_frame)
 }
 
 /// Whether a frame is one of the injected library's own functions.
-pub fn is_own(frame: &NamedFrame) -> bool {
+pub fn is_own_frame(frame: &NamedFrame) -> bool {
     frame.module.as_deref().is_some_and(|module| module.starts_with(OWN_LIBRARY))
 }
 
