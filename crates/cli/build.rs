@@ -1,10 +1,11 @@
-//! Builds the libraries that are embedded in the `holdup` binary: the one that is injected into measured programs, and the
-//! plugin that the emulator loads.
+//! Builds what is embedded in the `holdup` binary: the library that is injected into measured programs, the plugin that the
+//! emulator loads, and the program of `holdup demo`.
 //!
-//! They cannot be ordinary dependencies: they are shared libraries with their own profile, and must never be linked into
-//! holdup itself.
+//! The libraries cannot be ordinary dependencies: they are shared libraries with their own profile, and must never be linked
+//! into holdup itself.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,28 @@ fn main() {
         .zip(["HOLDUP_PRELOAD", "HOLDUP_QEMU_PLUGIN"])
     {
         println!("cargo:rustc-env={name}={}", packed(&nested.end()).display());
+    }
+    println!("cargo:rustc-env=HOLDUP_DEMO={}", packed(&demonstration(&workspace, &target)).display());
+}
+
+/// The program of `holdup demo`, so that who has no compiler can try it as well.
+fn demonstration(workspace: &Path, target: &Path) -> PathBuf {
+    let directory = workspace.join("workloads/demo");
+    // As the compiler names it.
+    let directory = directory.canonicalize().unwrap_or(directory);
+    let (source, program) = (directory.join("thumbnails.c"), target.join("thumbnails"));
+    println!("cargo:rerun-if-changed={}", source.display());
+    let compiler = cc::Build::new().opt_level(2).debug(true).get_compiler();
+    // Where it was built is nobody's business.
+    let mut map = OsString::from("-fdebug-prefix-map=");
+    map.push(&directory);
+    map.push("=.");
+    let mut compiling = compiler.to_command();
+    compiling.current_dir(&directory).arg("-pthread").arg(map).arg("-o").arg(&program).arg("thumbnails.c");
+    match compiling.status() {
+        Ok(status) if status.success() => program,
+        Ok(status) => panic!("{}: cannot be compiled: {status}", source.display()),
+        Err(error) => panic!("{}: cannot be run: {error}", compiler.path().display()),
     }
 }
 
@@ -77,15 +100,15 @@ fn commit(workspace: &Path) -> Option<String> {
     git(&["rev-parse", "--short=12", "HEAD"])
 }
 
-/// The library in a file of half the size, beside it: the two are a megabyte of what is installed.
-fn packed(library: &Path) -> PathBuf {
-    let path = library.with_extension("so.gz");
+/// What was built in a file of half the size, beside it: together they are a megabyte of what is installed.
+fn packed(built: &Path) -> PathBuf {
+    let path = built.with_extension("gz");
     let write = || {
         let mut packing = GzEncoder::new(File::create(&path)?, Compression::best());
-        packing.write_all(&fs::read(library)?)?;
+        packing.write_all(&fs::read(built)?)?;
         packing.finish()
     };
-    write().unwrap_or_else(|error| panic!("{}: cannot be packed: {error}", library.display()));
+    write().unwrap_or_else(|error| panic!("{}: cannot be packed: {error}", built.display()));
     path
 }
 

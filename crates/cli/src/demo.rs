@@ -1,10 +1,14 @@
-//! `holdup demo`: a small program with planted problems, built here and diagnosed.
+//! `holdup demo`: a small program with planted problems, which travels inside `holdup`, is run and diagnosed.
 
 use std::ffi::OsString;
-use std::fs;
-use std::process::{Command, ExitCode};
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::ExitCode;
 
 use clap::Args;
+use flate2::write::GzDecoder;
 use holdup_collect::{Options, record};
 
 use crate::answer::{self, Color, Diagnosed, Part};
@@ -13,8 +17,8 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::status::exit_code;
 
-const SOURCE: &str = include_str!("../../../workloads/demo/thumbnails.c");
-const SOURCE_NAME: &str = "thumbnails.c";
+/// What the build script made of `workloads/demo/thumbnails.c`, packed by gzip.
+static PROGRAM: &[u8] = include_bytes!(env!("HOLDUP_DEMO"));
 
 /// Options of `holdup demo`.
 #[derive(Args, Clone, Debug)]
@@ -24,28 +28,15 @@ pub(crate) struct DemoOptions {
     pub color: Color,
 }
 
-/// Builds the program, runs it and says what holds it up.
+/// Runs the program and says what holds it up.
 pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
     let directory = answer::passing_directory("holdup-demo-").map_err(|error| {
         Failure::machine(format!("no directory for the demonstration ({error}); set TMPDIR"))
     })?;
-    let source = directory.path().join(SOURCE_NAME);
     let program = directory.path().join("thumbnails");
     let recording = directory.path().join("thumbnails.holdup");
-    fs::write(&source, SOURCE).map_err(|error| Failure::machine(format!("{}: {error}", source.display())))?;
-    eprintln!("holdup demo: {SOURCE_NAME} holds a lock while it computes, and deals its rows out unevenly.");
-    let built = Command::new("cc").args(["-O2", "-g", "-pthread", "-o"]).arg(&program).arg(&source).status();
-    match built {
-        Ok(status) if status.success() => {}
-        Ok(status) => {
-            return Err(Failure::machine(format!("cc could not build the demonstration ({status})")));
-        }
-        Err(error) => {
-            return Err(Failure::machine(format!(
-                "cc cannot be run ({error}); install a C compiler (Debian: apt-get install gcc libc6-dev)"
-            )));
-        }
-    }
+    unpack(&program).map_err(|error| Failure::machine(format!("{}: {error}; set TMPDIR", program.display())))?;
+    eprintln!("holdup demo: thumbnails holds a lock while it computes, and deals its rows out unevenly.");
     let command: Vec<OsString> = vec![program.into()];
     let ended = record(&command, &Options::new(&recording), PRELOAD)?;
     let look = answer::look(options.color, false, &std::io::stdout(), false);
@@ -54,4 +45,12 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
     drop(progress);
     answer::write(&answer.text(false, look), None, std::io::stdout())?;
     Ok(exit_code(ended.status))
+}
+
+fn unpack(to: &Path) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o700).open(to)?;
+    let mut unpacking = GzDecoder::new(file);
+    unpacking.write_all(PROGRAM)?;
+    unpacking.finish()?;
+    Ok(())
 }

@@ -65,9 +65,14 @@ pub(crate) fn instead_of(program: &OsStr, words: &[String], line: &Command) -> O
     let here = words.get(1).and_then(|first| line.find_subcommand(first));
     let at = words.iter().position(|typed| typed == word)?;
     let with = |instead: &[&str]| {
-        let words =
-            [&words[1..at], &instead.iter().map(ToString::to_string).collect::<Vec<_>>(), &words[at + 1..]];
-        shell_words(&[&["holdup".to_owned()], words.concat().as_slice()].concat()).unwrap_or_default()
+        let mut line = vec!["holdup".to_owned()];
+        line.extend_from_slice(&words[1..at]);
+        line.extend(instead.iter().map(ToString::to_string));
+        let rest = &words[at + 1..];
+        let shown = begun(rest);
+        line.extend_from_slice(&rest[..shown]);
+        let line = shell_words(&line).unwrap_or_default();
+        if shown < rest.len() { format!("{line} …") } else { line }
     };
     if is_option(word) {
         return Some(option_instead_of(word, here.unwrap_or(line), line));
@@ -133,6 +138,19 @@ pub(crate) fn instead_of(program: &OsStr, words: &[String], line: &Command) -> O
         name => format!("did you mean the command {name}? "),
     };
     Some(format!("no such program; {what}write {instead}"))
+}
+
+/// How many of a program's arguments are repeated: not the thousand that a pattern of a shell became.
+fn begun(arguments: &[String]) -> usize {
+    const CHARACTERS: usize = 120;
+    let mut length = 0;
+    arguments
+        .iter()
+        .take_while(|argument| {
+            length += argument.chars().count() + 1;
+            length <= CHARACTERS
+        })
+        .count()
 }
 
 /// What only a shell understands.
