@@ -35,7 +35,8 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<ExitCode, Failure> {
     })?;
     let program = directory.path().join("thumbnails");
     let recording = directory.path().join("thumbnails.holdup");
-    unpack(&program).map_err(|error| Failure::machine(format!("{}: {error}; set TMPDIR", program.display())))?;
+    unpack(&program)
+        .map_err(|error| Failure::machine(format!("{}: {error}; set TMPDIR", program.display())))?;
     eprintln!("holdup demo: thumbnails holds a lock while it computes, and deals its rows out unevenly.");
     let command: Vec<OsString> = vec![program.into()];
     let ended = record(&command, &Options::new(&recording), PRELOAD)?;
