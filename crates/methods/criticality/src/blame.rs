@@ -41,8 +41,8 @@ use crate::sweep::{Change, Changes};
 pub(crate) use chain::{Chains, Link};
 use seeking::{LongSpins, Seeking};
 pub(crate) use seeking::{Sought, SoughtKey};
+use stretch::{Arrived, Stretch};
 pub(crate) use stretch::{Charge, Serial, SerialKey};
-use stretch::{Stretch, Work};
 use times::BlameTimes;
 pub(crate) use times::Spans;
 
@@ -90,8 +90,10 @@ pub(crate) struct Blame {
     pub(crate) beyond_cores: Nanos,
     /// By thread: what was spared of each of its segments in I/O and asleep, in their order.
     pub(crate) spared: Vec<Vec<Nanos>>,
-    /// Time of waking working threads.
+    /// Time of waking working threads, without `woken_to_wait`.
     pub(crate) waking: Nanos,
+    /// Waking up from waits for these objects, only to wait again for a thread that works alone: that is in `serial`.
+    pub(crate) woken_to_wait: BTreeMap<Option<ObjectId>, Nanos>,
     /// Time of waking working threads while there were more threads able to run than cores.
     pub(crate) crowded_waking: Nanos,
     /// Waits for threads that got a core late while there were more threads able to run than cores.
@@ -264,7 +266,7 @@ struct Pass<'a> {
     /// The object that stands for the end of each thread.
     ends: Vec<Option<ObjectId>>,
     walk: u64,
-    arrived: BTreeMap<ObjectId, Work>,
+    arrived: BTreeMap<ObjectId, Arrived>,
     links: Vec<Link>,
     open: Vec<usize>,
     path: &'a [PathPiece],
@@ -466,7 +468,11 @@ impl<'a> Pass<'a> {
             self.blame.any_active += length;
         }
         self.spared += self.spared_of(length);
-        if self.able == 1 && self.waking == 0 {
+        if self.able == 1 && self.waking > 0 {
+            let index = self.able_sum as usize;
+            self.blame.times.alone(ThreadId::new(index as u32), self.now, time);
+            self.doing[index].stretch.beside_woken += length;
+        } else if self.able == 1 {
             let index = self.able_sum as usize;
             self.blame.alone[index] += length;
             self.one_able += length;
@@ -636,9 +642,7 @@ impl<'a> Pass<'a> {
             }
             State::Waking => {
                 let doing = &mut self.doing[thread.index()];
-                doing
-                    .stretch
-                    .end_of_waking(segment.length(), self.crowded_time - doing.crowded_when_released);
+                doing.stretch.end_of_waking(segment, self.crowded_time - doing.crowded_when_released);
                 self.waking -= 1;
                 self.waking_sum -= thread.index() as u64;
                 self.waking_workers -= u32::from(self.doing[thread.index()].takes_place);
@@ -668,8 +672,9 @@ impl<'a> Pass<'a> {
         let role = self.roles[object.index()];
         if !role.is_lock() {
             if role == ObjectKind::Barrier {
-                self.arrived.entry(object).or_default().add(&self.doing[thread.index()].stretch.work);
+                self.arrive(object, thread);
             }
+            self.doing[thread.index()].stretch.woken = None;
             self.decide(thread, wait.site);
         }
         let owner = || {

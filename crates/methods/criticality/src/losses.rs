@@ -311,6 +311,12 @@ impl Losses {
                 }
             }
         }
+        for (object, &time) in &blame.woken_to_wait {
+            if let Some(lost) = self.wake_up.get_mut(object) {
+                *lost = lost.saturating_sub(time);
+            }
+            self.waking.own = self.waking.own.saturating_sub(time);
+        }
         without_core
     }
 

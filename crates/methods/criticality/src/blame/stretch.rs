@@ -10,6 +10,13 @@ use holdup_replay::BEHIND_ANOTHER;
 /// A stretch is serial if its thread is the only active one for at least this share of its active time.
 const ALONE_SHARE: f64 = 0.95;
 
+/// What a thread takes that has nothing to do between two waits, from the end of the one to the begin of the next: it
+/// returns from one call and enters another (1 to 2.5 µs where both are system calls and are recorded).
+const PASSING: Nanos = Nanos::new(3_000);
+
+/// A thread that only passes is not at work beside one that works for so many times as long.
+const TIMES_AS_LONG: u64 = 10;
+
 /// The same of what is between two parallel regions, and of where threads are missed.
 const MOSTLY_ALONE: f64 = 0.5;
 
@@ -94,6 +101,14 @@ pub(crate) struct Serial {
     pub(crate) sought: Nanos,
 }
 
+/// Who came to a barrier.
+#[derive(Default)]
+pub(super) struct Arrived {
+    work: Work,
+    /// Of those who only passed on their way from another wait: what that wait was for, and what they took to wake up from it.
+    woken: Vec<(Option<ObjectId>, Nanos)>,
+}
+
 /// What others lost while they waited for one thread.
 #[derive(Clone, Copy, Debug, Default)]
 struct Awaited {
@@ -130,6 +145,10 @@ impl Work {
 pub(super) struct Stretch {
     pub(super) work: Work,
     pub(super) alone: Nanos,
+    /// The only thread that was able to run, while others were woken and did not run yet.
+    pub(super) beside_woken: Nanos,
+    /// Waking up at its begin, from a wait for this.
+    pub(super) woken: Option<(Option<ObjectId>, Nanos)>,
     /// Up to when `work` has been added to, while the thread is able to run.
     pub(super) able_since: Option<Time>,
     /// The sync site at which it began.
@@ -152,11 +171,14 @@ impl Stretch {
         }
     }
 
-    /// The thread runs, `late` after it was released, `crowded` later than it could have if there had been a core for each thread.
-    pub(super) fn end_of_waking(&mut self, late: Nanos, crowded: Nanos) {
+    /// The thread runs, some time after it was released, `crowded` later than it could have if there had been a core for each thread.
+    pub(super) fn end_of_waking(&mut self, segment: &Segment, crowded: Nanos) {
+        let late = segment.length();
         self.work.kept_waiting += crowded;
         if late >= BEHIND_ANOTHER {
             self.work.woken_late += late.saturating_sub(crowded);
+        } else if crowded == Nanos::ZERO {
+            self.woken = Some((segment.object, late));
         }
     }
 
@@ -187,6 +209,33 @@ impl Stretch {
 }
 
 impl Pass<'_> {
+    /// A thread begins to wait at a barrier.
+    pub(super) fn arrive(&mut self, barrier: ObjectId, thread: ThreadId) {
+        let doing = &self.doing[thread.index()];
+        let arrived = self.arrived.entry(barrier).or_default();
+        arrived.work.add(&doing.stretch.work);
+        let passed = doing.takes_place && on_core(doing.stretch.work) <= PASSING.get();
+        arrived.woken.extend(doing.stretch.woken.filter(|_| passed));
+    }
+
+    /// Others that were woken, and only went on to wait at a barrier for a thread that works alone, lost nothing by waking up late.
+    /// Takes that for their waiting, as far as the `work` lasts.
+    fn take_waking(&mut self, barrier: ObjectId, work: Work, waited: Nanos) -> Nanos {
+        let Some(arrived) = self.arrived.get_mut(&barrier) else { return Nanos::ZERO };
+        let others = u64::from(arrived.work.threads);
+        let known = waited.get() + on_core(arrived.work);
+        let mut left = Nanos::new((on_core(work) * others).saturating_sub(known));
+        let mut all = Nanos::ZERO;
+        for (object, time) in std::mem::take(&mut arrived.woken) {
+            let taken = time.min(left);
+            left -= taken;
+            all += taken;
+            *self.blame.woken_to_wait.entry(object).or_default() += taken;
+        }
+        self.blame.waking = self.blame.waking.saturating_sub(all);
+        all
+    }
+
     /// Ends the stretch of `thread` at `site`, and decides what the waiting for it was.
     pub(super) fn decide(&mut self, thread: ThreadId, site: Option<SiteId>) {
         let doing = &mut self.doing[thread.index()];
@@ -200,6 +249,7 @@ impl Pass<'_> {
         let work = std::mem::take(&mut stretch.work);
         let mut alone = std::mem::take(&mut stretch.alone);
         let is_alone = alone.get() as f64 >= ALONE_SHARE * work.active.get() as f64;
+        let beside_woken = std::mem::take(&mut stretch.beside_woken);
         let mostly_alone = alone.get() as f64 >= MOSTLY_ALONE * work.active.get() as f64;
         let sought = std::mem::take(&mut stretch.sought);
         let waited = std::mem::take(&mut stretch.waited);
@@ -215,30 +265,33 @@ impl Pass<'_> {
         }
         for (object, Awaited { time, descheduled }) in waited {
             let barrier = object.filter(|object| self.roles[object.index()] == ObjectKind::Barrier);
-            let others = barrier.and_then(|barrier| self.arrived.get(&barrier)).copied();
+            let others = barrier.and_then(|barrier| self.arrived.get(&barrier)).map(|arrived| arrived.work);
             // A parallel region is there to be shared out, however little of it the others got.
             let is_region = barrier.is_some_and(|barrier| {
                 self.process.object(barrier).construct == Some(SyncKind::RegionBarrier)
             });
             let is_late = others.is_some_and(|others| {
-                is_region
-                    || on_core(others) as f64
-                        > OTHERS_SHARE * on_core(work) as f64 * f64::from(others.threads)
+                let did = on_core(others) as f64 / f64::from(others.threads);
+                let passing = PASSING.get().min(on_core(work) / TIMES_AS_LONG) as f64;
+                is_region || did > passing.max(OTHERS_SHARE * on_core(work) as f64)
             });
+            // Who was woken meanwhile had nothing to do, as has been seen since.
+            let was_alone = others.map_or(alone, |_| alone + beside_woken);
+            let is_alone = is_alone || others.is_some() && only_passed(was_alone, work);
             // Who waits for the next region waits for what is between them, though others hold that up now and then; and threads
             // are missed where short ones, like those that check sums, come and go beside this one.
             let may_share_it = object.is_none_or(|object| self.roles[object.index()] == ObjectKind::Team);
             if (is_alone || may_share_it && mostly_alone) && !is_late {
                 let key = SerialKey { thread, from, to, object };
                 serial_keys.push(key);
-                let own = self.lost_to_work(object, thread, time, work, Work::default());
+                let mut own = self.lost_to_work(object, thread, time, work, Work::default());
+                own += barrier.map_or(Nanos::ZERO, |barrier| self.take_waking(barrier, work, time));
                 let serial = self.blame.serial.entry(key).or_default();
                 serial.lost += own;
                 // Once a stretch, whatever the number of objects on which others waited. Who is missed now and then was not the reason
                 // all the time.
-                let most = if is_alone || object.is_some() { alone } else { time };
-                let counted = alone.min(most);
-                alone -= counted;
+                let counted = if is_alone || object.is_some() { was_alone } else { alone.min(time) };
+                alone = alone.saturating_sub(counted);
                 serial.alone += counted;
                 continue;
             }
@@ -277,6 +330,12 @@ impl Pass<'_> {
         }
         time - late.delayed - late.kept_waiting - late.woken
     }
+}
+
+/// True if others did no more beside it than pass from one wait to the next.
+fn only_passed(alone: Nanos, work: Work) -> bool {
+    let beside = work.active.saturating_sub(alone);
+    beside <= PASSING && beside.get() * TIMES_AS_LONG <= work.active.get()
 }
 
 /// Work, less what it was delayed (ns).

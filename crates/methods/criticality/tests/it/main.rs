@@ -12,5 +12,6 @@ mod properties;
 mod ranks;
 mod rounds;
 mod scheduled;
+mod serial;
 mod tree;
 mod waiting;

@@ -173,30 +173,6 @@ fn a_serial_phase_between_fork_and_join() {
 }
 
 #[test]
-fn a_serial_phase_between_barriers() {
-    let mut script = Script::new();
-    let barrier = script.barrier("phase_done", 4);
-    let site = script.site("run_phase", 10);
-    let workers: Vec<ThreadId> = (0..4)
-        .map(|thread| {
-            let mut round = vec![work(4), Op::Meet(barrier, site)];
-            if thread == 2 {
-                round.push(work(6));
-            }
-            round.push(Op::Meet(barrier, site));
-            script.thread("worker", round.repeat(10))
-        })
-        .collect();
-    script.main_runs(&workers);
-    let diagnosis = diagnosis(&script);
-    assert_eq!(diagnosis.findings.len(), 1, "{:#?}", diagnosis.findings);
-    let finding = first(&diagnosis);
-    assert_eq!((finding.kind, finding.object), (FindingKind::Serial, Some(barrier)));
-    assert_eq!(finding.threads, [workers[2]]);
-    assert_eq!(finding.cost, ms(450));
-}
-
-#[test]
 fn a_pipeline_with_a_slow_stage() {
     let mut script = Script::new();
     let (put, get) = (script.site("queue_put", 50), script.site("queue_get", 60));
