@@ -115,7 +115,9 @@ fn causes_in(
     let counts = |column| per_thread(instances, threads, column);
     let charges = Charges::new(program, instances, [&section.begin, &section.end]);
     if instances.iter().all(|instance| instance.threads.len() < FEWEST_THREADS) {
-        return by_charge(program, &charges, &counts);
+        let mut causes = by_charge(program, &charges, &counts);
+        causes.iter_mut().for_each(|cause| cause.instances = instances.len() as u32);
+        return causes;
     }
     let chosen = most_idle(program, instances);
     if chosen.len() < instances.len() {

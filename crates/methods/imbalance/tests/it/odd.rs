@@ -31,6 +31,7 @@ fn two_or_three_threads_have_no_score() {
             assert!(lines(cause).contains(&300), "{cause:#?}");
             assert_eq!((cause.score, cause.interval, cause.stable), (0.0, None, None));
             assert!(cause.charge > 0.9, "{}", cause.charge);
+            assert_eq!(cause.instances, section.instances, "all were looked at together");
         }
     }
 }
