@@ -73,6 +73,35 @@ impl Split {
         }
     }
 
+    /// The same where the work of the legs is dealt out as threads become free: what a late thread did not take, others do.
+    ///
+    /// So with T = max(d + w), the time to the last arrival, what is lost is m T − Σ c, and
+    ///
+    /// - oversubscription = Σ (w − c), and as much of what follows as makes (m − `cores`) T of it: no more than that many threads
+    ///   work at a time (`cores` 0: not known);
+    /// - startup = Σ d, however much others had to do;
+    /// - imbalance = Σ (T − d − w): waiting for the last piece.
+    pub(super) fn of_dealt(legs: &[Leg], cores: u32) -> Split {
+        let first = legs.iter().map(|leg| leg.start).min().unwrap_or(0);
+        let last = legs.iter().map(|leg| leg.start.max(leg.arrival)).max().unwrap_or(0);
+        let sum = |of: fn(&Leg) -> u64| legs.iter().map(of).sum::<u64>();
+        let mut split = Split {
+            startup: legs.iter().map(|leg| leg.start - first).sum(),
+            oversubscription: sum(|leg| leg.off_core),
+            serial: 0,
+            imbalance: legs.iter().map(|leg| last - leg.start.max(leg.arrival)).sum(),
+        };
+        let beyond = if cores == 0 { 0 } else { (legs.len() as u64).saturating_sub(cores.into()) };
+        let mut lacking = (beyond * (last - first)).saturating_sub(split.oversubscription);
+        for part in [&mut split.startup, &mut split.imbalance] {
+            let taken = lacking.min(*part);
+            *part -= taken;
+            lacking -= taken;
+            split.oversubscription += taken;
+        }
+        split
+    }
+
     #[cfg(test)]
     pub(super) fn total(&self) -> u64 {
         self.startup + self.oversubscription + self.serial + self.imbalance
@@ -153,6 +182,19 @@ mod tests {
         assert_eq!(Split::of(&legs), Split { imbalance: 10, ..Split::default() });
     }
 
+    #[test]
+    fn who_comes_late_to_work_that_is_dealt_out_is_not_uneven() {
+        // Two work; the others come when nothing is left, late.
+        let legs = [leg(0, 90), leg(10, 100), leg(80, 80), leg(95, 95)];
+        assert_eq!(Split::of(&legs).imbalance, 4 * 90 - 180);
+        let split = Split::of_dealt(&legs, 4);
+        assert_eq!(split, Split { startup: 185, imbalance: 10 + 20 + 5, ..Split::default() });
+        // On two cores they could not have worked any earlier.
+        let split = Split::of_dealt(&legs, 2);
+        assert_eq!(split, Split { oversubscription: 200, imbalance: 20, ..Split::default() });
+        assert_eq!(Split::of_dealt(&legs, 0), Split::of_dealt(&legs, 4));
+    }
+
     prop_compose! {
         fn any_leg()(start in 0..1_000u64, length in 0..1_000u64, off in 0..1_000u64, alone in 0..1_000u64) -> Leg {
             let off_core = off.min(length);
@@ -163,7 +205,7 @@ mod tests {
     proptest! {
         #[test]
         fn parts_are_all_that_was_waited(legs in proptest::collection::vec(any_leg(), 1..9), walk in 0..50u64,
-                                         late in proptest::collection::vec(0..50u64, 8)) {
+                                         late in proptest::collection::vec(0..50u64, 8), cores in 0..9u32) {
             let threads = legs.len() as u64;
             let first = legs.iter().map(|leg| leg.start).min().unwrap();
             let last = legs.iter().map(|leg| leg.arrival).max().unwrap();
@@ -171,6 +213,7 @@ mod tests {
             let were_late: u64 = legs.iter().map(|leg| leg.start - first).sum();
             let off: u64 = legs.iter().map(|leg| leg.off_core).sum();
             prop_assert_eq!(Split::of(&legs).total(), waited + were_late + off);
+            prop_assert_eq!(Split::of_dealt(&legs, cores).total(), waited + were_late + off);
             // Then the meeting itself: arrival to leaving is waiting for the last, walkthrough, and leaving late.
             let visits: Vec<Visit> = legs.iter().zip(&late).map(|(leg, late)| Visit {
                 arrival: leg.arrival, idle_from: leg.arrival, leave: last + walk + late, tasks: 0,

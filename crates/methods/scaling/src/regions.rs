@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::openmp::Region;
 use holdup_model::{ClassTimes, LossClass, Process, Site, SiteId, ThreadId, ThreadSums, Timeline};
-use holdup_sections::{Place, Regions, Standing, TaskSums, time_of};
+use holdup_sections::{Main, Place, Regions, Standing, TaskSums, time_of};
 
 use super::RegionKind;
 use super::instance::{Columns, team};
@@ -32,11 +32,12 @@ fn site(process: &Process, id: Option<SiteId>) -> Option<Site> {
 
 /// What the run spent in each of its regions, and between them on the thread that meets them.
 pub(super) fn profiles(
-    process: &Process,
+    main: &Main<'_>,
     timeline: &Timeline,
     teams: &BTreeSet<Option<Place>>,
     fastest: &Fastest,
 ) -> Profiles {
+    let (process, cores) = (main.process, main.run.effective_cores_of(main.process));
     let courses = ThreadSums::of(timeline);
     let columns = Columns::of(process);
     let Regions { master, rows } = Regions::of(process, teams);
@@ -65,7 +66,7 @@ pub(super) fn profiles(
             profiles.damaged += 1;
             continue;
         };
-        let parted = part(&team, &courses);
+        let parted = part(&team, &courses, cores);
         profile.add(team.end - team.begin, &parted);
         profile.evidence.add(&team, &parted);
         profile.evidence.tasks.add(&TaskSums::of(rows.tasks, rows.runs));

@@ -89,7 +89,7 @@ fn profiled(chosen: Vec<Chosen<'_>>) -> Vec<Point<'_>> {
         let of_run = |main: &Main<'_>| {
             let timeline = Timeline::build(main.process);
             match with_openmp {
-                true => regions::profiles(main.process, &timeline, &teams, &fastest),
+                true => regions::profiles(main, &timeline, &teams, &fastest),
                 false => sections::profiles(main, &timeline),
             }
         };

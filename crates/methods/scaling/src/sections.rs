@@ -31,13 +31,14 @@ pub(super) fn profiles(main: &Main<'_>, timeline: &Timeline) -> Profiles {
     let working = Working::of(process, timeline, &times, main.run.cores_of(process));
     let mut profiles = Profiles::default();
     let first = ThreadId::new(0);
+    let cores = main.run.effective_cores_of(process);
     let mut outside = process.wall().get();
     let mut hindered = courses.between(first, at(process.start), at(process.end));
     for section in ForkJoin::all(process, timeline, &working) {
         let team = team(process, timeline, &section);
         outside = outside.saturating_sub(team.end - team.begin);
         hindered = hindered.without(&courses.between(first, team.begin, team.end));
-        let parted = part(&team, &courses);
+        let parted = part(&team, &courses, cores);
         add(process, &mut profiles, &team, &parted);
     }
     let key = Key { kind: RegionKind::Serial, nested: false, place: None };

@@ -165,8 +165,8 @@ impl Parted {
     }
 }
 
-/// Cuts the time of an execution into its parts.
-pub(super) fn part(team: &Team, courses: &ThreadSums) -> Parted {
+/// Cuts the time of an execution into its parts; `cores` are those that the program may use (0: not known).
+pub(super) fn part(team: &Team, courses: &ThreadSums, cores: u32) -> Parted {
     let threads = team.members.len() as u64;
     let mut rest = Sums::default();
     let mut starts: Vec<u64> = team.members.iter().map(|member| member.begin).collect();
@@ -186,7 +186,10 @@ pub(super) fn part(team: &Team, courses: &ThreadSums) -> Parted {
         let mut sums = contents;
         let mut split = Split::default();
         if is_told {
-            split = Split::of(&legs);
+            split = match is_dealt(team, begin, gathered.complete) {
+                true => Split::of_dealt(&legs, cores),
+                false => Split::of(&legs),
+            };
         } else {
             // Others than the leaving of the last meeting and the work since then decide when they arrive.
             split.startup = starts.iter().map(|start| start - begin).sum();
@@ -217,6 +220,15 @@ pub(super) fn part(team: &Team, courses: &ThreadSums) -> Parted {
     let mut parted = Parted { rest, phases, thread_time };
     book_missing(&mut parted, missing);
     parted
+}
+
+/// True if members take pieces of a loop between these times as they become free.
+fn is_dealt(team: &Team, begin: u64, end: u64) -> bool {
+    let mut works = team.members.iter().flat_map(|member| &member.works);
+    works.any(|work| {
+        matches!(work.kind, WorkKind::DynamicLoop | WorkKind::GuidedLoop)
+            && (begin..end).contains(&work.begin)
+    })
 }
 
 /// What is lost at meetings.

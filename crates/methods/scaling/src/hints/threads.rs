@@ -100,8 +100,12 @@ fn fewer(case: &Case<'_>) -> Option<Hint> {
             return Some(case.hint(HintKind::FewerThreads, None, text, gain));
         }
     }
-    let cost = case.cost(Part::Oversubscription);
-    if !is_crowded(case) || !case.is_worth(cost) {
+    // Where it ran with as many threads as cores, it is known what that gives.
+    let is_known = points.iter().any(|point| point.threads > 1 && point.threads <= case.cores);
+    let useful = here.costs.useful.unwrap_or(0.0) / f64::from(case.cores.max(1));
+    let most = (here.costs.time - useful).max(0.0);
+    let cost = case.cost(Part::Oversubscription).min(most);
+    if is_known || !is_crowded(case) || !case.is_worth(cost) {
         return None;
     }
     let cores = match case.cores {
@@ -110,7 +114,7 @@ fn fewer(case: &Case<'_>) -> Option<Hint> {
     };
     let text = format!(
         "Threads that could run have no core{cores}: {} are lost. Use no more threads than there are cores.",
-        shown(cost)
+        shown(case.cost(Part::Oversubscription))
     );
     Some(case.hint(
         HintKind::FewerThreads,
