@@ -34,37 +34,34 @@ impl Seen {
     }
 }
 
-/// What a reader must know of how the program was told: sentences. `seen` is what a run at each number of threads shows,
-/// from few to many.
-pub(crate) fn notes(seen: &[(u32, Seen)], control: Option<&Control>) -> Vec<String> {
-    let mut notes = Vec::new();
+/// Why the program does not seem to use the number that it was told, as a sentence. `seen` is what a run at each number of threads
+/// shows, from few to many.
+pub(crate) fn ignored(seen: &[(u32, Seen)], control: Option<&Control>) -> Option<String> {
     let is_same = seen.windows(2).all(|pair| pair[0].1 == pair[1].1);
-    if let ([(_, first), _, ..], true) = (seen, is_same) {
-        let was_told = match control {
-            Some(control) if control.is_in_command() => "its arguments say it".to_owned(),
-            Some(control) if !control.names().is_empty() => {
-                format!("{} said it", control.names().join(" and "))
-            }
-            _ => "it was told".to_owned(),
-        };
-        notes.push(format!(
-            "The program seems to ignore the number of threads: {was_told}, but {} each time. Put {PLACEHOLDER} where its \
-             arguments take a number, or name the variable that it reads with --variable.",
-            words(first)
-        ));
-        return notes;
-    }
+    let ([(_, first), _, ..], true) = (seen, is_same) else { return None };
+    let was_told = match control {
+        Some(control) if control.is_in_command() => "its arguments".to_owned(),
+        Some(control) if !control.names().is_empty() => control.names().join(" and "),
+        _ => "the number of threads".to_owned(),
+    };
+    Some(format!(
+        "{} each time, whatever {was_told} said. Put {PLACEHOLDER} where its arguments take a number, or name the variable that it \
+         reads with --variable.",
+        words(first)
+    ))
+}
+
+/// That teams stayed smaller than asked for, as a sentence.
+pub(crate) fn small_teams(seen: &[(u32, Seen)]) -> Option<String> {
     let short: Vec<&(u32, Seen)> =
         seen.iter().filter(|(count, seen)| seen.team.is_some_and(|team| team < *count)).collect();
-    if let Some(most) = short.iter().filter_map(|(_, seen)| seen.team).max() {
-        let counts: Vec<u32> = short.iter().map(|(count, _)| *count).collect();
-        notes.push(format!(
-            "At {} threads the largest team of an OpenMP region had {most}: OMP_THREAD_LIMIT, OMP_DYNAMIC or the program \
-             itself keeps teams smaller than asked for.",
-            list(&counts)
-        ));
-    }
-    notes
+    let most = short.iter().filter_map(|(_, seen)| seen.team).max()?;
+    let counts: Vec<u32> = short.iter().map(|(count, _)| *count).collect();
+    Some(format!(
+        "At {} threads the largest team of an OpenMP region had {most}: OMP_THREAD_LIMIT, OMP_DYNAMIC or the program itself keeps \
+         teams smaller than asked for.",
+        list(&counts)
+    ))
 }
 
 fn words(seen: &Seen) -> String {
@@ -108,25 +105,26 @@ mod tests {
             [(1, seen(9, 1, None)), (4, seen(9, 4, None))],
             [(1, seen(8, 1, Some(1))), (4, seen(8, 1, Some(4)))],
         ] {
-            assert_eq!(notes(&points, Some(&control(&["app"]))), [""; 0], "{points:?}");
+            assert_eq!(ignored(&points, Some(&control(&["app"]))), None, "{points:?}");
         }
-        assert_eq!(notes(&[(4, seen(1, 1, None))], None), [""; 0], "one number tells nothing");
+        assert_eq!(ignored(&[(4, seen(1, 1, None))], None), None, "one number tells nothing");
     }
 
     #[test]
     fn who_ignores_the_number_is_told_with_the_evidence() {
         let points = [(1, seen(4, 3, None)), (2, seen(4, 3, None)), (4, seen(4, 3, None))];
-        let [note] = &notes(&points, Some(&control(&["app"])))[..] else { panic!("one note") };
-        assert!(note.contains("OMP_NUM_THREADS said it, but 3 threads worked each time"), "{note}");
+        let note = ignored(&points, Some(&control(&["app"]))).expect("it ignores it");
+        assert!(note.starts_with("3 threads worked each time, whatever OMP_NUM_THREADS said."), "{note}");
         assert!(note.contains("{threads}") && note.contains("--variable"), "{note}");
-        let [note] = &notes(&points, Some(&control(&["app", "{threads}"])))[..] else { panic!("one note") };
-        assert!(note.contains("its arguments say it"), "{note}");
+        let note = ignored(&points, Some(&control(&["app", "{threads}"]))).expect("it ignores it");
+        assert!(note.contains("whatever its arguments said"), "{note}");
     }
 
     #[test]
     fn teams_that_stay_small_are_told() {
         let points = [(1, seen(1, 1, Some(1))), (2, seen(2, 2, Some(2))), (8, seen(2, 2, Some(2)))];
-        let [note] = &notes(&points, None)[..] else { panic!("one note") };
+        assert_eq!(ignored(&points, None), None);
+        let note = small_teams(&points).expect("small teams");
         assert!(note.starts_with("At 8 threads the largest team of an OpenMP region had 2"), "{note}");
     }
 }

@@ -89,7 +89,10 @@ fn scaled(points: &[Point], control: Option<&Control>) -> Scaling {
     let mut scaling = scale(&told);
     let seen: Vec<(u32, Seen)> =
         points.iter().filter_map(|point| Some((point.threads, Seen::of(point.runs.first()?)))).collect();
-    scaling.notes.splice(0..0, evidence::notes(&seen, control));
+    match evidence::ignored(&seen, control) {
+        Some(why) => scaling.ignores_threads(why),
+        None => scaling.notes.splice(0..0, evidence::small_teams(&seen)).for_each(drop),
+    }
     scaling
 }
 

@@ -54,6 +54,9 @@ pub struct Scaling {
     /// The largest share of the CPUs' time that others used in the run of a number of threads (0 to 1); `None` below
     /// [`MUCH_USED`], and where it is not known.
     pub used_by_others: Option<f64>,
+    /// Why the runs say nothing of how the program scales, as a sentence: it uses another number of threads than it was told. Then
+    /// there is nothing but the points' times.
+    pub ignored: Option<String>,
     /// The whole program at each number of threads, ascending.
     pub points: Vec<WholePoint>,
     /// Parallel regions and sections, and what is between them, by falling potential gain.
@@ -66,6 +69,20 @@ pub struct Scaling {
     pub pop: Vec<Efficiencies>,
     /// What a reader must know to trust the numbers, as sentences.
     pub notes: Vec<String>,
+}
+
+impl Scaling {
+    /// Takes away all that compares numbers of threads, as the program does not use those that it was told: `why` says so.
+    pub fn ignores_threads(&mut self, why: String) {
+        self.ignored = Some(why);
+        for point in &mut self.points {
+            (point.losses, point.costs) = (Losses::default(), Losses::default());
+        }
+        self.regions.clear();
+        self.hints.clear();
+        self.pop.clear();
+        self.law = None;
+    }
 }
 
 /// A time that was measured several times.

@@ -22,7 +22,7 @@ use crate::scaling::{told, words};
 pub fn scale_page(scaling: &Scaling) -> String {
     let mut frame = Frame::new("holdup scale", told::program(scaling, LOOK), header(scaling));
     frame.styles.push(include_str!("../../page/scaling.css"));
-    if !scaling.points.is_empty() {
+    if !scaling.points.is_empty() && scaling.ignored.is_none() {
         frame.add("scales", "Scales", curves::Curves::new(scaling));
         frame.add("answer", "Answer", hints::Hints::new(scaling));
         frame.add("losses", "Losses", losses::Losses::new(scaling));
@@ -73,6 +73,9 @@ fn figures(scaling: &Scaling) -> Vec<KeyFigure> {
         return figures;
     }
     add("Wall time", with(last.wall.median, last.threads));
+    if scaling.ignored.is_some() {
+        return figures;
+    }
     let ideal = f64::from(last.threads) / f64::from(base.threads.max(1));
     add("Speedup", Figure::with(numbers::factor(last.speedup), format!("of {}", words::ratio(ideal))));
     add("Efficiency", Figure::of(&words::efficiency(last.efficiency)));

@@ -19,6 +19,7 @@ pub fn scale_json(scaling: &Scaling) -> Value {
         command: &scaling.command,
         cores: (scaling.cores > 0).then_some(scaling.cores),
         used_by_others: scaling.used_by_others,
+        ignored: scaling.ignored.as_deref(),
         runs: scaling.points.iter().map(run).collect(),
         regions: scaling.regions.iter().map(region).collect(),
         hints: scaling.hints.iter().map(hint).collect(),

@@ -39,7 +39,11 @@ pub fn render_scale(scaling: &Scaling, look: Look) -> String {
     {
         lines.extend(wrapped(&sentence, 0, Ink::Text, look));
     }
-    for part in [runs, plot::speedup, regions, hints, efficiencies, foot] {
+    let parts = match scaling.ignored {
+        None => vec![runs, plot::speedup, regions, hints, efficiencies, foot],
+        Some(_) => vec![runs, foot],
+    };
+    for part in parts {
         let part = part(scaling, look);
         if !part.is_empty() {
             lines.push(Line::default());
@@ -75,19 +79,21 @@ fn runs(scaling: &Scaling, look: Look) -> Vec<Line> {
             format!("{} {}", part.label, words::signed(part.amount as i64, look))
         })
     };
-    let mut lines = table(
-        vec![
-            Column::numbers("threads", points().map(|point| point.threads.to_string())),
-            Column::numbers("time", points().map(|point| time(point.wall.median, look))),
-            Column::words(&range, points().map(|point| spread(&point.wall, look))).optional(),
+    let mut columns = vec![
+        Column::numbers("threads", points().map(|point| point.threads.to_string())),
+        Column::numbers("time", points().map(|point| time(point.wall.median, look))),
+        Column::words(&range, points().map(|point| spread(&point.wall, look))).optional(),
+    ];
+    if scaling.ignored.is_none() {
+        columns.extend([
             Column::numbers("speedup", points().map(|point| numbers::factor(point.speedup))).optional(),
             Column::numbers("efficiency", points().map(|point| words::efficiency(point.efficiency))),
             Column::numbers("lost", points().map(|point| words::signed(point.losses.lost, look))),
             Column::words("mostly to", points().map(|point| mostly(&point.losses, point.wall.median)))
                 .optional(),
-        ],
-        look,
-    );
+        ]);
+    }
+    let mut lines = table(columns, look);
     if let Some(more @ 1..) = scaling.points.len().checked_sub(told.len()) {
         lines.extend(more_of(more, "number of threads", "numbers of threads", look));
     }
@@ -291,7 +297,7 @@ fn foot(scaling: &Scaling, look: Look) -> Vec<Line> {
             add("more threads", Ink::Faint, outlook);
         }
         add("model", Ink::Faint, told::law(law, look));
-    } else if scaling.points.len() > 1 {
+    } else if scaling.points.len() > 1 && scaling.ignored.is_none() {
         add("model", Ink::Faint, told::no_law(scaling));
     }
     for note in scaling.notes.iter().filter(|note| !note.trim().is_empty()).take(MOST_NOTES) {

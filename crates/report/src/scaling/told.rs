@@ -34,6 +34,9 @@ pub(crate) fn heading(scaling: &Scaling, look: Look) -> String {
     let (Some(base), Some(last)) = (scaling.points.first(), scaling.points.last()) else {
         return format!("No run of {program} was measured, so nothing can be said about how it scales.");
     };
+    if let Some(why) = &scaling.ignored {
+        return format!("How {program} scales is not known: {}", escape::sentences(why, look));
+    }
     let threads = |point: &WholePoint| counted(u64::from(point.threads), "thread", "threads");
     let [at_base, at_last] = [base, last].map(|point| time(point.wall.median, look));
     let cores = match scaling.cores {
@@ -72,7 +75,7 @@ pub(crate) fn shared(scaling: &Scaling) -> Option<String> {
 /// What is lost at the most threads, to what and where, and with how many threads it is fastest where that is fewer. With
 /// one number of threads: what it costs there that threads work together.
 pub(crate) fn lost(scaling: &Scaling, look: Look) -> Option<String> {
-    let last = scaling.points.last()?;
+    let last = scaling.points.last().filter(|_| scaling.ignored.is_none())?;
     let wall = last.wall.median;
     let is_alone = scaling.points.len() == 1;
     let losses = if is_alone { &last.costs } else { &last.losses };

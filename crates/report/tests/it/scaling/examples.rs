@@ -232,6 +232,7 @@ pub(crate) fn lu() -> Scaling {
         command: ["./lu", "-n", "512", "two words"].map(str::to_owned).into(),
         cores: 8,
         used_by_others: None,
+        ignored: None,
         points,
         hints: vec![
             hint(HintKind::Schedule, 0, UNEVEN, Some([710, 640, 760]), false),
@@ -273,6 +274,15 @@ pub(crate) fn one_point() -> Scaling {
     });
     one.pop.truncate(1);
     Scaling { law: None, hints: Vec::new(), ..one }
+}
+
+/// It uses as many threads as it likes.
+pub(crate) fn ignored() -> Scaling {
+    let mut ignored = lu();
+    ignored.ignores_threads(
+        "2 threads worked each time, whatever OMP_NUM_THREADS said. Put {threads} where its arguments take a number".to_owned(),
+    );
+    ignored
 }
 
 /// It scales better than perfectly, since the same work takes less CPU time.
@@ -421,6 +431,7 @@ pub(crate) fn all() -> Vec<(&'static str, Scaling)> {
     vec![
         ("lu", lu()),
         ("one point", one_point()),
+        ("ignored", ignored()),
         ("superlinear", superlinear()),
         ("slower", slower()),
         ("no law", Scaling { law: None, ..lu() }),

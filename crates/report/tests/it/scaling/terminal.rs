@@ -223,6 +223,22 @@ fn one_number_of_threads() {
 }
 
 #[test]
+fn a_program_that_uses_as_many_threads_as_it_likes() {
+    check(&examples::ignored(), WIDE, expect![[r#"
+        How lu scales is not known: 2 threads worked each time, whatever OMP_NUM_THREADS said. Put {threads}
+        where its arguments take a number.
+
+          threads    time  range of 3 runs
+                1  12.4 s  12.3 to 12.6 s
+                2   6.8 s  6.7 to 6.9 s
+                4   4.2 s  4.1 to 4.2 s
+                8   3.1 s  3.1 to 3.2 s
+
+          note          With 8 threads the machine was busy with 0.4 other threads on average.
+    "#]]);
+}
+
+#[test]
 fn better_than_perfect() {
     check(
         &examples::superlinear(),
