@@ -45,6 +45,7 @@ mod status;
 mod steer;
 mod sweep;
 mod thread_count;
+mod threads_used;
 mod top;
 mod undo_changes;
 mod usage;

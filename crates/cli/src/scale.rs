@@ -5,7 +5,6 @@
 //! [`evidence`]).
 
 mod affinity;
-mod evidence;
 mod manifest;
 mod points;
 mod stop;

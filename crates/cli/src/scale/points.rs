@@ -6,12 +6,12 @@ use std::str::FromStr;
 use holdup_model::{Arrange, Nanos, Run};
 use holdup_scaling::{ScalePoint, Scaling, scale};
 
-use super::evidence::{self, Seen};
 use super::manifest::Manifest;
 use crate::answer;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::thread_count::Control;
+use crate::threads_used::{self, Seen};
 
 /// Where a sweep is read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,9 +89,9 @@ fn scaled(points: &[Point], control: Option<&Control>) -> Scaling {
     let mut scaling = scale(&told);
     let seen: Vec<(u32, Seen)> =
         points.iter().filter_map(|point| Some((point.threads, Seen::of(point.runs.first()?)))).collect();
-    match evidence::ignored(&seen, control) {
+    match threads_used::ignored(&seen, control) {
         Some(why) => scaling.ignores_threads(why),
-        None => scaling.notes.splice(0..0, evidence::small_teams(&seen)).for_each(drop),
+        None => scaling.notes.splice(0..0, threads_used::small_teams(&seen)).for_each(drop),
     }
     scaling
 }

@@ -26,6 +26,7 @@ use crate::options::RecordingOptions;
 use crate::runs::{Input, Interrupt, finish};
 use crate::status::status_of;
 use crate::thread_count::Control;
+use crate::threads_used::{self, Seen};
 
 /// How often a measurement is tried in which the pirate does not hold its share.
 const TRIES: u32 = 3;
@@ -84,6 +85,7 @@ pub(super) fn run(
         repetitions: steps.len() / RUNS_FOR_A_REPETITION,
         slowest: None,
         rotations: BTreeMap::new(),
+        seen: Vec::new(),
     };
     runs.kept.write(directory)?;
     while let Some(step) = steps.pop_front() {
@@ -96,6 +98,9 @@ pub(super) fn run(
         }
         if let Some(end) = runs.step(step)? {
             return Ok(end);
+        }
+        if step.kind == Kind::Together {
+            runs.check_threads(wanted)?;
         }
         if step.kind == Kind::Together && wanted.each_group {
             steps.extend(runs.of_further_groups(wanted, step.threads)?);
@@ -117,6 +122,8 @@ struct Runs<'a, 'b> {
     slowest: Option<Duration>,
     /// By number of threads: those that do the work, as they are profiled.
     rotations: BTreeMap<u32, Rotation>,
+    /// What the first recorded run with each number of threads shows of it.
+    seen: Vec<(u32, Seen)>,
 }
 
 impl Runs<'_, '_> {
@@ -140,6 +147,15 @@ impl Runs<'_, '_> {
         let fastest = plain.map(|plain| plain.wall_ns).min();
         done.step.kind == Kind::Together
             && fastest.is_some_and(|fastest| done.wall_ns as f64 > MOST_DISTURBED * fastest as f64)
+    }
+
+    /// Nothing is to be compared where the program uses as many threads as it likes.
+    fn check_threads(&self, wanted: &Wanted) -> Result<(), Failure> {
+        let is_all = self.seen.len() == wanted.threads.len();
+        match threads_used::ignored(&self.seen, Some(self.way.control)).filter(|_| is_all) {
+            Some(why) => Err(Failure::input(format!("how the program scales is not known: {why}"))),
+            None => Ok(()),
+        }
     }
 
     fn say_late(&mut self, left: usize) -> Result<(), Failure> {
@@ -289,7 +305,11 @@ impl Runs<'_, '_> {
         if step.kind.which().is_none() {
             self.slowest = self.slowest.max(Some(Duration::from_nanos(wall.get())));
             let (recording, warnings) = Recording::read(&ended.file, &path)?;
-            self.rotations.insert(step.threads, worth_profiling(&recording.run(&warnings)));
+            let run = recording.run(&warnings);
+            if self.seen.iter().all(|(threads, _)| *threads != step.threads) {
+                self.seen.push((step.threads, Seen::of(&run)));
+            }
+            self.rotations.insert(step.threads, worth_profiling(&run));
         }
         let mut done = Done::new(step, wall, Some(name));
         if let Some(share) = share {

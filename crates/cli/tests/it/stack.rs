@@ -47,6 +47,16 @@ fn what_cannot_be_is_refused_before_anything_runs() {
 }
 
 #[test]
+fn a_program_that_uses_as_many_threads_as_it_likes_is_not_compared() {
+    let stage = Stage::new();
+    let program = stage.program("compute", &[]);
+    let ended = stack(&["-t", "1,2", "--no-pirate", "-r", "1", "--", &program.to_string_lossy(), "2", "20"]);
+    assert_eq!(ended.status, 2, "{ended:?}");
+    let said = text(&ended.stderr);
+    assert!(said.contains("2 threads worked each time, whatever OMP_NUM_THREADS said"), "{said}");
+}
+
+#[test]
 fn a_directory_with_other_files_is_not_touched() {
     let stage = Stage::new();
     let place = stage.path("full");

@@ -103,6 +103,10 @@ fn of_copies(of: &Instances, copies: u32, measured: Option<f64>) -> InstancesPoi
     };
     match point.pirate {
         Some(pirate) => point.components.push((Component::Cache, perfect - pirate)),
+        None if of.cache == 0 => lacks(
+            Component::Cache,
+            "No cache was taken: without it, nothing tells cache from memory.".to_owned(),
+        ),
         None => lacks(
             Component::Cache,
             format!(

@@ -10,7 +10,7 @@ use crate::bars::bar;
 use crate::escape::sentences;
 use crate::ink::Ink;
 use crate::lines::{Line, labelled, painted, wrapped, wrapped_short};
-use crate::numbers::{self, counted, percent, time};
+use crate::numbers::{counted, percent, time};
 use crate::tabular::{Column, table};
 use crate::{Look, escape};
 
@@ -257,8 +257,7 @@ fn instances(profile: &SpeedupProfile, look: Look) -> Vec<Line> {
         lines.extend(table(
             vec![
                 Column::numbers(&title, of.points.iter().map(|point| point.copies.to_string())),
-                Column::numbers("cache each", of.points.iter().map(|point| numbers::bytes(point.cache)))
-                    .optional(),
+                Column::numbers("cache each", of.points.iter().map(told::cache_of)).optional(),
                 Column::numbers("throughput", of.points.iter().map(|point| cell(point.measured))),
                 Column::numbers("cache", of.points.iter().map(|point| component(point, Component::Cache))),
                 Column::numbers("memory", of.points.iter().map(|point| component(point, Component::Memory))),

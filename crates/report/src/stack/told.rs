@@ -323,13 +323,24 @@ pub(crate) fn copies(profile: &SpeedupProfile, look: Look) -> Option<String> {
         .iter()
         .map(|(component, amount)| format!("{} {}", component.words(), words::speedup(*amount, look)))
         .collect();
-    let costs = if costs.is_empty() { "what is lost is not known".to_owned() } else { costs.join(", ") };
+    // Of what is not there it needs not be known what it is lost to.
+    let is_all = last.measured.is_some_and(|got| got >= Speedup::of(PERFECT * f64::from(last.copies)));
+    let costs = match costs.is_empty() {
+        true if is_all => "next to nothing is lost".to_owned(),
+        true => "what is lost is not known".to_owned(),
+        false => costs.join(", "),
+    };
     Some(match measured {
         Some(measured) => {
             format!("{} copies of {name} get {measured} times the throughput of one: {costs}.", last.copies)
         }
         None => format!("{} copies of {name} were not measured at once: {costs}.", last.copies),
     })
+}
+
+/// The cache that each copy has; empty where none was taken, so that it is not known.
+pub(crate) fn cache_of(point: &holdup_speedup::instances::InstancesPoint) -> String {
+    if point.cache == 0 { String::new() } else { numbers::bytes(point.cache) }
 }
 
 /// What copies would fetch from memory against what it gives, in a sentence.

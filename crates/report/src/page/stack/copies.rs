@@ -8,8 +8,8 @@ use holdup_speedup::instances::{InstancesPoint, InstancesProfile};
 use super::super::chart::Color;
 use super::super::stack_bar::{Reach, StackBar};
 use super::super::text::{LOOK, unbroken};
+use crate::escape;
 use crate::stack::{told, words};
-use crate::{escape, numbers};
 
 /// The section.
 #[derive(Template)]
@@ -48,7 +48,7 @@ fn program(of: &InstancesProfile) -> Program {
     let rows = of.points.iter().zip(&told_of).map(|(point, stack)| Row {
         copies: point.copies.to_string(),
         bar: StackBar::new(&format!("{} copies", point.copies), stack, reach, 20),
-        cache: numbers::bytes(point.cache),
+        cache: told::cache_of(point),
         throughput: point
             .measured
             .map_or_else(|| "not known".to_owned(), |measured| words::speedup(measured, LOOK)),

@@ -224,7 +224,10 @@ fn one_number_of_threads() {
 
 #[test]
 fn a_program_that_uses_as_many_threads_as_it_likes() {
-    check(&examples::ignored(), WIDE, expect![[r#"
+    check(
+        &examples::ignored(),
+        WIDE,
+        expect![[r#"
         How lu scales is not known: 2 threads worked each time, whatever OMP_NUM_THREADS said. Put {threads}
         where its arguments take a number.
 
@@ -235,7 +238,8 @@ fn a_program_that_uses_as_many_threads_as_it_likes() {
                 8   3.1 s  3.1 to 3.2 s
 
           note          With 8 threads the machine was busy with 0.4 other threads on average.
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
