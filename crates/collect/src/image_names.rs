@@ -13,7 +13,7 @@ use holdup_recording::is_own_frame;
 use holdup_symbols::{Files, JitCode, Mapping, Options, Symbolizer};
 
 use crate::polling::{Polling, named_helper};
-use crate::process_names::{named, unnamed};
+use crate::process_names::{named, unnamed, unnamed_made_code};
 
 /// The names of what was executed and called in an image.
 pub(crate) fn names(image: &RawImage, files: Files) -> ImageNames {
@@ -64,7 +64,10 @@ pub(crate) fn names(image: &RawImage, files: Files) -> ImageNames {
     let called = |address: &u64| polling.called.contains(address) && !waiting_loops.contains(address);
     all_helpers.extend(all().filter(called));
     waiting_loops.extend(all().filter(|address| polling.turns.contains(address)));
-    let unnamed = unnamed(&symbolizer);
+    let mut unnamed = unnamed(&symbolizer);
+    let frames = executed.values().chain(callers.values()).flatten();
+    let modules = image.mappings.iter().map(|mapping| Path::new(OsStr::from_bytes(&mapping.path)));
+    unnamed.extend(unnamed_made_code(frames, modules));
     let [waiting_loops, helpers] =
         [waiting_loops, all_helpers].map(|addresses| addresses.into_iter().collect());
     ImageNames { image: image.number, executed, callers, waiting_loops, helpers, warnings, unnamed }

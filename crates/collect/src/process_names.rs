@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use holdup_recording::facts::{NamedFrame, NamedStack, Names, UnnamedCode};
 use holdup_recording::{Addresses, RawModule, RawStack};
-use holdup_symbols::{Files, Frame, MissingNames, Module, Options, StackCopy, Symbolizer, UnwindEnd};
+use holdup_symbols::{
+    ANONYMOUS, Files, Frame, MissingNames, Module, Options, StackCopy, Symbolizer, UnwindEnd,
+};
 
 use crate::package::package_of;
 
@@ -94,7 +96,39 @@ fn remedy(missing: &MissingNames) -> String {
     }
 }
 
+/// The function that stands for all code in memory of which nobody gives names: its addresses are others in each run.
+const MADE_AT_RUN_TIME: &str = "code made at run time";
+
+/// How runtimes are told to write down what they name the code that they make: by what the name of their file begins with.
+const NAMES_OF_MADE_CODE: [(&str, &str); 4] = [
+    ("libjvm.so", "run java with -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit (Java 17 and later)"),
+    ("node", "run node with --perf-basic-prof"),
+    ("libcoreclr.so", "set DOTNET_PerfMapEnabled=1"),
+    ("beam.smp", "run erl with +JPperf true"),
+];
+
+/// What names the code that a program with these modules made at run time, if there is some among what was `named`.
+pub(crate) fn unnamed_made_code<'a>(
+    mut named: impl Iterator<Item = &'a NamedFrame>,
+    modules: impl Iterator<Item = &'a Path>,
+) -> Option<UnnamedCode> {
+    let is_made = |frame: &NamedFrame| frame.function.as_deref() == Some(MADE_AT_RUN_TIME);
+    let module = named.find(|frame| is_made(frame))?.module.clone()?;
+    let remedy = modules.filter_map(Path::file_name).find_map(|name| {
+        let name = name.to_string_lossy();
+        NAMES_OF_MADE_CODE.iter().find(|(start, _)| name.starts_with(start)).map(|(_, remedy)| *remedy)
+    });
+    let remedy = remedy.unwrap_or("let what makes it write a perf map");
+    Some(UnnamedCode { module, remedy: format!("for names of what is made at run time {remedy}") })
+}
+
 pub(crate) fn named(frame: Frame) -> NamedFrame {
+    let is_made =
+        frame.module.as_deref() == Some(ANONYMOUS) && frame.function.is_none() && frame.file.is_none();
+    let frame = match is_made {
+        true => Frame { function: Some(MADE_AT_RUN_TIME.to_owned()), address: 0, ..frame },
+        false => frame,
+    };
     NamedFrame {
         function: frame.function,
         file: frame.file,
@@ -108,6 +142,27 @@ pub(crate) fn named(frame: Frame) -> NamedFrame {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn code_in_memory_is_one_place_and_its_runtime_can_name_it() {
+        let at = |address: u64, function: Option<&str>, module: &str| {
+            let function = function.map(str::to_owned);
+            let module = Some(module.to_owned());
+            named(Frame { function, file: None, line: None, module, address, inlined: false })
+        };
+        assert_eq!(at(0x7f00_0000_1234, None, ANONYMOUS), at(0x7f00_0000_5678, None, ANONYMOUS));
+        assert_eq!(at(16, None, "app").address, 16);
+        let told = |frames: &[NamedFrame], modules: &[&str]| {
+            let modules = modules.iter().map(Path::new);
+            unnamed_made_code(frames.iter(), modules).map(|unnamed| (unnamed.module, unnamed.remedy))
+        };
+        let unnamed = [at(16, None, "app"), at(0x7f00_0000_1234, None, ANONYMOUS)];
+        let (module, remedy) =
+            told(&unnamed, &["/usr/bin/java", "/usr/lib/jvm/libjvm.so"]).expect("a remedy");
+        assert!(module == ANONYMOUS && remedy.contains("DumpPerfMapAtExit"), "{module}: {remedy}");
+        assert!(told(&unnamed, &["/opt/app"]).is_some_and(|(_, remedy)| remedy.contains("perf map")));
+        assert_eq!(told(&[at(16, None, "app"), at(16, Some("run"), "[jit]")], &["libjvm.so"]), None);
+    }
 
     #[test]
     fn who_compiled_a_program_gets_another_remedy_than_who_installed_it() {

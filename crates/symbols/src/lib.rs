@@ -67,7 +67,7 @@ pub use files::{FileCounts, Files};
 pub use functions::{Function, Functions};
 pub use image::MissingNames;
 pub use jit::JitCode;
-pub use mapping::{Added, Mapping};
+pub use mapping::{ANONYMOUS, Added, Mapping};
 pub use module::Module;
 pub use search::{DEBUGINFOD_CLIENT, DEBUGINFOD_SERVERS, Options, ask_debuginfod, asks_debuginfod};
 pub use symbolizer::{CodeBytes, DataSymbol, Frame, Symbolizer};

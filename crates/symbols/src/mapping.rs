@@ -47,6 +47,9 @@ pub(crate) enum Source {
     Memory,
 }
 
+/// The name of memory that is of no file.
+pub const ANONYMOUS: &str = "[anonymous]";
+
 impl Mapping {
     /// Whether there is something in it, and its file offset fits its length.
     pub(crate) fn is_sane(&self) -> bool {
@@ -57,7 +60,7 @@ impl Mapping {
     pub(crate) fn module_path(&self) -> PathBuf {
         let text = self.path.to_string_lossy();
         match text.as_ref() {
-            "" | "//anon" => PathBuf::from("[anonymous]"),
+            "" | "//anon" => PathBuf::from(ANONYMOUS),
             "[vdso]" => PathBuf::from(VDSO),
             other => match other.strip_suffix(DELETED) {
                 Some(rest) => PathBuf::from(rest),
