@@ -1,12 +1,22 @@
 //! Spinning without a core: a thread that lost its core in a loop that waits, and was still there when it got one
-//! again, has waited in between. A core would not have helped it.
+//! again, has waited in between. A core would not have helped it. And so has one that gives its core away, again and again,
+//! right after it got it: what it does in between is too short for samples to find.
+
+use std::collections::BTreeMap;
 
 use crate::sides::{Side, sides};
-use crate::{Doing, Nanos, Process, Segment, State, Time, Timeline};
+use crate::{Doing, Nanos, Process, Row, Segment, SiteId, State, Time, Timeline};
 
 /// What a thread does on a core for less than this between two times of spinning may be a round of a loop that gives its
 /// core away (`sched_yield`): too short to be sampled.
 const SHORTEST_WORK: Nanos = Nanos::new(50_000);
+
+/// A thread that is switched out after less than this on a core, and wants to go on, gave it away: others are given a core for
+/// longer (1 to 3 µs for a look and the call).
+const SHORTEST_TURN: Nanos = Nanos::new(20_000);
+
+/// So many times in a row is no chance.
+const FEWEST_TURNS: usize = 2;
 
 /// Turns times between two times of spinning into spinning: those without a core, and those of which it is not known
 /// whether the thread had one, where no look at it says that it worked. Work in a share of a parallel region or in a task is
@@ -22,8 +32,9 @@ pub(crate) fn spinning_goes_on(process: &Process, timeline: &mut Timeline) {
     for sample in process.samples.iter().filter(|sample| sample.doing == Doing::Running) {
         looks[sample.thread.index()].push(sample.time);
     }
-    for ((row, looks), sides) in timeline.threads.iter_mut().zip(&mut looks).zip(&sides) {
-        looks.sort_unstable();
+    looks.iter_mut().for_each(|looks| looks.sort_unstable());
+    giving_away(process, timeline, &looks);
+    for ((row, looks), sides) in timeline.threads.iter_mut().zip(&looks).zip(&sides) {
         // The last segment in which the thread spun, while nothing else has followed.
         let mut spun: Option<usize> = None;
         for index in 0..row.segments.len() {
@@ -48,6 +59,62 @@ pub(crate) fn spinning_goes_on(process: &Process, timeline: &mut Timeline) {
             }
         }
     }
+}
+
+/// Turns what threads do that give their cores away again and again into spinning, where they, or others that were started with the
+/// same function, were found in a loop that waits.
+fn giving_away(process: &Process, timeline: &mut Timeline, looks: &[Vec<Time>]) {
+    let entry = |thread: usize| process.threads.get(thread).and_then(|thread| thread.entry);
+    let mut loops: BTreeMap<Option<SiteId>, BTreeMap<SiteId, Nanos>> = BTreeMap::new();
+    for (index, row) in timeline.threads.iter().enumerate() {
+        let spun = row.segments.iter().filter(|segment| segment.state == State::Spinning);
+        for (segment, site) in
+            spun.filter(|segment| segment.object.is_none()).filter_map(|one| Some((one, one.site?)))
+        {
+            *loops.entry(entry(index)).or_default().entry(site).or_default() += segment.length();
+        }
+    }
+    for ((index, row), looks) in timeline.threads.iter_mut().enumerate().zip(looks) {
+        let most = loops.get(&entry(index)).and_then(|sites| sites.iter().max_by_key(|&(_, time)| *time));
+        let Some((&site, _)) = most else { continue };
+        for (begin, end) in turns(process, row, looks) {
+            for segment in &mut row.segments[begin..end] {
+                *segment = Segment { state: State::Spinning, site: Some(site), ..segment.clone() };
+            }
+        }
+    }
+}
+
+/// Where a thread was switched out after a turn and wanted to go on, several times in a row: ranges of its segments. They begin and
+/// end without a core.
+fn turns(process: &Process, row: &Row, looks: &[Time]) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let is_off = |index: usize| row.segments.get(index).is_some_and(|one| one.state == State::Descheduled);
+    let is_turn = |index: usize| {
+        row.segments.get(index).is_some_and(|one| {
+            one.state == State::Active
+                && one.length() < SHORTEST_TURN
+                && is_recorded(process, one)
+                && !is_seen(looks, one)
+        })
+    };
+    let mut index = 0;
+    while index < row.segments.len() {
+        let begin = index;
+        index += 1;
+        if !is_off(begin) {
+            continue;
+        }
+        let mut times = 0;
+        while is_turn(index) && is_off(index + 1) {
+            index += 2;
+            times += 1;
+        }
+        if times >= FEWEST_TURNS {
+            found.push((begin, index));
+        }
+    }
+    found
 }
 
 /// True if the segment may have been a part of the loop, as far as is known.
@@ -76,7 +143,7 @@ fn is_seen(looks: &[Time], segment: &Segment) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Row, Sample, ThreadId};
+    use crate::{Sample, ThreadId};
 
     const LENGTH: u64 = 1_000_000;
 
@@ -103,6 +170,53 @@ mod tests {
             [Descheduled, Spinning, Descheduled, Descheduled, Spinning, Descheduled, Active, Spinning];
         let expected = [Descheduled, Spinning, Spinning, Spinning, Spinning, Descheduled, Active, Spinning];
         assert_eq!(states_after(&process, &states), expected);
+    }
+
+    /// Of each state for so long (µs), after what a thread of the same kind was found in a loop that waits.
+    fn after_giving_away(parts: &[(State, u64)], is_known: bool) -> Vec<State> {
+        let mut at = 0;
+        let mut segment = |state, length: u64| {
+            let start = Time::from_nanos(at);
+            at += 1_000 * length;
+            let (object, site, by, cpu) = (None, None, None, None);
+            Segment { start, end: Time::from_nanos(at), state, object, site, by, cpu }
+        };
+        let mut other = segment(if is_known { State::Spinning } else { State::Active }, 100);
+        other.site = Some(SiteId::new(0));
+        let segments: Vec<Segment> = parts.iter().map(|&(state, length)| segment(state, length)).collect();
+        let end = Time::from_nanos(at);
+        let process = Process { covered: vec![(Time::default(), end)], ..Process::default() };
+        let row = |segments| Row { start: Time::default(), end, segments };
+        let threads = vec![row(vec![other]), row(segments)];
+        let mut timeline = Timeline { end, threads, ..Timeline::default() };
+        spinning_goes_on(&process, &mut timeline);
+        timeline.threads[1].segments.iter().map(|segment| segment.state).collect()
+    }
+
+    #[test]
+    fn who_gives_its_core_away_again_and_again_waits() {
+        use State::{Active, Descheduled, Spinning};
+        let parts = [
+            (Active, 500),
+            (Descheduled, 4),
+            (Active, 2),
+            (Descheduled, 3),
+            (Active, 2),
+            (Descheduled, 900),
+            (Active, 500),
+        ];
+        let states = parts.map(|(state, _)| state);
+        let expected = [Active, Spinning, Spinning, Spinning, Spinning, Spinning, Active];
+        assert_eq!(after_giving_away(&parts, true), expected);
+        // Nobody was found in a loop.
+        assert_eq!(after_giving_away(&parts, false), states);
+        // Once may be chance, and what is longer is work.
+        for parts in [
+            [(Descheduled, 4), (Active, 2), (Descheduled, 900)],
+            [(Descheduled, 4), (Active, 400), (Descheduled, 900)],
+        ] {
+            assert_eq!(after_giving_away(&parts, true), parts.map(|(state, _)| state));
+        }
     }
 
     #[test]
