@@ -390,7 +390,10 @@ impl Case<'_> {
             Oversubscription => {
                 let threads = self.sort_of(*finding.threads.first()?);
                 let cores = diagnosis.effective_cores.max(1);
-                if threads.len() as u32 <= cores || !self.share_pools(&threads) {
+                let at_once = self.most_at_once(&threads);
+                // None of a later generation can do what is an earlier one's.
+                let are_one_generation = threads.len() < 2 * at_once;
+                if at_once as u32 <= cores || !are_one_generation || !self.share_pools(&threads) {
                     return None;
                 }
                 let expression = format!("threads:{}={cores}", thread(&threads)?);
@@ -471,6 +474,20 @@ impl Case<'_> {
             until = until.max(end);
         }
         alone.share_of(all) < ALONE
+    }
+
+    /// How many of these threads live at the same time, at most.
+    fn most_at_once(&self, threads: &[ThreadId]) -> usize {
+        let rows = threads.iter().map(|&thread| self.timeline.row(thread));
+        // Who ends when another begins is not there with it.
+        let mut changes: Vec<(Time, i32)> = rows.flat_map(|row| [(row.start, 1), (row.end, -1)]).collect();
+        changes.sort_unstable();
+        let mut now = 0;
+        let at_once = changes.iter().map(|(_, change)| {
+            now += change;
+            now
+        });
+        at_once.max().unwrap_or(0) as usize
     }
 
     /// True if all of these threads take their work from the same pools, if from any: of pools of their own none can do without

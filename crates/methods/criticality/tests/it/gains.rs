@@ -294,6 +294,21 @@ fn more_threads_than_cores() {
     assert!(gain.low <= real && real <= gain.high, "{gain:?} {real:?}");
 }
 
+/// Threads of a later frame do not exist when those of an earlier one work.
+#[test]
+fn more_threads_than_cores_for_each_frame_anew() {
+    let mut script = Script::new();
+    let join = script.site("fork_and_join", 40);
+    let render: Vec<ThreadId> = (0..40).map(|_| script.thread("render", vec![work(20)])).collect();
+    for frame in render.chunks(4) {
+        frame.iter().for_each(|&thread| script.main_does(&[Op::Start(thread)]));
+        frame.iter().for_each(|&thread| script.main_does(&[Op::Join(thread, join)]));
+    }
+    let diagnosis = of(script.play_on(2, MS), 2);
+    let crowded = diagnosis.findings.iter().find(|finding| finding.kind == FindingKind::Oversubscription);
+    assert_eq!(crowded.expect("more threads than cores").gain, None);
+}
+
 #[test]
 fn cores_that_it_may_not_use() {
     let program = |cores| {
