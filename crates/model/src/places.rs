@@ -15,7 +15,9 @@ pub struct Places {
     idles: Vec<bool>,
     /// By site: whether it is in a routine of those who wait for the end of what they gave to others.
     joins: Vec<bool>,
-    /// By site: of these, whether who waits there does a part itself.
+    /// By site: whether it is in a routine of those who wait for room in a queue.
+    rooms: Vec<bool>,
+    /// By site: of the ends that are waited for, whether who waits there does a part itself.
     shares: Vec<bool>,
     /// By site: whether a thread that sleeps at this place has nothing to do.
     idle: Vec<bool>,
@@ -29,7 +31,7 @@ impl Places {
             let is_in = |site: &Site| site.routine(|kind| kind == wanted).is_some();
             process.sites.iter().map(is_in).collect()
         };
-        let (idles, joins) = (is_in(RoutineKind::Idle), is_in(RoutineKind::Join));
+        let [idles, joins, rooms] = [RoutineKind::Idle, RoutineKind::Join, RoutineKind::Room].map(is_in);
         let mut first = BTreeMap::new();
         let same = process.sites.iter().enumerate().map(|(index, site)| {
             let id = SiteId::new(index as u32);
@@ -43,7 +45,8 @@ impl Places {
                 .or_insert(id)
         });
         let none = vec![false; process.sites.len()];
-        let mut places = Self { same: same.collect(), spins, idles, joins, shares: none.clone(), idle: none };
+        let same = same.collect();
+        let mut places = Self { same, spins, idles, joins, rooms, shares: none.clone(), idle: none };
         let sleeps = process.blocks.iter().filter(|block| block.call == Call::Sleep);
         let sites: BTreeSet<SiteId> = sleeps.filter_map(|block| block.site).collect();
         for site in sites {
@@ -64,6 +67,11 @@ impl Places {
     /// True where a thread that is blocked waits until others have done all that it gave them.
     pub fn joins(&self, site: Option<SiteId>) -> bool {
         site.is_some_and(|site| self.joins[site.index()])
+    }
+
+    /// True where a thread that is blocked waits for room in a queue.
+    pub fn waits_for_room(&self, site: Option<SiteId>) -> bool {
+        site.is_some_and(|site| self.rooms[site.index()])
     }
 
     /// As [`Places::joins`], and of what it gave them it does no part itself.

@@ -24,6 +24,8 @@ pub enum RoutineKind {
     Barrier,
     /// Blocked in it, it waits until others have done all that it gave them.
     Join,
+    /// Blocked in it, it waits for room in a queue.
+    Room,
 }
 
 /// A waiting routine of a runtime.
@@ -80,6 +82,7 @@ fn routine(line: &'static str) -> Option<Routine> {
         "lock" | "omp-lock" => (RoutineKind::Lock, false),
         "barrier" => (RoutineKind::Barrier, false),
         "join" => (RoutineKind::Join, false),
+        "room" => (RoutineKind::Room, false),
         _ => return None,
     };
     let is_lock = matches!(word, "lock" | "fight" | "omp-lock");
@@ -264,6 +267,16 @@ mod tests {
         assert!(joins(&["std::__future_base::_State_baseV2::wait@app", "main@app"]));
         // What the program itself does in a scope is its own.
         assert!(!joins(&["std::thread::park@app", "render@app", "std::thread::scoped::scope@app"]));
+    }
+
+    #[test]
+    fn who_sends_to_a_full_channel_waits_for_room() {
+        let rooms = |frames: &[&str]| site(frames).routine(|kind| kind == RoutineKind::Room).is_some();
+        let park = "std::thread::thread::Thread::park@app";
+        assert!(rooms(&[park, "std::sync::mpmc::array::Channel<T>::send::{{closure}}@app", "parse@app"]));
+        assert!(rooms(&[park, "crossbeam_channel::flavors::array::Channel<T>::send@app", "parse@app"]));
+        let receives = [park, "std::sync::mpmc::list::Channel<app::send::Job>::recv@app", "compress@app"];
+        assert!(!rooms(&receives) && idle(&receives).is_some());
     }
 
     #[test]

@@ -299,11 +299,14 @@ impl Waits {
             let of_stage = waits.entry(wait.object).or_default().entry(stage(wait.thread));
             let (first, sum) = of_stage.or_insert((wait.begin, Nanos::ZERO));
             *first = wait.begin.min(*first);
-            // Who has nothing to do in a runtime waits for work, whatever was signalled before.
-            match case.timeline.places.idles(wait.site) && group.objects.contains_key(&wait.object) {
-                true => sums.for_work += end.since(begin),
-                false => *sum += end.since(begin),
-            }
+            // A runtime's function says which it is, whatever was signalled before.
+            let (places, is_in_group) = (&case.timeline.places, group.objects.contains_key(&wait.object));
+            let sum = match is_in_group {
+                true if places.idles(wait.site) => &mut sums.for_work,
+                true if places.waits_for_room(wait.site) => &mut sums.for_room,
+                _ => sum,
+            };
+            *sum += end.since(begin);
         }
         let mut signals: BTreeMap<ObjectId, BTreeMap<&Stage, Option<Time>>> = BTreeMap::new();
         let answers = Handshakes::of(case);
