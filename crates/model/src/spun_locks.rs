@@ -1,11 +1,12 @@
-//! Threads that spin inside of the call by which they acquire a lock: they wait for the lock.
+//! Threads that spin inside of the call by which they acquire a lock or a semaphore, or wait for a word: they wait for that.
 //!
 //! Where a lock of OpenMP is wanted very often, not each wait is an event, and an OpenMP runtime lets threads spin for it before they
-//! sleep. What samples see then is a loop in the runtime, called from the line at which other waits for the lock were events.
+//! sleep; so do C++'s semaphores and atomic waits. What samples see then is a loop in the runtime, called from the line at which
+//! other waits for the object were events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Frame, ObjectId, ObjectKind, Process, Segment, SiteId, State, Timeline};
+use crate::{Frame, ObjectId, ObjectKind, Process, RoutineKind, Segment, SiteId, State, Timeline};
 
 /// Lets spinning in the acquisition of a lock name that lock.
 pub(crate) fn spinning_for_locks(process: &Process, timeline: &mut Timeline) {
@@ -18,9 +19,14 @@ pub(crate) fn spinning_for_locks(process: &Process, timeline: &mut Timeline) {
         *known.entry(site).or_insert_with(|| {
             let site = process.site(site);
             let place = site.place()?;
-            // What spins is called from there, and is not the line itself.
-            let is_called = site.frames.first().is_some_and(|innermost| innermost.module != place.module);
-            locks.get(&key(place)).copied().flatten().filter(|_| is_called)
+            // What spins is called from there, and is not the line itself; it may be compiled into the program.
+            let is_called = site.frames.first().is_some_and(|innermost| !std::ptr::eq(innermost, place));
+            // Who searches for work in a runtime sleeps at some word in the end, but does not wait for it.
+            let routine = site.routine(|kind| kind == RoutineKind::Spin);
+            let seeks_work = routine.is_some_and(|routine| routine.seeks_work);
+            let is_lock = |lock: &ObjectId| process.object(*lock).kind.is_lock();
+            let lock = locks.get(&key(place)).copied().flatten().filter(|_| is_called);
+            lock.filter(|lock| is_lock(lock) || !seeks_work)
         })
     };
     let spins = |segment: &&mut Segment| segment.state == State::Spinning && segment.object.is_none();
@@ -45,7 +51,8 @@ fn locks_by_place(process: &Process) -> BTreeMap<Line<'_>, Option<ObjectId>> {
         let Some(place) = process.site(site).place().filter(|place| place.line.is_some()) else { continue };
         let kind = process.object(object).kind;
         // All waits for spin locks are events.
-        let lock = Some(object).filter(|_| kind.is_lock() && kind != ObjectKind::SpinLock);
+        let is_spun_for = kind.is_lock() || matches!(kind, ObjectKind::Semaphore | ObjectKind::Futex);
+        let lock = Some(object).filter(|_| is_spun_for && kind != ObjectKind::SpinLock);
         let known = locks.entry(key(place)).or_insert(lock);
         if *known != lock {
             *known = None;
@@ -74,11 +81,11 @@ mod tests {
     fn object_of_spin(waits: &[u32], innermost: &str) -> Option<ObjectId> {
         let line = frame("app", "add", Some(9));
         let mut process = Process { end: Time::from_nanos(100), ..Process::default() };
-        for kind in [ObjectKind::OmpLock, ObjectKind::OmpLock, ObjectKind::Semaphore] {
+        for kind in [ObjectKind::OmpLock, ObjectKind::OmpLock, ObjectKind::Condition, ObjectKind::Semaphore] {
             process.add_object(kind, 0x1000);
         }
         process.add_site(Site { frames: vec![line.clone()], ..Site::default() });
-        process.add_site(Site { frames: vec![frame(innermost, "spin", None), line], ..Site::default() });
+        process.add_site(Site { frames: vec![frame(innermost, "std::spin", None), line], ..Site::default() });
         let thread = ThreadId::new(0);
         for &object in waits {
             let wait = Wait::granted(thread, ObjectId::new(object), Time::from_nanos(1), Time::from_nanos(2));
@@ -115,6 +122,6 @@ mod tests {
         assert_eq!(object_of_spin(&[], "libgomp.so.1"), None, "nothing is known to be acquired there");
         assert_eq!(object_of_spin(&[0, 1], "libgomp.so.1"), None, "either of two");
         assert_eq!(object_of_spin(&[2], "libgomp.so.1"), None, "no lock");
-        assert_eq!(object_of_spin(&[0], "app"), None, "a loop of the program's own");
+        assert_eq!(object_of_spin(&[3], "app"), Some(ObjectId::new(3)), "compiled into the program");
     }
 }
