@@ -81,12 +81,6 @@ pub struct Unnamed {
     pub remedy: String,
 }
 
-impl std::fmt::Display for Unnamed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.module, self.remedy)
-    }
-}
-
 impl Run {
     /// How many CPUs a process was allowed to use; 0 where that is not known.
     pub fn cores_of(&self, process: &Process) -> u32 {

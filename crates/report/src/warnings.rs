@@ -21,7 +21,7 @@ pub(crate) fn lost(run: &Run) -> LostEvents {
 /// said, broken stacks, code without names. Names in them are as the program gave them.
 pub(crate) fn sentences(run: &Run) -> Vec<String> {
     let mut out = of_recording(run);
-    out.extend(run.unnamed.iter().map(Unnamed::to_string));
+    out.extend(without_names(&run.unnamed.iter().collect::<Vec<_>>()));
     out
 }
 
@@ -30,8 +30,24 @@ pub(crate) fn told(run: &Run, answer: Option<&Diagnosis>) -> Vec<String> {
     let mut out = of_recording(run);
     let modules = answer.map(|diagnosis| modules_told(run, diagnosis)).unwrap_or_default();
     let touched = run.unnamed.iter().filter(|unnamed| modules.contains(unnamed.module.as_str()));
-    out.extend(touched.map(Unnamed::to_string));
+    out.extend(without_names(&touched.collect::<Vec<_>>()));
     out
+}
+
+/// A sentence for all files whose names the same gives. A library that is known by the name of a link too is named once.
+fn without_names(unnamed: &[&Unnamed]) -> Vec<String> {
+    let mut by_remedy: Vec<(&str, Vec<&str>)> = Vec::new();
+    for Unnamed { module, remedy } in unnamed {
+        let modules = match by_remedy.iter_mut().find(|(known, _)| *known == remedy.as_str()) {
+            Some((_, modules)) => modules,
+            None => &mut by_remedy.push_mut((remedy, Vec::new())).1,
+        };
+        let is_version_of = |link: &str| module.strip_prefix(link).is_some_and(|rest| rest.starts_with('.'));
+        if !modules.iter().any(|link| is_version_of(link)) {
+            modules.push(module);
+        }
+    }
+    by_remedy.into_iter().map(|(remedy, modules)| format!("{}: {remedy}", modules.join(", "))).collect()
 }
 
 /// The files of code in which the places of findings and of hot spots lie.
