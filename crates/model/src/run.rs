@@ -141,13 +141,15 @@ impl Process {
         facts.end.unwrap_or(self.end).since(facts.start).saturating_sub(waited).saturating_sub(blocked)
     }
 
-    /// What to call a thread: its name, `main` for the first one, else its number. Hostile: escape it where it
-    /// is shown.
+    /// What to call a thread: its name, `main` for the first one, the process for the first one of a joined one, else its number.
+    /// Hostile: escape it where it is shown.
     pub fn thread_name(&self, thread: ThreadId) -> String {
         let index = thread.index();
-        match &self.thread(thread).name {
+        let own = self.thread(thread);
+        match &own.name {
             Some(name) if !name.is_empty() => name.clone(),
             _ if index == 0 => "main".to_owned(),
+            _ if self.joined.contains(&own.tid) => format!("process {}", own.tid),
             _ => format!("thread {index}"),
         }
     }

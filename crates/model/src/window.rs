@@ -59,6 +59,7 @@ impl Process {
         Process {
             pid: self.pid,
             parent_pid: self.parent_pid,
+            joined: self.joined.clone(),
             command: self.command.clone(),
             start: window.start,
             end: window.end,

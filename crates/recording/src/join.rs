@@ -145,6 +145,7 @@ impl Joined {
             process.end = other.end;
         }
         process.start = process.start.min(other.start);
+        process.joined.push(other.pid);
         process.threads.append(&mut other.threads);
         process.sites.append(&mut other.sites);
         process.waits.append(&mut other.waits);
@@ -206,9 +207,14 @@ mod tests {
         });
         let (mut waiter, lock) = member("pool", 0x7000);
         waiter.process.waits.push(Wait::granted(ThreadId::new(0), lock, at(20), at(70)));
+        (holder.process.pid, waiter.process.pid) = (7, 8);
+        waiter.process.threads[0].tid = 8;
+        waiter.process.threads[0].name = None;
         let (stranger, _) = member("other", 0x1000);
         let processes = join(vec![holder, stranger, waiter]);
         assert_eq!(processes.iter().map(|process| process.threads.len()).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!((processes[0].pid, processes[0].joined.as_slice()), (7, &[8][..]));
+        assert_eq!(processes[0].thread_name(ThreadId::new(1)), "process 8");
         let timeline = Timeline::build(&processes[0]);
         assert_eq!(timeline.check(), Ok(()));
         assert_eq!(timeline.edges[0].from_time, at(60));

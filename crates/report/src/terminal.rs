@@ -188,14 +188,29 @@ fn nothing_recorded(run: &Run, look: Look) -> Vec<Line> {
     lines
 }
 
+/// `pid 12`, or with others with which the process is told of as one: `pids 12 and 13, which share locks`.
+fn pids(process: &Process) -> String {
+    const NAMED: usize = 3;
+    match process.joined.as_slice() {
+        [] => format!("pid {}", process.pid),
+        joined @ [.., last] if joined.len() <= NAMED => {
+            let others: String = joined[..joined.len() - 1].iter().map(|pid| format!(", {pid}")).collect();
+            format!("pids {}{others} and {last}, which share locks", process.pid)
+        }
+        joined => {
+            format!("pids {} and {} others, which share locks", process.pid, grouped(joined.len() as u64))
+        }
+    }
+}
+
 fn headline(run: &Run, diagnosis: &Diagnosis, look: Look) -> String {
     let process = &run.processes[diagnosis.process];
     let program = names::program(process, look);
+    let many = run.processes.iter().map(|process| 1 + process.joined.len()).sum::<usize>();
     let who = match run.processes.len() {
-        0 | 1 => program,
-        many => {
-            format!("{program} (pid {}), the busiest of {} processes,", process.pid, grouped(many as u64))
-        }
+        0 | 1 if process.joined.is_empty() => program,
+        0 | 1 => format!("{program} ({})", pids(process)),
+        _ => format!("{program} ({}), the busiest of {} processes,", pids(process), grouped(many as u64)),
     };
     let (workers, all) = (diagnosis.workers as usize, process.threads.len());
     let mut threads = counted(all as u64, "thread", "threads");
@@ -386,4 +401,18 @@ fn told_warnings(run: &Run, answer: Option<&Diagnosis>, look: Look) -> Vec<Line>
         lines.extend(labelled("warning", Ink::Warning, vec![Line::default().with(&text, Ink::Text)], look));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_that_are_told_of_as_one_are_named() {
+        let of = |joined: &[u32]| pids(&Process { pid: 7, joined: joined.to_vec(), ..Process::default() });
+        assert_eq!(of(&[]), "pid 7");
+        assert_eq!(of(&[8]), "pids 7 and 8, which share locks");
+        assert_eq!(of(&[8, 9]), "pids 7, 8 and 9, which share locks");
+        assert_eq!(of(&[8, 9, 10, 11]), "pids 7 and 4 others, which share locks");
+    }
 }
