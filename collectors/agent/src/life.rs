@@ -265,6 +265,23 @@ pub(crate) fn process_id() -> u32 {
     unsafe { system_call(number::GETPID, [0; 6]) as u32 }
 }
 
+/// As which user the process acted when it joined the session.
+static USER: AtomicU32 = AtomicU32::new(0);
+
+fn user() -> u32 {
+    // SAFETY: the call only tells.
+    unsafe { system_call(number::GETEUID, [0; 6]) as u32 }
+}
+
+pub(crate) fn remember_user() {
+    USER.store(user(), Ordering::Relaxed);
+}
+
+/// True if the process acts as another user since it joined the session, so that what it executes now cannot join it.
+pub fn acts_as_another() -> bool {
+    user() != USER.load(Ordering::Relaxed)
+}
+
 /// Called in the child of a fork: it is counted until it does something.
 pub fn forked() {
     if MEMBERSHIP.load(Ordering::Relaxed) == JOINED

@@ -46,6 +46,7 @@ pub fn join(directory: &CStr, arguments: Arguments, stack_top: u64) {
         return;
     }
     life::is_new();
+    life::remember_user();
     cpu::begin(link::variable);
     marks::look_for_plugin();
     if life::flags() & HOLDS_ALL != 0 {

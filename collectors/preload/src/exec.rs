@@ -235,7 +235,10 @@ unsafe fn execute(
             life::leaves_out(Refusal::Environment);
             unseen(environment, execute)
         }
-        Some(entry) if is_reachable(entry) && !must_leave_alone(target()) => execute(environment),
+        Some(entry) if is_reachable(entry) && !must_leave_alone(target()) => match life::acts_as_another() {
+            true => unseen(environment, execute),
+            false => execute(environment),
+        },
         Some(_) => {
             life::leaves_out(Refusal::Program);
             match Environment::without_us(environment) {

@@ -122,6 +122,7 @@ impl Merge<'_> {
                 thread.start = thread.start.max(start);
             }
         }
+        self.end_where_another_begins(process, image);
         let mut threads: Vec<(usize, ThreadId)> = Vec::new();
         let mut taken = vec![false; process.threads.len()];
         for (index, seen) in image.threads.iter().enumerate() {
@@ -147,6 +148,27 @@ impl Merge<'_> {
         let own_samples = self.fill(process, image, &threads);
         self.tell_cpu_of_cut_off(process, image, &threads);
         own_samples
+    }
+
+    /// A program that executes another one which the library is not in has ended, though its process goes on.
+    fn end_where_another_begins(&self, process: &mut Process, image: &Image) {
+        let mut later = self.kernel.images_of(image.pid).filter(|(_, other)| other.start > image.start);
+        let Some(end) = image.end.filter(|_| later.next().is_some()).map(|end| self.clock.at(end)) else {
+            return;
+        };
+        if end >= process.end || end < process.start {
+            return;
+        }
+        process.end = end;
+        for thread in &mut process.threads {
+            thread.start = thread.start.min(end);
+            thread.end = thread.end.map(|own| own.min(end));
+        }
+        // Of what it did, nothing can be later but by the clocks' comparison.
+        process.waits.retain(|wait| wait.begin < end);
+        process.waits.iter_mut().for_each(|wait| wait.end = wait.end.min(end));
+        process.blocks.retain(|block| block.begin < end);
+        process.blocks.iter_mut().for_each(|block| block.end = block.end.min(end));
     }
 
     /// Threads that ended with their process did not tell their CPU time at the end, and their last words may be long past: what

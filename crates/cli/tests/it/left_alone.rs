@@ -144,6 +144,33 @@ fn programs_that_nobody_may_read() {
     assert!(unseen(&said)[0].contains("cannot be read"), "{said:#}");
 }
 
+/// What a program is when it has become another user and has executed another program is not its own any more.
+#[test]
+fn programs_that_execute_others_as_another_user() {
+    if !is_root() || !is_installed("setpriv") {
+        return;
+    }
+    let stage = Stage::new();
+    for collectors in ["preload", "preload,kernel"] {
+        let recording = stage.path("user.holdup");
+        let words = ["--reuid", "65534", "--regid", "65534", "--clear-groups", "sleep", "1"];
+        let ended = run(Command::new(HOLDUP)
+            .args(["record", "--collectors", collectors, "-o"])
+            .arg(&recording)
+            .args(["--", "setpriv"])
+            .args(words));
+        assert_eq!((ended.status, text(&ended.stdout)), (0, String::new()), "{ended:?}");
+        let json = report_json(&recording);
+        let told = told_of(&json);
+        let is_own = |process: &&&Value| process["command"][0] == "setpriv";
+        let own = told.iter().find(is_own).unwrap_or_else(|| panic!("{collectors}: {told:?}"));
+        let [own, all] =
+            [&own["wall_ns"], &json["run"]["wall_ns"]].map(|wall| wall.as_u64().expect("a time"));
+        // The second that the other one sleeps.
+        assert!(own + 900_000_000 < all, "{collectors}: {own} of {all}");
+    }
+}
+
 /// An ordinary user with a copy of holdup and a directory, for tests that run as root.
 struct Nobody {
     holdup: PathBuf,

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{Call, Doing, Nanos, ObjectKind, Run, State, ThreadId, Timeline};
-use holdup_recording::facts::{ClockSample, ImageNames, NamedFrame, Session, SessionEnd};
+use holdup_model::{Call, Doing, Nanos, ObjectKind, Run, State, ThreadId, Time, Timeline};
+use holdup_recording::facts::{
+    ClockSample, ImageNames, NamedFrame, ProcessEnd, ProcessStart, Session, SessionEnd,
+};
 use holdup_recording::format::FrameKind;
 use holdup_recording::{Recording, Writer};
 use holdup_trace::kernel::{self, CoverageCode, NO_CALL, SampleCode};
+use holdup_trace::wire::{self, NO_STACK, NO_THREAD};
 use proptest::prelude::*;
 
 const FUTEX: u32 = 202;
@@ -15,6 +18,11 @@ const MAIN: (u32, u32) = (7, 7);
 const WORKER: (u32, u32) = (7, 8);
 
 fn recorded(write: impl FnOnce(&mut Vec<u64>)) -> Run {
+    recorded_beside(&[], write)
+}
+
+/// With processes that the library was in.
+fn recorded_beside(processes: &[(ProcessStart, ProcessEnd)], write: impl FnOnce(&mut Vec<u64>)) -> Run {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.holdup");
     let mut writer = Writer::create(&path).unwrap();
@@ -28,6 +36,12 @@ fn recorded(write: impl FnOnce(&mut Vec<u64>)) -> Run {
     };
     writer.facts(FrameKind::Session, 0, &session).unwrap();
     writer.facts(FrameKind::Clock, 0, &ClockSample { ticks: 1_000, monotonic_ns: 1_000 }).unwrap();
+    for ((start, end), number) in processes.iter().zip(0..) {
+        writer.facts(FrameKind::ProcessStart, number, start).unwrap();
+        writer.facts(FrameKind::ProcessEnd, number, end).unwrap();
+        let main = wire::thread_start(start.start, NO_THREAD, 0, NO_STACK, 0, start.pid);
+        writer.chunk(number, 0, 0, &main).unwrap();
+    }
     let mut words = Vec::new();
     write(&mut words);
     writer.kernel(&words).unwrap();
@@ -71,6 +85,21 @@ fn lives(out: &mut Vec<u64>) {
     kernel::stack(out, 1, 1, false, &[0x10, 0x11]);
     kernel::stack(out, 2, 1, false, &[0x20]);
     kernel::stack(out, 3, 1, false, &[0x30]);
+}
+
+/// A program that becomes another user and executes another program, into which the library cannot come.
+#[test]
+fn a_program_has_ended_where_its_process_executes_another() {
+    let start = ProcessStart { pid: 7, parent_pid: 1, start: 1_100, forked: false };
+    let run = recorded_beside(&[(start, ProcessEnd { end: 2_000, ..ProcessEnd::default() })], |out| {
+        kernel::coverage(out, 0, CoverageCode::Begin);
+        kernel::exec(out, 1_000, 7, 1, b"setpriv\0");
+        kernel::exec(out, 1_300, 7, 2, b"postgres\0");
+    });
+    let process = &run.processes[0];
+    assert_eq!((process.pid, process.start, process.end), (7, Time::from_nanos(0), Time::from_nanos(300)));
+    let timeline = Timeline::build(process);
+    assert_eq!((timeline.check(), timeline.end), (Ok(()), Time::from_nanos(300)));
 }
 
 /// Who asks for the time waits if the loop around the call does; what the clock's own code does is no matter.
