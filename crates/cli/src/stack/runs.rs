@@ -149,9 +149,10 @@ impl Runs<'_, '_> {
             && fastest.is_some_and(|fastest| done.wall_ns as f64 > MOST_DISTURBED * fastest as f64)
     }
 
-    /// Nothing is to be compared where the program uses as many threads as it likes.
+    /// Nothing is to be compared where the program uses as many threads as it likes. Whose arguments have the number may mean
+    /// something else by it.
     fn check_threads(&self, wanted: &Wanted) -> Result<(), Failure> {
-        let is_all = self.seen.len() == wanted.threads.len();
+        let is_all = self.seen.len() == wanted.threads.len() && !self.way.control.is_in_command();
         match threads_used::ignored(&self.seen, Some(self.way.control)).filter(|_| is_all) {
             Some(why) => Err(Failure::input(format!("how the program scales is not known: {why}"))),
             None => Ok(()),
