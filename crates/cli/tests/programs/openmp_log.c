@@ -1,5 +1,5 @@
 // Twelve small OpenMP programs that keep a log of their own and say what their threads' time was lost to, by the
-// definitions of docs/scaling.md: `[threads] program file`. What `holdup scale` says of the same run must be the same.
+// definitions of docs/scale.md: `[threads] program file`. What `holdup scale` says of the same run must be the same.
 #include "openmp.h"
 
 #include <stdbool.h>
@@ -21,6 +21,7 @@ enum { IMBALANCE, WALKTHROUGH, STARTUP, LOCK_CONTENTION, SCHEDULING, SERIAL, STA
 static const char *const PART[PARTS] = {"imbalance",  "walkthrough", "startup",    "lock_contention",
                                         "scheduling", "serial",      "starvation", "oversubscription"};
 static double lost[PARTS]; // Thread-time (ns).
+static bool is_dealt; // The work of the legs is dealt out as threads become free.
 static int64_t began, forked, in_regions, off_core_in_serial, serial_wall, serial_cpu;
 
 static int64_t now(clockid_t clock)
@@ -138,6 +139,15 @@ static void meet(const struct leg *legs, int threads)
         lost[STARTUP] += late;
         lost[OVERSUBSCRIPTION] += off_core;
         lost[STARVATION] += waited - in_tasks;
+        return;
+    }
+    if (is_dealt) {
+        int64_t beyond = most(0, threads - omp_get_num_procs()), lacking = most(0, beyond * last - off_core);
+        int64_t by_start = lacking < late ? lacking : late, waiting = threads * last - late - all_on_core - off_core;
+        int64_t by_waiting = lacking - by_start < waiting ? lacking - by_start : waiting;
+        lost[STARTUP] += late - by_start;
+        lost[OVERSUBSCRIPTION] += off_core + by_start + by_waiting;
+        lost[IMBALANCE] += waiting - by_waiting;
         return;
     }
     int64_t uneven = threads * on_core - all_on_core, imbalance = threads * shared - all_shared;
@@ -367,6 +377,7 @@ NAMED static void few_tasks(void)
 
 NAMED static void dynamic(void)
 {
+    is_dealt = true;
     fork_team();
 #pragma omp parallel
     {
