@@ -62,20 +62,24 @@ pub(crate) fn spinning_goes_on(process: &Process, timeline: &mut Timeline) {
 }
 
 /// Turns what threads do that give their cores away again and again into spinning, where they, or others that were started with the
-/// same function, were found in a loop that waits.
+/// same function of the program, were found in a loop that waits. (A runtime starts all of its threads with one function of its own.)
 fn giving_away(process: &Process, timeline: &mut Timeline, looks: &[Vec<Time>]) {
-    let entry = |thread: usize| process.threads.get(thread).and_then(|thread| thread.entry);
-    let mut loops: BTreeMap<Option<SiteId>, BTreeMap<SiteId, Nanos>> = BTreeMap::new();
+    let entry = |thread: usize| {
+        let entry = process.threads.get(thread)?.entry?;
+        process.site(entry).place().filter(|place| place.is_program()).map(|_| entry)
+    };
+    let sort = |thread: usize| entry(thread).ok_or(thread);
+    let mut loops: BTreeMap<Result<SiteId, usize>, BTreeMap<SiteId, Nanos>> = BTreeMap::new();
     for (index, row) in timeline.threads.iter().enumerate() {
         let spun = row.segments.iter().filter(|segment| segment.state == State::Spinning);
         for (segment, site) in
             spun.filter(|segment| segment.object.is_none()).filter_map(|one| Some((one, one.site?)))
         {
-            *loops.entry(entry(index)).or_default().entry(site).or_default() += segment.length();
+            *loops.entry(sort(index)).or_default().entry(site).or_default() += segment.length();
         }
     }
     for ((index, row), looks) in timeline.threads.iter_mut().enumerate().zip(looks) {
-        let most = loops.get(&entry(index)).and_then(|sites| sites.iter().max_by_key(|&(_, time)| *time));
+        let most = loops.get(&sort(index)).and_then(|sites| sites.iter().max_by_key(|&(_, time)| *time));
         let Some((&site, _)) = most else { continue };
         for (begin, end) in turns(process, row, looks) {
             for segment in &mut row.segments[begin..end] {
@@ -173,7 +177,7 @@ mod tests {
     }
 
     /// Of each state for so long (µs), after what a thread of the same kind was found in a loop that waits.
-    fn after_giving_away(parts: &[(State, u64)], is_known: bool) -> Vec<State> {
+    fn after_giving_away(parts: &[(State, u64)], is_known: bool, start_function: &str) -> Vec<State> {
         let mut at = 0;
         let mut segment = |state, length: u64| {
             let start = Time::from_nanos(at);
@@ -185,7 +189,13 @@ mod tests {
         other.site = Some(SiteId::new(0));
         let segments: Vec<Segment> = parts.iter().map(|&(state, length)| segment(state, length)).collect();
         let end = Time::from_nanos(at);
-        let process = Process { covered: vec![(Time::default(), end)], ..Process::default() };
+        let mut process = Process { covered: vec![(Time::default(), end)], end, ..Process::default() };
+        let frame = crate::Frame { function: Some(start_function.to_owned()), ..crate::Frame::default() };
+        let entry = process.add_site(crate::Site { frames: vec![frame], ..crate::Site::default() });
+        for name in ["one", "other"] {
+            let thread = process.add_thread(name, Time::default(), None);
+            process.threads[thread.index()].entry = Some(entry);
+        }
         let row = |segments| Row { start: Time::default(), end, segments };
         let threads = vec![row(vec![other]), row(segments)];
         let mut timeline = Timeline { end, threads, ..Timeline::default() };
@@ -207,15 +217,19 @@ mod tests {
         ];
         let states = parts.map(|(state, _)| state);
         let expected = [Active, Spinning, Spinning, Spinning, Spinning, Spinning, Active];
-        assert_eq!(after_giving_away(&parts, true), expected);
-        // Nobody was found in a loop.
-        assert_eq!(after_giving_away(&parts, false), states);
+        assert_eq!(after_giving_away(&parts, true, "match_worker"), expected);
+        // Nobody was found in a loop, or somebody who may do anything else.
+        assert_eq!(after_giving_away(&parts, false, "match_worker"), states);
+        assert_eq!(
+            after_giving_away(&parts, true, "std::sys::thread::unix::Thread::new::thread_start"),
+            states
+        );
         // Once may be chance, and what is longer is work.
         for parts in [
             [(Descheduled, 4), (Active, 2), (Descheduled, 900)],
             [(Descheduled, 4), (Active, 400), (Descheduled, 900)],
         ] {
-            assert_eq!(after_giving_away(&parts, true), parts.map(|(state, _)| state));
+            assert_eq!(after_giving_away(&parts, true, "match_worker"), parts.map(|(state, _)| state));
         }
     }
 
