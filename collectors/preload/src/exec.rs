@@ -236,7 +236,10 @@ unsafe fn execute(
             unseen(environment, execute)
         }
         Some(entry) if is_reachable(entry) && !must_leave_alone(target()) => match life::acts_as_another() {
-            true => unseen(environment, execute),
+            true => {
+                life::leaves_out(Refusal::Open);
+                unseen(environment, execute)
+            }
             false => execute(environment),
         },
         Some(_) => {

@@ -161,9 +161,10 @@ fn programs_that_execute_others_as_another_user() {
             .args(words));
         assert_eq!((ended.status, text(&ended.stdout)), (0, String::new()), "{ended:?}");
         let json = report_json(&recording);
-        let told = told_of(&json);
+        let processes = told_of(&json);
         let is_own = |process: &&&Value| process["command"][0] == "setpriv";
-        let own = told.iter().find(is_own).unwrap_or_else(|| panic!("{collectors}: {told:?}"));
+        let own = processes.iter().find(is_own).unwrap_or_else(|| panic!("{collectors}: {processes:?}"));
+        assert!(unseen(&json)[0].contains("another user"), "{collectors}: {json:#}");
         let [own, all] =
             [&own["wall_ns"], &json["run"]["wall_ns"]].map(|wall| wall.as_u64().expect("a time"));
         // The second that the other one sleeps.
