@@ -15,6 +15,12 @@ const COMMANDS: &[Mistake] = &[
     ("holdup recrod ./app", &["recrod: no such program", "the command record?", "write holdup record ./app"]),
     ("holdup scael -t 1,2 ./app", &["the command scale?", "write holdup scale -t 1,2 ./app"]),
     ("holdup run ./app", &["run: no such program", "write holdup ./app"]),
+    (
+        "holdup run ./app /a/first/file/of/a/thousand /a/second/file/of/a/thousand /a/third/file/of/a/thousand /a/fourth/file/of/a/thousand/files",
+        &[
+            "write holdup ./app /a/first/file/of/a/thousand /a/second/file/of/a/thousand /a/third/file/of/a/thousand …",
+        ],
+    ),
     ("holdup compare app.holdup b.holdup", &["write holdup diff app.holdup b.holdup"]),
     ("holdup version", &["write holdup --version"]),
     ("holdup help reprot", &["reprot: no such command", "write holdup report --help"]),

@@ -195,6 +195,34 @@ fn other_programs_on_the_cores_are_no_reason_for_fewer_threads() {
     assert!(scaling.notes.iter().any(|note| note.contains("other programs")), "{:?}", scaling.notes);
 }
 
+/// Four threads on two cores, each without a core for half of the time: two threads take as long.
+#[test]
+fn fewer_threads_give_what_was_measured_and_no_more_than_the_work_allows() {
+    let fewer = |numbers: &[u32]| {
+        let scaling = scaled(numbers, |threads| {
+            let mut program = Program::new(threads);
+            let work = match threads {
+                1 => vec![40 * MS],
+                2 => vec![20 * MS; 2],
+                _ => vec![20 * MS; 4],
+            };
+            program.parallel("work", 0, &[Phase::of(&work)]);
+            if threads == 4 {
+                (0..4).for_each(|thread| program.without_core(thread, 2 * MS, 12 * MS));
+            }
+            let mut run = program.run();
+            run.cores = 2;
+            run
+        });
+        let parts = scaling.points.last().map(|point| point.costs.oversubscription);
+        assert_eq!(parts, Some(10 * MS as i64));
+        scaling.hints.into_iter().find(|hint| hint.kind == HintKind::FewerThreads)
+    };
+    assert_eq!(fewer(&[1, 2, 4]).map(|hint| hint.text), None, "it was as fast with two");
+    // Without a run with two, the useful work on both cores is all that is known: nothing is left to save.
+    assert_eq!(fewer(&[1, 4]).map(|hint| hint.text), None);
+}
+
 /// Others used half of the CPUs: that waking takes long, and that more threads are slower, says nothing of the program.
 #[test]
 fn what_is_measured_beside_others_is_no_advice() {
