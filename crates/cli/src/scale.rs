@@ -1,8 +1,7 @@
 //! `holdup scale`: the same work with several numbers of threads.
 //!
 //! The runs are planned ([`Counts`], [`Control`], [`affinity`], [`stop`]), done one after another and kept in a
-//! directory that says which are done ([`sweep`], [`manifest`]), and read again for the analysis ([`points`],
-//! [`evidence`]).
+//! directory that says which are done ([`sweep`], [`manifest`]), and read again for the analysis ([`points`]).
 
 mod affinity;
 mod manifest;

@@ -34,7 +34,7 @@ impl Seen {
     }
 }
 
-/// Why the program does not seem to use the number that it was told, as a sentence. `seen` is what a run at each number of threads
+/// Why the program does not seem to use the number that it was given, as a sentence. `seen` is what a run at each number of threads
 /// shows, from few to many.
 pub(crate) fn ignored(seen: &[(u32, Seen)], control: Option<&Control>) -> Option<String> {
     let is_same = seen.windows(2).all(|pair| pair[0].1 == pair[1].1);

@@ -99,7 +99,7 @@ fn remedy(missing: &MissingNames) -> String {
 /// The function that stands for all code in memory of which nobody gives names: its addresses are others in each run.
 const MADE_AT_RUN_TIME: &str = "code made at run time";
 
-/// How runtimes are told to write down what they name the code that they make: by what the name of their file begins with.
+/// How runtimes are asked to write down what they name the code that they make: by what the name of their file begins with.
 const NAMES_OF_MADE_CODE: [(&str, &str); 4] = [
     ("libjvm.so", "run java with -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit (Java 17 and later)"),
     ("node", "run node with --perf-basic-prof"),
@@ -152,16 +152,16 @@ mod tests {
         };
         assert_eq!(at(0x7f00_0000_1234, None, ANONYMOUS), at(0x7f00_0000_5678, None, ANONYMOUS));
         assert_eq!(at(16, None, "app").address, 16);
-        let told = |frames: &[NamedFrame], modules: &[&str]| {
+        let remedy_for = |frames: &[NamedFrame], modules: &[&str]| {
             let modules = modules.iter().map(Path::new);
             unnamed_made_code(frames.iter(), modules).map(|unnamed| (unnamed.module, unnamed.remedy))
         };
         let unnamed = [at(16, None, "app"), at(0x7f00_0000_1234, None, ANONYMOUS)];
         let (module, remedy) =
-            told(&unnamed, &["/usr/bin/java", "/usr/lib/jvm/libjvm.so"]).expect("a remedy");
+            remedy_for(&unnamed, &["/usr/bin/java", "/usr/lib/jvm/libjvm.so"]).expect("a remedy");
         assert!(module == ANONYMOUS && remedy.contains("DumpPerfMapAtExit"), "{module}: {remedy}");
-        assert!(told(&unnamed, &["/opt/app"]).is_some_and(|(_, remedy)| remedy.contains("perf map")));
-        assert_eq!(told(&[at(16, None, "app"), at(16, Some("run"), "[jit]")], &["libjvm.so"]), None);
+        assert!(remedy_for(&unnamed, &["/opt/app"]).is_some_and(|(_, remedy)| remedy.contains("perf map")));
+        assert_eq!(remedy_for(&[at(16, None, "app"), at(16, Some("run"), "[jit]")], &["libjvm.so"]), None);
     }
 
     #[test]

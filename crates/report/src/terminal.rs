@@ -188,7 +188,7 @@ fn nothing_recorded(run: &Run, look: Look) -> Vec<Line> {
     lines
 }
 
-/// `pid 12`, or with others with which the process is told of as one: `pids 12 and 13, which share locks`.
+/// `pid 12`, or with others with which the process is reported as one: `pids 12 and 13, which share locks`.
 fn pids(process: &Process) -> String {
     const NAMED: usize = 3;
     match process.joined.as_slice() {
@@ -408,7 +408,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processes_that_are_told_of_as_one_are_named() {
+    fn processes_that_are_reported_as_one_are_named() {
         let of = |joined: &[u32]| pids(&Process { pid: 7, joined: joined.to_vec(), ..Process::default() });
         assert_eq!(of(&[]), "pid 7");
         assert_eq!(of(&[8]), "pids 7 and 8, which share locks");

@@ -54,7 +54,7 @@ pub struct Scaling {
     /// The largest share of the CPUs' time that others used in the run of a number of threads (0 to 1); `None` below
     /// [`MUCH_USED`], and where it is not known.
     pub used_by_others: Option<f64>,
-    /// Why the runs say nothing of how the program scales, as a sentence: it uses another number of threads than it was told. Then
+    /// Why the runs say nothing of how the program scales, as a sentence: it uses another number of threads than it was to. Then
     /// there is nothing but the points' times.
     pub ignored: Option<String>,
     /// The whole program at each number of threads, ascending.
@@ -72,7 +72,7 @@ pub struct Scaling {
 }
 
 impl Scaling {
-    /// Takes away all that compares numbers of threads, as the program does not use those that it was told: `why` says so.
+    /// Takes away all that compares numbers of threads, as the program does not use those that it was to: `why` says so.
     pub fn ignores_threads(&mut self, why: String) {
         self.ignored = Some(why);
         for point in &mut self.points {

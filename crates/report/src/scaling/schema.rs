@@ -29,7 +29,7 @@ pub(crate) struct Scale<'a> {
     /// The largest share of the CPUs' time that others used in a run; null where it was below a tenth, or is not known.
     #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub(crate) used_by_others: Option<f64>,
-    /// Why the runs say nothing of how the program scales: it uses another number of threads than it was told. Then there are no
+    /// Why the runs say nothing of how the program scales: it uses another number of threads than it was to. Then there are no
     /// regions, hints, law and efficiencies, and all losses are 0. Else null.
     pub(crate) ignored: Option<&'a str>,
     /// The whole program at each number of threads, ascending. The first one is the base of all speedups.
