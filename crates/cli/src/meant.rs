@@ -38,10 +38,15 @@ pub(crate) fn arranged(arguments: Vec<OsString>, line: &Command) -> Result<Vec<O
     while let Some(option) = arguments.get(at).and_then(|word| word.to_str()).filter(|word| is_option(word)) {
         at += if takes_next(option, line) { 2 } else { 1 };
     }
-    let command = arguments.get(at).and_then(|word| line.find_subcommand(word));
-    let Some(command) = command.filter(|command| at > 1 && !command.is_hide_set()) else {
+    let Some(command) = arguments.get(at).and_then(|word| line.find_subcommand(word)) else {
         return Ok(arguments);
     };
+    if at == 1 {
+        return Ok(with_program(arguments, command));
+    }
+    if command.is_hide_set() {
+        return Ok(arguments);
+    }
     let before = &arguments[1..at];
     let is_one_of = |command: &Command, word: &OsString| {
         let word = word.to_str().filter(|word| is_option(word));
@@ -55,7 +60,42 @@ pub(crate) fn arranged(arguments: Vec<OsString>, line: &Command) -> Result<Vec<O
         ));
     }
     let (first, rest) = (arguments[..1].iter(), arguments[at + 1..].iter());
-    Ok(first.chain([&arguments[at]]).chain(before).chain(rest).cloned().collect())
+    let arranged = first.chain([&arguments[at]]).chain(before).chain(rest).cloned().collect();
+    Ok(with_program(arranged, command))
+}
+
+/// Puts a program, which some commands take behind `--` since they take recordings too, there: `holdup why ./app 8`. The command's
+/// own options may stand between the program and its arguments.
+fn with_program(arguments: Vec<OsString>, command: &Command) -> Vec<OsString> {
+    let takes_both =
+        command.get_positionals().count() == 2 && command.get_positionals().any(Arg::is_last_set);
+    if !takes_both || arguments.iter().any(|word| word == "--") {
+        return arguments;
+    }
+    let behind_options = |mut at: usize| {
+        while let Some(option) =
+            arguments.get(at).and_then(|word| word.to_str()).filter(|word| is_option(word))
+            && command.get_arguments().any(|argument| is_called(argument, option))
+        {
+            at += if takes_next(option, command) { 2 } else { 1 };
+        }
+        at
+    };
+    let at = behind_options(2);
+    let Some(program) = arguments.get(at).filter(|word| is_program(Path::new(word))) else {
+        return arguments;
+    };
+    let rest = behind_options(at + 1).min(arguments.len());
+    let options = arguments[..at].iter().chain(&arguments[at + 1..rest]);
+    options.chain([&OsString::from("--"), program]).chain(&arguments[rest..]).cloned().collect()
+}
+
+/// True for what is no recording and can be executed, or is looked for among the programs.
+fn is_program(path: &Path) -> bool {
+    if path.exists() {
+        return path.is_file() && !is_recording(path) && find_program(path.as_os_str()).is_ok();
+    }
+    path.extension().is_none_or(|ending| ending != "holdup") && path.components().count() == 1
 }
 
 /// What was meant by a name that is no program's, as the rest of a sentence; `None` where nothing is like it. `words` are all that
@@ -318,6 +358,26 @@ mod tests {
             ("holdup -o x.holdup -- record ./app", "holdup -o x.holdup -- record ./app"),
             ("holdup -o x.holdup ./app report", "holdup -o x.holdup ./app report"),
             ("holdup --output report ./app", "holdup --output report ./app"),
+        ] {
+            assert_eq!(arranged(typed).as_deref(), Ok(meant), "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_program_and_its_arguments_need_no_mark_before_them() {
+        for (typed, meant) in [
+            ("holdup why sort -u x", "holdup why -- sort -u x"),
+            ("holdup why --all sort 8", "holdup why --all -- sort 8"),
+            ("holdup why sort --all 8 --section=9", "holdup why --all -- sort 8 --section=9"),
+            ("holdup why sort --section x", "holdup why --section x -- sort"),
+            ("holdup --all why sort -n", "holdup why --all -- sort -n"),
+            ("holdup sim /bin/sh -c ls", "holdup sim -- /bin/sh -c ls"),
+            ("holdup policies -t 2,4 sort {threads}", "holdup policies -t 2,4 -- sort {threads}"),
+            ("holdup why a.holdup --all", "holdup why a.holdup --all"),
+            ("holdup why /etc/passwd --all", "holdup why /etc/passwd --all"),
+            ("holdup why --all -- sort 8", "holdup why --all -- sort 8"),
+            ("holdup report sort", "holdup report sort"),
+            ("holdup sim", "holdup sim"),
         ] {
             assert_eq!(arranged(typed).as_deref(), Ok(meant), "{typed}");
         }

@@ -100,7 +100,7 @@ pub(crate) struct PoliciesOptions {
     /// Recordings with instruction streams
     #[arg(value_name = "FILE", required_unless_present = "command", conflicts_with_all = ["command", "runs", "directory"])]
     pub files: Vec<PathBuf>,
-    /// The program and its arguments, behind --; {threads} in them stands for the number of threads
+    /// The program and its arguments; {threads} in them stands for the number of threads
     #[arg(last = true, value_name = "PROGRAM")]
     pub command: Vec<OsString>,
 }

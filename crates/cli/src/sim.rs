@@ -12,9 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use holdup_report::{
-    SimRun, SimTold, render_sim, shell_words, sim_csv, sim_json_text, sim_page, sim_source_files,
-};
+use holdup_report::{SimRun, SimTold, render_sim, sim_csv, sim_json_text, sim_page, sim_source_files};
 
 use crate::answer;
 use crate::failure::Failure;
@@ -106,7 +104,7 @@ pub(crate) struct SimOptions {
     #[arg(value_name = "FILE", required_unless_present_any = ["command", "list_machines", "show_machine"],
         conflicts_with = "command")]
     pub files: Vec<PathBuf>,
-    /// The program and its arguments, behind --
+    /// The program and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub command: Vec<OsString>,
 }
@@ -130,22 +128,6 @@ pub(crate) fn sim(options: &SimOptions) -> Result<ExitCode, Failure> {
     }
     if !options.command.is_empty() {
         return run(&options.command, options);
-    }
-    if let [only] = options.files.as_slice()
-        && simulation::is_program(only)
-    {
-        // A program without arguments is understood without -- too.
-        return run(&[only.clone().into_os_string()], options);
-    }
-    if let Some(program) = options.files.first().filter(|file| simulation::is_program(file)) {
-        let words = options.files.iter().map(|word| word.to_string_lossy().into_owned());
-        let words: Vec<String> =
-            ["holdup", "sim", "--"].map(str::to_owned).into_iter().chain(words).collect();
-        return Err(Failure::input(format!(
-            "{}: a program with arguments stands behind --; write {}",
-            program.display(),
-            shell_words(&words).unwrap_or_default()
-        )));
     }
     let machines = chosen(&options.machine, options.one_ipc)?;
     match told(&options.files, &machines, options)? {

@@ -29,7 +29,7 @@ use side_by_side::INTERRUPTED;
 use crate::failure::Failure;
 use crate::progress::Progress;
 
-pub(crate) use inputs::{Input, check_machine, is_program, working_threads};
+pub(crate) use inputs::{Input, check_machine, working_threads};
 pub(crate) use machines::{Chosen, USUAL, chosen, machine_list, machine_text};
 pub(crate) use plan::{Role, Simulation, Subject, Wanted, simulations};
 pub(crate) use policies::{PolicyOptions, parsers};

@@ -102,7 +102,7 @@ pub(crate) struct WhyOptions {
     /// A recording with instruction streams, or counts as text
     #[arg(value_name = "FILE", required_unless_present = "command", conflicts_with = "command")]
     pub file: Option<PathBuf>,
-    /// The program and its arguments, behind --
+    /// The program and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub command: Vec<OsString>,
 }

@@ -1,8 +1,7 @@
 //! What is simulated: recordings with instruction streams.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{ErrorKind, Read};
+
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -10,7 +9,6 @@ use holdup_collect::address_names;
 use holdup_feed::Prepared;
 use holdup_model::{Frame, Run};
 use holdup_recording::Recording;
-use holdup_recording::format::MAGIC;
 use holdup_report::{escaped, shell_words};
 
 use crate::failure::Failure;
@@ -78,18 +76,6 @@ pub(crate) fn check_machine(path: &Path, recording: &Recording) -> Result<(), Fa
             path.display(),
             escaped(machine)
         ))),
-    }
-}
-
-/// True for what is no recording, but can be run: with a file of no such name it may be a program in PATH.
-pub(crate) fn is_program(path: &Path) -> bool {
-    let mut start = [0; MAGIC.len()];
-    match File::open(path).and_then(|mut file| file.read_exact(&mut start)) {
-        Ok(()) if start == *MAGIC => false,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            path.extension().is_none_or(|ending| ending != "holdup") && path.components().count() == 1
-        }
-        _ => path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok(),
     }
 }
 
