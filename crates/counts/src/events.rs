@@ -120,7 +120,6 @@ impl Events {
                 time += instructions;
             }
         }
-        counts.retain(|(from, to), _| !(self.waits(*from) && self.waits(*to)));
         let mut events: Vec<(EventId, u64)> =
             counts.into_iter().map(|(edge, count)| (self.number(edge), count)).collect();
         events.sort_unstable();
@@ -154,7 +153,7 @@ impl Events {
             let dealt =
                 instance.units.iter().flat_map(|unit| &unit.executed).map(|(event, count)| (event, count));
             for (event, count) in own.chain(dealt) {
-                let Some((_, to)) = self.edge(*event) else { continue };
+                let Some((_, to)) = self.edge(*event).filter(|(_, to)| !self.waits(*to)) else { continue };
                 *blocks.entry(to).or_default() +=
                     count * u64::from(self.table.blocks()[to.index()].instructions);
             }

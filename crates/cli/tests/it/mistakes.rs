@@ -136,8 +136,7 @@ const PROGRAMS: &[Mistake] = &[
     ("holdup OMP_NUM_THREADS=4 ./app", &["a variable, not a program", "OMP_NUM_THREADS=4 holdup ./app"]),
     ("holdup record 'A=4 ./app'", &["a variable, not a program", "A=4 holdup record ./app"]),
     ("holdup cd folder", &["cd: no program", "write holdup sh -c 'cd folder'"]),
-    ("holdup why ./app arg", &["arg: one word too many", "write holdup why -- ./app"]),
-    ("holdup sim ./app arg", &["./app: a program with arguments", "write holdup sim -- ./app arg"]),
+    ("holdup why app.holdup arg", &["arg: one word too many", "write holdup why -- ./app"]),
     ("holdup app.holdup", &["app.holdup: a recording, not a program", "write holdup report app.holdup"]),
     ("holdup record ./app.holdup", &["write holdup report ./app.holdup"]),
 ];

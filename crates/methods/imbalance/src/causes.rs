@@ -220,8 +220,13 @@ pub(super) fn describe(
             Blamed::Library(block) => of_library(program, charges, block, &one, &mut taken),
             Blamed::Hardware(column) => of_hardware(program, column, &one),
         };
-        let counts = match (cause.kind, cause.leader.and_then(|leader| program.recursion_of(leader))) {
-            (CauseKind::Recursion, Some(recursion)) => sum_of(&recursion.calls, counts),
+        let counts = match cause.leader {
+            Some(leader) if cause.kind == CauseKind::Wait => {
+                charges.waiting_at(leader).map(|waiting| sum_of(&waiting.to_work, counts)).unwrap_or_default()
+            }
+            Some(leader) if cause.kind == CauseKind::Recursion => {
+                program.recursion_of(leader).map(|found| sum_of(&found.calls, counts)).unwrap_or_default()
+            }
             _ => counts(one.column),
         };
         causes.push((Cause { counts, minor: cause.charge < LEAST_CHARGE, ..cause }, one));
@@ -415,7 +420,7 @@ fn empty(kind: CauseKind) -> Cause {
     }
 }
 
-fn begin(program: &Program<'_>, block: BlockId) -> Vec<Frame> {
+pub(super) fn begin(program: &Program<'_>, block: BlockId) -> Vec<Frame> {
     program.counts.blocks.get(block.index()).map(|block| block.begin.clone()).unwrap_or_default()
 }
 
@@ -545,6 +550,10 @@ fn shape(program: &Program<'_>, charges: &Charges, leader: BlockId, members: &[C
         latch: most(&mut recursion.calls.iter().copied()),
         has_guard: false,
     };
+    if let Some(waiting) = charges.waiting_at(leader) {
+        let deciders = vec![waiting.exit];
+        return Shape { kind: CauseKind::Wait, at: waiting.exit, deciders, latch: None, has_guard: false };
+    }
     let around = program.recursion_of(leader);
     if let Some(recursion) = around.filter(|recursion| recursion.calls.iter().copied().any(inside)) {
         return of_recursion(recursion);

@@ -44,6 +44,21 @@ pub(super) struct Charges {
     pub(super) before: f64,
     /// The blocks that they begin at then; first the one at which those begin that take long.
     pub(super) beginnings: Vec<BlockId>,
+    /// The blocks that threads begin at, other than behind the call at which they met, each with the share of the variance of time
+    /// that is in who begins there.
+    pub(super) entries: Vec<(BlockId, f64)>,
+    /// Code that waits.
+    pub(super) waits: Vec<Waiting>,
+}
+
+/// Code that waits, all of it that hangs together.
+#[derive(Clone, Debug)]
+pub(super) struct Waiting {
+    /// The block that most leave it by, which is charged with how it goes on.
+    pub(super) exit: BlockId,
+    blocks: Vec<BlockId>,
+    /// The edges out of it behind which there is no less to do than behind all of them on average.
+    pub(super) to_work: Vec<Column>,
 }
 
 impl Charges {
@@ -151,6 +166,10 @@ impl Charges {
                 })
                 .sum();
             let expected = times * (worth[at] - flow.instructions[at]);
+            let came: f64 = program.into(*block).iter().map(|edge| self.with_time[*edge as usize]).sum();
+            if executed.by.as_slice() != program.into(*block) && !program.waits(*block) {
+                self.entries.push((*block, scale * (times - came) * worth[at]));
+            }
             self.decided.insert(*block, scale * (went - expected));
             if self.totals[library_of(*block)] > 0 {
                 let average = flow.instructions[at] - own(program, *block);
@@ -158,6 +177,50 @@ impl Charges {
                 self.library.insert(*block, scale * beyond);
             }
         }
+        let worth_of = |block: BlockId| number[block.index()].map_or(0.0, |at| worth[at as usize]);
+        self.wait_together(program, &worth_of);
+    }
+
+    /// What is decided in code that waits, as a whole: how often it looks says nothing, how it goes on does. That is charged to the
+    /// block of it that most leave by.
+    fn wait_together(&mut self, program: &Program<'_>, worth: &dyn Fn(BlockId) -> f64) {
+        let mut open: BTreeSet<BlockId> =
+            self.decided.keys().copied().filter(|block| program.waits(*block)).collect();
+        while let Some(first) = open.pop_first() {
+            let mut blocks = vec![first];
+            let mut at = 0;
+            while let Some(block) = blocks.get(at).copied() {
+                at += 1;
+                let edges = program.out(block).iter().chain(program.into(block));
+                let beside = edges.filter_map(|edge| program.edge(*edge)).flat_map(|(from, to)| [from, to]);
+                blocks.extend(beside.filter(|block| open.remove(block)));
+            }
+            let leaves = |block: BlockId| {
+                let out = program.out(block).iter().filter_map(|edge| Some((*edge, program.edge(*edge)?.1)));
+                out.filter(|(edge, to)| !program.waits(*to) && self.totals[*edge as usize] > 0)
+            };
+            let times = |edges: &mut dyn Iterator<Item = (Column, BlockId)>| -> u64 {
+                edges.map(|(edge, _)| self.totals[edge as usize]).sum()
+            };
+            let exit = blocks
+                .iter()
+                .copied()
+                .max_by_key(|block| (times(&mut leaves(*block)), std::cmp::Reverse(*block)));
+            let Some(exit) = exit else { continue };
+            let all: Vec<(Column, BlockId)> = blocks.iter().flat_map(|block| leaves(*block)).collect();
+            let sum: f64 = all.iter().map(|(edge, to)| self.totals[*edge as usize] as f64 * worth(*to)).sum();
+            let mean = sum / times(&mut all.iter().copied()).max(1) as f64;
+            let to_work = all.iter().filter(|(_, to)| worth(*to) >= mean).map(|(edge, _)| *edge).collect();
+            let charge = blocks.iter().map(|block| self.decided(*block)).sum();
+            self.decided.extend(blocks.iter().map(|block| (*block, 0.0)));
+            self.decided.insert(exit, charge);
+            self.waits.push(Waiting { exit, blocks, to_work });
+        }
+    }
+
+    /// The code that waits of which a block is part.
+    pub(super) fn waiting_at(&self, block: BlockId) -> Option<&Waiting> {
+        self.waits.iter().find(|waiting| waiting.blocks.contains(&block))
     }
 
     /// The share of the variance of time that this block's last instruction decides.
@@ -286,9 +349,10 @@ fn leading_out(program: &Program<'_>, totals: &[u64], block: BlockId) -> Vec<Col
     }
 }
 
-/// A block's own instructions.
+/// A block's own instructions; waiting takes none.
 fn own(program: &Program<'_>, block: BlockId) -> f64 {
-    f64::from(program.counts.blocks[block.index()].instructions)
+    let block = &program.counts.blocks[block.index()];
+    if block.waits { 0.0 } else { f64::from(block.instructions) }
 }
 
 /// How many instructions one more count of each column stands for.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use holdup_model::counts::BlockId;
 use holdup_model::{Arrange, Frame};
 
-use super::causes::{LEAST_CHARGE, MOST_DECIDED, end, most_with_time, of_block, of_leader, sum_of};
+use super::causes::{LEAST_CHARGE, MOST_DECIDED, begin, end, most_with_time, of_block, of_leader, sum_of};
 use super::charge::Charges;
 use super::deal::Column;
 use super::program::{Line, Program, line_of};
@@ -33,10 +33,9 @@ impl Lines {
         if charges.all < EXACT {
             return Lines(lines);
         }
-        let waits = |block: BlockId| program.counts.blocks[block.index()].waits;
         let leads_to_waiting = |block: BlockId| {
-            waits(block)
-                || program.out(block).iter().filter_map(|edge| program.edge(*edge)).any(|(_, to)| waits(to))
+            let mut ways = program.out(block).iter().filter_map(|edge| program.edge(*edge));
+            program.waits(block) || ways.any(|(_, to)| program.waits(to))
         };
         for (block, charge) in charges.decisions().filter(|(block, _)| !leads_to_waiting(*block)) {
             if let Some(line) = line_of(&end(program, block)) {
@@ -113,7 +112,49 @@ impl Lines {
             // What a line decides beyond all is made up for at others, and is no answer alone.
             add(&blocks, &columns, Vec::new(), MOST_DECIDED);
         }
+        for waiting in charges.waits.iter().filter(|_| is_exact) {
+            let is_told = |cause: &Cause| cause.kind == CauseKind::Wait && cause.leader == Some(waiting.exit);
+            if !told.iter().any(is_told) {
+                add(&[waiting.exit], &waiting.to_work, Vec::new(), MOST_DECIDED);
+            }
+        }
+        causes.extend(self.beginnings(program, charges, counts));
         causes
+    }
+}
+
+impl Lines {
+    /// Where threads begin at different code, a thread that creates others and these as a rule, what they begin with.
+    fn beginnings(
+        &self,
+        program: &Program<'_>,
+        charges: &Charges,
+        counts: &dyn Fn(Column) -> Vec<u64>,
+    ) -> Option<Cause> {
+        let sum: f64 = charges.entries.iter().map(|(_, charge)| charge).sum();
+        let (block, _) = charges.entries.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        if self.0.is_empty() || charges.entries.len() < 2 || !(LEAST_OF_LINE..=MOST_DECIDED).contains(&sum) {
+            return None;
+        }
+        let out: Vec<Column> =
+            program.return_edge(block).map_or_else(|| program.out(block).to_vec(), |edge| vec![edge]);
+        let came = sum_of(program.into(block), counts);
+        let mut began = sum_of(&out, counts);
+        began.iter_mut().zip(came).for_each(|(began, came)| *began = began.saturating_sub(came));
+        let one = of_block(block, out.first().copied()?, Vec::new());
+        let cause = of_leader(program, charges, block, &one, &mut BTreeSet::new(), Method::Stacked);
+        Some(Cause {
+            kind: CauseKind::Start,
+            at: begin(program, block),
+            to: Vec::new(),
+            latch: None,
+            listing: Vec::new(),
+            misplaced: false,
+            charge: sum.min(1.0),
+            score: sum.min(1.0),
+            counts: began,
+            ..cause
+        })
     }
 }
 

@@ -243,6 +243,10 @@ pub enum CauseKind {
     Call,
     /// They recurse differently deep or often.
     Recursion,
+    /// They go on from code that waits differently often: each has as much to do as it finds there.
+    Wait,
+    /// They begin at different code.
+    Start,
     /// A call into a library takes differently long for the same number of calls.
     Library,
     /// Caches miss differently often.

@@ -109,6 +109,11 @@ impl<'a> Program<'a> {
         self.counts.blocks.get(block.index()).map_or(BlockExit::Falls, |block| block.exit)
     }
 
+    /// True for code that only waits.
+    pub(super) fn waits(&self, block: BlockId) -> bool {
+        self.counts.blocks.get(block.index()).is_some_and(|block| block.waits)
+    }
+
     /// The strongly connected component of a block; components are numbered in topological order.
     pub(super) fn component(&self, block: BlockId) -> u32 {
         self.flow.component(block)

@@ -154,7 +154,8 @@ fn causes_in(
         let lines = Lines::new(program, &charges);
         lines.complete(&mut causes);
         if explained_by(&causes) < MOSTLY {
-            causes.extend(lines.others(program, &charges, &causes, &counts));
+            let others = lines.others(program, &charges, &causes, &counts).into_iter();
+            causes.extend(others.map(|cause| Cause { instances: chosen.len() as u32, ..cause }));
         }
         causes.arrange_by(|a, b| {
             a.minor.cmp(&b.minor).then(b.charge.total_cmp(&a.charge)).then(b.score.total_cmp(&a.score))

@@ -312,7 +312,12 @@ pub(crate) enum CauseClass {
 impl From<CauseKind> for CauseClass {
     fn from(kind: CauseKind) -> Self {
         match kind {
-            CauseKind::Branch | CauseKind::Loop | CauseKind::Call | CauseKind::Recursion => Self::ControlFlow,
+            CauseKind::Branch
+            | CauseKind::Loop
+            | CauseKind::Call
+            | CauseKind::Recursion
+            | CauseKind::Wait
+            | CauseKind::Start => Self::ControlFlow,
             CauseKind::Library => Self::Library,
             CauseKind::CacheMiss => Self::CacheMiss,
             CauseKind::TlbMiss => Self::TlbMiss,
@@ -334,6 +339,10 @@ pub(crate) enum CauseWord {
     Call,
     /// A recursion goes on for differently long.
     Recursion,
+    /// They go on from code that waits, for work to take as a rule, differently often.
+    Wait,
+    /// They begin at different code.
+    Start,
     /// A library takes differently long for the same calls.
     Library,
     /// Accesses miss a cache differently often.
@@ -364,7 +373,9 @@ mod tests {
     #[test]
     fn causes_have_the_words_that_sentences_have() {
         use CauseKind::*;
-        for kind in [Branch, Loop, Call, Recursion, Library, CacheMiss, TlbMiss, BranchMiss, Queueing] {
+        for kind in
+            [Branch, Loop, Call, Recursion, Wait, Start, Library, CacheMiss, TlbMiss, BranchMiss, Queueing]
+        {
             let told = serde_json::to_value(Told(kind)).expect("JSON");
             assert_eq!(told, words::cause_word(kind).replace(' ', "-").to_lowercase());
         }

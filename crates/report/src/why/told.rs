@@ -172,6 +172,11 @@ pub(crate) fn cause_clause(cause: &Cause, scene: &WhyScene, look: Look) -> Strin
             }
             None => format!("Threads recurse differently often at {at}"),
         },
+        CauseKind::Wait => {
+            let to = to.map_or_else(String::new, |to| format!(" to {}", words::line(to, look)));
+            format!("Threads go on{to} from the loop that waits at {at} differently often")
+        }
+        CauseKind::Start => format!("Threads begin at different code; what begins at {at} takes longer"),
         CauseKind::Library => {
             format!("The call of a library at {at} takes some threads longer than others, for each call")
         }
@@ -350,6 +355,11 @@ pub(crate) fn verdict(section: &SectionWhy, why: &Why) -> Option<String> {
             Some("Threads idle for less than 1 % here: there is nothing to find.".to_owned())
         }
         Verdict::ExecuteEqually => Some(match &section.native {
+            Some(native) if section.dealt_units > 0 => format!(
+                "With the work dealt out evenly threads execute equally; natively they differ by {}: it was dealt out unevenly, or \
+                 caches, memory or the machine differ.",
+                percent(native.spread)
+            ),
             Some(native) => format!(
                 "Threads execute equally; natively they differ by {}: caches, memory or the machine, not control flow.",
                 percent(native.spread)

@@ -1,6 +1,6 @@
 //! Where the paper's method, taken to the letter, goes wrong, and the corrected one does not.
 
-use holdup_imbalance::{Cause, Method, WhyOptions, why};
+use holdup_imbalance::{Cause, CauseKind, Method, WhyOptions, why};
 use holdup_model::counts::Counts;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -91,6 +91,82 @@ fn code_that_only_waits_is_no_cause() {
         counts.blocks[block].waits = true;
     }
     assert!(score_at(&causes(&counts, Method::Stacked, 0.1), 60).is_none());
+}
+
+#[test]
+fn who_finds_more_work_goes_on_from_waiting_more_often() {
+    // Threads look for tasks, for however long that takes, and execute as many as they find; some are larger.
+    let mut counts = Synthetic::new(vec![vec![turns(
+        10,
+        |here| 20 + here.me * 5 % 13 + here.below(3),
+        vec![
+            turns(60, |here| here.below(400), vec![Do::Work(3)]),
+            turns(70, |here| 10 + here.below(30), vec![Do::Work(12)]),
+        ],
+    )]])
+    .run(16, 4, 1);
+    let at = |counts: &Counts, line: u32| {
+        let blocks =
+            (0..counts.blocks.len()).filter(|block| counts.blocks[*block].begin[0].line == Some(line));
+        blocks.collect::<Vec<usize>>()
+    };
+    let (tasks, looks) = (at(&counts, 10)[0], at(&counts, 60)[0]);
+    for block in [tasks, looks, looks + 1] {
+        counts.blocks[block].waits = true;
+        // Waiting is no time.
+        for (instance, row, times) in executions(&counts, block) {
+            let instance = &mut counts.sections[0].instances[instance];
+            instance.time[row] -= times * u64::from(counts.blocks[block].instructions);
+        }
+    }
+    let found = causes(&counts, Method::Stacked, 0.1);
+    let waits = found.iter().find(|cause| cause.kind == CauseKind::Wait).expect("it is told");
+    assert!(waits.charge > 0.5 && !waits.minor, "{found:#?}");
+    let counted: u64 = waits.counts.iter().sum();
+    assert_eq!(counted, entered(&counts, looks + 2), "how many tasks were executed");
+    let all: f64 = found.iter().map(|cause| cause.charge).sum();
+    assert!((0.95..1.05).contains(&all), "{all} {found:#?}");
+}
+
+#[test]
+fn threads_that_begin_at_different_code_differ_by_that() {
+    let loop_of = |line, times: u64| vec![Do::Work(2), turns(line, move |_| times, vec![Do::Work(9)])];
+    let body = either(20, |here| here.me == 0, loop_of(30, 400), loop_of(40, 90));
+    let mut counts = Synthetic::new(vec![vec![body]]).run(8, 1, 1);
+    let score = score_at(&causes(&counts, Method::Stacked, 0.1), 20);
+    assert!(score.is_some_and(|score| score > 0.9), "a branch, where there is one: {score:?}");
+    // Without the branch and what is before it: thread 0 has another start function than the others.
+    let gone =
+        |block: usize| counts.blocks[block].begin[0].line.is_some_and(|line| line == 20 || line == 100_000);
+    let gone: Vec<bool> = (0..counts.blocks.len()).map(gone).collect();
+    let edges = counts.edges.clone();
+    for instance in &mut counts.sections[0].instances {
+        let leaves = |event: usize| edges.get(event).is_some_and(|(from, _)| gone[from.index()]);
+        instance.executed.entries.retain(|entry| !leaves(entry.0.index()));
+        let before: u32 =
+            (0..gone.len()).filter(|block| gone[*block]).map(|block| counts.blocks[block].instructions).sum();
+        instance.time.iter_mut().for_each(|time| *time -= u64::from(before));
+    }
+    let found = causes(&counts, Method::Stacked, 0.1);
+    let start = found.iter().find(|cause| cause.kind == CauseKind::Start).expect("it is told");
+    assert!(start.charge > 0.95 && start.counts == [1, 0, 0, 0, 0, 0, 0, 0], "{found:#?}");
+    assert!(found.iter().filter(|cause| !cause.minor).count() == 1, "{found:#?}");
+}
+
+/// How often each thread executed a block: instance, row, times.
+fn executions(counts: &Counts, block: usize) -> Vec<(usize, usize, u64)> {
+    let instances = counts.sections[0].instances.iter().enumerate();
+    let entries =
+        instances.flat_map(|(at, instance)| instance.executed.entries.iter().map(move |entry| (at, entry)));
+    let leads_here = |event: usize| counts.edges.get(event).is_some_and(|(_, to)| to.index() == block);
+    entries
+        .filter(|(_, entry)| leads_here(entry.0.index()))
+        .map(|(at, entry)| (at, entry.1 as usize, entry.2))
+        .collect()
+}
+
+fn entered(counts: &Counts, block: usize) -> u64 {
+    executions(counts, block).iter().map(|(_, _, times)| times).sum()
 }
 
 #[test]
