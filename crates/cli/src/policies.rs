@@ -60,7 +60,7 @@ pub(crate) struct PoliciesOptions {
     /// The machine, by name or as a file (.toml); energies need one with constants for them
     #[arg(long, value_name = "NAME", default_value = USUAL)]
     pub machine: String,
-    /// How many cores it has [default: as many as threads that work, at most those of the machine]
+    /// How many cores it has [default: as many as threads that work at once, at most those of the machine]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_CORES))]
     pub cores: Option<u32>,
     /// The frequency of a fast core in GHz [default: a quarter more than the machine's]

@@ -21,7 +21,7 @@ use crate::options::{Faces, SizeLimit};
 use crate::progress::Progress;
 use crate::simulation::{
     self, Chosen, Input, MOST_CORES, PolicyOptions, Role, Simulation, Subject, USUAL, Wanted, WhatIf, chosen,
-    interrupted, simulated, speedup_stacks, working_threads,
+    interrupted, simulated, speedup_stacks,
 };
 use crate::sources;
 
@@ -43,7 +43,7 @@ missing on this machine, both before the program starts.";
 #[command(override_usage = "holdup sim [OPTIONS] -- PROGRAM [ARGS]...\n       holdup sim [OPTIONS] FILE...")]
 pub(crate) struct SimOptions {
     /// Numbers of cores, each a simulation; sockets are added to machines that have fewer [default: as many as threads that
-    /// work, at most those of the machine]
+    /// work at once, at most those of the machine]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=MOST_CORES))]
     pub cores: Vec<u32>,
     /// Machines by name or as files (.toml), each a simulation; host is this one
@@ -189,7 +189,7 @@ fn told(paths: &[PathBuf], machines: &Chosen, options: &SimOptions) -> Result<Op
             input: index,
             program: prepared.program(),
             at: &|text| input.instructions_at(prepared, text),
-            threads: working_threads(prepared.executed()),
+            threads: prepared.working_at_once(),
         };
         let planned = simulation::simulations(&subject, &wanted, stacks).map_err(Failure::input)?;
         stacks += planned.iter().filter(|planned| matches!(planned.role, Role::Single(_))).count();

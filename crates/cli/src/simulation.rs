@@ -29,7 +29,7 @@ use side_by_side::INTERRUPTED;
 use crate::failure::Failure;
 use crate::progress::Progress;
 
-pub(crate) use inputs::{Input, check_machine, working_threads};
+pub(crate) use inputs::{Input, check_machine};
 pub(crate) use machines::{Chosen, USUAL, chosen, machine_list, machine_text};
 pub(crate) use plan::{Role, Simulation, Subject, Wanted, simulations};
 pub(crate) use policies::{PolicyOptions, parsers};
@@ -91,7 +91,7 @@ pub(crate) fn stacks_of(
         input: 0,
         program: prepared[0].program(),
         at: &|text| input.instructions_at(&prepared[0], text),
-        threads: working_threads(prepared[0].executed()),
+        threads: prepared[0].working_at_once(),
     };
     let planned = simulations(&subject, &wanted, 0).map_err(Failure::input)?;
     drop(reading);
@@ -116,7 +116,7 @@ pub(crate) fn samples(planned: &[Simulation], prepared: &[Prepared<'_>]) -> Samp
 /// More cores than there are threads are as many: nothing runs in another order. Machines share a plan, which the first of them is
 /// asked for: how fast it is only decides where slices begin.
 fn sample_key(simulation: &Simulation, prepared: &[Prepared<'_>]) -> (usize, u32) {
-    let threads = prepared[simulation.input].executed().len() as u32;
+    let threads = prepared[simulation.input].program().threads.len() as u32;
     (simulation.input, simulation.cores.min(threads).max(1))
 }
 

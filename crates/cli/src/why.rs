@@ -81,7 +81,7 @@ pub(crate) struct WhyOptions {
     /// The machine to simulate: a name (holdup sim --list-machines), a file, or host
     #[arg(long, value_name = "NAME", default_value = simulation::USUAL, requires = "simulate")]
     pub machine: String,
-    /// How many cores to simulate [default: as many as threads that work, at most those of the machine]
+    /// How many cores to simulate [default: as many as threads that work at once, at most those of the machine]
     #[arg(long, value_name = "N", requires = "simulate", value_parser = clap::value_parser!(u32).range(1..=simulation::MOST_CORES))]
     pub cores: Option<u32>,
     #[command(flatten)]

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use holdup_model::{Mode, Run};
 use holdup_recording::{Instructions, Recording};
-use holdup_sim::{Program, SimThread, Skipped, Spun};
+use holdup_sim::{Act, Program, SimThread, Skipped, Spun};
 use holdup_trace::instructions::{CodeClass, Loss};
 
 use crate::calls::{Within, within};
 use crate::code::code;
 use crate::error::FeedError;
 use crate::order::{First, StepScript, order};
-use crate::script::{Script, UnitPlace, scripts};
+use crate::script::{Entry, Script, UnitPlace, scripts};
 use crate::stream::{Telling, tell};
 use crate::told::Told;
 use crate::units::{Unit, UnitWriter};
@@ -34,7 +34,7 @@ pub struct Prepared<'a> {
     /// All units that are dealt, by number.
     pub(crate) places: Vec<UnitPlace>,
     /// By thread: instructions.
-    executed: Vec<u64>,
+    pub(crate) executed: Vec<u64>,
     /// By thread: what it did before it was of interest, list by list.
     pub(crate) before: Vec<Vec<Skipped>>,
 }
@@ -160,10 +160,35 @@ impl<'a> Prepared<'a> {
         self.executed.iter().sum()
     }
 
-    /// How many were recorded of each thread, by its index.
-    pub fn executed(&self) -> &[u64] {
-        &self.executed
+    /// How many threads work at once, at most.
+    pub fn working_at_once(&self) -> u32 {
+        working_at_once(&self.program.threads, &self.executed, &self.scripts)
     }
+}
+
+/// How many threads work at once, at most: those that executed at least a twentieth of what the busiest did, but of those that one
+/// thread creates only as many as there are before it has joined others of them.
+fn working_at_once(threads: &[SimThread], executed: &[u64], scripts: &[Script]) -> u32 {
+    const SHARE: u64 = 20;
+    let most = executed.iter().copied().max().unwrap_or(0);
+    let works =
+        |thread: usize| executed.get(thread).is_some_and(|own| *own > 0 && own.saturating_mul(SHARE) >= most);
+    let created = |script: &Script| {
+        let mut there: BTreeSet<u32> = BTreeSet::new();
+        let mut at_once = 0;
+        for (_, entry) in script {
+            match *entry {
+                Entry::Act(Act::Create(child)) if works(child as usize) => _ = there.insert(child),
+                Entry::Act(Act::Join(child)) => _ = there.remove(&child),
+                _ => {}
+            }
+            at_once = at_once.max(there.len());
+        }
+        at_once
+    };
+    let first = (0..threads.len()).filter(|thread| !threads[*thread].is_created && works(*thread)).count();
+    let at_once = first + scripts.iter().map(created).sum::<usize>();
+    at_once.max(1) as u32
 }
 
 /// Words of objects that marks tell of: what is done there, these tell.
@@ -249,4 +274,36 @@ fn warnings(tellings: &[Telling], instructions: &Instructions<'_>, unexplained: 
         told.push("no code of the program itself was executed, only that of libraries".to_owned());
     }
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_follow_others_do_not_work_beside_them() {
+        let threads = |created: &[bool]| -> Vec<SimThread> {
+            created
+                .iter()
+                .map(|is_created| SimThread { is_created: *is_created, ..SimThread::default() })
+                .collect()
+        };
+        let script = |acts: &[Act]| -> Script { (1..).zip(acts.iter().copied().map(Entry::Act)).collect() };
+        let (create, join) = (Act::Create, Act::Join);
+        let of = |executed: &[u64], acts: &[Act]| {
+            let mut scripts = vec![script(acts)];
+            scripts.resize(executed.len(), Script::new());
+            let created: Vec<bool> = (0..executed.len()).map(|thread| thread > 0).collect();
+            working_at_once(&threads(&created), executed, &scripts)
+        };
+        // Who did next to nothing did not work.
+        assert_eq!(of(&[10, 1000, 900, 50, 0], &[create(1), create(2), create(3), create(4)]), 3);
+        assert_eq!((of(&[], &[]), of(&[0, 0], &[create(1)])), (1, 1));
+        // Two rounds of two threads each, in which the first works too.
+        let rounds = [create(1), create(2), join(1), join(2), create(3), create(4), join(3), join(4)];
+        assert_eq!(of(&[100; 5], &rounds), 3);
+        assert_eq!(of(&[1, 100, 100, 100, 100], &rounds), 2);
+        // Who is never joined stays.
+        assert_eq!(of(&[100; 4], &[create(1), create(2), join(2), create(3)]), 3);
+    }
 }

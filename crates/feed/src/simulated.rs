@@ -34,6 +34,6 @@ impl Prepared<'_> {
 
     /// Which slices of a run on so many cores stand for others ([`Plan::of`]); `None` where too little could be left out.
     pub fn plan(&self, machine: &Machine, cores: u32) -> Option<Plan> {
-        Plan::of(self.program(), RecordedFeed::new(self, true), machine, cores, self.executed())
+        Plan::of(self.program(), RecordedFeed::new(self, true), machine, cores, &self.executed)
     }
 }

@@ -9,7 +9,7 @@ use holdup_policies::{
 use holdup_policy::{Choice, Rules, best_single, most};
 use holdup_sim::{Machine, Options, Program, Steering};
 
-use crate::simulation::{Watch, all, working_threads};
+use crate::simulation::{Watch, all};
 
 /// A recorded program.
 pub(super) struct Subject<'a> {
@@ -89,7 +89,7 @@ pub(super) fn simulated(subjects: &[Subject<'_>], wanted: &Wanted<'_>) -> Option
 
 impl Wanted<'_> {
     fn cores(&self, subject: &Subject<'_>) -> u32 {
-        let usual = || working_threads(subject.prepared.executed()).clamp(1, self.machine.cores().max(1));
+        let usual = || subject.prepared.working_at_once().clamp(1, self.machine.cores().max(1));
         self.cores.unwrap_or_else(usual)
     }
 
@@ -235,7 +235,7 @@ fn told(
     ProgramPolicies {
         name: subject.name.clone(),
         command: subject.run.command.clone(),
-        working: working_threads(subject.prepared.executed()),
+        working: subject.prepared.working_at_once(),
         cores,
         slice_ns,
         runs,

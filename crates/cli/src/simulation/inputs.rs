@@ -89,13 +89,6 @@ fn is_at(frame: &Frame, text: &str) -> bool {
     frame.line == Some(line) && frame.file.as_deref().is_some_and(is_file)
 }
 
-/// How many threads had as much to do as others: at least a twentieth of what the busiest one executed.
-pub(crate) fn working_threads(executed: &[u64]) -> u32 {
-    const SHARE: u64 = 20;
-    let most = executed.iter().copied().max().unwrap_or(0);
-    executed.iter().filter(|own| **own > 0 && own.saturating_mul(SHARE) >= most).count().max(1) as u32
-}
-
 /// What to do where not all instructions were recorded.
 fn no_streams(path: &Path, command: &[String], has_counts: bool) -> Failure {
     let program = shell_words(command).unwrap_or_else(|| "PROGRAM".to_owned());
@@ -116,13 +109,6 @@ fn no_streams(path: &Path, command: &[String], has_counts: bool) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn who_did_next_to_nothing_did_not_work() {
-        assert_eq!(working_threads(&[10, 1000, 900, 50, 0]), 3);
-        assert_eq!(working_threads(&[]), 1);
-        assert_eq!(working_threads(&[0, 0]), 1);
-    }
 
     #[test]
     fn places_are_lines_or_functions() {

@@ -28,7 +28,7 @@ pub(super) fn read(path: &Path, options: &WhyOptions) -> Result<Option<Told>, Fa
     let called = named(path, &input.run, options);
     let prepared = input.prepared(&called)?;
     let Some(machine) = chosen.machines.pop() else { return Ok(None) };
-    let threads = simulation::working_threads(prepared.executed());
+    let threads = prepared.working_at_once();
     let cores = options.cores.unwrap_or_else(|| threads.clamp(1, machine.cores().max(1)));
     let simulation =
         Simulation { input: &input, prepared: &prepared, machine: &machine.with_cores(cores), cores };
