@@ -113,9 +113,9 @@ impl<'a> Prepared<'a> {
                 .collect()
         });
         let before = before.collect();
-        let mut warnings = warnings(&tellings, &instructions, found.unexplained);
+        let warnings = warnings(&tellings, &instructions, found.unexplained);
         let executed: Vec<u64> = tellings.iter().map(|telling| telling.instructions).collect();
-        warnings.extend(unordered(order.unordered, executed.iter().sum()));
+        let doubts = unordered(order.unordered, executed.iter().sum());
         code.blocks.shrink_to_fit();
         Ok(Prepared {
             program: Program {
@@ -130,6 +130,7 @@ impl<'a> Prepared<'a> {
                 tokens: found.tokens,
                 constructs: found.constructs,
                 calls: found.calls,
+                doubts: doubts.into_iter().collect(),
                 warnings,
             },
             streams,
@@ -213,7 +214,7 @@ fn unordered(instructions: u64, all: u64) -> Option<String> {
     (share > 0.01).then(|| {
         format!(
             "{:.0} % of the instructions wait in loops of the program's own for what holdup does not understand: they \
-             are executed as often as recorded, and threads do not wait for each other there",
+             are executed as often as recorded, and threads do not wait for each other there.",
             100.0 * share
         )
     })

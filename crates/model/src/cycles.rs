@@ -279,6 +279,8 @@ pub struct Simulated {
     pub shared_lines: Vec<SharedLine>,
     /// What the shared resources did.
     pub resources: Vec<Resource>,
+    /// What makes all figures doubtful, a sentence each: it is said with the answer.
+    pub doubts: Vec<String>,
     /// Where the answer may be wrong, a sentence each.
     pub warnings: Vec<String>,
     /// The estimated error of `cycles`, as a share, where only a sample was simulated.

@@ -121,6 +121,8 @@ pub struct Program {
     pub constructs: Vec<Vec<u32>>,
     /// Calls that other threads can end.
     pub calls: Vec<CallWithin>,
+    /// What makes all figures doubtful, a sentence each: what the recording does not tell.
+    pub doubts: Vec<String>,
     /// What the reader must know of the recording, a sentence each.
     pub warnings: Vec<String>,
 }

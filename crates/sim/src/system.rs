@@ -18,6 +18,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use holdup_model::cycles::{CycleComponent, CyclePiece, CycleStack, Simulated, SimulatedThread};
+use holdup_model::figures::times;
 use holdup_sync::{Barrier, Gate, Lock, Tokens};
 
 use crate::Changes;
@@ -489,11 +490,12 @@ impl<'a, F: Feed> System<'a, F> {
         if stopped {
             warnings.push("It was stopped before its end: all figures are those up to there.".to_owned());
         }
+        let mut doubts = self.program.doubts.clone();
         if self.let_through > 0 {
-            warnings.push(format!(
-                "All threads waited for each other {} times, and one was let through each time: the recording does \
+            doubts.push(format!(
+                "All threads waited for each other {}, and one was let through each time: the recording does \
                  not say what releases it.",
-                self.let_through
+                times(self.let_through)
             ));
         }
         let places = self.tally.places(self.program, &self.cores);
@@ -531,6 +533,7 @@ impl<'a, F: Feed> System<'a, F> {
             places,
             shared_lines,
             resources,
+            doubts,
             warnings,
             sampled: None,
             steered,

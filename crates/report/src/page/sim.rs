@@ -49,7 +49,7 @@ fn header(view: &View) -> Header {
         command: command(&view.told.command),
         figures: figures(view),
         budget: None,
-        warnings: Vec::new(),
+        warnings: told::doubts(view).iter().map(|doubt| sentence(doubt)).collect(),
         way_out: false,
     }
 }

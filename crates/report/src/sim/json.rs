@@ -128,7 +128,8 @@ fn simulation_of<'a>(
             })
             .collect(),
         policy: super::policies::policy(run, &told.runs),
-        warnings: &simulated.warnings,
+        warnings: simulated.doubts.iter().chain(&simulated.warnings).map(String::as_str).collect(),
+        doubts: &simulated.doubts,
         speed: schema::Speed { mips: run.mips.map(Amount::from) },
     }
 }

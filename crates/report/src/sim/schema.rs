@@ -146,7 +146,9 @@ pub(crate) struct Simulation<'a> {
     /// What a policy did that made threads fast; null where there was none.
     pub(crate) policy: Option<Policy<'a>>,
     /// Where the answer may be wrong, as sentences.
-    pub(crate) warnings: &'a [String],
+    pub(crate) warnings: Vec<&'a str>,
+    /// Those of them that make all figures doubtful.
+    pub(crate) doubts: &'a [String],
     pub(crate) speed: Speed,
 }
 

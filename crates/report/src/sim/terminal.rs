@@ -74,6 +74,9 @@ fn answer(view: &View, places: &[PlaceCycles], look: Look) -> Vec<Line> {
         text = format!("{text} {because}");
     }
     let mut lines = wrapped_whole(&shown(&text, look), 0, Ink::Strong, look);
+    for text in told::doubts(view) {
+        lines.extend(wrapped(&escape::sentence(&text, look), 0, Ink::Warning, look));
+    }
     let more = view.growth().map(|growth| told::grown(&growth));
     for text in more.into_iter().chain(told::left_out(view)) {
         lines.extend(wrapped_whole(&shown(&text, look), 0, Ink::Text, look));

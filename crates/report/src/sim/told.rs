@@ -342,7 +342,18 @@ pub(crate) fn speed(view: &View) -> Option<String> {
     Some(format!("Simulated {told} million instructions each second."))
 }
 
-/// All that the reader must know, each once.
+/// What makes the figures of any simulation doubtful, each once.
+pub(crate) fn doubts(view: &View) -> Vec<String> {
+    let mut told: Vec<String> = Vec::new();
+    for doubt in view.told.runs.iter().flat_map(|run| &run.simulated.doubts) {
+        if !told.contains(doubt) {
+            told.push(doubt.clone());
+        }
+    }
+    told
+}
+
+/// All else that the reader must know, each once.
 pub(crate) fn warnings(view: &View) -> Vec<String> {
     let own = view.told.runs.iter().flat_map(|run| &run.simulated.warnings);
     let mut told: Vec<String> = Vec::new();

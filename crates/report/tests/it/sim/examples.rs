@@ -185,6 +185,7 @@ pub(crate) fn fft() -> SimTold {
         },
     ];
     one.warnings = vec!["The recording has no addresses of 12 accesses.".to_owned()];
+    one.doubts = vec!["9 % of the instructions wait for what is not understood.".to_owned()];
     let section = |line: u32, cycles: u64| SectionCycles {
         kind: SectionKind::Barrier,
         end: SectionPlace { frames: vec![frame("slave_start", "fft.c", line)], name: None },
@@ -391,6 +392,7 @@ pub(crate) fn hostile(name: &str) -> SimTold {
     let one = &mut run.simulated;
     one.machine = name.to_owned();
     one.warnings = vec![name.to_owned()];
+    one.doubts = vec![name.to_owned()];
     one.threads
         .iter_mut()
         .enumerate()

@@ -23,6 +23,7 @@ fn threads_far_from_their_data() {
             8 threads on 8 cores of dunnington: 12.3 M cycles (4.6 ms), CPI 3.00; 22 % of the cycles are
             depend-fp (floating-point or vector operations that wait for each other), mostly in twiddle
             (fft.c:240).
+            9 % of the instructions wait for what is not understood.
 
               group                                                                           CPI  instructions
               slave_start (7)  w████i███f████████████b1▓▓2▓3▓▓o▓▓▓▓▓▓▓▓▓▓▓▓▓▓m▓▓▓B▒▒▒▒▒▒▒▒-  3.00        28.7 M
