@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use holdup_model::figures::times;
-use holdup_model::{Nanos, ObjectId, SiteId, State, ThreadId};
+use holdup_model::{Nanos, ObjectId, ObjectKind, SiteId, State, ThreadId};
 
 use super::{Candidate, Case, Description, main_ones};
 use crate::FindingKind;
@@ -110,6 +110,25 @@ fn describe_delayed(case: &Case<'_>) -> Description {
     }
 }
 
+/// How threads can be woken less often that wait for an object of this kind.
+fn wait_less_often(kind: Option<ObjectKind>) -> &'static str {
+    match kind {
+        Some(ObjectKind::Barrier) => {
+            "Do more work between two barriers, or let threads spin for a moment before they sleep there."
+        }
+        Some(kind) if kind.is_lock() => {
+            "Take it less often (in batches), or let threads spin for a moment before they sleep (an adaptive mutex)."
+        }
+        Some(ObjectKind::ThreadEnd) => {
+            "Start threads less often: give those that there are the next piece of work."
+        }
+        Some(ObjectKind::Team | ObjectKind::TeamStart) => {
+            "Have fewer and longer parallel regions, or let threads spin between them (OMP_WAIT_POLICY=active)."
+        }
+        _ => "Wait less often: hand on more at once, or keep the waiting threads at work.",
+    }
+}
+
 fn describe_wake_up(case: &Case<'_>, object: Option<ObjectId>) -> Description {
     let mut by_thread: BTreeMap<ThreadId, Nanos> = BTreeMap::new();
     let mut count = 0;
@@ -141,7 +160,7 @@ fn describe_wake_up(case: &Case<'_>, object: Option<ObjectId>) -> Description {
                 mean(total, count)
             ),
         }],
-        hint: "Wait less often: hand on more at once, or keep the waiting threads at work.".to_owned(),
+        hint: wait_less_often(object.map(|object| case.role(object))).to_owned(),
         on_path: Some(on_path.map(|step| step.time).sum()),
         method: "time from the release of a waiting thread until it ran, less what lack of cores explains",
         stretches: Vec::new(),
