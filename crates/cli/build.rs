@@ -21,7 +21,7 @@ fn main() {
         println!("cargo:rerun-if-changed={}", workspace.join(path).display());
     }
     println!("cargo:rustc-env=HOLDUP_VERSION={}", version(&workspace));
-    fold_equal_functions();
+    make_small();
     let target = PathBuf::from(variable("OUT_DIR"));
     // Each with a target directory of its own, so that neither waits for the other's lock.
     let build = |package: &str| Nested::start(&workspace, &target.join(package), package);
@@ -55,9 +55,10 @@ fn demonstration(workspace: &Path, target: &Path) -> PathBuf {
     }
 }
 
-/// Lets the linker keep one of functions with equal code, of which instances of generic ones have many. Only where it is the one
-/// that the toolchain brings: others may not know the option.
-fn fold_equal_functions() {
+/// Lets the linker keep one of functions with equal code, of which instances of generic ones have many, and a bit in the place of
+/// 24 bytes for each pointer that depends on where the program is loaded. Only where it is the one that the toolchain brings: others
+/// may not know the options.
+fn make_small() {
     for name in ["RUSTC_LINKER", "CARGO_ENCODED_RUSTFLAGS"] {
         println!("cargo:rerun-if-env-changed={name}");
     }
@@ -65,7 +66,18 @@ fn fold_equal_functions() {
     let is_chosen = env::var_os("RUSTC_LINKER").is_some() || flags.contains("link");
     if variable("PROFILE") == "release" && variable("TARGET") == "x86_64-unknown-linux-gnu" && !is_chosen {
         println!("cargo:rustc-link-arg-bins=-Wl,--icf=all");
+        if c_library() >= Some((2, 36)) {
+            println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+        }
     }
+}
+
+/// The version of the C library that is here, which loads what is built; `None` where it is another one.
+fn c_library() -> Option<(u32, u32)> {
+    let ran = Command::new("getconf").arg("GNU_LIBC_VERSION").output().ok()?;
+    let said = String::from_utf8(ran.stdout).ok()?;
+    let (major, minor) = said.trim().strip_prefix("glibc ")?.split_once('.')?;
+    Some((major.parse().ok()?, minor.split('.').next()?.parse().ok()?))
 }
 
 /// The version, and the commit that it was built of, where that is known.
