@@ -44,7 +44,7 @@ pub fn simulated_counts(
     counts.source = CountSource::Simulated;
     counts.time_unit = TimeUnit::Cycles;
     counts.hardware = std::mem::take(&mut events.all);
-    counts.warnings.extend(simulated.warnings.iter().cloned());
+    counts.warnings.extend(simulated.all_warnings().cloned());
     Ok(counts)
 }
 

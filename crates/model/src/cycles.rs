@@ -290,6 +290,11 @@ pub struct Simulated {
 }
 
 impl Simulated {
+    /// Doubts and warnings.
+    pub fn all_warnings(&self) -> impl Iterator<Item = &String> {
+        self.doubts.iter().chain(&self.warnings)
+    }
+
     /// The simulated time from the first thread's beginning to the last one's end.
     pub fn time(&self) -> Nanos {
         Nanos::new((self.cycles as f64 / self.frequency.max(1e-9)) as u64)

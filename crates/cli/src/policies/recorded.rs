@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use holdup_collect::{Emulation, InstructionMode, Options, Setting, find_program, record};
+use holdup_recording::Recording;
 use rustix::process::Signal;
 
 use super::{PoliciesOptions, counts, directory};
@@ -17,6 +18,7 @@ use crate::progress::Progress;
 use crate::runs::Input;
 use crate::status::exit_code;
 use crate::thread_count::{Control, OPENMP};
+use crate::threads_used::{self, Seen};
 
 /// What running a program gave.
 pub(super) struct Recorded {
@@ -26,6 +28,8 @@ pub(super) struct Recorded {
     pub(super) paths: Vec<PathBuf>,
     /// What the reader of the answer must know.
     pub(super) notes: Vec<String>,
+    /// What the first runs show of their numbers of threads.
+    seen: Vec<(u32, Seen)>,
     _temporary: Option<tempfile::TempDir>,
 }
 
@@ -40,17 +44,29 @@ impl Recorded {
             status: ExitCode::SUCCESS,
             paths: Vec::new(),
             notes: Vec::new(),
+            seen: Vec::new(),
             _temporary: temporary,
         };
         let input = Input::now();
         for (index, threads) in counts(options).into_iter().enumerate() {
             input.back(index > 0);
             let path = folder.join(format!("{stem}-{threads}.holdup"));
-            if !recorded.one(&control, threads, &path, options)? {
+            if !recorded.one(&control, threads, &path, options)? || recorded.says_the_same(&control) {
                 break;
             }
         }
         Ok(recorded)
+    }
+
+    /// True if the program goes by a number of threads of its own: then one run says what all would.
+    fn says_the_same(&mut self, control: &Control) -> bool {
+        let Some(why) = threads_used::ignored(&self.seen, Some(control)).filter(|_| !control.is_in_command())
+        else {
+            return false;
+        };
+        self.paths.truncate(1);
+        self.notes.insert(0, format!("One run is told, since the others are the same: {why}"));
+        true
     }
 
     /// One run. False if no other is to follow.
@@ -102,7 +118,14 @@ impl Recorded {
         let notes = ended.emulation.iter().chain(&ended.trouble);
         self.notes.extend(notes.map(|note| format!("With {threads} threads: {note}")));
         match answer::name(path, &ended.file) {
-            Ok(()) => self.paths.push(path.to_owned()),
+            Ok(()) => {
+                // Two say whether they differ.
+                if self.seen.len() < 2 {
+                    let (recording, warnings) = Recording::read(&ended.file, path)?;
+                    self.seen.push((threads, Seen::of(&recording.run(&warnings))));
+                }
+                self.paths.push(path.to_owned());
+            }
             Err(failure) => _ = failure.tell(),
         }
         Ok(true)

@@ -58,8 +58,8 @@ struct Done {
 
 impl Done {
     fn of(simulated: Simulated) -> Self {
-        let steered = simulated.steered.unwrap_or_default();
-        Self { cycles: simulated.cycles, steered, warnings: simulated.warnings }
+        let warnings = simulated.all_warnings().cloned().collect();
+        Self { cycles: simulated.cycles, steered: simulated.steered.unwrap_or_default(), warnings }
     }
 
     fn run(&self, frequency: f64) -> PolicyRun {

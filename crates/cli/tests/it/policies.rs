@@ -155,3 +155,31 @@ fn one_command_runs_the_program_with_each_number_of_threads() {
     let gain = |name| number(&policy(program, name)["speedup"]);
     assert!(gain("bis") > gain("offline") && gain("bis") > gain("dynamic"), "{program}");
 }
+
+#[test]
+fn who_ignores_the_number_of_threads_is_run_twice_and_told_once() {
+    if !is_installed("qemu-x86_64") {
+        return;
+    }
+    let stage = Stage::new();
+    let source = stage.write(
+        "three.c",
+        "#include <pthread.h>\n\
+         static void *work(void *done) { for (int i = 0; i < 200000; i++) ++*(volatile int *)done; return 0; }\n\
+         int main(void) { pthread_t threads[2]; int done[3][32] = {{0}};\n\
+         for (int i = 0; i < 2; i++) pthread_create(&threads[i], 0, work, done[i]);\n\
+         work(done[2]); for (int i = 0; i < 2; i++) pthread_join(threads[i], 0); return 0; }\n",
+    );
+    let program = stage.compile("three", source, &[]);
+    let runs = stage.path("runs");
+    let mut command = Command::new(HOLDUP);
+    command.args(["policies", "-t", "2,4,8", "--json", "--runs"]).arg(&runs);
+    let ended = run(command.arg("--").arg(&program));
+    assert_eq!(ended.status, 0, "{ended:?}");
+    let json: Value = serde_json::from_str(&text(&ended.stdout)).expect("JSON");
+    let programs = json["programs"].as_array().expect("programs");
+    assert_eq!(programs.iter().map(|one| number(&one["threads_that_work"])).collect::<Vec<_>>(), [3.0]);
+    let warnings = json["notes"].to_string();
+    assert!(warnings.contains("3 threads worked each time, whatever OMP_NUM_THREADS said"), "{warnings}");
+    assert_eq!(std::fs::read_dir(&runs).expect("the directory").count(), 2);
+}

@@ -128,7 +128,7 @@ fn simulation_of<'a>(
             })
             .collect(),
         policy: super::policies::policy(run, &told.runs),
-        warnings: simulated.doubts.iter().chain(&simulated.warnings).map(String::as_str).collect(),
+        warnings: simulated.all_warnings().map(String::as_str).collect(),
         doubts: &simulated.doubts,
         speed: schema::Speed { mips: run.mips.map(Amount::from) },
     }
