@@ -20,6 +20,10 @@ pub(super) const LEAST_CHARGE: f64 = 0.05;
 /// Rounding apart, nothing decides more than all.
 pub(super) const MOST_DECIDED: f64 = 1.05;
 
+/// What a recursion decides beyond all is made up for around it: who walks deeper walks less often. Where that makes up for more than
+/// all, neither is an answer.
+pub(super) const MOST_OF_RECURSION: f64 = 2.0;
+
 /// How many blocks are looked at on the way up from a leader that decides nothing itself.
 const MOST_CLIMBED: usize = 64;
 
@@ -220,15 +224,7 @@ pub(super) fn describe(
             Blamed::Library(block) => of_library(program, charges, block, &one, &mut taken),
             Blamed::Hardware(column) => of_hardware(program, column, &one),
         };
-        let counts = match cause.leader {
-            Some(leader) if cause.kind == CauseKind::Wait => {
-                charges.waiting_at(leader).map(|waiting| sum_of(&waiting.to_work, counts)).unwrap_or_default()
-            }
-            Some(leader) if cause.kind == CauseKind::Recursion => {
-                program.recursion_of(leader).map(|found| sum_of(&found.calls, counts)).unwrap_or_default()
-            }
-            _ => counts(one.column),
-        };
+        let counts = counts_of(program, charges, &cause, one.column, counts);
         causes.push((Cause { counts, minor: cause.charge < LEAST_CHARGE, ..cause }, one));
     }
     decided_further_down(program, charges, &mut causes, &mut taken);
@@ -237,6 +233,22 @@ pub(super) fn describe(
         a.minor.cmp(&b.minor).then(b.charge.total_cmp(&a.charge)).then(b.score.total_cmp(&a.score))
     });
     causes
+}
+
+/// How often each thread did what a cause is about; `column` where that is one edge or event.
+fn counts_of(
+    program: &Program<'_>,
+    charges: &Charges,
+    cause: &Cause,
+    column: Column,
+    counts: &dyn Fn(Column) -> Vec<u64>,
+) -> Vec<u64> {
+    let columns = cause.leader.and_then(|leader| match cause.kind {
+        CauseKind::Wait => charges.waiting_at(leader).map(|waiting| waiting.to_work.as_slice()),
+        CauseKind::Recursion => program.recursion_of(leader).map(|found| found.calls.as_slice()),
+        _ => None,
+    });
+    columns.map_or_else(|| counts(column), |columns| sum_of(columns, counts))
 }
 
 /// The sum of columns, for each thread.
@@ -363,6 +375,19 @@ pub(super) fn by_charge(
 ) -> Vec<Cause> {
     let mut taken = BTreeSet::new();
     let mut causes = Vec::new();
+    // Of a recursion a part may decide many times all, which the others make up for.
+    for Recursion { blocks, calls } in program.recursions() {
+        let sum: f64 = blocks.iter().map(|block| charges.decided(*block)).sum();
+        let most_with_time = calls
+            .iter()
+            .copied()
+            .max_by(|a, b| charges.with_time(*a).total_cmp(&charges.with_time(*b)).then(b.cmp(a)));
+        if let (Some(column), true) = (most_with_time, (LEAST_CHARGE..=MOST_OF_RECURSION).contains(&sum)) {
+            let one = of_block(blocks[0], column, calls.clone());
+            let cause = of_leader(program, charges, blocks[0], &one, &mut taken, Method::Stacked);
+            causes.push(Cause { counts: counts_of(program, charges, &cause, column, counts), ..cause });
+        }
+    }
     let mut decisions: Vec<(BlockId, f64)> =
         charges.decisions().filter(|(_, charge)| *charge >= LEAST_CHARGE).collect();
     decisions.arrange_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -378,7 +403,7 @@ pub(super) fn by_charge(
         let members = program.into(leader).iter().copied().filter(|edge| program.is_back(*edge)).collect();
         let one = of_block(leader, column, members);
         let cause = of_leader(program, charges, leader, &one, &mut taken, Method::Stacked);
-        causes.push(Cause { counts: counts(column), ..cause });
+        causes.push(Cause { counts: counts_of(program, charges, &cause, column, counts), ..cause });
     }
     for (block, charge) in charges.libraries().filter(|(_, charge)| *charge >= LEAST_CHARGE) {
         let column = program.counts.events() as u32 + block.0;

@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use holdup_model::counts::BlockId;
 use holdup_model::{Arrange, Frame};
 
-use super::causes::{LEAST_CHARGE, MOST_DECIDED, begin, end, most_with_time, of_block, of_leader, sum_of};
+use super::causes::{
+    LEAST_CHARGE, MOST_DECIDED, MOST_OF_RECURSION, begin, end, most_with_time, of_block, of_leader, sum_of,
+};
 use super::charge::Charges;
 use super::deal::Column;
 use super::program::{Line, Program, line_of};
@@ -16,10 +18,6 @@ use super::{Cause, CauseKind, Method};
 
 /// The squared correlation of instructions with time from which on time is instructions.
 const EXACT: f64 = 0.95;
-
-/// What a recursion decides beyond all is made up for around it: who walks deeper walks less often. Where that makes up for more than
-/// all, neither is an answer.
-const MOST_OF_RECURSION: f64 = 2.0;
 
 /// What is decided at a line, in all its copies, is told from this share of the differences on where nothing else explains them.
 const LEAST_OF_LINE: f64 = 0.2;

@@ -7,7 +7,7 @@ use holdup_model::counts::{
     Instance, Section, TimeUnit, Unit,
 };
 
-use crate::planted::{balanced, lines};
+use crate::planted::{self, balanced, lines};
 use crate::synthetic::{Do, Synthetic, turns, when};
 
 fn extra() -> Synthetic {
@@ -33,6 +33,19 @@ fn two_or_three_threads_have_no_score() {
             assert!(cause.charge > 0.9, "{}", cause.charge);
             assert_eq!(cause.instances, section.instances, "all were looked at together");
         }
+    }
+}
+
+#[test]
+fn a_recursion_of_two_or_three_threads_is_one_cause() {
+    for threads in [2, 3] {
+        let counts = Synthetic::new(planted::tree()).run(threads, 3, 7);
+        let section = both(&counts)[0].clone();
+        let cause = &section.causes[0];
+        assert!(cause.kind == CauseKind::Recursion && cause.charge > 0.9, "{:#?}", section.causes);
+        assert_eq!(cause.counts.len(), threads as usize);
+        let of_all: f64 = section.causes.iter().map(|cause| cause.charge).sum();
+        assert!(of_all < 1.05, "no part of it is told again: {:#?}", section.causes);
     }
 }
 

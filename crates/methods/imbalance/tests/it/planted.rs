@@ -103,7 +103,7 @@ fn triangle() -> Vec<Vec<Do>> {
     vec![vec![until(50, |_| 8, vec![until(51, row, vec![Do::Work(9)])])]]
 }
 
-fn tree() -> Vec<Vec<Do>> {
+pub(crate) fn tree() -> Vec<Vec<Do>> {
     let goes_on = |here: &mut Here<'_>| {
         let depth = here.turn();
         depth < 3 || (depth < 25 && here.below(1000) < 420 + 5 * (here.me * 5 % 13))
