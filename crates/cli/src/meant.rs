@@ -82,20 +82,23 @@ fn with_program(arguments: Vec<OsString>, command: &Command) -> Vec<OsString> {
         at
     };
     let at = behind_options(2);
-    let Some(program) = arguments.get(at).filter(|word| is_program(Path::new(word))) else {
+    let rest = behind_options(at + 1).min(arguments.len());
+    let has_arguments =
+        rest < arguments.len() && !arguments[rest..].iter().any(|word| is_recording(Path::new(word)));
+    let Some(program) = arguments.get(at).filter(|word| is_program(Path::new(word), has_arguments)) else {
         return arguments;
     };
-    let rest = behind_options(at + 1).min(arguments.len());
     let options = arguments[..at].iter().chain(&arguments[at + 1..rest]);
     options.chain([&OsString::from("--"), program]).chain(&arguments[rest..]).cloned().collect()
 }
 
-/// True for what is no recording and can be executed, or is looked for among the programs.
-fn is_program(path: &Path) -> bool {
+/// True for what is no recording and can be executed, or is looked for among the programs. Only a program has arguments.
+fn is_program(path: &Path, has_arguments: bool) -> bool {
     if path.exists() {
         return path.is_file() && !is_recording(path) && find_program(path.as_os_str()).is_ok();
     }
-    path.extension().is_none_or(|ending| ending != "holdup") && path.components().count() == 1
+    let is_named = path.extension().is_some_and(|ending| ending == "holdup");
+    !is_named && (has_arguments || path.components().count() == 1)
 }
 
 /// What was meant by a name that is no program's, as the rest of a sentence; `None` where nothing is like it. `words` are all that
@@ -373,6 +376,9 @@ mod tests {
             ("holdup --all why sort -n", "holdup why --all -- sort -n"),
             ("holdup sim /bin/sh -c ls", "holdup sim -- /bin/sh -c ls"),
             ("holdup policies -t 2,4 sort {threads}", "holdup policies -t 2,4 -- sort {threads}"),
+            ("holdup why ./gone 8", "holdup why -- ./gone 8"),
+            ("holdup why ./gone --all", "holdup why ./gone --all"),
+            ("holdup sim gone/a.holdup b.holdup", "holdup sim gone/a.holdup b.holdup"),
             ("holdup why a.holdup --all", "holdup why a.holdup --all"),
             ("holdup why /etc/passwd --all", "holdup why /etc/passwd --all"),
             ("holdup why --all -- sort 8", "holdup why --all -- sort 8"),
