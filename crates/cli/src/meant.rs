@@ -42,7 +42,7 @@ pub(crate) fn arranged(arguments: Vec<OsString>, line: &Command) -> Result<Vec<O
         return Ok(arguments);
     };
     if at == 1 {
-        return Ok(with_program(arguments, command));
+        return Ok(with_program(arguments, command, line));
     }
     if command.is_hide_set() {
         return Ok(arguments);
@@ -61,23 +61,24 @@ pub(crate) fn arranged(arguments: Vec<OsString>, line: &Command) -> Result<Vec<O
     }
     let (first, rest) = (arguments[..1].iter(), arguments[at + 1..].iter());
     let arranged = first.chain([&arguments[at]]).chain(before).chain(rest).cloned().collect();
-    Ok(with_program(arranged, command))
+    Ok(with_program(arranged, command, line))
 }
 
 /// Puts a program, which some commands take behind `--` since they take recordings too, there: `holdup why ./app 8`. The command's
 /// own options may stand between the program and its arguments.
-fn with_program(arguments: Vec<OsString>, command: &Command) -> Vec<OsString> {
+fn with_program(arguments: Vec<OsString>, command: &Command, line: &Command) -> Vec<OsString> {
     let takes_both =
         command.get_positionals().count() == 2 && command.get_positionals().any(Arg::is_last_set);
     if !takes_both || arguments.iter().any(|word| word == "--") {
         return arguments;
     }
+    let own = || command.get_arguments().chain(line.get_arguments().filter(|one| one.is_global_set()));
     let behind_options = |mut at: usize| {
         while let Some(option) =
             arguments.get(at).and_then(|word| word.to_str()).filter(|word| is_option(word))
-            && command.get_arguments().any(|argument| is_called(argument, option))
+            && own().any(|argument| is_called(argument, option))
         {
-            at += if takes_next(option, command) { 2 } else { 1 };
+            at += if own().any(|argument| takes_next_to(argument, option)) { 2 } else { 1 };
         }
         at
     };
@@ -85,7 +86,10 @@ fn with_program(arguments: Vec<OsString>, command: &Command) -> Vec<OsString> {
     let rest = behind_options(at + 1).min(arguments.len());
     let has_arguments =
         rest < arguments.len() && !arguments[rest..].iter().any(|word| is_recording(Path::new(word)));
-    let Some(program) = arguments.get(at).filter(|word| is_program(Path::new(word), has_arguments)) else {
+    let names_one = |word: &&OsString| {
+        !word.to_str().is_some_and(is_option) && is_program(Path::new(word), has_arguments)
+    };
+    let Some(program) = arguments.get(at).filter(names_one) else {
         return arguments;
     };
     let options = arguments[..at].iter().chain(&arguments[at + 1..rest]);
@@ -333,10 +337,15 @@ pub(crate) fn is_called(argument: &Arg, word: &str) -> bool {
 
 /// True if the word after this option is its value, of whatever command it is.
 pub(crate) fn takes_next(option: &str, line: &Command) -> bool {
+    let mut all = std::iter::once(line).chain(line.get_subcommands()).flat_map(Command::get_arguments);
+    all.any(|argument| takes_next_to(argument, option))
+}
+
+/// True if the option is this argument, and the word after it its value.
+fn takes_next_to(argument: &Arg, option: &str) -> bool {
     let is_whole = if option.starts_with("--") { !option.contains('=') } else { option.chars().count() == 2 };
-    let all = std::iter::once(line).chain(line.get_subcommands()).flat_map(Command::get_arguments);
-    let takes = |argument: &Arg| argument.get_action().takes_values() && !argument.is_require_equals_set();
-    is_whole && all.filter(|argument| is_called(argument, option)).any(takes)
+    let takes = argument.get_action().takes_values() && !argument.is_require_equals_set();
+    is_whole && takes && is_called(argument, option)
 }
 
 #[cfg(test)]
@@ -379,6 +388,10 @@ mod tests {
             ("holdup why ./gone 8", "holdup why -- ./gone 8"),
             ("holdup why ./gone --all", "holdup why ./gone --all"),
             ("holdup sim gone/a.holdup b.holdup", "holdup sim gone/a.holdup b.holdup"),
+            ("holdup why --help", "holdup why --help"),
+            ("holdup why -h", "holdup why -h"),
+            ("holdup sim --bogus 8", "holdup sim --bogus 8"),
+            ("holdup why --color never sort 8", "holdup why --color never -- sort 8"),
             ("holdup why a.holdup --all", "holdup why a.holdup --all"),
             ("holdup why /etc/passwd --all", "holdup why /etc/passwd --all"),
             ("holdup why --all -- sort 8", "holdup why --all -- sort 8"),
