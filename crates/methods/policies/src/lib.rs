@@ -89,7 +89,7 @@ pub struct ProgramPolicies {
     pub name: String,
     /// Its command line.
     pub command: Vec<String>,
-    /// How many threads work.
+    /// How many threads work at once, at most.
     pub working: u32,
     /// Simulated cores.
     pub cores: u32,

@@ -45,7 +45,7 @@ pub(crate) struct Program<'a> {
     pub(crate) name: &'a str,
     /// The command line.
     pub(crate) command: &'a [String],
-    /// Threads that execute at least a twentieth of what the busiest one does.
+    /// How many threads that execute at least a twentieth of what the busiest one does work at once, at most.
     pub(crate) threads_that_work: u32,
     /// Simulated cores.
     pub(crate) cores: u32,
