@@ -65,7 +65,7 @@ impl Recorded {
             return false;
         };
         self.paths.truncate(1);
-        self.notes.insert(0, format!("One run is told, since the others are the same: {why}"));
+        self.notes.insert(0, format!("One run stands for all: {why}"));
         true
     }
 
@@ -119,9 +119,10 @@ impl Recorded {
         self.notes.extend(notes.map(|note| format!("With {threads} threads: {note}")));
         match answer::name(path, &ended.file) {
             Ok(()) => {
-                // Two say whether they differ.
-                if self.seen.len() < 2 {
-                    let (recording, warnings) = Recording::read(&ended.file, path)?;
+                // Two say whether they differ. One that cannot be read says so where it is simulated.
+                if self.seen.len() < 2
+                    && let Ok((recording, warnings)) = Recording::read(&ended.file, path)
+                {
                     self.seen.push((threads, Seen::of(&recording.run(&warnings))));
                 }
                 self.paths.push(path.to_owned());
