@@ -119,9 +119,7 @@ impl Lines {
         causes.extend(self.beginnings(program, charges, counts));
         causes
     }
-}
 
-impl Lines {
     /// Where threads begin at different code, a thread that creates others and these as a rule, what they begin with.
     fn beginnings(
         &self,

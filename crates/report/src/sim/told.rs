@@ -344,25 +344,24 @@ pub(crate) fn speed(view: &View) -> Option<String> {
 
 /// What makes the figures of any simulation doubtful, each once.
 pub(crate) fn doubts(view: &View) -> Vec<String> {
-    let mut told: Vec<String> = Vec::new();
-    for doubt in view.told.runs.iter().flat_map(|run| &run.simulated.doubts) {
-        if !told.contains(doubt) {
-            told.push(doubt.clone());
-        }
-    }
-    told
+    each_once(view.told.runs.iter().flat_map(|run| &run.simulated.doubts))
 }
 
 /// All else that the reader must know, each once.
 pub(crate) fn warnings(view: &View) -> Vec<String> {
     let own = view.told.runs.iter().flat_map(|run| &run.simulated.warnings);
-    let mut told: Vec<String> = Vec::new();
-    for warning in view.told.warnings.iter().chain(own) {
-        if !warning.trim().is_empty() && !told.contains(warning) {
-            told.push(warning.clone());
+    each_once(view.told.warnings.iter().chain(own))
+}
+
+/// Sentences in the order in which they come first.
+fn each_once<'a>(sentences: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut seen: Vec<String> = Vec::new();
+    for sentence in sentences {
+        if !sentence.trim().is_empty() && !seen.contains(sentence) {
+            seen.push(sentence.clone());
         }
     }
-    told
+    seen
 }
 
 /// What tells simulations apart, as the title of their column.
