@@ -6,7 +6,7 @@ use holdup_model::ThreadId;
 use holdup_model::cycles::CycleComponent;
 use holdup_sync::Answer;
 
-use super::slices::{Done, Slicer};
+use super::slices::Done;
 use super::{NO_PLACE, State, System};
 use crate::program::{Act, Feed, Reason};
 
@@ -76,8 +76,8 @@ impl<F: Feed> System<'_, F> {
                 let answer = self.barriers[barrier as usize].arrive(thread, &mut released);
                 if answer == Answer::Wait {
                     self.wait(index, CycleComponent::SyncBarrier, spins);
-                } else if let Some(Slicer::Surveys(surveys)) = &mut self.slicer {
-                    surveys.meet();
+                } else if let Some(slicer) = &mut self.slicer {
+                    slicer.meet();
                 }
                 self.wake_by(core, &released, now, CycleComponent::SyncBarrier);
             }

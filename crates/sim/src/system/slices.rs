@@ -17,6 +17,9 @@ use super::{PACED_QUANTUM, State, System};
 use crate::collector::Collector;
 use crate::program::{Act, Bookmark, Feed, Skipped};
 
+/// Threads that met at the end of a slice do so again at most this part of its instructions sooner or later.
+const NEARLY: u64 = 16;
+
 /// Where everything is.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Moment {
@@ -28,6 +31,8 @@ pub(crate) struct Moment {
     tokens: Vec<u64>,
     /// How many of [`Notes::done`] were done.
     done: usize,
+    /// Threads have just met at a barrier.
+    meets: bool,
 }
 
 /// Where a thread is.
@@ -122,18 +127,16 @@ pub(super) struct Surveys<'a> {
     until: u64,
     /// Threads have met at a barrier just now, in the present slice, and in the one before.
     meet: [bool; 3],
+    /// The slice that is over ended there.
+    meets: bool,
 }
 
 impl Surveys<'_> {
-    /// Threads meet at a barrier.
-    pub(super) fn meet(&mut self) {
-        self.meet[..2].fill(true);
-    }
-
     /// A slice ends where threads meet, if they do so in each, but is at most twice as long as others.
     fn is_over(&mut self, executed: u64) -> bool {
         let [now, in_this, before] = self.meet;
         self.meet[0] = false;
+        self.meets = now;
         executed >= self.until && (now || !(in_this || before) || executed >= self.until + self.size)
     }
 }
@@ -178,6 +181,22 @@ pub(super) struct Follows<'a> {
     simulated: Vec<Simulation>,
     /// What of the course was done before the moment that was gone to last.
     done: usize,
+    /// Threads have met at a barrier just now.
+    meet: bool,
+}
+
+impl Follows<'_> {
+    /// A slice at the end of which threads met ends there again: what they take to wake up belongs to the next one, as in all
+    /// others. One thread may be further ahead than it was, so that they meet a little sooner or later.
+    fn is_over(&mut self, executed: u64) -> bool {
+        let meet = std::mem::take(&mut self.meet);
+        if !self.route.course().moments.get(self.slice).is_some_and(|moment| moment.meets) {
+            return executed >= self.until;
+        }
+        let little = self.route.instructions(self.slice) / NEARLY;
+        let until = if meet { self.until.saturating_sub(little) } else { self.until.saturating_add(little) };
+        executed >= until
+    }
 }
 
 /// What a run does with its slices.
@@ -188,12 +207,22 @@ pub(super) enum Slicer<'a> {
 
 impl<'a> Slicer<'a> {
     pub(super) fn surveys(collector: Collector<'a>, size: u64) -> Slicer<'a> {
-        Slicer::Surveys(Surveys { collector, course: Course::default(), size, until: size, meet: [false; 3] })
+        let (course, meet) = (Course::default(), [false; 3]);
+        Slicer::Surveys(Surveys { collector, course, size, until: size, meet, meets: false })
     }
 
     pub(super) fn follows(route: &'a dyn Route) -> Slicer<'a> {
         let until = route.instructions(0);
-        Slicer::Follows(Follows { route, slice: 0, until, begin: (0, 0), simulated: Vec::new(), done: 0 })
+        let simulated = Vec::new();
+        Slicer::Follows(Follows { route, slice: 0, until, begin: (0, 0), simulated, done: 0, meet: false })
+    }
+
+    /// Threads meet at a barrier.
+    pub(super) fn meet(&mut self) {
+        match self {
+            Slicer::Surveys(surveys) => surveys.meet[..2].fill(true),
+            Slicer::Follows(follows) => follows.meet = true,
+        }
     }
 }
 
@@ -204,7 +233,7 @@ impl<'a, F: Feed> System<'a, F> {
         let done = self.tally.instructions;
         let ends = match &mut self.slicer {
             Some(Slicer::Surveys(surveys)) => surveys.is_over(done),
-            Some(Slicer::Follows(follows)) => done >= follows.until,
+            Some(Slicer::Follows(follows)) => follows.is_over(done),
             None => false,
         };
         match &self.slicer {
@@ -222,8 +251,9 @@ impl<'a, F: Feed> System<'a, F> {
     }
 
     fn note_slice(&mut self, time: u64) {
-        let moment = self.moment(time);
+        let mut moment = self.moment(time);
         let Some(Slicer::Surveys(surveys)) = &mut self.slicer else { return };
+        moment.meets = surveys.meets;
         let feed = &mut self.feed;
         surveys.collector.end(|thread| feed.bookmark(thread));
         surveys.course.moments.push(moment);
@@ -331,6 +361,7 @@ impl<'a, F: Feed> System<'a, F> {
             held: notes.map(|notes| notes.held.clone()).unwrap_or_default(),
             tokens: self.tokens.iter().map(Tokens::available).collect(),
             done: notes.map_or(0, |notes| notes.done.len()),
+            meets: false,
         }
     }
 

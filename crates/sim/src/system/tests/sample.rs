@@ -228,6 +228,27 @@ fn a_sample_gives_the_cycles_of_all_within_its_error() {
     assert!((instructions - 1.0).abs() < 0.01, "{instructions}");
 }
 
+/// What it takes to wake those who slept is as long as what they do: where it belongs to one slice here and to the next one
+/// there, slices of the same work differ by a third.
+#[test]
+fn wake_ups_behind_a_barrier_belong_to_the_slice_behind_it() {
+    let mut shared = program(5);
+    shared.barriers = vec![4];
+    let side = |thread: u64| {
+        let mut list = Vec::new();
+        for phase in 0..1800 {
+            // Blocks of other lengths before the barrier, so that it is reached anywhere in a quantum.
+            list.extend(work(70 + scattered(phase, thread, 4)));
+            list.extend((0..scattered(phase, thread, 60)).map(|_| OwnedItem::Block(LOAD, vec![64 * thread])));
+            list.push(act(Act::Arrive(0)));
+        }
+        list
+    };
+    let lists = with_main((1..5).map(side).collect());
+    let Compared { off, stated, .. } = compared(&shared, lists, Vec::new(), 5, 0.25);
+    assert!(off < 0.01 && stated < 0.042, "{off} {stated}");
+}
+
 #[test]
 fn a_short_program_is_not_sampled() {
     let mut shared = program(3);
