@@ -41,6 +41,8 @@ struct OfThread {
     running: Vec<Sample>,
     /// When it goes over from one [`Side`] to another: what it is from then on.
     sides: Vec<(Time, Side)>,
+    /// From when until when it waited, as the library saw it.
+    waits: Vec<(Time, Time)>,
 }
 
 impl Records {
@@ -67,11 +69,15 @@ impl Records {
             for (thread, sides) in threads.iter_mut().zip(sides(process)) {
                 thread.sides = sides;
             }
+            for wait in &process.waits {
+                threads[wait.thread.index()].waits.push((wait.begin, wait.end));
+            }
         }
         for thread in &mut threads {
             thread.on_core.sort_unstable();
             thread.readings.sort_unstable_by_key(|reading| (reading.time, reading.cpu, reading.delay));
             thread.running.sort_unstable_by_key(|sample| (sample.time, sample.site, sample.weight));
+            thread.waits.sort_unstable();
         }
         Self { alone, covered, threads, waits, any_spins }
     }
@@ -175,9 +181,7 @@ impl Refined<'_> {
     pub(crate) fn finish(self) -> Row {
         let mut row = Row { segments: self.segments.all, ..self.row };
         if self.records.any_spins {
-            let samples = &self.records.threads[self.thread.index()].running;
-            let sides = &self.records.threads[self.thread.index()].sides;
-            let spans = spinning(&row, samples, &self.records.waits, sides);
+            let spans = spinning(&row, &self.records.threads[self.thread.index()], &self.records.waits);
             row.segments = with_spinning(&row.segments, &spans);
         }
         row
@@ -325,14 +329,27 @@ impl Segment {
     }
 }
 
+impl OfThread {
+    /// Whether what the thread does at `time` is a part of a wait that is known: it waits, or it was released just now (its wait
+    /// is over in the timeline, which is that of who released it) and has not come back from the call.
+    fn is_in_wait(&self, segments: &[Segment], time: Time) -> bool {
+        let is_for_object = |segment: &Segment| segment.state == State::Blocked && segment.object.is_some();
+        let [before @ .., segment] = segments else { return false };
+        if segment.end < time || is_for_object(segment) {
+            return segment.end >= time;
+        }
+        let is_released = before.last().is_some_and(|wait| wait.end == segment.start && is_for_object(wait));
+        let is_same_side = change_before(&self.sides, time).is_none_or(|change| change.0 <= segment.start);
+        let until = self.waits.partition_point(|wait| wait.0 <= segment.start);
+        let returns_later = |wait: &(Time, Time)| wait.1 >= time;
+        is_released && is_same_side && self.waits[..until].last().is_some_and(returns_later)
+    }
+}
+
 /// The spans that samples in waiting loops stand for: back from each sample over active time on its [`Side`] to the sample
 /// before on that, but not further than [`Sample::reach`].
-fn spinning(
-    row: &Row,
-    samples: &[Sample],
-    waits: &[bool],
-    sides: &[(Time, Side)],
-) -> Vec<(Time, Time, SiteId)> {
+fn spinning(row: &Row, thread: &OfThread, waits: &[bool]) -> Vec<(Time, Time, SiteId)> {
+    let OfThread { running: samples, sides, .. } = thread;
     let side = |time: Time| change_before(sides, time).map_or(Side::Outside, |change| change.1);
     let mut spans: Vec<(Time, Time, SiteId)> = Vec::new();
     let mut before = [row.start; Side::Task as usize + 1];
@@ -342,9 +359,7 @@ fn spinning(
         if let Some(site) = sample.site.filter(|site| waits[site.index()]) {
             let after = row.segments.partition_point(|segment| segment.start < sample.time);
             // A loop within a wait that is known is that wait's, and says nothing of what came before.
-            let is_of_wait = row.segments[..after].last().is_some_and(|segment| {
-                segment.end >= sample.time && segment.state == State::Blocked && segment.object.is_some()
-            });
+            let is_of_wait = thread.is_in_wait(&row.segments[..after], sample.time);
             let mut left = if is_of_wait { Nanos::ZERO } else { sample.reach() };
             let mut found = Vec::new();
             'back: for segment in row.segments[..after].iter().rev() {
@@ -540,6 +555,37 @@ mod tests {
         let spinning: Vec<_> =
             states(&process).into_iter().filter(|&(.., state)| state == State::Spinning).collect();
         assert_eq!(spinning, []);
+    }
+
+    /// Who was released a moment ago may still be in the loop: a sample there is no reason to take the work before the wait for spinning.
+    #[test]
+    fn a_loop_just_after_the_release_is_a_part_of_the_wait() {
+        let spinning = |time, returned| {
+            let mut process = process();
+            process.add_thread("other", at(0), None);
+            let spin = process.add_site(Site { in_waiting_loop: true, ..Site::default() });
+            let barrier = process.add_object(ObjectKind::Barrier, 0x10);
+            let on_core = |thread| OnCore { thread, ..on_core(0, 100, Left::Unknown) };
+            process.on_core = vec![on_core(ThreadId::new(0)), on_core(ThreadId::new(1))];
+            for (thread, begin, end) in [(0, 50, returned), (1, 60, 60)] {
+                let wait = Wait::granted(ThreadId::new(thread), barrier, at(begin), at(end));
+                process.waits.push(Wait { round: Some(1), ..wait });
+            }
+            process.samples = vec![Sample {
+                thread: ThreadId::new(0),
+                time: at(time),
+                doing: Doing::Running,
+                site: Some(spin),
+                weight: Nanos::new(40),
+            }];
+            states(&process).into_iter().filter(|&(.., state)| state == State::Spinning).collect::<Vec<_>>()
+        };
+        assert_eq!(spinning(70, 80), [], "the other has come at 60, and the call returns at 80");
+        assert_eq!(
+            spinning(90, 80),
+            [(0, 50, State::Spinning), (60, 90, State::Spinning)],
+            "it has returned"
+        );
     }
 
     fn share(begin: u64, end: u64, cpu: Option<u64>) -> Share {

@@ -44,6 +44,7 @@ impl TaskSums {
             }
         }
         for of_one in makers.values_mut() {
+            let is_any_begun = of_one.iter().any(|task| begins.contains_key(&task.id));
             of_one.sort_unstable_by_key(|task| task.id);
             let made = count(of_one);
             sums.made = sums.made.saturating_add(made);
@@ -55,7 +56,7 @@ impl TaskSums {
                 if task.undeferred {
                     at_once += since as u64;
                 }
-                if let Some(making) = making(task, &begins) {
+                if let Some(making) = making(task, &begins, is_any_begun) {
                     sum = sum.saturating_add(u128::from(making).saturating_mul(since));
                     stands_for += since;
                 }
@@ -105,14 +106,18 @@ fn count(told: &[&Task]) -> u64 {
 }
 
 /// What making a task took, where that was timed. A runtime that has enough of them executes one before it goes on: that is no
-/// part of it. One that is executed at once is made in no time.
-fn making(task: &Task, begins: &BTreeMap<TaskId, (Time, ThreadId)>) -> Option<u64> {
+/// part of it. One that is executed at once is made in no time. Where it is told of others of the thread's when they began, but not of this one,
+/// it may have been executed meanwhile.
+fn making(task: &Task, begins: &BTreeMap<TaskId, (Time, ThreadId)>, is_any_begun: bool) -> Option<u64> {
     if task.undeferred {
         return Some(0);
     }
     let whole = task.making?.get();
-    let begun = begins.get(&task.id).filter(|(_, thread)| *thread == task.thread);
-    Some(begun.map_or(whole, |(begin, _)| whole.min(begin.since(task.time).get())))
+    match begins.get(&task.id) {
+        Some((begin, thread)) if *thread == task.thread => Some(whole.min(begin.since(task.time).get())),
+        None if is_any_begun => None,
+        _ => Some(whole),
+    }
 }
 
 #[cfg(test)]
@@ -156,11 +161,12 @@ mod tests {
 
     #[test]
     fn tasks_that_are_not_told_are_counted_by_the_numbers_of_those_that_are() {
-        // The first thread made 10 and the second 1; two of the first's were timed, one of which it executed at once.
+        // The first thread made 10 and the second 1; two of the first's were timed, one of which it executed at once. In making the
+        // last one it may have executed that: nobody was seen to do so.
         let tasks = [
             task(0, 1, 0, Some(300), 7),
             task(0, 6, 2_000, Some(9_000), 7),
-            task(0, 10, 20_000, None, 7),
+            task(0, 10, 20_000, Some(90_000), 7),
             task(1, 4, 100, Some(50), 8),
         ];
         let runs = [run(1, &tasks[0], 400, 5_400), run(0, &tasks[1], 2_100, 10_900)];

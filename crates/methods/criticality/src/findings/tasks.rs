@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::figures::{grouped, percent, times};
-use holdup_model::openmp::{Instance, SyncKind, Task, TaskRun};
+use holdup_model::openmp::{Instance, SyncKind, Task, TaskId, TaskRun};
 use holdup_model::{
-    Doing, Frame, Nanos, ObjectId, ObjectKind, Process, Routine, SiteId, State, ThreadId, Time, Timeline,
+    Doing, Frame, Nanos, ObjectId, ObjectKind, Process, Routine, Segment, SiteId, State, ThreadId, Time,
+    Timeline,
 };
 use holdup_sections::TaskSums;
 
@@ -50,8 +51,9 @@ impl Tasks {
         found.seen = Seen::of(process, timeline);
         let by_object = &found.by_object;
         if found.seen.is_in_own_code() {
+            let late = share_without_others(process, timeline);
             found.late =
-                by_object.iter().filter(|(_, sums)| sums.tiny).map(|(&object, _)| (object, 1.0)).collect();
+                by_object.iter().filter(|(_, sums)| sums.tiny).map(|(&object, _)| (object, late)).collect();
             return found;
         }
         // Where threads are busy with making tasks rather than with what these do, it is for that that others have none.
@@ -90,6 +92,74 @@ impl Tasks {
         let tiny = self.are_tiny(object);
         self.by_object.iter().filter(|(_, sums)| sums.tiny == tiny).map(|(&object, _)| object).collect()
     }
+}
+
+/// Parts of the time with tasks, at most, and tasks that are told in each on average, at least ([`share_without_others`]).
+const PARTS: usize = 64;
+const TOLD: usize = 8;
+
+/// The share of the time in which threads wait for tasks or look for one that others were not made in such plenty meanwhile that the
+/// runtime had whoever makes one execute it at once, though the program did not ask for that: where it did, a thread waits until a
+/// task is handed out, not for one that nobody has made. All of it where that is not known.
+fn share_without_others(process: &Process, timeline: &Timeline) -> f64 {
+    let openmp = &process.openmp;
+    let mut begins: BTreeMap<TaskId, (Time, ThreadId)> = BTreeMap::new();
+    for run in &openmp.task_runs {
+        let Some(task) = run.task else { continue };
+        let first = begins.entry(task).or_insert((run.begin, run.thread));
+        *first = (*first).min((run.begin, run.thread));
+    }
+    // By the time at which one was made: whether that was so, and for how many it stands: fewer and fewer are told, each of them for
+    // those of its thread since the one before.
+    let mut told: Vec<&Task> = openmp.tasks.iter().filter(|task| !task.undeferred).collect();
+    told.sort_unstable_by_key(|task| (task.thread, task.id));
+    let mut last: Option<&Task> = None;
+    let mut known: Vec<(Time, bool, u64)> = Vec::new();
+    for task in told {
+        let before = last.replace(task).filter(|last| last.thread == task.thread);
+        let stands_for = before.map_or(1, |last| task.id.number().saturating_sub(last.id.number()).max(1));
+        let (Some(making), Some(&(begin, thread))) = (task.making, begins.get(&task.id)) else { continue };
+        known.push((task.time, thread == task.thread && begin < task.time + making, stands_for));
+    }
+    let (Some(from), Some(to)) = (known.iter().map(|one| one.0).min(), known.iter().map(|one| one.0).max())
+    else {
+        return 1.0;
+    };
+    let parts = (known.len() / TOLD).clamp(1, PARTS);
+    let length = (to.since(from).get() / parts as u64).max(1);
+    let part_of = |time: Time| (time.since(from).get() / length) as usize;
+    let mut plenty = vec![(0u64, 0u64); parts + 1];
+    for (time, is_among_others, stands_for) in known {
+        let (of_them, all) = &mut plenty[part_of(time).min(parts)];
+        *all = all.saturating_add(stands_for);
+        *of_them = of_them.saturating_add(if is_among_others { stands_for } else { 0 });
+    }
+    let waits_for_tasks = |segment: &&Segment| match segment.state {
+        State::Blocked => {
+            segment.object.is_some_and(|object| process.object(object).kind == ObjectKind::Tasks)
+        }
+        State::Spinning => timeline.places.spin(segment.site).is_some_and(searches_tasks),
+        _ => false,
+    };
+    let (mut waited, mut among_others) = (0.0, 0.0);
+    for segment in timeline.threads.iter().flat_map(|row| &row.segments).filter(waits_for_tasks) {
+        waited += segment.length().get() as f64;
+        let first = part_of(segment.start).min(parts);
+        for (part, &(of_them, all)) in
+            plenty[..=part_of(segment.end).min(parts)].iter().enumerate().skip(first)
+        {
+            let begin = from + Nanos::new(part as u64 * length);
+            let end = (begin + Nanos::new(length)).min(segment.end);
+            let time = end.since(begin.max(segment.start)).get() as f64;
+            among_others += time * of_them as f64 / all.max(1) as f64;
+        }
+    }
+    if waited > 0.0 { 1.0 - among_others / waited } else { 1.0 }
+}
+
+/// True for the loops in which OpenMP's runtimes look for something to do.
+fn searches_tasks(routine: &Routine) -> bool {
+    routine.seeks_work && routine.name.contains("OpenMP")
 }
 
 /// Of the samples of threads that are at work in regions with tasks, so many are needed...
@@ -235,7 +305,9 @@ pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>
     if let Some((&object, _)) = case.tasks.by_object.iter().find(|(_, sums)| sums.tiny) {
         groups.entry(Cause::Tiny).or_default().objects.entry(object).or_default();
         let late = groups.iter_mut().filter(|(cause, _)| **cause != Cause::Tiny).map(|(_, group)| group);
-        let late = late.max_by_key(|group| group.cost()).filter(|_| case.tasks.seen.is_in_own_code());
+        let late = late.max_by_key(|group| group.cost());
+        let is_late = case.tasks.late.get(&object).is_some_and(|late| *late > 0.5);
+        let late = late.filter(|_| case.tasks.seen.is_in_own_code() && is_late);
         match late {
             Some(late) => late.searched = searches(case),
             None => groups.entry(Cause::Tiny).or_default().searched = searches(case),
@@ -260,6 +332,8 @@ pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>
 /// What a runtime may do in the time of each task, where more is not known: all of a task that does nothing itself takes LLVM's 60
 /// to 120 ns (a recursion down to the leaves, clang 19).
 const HIDDEN: Nanos = Nanos::new(100);
+/// A task that takes less is not worth making: putting one into a queue and taking it out again is twice [`HIDDEN`], about.
+const LEAST_WORTH: Nanos = Nanos::new(200);
 /// What of the time that making a task is seen to take is recording's: two looks at the clock and what is around them. At least, and
 /// at most (gcc's runtime takes 16 ns for a task that it executes at once, by samples of perf; 100 were recorded).
 const RECORDED: [Nanos; 2] = [Nanos::new(20), Nanos::new(80)];
@@ -305,8 +379,7 @@ fn sums_of<'a>(case: &Case<'a>, group: &Group) -> Option<&'a TaskSums> {
 
 /// True for the loops in which OpenMP's runtimes look for something to do. Where tasks are tiny, these are what handing one out takes.
 pub(super) fn are_searched_for(case: &Case<'_>, site: Option<SiteId>) -> bool {
-    let is_runtime = |routine: &Routine| routine.seeks_work && routine.name.contains("OpenMP");
-    case.tasks.are_some_tiny() && case.timeline.places.spin(site).is_some_and(is_runtime)
+    case.tasks.are_some_tiny() && case.timeline.places.spin(site).is_some_and(searches_tasks)
 }
 
 /// The time in these loops, outside of waits that were told one by one, and for want of a core that they had.
@@ -397,7 +470,10 @@ fn describe_late(case: &Case<'_>, group: &Group) -> Description {
         (None, true) => format!("{lack}{at}"),
     };
     let mut evidence = vec![waits(case, group)];
-    if let Some(sums) = objects.first().and_then(|object| case.tasks.by_object.get(object)) {
+    let sums = objects.first().and_then(|object| case.tasks.by_object.get(object));
+    let take_less_than_making =
+        sums.is_some_and(|sums| sums.time < sums.made.saturating_mul(LEAST_WORTH.get()));
+    if let Some(sums) = sums {
         evidence.push(format!(
             "{} tasks take {} each on average.",
             grouped(sums.made),
@@ -412,7 +488,10 @@ fn describe_late(case: &Case<'_>, group: &Group) -> Description {
         place: executed.map(|executed| executed.place).or(waited_at),
         what,
         evidence,
-        hint: if are_tiny {
+        hint: if are_tiny && take_less_than_making {
+            "Make these tasks earlier and on more than one thread, and below a size do the work at once (if, final): \
+             they take less than making them does."
+        } else if are_tiny {
             "Make these tasks earlier and on more than one thread; they are small enough."
         } else {
             "Make more tasks, or smaller ones, make them earlier and on more than one thread, and begin with the largest \

@@ -153,6 +153,12 @@ fn tasks(making: u64, length: u64) -> Diagnosis {
 /// As [`tasks`]; making each took `timed`, as recorded, and samples find the first thread meanwhile in these modules in turn,
 /// innermost first.
 fn tasks_timed(making: u64, length: u64, timed: Option<Nanos>, seen: &[&[&str]]) -> Diagnosis {
+    tasks_among(0, making, length, timed, seen)
+}
+
+/// As [`tasks_timed`]; the runtime has the first thread execute so many more in each round before it goes on making others, since there
+/// are enough.
+fn tasks_among(more: u64, making: u64, length: u64, timed: Option<Nanos>, seen: &[&[&str]]) -> Diagnosis {
     const INSTANCE: Instance = Instance::new(1);
     let mut regions = Regions::new();
     let (place, process) = (regions.place, &mut regions.process);
@@ -186,27 +192,28 @@ fn tasks_timed(making: u64, length: u64, timed: Option<Nanos>, seen: &[&[&str]])
         let [from, time, end] = [begin, now, now + length * 1_000].map(Time::from_nanos);
         process.waits.push(Wait { site: Some(place), ..Wait::granted(second, object, from, time) });
         process.wakes.push(Wake { thread: first, time, object, site: Some(place), count: WakeCount::All });
-        let id = TaskId::new(number);
-        process.openmp.tasks.push(Task {
-            id,
-            parent: None,
-            thread: first,
-            time: from,
-            instance: Some(INSTANCE),
-            place: Some(place),
-            making: timed,
-            undeferred: false,
-            of_loop: false,
-        });
-        let (task, instance) = (Some(id), Some(INSTANCE));
-        process.openmp.task_runs.push(TaskRun {
-            thread: second,
-            task,
-            instance,
-            begin: time,
-            end,
-            complete: true,
-        });
+        let mut add = |number, making, thread, (made, begin, end)| {
+            let id = TaskId::new(number);
+            process.openmp.tasks.push(Task {
+                id,
+                parent: None,
+                thread: first,
+                time: made,
+                instance: Some(INSTANCE),
+                place: Some(place),
+                making,
+                undeferred: false,
+                of_loop: false,
+            });
+            let (task, instance) = (Some(id), Some(INSTANCE));
+            process.openmp.task_runs.push(TaskRun { thread, task, instance, begin, end, complete: true });
+        };
+        let first_number = (more + 1) * number;
+        add(first_number, timed, second, (from, time, end));
+        for more in 1..=more {
+            let [made, begin, end] = [0, 50, 150].map(|after| from + Nanos::new(4_000 * more + after));
+            add(first_number + more, Some(Nanos::new(200)), first, (made, begin, end));
+        }
         now = end.nanos();
     }
     process.openmp.regions.push(Region {
@@ -323,4 +330,12 @@ fn where_threads_are_hardly_in_the_runtime_tasks_are_waited_for_that_nobody_has_
     for making in [&["libgomp.so.1", "app"][..], &["libc.so.6", "libomp.so.5", "app"]] {
         assert_eq!(what(making), "tasks that are too small in solve (lu.c:88)");
     }
+}
+
+/// A runtime that has enough tasks executes those that are made at once: then nobody waits for one that is not made.
+#[test]
+fn who_waits_while_there_are_more_than_enough_small_tasks_waits_until_one_is_handed_out() {
+    let what = |more| first(&tasks_among(more, 90, 4, Some(Nanos::new(200)), &[&["app"]])).what.clone();
+    assert!(what(0).contains("tasks that come late"));
+    assert_eq!(what(19), "tasks that are too small in solve (lu.c:88)");
 }
