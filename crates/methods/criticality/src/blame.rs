@@ -44,7 +44,7 @@ pub(crate) use seeking::{Sought, SoughtKey};
 use stretch::{Arrived, Stretch};
 pub(crate) use stretch::{Charge, Serial, SerialKey};
 use times::BlameTimes;
-pub(crate) use times::Spans;
+pub(crate) use times::{Spans, Waited};
 
 /// The longest chain that is followed, in threads.
 const LONGEST_CHAIN: usize = 64;
@@ -456,6 +456,7 @@ impl<'a> Pass<'a> {
             self.end_seeking(thread);
             self.decide(thread, None);
         }
+        self.blame.times.end();
         self.blame
     }
 

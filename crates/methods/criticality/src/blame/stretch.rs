@@ -302,6 +302,9 @@ impl Pass<'_> {
                 Some(others) => self.lost_to_work(object, thread, time, work, others),
                 None => time,
             };
+            if rest < time {
+                self.blame.times.were_for_work(object, thread, rest.share_of(time));
+            }
             let without_core = if compared.is_some() { Nanos::ZERO } else { descheduled };
             let charge = self.blame.charges.entry((object, Some(thread))).or_default();
             charge.active += rest - without_core;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{ObjectId, Process, ThreadId, Time};
+use holdup_model::{Nanos, ObjectId, Process, ThreadId, Time};
 
 use super::SerialKey;
 
@@ -75,30 +75,60 @@ impl Spans {
     }
 }
 
+/// By what was waited for (`None`: absent threads) and the thread at the root of the wait.
+pub(crate) type Waited = BTreeMap<(Option<ObjectId>, ThreadId), Spans>;
+
 /// The times of what is in [`super::Blame::charges`] and [`super::Blame::serial`]. Empty for processes without samples.
 #[derive(Default)]
 pub(crate) struct BlameTimes {
     is_kept: bool,
-    /// By what was waited for (`None`: absent threads) and the thread at the root of the wait.
-    pub(crate) waited: BTreeMap<(Option<ObjectId>, ThreadId), Spans>,
+    /// When threads were waited for.
+    pub(crate) waited: Waited,
+    /// Of these, when it was for what the thread did: not for that it had begun later than the others, or had lost its core.
+    pub(crate) for_work: Waited,
     /// When the thread of a serial stretch was the only one that was able to run.
     pub(crate) serial: BTreeMap<SerialKey, Spans>,
     /// When threads had ended while others were still waited for.
     pub(crate) ended: Spans,
     /// By thread: when it has been the only one in its present stretch.
     alone: Vec<Spans>,
+    /// By thread: when it has been waited for in its present stretch, and because of what.
+    waits: Vec<Vec<(Option<ObjectId>, Time, Time)>>,
 }
 
 impl BlameTimes {
     pub(super) fn of(process: &Process) -> Self {
         let is_kept = !process.samples.is_empty();
-        let alone = if is_kept { vec![Spans::default(); process.threads.len()] } else { Vec::new() };
-        Self { is_kept, alone, ..Self::default() }
+        let threads = if is_kept { process.threads.len() } else { 0 };
+        let (alone, waits) = (vec![Spans::default(); threads], vec![Vec::new(); threads]);
+        Self { is_kept, alone, waits, ..Self::default() }
     }
 
     pub(super) fn waited(&mut self, object: Option<ObjectId>, thread: ThreadId, from: Time, to: Time) {
         if self.is_kept {
             self.waited.entry((object, thread)).or_default().add(from, to);
+            self.waits[thread.index()].push((object, from, to));
+        }
+    }
+
+    /// Of the time that a thread was waited for in its present stretch because of this object, only this share, the last part, was for what
+    /// it did.
+    pub(super) fn were_for_work(&mut self, object: Option<ObjectId>, thread: ThreadId, share: f64) {
+        let Some(waits) = self.waits.get_mut(thread.index()) else { return };
+        let of_object = || waits.iter().filter(|wait| wait.0 == object);
+        let all: Nanos = of_object().map(|&(_, from, to)| to.since(from)).sum();
+        let mut left_out = Nanos::new((all.get() as f64 * (1.0 - share)) as u64);
+        for (_, from, to) in waits.iter_mut().filter(|wait| wait.0 == object) {
+            let length = to.since(*from).min(left_out);
+            left_out -= length;
+            *from = *from + length;
+        }
+    }
+
+    /// No stretch of any thread goes on.
+    pub(super) fn end(&mut self) {
+        for index in 0..self.waits.len() {
+            self.end_stretch(ThreadId::new(index as u32), &[]);
         }
     }
 
@@ -122,6 +152,9 @@ impl BlameTimes {
         let alone = std::mem::take(&mut self.alone[thread.index()]);
         for &key in serial {
             self.serial.entry(key).or_default().merge(&alone);
+        }
+        for (object, from, to) in std::mem::take(&mut self.waits[thread.index()]) {
+            self.for_work.entry((object, thread)).or_default().add(from, to);
         }
     }
 }
@@ -163,5 +196,26 @@ mod tests {
         let found: Vec<u64> =
             [10, 11, 25, 26, 45, 60, 81].into_iter().filter(|&time| spans.contain(at(time))).collect();
         assert_eq!(found, [11, 25, 45, 60]);
+    }
+
+    #[test]
+    fn the_last_part_of_a_wait_is_for_work() {
+        let at = Time::from_nanos;
+        let [object, other] = [0, 1].map(|number| Some(ObjectId::new(number)));
+        let thread = ThreadId::new(0);
+        let mut times = BlameTimes {
+            is_kept: true,
+            waits: vec![Vec::new()],
+            alone: vec![Spans::default()],
+            ..Default::default()
+        };
+        for (of, from, to) in [(object, 10, 20), (other, 20, 30), (object, 30, 60)] {
+            times.waited(of, thread, at(from), at(to));
+        }
+        times.were_for_work(object, thread, 0.25);
+        times.end();
+        assert_eq!(times.for_work[&(object, thread)].0, [(at(50), at(60))]);
+        assert_eq!(times.for_work[&(other, thread)].0, [(at(20), at(30))]);
+        assert_eq!(times.waited[&(object, thread)].0, [(at(10), at(20)), (at(30), at(60))]);
     }
 }

@@ -11,7 +11,7 @@ use holdup_model::figures::percent;
 use holdup_model::{Frame, Nanos, ObjectId, Site, SiteId, ThreadId};
 
 use super::{Case, most_first};
-use crate::blame::Spans;
+use crate::blame::{Spans, Waited};
 use crate::hot::{Function, dominating, function, inside};
 use crate::samples::Look;
 
@@ -60,19 +60,21 @@ impl Executed {
 }
 
 impl Case<'_> {
-    /// What these threads mostly executed while others waited for them because of one of `objects`.
+    /// What these threads mostly executed while others waited for them because of one of `objects`, and for what they did; where that
+    /// was too short, also while these waited because they had begun late or had no core.
     pub(super) fn executed_while_waited_for(
         &self,
         threads: &[ThreadId],
         objects: impl IntoIterator<Item = Option<ObjectId>>,
     ) -> Option<Executed> {
-        let waited = &self.blame.times.waited;
-        let mut during = Vec::new();
-        for object in objects {
-            during
-                .extend(threads.iter().filter_map(|&thread| Some((thread, waited.get(&(object, thread))?))));
-        }
-        self.executed(during)
+        let objects: Vec<Option<ObjectId>> = objects.into_iter().collect();
+        let during = |waited: &Waited| {
+            let of_object = |&object| {
+                threads.iter().filter_map(move |&thread| Some((thread, waited.get(&(object, thread))?)))
+            };
+            self.executed(objects.iter().flat_map(of_object))
+        };
+        during(&self.blame.times.for_work).or_else(|| during(&self.blame.times.waited))
     }
 
     /// What these threads mostly executed during these times; `None` where samples do not tell.
