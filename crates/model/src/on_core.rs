@@ -331,18 +331,11 @@ impl Segment {
 
 impl OfThread {
     /// Whether what the thread does at `time` is a part of a wait that is known: it waits, or it was released just now (its wait
-    /// is over in the timeline, which is that of who released it) and has not come back from the call.
-    fn is_in_wait(&self, segments: &[Segment], time: Time) -> bool {
-        let is_for_object = |segment: &Segment| segment.state == State::Blocked && segment.object.is_some();
-        let [before @ .., segment] = segments else { return false };
-        if segment.end < time || is_for_object(segment) {
-            return segment.end >= time;
-        }
-        let is_released = before.last().is_some_and(|wait| wait.end == segment.start && is_for_object(wait));
-        let is_same_side = change_before(&self.sides, time).is_none_or(|change| change.0 <= segment.start);
-        let until = self.waits.partition_point(|wait| wait.0 <= segment.start);
-        let returns_later = |wait: &(Time, Time)| wait.1 >= time;
-        is_released && is_same_side && self.waits[..until].last().is_some_and(returns_later)
+    /// is over in the timeline, which is that of who released it) and has not come back from the call. Who executes a task
+    /// meanwhile does something else.
+    fn is_in_wait(&self, time: Time, side: Side) -> bool {
+        let begun = self.waits.partition_point(|wait| wait.0 <= time);
+        side != Side::Task && self.waits[..begun].last().is_some_and(|wait| wait.1 >= time)
     }
 }
 
@@ -359,7 +352,7 @@ fn spinning(row: &Row, thread: &OfThread, waits: &[bool]) -> Vec<(Time, Time, Si
         if let Some(site) = sample.site.filter(|site| waits[site.index()]) {
             let after = row.segments.partition_point(|segment| segment.start < sample.time);
             // A loop within a wait that is known is that wait's, and says nothing of what came before.
-            let is_of_wait = thread.is_in_wait(&row.segments[..after], sample.time);
+            let is_of_wait = thread.is_in_wait(sample.time, own);
             let mut left = if is_of_wait { Nanos::ZERO } else { sample.reach() };
             let mut found = Vec::new();
             'back: for segment in row.segments[..after].iter().rev() {
