@@ -423,7 +423,7 @@ fn share(cpu: Nanos, part: Nanos, whole: Nanos) -> Nanos {
 
 #[cfg(test)]
 mod tests {
-    use crate::openmp::{Instance, Share, TaskId, TaskRun};
+    use crate::openmp::{Instance, Region, Share, TaskId, TaskRun, Vendor};
     use crate::{
         CpuReading, Doing, Left, Nanos, ObjectKind, OnCore, Process, Sample, Site, State, ThreadId, Time,
         Timeline, Wait,
@@ -619,6 +619,32 @@ mod tests {
             (60, 80, State::Spinning),
             (80, 100, State::Active),
         ];
+        assert_eq!(states(&process), expected);
+    }
+
+    /// A thread that starts the others of its team was found in the runtime: it was so in no region before, nor in what it did alone.
+    #[test]
+    fn what_the_runtime_does_to_start_a_region_says_nothing_of_what_comes_before_it() {
+        let mut process = spinning_at(&[64]);
+        process.openmp.regions = vec![Region {
+            thread: ThreadId::new(0),
+            begin: at(60),
+            end: at(90),
+            place: None,
+            met_at: None,
+            instance: Instance::new(1),
+            parent: None,
+            size: 2,
+            count: 1,
+            timed: 1,
+            time: Nanos::new(30),
+            whole: true,
+            open: false,
+            league: false,
+            vendor: Vendor::Gnu,
+        }];
+        process.openmp.shares = vec![share(70, 90, None)];
+        let expected = [(0, 60, State::Active), (60, 64, State::Spinning), (64, 100, State::Active)];
         assert_eq!(states(&process), expected);
     }
 

@@ -7,6 +7,8 @@ use crate::{Process, Time};
 pub(crate) enum Side {
     /// In no parallel region: a runtime's spinning there is for the next one.
     Outside,
+    /// Where it begins or ends a parallel region: in the runtime, which starts the others and waits for them.
+    Region,
     /// In its share of a parallel region.
     Share,
     /// In a task, in a share or at the barrier behind it, where the runtime spins between tasks.
@@ -16,30 +18,31 @@ pub(crate) enum Side {
 /// By thread: when it goes over from one side to another.
 pub(crate) fn sides(process: &Process) -> Vec<Vec<(Time, Side)>> {
     let openmp = &process.openmp;
+    let regions = openmp.regions.iter().filter(|region| region.count == 1);
+    let regions = regions.map(|region| (region.thread, region.begin, region.end, Side::Region));
     let mut edges: Vec<Vec<(Time, Side, i32)>> = vec![Vec::new(); process.threads.len()];
     let shares = openmp.shares.iter().map(|share| (share.thread, share.begin, share.end, Side::Share));
     let tasks = openmp.task_runs.iter().filter(|run| run.task.is_some());
     let tasks = tasks.map(|run| (run.thread, run.begin, run.end, Side::Task));
-    for (thread, begin, end, side) in shares.chain(tasks).filter(|(_, begin, end, _)| begin < end) {
+    for (thread, begin, end, side) in
+        regions.chain(shares).chain(tasks).filter(|(_, begin, end, _)| begin < end)
+    {
         edges[thread.index()].extend([(begin, side, 1), (end, side, -1)]);
     }
     edges.into_iter().map(changes_of_side).collect()
 }
 
-/// From begins (+1) and ends (-1) of shares and tasks, which may lie in each other.
+/// From begins (+1) and ends (-1) of regions, shares and tasks, which may lie in each other.
 fn changes_of_side(mut edges: Vec<(Time, Side, i32)>) -> Vec<(Time, Side)> {
     edges.sort_unstable_by_key(|edge| edge.0);
-    let (mut shares, mut tasks) = (0, 0);
+    let mut open = [0; Side::Task as usize + 1];
     let mut changes = Vec::new();
     for together in edges.chunk_by(|one, next| one.0 == next.0) {
         for &(_, side, step) in together {
-            *if side == Side::Task { &mut tasks } else { &mut shares } += step;
+            open[side as usize] += step;
         }
-        let side = match (shares > 0, tasks > 0) {
-            (_, true) => Side::Task,
-            (true, false) => Side::Share,
-            (false, false) => Side::Outside,
-        };
+        let inner = [Side::Task, Side::Share, Side::Region].into_iter().find(|&side| open[side as usize] > 0);
+        let side = inner.unwrap_or(Side::Outside);
         if changes.last().map_or(Side::Outside, |last: &(Time, Side)| last.1) != side {
             changes.push((together[0].0, side));
         }
