@@ -17,7 +17,7 @@
 use crate::sides::{Side, change_before, sides};
 use crate::{
     CpuReading, Doing, Left, Nanos, OnCore, Process, Row, Sample, Segment, Site, SiteId, State, ThreadId,
-    Time,
+    Time, Wait,
 };
 
 /// What refines the rows of a process.
@@ -41,7 +41,7 @@ struct OfThread {
     running: Vec<Sample>,
     /// When it goes over from one [`Side`] to another: what it is from then on.
     sides: Vec<(Time, Side)>,
-    /// From when until when it waited, as the library saw it.
+    /// From when until when it waited, for other than locks, as the library saw it.
     waits: Vec<(Time, Time)>,
 }
 
@@ -69,7 +69,9 @@ impl Records {
             for (thread, sides) in threads.iter_mut().zip(sides(process)) {
                 thread.sides = sides;
             }
-            for wait in &process.waits {
+            // Of locks that are wanted very often not each wait is told: who is found in a loop behind one may be at the next.
+            let is_told = |wait: &&Wait| !process.object(wait.object).kind.is_lock();
+            for wait in process.waits.iter().filter(is_told) {
                 threads[wait.thread.index()].waits.push((wait.begin, wait.end));
             }
         }
@@ -333,9 +335,12 @@ impl OfThread {
     /// Whether what the thread does at `time` is a part of a wait that is known: it waits, or it was released just now (its wait
     /// is over in the timeline, which is that of who released it) and has not come back from the call. Who executes a task
     /// meanwhile does something else.
-    fn is_in_wait(&self, time: Time, side: Side) -> bool {
+    fn is_in_wait(&self, segments: &[Segment], time: Time, side: Side) -> bool {
+        let is_blocked = segments.last().is_some_and(|segment| {
+            segment.end >= time && segment.state == State::Blocked && segment.object.is_some()
+        });
         let begun = self.waits.partition_point(|wait| wait.0 <= time);
-        side != Side::Task && self.waits[..begun].last().is_some_and(|wait| wait.1 >= time)
+        is_blocked || side != Side::Task && self.waits[..begun].last().is_some_and(|wait| wait.1 >= time)
     }
 }
 
@@ -352,7 +357,7 @@ fn spinning(row: &Row, thread: &OfThread, waits: &[bool]) -> Vec<(Time, Time, Si
         if let Some(site) = sample.site.filter(|site| waits[site.index()]) {
             let after = row.segments.partition_point(|segment| segment.start < sample.time);
             // A loop within a wait that is known is that wait's, and says nothing of what came before.
-            let is_of_wait = thread.is_in_wait(sample.time, own);
+            let is_of_wait = thread.is_in_wait(&row.segments[..after], sample.time, own);
             let mut left = if is_of_wait { Nanos::ZERO } else { sample.reach() };
             let mut found = Vec::new();
             'back: for segment in row.segments[..after].iter().rev() {
