@@ -69,9 +69,9 @@ impl Records {
             for (thread, sides) in threads.iter_mut().zip(sides(process)) {
                 thread.sides = sides;
             }
-            // Of locks that are wanted very often not each wait is told: who is found in a loop behind one may be at the next.
-            let is_told = |wait: &&Wait| !process.object(wait.object).kind.is_lock();
-            for wait in process.waits.iter().filter(is_told) {
+            // Of locks that are wanted very often not each wait is recorded: who is found in a loop behind one may be at the next.
+            let is_recorded = |wait: &&Wait| !process.object(wait.object).kind.is_lock();
+            for wait in process.waits.iter().filter(is_recorded) {
                 threads[wait.thread.index()].waits.push((wait.begin, wait.end));
             }
         }

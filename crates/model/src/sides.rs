@@ -1,4 +1,4 @@
-//! Where threads of OpenMP are: outside of regions, in their shares of them, or in tasks.
+//! Where threads of OpenMP are: outside of regions, where they begin or end one, in their shares of them, or in tasks.
 
 use crate::{Process, Time};
 

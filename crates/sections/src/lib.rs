@@ -28,5 +28,5 @@ pub use main_process::{Main, has_failed, main_of};
 pub use outside::Outside;
 pub use place::Place;
 pub use regions::{Regions, Standing, real_teams, time_of};
-pub use tasks::{TaskSums, are_tiny};
+pub use tasks::{TaskSums, are_tiny, begins};
 pub use working::{Working, is_joining};

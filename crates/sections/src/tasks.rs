@@ -29,12 +29,7 @@ pub struct TaskSums {
 impl TaskSums {
     /// Of one execution of a region.
     pub fn of(tasks: &[&Task], runs: &[&TaskRun]) -> Self {
-        let mut begins: BTreeMap<TaskId, (Time, ThreadId)> = BTreeMap::new();
-        for run in runs {
-            let Some(task) = run.task else { continue };
-            let first = begins.entry(task).or_insert((run.begin, run.thread));
-            *first = (*first).min((run.begin, run.thread));
-        }
+        let begins = begins(runs.iter().copied());
         let mut makers: BTreeMap<ThreadId, Vec<&Task>> = BTreeMap::new();
         let mut sums = Self { tiny: are_tiny(runs), ..Self::default() };
         for task in tasks {
@@ -91,6 +86,17 @@ impl TaskSums {
     }
 }
 
+/// By task, when it began to be executed, and by whom.
+pub fn begins<'a>(runs: impl IntoIterator<Item = &'a TaskRun>) -> BTreeMap<TaskId, (Time, ThreadId)> {
+    let mut begins: BTreeMap<TaskId, (Time, ThreadId)> = BTreeMap::new();
+    for run in runs {
+        let Some(task) = run.task else { continue };
+        let first = begins.entry(task).or_insert((run.begin, run.thread));
+        *first = (*first).min((run.begin, run.thread));
+    }
+    begins
+}
+
 /// True if tasks with these runs are so small that it is handing them out that takes the time.
 pub fn are_tiny(runs: &[&TaskRun]) -> bool {
     let mut lengths: Vec<u64> = runs.iter().map(|run| run.end.since(run.begin).get()).collect();
@@ -106,7 +112,7 @@ fn count(told: &[&Task]) -> u64 {
 }
 
 /// What making a task took, where that was timed. A runtime that has enough of them executes one before it goes on: that is no
-/// part of it. One that is executed at once is made in no time. Where it is told of others of the thread's when they began, but not of this one,
+/// part of it. One that is executed at once is made in no time. Where it is known of others of the thread's when they began, but not of this one,
 /// it may have been executed meanwhile.
 fn making(task: &Task, begins: &BTreeMap<TaskId, (Time, ThreadId)>, is_any_begun: bool) -> Option<u64> {
     if task.undeferred {

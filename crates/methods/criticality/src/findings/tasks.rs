@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::figures::{grouped, percent, times};
-use holdup_model::openmp::{Instance, SyncKind, Task, TaskId, TaskRun};
+use holdup_model::openmp::{Instance, SyncKind, Task, TaskRun};
 use holdup_model::{
     Doing, Frame, Nanos, ObjectId, ObjectKind, Process, Routine, Segment, SiteId, State, ThreadId, Time,
     Timeline,
 };
-use holdup_sections::TaskSums;
+use holdup_sections::{TaskSums, begins};
 
 use super::{Candidate, Case, Description, Stage, main_ones, most_first};
 use crate::blame::Charge;
@@ -94,45 +94,56 @@ impl Tasks {
     }
 }
 
-/// Parts of the time with tasks, at most, and tasks that are told in each on average, at least ([`share_without_others`]).
+/// Parts of the time with tasks, at most ([`share_without_others`]).
 const PARTS: usize = 64;
-const TOLD: usize = 8;
+/// Recorded tasks of each part on average, at least.
+const FEWEST_OF_PART: usize = 8;
 
-/// The share of the time in which threads wait for tasks or look for one that others were not made in such plenty meanwhile that the
-/// runtime had whoever makes one execute it at once, though the program did not ask for that: where it did, a thread waits until a
-/// task is handed out, not for one that nobody has made. All of it where that is not known.
-fn share_without_others(process: &Process, timeline: &Timeline) -> f64 {
+/// A task of which it is recorded what making it took and when it began.
+struct Made {
+    time: Time,
+    /// The program did not ask for that, but who made it executed it at once: the runtime has that done where tasks lie ready in plenty.
+    among_others: bool,
+    /// For how many it stands: fewer and fewer are recorded, each of them for those of its thread since the one before.
+    stands_for: u64,
+}
+
+fn made(process: &Process) -> Vec<Made> {
     let openmp = &process.openmp;
-    let mut begins: BTreeMap<TaskId, (Time, ThreadId)> = BTreeMap::new();
-    for run in &openmp.task_runs {
-        let Some(task) = run.task else { continue };
-        let first = begins.entry(task).or_insert((run.begin, run.thread));
-        *first = (*first).min((run.begin, run.thread));
-    }
-    // By the time at which one was made: whether that was so, and for how many it stands: fewer and fewer are told, each of them for
-    // those of its thread since the one before.
-    let mut told: Vec<&Task> = openmp.tasks.iter().filter(|task| !task.undeferred).collect();
-    told.sort_unstable_by_key(|task| (task.thread, task.id));
+    let begins = begins(&openmp.task_runs);
+    let mut tasks: Vec<&Task> = openmp.tasks.iter().filter(|task| !task.undeferred).collect();
+    tasks.sort_unstable_by_key(|task| (task.thread, task.id));
     let mut last: Option<&Task> = None;
-    let mut known: Vec<(Time, bool, u64)> = Vec::new();
-    for task in told {
+    let of = |task: &Task, stands_for| {
+        let (making, &(begin, thread)) = task.making.zip(begins.get(&task.id))?;
+        let among_others = thread == task.thread && begin < task.time + making;
+        Some(Made { time: task.time, among_others, stands_for })
+    };
+    let known = tasks.into_iter().filter_map(|task| {
         let before = last.replace(task).filter(|last| last.thread == task.thread);
-        let stands_for = before.map_or(1, |last| task.id.number().saturating_sub(last.id.number()).max(1));
-        let (Some(making), Some(&(begin, thread))) = (task.making, begins.get(&task.id)) else { continue };
-        known.push((task.time, thread == task.thread && begin < task.time + making, stands_for));
-    }
-    let (Some(from), Some(to)) = (known.iter().map(|one| one.0).min(), known.iter().map(|one| one.0).max())
+        let since = before.map(|last| task.id.number().saturating_sub(last.id.number()));
+        of(task, since.unwrap_or(1).max(1))
+    });
+    known.collect()
+}
+
+/// The share of the time in which threads wait for tasks or look for one that others do not lie ready in plenty ([`Made`]): where they do,
+/// a thread waits until one is handed out, not for one that nobody has made. All of it where that is not known.
+fn share_without_others(process: &Process, timeline: &Timeline) -> f64 {
+    let known = made(process);
+    let (Some(from), Some(to)) =
+        (known.iter().map(|one| one.time).min(), known.iter().map(|one| one.time).max())
     else {
         return 1.0;
     };
-    let parts = (known.len() / TOLD).clamp(1, PARTS);
+    let parts = (known.len() / FEWEST_OF_PART).clamp(1, PARTS);
     let length = (to.since(from).get() / parts as u64).max(1);
     let part_of = |time: Time| (time.since(from).get() / length) as usize;
     let mut plenty = vec![(0u64, 0u64); parts + 1];
-    for (time, is_among_others, stands_for) in known {
-        let (of_them, all) = &mut plenty[part_of(time).min(parts)];
-        *all = all.saturating_add(stands_for);
-        *of_them = of_them.saturating_add(if is_among_others { stands_for } else { 0 });
+    for one in known {
+        let (of_them, all) = &mut plenty[part_of(one.time).min(parts)];
+        *all = all.saturating_add(one.stands_for);
+        *of_them = of_them.saturating_add(if one.among_others { one.stands_for } else { 0 });
     }
     let waits_for_tasks = |segment: &&Segment| match segment.state {
         State::Blocked => {
@@ -471,8 +482,7 @@ fn describe_late(case: &Case<'_>, group: &Group) -> Description {
     };
     let mut evidence = vec![waits(case, group)];
     let sums = objects.first().and_then(|object| case.tasks.by_object.get(object));
-    let take_less_than_making =
-        sums.is_some_and(|sums| sums.time < sums.made.saturating_mul(LEAST_WORTH.get()));
+    let are_not_worth_it = sums.is_some_and(|sums| sums.time < sums.made.saturating_mul(LEAST_WORTH.get()));
     if let Some(sums) = sums {
         evidence.push(format!(
             "{} tasks take {} each on average.",
@@ -488,9 +498,9 @@ fn describe_late(case: &Case<'_>, group: &Group) -> Description {
         place: executed.map(|executed| executed.place).or(waited_at),
         what,
         evidence,
-        hint: if are_tiny && take_less_than_making {
+        hint: if are_tiny && are_not_worth_it {
             "Make these tasks earlier and on more than one thread, and below a size do the work at once (if, final): \
-             they take less than making them does."
+             making and handing one out takes about as long as it does."
         } else if are_tiny {
             "Make these tasks earlier and on more than one thread; they are small enough."
         } else {
