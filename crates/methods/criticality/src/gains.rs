@@ -1,5 +1,7 @@
 //! What fixing each finding would give: a replay for each.
 
+mod teams;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -107,8 +109,9 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     let mut budget = if depth.all_gains { Budget::unlimited() } else { in_time.clone() };
     let ways: Vec<Vec<Fix>> =
         diagnosis.findings.iter().map(|finding| case.ways(diagnosis, finding)).collect();
+    let by_smaller_teams = case.smaller_teams(diagnosis.effective_cores);
     for (finding, ways) in diagnosis.findings.iter_mut().zip(&ways) {
-        if ways.is_empty() && finding.kind == FindingKind::Oversubscription {
+        if ways.is_empty() && by_smaller_teams.is_none() && finding.kind == FindingKind::Oversubscription {
             finding.notes.push(SEVERAL_SORTS.to_owned());
         }
     }
@@ -164,15 +167,21 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
         }
     }
     case.find_chains_of_pauses(&mut diagnosis.findings, &fixes, &mut budget);
-    let mut by_larger_tasks = Nanos::ZERO;
+    let mut by_no_replay = Nanos::ZERO;
     for finding in &mut diagnosis.findings {
         if let Some(gain) = case.larger_chunks(finding, diagnosis.workers) {
             finding.gain = Some(gain);
         }
-        if finding.kind == FindingKind::Tasks
-            && let Some(gain) = finding.gain.as_ref().filter(|gain| gain.expression.is_empty())
+        if finding.kind == FindingKind::Oversubscription
+            && finding.gain.is_none()
+            && let Some((gain, hint)) = by_smaller_teams.clone()
         {
-            by_larger_tasks = by_larger_tasks.max(gain.time);
+            finding.gain = Some(gain);
+            finding.hint = hint.unwrap_or(std::mem::take(&mut finding.hint));
+        }
+        // No replay tells those.
+        if let Some(gain) = finding.gain.as_ref().filter(|gain| gain.expression.is_empty()) {
+            by_no_replay = by_no_replay.max(gain.time);
         }
     }
     rank(&mut diagnosis.findings, case.wall);
@@ -183,8 +192,8 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
         capped_by: case.next(&prediction),
         ..case.gain(&prediction, expressions.join(","))
     });
-    // Larger tasks are no change of these waits.
-    let all_together = all_together.filter(|gain| gain.time >= by_larger_tasks);
+    // Larger tasks and smaller teams are no changes of these waits.
+    let all_together = all_together.filter(|gain| gain.time >= by_no_replay);
     let curves =
         if depth.curves { case.curves(diagnosis, in_time.times(TIMES_FOR_CURVES)) } else { Vec::new() };
     let predictions: Vec<Prediction> = predictions.into_iter().filter_map(Result::ok).collect();
@@ -301,6 +310,22 @@ impl Case<'_> {
         let error = Nanos::new((error + LEAST_ERROR * self.wall.get() as f64) as u64);
         let (low, high) = (finding.cost.saturating_sub(error), (finding.cost + error).min(self.wall));
         Some(Gain { time: finding.cost, low, high, expression: String::new(), capped_by: None })
+    }
+
+    /// What OpenMP's teams would save with a thread for each core, where they have more; and what helps where that is nothing.
+    fn smaller_teams(&self, cores: u32) -> Option<(Gain, Option<String>)> {
+        let saved = teams::saved(self.process, self.timeline, cores.max(1))?;
+        let error = LEAST_ERROR * self.wall.get() as f64;
+        let [time, low, high, longer] =
+            [saved.time, saved.least - error, saved.most + error, -saved.time - error]
+                .map(|time| Nanos::new(time.max(0.0) as u64).min(self.wall));
+        let hint = (longer > Nanos::ZERO).then(|| {
+            format!(
+                "Deal the work out more evenly (schedule(dynamic)): with teams of {cores} the run would take longer as it is, for a \
+                 thread would have what several neighbours have now, and that is unequal."
+            )
+        });
+        Some((Gain { time, low, high, expression: String::new(), capped_by: None }, hint))
     }
 
     fn gain(&self, prediction: &Prediction, expression: String) -> Gain {

@@ -63,13 +63,19 @@ fn describe_oversubscription(case: &Case<'_>) -> Description {
     let cores = case.working.cores;
     let shared = if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") };
     let place = started_at(case, &threads);
+    let teams_are_larger = case.process.openmp.regions.iter().any(|region| region.size > cores);
+    let fewer = if teams_are_larger {
+        format!("Set OMP_NUM_THREADS={cores} (holdup scale measures with several numbers)")
+    } else {
+        format!("Start no more working threads than cores ({cores})")
+    };
     Description {
         object: None,
         place,
         what: format!("{workers} threads share {shared}"),
         evidence: vec![each_lost(case, &case.losses.cores.crowded)],
         threads,
-        hint: format!("Start no more working threads than cores ({cores}), or give the program more cores."),
+        hint: format!("{fewer}, or give the program more cores."),
         on_path: None,
         method: "wall time less CPU time of active threads, up to what the threads beyond the number of cores lack",
         stretches: Vec::new(),
