@@ -43,7 +43,7 @@ pub enum Change {
     WithoutLoad,
     /// So many cores.
     Cores(u32),
-    /// So many threads in the place of these, which do the same.
+    /// So many threads in the place of these, which do the same; the one that starts them counts as one of them if it takes part.
     Threads(Vec<ThreadId>, u32),
     /// So many times as many of these threads, which others wait for. Where it is not known what they take from where, they
     /// are so many times faster, and the cores have the work that as many would do.

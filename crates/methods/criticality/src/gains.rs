@@ -413,7 +413,9 @@ impl Case<'_> {
                 (vec![Change::Cores(cores)], format!("cores={cores}"))
             }
             Oversubscription => {
-                let threads = self.sort_of(*finding.threads.first()?);
+                // The sort of which there are the most: one that starts them may take part.
+                let sorts = finding.threads.iter().map(|&thread| self.sort_of(thread));
+                let threads = sorts.max_by_key(Vec::len)?;
                 let cores = diagnosis.effective_cores.max(1);
                 let at_once = self.most_at_once(&threads);
                 // None of a later generation can do what is an earlier one's.

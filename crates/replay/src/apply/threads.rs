@@ -14,7 +14,7 @@ use crate::program::{Actor, NO_SITE, Op, Program, Step};
 /// A stretch with fewer turns for each new thread is divided by its work, not by its turns.
 const ENOUGH_TURNS: usize = 4;
 
-/// Lets `number` threads do what these do.
+/// Lets `number` threads do what these do, and with them the one that starts them and takes part: it counts as one of them.
 pub(super) fn set(program: &mut Program, threads: &[ThreadId], number: u32) {
     let number = number.max(1) as usize;
     // Those of them that take nothing from it would go on taking nothing.
@@ -23,9 +23,31 @@ pub(super) fn set(program: &mut Program, threads: &[ThreadId], number: u32) {
         if number != takers.len() {
             self::takers(program, &takers, number);
         }
-    } else if !threads.is_empty() && number != threads.len() {
-        parts(program, threads, number);
+    } else if !threads.is_empty() {
+        let team: Vec<ThreadId> =
+            who_takes_part(program, threads).into_iter().chain(threads.iter().copied()).collect();
+        if number != team.len() {
+            parts(program, &team, number);
+        }
     }
+}
+
+/// The thread that starts all of these and meets them at each of their barriers.
+fn who_takes_part(program: &Program, threads: &[ThreadId]) -> Option<ThreadId> {
+    let met = |thread: ThreadId| -> Vec<u32> {
+        let arrivals = program.steps[program.steps_of(thread)].iter().filter_map(|step| match step.op {
+            Op::Arrive(barrier) => Some(barrier),
+            _ => None,
+        });
+        arrivals.collect()
+    };
+    let barriers = met(*threads.first()?);
+    let starts_all =
+        |steps: &[Step]| threads.iter().all(|&thread| steps.iter().any(|step| step.op == Op::Start(thread)));
+    let others = (0..program.copies.len() as u32).map(ThreadId::new).filter(|id| !threads.contains(id));
+    let mut takes_part =
+        others.filter(|&other| starts_all(&program.steps[program.steps_of(other)]) && met(other) == barriers);
+    takes_part.next().filter(|_| !barriers.is_empty())
 }
 
 /// True if any of these threads takes from a pool.
@@ -127,8 +149,9 @@ fn of_a_copy(step: Step) -> Step {
 /// More or fewer threads of which each does its part: what the recorded ones did between two meetings is laid end to end, and
 /// cut into as many equal parts as there are threads. Each turn is done once.
 fn parts(program: &mut Program, threads: &[ThreadId], number: usize) {
+    let own: Vec<Own> = threads.iter().map(|&thread| Own::of(program, thread, threads)).collect();
     let recorded: Vec<Vec<Range<usize>>> =
-        threads.iter().map(|&thread| stretches(program, program.steps_of(thread))).collect();
+        own.iter().map(|own| stretches(program, own.shared.clone())).collect();
     let most = recorded.iter().map(Vec::len).max().unwrap_or(0);
     let phases: Vec<Phase> = (0..most).map(|phase| Phase::of(program, &recorded, phase, number)).collect();
     for index in 0..number.max(threads.len()) {
@@ -140,6 +163,10 @@ fn parts(program: &mut Program, threads: &[ThreadId], number: usize) {
             until: ((index + 1) * threads.len()) as f64 / number as f64,
         };
         let first = program.steps.len() as u32;
+        let own = &own[part.like];
+        if !part.is_added {
+            copy(program, own.before.clone());
+        }
         // None of these threads takes from a pool, behind which it would go on elsewhere.
         for phase in &phases[..recorded[part.like].len()] {
             if index < number {
@@ -147,6 +174,11 @@ fn parts(program: &mut Program, threads: &[ThreadId], number: usize) {
             } else {
                 phase.write_left_over(program, &part);
             }
+        }
+        if !part.is_added {
+            copy(program, own.after.clone());
+        } else if !own.after.is_empty() {
+            push(program, Step { work: 0, op: Op::End }, own.after.end - 1);
         }
         if part.is_added {
             let actor = program.actors[thread.index()].clone();
@@ -162,6 +194,38 @@ fn parts(program: &mut Program, threads: &[ThreadId], number: usize) {
             let parties = &mut program.barriers[barrier].parties;
             *parties = (*parties + number as u32).saturating_sub(threads.len() as u32).max(1);
         }
+    }
+}
+
+fn copy(program: &mut Program, steps: Range<usize>) {
+    for step in steps {
+        push(program, program.steps[step], step);
+    }
+}
+
+/// What a thread does by itself, and what is divided.
+struct Own {
+    /// Until it has started the others.
+    before: Range<usize>,
+    shared: Range<usize>,
+    /// When it has waited for their ends.
+    after: Range<usize>,
+}
+
+impl Own {
+    fn of(program: &Program, thread: ThreadId, team: &[ThreadId]) -> Self {
+        let all = program.steps_of(thread);
+        let last = |is_wanted: &dyn Fn(ThreadId, Op) -> bool| {
+            let mut steps = all.clone().rev();
+            let is_of_one = |op| team.iter().any(|&member| member != thread && is_wanted(member, op));
+            steps.find(|&step| is_of_one(program.steps[step].op)).map(|step| step + 1)
+        };
+        let begin = last(&|member, op| op == Op::Start(member)).unwrap_or(all.start);
+        let joined = last(&|member, op| op == Op::Pass(program.ends[member.index()]));
+        // Nobody waits for those that have ended: then until it met them for the last time.
+        let met = || last(&|_, op| matches!(op, Op::Arrive(_))).filter(|_| begin > all.start);
+        let end = joined.or_else(met).filter(|&end| end > begin).unwrap_or(all.end);
+        Self { before: all.start..begin, shared: begin..end, after: end..all.end }
     }
 }
 
@@ -195,8 +259,9 @@ impl Part {
 fn stretches(program: &Program, steps: Range<usize>) -> Vec<Range<usize>> {
     let mut stretches = Vec::new();
     let mut from = steps.start;
+    let end = steps.end;
     for step in steps {
-        if matches!(program.steps[step].op, Op::Arrive(_) | Op::End) {
+        if matches!(program.steps[step].op, Op::Arrive(_) | Op::End) || step + 1 == end {
             stretches.push(from..step + 1);
             from = step + 1;
         }

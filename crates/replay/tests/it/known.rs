@@ -363,6 +363,33 @@ fn another_number_of_threads_for_a_loop_with_barriers() {
     }
 }
 
+/// As [`loop_of`], with main as one of the threads: it works for 20 ms before and for 10 ms after.
+fn loop_with_main(threads: u64) -> (Process, Vec<ThreadId>) {
+    let mut script = Script::new();
+    let barrier = script.barrier("round_done", threads as u32);
+    let site = script.site("round", 10);
+    let ops = [work(240 / threads), Op::Meet(barrier, site)].repeat(3);
+    let others: Vec<ThreadId> = (1..threads).map(|_| script.thread("worker", ops.clone())).collect();
+    script.main_does(&[work(20)]);
+    script.main_does(&others.iter().map(|&other| Op::Start(other)).collect::<Vec<_>>());
+    script.main_does(&ops);
+    script.main_does(&others.iter().map(|&other| Op::Join(other, site)).collect::<Vec<_>>());
+    script.main_does(&[work(10)]);
+    (script.play(), others)
+}
+
+#[test]
+fn another_number_of_threads_of_which_main_is_one() {
+    for threads in [2, 4, 6] {
+        let (process, others) = loop_with_main(threads);
+        for number in [2, 3, 4, 8, 12] {
+            let (other, _) = loop_with_main(u64::from(number));
+            let predicted = changed(&process, &[Change::Threads(others.clone(), number)]);
+            assert_eq!(predicted, other.wall().get(), "{threads} {number}");
+        }
+    }
+}
+
 #[test]
 fn another_number_of_threads_for_uneven_blocks() {
     // 10, 20, 30 and 40 ms: two threads do 30 and 70 of them, eight each half of one, three 40 / 3 … .

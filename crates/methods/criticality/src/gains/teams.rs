@@ -1,6 +1,6 @@
 //! What an OpenMP program would take with teams of no more threads than there are cores.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use holdup_model::openmp::{Instance, Region};
 use holdup_model::{Nanos, Process, Row, State, ThreadId, Time, Timeline};
@@ -20,16 +20,18 @@ pub(super) struct Saved {
     pub(super) least: f64,
 }
 
-/// What it takes to start a team that has a core for each thread and to join it, at most (ns): EPCC's `parallel` takes 2 to 5 µs with
-/// two threads, with gcc and with LLVM.
-const STARTING: f64 = 5_000.0;
+/// What it takes a team that has a core for each thread to begin or to meet at a barrier, and at most (ns): EPCC's `parallel` and
+/// `barrier` take 1 to 5 µs with two threads, with gcc and with LLVM.
+const MEETING: f64 = 3_000.0;
+const LONGEST_MEETING: f64 = 5_000.0;
 
 /// What the regions of larger teams would save with teams of `cores` threads; `None` where too little of them was recorded, or
 /// regions are nested.
 ///
 /// With a static schedule a thread of a smaller team has the iterations of several neighbours of a larger one: of m threads
-/// that worked w₀ … wₘ₋₁ on c cores thread j has those from j m / c to (j + 1) m / c, and the region lasts as long as the longest
-/// of these sums. What is dealt out as threads become free lasts Σ w / c. Work is CPU time without waiting.
+/// that worked w₀ … wₘ₋₁ on c cores thread j has those from j m / c to (j + 1) m / c, and from one barrier to the next it takes as long
+/// as the longest of these sums. Chunks and tasks are taken in the order in which they began by whoever is free, and what is not in any that was
+/// recorded is done by all. Work is CPU time without waiting.
 pub(super) fn saved(process: &Process, timeline: &Timeline, cores: u32) -> Option<Saved> {
     let regions = Regions::of(process, &real_teams(std::iter::once(process)));
     if regions.rows.iter().any(|(_, standing)| *standing == Standing::Nested) {
@@ -40,14 +42,19 @@ pub(super) fn saved(process: &Process, timeline: &Timeline, cores: u32) -> Optio
     let shares = Shares::of(process, timeline);
     let (mut recorded, mut saved) = (0u64, Saved { time: 0.0, most: 0.0, least: 0.0 });
     for region in larger.iter().filter(|region| region.whole) {
-        let Some(work) = shares.work(region) else { continue };
+        let Some(legs) = shares.legs(region) else { continue };
         let length = region.end.since(region.begin).get();
-        let even = work.iter().sum::<f64>() / f64::from(cores);
-        let longest = if shares.dealt.contains(&region.instance) { even } else { longest(&work, cores) };
+        let all: f64 = legs.iter().flatten().sum();
+        let even = all / f64::from(cores);
+        let longest = match shares.pieces.get(&region.instance) {
+            Some(pieces) => shares.taken(pieces, all, cores),
+            None => legs.iter().map(|work| longest(work, cores)).sum(),
+        };
         recorded += length;
-        saved.time += length as f64 - longest;
+        let meetings = legs.len() as f64;
+        saved.time += length as f64 - longest - MEETING * meetings;
         saved.most += length as f64 - even;
-        saved.least += length as f64 - longest - STARTING;
+        saved.least += length as f64 - longest - LONGEST_MEETING * meetings;
     }
     let share = Nanos::new(recorded).share_of(Nanos::new(all));
     let all = |saved: f64| saved / share;
@@ -69,12 +76,27 @@ fn longest(work: &[f64], threads: u32) -> f64 {
     (0..threads).map(of).fold(0.0, f64::max)
 }
 
+/// When the last of so many threads has done pieces of these lengths, of which each is taken by the first that is free, and its part
+/// of the rest of all work.
+fn taken(lengths: impl Iterator<Item = f64>, all: f64, threads: u32) -> f64 {
+    let mut busy = vec![0.0f64; threads.max(1) as usize];
+    for length in lengths {
+        let first = busy.iter_mut().min_by(|a, b| a.total_cmp(b));
+        first.into_iter().for_each(|first| *first += length);
+    }
+    // Whoever has less of the pieces has more of the rest.
+    let last = busy.iter().copied().fold(0.0, f64::max);
+    last.max(all / f64::from(threads.max(1)))
+}
+
 /// Who did what of each execution.
 struct Shares<'a> {
     /// By number in the team.
     by_instance: BTreeMap<Instance, BTreeMap<u32, (ThreadId, Time, Time)>>,
-    /// Executions in which work was dealt out as threads became free.
-    dealt: BTreeSet<Instance>,
+    /// When a thread arrived at each barrier of an execution and left it, by number.
+    barriers: BTreeMap<(Instance, ThreadId), BTreeMap<u32, (Time, Time)>>,
+    /// Of executions in which work was dealt out as threads became free what one of them took at a time, by its begin.
+    pieces: BTreeMap<Instance, Vec<(Time, Time, ThreadId)>>,
     /// By thread.
     work: Vec<Work<'a>>,
 }
@@ -87,19 +109,59 @@ impl<'a> Shares<'a> {
             let own = (share.thread, share.begin, share.end);
             by_instance.entry(share.instance).or_default().insert(share.index, own);
         }
-        let works = openmp.works.iter().filter(|work| work.kind.is_dealt_out()).map(|work| work.instance);
-        let dealt = works.chain(openmp.task_runs.iter().filter_map(|run| run.instance)).collect();
-        Self { by_instance, dealt, work: timeline.threads.iter().map(Work::of).collect() }
+        let mut pieces: BTreeMap<Instance, Vec<(Time, Time, ThreadId)>> = BTreeMap::new();
+        for work in openmp.works.iter().filter(|work| work.kind.is_dealt_out()) {
+            pieces.entry(work.instance).or_default();
+        }
+        for chunk in &openmp.chunks {
+            pieces.entry(chunk.instance).or_default().push((chunk.begin, chunk.end, chunk.thread));
+        }
+        for run in &openmp.task_runs {
+            let Some(instance) = run.instance else { continue };
+            let pieces = pieces.entry(instance).or_default();
+            // Those that were not recorded one by one are together.
+            pieces.extend(run.task.map(|_| (run.begin, run.end, run.thread)));
+        }
+        pieces.values_mut().for_each(|pieces| pieces.sort_unstable());
+        let mut barriers: BTreeMap<(Instance, ThreadId), BTreeMap<u32, (Time, Time)>> = BTreeMap::new();
+        for sync in openmp.syncs.iter().filter(|sync| sync.kind.is_barrier()) {
+            let own = barriers.entry((sync.instance, sync.thread)).or_default();
+            let visit = own.entry(sync.sequence).or_insert((sync.begin, sync.end));
+            *visit = (visit.0.min(sync.begin), visit.1.max(sync.end));
+        }
+        Self { by_instance, barriers, pieces, work: timeline.threads.iter().map(Work::of).collect() }
     }
 
-    /// The work of each thread of a team (ns); `None` where not all of them were recorded.
-    fn work(&self, region: &Region) -> Option<Vec<f64>> {
+    /// How long so many threads have to do with these pieces, of so much work in all (ns).
+    fn taken(&self, pieces: &[(Time, Time, ThreadId)], all: f64, threads: u32) -> f64 {
+        let lengths =
+            pieces.iter().map(|&(begin, end, thread)| self.work[thread.index()].between(begin, end));
+        taken(lengths, all, threads)
+    }
+
+    /// From one barrier to the next the work of each thread of a team (ns), from the begin to the end where they were not all recorded
+    /// at the same barriers; `None` where not all of them were recorded.
+    fn legs(&self, region: &Region) -> Option<Vec<Vec<f64>>> {
         let shares = self.by_instance.get(&region.instance)?;
-        let of = |&(thread, begin, end): &(ThreadId, Time, Time)| {
-            let own = &self.work[thread.index()];
-            own.until(end) - own.until(begin.min(end))
+        if shares.len() != region.size as usize {
+            return None;
+        }
+        let visits = |thread: ThreadId| self.barriers.get(&(region.instance, thread));
+        let mut met = shares.values().map(|&(thread, ..)| visits(thread).map(|visits| visits.keys()));
+        let first = met.next()?;
+        let are_all = met.all(|other| match (&first, other) {
+            (Some(first), Some(other)) => first.clone().eq(other),
+            (first, other) => first.is_none() && other.is_none(),
+        });
+        let legs = |&(thread, begin, end): &(ThreadId, Time, Time)| -> Vec<f64> {
+            let visits = visits(thread).filter(|_| are_all).into_iter().flat_map(BTreeMap::values);
+            let starts = std::iter::once(begin).chain(visits.clone().map(|&(_, left)| left));
+            let ends = visits.map(|&(arrived, _)| arrived).chain([end]);
+            starts.zip(ends).map(|(start, end)| self.work[thread.index()].between(start, end)).collect()
         };
-        (shares.len() == region.size as usize).then(|| shares.values().map(of).collect())
+        let by_thread: Vec<Vec<f64>> = shares.values().map(legs).collect();
+        let count = by_thread.first()?.len();
+        Some((0..count).map(|leg| by_thread.iter().map(|legs| legs[leg]).collect()).collect())
     }
 }
 
@@ -119,6 +181,10 @@ impl<'a> Work<'a> {
             before
         };
         Self { row, before: row.segments.iter().map(sum).collect() }
+    }
+
+    fn between(&self, begin: Time, end: Time) -> f64 {
+        self.until(end) - self.until(begin.min(end))
     }
 
     fn until(&self, time: Time) -> f64 {
@@ -150,5 +216,15 @@ mod tests {
         // Three on two cores: each has one and a half.
         assert_eq!(longest(&[2.0, 2.0, 2.0], 2), 3.0);
         assert_eq!(longest(&[5.0], 1), 5.0);
+    }
+
+    #[test]
+    fn pieces_are_taken_by_whoever_is_free() {
+        // Three tasks on two threads: one does two of them.
+        assert_eq!(taken([4.0, 4.0, 4.0].into_iter(), 12.0, 2), 8.0);
+        assert_eq!(taken([4.0, 2.0, 2.0].into_iter(), 8.0, 2), 4.0);
+        // Most was in no piece that was recorded.
+        assert_eq!(taken([1.0].into_iter(), 12.0, 3), 4.0);
+        assert_eq!(taken(std::iter::empty(), 0.0, 3), 0.0);
     }
 }
