@@ -116,9 +116,19 @@ fn describe_delayed(case: &Case<'_>) -> Description {
     }
 }
 
-/// How threads can be woken less often that wait for an object of this kind.
-fn wait_less_often(kind: Option<ObjectKind>) -> &'static str {
+/// How threads can be woken less often that wait for an object of this kind. Where there are more threads than cores, those that spin
+/// keep others from running.
+fn wait_less_often(kind: Option<ObjectKind>, is_crowded: bool) -> &'static str {
     match kind {
+        Some(ObjectKind::Barrier) if is_crowded => {
+            "Do more work between two barriers, or start no more threads than cores."
+        }
+        Some(kind) if kind.is_lock() && is_crowded => {
+            "Take it less often (in batches), or start no more threads than cores."
+        }
+        Some(ObjectKind::Team | ObjectKind::TeamStart) if is_crowded => {
+            "Have fewer and longer parallel regions, or no more threads than cores."
+        }
         Some(ObjectKind::Barrier) => {
             "Do more work between two barriers, or let threads spin for a moment before they sleep there."
         }
@@ -152,6 +162,7 @@ fn describe_wake_up(case: &Case<'_>, object: Option<ObjectId>) -> Description {
     let after = object.map(|object| format!(" after waits for {}", case.object(object))).unwrap_or_default();
     let total: Nanos = by_thread.values().copied().sum();
     let on_path = case.path.steps.iter().filter(|step| step.state == State::Waking);
+    let is_crowded = case.working.cores > 0 && case.working.at_once > case.working.cores;
     Description {
         object,
         threads: main_ones(&by_thread),
@@ -166,7 +177,7 @@ fn describe_wake_up(case: &Case<'_>, object: Option<ObjectId>) -> Description {
                 mean(total, count)
             ),
         }],
-        hint: wait_less_often(object.map(|object| case.role(object))).to_owned(),
+        hint: wait_less_often(object.map(|object| case.role(object)), is_crowded).to_owned(),
         on_path: Some(on_path.map(|step| step.time).sum()),
         method: "time from the release of a waiting thread until it ran, less what lack of cores explains",
         stretches: Vec::new(),
