@@ -1,6 +1,6 @@
 //! Taking over what one process writes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use holdup_trace::shared::{
 use holdup_trace::wire::{self, NO_STACK, NO_THREAD};
 
 use crate::session::{MappedFile, SharedMemory};
-use crate::shared_objects;
+use crate::shared_objects::SharedObjects;
 
 /// How much of a run can be lost where holdup is killed: what threads have in chunks that are not full is written
 /// this often.
@@ -40,7 +40,7 @@ pub(crate) struct Process {
     pid: u32,
     /// `None` if it had ended before it was looked for.
     lifetime: Option<Lifetime>,
-    shared: BTreeSet<u64>,
+    shared: SharedObjects,
     drained: u64,
     flushed: Option<Instant>,
     begun: BTreeMap<u32, Begun>,
@@ -71,7 +71,7 @@ impl Process {
             file,
             pid,
             lifetime: Lifetime::of(Pid(pid)).ok(),
-            shared: BTreeSet::new(),
+            shared: SharedObjects::default(),
             drained: 0,
             flushed: None,
             begun: BTreeMap::new(),
@@ -159,7 +159,7 @@ impl Process {
         self.words.clear();
         self.words.extend(chunk.words[from..used].iter().map(|word| word.load(Ordering::Relaxed)));
         self.begun.insert(index, Begun { thread, sequence, words: used });
-        for object in shared_objects::find(self.pid, &self.words, &mut self.shared) {
+        for object in self.shared.find(self.pid, &self.words) {
             writer.facts(FrameKind::SharedObject, self.index, &object)?;
         }
         writer.chunk(self.index, thread, sequence, &self.words)

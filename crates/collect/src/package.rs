@@ -1,10 +1,9 @@
-//! Which package of this machine a file belongs to.
+//! Which packages of this machine files belong to.
 //!
 //! dpkg says so too, and takes 30 MB for it, which a program that runs within limits may not have left: its lists of files are read
 //! here, one after the other.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,43 +12,59 @@ use std::sync::{Mutex, PoisonError};
 /// Where dpkg has a list of the files of each package: lines of paths in `libzstd1:amd64.list`.
 const LISTS: &str = "/var/lib/dpkg/info";
 
-/// By so many letters a program and its package begin alike.
-const ALIKE: usize = 6;
-
 /// What was looked for already.
 static KNOWN: Mutex<BTreeMap<PathBuf, Option<String>>> = Mutex::new(BTreeMap::new());
 
-/// The package with this file, where dpkg knows it.
-pub(crate) fn package_of(file: &Path) -> Option<String> {
+/// The packages with these files, where dpkg knows them.
+pub(crate) fn packages_of<'a>(files: impl Iterator<Item = &'a Path>) -> BTreeMap<PathBuf, String> {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    known
-        .entry(file.to_owned())
-        .or_insert_with(|| found_in(Path::new(LISTS), &file.canonicalize().ok()?))
-        .clone()
+    let files: Vec<&Path> = files.collect();
+    let is_new = |file: &&&Path| !known.contains_key(**file);
+    let new: Vec<(PathBuf, PathBuf)> = files
+        .iter()
+        .filter(is_new)
+        .filter_map(|file| Some((file.to_path_buf(), file.canonicalize().ok()?)))
+        .collect();
+    let found = found_in(Path::new(LISTS), new.iter().map(|(_, real)| real.as_path()));
+    known.extend(new.into_iter().map(|(file, real)| (file, found.get(&real).cloned())));
+    let told = files.into_iter().filter_map(|file| Some((file.to_owned(), known.get(file)?.clone()?)));
+    told.collect()
 }
 
-fn found_in(lists: &Path, file: &Path) -> Option<String> {
-    let path = file.to_str()?;
+/// Reads each list once at most, however many files are looked for, until all were found.
+fn found_in<'a>(lists: &Path, files: impl Iterator<Item = &'a Path>) -> BTreeMap<PathBuf, String> {
     // Files that lie in /usr today may be known by where they lay before.
-    let lines = [path, path.strip_prefix("/usr").unwrap_or(path)].map(|path| format!("\n{path}\n"));
-    let is_list = |name: &OsString| name.as_encoded_bytes().ends_with(b".list");
-    let names: Vec<OsString> =
-        fs::read_dir(lists).ok()?.flatten().map(|entry| entry.file_name()).filter(is_list).collect();
-    // mariadbd is in mariadb-server: most programs are found in one of the first few lists out of a thousand.
-    let begin: String = file.file_name()?.to_str()?.chars().take(ALIKE).take_while(|c| *c != '.').collect();
-    let is_alike = |name: &OsString| name.to_str().is_some_and(|name| name.contains(&begin));
-    let mut names =
-        [true, false].into_iter().flat_map(|alike| names.iter().filter(move |name| is_alike(name) == alike));
+    let paths = files.filter_map(|file| Some((file.to_str()?, file)));
+    let mut wanted: HashMap<&str, &Path> = paths
+        .flat_map(|(path, file)| [path, path.strip_prefix("/usr").unwrap_or(path)].map(|path| (path, file)))
+        .collect();
+    // Most lines of a hundred thousand are not even as long as one of them.
+    let lengths: BTreeSet<usize> = wanted.keys().map(|path| path.len()).collect();
+    let is_long: Vec<bool> =
+        (0..=lengths.last().copied().unwrap_or(0)).map(|length| lengths.contains(&length)).collect();
+    let may_be = |line: &&str| is_long.get(line.len()).copied().unwrap_or(false);
+    let mut found = BTreeMap::new();
+    let entries = fs::read_dir(lists).into_iter().flatten().flatten();
     let mut list = String::new();
-    names.find_map(|name| {
+    for name in entries.map(|entry| entry.file_name()) {
+        if wanted.is_empty() {
+            break;
+        }
+        let Some(package) = name.to_str().and_then(|name| name.strip_suffix(".list")) else { continue };
         list.clear();
-        list.push('\n');
-        let opened = File::open(lists.join(name)).ok()?;
-        opened.take(u64::MAX).read_to_string(&mut list).ok()?;
-        lines.iter().any(|line| list.contains(line.as_str())).then_some(())?;
-        let package = name.to_str()?.strip_suffix(".list")?;
-        Some(package.split(':').next().unwrap_or(package).to_owned())
-    })
+        if File::open(lists.join(&name)).and_then(|mut opened| opened.read_to_string(&mut list)).is_err() {
+            continue;
+        }
+        let files: Vec<&Path> =
+            list.lines().filter(may_be).filter_map(|line| wanted.get(line).copied()).collect();
+        if files.is_empty() {
+            continue;
+        }
+        wanted.retain(|_, file| !files.contains(file));
+        let package = package.split(':').next().unwrap_or(package);
+        found.extend(files.into_iter().map(|file| (file.to_owned(), package.to_owned())));
+    }
+    found
 }
 
 #[cfg(test)]
@@ -63,15 +78,18 @@ mod tests {
         list("libzstd1:amd64.list", "/.\n/usr\n/usr/lib\n/usr/lib/libzstd.so.1.5.4\n");
         list("coreutils.list", "/.\n/bin\n/bin/cat\n");
         list("coreutils.md5sums", "/bin/dog\n");
-        let of = |file: &str| found_in(lists.path(), Path::new(file));
-        assert_eq!(of("/usr/lib/libzstd.so.1.5.4"), Some("libzstd1".to_owned()));
-        assert_eq!(of("/usr/bin/cat"), Some("coreutils".to_owned()), "as before all of it was in /usr");
-        assert_eq!((of("/usr/lib/libzstd.so"), of("/bin/dog")), (None, None));
-        assert_eq!(found_in(Path::new("/nowhere"), Path::new("/bin/cat")), None);
+        let files =
+            ["/usr/lib/libzstd.so.1.5.4", "/usr/bin/cat", "/usr/lib/libzstd.so", "/bin/dog"].map(Path::new);
+        let found = found_in(lists.path(), files.into_iter());
+        let of = |file: &str| found.get(Path::new(file)).map(String::as_str);
+        assert_eq!(of("/usr/lib/libzstd.so.1.5.4"), Some("libzstd1"));
+        assert_eq!(of("/usr/bin/cat"), Some("coreutils"), "as before all of it was in /usr");
+        assert_eq!(found.len(), 2);
+        assert!(found_in(Path::new("/nowhere"), files.into_iter()).is_empty());
     }
 
     #[test]
     fn no_package_has_a_file_that_is_not_there() {
-        assert_eq!(package_of(Path::new("/nowhere/at/all")), None);
+        assert!(packages_of([Path::new("/nowhere/at/all")].into_iter()).is_empty());
     }
 }

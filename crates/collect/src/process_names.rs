@@ -10,7 +10,7 @@ use holdup_symbols::{
     ANONYMOUS, Files, Frame, MissingNames, Module, Options, StackCopy, Symbolizer, UnwindEnd,
 };
 
-use crate::package::package_of;
+use crate::package::packages_of;
 
 /// What the file name of the injected library starts with: its own frames are nobody's business.
 const OWN_LIBRARY: &str = "libholdup";
@@ -73,24 +73,27 @@ pub(crate) fn unnamed(symbolizer: &Symbolizer) -> Vec<UnnamedCode> {
         let module = path.file_name().map(|name| name.to_string_lossy().into_owned());
         holdup_model::Frame { module, ..Default::default() }.is_program()
     };
-    let missing = symbolizer.missing_names().into_iter().filter(|missing| of_program(&missing.module));
-    let told = missing.map(|missing| UnnamedCode {
+    let mut missing = symbolizer.missing_names();
+    missing.retain(|missing| of_program(&missing.module));
+    let packaged = missing.iter().filter(|missing| missing.is_packaged);
+    let packages = packages_of(packaged.map(|missing| missing.module.as_path()));
+    let told = missing.iter().map(|missing| UnnamedCode {
         module: missing
             .module
             .file_name()
             .map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default(),
-        remedy: remedy(&missing),
+        remedy: remedy(missing, packages.get(&missing.module)),
     });
     told.collect()
 }
 
 /// What gives the names, and the name of the package that has them, where there is one.
-fn remedy(missing: &MissingNames) -> String {
+fn remedy(missing: &MissingNames, package: Option<&String>) -> String {
     if !missing.is_packaged {
         return "compile it with -g, and do not strip it".to_owned();
     }
-    match package_of(&missing.module) {
+    match package {
         Some(package) => format!("install {package}-dbgsym, or ask a server for its names with --debuginfod"),
         None => "install its debug information, or ask a server for it with --debuginfod".to_owned(),
     }

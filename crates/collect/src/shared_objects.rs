@@ -1,33 +1,44 @@
 //! Objects that several processes use: the same one has another address in each.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use holdup_recording::facts::SharedObject;
 use holdup_trace::wire::{self, BadRecord, ObjectCode, Record};
 
-/// The objects that records say are shared, and that were not seen before, by what lies behind their addresses.
-pub(crate) fn find(pid: u32, mut words: &[u64], seen: &mut BTreeSet<u64>) -> Vec<SharedObject> {
-    let mut new = Vec::new();
-    loop {
-        match wire::read(words) {
-            Ok((record, length)) => {
-                if let Some(object) = candidate(&record, seen.len())
-                    && seen.insert(object)
-                {
-                    new.push(object);
+/// What is known of one process: its objects, and what lies where in its memory.
+#[derive(Debug, Default)]
+pub(crate) struct SharedObjects {
+    seen: BTreeSet<u64>,
+    mappings: Mappings,
+}
+
+impl SharedObjects {
+    /// The objects that records say are shared, and that were not seen before, by what lies behind their addresses.
+    pub(crate) fn find(&mut self, pid: u32, mut words: &[u64]) -> Vec<SharedObject> {
+        let mut new = Vec::new();
+        loop {
+            match wire::read(words) {
+                Ok((record, length)) => {
+                    if let Some(object) = candidate(&record, self.seen.len())
+                        && self.seen.insert(object)
+                    {
+                        new.push(object);
+                    }
+                    words = &words[length..];
                 }
-                words = &words[length..];
+                Err(BadRecord::Unknown(length)) => words = &words[length..],
+                Err(BadRecord::Length) => break,
             }
-            Err(BadRecord::Unknown(length)) => words = &words[length..],
-            Err(BadRecord::Length) => break,
         }
+        // To list the memory of a program with many libraries takes milliseconds, on a core that it may want.
+        if new.iter().any(|&address| !self.mappings.know(address)) {
+            let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+            self.mappings = Mappings::of(&maps);
+        }
+        let key = |address| Some(SharedObject { address, key: self.mappings.key(address)? });
+        new.into_iter().filter_map(key).collect()
     }
-    if new.is_empty() {
-        return Vec::new();
-    }
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-    new.into_iter().filter_map(|address| Some(SharedObject { address, key: key(&maps, address)? })).collect()
 }
 
 /// How many objects that do not say whether they are shared are looked up in one process.
@@ -47,18 +58,42 @@ fn candidate(record: &Record<'_>, looked_up: usize) -> Option<u64> {
     }
 }
 
-/// Device, inode and offset of what is mapped at `address`; `None` if that is private to the process.
-fn key(maps: &str, address: u64) -> Option<String> {
-    maps.lines().find_map(|line| {
-        let mut fields = line.split_whitespace();
-        let (start, end) = fields.next()?.split_once('-')?;
-        let (start, end) = (hex(start)?, hex(end)?);
-        let permissions = fields.next()?;
-        let offset = hex(fields.next()?)?;
-        let (device, inode) = (fields.next()?, fields.next()?);
-        ((start..end).contains(&address) && permissions.ends_with('s'))
-            .then(|| format!("{device}:{inode}:{:x}", offset + (address - start)))
-    })
+/// What was mapped where when it was last looked.
+#[derive(Debug, Default)]
+struct Mappings {
+    /// By the first address: the end, and of what is shared device, inode and the offset of the first address.
+    ranges: BTreeMap<u64, (u64, Option<(String, u64)>)>,
+}
+
+impl Mappings {
+    fn of(maps: &str) -> Self {
+        let range = |line: &str| {
+            let mut fields = line.split_whitespace();
+            let (start, end) = fields.next()?.split_once('-')?;
+            let is_shared = fields.next()?.ends_with('s');
+            let offset = hex(fields.next()?)?;
+            let (device, inode) = (fields.next()?, fields.next()?);
+            let behind = is_shared.then(|| (format!("{device}:{inode}"), offset));
+            Some((hex(start)?, (hex(end)?, behind)))
+        };
+        Self { ranges: maps.lines().filter_map(range).collect() }
+    }
+
+    fn at(&self, address: u64) -> Option<(u64, &Option<(String, u64)>)> {
+        let (start, (end, behind)) = self.ranges.range(..=address).next_back()?;
+        (address < *end).then_some((*start, behind))
+    }
+
+    fn know(&self, address: u64) -> bool {
+        self.at(address).is_some()
+    }
+
+    /// Device, inode and offset of what is mapped at `address`; `None` if that is private to the process.
+    fn key(&self, address: u64) -> Option<String> {
+        let (start, behind) = self.at(address)?;
+        let (file, offset) = behind.as_ref()?;
+        Some(format!("{file}:{:x}", offset + (address - start)))
+    }
 }
 
 fn hex(text: &str) -> Option<u64> {
@@ -76,8 +111,10 @@ mod tests {
 
     #[test]
     fn an_object_is_known_by_file_and_offset() {
-        assert_eq!(key(MAPS, 0x7f00_0000_1010).as_deref(), Some("00:1b:77:2010"));
-        assert_eq!(key(MAPS, 0x7f00_0000_2010), None, "private memory is nobody else's");
-        assert_eq!(key(MAPS, 1), None);
+        let maps = Mappings::of(MAPS);
+        assert_eq!(maps.key(0x7f00_0000_1010).as_deref(), Some("00:1b:77:2010"));
+        assert_eq!(maps.key(0x7f00_0000_2010), None, "private memory is nobody else's");
+        assert!(maps.know(0x7f00_0000_2010) && !maps.know(0x7f00_0000_3000) && !maps.know(1));
+        assert_eq!(maps.key(1), None);
     }
 }
