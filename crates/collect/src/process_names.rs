@@ -169,7 +169,10 @@ mod tests {
 
     #[test]
     fn who_compiled_a_program_gets_another_remedy_than_who_installed_it() {
-        let of = |module: &str, is_packaged| remedy(&MissingNames { module: module.into(), is_packaged });
+        let of = |module: &str, is_packaged| {
+            let package = packages_of([Path::new(module)].into_iter()).into_values().next();
+            remedy(&MissingNames { module: module.into(), is_packaged }, package.as_ref())
+        };
         assert_eq!(of("/opt/app", false), "compile it with -g, and do not strip it");
         assert!(of("/usr/lib/of/no/package.so", true).starts_with("install its debug information"));
         // Only where dpkg knows it.
