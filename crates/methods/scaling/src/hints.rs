@@ -7,6 +7,8 @@ mod loops;
 mod tasks;
 mod threads;
 
+pub(super) use threads::FewerForAll;
+
 use holdup_model::openmp::WorkKind;
 use holdup_model::{Arrange, Nanos, Process, Site, SiteId};
 use holdup_replay::LEAST_ERROR;
@@ -155,7 +157,7 @@ impl<'a> Case<'a> {
         let most = self.most(kind);
         Hint {
             kind,
-            region: self.index,
+            region: Some(self.index),
             place: self.site(place),
             text,
             gain: time.map(|time| HintGain {

@@ -308,8 +308,8 @@ pub enum HintKind {
 pub struct Hint {
     /// What sort.
     pub kind: HintKind,
-    /// For which region: an index into [`Scaling::regions`].
-    pub region: usize,
+    /// For which region: an index into [`Scaling::regions`]; `None` for the whole program.
+    pub region: Option<usize>,
     /// Where in the source; `None` for the region as a whole.
     pub place: Option<Site>,
     /// What to do, as a sentence.

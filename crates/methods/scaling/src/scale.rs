@@ -7,7 +7,7 @@ use holdup_sections::{Main, real_teams};
 
 use super::chosen::Chosen;
 use super::compare::{Costs, speedup};
-use super::hints::{Case, hints};
+use super::hints::{Case, FewerForAll, hints};
 use super::laws::{self, Sample};
 use super::locks::Fastest;
 use super::notes::notes;
@@ -57,6 +57,10 @@ pub fn scale(points: &[ScalePoint<'_>]) -> Scaling {
         scaling.regions[index].law = law(&points, |point| point.times(key), cores, Some(key));
     }
     scaling.hints = scaling.regions.iter().flat_map(|region| region.hints.iter().cloned()).collect();
+    if let Some(fewer) = FewerForAll::of(&scaling) {
+        scaling.hints.retain(|hint| !fewer.covers(&scaling.regions, hint));
+        scaling.hints.push(fewer.hint);
+    }
     scaling.hints.arrange_by_key(|hint| {
         (
             !hint.is_sure(),

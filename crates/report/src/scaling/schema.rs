@@ -168,8 +168,8 @@ pub(crate) struct Hint<'a> {
     /// schedule, barriers, runtime, lock-hint, atomic, queue-lock, fewer-concurrent, coarser-regions, collapse,
     /// task-cutoff, more-tasks, parallelize, memory-use, fewer-threads; others may come.
     pub(crate) kind: &'static str,
-    /// For which region: an index into regions.
-    pub(crate) region: usize,
+    /// For which region: an index into regions; null for the whole program.
+    pub(crate) region: Option<usize>,
     #[serde(rename = "where")]
     pub(crate) place: Place,
     /// What to do, as a sentence.

@@ -123,7 +123,7 @@ pub(crate) fn advice(kind: HintKind) -> &'static str {
 
 /// Where a hint is for; empty where that is not known.
 pub(crate) fn hint_place(scaling: &Scaling, hint: &Hint, look: Look) -> String {
-    match (&hint.place, scaling.regions.get(hint.region)) {
+    match (&hint.place, hint.region.and_then(|index| scaling.regions.get(index))) {
         (Some(site), _) => place(site, look),
         // What one thread does alone is everywhere outside of regions.
         (None, Some(region)) if region.kind != RegionKind::Serial => region_in_short(region, look),

@@ -1,10 +1,11 @@
 //! What only one thread does, work that more threads make slower, and threads that are too many.
 
+use holdup_model::Nanos;
 use holdup_model::figures::percent;
 
 use super::{Case, Gain, shown};
 use crate::team::Part;
-use crate::{Hint, HintKind, RegionKind};
+use crate::{Hint, HintGain, HintKind, RegionKind, RegionScaling, Scaling};
 
 /// CPU time that grows less than this is as good as the same.
 const LEAST_GROWTH: f64 = 0.03;
@@ -122,6 +123,53 @@ fn fewer(case: &Case<'_>) -> Option<Hint> {
         text,
         Gain::at_most(cost, case.doubt(), "all time without a core"),
     ))
+}
+
+/// The whole program is measurably faster with fewer threads than the most.
+pub(in super::super) struct FewerForAll {
+    pub(in super::super) hint: Hint,
+    threads: u32,
+}
+
+impl FewerForAll {
+    /// `None` where others used the machine, or what is saved may be nothing.
+    pub(in super::super) fn of(scaling: &Scaling) -> Option<Self> {
+        let (last, fewer) = scaling.points.split_last()?;
+        let best = fewer.iter().min_by_key(|point| (point.wall.median, point.threads))?;
+        // What other programs' use of the cores made longer is not gained.
+        let is_crowded = scaling.cores > 0 && last.threads > scaling.cores;
+        let others = last.costs.oversubscription - best.costs.oversubscription;
+        let others = if is_crowded { 0 } else { others.max(0) };
+        let less = |now: Nanos, then: Nanos| now.get() as i64 - then.get() as i64 - others;
+        let time = less(last.wall.median, best.wall.median);
+        let (low, high) = (less(last.wall.low, best.wall.high), less(last.wall.high, best.wall.low) + others);
+        let is_worth = time as f64 > LEAST_SHORTER * last.wall.median.get() as f64;
+        if scaling.used_by_others.is_some() || low <= 0 || !is_worth {
+            return None;
+        }
+        let text = format!(
+            "With {} threads the program takes {}, with {} only {}. Use {} everywhere.",
+            last.threads, last.wall.median, best.threads, best.wall.median, best.threads
+        );
+        let hint = Hint {
+            kind: HintKind::FewerThreads,
+            region: None,
+            place: None,
+            text,
+            gain: Some(HintGain { time, low, high: high.min(last.wall.median.get() as i64).max(time) }),
+            bound: false,
+            method: "measured".to_owned(),
+        };
+        Some(Self { hint, threads: best.threads })
+    }
+
+    /// True for a hint to use fewer threads in a region that is fastest with as many as the program is.
+    pub(in super::super) fn covers(&self, regions: &[RegionScaling], hint: &Hint) -> bool {
+        let region = hint.region.and_then(|index| regions.get(index));
+        let best =
+            region.and_then(|region| region.points.iter().min_by_key(|at| (at.time.median, at.threads)));
+        hint.kind == HintKind::FewerThreads && best.is_some_and(|best| best.threads == self.threads)
+    }
 }
 
 /// True if there are more threads than cores that the program may use.

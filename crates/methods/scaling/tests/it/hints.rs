@@ -223,6 +223,28 @@ fn fewer_threads_give_what_was_measured_and_no_more_than_the_work_allows() {
     assert_eq!(fewer(&[1, 4]).map(|hint| hint.text), None);
 }
 
+/// Two regions, each slower with four threads than with two: one hint for all, before those that save less.
+#[test]
+fn a_program_that_is_faster_with_fewer_threads_is_told_so_once() {
+    let scaling = scaled(&[1, 2, 4], |threads| {
+        let mut program = Program::new(threads);
+        let [first, second] = match threads {
+            1 => [vec![40 * MS], vec![60 * MS]],
+            2 => [vec![20 * MS; 2], vec![30 * MS; 2]],
+            _ => [vec![35 * MS; 4], vec![50 * MS; 4]],
+        };
+        program.parallel("first", 0, &[Phase::of(&first)]);
+        program.parallel("second", 0, &[Phase::of(&second)]);
+        program.run()
+    });
+    let fewer: Vec<&Hint> = scaling.hints.iter().filter(|hint| hint.kind == HintKind::FewerThreads).collect();
+    assert_eq!(fewer.len(), 1, "{fewer:?}");
+    assert_eq!((fewer[0].region, &fewer[0].place), (None, &None));
+    assert_eq!(fewer[0].gain.map(|gain| gain.time), Some(35 * MS as i64), "{fewer:?}");
+    assert!(fewer[0].text.contains("Use 2 everywhere"), "{fewer:?}");
+    assert_eq!(scaling.hints[0].kind, HintKind::FewerThreads);
+}
+
 /// Others used half of the CPUs: that waking takes long, and that more threads are slower, says nothing of the program.
 #[test]
 fn what_is_measured_beside_others_is_no_advice() {

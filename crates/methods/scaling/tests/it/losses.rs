@@ -29,11 +29,14 @@ fn check(scaling: &Scaling) {
         products(&efficiencies.root);
     }
     for hint in &scaling.hints {
-        assert!(hint.region < scaling.regions.len());
+        let points = hint.region.map(|index| &scaling.regions[index].points);
         if let Some(gain) = hint.gain {
             assert!(gain.low <= gain.time && gain.time <= gain.high, "{hint:?}");
-            // No region can be fixed into less than nothing.
-            let takes = scaling.regions[hint.region].points.last().map_or(0, |point| point.time.median.get());
+            // Neither a region nor the program can be fixed into less than nothing.
+            let takes = match points {
+                Some(points) => points.last().map_or(0, |point| point.time.median.get()),
+                None => scaling.points.last().map_or(0, |point| point.wall.median.get()),
+            };
             assert!(gain.high <= gain.time.max(takes as i64 + 1), "{hint:?} in {takes} ns");
         }
     }

@@ -81,7 +81,10 @@ fn row(scaling: &Scaling, index: usize, hint: &Hint, wall: Nanos, most: f64) -> 
         advice: words::advice(hint.kind),
         text: super::super::text::unbroken(&crate::escape::sentences(&hint.text, LOOK)),
         place: words::hint_place(scaling, hint, LOOK),
-        region: (hint.region < scaling.regions.len().min(super::regions::MOST)).then(|| hint.region + 1),
+        region: hint
+            .region
+            .filter(|&index| index < scaling.regions.len().min(super::regions::MOST))
+            .map(|index| index + 1),
         kind: words::hint_kind(hint.kind),
         gain: super::super::text::unbroken(&gain).replace(" times faster", "\u{a0}times\u{a0}faster"),
         method: sentence(&hint.method),

@@ -113,7 +113,7 @@ fn region(kind: RegionKind, place: Option<Site>, points: Vec<RegionPoint>) -> Re
 fn hint(kind: HintKind, region: usize, text: &str, gain: Option<[i64; 3]>, bound: bool) -> Hint {
     Hint {
         kind,
-        region,
+        region: Some(region),
         place: (region == 0).then(|| site("blts._omp_fn.0", "lu.c", 91)),
         text: text.to_owned(),
         gain: gain.map(|[time, low, high]| HintGain { time: time * MS, low: low * MS, high: high * MS }),
@@ -407,7 +407,7 @@ pub(crate) fn extreme() -> Scaling {
         }
     }
     for hint in &mut extreme.hints {
-        hint.region = usize::MAX;
+        hint.region = Some(usize::MAX);
         hint.gain = Some(HintGain { time: i64::MAX, low: i64::MIN, high: i64::MAX });
     }
     let law = extreme.law.as_mut().expect("a law");
