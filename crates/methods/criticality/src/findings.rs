@@ -83,6 +83,11 @@ impl<'a> Case<'a> {
         self.timeline.wall()
     }
 
+    /// True if the program has more threads at work than it may have cores.
+    fn is_crowded(&self) -> bool {
+        self.working.cores > 0 && self.working.at_once > self.working.cores
+    }
+
     /// What an object is for.
     fn role(&self, object: ObjectId) -> ObjectKind {
         self.timeline.roles.kinds[object.index()]
@@ -233,7 +238,7 @@ pub(crate) fn findings(case: &Case<'_>) -> (Vec<Finding>, CostIdentity) {
             })
         })
         .collect();
-    rank(&mut findings, wall);
+    rank(&mut findings, wall, case.is_crowded());
     // Nothing is as bad as what never ends; and what it waited for then is no cost of the program's usual course.
     let mut never = deadlock::findings(case);
     if never.is_empty()
@@ -262,11 +267,20 @@ fn least_share(kind: FindingKind) -> f64 {
 /// the time.
 const STEP_OF_WORTH: f64 = 0.005;
 
-/// Sorts findings: by the lower of what fixing them gives, where that is known, and what they cost.
-pub(crate) fn rank(findings: &mut [Finding], wall: Nanos) {
+/// From this share of the wall time on it is most of a run.
+const MOST: f64 = 0.5;
+
+/// Sorts findings: by the lower of what fixing them gives, where that is known, and what they cost. `is_crowded`: the program
+/// has more threads than it may have cores.
+pub(crate) fn rank(findings: &mut [Finding], wall: Nanos, is_crowded: bool) {
+    let is_crowded = is_crowded || findings.iter().any(|finding| finding.kind == FindingKind::Quota);
     let rank = |finding: &Finding| {
         let never_ends = finding.kind.never_ends();
-        let is_outside = finding.kind == FindingKind::Delayed;
+        // With a core for each thread it is nothing to the program that some wait on theirs: unless it is most of the run, what it
+        // costs beside others says less of it than all the rest.
+        let waits_awake = finding.kind == FindingKind::Spin && finding.gain.is_some();
+        let is_by_load = waits_awake && !is_crowded && finding.cost.share_of(wall) < MOST;
+        let is_outside = finding.kind == FindingKind::Delayed || is_by_load;
         let is_first = is_first_suspect(finding.kind);
         let is_idle = finding.kind == FindingKind::Idle;
         let on_path = finding.on_path.filter(|_| is_hardly_on_path(finding));

@@ -184,7 +184,7 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
             by_no_replay = by_no_replay.max(gain.time);
         }
     }
-    rank(&mut diagnosis.findings, case.wall);
+    rank(&mut diagnosis.findings, case.wall, diagnosis.workers > diagnosis.effective_cores);
     tell_shared_gains(&mut diagnosis.findings);
     let expressions = known.iter().filter_map(|&set| fixes[places[set]].as_ref());
     let expressions = once(expressions.map(|fix| fix.expression.as_str()));

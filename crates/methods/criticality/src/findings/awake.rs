@@ -36,17 +36,21 @@ fn describe(case: &Case<'_>) -> Description {
     }
     let most = most_first(&objects).first().map(|(object, _)| *object);
     let mostly = most.map(|object| format!(", mostly at {}", case.object(object))).unwrap_or_default();
+    let mut evidence = vec![format!(
+        "Threads spun for {} while they waited, {} of the CPU time that was recorded; those with work had no core for {} in \
+         all, and others waited for these.",
+        awake.spun(),
+        percent(awake.share()),
+        awake.lacked
+    )];
+    if !case.is_crowded() {
+        evidence.push("Where nothing else runs, each of them has a core of its own.".to_owned());
+    }
     Description {
         object: None,
         place: most.and_then(|object| case.process.object(object).created_at),
         what: format!("waiting OpenMP threads spin and keep cores from those at work{mostly}"),
-        evidence: vec![format!(
-            "Threads spun for {} while they waited, {} of the CPU time that was recorded; those with work had no core for {} \
-             in all, and others waited for these.",
-            awake.spun(),
-            percent(awake.share()),
-            awake.lacked
-        )],
+        evidence,
         threads: main_ones(&threads),
         hint: "Let waiting threads sleep (OMP_WAIT_POLICY=passive), or start no more of them than there are free cores."
             .to_owned(),

@@ -162,7 +162,6 @@ fn describe_wake_up(case: &Case<'_>, object: Option<ObjectId>) -> Description {
     let after = object.map(|object| format!(" after waits for {}", case.object(object))).unwrap_or_default();
     let total: Nanos = by_thread.values().copied().sum();
     let on_path = case.path.steps.iter().filter(|step| step.state == State::Waking);
-    let is_crowded = case.working.cores > 0 && case.working.at_once > case.working.cores;
     Description {
         object,
         threads: main_ones(&by_thread),
@@ -177,7 +176,7 @@ fn describe_wake_up(case: &Case<'_>, object: Option<ObjectId>) -> Description {
                 mean(total, count)
             ),
         }],
-        hint: wait_less_often(object.map(|object| case.role(object)), is_crowded).to_owned(),
+        hint: wait_less_often(object.map(|object| case.role(object)), case.is_crowded()).to_owned(),
         on_path: Some(on_path.map(|step| step.time).sum()),
         method: "time from the release of a waiting thread until it ran, less what lack of cores explains",
         stretches: Vec::new(),
