@@ -104,14 +104,14 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
         names: &names,
         wall: timeline.wall(),
         tasks: RecordedTasks::of(process, timeline),
+        smaller_teams: teams::saved(process, timeline, diagnosis.effective_cores.max(1)),
     };
     let in_time = replayer.budget(Budget::of_run(timeline.wall()));
     let mut budget = if depth.all_gains { Budget::unlimited() } else { in_time.clone() };
     let ways: Vec<Vec<Fix>> =
         diagnosis.findings.iter().map(|finding| case.ways(diagnosis, finding)).collect();
-    let by_smaller_teams = case.smaller_teams(diagnosis.effective_cores);
     for (finding, ways) in diagnosis.findings.iter_mut().zip(&ways) {
-        if ways.is_empty() && by_smaller_teams.is_none() && finding.kind == FindingKind::Oversubscription {
+        if ways.is_empty() && case.smaller_teams.is_none() && finding.kind == FindingKind::Oversubscription {
             finding.notes.push(SEVERAL_SORTS.to_owned());
         }
     }
@@ -173,9 +173,9 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
             finding.gain = Some(gain);
         }
         if finding.kind == FindingKind::Oversubscription
-            && finding.gain.is_none()
-            && let Some((gain, hint)) = by_smaller_teams.clone()
+            && let Some(saved) = case.smaller_teams
         {
+            let (gain, hint) = case.by_smaller_teams(saved, diagnosis.effective_cores);
             finding.gain = Some(gain);
             finding.hint = hint.unwrap_or(std::mem::take(&mut finding.hint));
         }
@@ -238,6 +238,8 @@ struct Case<'a> {
     names: &'a Names<'a>,
     wall: Nanos,
     tasks: RecordedTasks,
+    /// What OpenMP's teams would save with a thread for each core.
+    smaller_teams: Option<teams::Saved>,
 }
 
 /// From this share on, parallel regions count as recorded whole.
@@ -312,9 +314,8 @@ impl Case<'_> {
         Some(Gain { time: finding.cost, low, high, expression: String::new(), capped_by: None })
     }
 
-    /// What OpenMP's teams would save with a thread for each core, where they have more; and what helps where that is nothing.
-    fn smaller_teams(&self, cores: u32) -> Option<(Gain, Option<String>)> {
-        let saved = teams::saved(self.process, self.timeline, cores.max(1))?;
+    /// What smaller teams save; and what helps where that is nothing.
+    fn by_smaller_teams(&self, saved: teams::Saved, cores: u32) -> (Gain, Option<String>) {
         let error = LEAST_ERROR * self.wall.get() as f64;
         let [time, low, high, longer] =
             [saved.time, saved.least - error, saved.most + error, -saved.time - error]
@@ -325,7 +326,7 @@ impl Case<'_> {
                  thread would have what several neighbours have now, and that is unequal."
             )
         });
-        Some((Gain { time, low, high, expression: String::new(), capped_by: None }, hint))
+        (Gain { time, low, high, expression: String::new(), capped_by: None }, hint)
     }
 
     fn gain(&self, prediction: &Prediction, expression: String) -> Gain {
@@ -412,6 +413,7 @@ impl Case<'_> {
                 let cores = self.cores_without_limit(diagnosis)?;
                 (vec![Change::Cores(cores)], format!("cores={cores}"))
             }
+            Oversubscription if self.smaller_teams.is_some() => return None,
             Oversubscription => {
                 // The sort of which there are the most: one that starts them may take part.
                 let sorts = finding.threads.iter().map(|&thread| self.sort_of(thread));

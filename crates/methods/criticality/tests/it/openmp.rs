@@ -3,8 +3,8 @@
 use holdup_criticality::{Depth, Diagnosis, Finding, FindingKind, diagnose, predict_gains};
 use holdup_model::openmp::{Instance, Region, Share, SyncKind, Task, TaskId, TaskRun, Vendor};
 use holdup_model::{
-    Doing, Frame, Nanos, ObjectId, ObjectKind, Process, Run, Sample, Site, SiteId, ThreadId, Time, Wait,
-    Wake, WakeCount,
+    Doing, Frame, Left, Nanos, ObjectId, ObjectKind, OnCore, Process, Run, Sample, Site, SiteId, ThreadId,
+    Time, Wait, Wake, WakeCount,
 };
 
 const MS: u64 = 1_000_000;
@@ -74,10 +74,53 @@ impl Regions {
         self.now = end;
     }
 
-    fn diagnosis(mut self) -> Diagnosis {
+    /// A region of 20 ms in which each thread is on one of two cores for so long (ms), the first two from the begin on.
+    fn crowded(&mut self, on_core: [u64; TEAM as usize]) {
+        let begin = self.now;
+        self.region(0, [20; TEAM as usize]);
+        let (from, end) = (Time::from_nanos(begin), Time::from_nanos(self.now));
+        let instance = Instance::new(self.round);
+        self.process.openmp.regions.push(Region {
+            thread: ThreadId::new(0),
+            begin: from,
+            end,
+            place: Some(self.place),
+            met_at: None,
+            instance,
+            parent: None,
+            size: TEAM,
+            count: 1,
+            timed: 1,
+            time: end.since(from),
+            whole: true,
+            open: false,
+            league: false,
+            vendor: Vendor::Gnu,
+        });
+        for (index, length) in (0..TEAM).zip(on_core) {
+            let thread = ThreadId::new(index);
+            let share = Share { thread, instance, index, begin: from, end, cpu: None, cpu_begin: None };
+            self.process.openmp.shares.push(share);
+            let first = if index < 2 { begin } else { self.now - length * MS };
+            self.process.on_core.push(OnCore {
+                thread,
+                begin: Time::from_nanos(first),
+                end: Time::from_nanos(first + length * MS),
+                core: index % 2,
+                left: Left::Preempted,
+            });
+        }
+        self.process.covered = vec![(Time::from_nanos(0), end)];
+    }
+
+    fn diagnosis(self) -> Diagnosis {
+        self.diagnosis_on(8)
+    }
+
+    fn diagnosis_on(mut self, cores: u32) -> Diagnosis {
         self.process.end = Time::from_nanos(self.now);
         self.process.seen_by.preload = true;
-        let run = Run { processes: vec![self.process], cores: 8, ..Run::default() };
+        let run = Run { processes: vec![self.process], cores, ..Run::default() };
         let mut diagnosis = diagnose(&run, 0);
         predict_gains(&run, &mut diagnosis, Depth::default());
         diagnosis
@@ -86,6 +129,33 @@ impl Regions {
 
 fn first(diagnosis: &Diagnosis) -> &Finding {
     diagnosis.findings.first().expect("there is something to find")
+}
+
+fn crowded(on_core: [u64; TEAM as usize]) -> Finding {
+    let mut regions = Regions::new();
+    (0..10).for_each(|_| regions.crowded(on_core));
+    let findings = regions.diagnosis_on(2).findings;
+    let of_cores = findings.into_iter().find(|finding| finding.kind == FindingKind::Oversubscription);
+    of_cores.expect("four threads on two cores")
+}
+
+#[test]
+fn smaller_teams_do_what_their_neighbours_did() {
+    // 32 ms of work in 20 ms: two threads take 16, and meet 103 µs later at the end.
+    let finding = crowded([8; 4]);
+    let gain = finding.gain.as_ref().expect("a gain");
+    assert_eq!(gain.time, Nanos::new(10 * (4 * MS - 103_000)));
+    assert!(gain.low < gain.time && gain.time < gain.high, "{gain:?}");
+    assert!(finding.hint.contains("OMP_NUM_THREADS=2"), "{}", finding.hint);
+}
+
+#[test]
+fn smaller_teams_may_take_longer() {
+    // The second of two threads would do 10 and 12 of 32 ms, as much again as it has time for.
+    let finding = crowded([2, 8, 10, 12]);
+    let gain = finding.gain.as_ref().expect("a gain");
+    assert_eq!((gain.time, gain.low), (Nanos::ZERO, Nanos::ZERO));
+    assert!(finding.hint.contains("would take longer"), "{}", finding.hint);
 }
 
 #[test]
