@@ -478,3 +478,49 @@ fn of_most<K: Copy + Ord>(times: &BTreeMap<K, Nanos>, share: f64) -> Vec<K> {
         .map(|(key, _)| key)
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(kind: FindingKind, cost: u64, gain: Option<u64>) -> Finding {
+        let description = Description {
+            object: None,
+            threads: Vec::new(),
+            place: None,
+            what: format!("{kind:?}"),
+            evidence: Vec::new(),
+            hint: String::new(),
+            on_path: None,
+            method: "",
+            stretches: Vec::new(),
+            notes: Vec::new(),
+        };
+        let gain = gain.map(Nanos::new).map(|time| Gain {
+            time,
+            low: time,
+            high: time,
+            expression: String::new(),
+            capped_by: None,
+        });
+        Finding { gain, ..finding(kind, Nanos::new(cost), description) }
+    }
+
+    #[test]
+    fn what_waits_awake_comes_first_only_where_cores_are_few_or_it_is_most() {
+        let first = |spin: u64, is_crowded, quota| {
+            let mut findings =
+                vec![found(FindingKind::Spin, spin, Some(spin)), found(FindingKind::Serial, 100, Some(100))];
+            if quota {
+                findings.push(found(FindingKind::Quota, 10, None));
+            }
+            rank(&mut findings, Nanos::new(1_000), is_crowded);
+            findings.retain(|finding| finding.kind != FindingKind::Quota);
+            findings[0].kind
+        };
+        assert_eq!(first(300, false, false), FindingKind::Serial);
+        assert_eq!(first(300, true, false), FindingKind::Spin);
+        assert_eq!(first(300, false, true), FindingKind::Spin);
+        assert_eq!(first(600, false, false), FindingKind::Spin);
+    }
+}

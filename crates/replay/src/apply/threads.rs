@@ -118,13 +118,9 @@ fn takers(program: &mut Program, threads: &[ThreadId], number: usize) {
 fn rewrite(program: &mut Program, thread: ThreadId, until: usize, tail: Range<usize>) -> u32 {
     let before = program.actors[thread.index()].first as usize;
     let first = program.steps.len() as u32;
-    for step in before..until {
-        push(program, program.steps[step], step);
-    }
+    copy(program, before..until);
     let start = program.steps.len() as u32;
-    for step in tail {
-        push(program, program.steps[step], step);
-    }
+    copy(program, tail);
     program.actors[thread.index()].first = first;
     start
 }

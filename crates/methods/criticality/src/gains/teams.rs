@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use holdup_model::openmp::{Instance, Region};
-use holdup_model::{Nanos, Process, Row, State, ThreadId, Time, Timeline};
+use holdup_model::{Nanos, Process, Row, Segment, State, ThreadId, Time, Timeline};
 use holdup_sections::{Regions, Standing, real_teams, time_of};
 
 /// Less of the time in parallel regions than this share says nothing of the rest.
@@ -204,7 +204,7 @@ impl<'a> Work<'a> {
 }
 
 /// The CPU time of work in a segment (ns).
-fn on_core(segment: &holdup_model::Segment) -> f64 {
+fn on_core(segment: &Segment) -> f64 {
     if segment.state != State::Active {
         return 0.0;
     }

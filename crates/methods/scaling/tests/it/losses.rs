@@ -2,7 +2,7 @@
 
 use holdup_model::openmp::WorkKind;
 use holdup_model::{Efficiency, Nanos};
-use holdup_scaling::{Losses, RegionKind, Scaling};
+use holdup_scaling::{HintKind, Losses, RegionKind, Scaling};
 use proptest::prelude::*;
 
 use crate::builder::{Phase, Program, region, scaled};
@@ -29,6 +29,8 @@ fn check(scaling: &Scaling) {
         products(&efficiencies.root);
     }
     for hint in &scaling.hints {
+        // Only to use fewer threads is for the whole program.
+        assert!(hint.region.is_some() || hint.kind == HintKind::FewerThreads, "{hint:?}");
         let points = hint.region.map(|index| &scaling.regions[index].points);
         if let Some(gain) = hint.gain {
             assert!(gain.low <= gain.time && gain.time <= gain.high, "{hint:?}");
