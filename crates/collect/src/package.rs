@@ -27,8 +27,7 @@ pub(crate) fn packages_of<'a>(files: impl Iterator<Item = &'a Path>) -> BTreeMap
         .collect();
     let found = found_in(Path::new(LISTS), new.iter().map(|(_, real)| real.as_path()));
     known.extend(new.into_iter().map(|(file, real)| (file, found.get(&real).cloned())));
-    let told = files.into_iter().filter_map(|file| Some((file.to_owned(), known.get(file)?.clone()?)));
-    told.collect()
+    files.into_iter().filter_map(|file| Some((file.to_owned(), known.get(file)?.clone()?))).collect()
 }
 
 /// Reads each list once at most, however many files are looked for, until all were found.

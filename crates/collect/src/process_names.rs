@@ -77,7 +77,7 @@ pub(crate) fn unnamed(symbolizer: &Symbolizer) -> Vec<UnnamedCode> {
     missing.retain(|missing| of_program(&missing.module));
     let packaged = missing.iter().filter(|missing| missing.is_packaged);
     let packages = packages_of(packaged.map(|missing| missing.module.as_path()));
-    let told = missing.iter().map(|missing| UnnamedCode {
+    let unnamed = missing.iter().map(|missing| UnnamedCode {
         module: missing
             .module
             .file_name()
@@ -85,7 +85,7 @@ pub(crate) fn unnamed(symbolizer: &Symbolizer) -> Vec<UnnamedCode> {
             .unwrap_or_default(),
         remedy: remedy(missing, packages.get(&missing.module)),
     });
-    told.collect()
+    unnamed.collect()
 }
 
 /// What gives the names, and the name of the package that has them, where there is one.

@@ -26,6 +26,19 @@ const LEAST_FACTOR: f64 = 1.005;
 /// The most columns that an expression takes.
 const EXPRESSION: usize = 200;
 
+/// Where gains come from that no replay gives.
+const COMPUTED: [(FindingKind, &str); 3] = [
+    (
+        FindingKind::Tasks,
+        " What larger tasks and chunks give comes from what making and dealing them out took.",
+    ),
+    (
+        FindingKind::Oversubscription,
+        " What smaller teams give comes from the work of each thread between barriers.",
+    ),
+    (FindingKind::Spin, " What sleeping instead of spinning gives comes from what lacked a core meanwhile."),
+];
+
 /// The section.
 #[derive(Template)]
 #[template(path = "findings.html")]
@@ -106,7 +119,7 @@ impl Findings {
             gain: given(told, gain, None, scale),
         });
         let is_without_replay =
-            |finding: &Finding| finding.gain.as_ref().is_some_and(|gain| gain.expression.is_empty());
+            |finding: &&Finding| finding.gain.as_ref().is_some_and(|gain| gain.expression.is_empty());
         let lead = match (rows.is_empty(), has_gains) {
             (true, _) => "",
             (false, true) => {
@@ -116,10 +129,13 @@ impl Findings {
                 "The cost is the thread time lost to it, by the number of threads at work. What fixing would give back is not predicted here: this recording was not replayed."
             }
         };
-        let other = match told.diagnosis.findings.iter().any(is_without_replay) {
-            true => " What larger tasks and chunks give comes from what making and dealing them out took.",
-            false => "",
-        };
+        let without: Vec<FindingKind> =
+            diagnosis.findings.iter().filter(is_without_replay).map(|finding| finding.kind).collect();
+        let other: String = COMPUTED
+            .iter()
+            .filter(|(kind, _)| without.contains(kind))
+            .map(|(_, sentence)| *sentence)
+            .collect();
         Self {
             lead: format!("{lead}{other}"),
             verdict: rows.is_empty().then(|| verdict(told)),
