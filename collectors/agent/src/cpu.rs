@@ -196,18 +196,28 @@ fn begin_trial() -> bool {
     tells
 }
 
-/// CPU time as the kernel counts it, in ns.
+/// CPU time of the calling thread as the kernel counts it, in ns.
 fn ask() -> u64 {
     const CLOCK_THREAD_CPUTIME_ID: usize = 3;
+    of_clock(CLOCK_THREAD_CPUTIME_ID, arch::thread_pointer())
+}
+
+/// CPU time of another thread of this process in ns, of its kernel id and its `pthread_t`; [`UNKNOWN`] where it has ended.
+pub(crate) fn of(tid: u32, handle: u64) -> u64 {
+    /// A thread's clock of time on a core (clock_getcpuclockid(3), linux/posix-timers.h).
+    const OF_THREAD: u32 = 4 | 2;
+    of_clock((!tid << 3 | OF_THREAD) as i32 as usize, handle)
+}
+
+fn of_clock(clock: usize, handle: u64) -> u64 {
     let mut time = [0i64; 2];
     // SAFETY: the buffer has the shape of a timespec.
-    let result = unsafe {
-        system_call(number::CLOCK_GETTIME, [CLOCK_THREAD_CPUTIME_ID, time.as_mut_ptr() as usize, 0, 0, 0, 0])
-    };
+    let result =
+        unsafe { system_call(number::CLOCK_GETTIME, [clock, time.as_mut_ptr() as usize, 0, 0, 0, 0]) };
     if result != 0 {
         return UNKNOWN;
     }
-    let is_first = FIRST.load(Ordering::Relaxed) == arch::thread_pointer();
+    let is_first = FIRST.load(Ordering::Relaxed) == handle;
     let before = if is_first { BEFORE.load(Ordering::Relaxed) } else { 0 };
     (time[0] as u64 * 1_000_000_000 + time[1] as u64).saturating_sub(before)
 }
@@ -227,6 +237,24 @@ mod tests {
         while begun.elapsed() < length && keeps_its_core() {
             core::hint::spin_loop();
         }
+    }
+
+    #[test]
+    fn the_clock_of_another_thread_is_its_own() {
+        let (tells, told) = std::sync::mpsc::channel();
+        let (ends, ended) = std::sync::mpsc::channel::<()>();
+        let other = thread::spawn(move || {
+            let begun = ask();
+            while ask() - begun < 5_000_000 {}
+            tells.send((crate::thread::tid(), arch::thread_pointer(), ask())).expect("who asks");
+            ended.recv().expect("the end");
+        });
+        let (tid, handle, own) = told.recv().expect("the other thread");
+        let seen = of(tid, handle);
+        assert!(seen >= own && seen < own + ask() + 1_000_000_000, "{own} and then {seen}");
+        ends.send(()).expect("the other thread");
+        other.join().expect("the other thread");
+        assert_eq!(of(u32::MAX >> 4, 0), UNKNOWN, "there is no such thread");
     }
 
     #[test]

@@ -108,11 +108,26 @@ pub fn end() {
             marks::tell(Mark::ThreadEnd);
             let now = life::ticks();
             recorder.write(&wire::cpu(now, recorder.thread().cpu.read(now)));
+            tell_cpu_of_others(&recorder);
         }
         let header = file().header();
         header.end.store(life::ticks(), Ordering::Relaxed);
         header.state.store(ProcessState::Ended as u32, Ordering::Release);
         life::ring();
+    }
+}
+
+/// Threads that live at the end of their process do not say how much CPU time they have used.
+fn tell_cpu_of_others(recorder: &Recorder) {
+    for (_, slot) in file().used_slots() {
+        let tid = slot.tid.load(Ordering::Relaxed);
+        if slot.live.load(Ordering::Acquire) == 0 || core::ptr::eq(slot, recorder.thread().slot.get()) {
+            continue;
+        }
+        let cpu = cpu::of(tid, slot.handle.load(Ordering::Relaxed));
+        if cpu != wire::UNKNOWN {
+            recorder.write(&wire::cpu_of(slot.thread.load(Ordering::Relaxed), cpu));
+        }
     }
 }
 

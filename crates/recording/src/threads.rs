@@ -38,6 +38,7 @@ impl Threads {
     pub(crate) fn of(process: &RawProcess) -> Threads {
         let mut by_number: BTreeMap<u32, ThreadFacts> = BTreeMap::new();
         let mut names = Vec::new();
+        let mut of_others = Vec::new();
         for (number, record) in process.records() {
             let facts = by_number.entry(number).or_insert_with(|| ThreadFacts {
                 number,
@@ -90,7 +91,15 @@ impl Threads {
                         facts.start = facts.start.min(begin);
                     }
                 }
+                Record::CpuOf { thread, cpu } => of_others.push((thread, cpu)),
                 _ => {}
+            }
+        }
+        for (number, cpu) in of_others {
+            if let Some(facts) = by_number.get_mut(&number)
+                && facts.end.is_none()
+            {
+                facts.cpu = Some(cpu);
             }
         }
         // A thread of which only counts are known: nothing happened in it that could be placed in time.

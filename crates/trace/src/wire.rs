@@ -70,6 +70,8 @@ coded! {
         Alone = 15,
         /// [`Record::LockCost`].
         LockCost = 16,
+        /// [`Record::CpuOf`].
+        CpuOf = 17,
     }
 }
 
@@ -243,6 +245,13 @@ pub enum Record<'a> {
         /// Its CPU time.
         cpu: u64,
     },
+    /// Another thread, which lives while this one ends the process.
+    CpuOf {
+        /// Its number.
+        thread: u32,
+        /// Its CPU time.
+        cpu: u64,
+    },
     /// The thread ran, or was to run, by itself.
     Alone(Stretch),
     /// What happened at an OpenMP construct.
@@ -303,6 +312,11 @@ pub fn thread_end(time: u64, cpu: u64) -> [u64; 3] {
 /// The words of a [`Record::Cpu`].
 pub fn cpu(time: u64, cpu: u64) -> [u64; 3] {
     [header(Tag::Cpu as u8, 0, 3, 0), time, cpu]
+}
+
+/// The words of a [`Record::CpuOf`].
+pub fn cpu_of(thread: u32, cpu: u64) -> [u64; 2] {
+    [header(Tag::CpuOf as u8, 0, 2, thread), cpu]
 }
 
 /// The words of a [`Record::Alone`].
@@ -473,6 +487,7 @@ fn record(head: u64, words: &[u64]) -> Option<Record<'_>> {
             why: AloneCode::from_code(flags)?,
         }),
         Tag::Cpu => Record::Cpu { time: word(1)?, cpu: word(2)? },
+        Tag::CpuOf => Record::CpuOf { thread: small, cpu: word(1)? },
         Tag::ThreadEnd => Record::ThreadEnd { time: word(1)?, cpu: word(2)? },
         Tag::Wait => Record::Wait(WaitRecord {
             begin: word(1)?,

@@ -191,3 +191,56 @@ fn a_child_that_stays() {
     let left = std::fs::read_to_string(stage.path("left_behind")).expect("its output");
     assert!(left.contains("sum "), "the child went on to its end: {left}");
 }
+
+#[test]
+fn threads_that_live_at_the_end_of_their_process_have_all_of_their_cpu_time() {
+    const THREADS: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_barrier_t done;
+static FILE *file;
+static long cpu(void) { struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); return t.tv_sec * 1000000000L + t.tv_nsec; }
+static void *pool(void *millis) {
+    long end = cpu() + (long)millis * 1000000L;
+    while (cpu() < end) {}
+    fprintf(file, "%ld %ld\n", syscall(SYS_gettid), cpu());
+    pthread_barrier_wait(&done);
+    for (;;) pause();
+}
+int main(int count, char **words) {
+    if (count < 2 || !(file = fopen(words[1], "w"))) return 1;
+    pthread_barrier_init(&done, 0, 4);
+    for (long i = 1; i <= 3; i++) { pthread_t t; if (pthread_create(&t, 0, pool, (void *)(20 * i))) return 2; }
+    pthread_barrier_wait(&done);
+    fclose(file);
+    return 0;
+}
+"#;
+    let stage = Stage::new();
+    let source = stage.write("pool.c", THREADS);
+    let program = stage.compile("pool", source, &["-pthread"]);
+    let log = stage.path("log");
+    for collectors in [&["--collectors", "preload"][..], &[]] {
+        let recording = stage.path("pool.holdup");
+        let mut holdup = Command::new(stage::HOLDUP);
+        holdup.args(["record", "-o"]).arg(&recording).args(collectors).arg("--").arg(&program).arg(&log);
+        assert_eq!(run(&mut holdup).status, 0);
+        let json = report_json(&recording);
+        let told = json["criticality"]["threads"].as_array().expect("threads");
+        let text = std::fs::read_to_string(&log).expect("the log");
+        let own: Vec<(u64, u64)> = text
+            .lines()
+            .map(|line| line.split_once(' ').expect("two numbers"))
+            .map(|(tid, cpu)| (tid.parse().expect("an id"), cpu.parse().expect("a time")))
+            .collect();
+        assert_eq!(own.len(), 3, "{text}");
+        for (tid, least) in own {
+            let thread = told.iter().find(|thread| thread["tid"] == tid).expect("the thread");
+            let cpu = thread["cpu_ns"].as_u64();
+            assert!(cpu.is_some_and(|cpu| cpu >= least), "{collectors:?}: {least} by itself: {thread}");
+        }
+    }
+}
