@@ -2,6 +2,8 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
+use crate::busy;
+
 const BITS: u32 = 12;
 const ENTRIES: usize = 1 << BITS;
 
@@ -23,11 +25,31 @@ const MARKED: u8 = 4;
 const HOT_BITS: u8 = WAITED_FOR | OF_A_QUEUE | MARKED;
 /// It was signalled or posted.
 const SIGNALLED: u8 = 8;
+/// It is waited for so often that not each wait is recorded ([`crate::busy`]).
+const BUSY: u8 = 16;
 
-/// True once a lock with this hash has been waited for, and where marks are told: its holds are timed from then on.
+/// True once a lock with this hash has been waited for, and where marks are told.
 #[inline(always)]
 pub fn is_hot(object: u64) -> bool {
     HOT[index(object)].load(Ordering::Relaxed) & HOT_BITS != 0
+}
+
+/// True if the hold that follows a thread's acquisition with this number is to be timed: of a lock with a hash for which somebody
+/// waited, or where marks are told.
+#[inline(always)]
+pub fn times_hold(object: u64, count: u64) -> bool {
+    let heat = HOT[index(object)].load(Ordering::Relaxed);
+    heat & HOT_BITS != 0 && (heat & BUSY == 0 || busy::times_hold(count))
+}
+
+/// From here on a lock with this hash is busy.
+pub(crate) fn is_busy_now(object: u64) {
+    HOT[index(object)].fetch_or(BUSY, Ordering::Relaxed);
+}
+
+/// True if a lock with this hash is busy.
+pub(crate) fn is_busy(object: u64) -> bool {
+    HOT[index(object)].load(Ordering::Relaxed) & BUSY != 0
 }
 
 /// True once a lock with this hash has been waited for: its holds are told from then on.
@@ -111,13 +133,23 @@ mod tests {
     #[test]
     fn marks_make_every_lock_hot_and_none_waited_for() {
         let (lock, other) = (0x1000, 0x2000);
-        assert!(!is_hot(lock) && !is_hot(other));
+        assert!(!times_hold(lock, 8) && !times_hold(other, 8));
         heat(lock);
         mark_all();
-        assert!(is_hot(lock) && is_hot(other));
+        assert!(times_hold(lock, 7) && times_hold(other, 7));
         assert!(was_waited_for(lock) && !was_waited_for(other));
         heat_queue(other);
         assert!(was_waited_for(other) && is_of_a_queue(other));
+    }
+
+    #[test]
+    fn some_holds_of_a_busy_lock_are_timed() {
+        let lock = 0x9000;
+        heat(lock);
+        assert!((0..64).all(|count| times_hold(lock, count)) && !is_busy(lock));
+        is_busy_now(lock);
+        assert!(is_busy(lock) && was_waited_for(lock));
+        assert_eq!((0..64).filter(|count| times_hold(lock, *count)).count(), 8);
     }
 
     #[test]

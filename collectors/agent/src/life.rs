@@ -158,6 +158,12 @@ pub fn nanos(ticks: u64) -> u64 {
     ticks.wrapping_mul(1000) / u64::from(TICKS_PER_US.load(Ordering::Relaxed))
 }
 
+/// Ticks in `nanos` nanoseconds.
+#[inline]
+pub fn ticks_of_nanos(nanos: u64) -> u64 {
+    nanos.wrapping_mul(u64::from(TICKS_PER_US.load(Ordering::Relaxed))) / 1000
+}
+
 /// Ticks in `micros` microseconds.
 #[inline]
 pub fn ticks_of_micros(micros: u64) -> u64 {

@@ -1,24 +1,33 @@
 //! What locks cost beside waiting for them: a lock that is free has to come from the core that had it last, and whoever
 //! sleeps for one has to be woken. Looked at where holds are sampled; and how long a free lock takes, of OpenMP's locks too.
 
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use holdup_trace::shared::{ACQUIRES_TIMED, Slot};
 
-use crate::{Recorder, arch, life, thread};
+use crate::{Recorder, arch, busy, life, thread};
 
 /// An acquisition of a free lock that takes longer (µs) was interrupted, however far away its memory is.
 pub(crate) const LONGEST_ACQUISITION_MICROS: u64 = 10;
 /// As for a release that wakes somebody.
 const LONGEST_HAND_OVER_MICROS: u64 = 100;
 
-static IS_TIMED: AtomicBool = AtomicBool::new(false);
+/// In [`TIMED`]: acquisitions of all locks, and releases, for the thread's [`LocalLockCost`](holdup_trace::shared::LocalLockCost).
+const ALL: u32 = 1;
+/// In [`TIMED`]: acquisitions of busy locks.
+const BUSY: u32 = 2;
+static TIMED: AtomicU32 = AtomicU32::new(0);
 /// Ticks between two looks at the clock with nothing in between.
 static OF_THE_CLOCK: AtomicU32 = AtomicU32::new(0);
 
-/// Times acquisitions and releases from now on.
+/// Times acquisitions and releases of all locks from now on.
 pub(crate) fn begin() {
-    IS_TIMED.store(true, Relaxed);
+    TIMED.fetch_or(ALL, Relaxed);
+}
+
+/// Times acquisitions of busy locks from now on.
+pub(crate) fn begin_with_busy_ones() {
+    TIMED.fetch_or(BUSY, Relaxed);
 }
 
 /// Finds out what it takes to look at the clock.
@@ -44,13 +53,13 @@ pub(crate) fn ticks_since(begin: u64) -> u64 {
     settled().saturating_sub(begin + u64::from(OF_THE_CLOCK.load(Relaxed)))
 }
 
-/// Makes an attempt to get a lock, which gives 0 if that was free; times it, if it is one of those that are.
+/// Makes an attempt to get this lock, which gives 0 if that was free; times it, if it is one of those that are.
 #[inline(always)]
-pub fn timed(attempt: impl FnOnce() -> i32) -> i32 {
-    let begin = if IS_TIMED.load(Relaxed) { begin_of_some() } else { 0 };
+pub fn timed(object: u64, attempt: impl FnOnce() -> i32) -> i32 {
+    let begin = if TIMED.load(Relaxed) != 0 { begin_of_some() } else { 0 };
     let result = attempt();
     if begin != 0 && result == 0 {
-        add_acquisition(ticks_since(begin));
+        add_acquisition(object, ticks_since(begin));
     }
     result
 }
@@ -66,18 +75,21 @@ fn begin_of_some() -> u64 {
 
 #[cold]
 #[inline(never)]
-fn add_acquisition(ticks: u64) {
+fn add_acquisition(object: u64, ticks: u64) {
     if let Some(slot) = thread::slot()
         && ticks < life::ticks_of_micros(LONGEST_ACQUISITION_MICROS)
     {
-        add(&slot.lock_cost.timed, 1);
-        add(&slot.lock_cost.ticks, ticks);
+        if TIMED.load(Relaxed) & ALL != 0 {
+            add(&slot.lock_cost.timed, 1);
+            add(&slot.lock_cost.ticks, ticks);
+        }
+        busy::add_acquisition(slot, object, ticks);
     }
 }
 
 /// A lock that others wait for has been released, by a call that began at `begin` (ticks).
 pub(crate) fn handed_over(begin: u64) {
-    if !IS_TIMED.load(Relaxed) {
+    if TIMED.load(Relaxed) & ALL == 0 {
         return;
     }
     let ticks = life::ticks().saturating_sub(begin);

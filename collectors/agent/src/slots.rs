@@ -9,7 +9,7 @@ use holdup_trace::wire::{NO_STACK, NO_THREAD};
 use crate::mapping::{file, map_all};
 use crate::patience::{Need, patiently};
 use crate::thread::{self, Thread};
-use crate::{Recorder, acquires, arch, key, life, lock_cost, marks, uses};
+use crate::{Recorder, acquires, arch, busy, key, life, lock_cost, marks, uses};
 
 /// Takes a slot, if there is one.
 pub(crate) fn take(need: Need) -> Option<&'static Slot> {
@@ -68,6 +68,7 @@ pub(crate) fn occupy(thread: &Thread, slot: &'static Slot) {
     uses::clear(slot);
     lock_cost::clear(slot);
     acquires::clear(slot);
+    busy::clear(slot);
     slot.region_instance.store(holdup_trace::openmp::NO_INSTANCE, Ordering::Relaxed);
     slot.start.store(life::ticks(), Ordering::Relaxed);
     thread::alone::has_slot(file(), slot);

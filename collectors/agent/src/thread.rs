@@ -10,6 +10,7 @@ use core::ptr;
 
 use holdup_trace::shared::{Chunk, Slot};
 
+use crate::allowance::Allowance;
 use crate::arch::{self, number, system_call};
 use crate::{cpu, life};
 
@@ -53,8 +54,12 @@ pub struct Thread {
     pub stack_low: Cell<u64>,
     /// Holds that are being timed.
     pub holds: [Cell<TimedHold>; TIMED_HOLDS],
-    /// Up to when (ticks) its acts at queues have used up what may be told of them: see `waits::may_tell_of_queue`.
-    pub queues_told: Cell<u64>,
+    /// Its acts at queues that nobody waits at: see `waits::may_tell_of_queue`.
+    pub queues_told: Allowance,
+    /// Its waits for locks: see `busy`.
+    pub waits_told: Allowance,
+    /// Its holds of busy locks.
+    pub holds_told: Allowance,
     /// The CPU clock.
     pub cpu: cpu::Clock,
     /// For a `once`: the function that it is to run, and whether it ran in this thread.

@@ -11,7 +11,9 @@ use holdup_trace::wire::{self, UNKNOWN};
 use crate::mapping::file;
 use crate::patience::{Need, patiently};
 use crate::recorder::free_chunk;
-use crate::{alone, arch, enter, key, life, live, lock_cost, marks, openmp, slots, thread, uses, waits};
+use crate::{
+    alone, arch, busy, enter, key, life, live, lock_cost, marks, openmp, slots, thread, uses, waits,
+};
 
 /// A slot that a parent prepares for its child: the child's start function and argument travel in it, since
 /// nothing may be allocated. A chunk goes with it: the parent waits for the recorder where there is none, not the child, which
@@ -80,6 +82,7 @@ fn end() {
     if let Some(recorder) = enter() {
         waits::close_stale(&recorder);
         uses::flush(&recorder);
+        busy::flush(&recorder);
         lock_cost::flush(&recorder);
         openmp::close(&recorder);
         marks::tell(Mark::ThreadEnd);

@@ -7,7 +7,7 @@ use holdup_trace::shared::HOLDS_ALL;
 use holdup_trace::wire::{self, CallCode, NO_STACK, ObjectCode, OutcomeCode, UNKNOWN, WaitRecord};
 
 use crate::thread::{TIMED_HOLDS, TimedHold};
-use crate::{Recorder, alone, cpu, enter, hot, life, live, lock_cost, marks, stack, thread, uses};
+use crate::{Recorder, alone, busy, cpu, enter, hot, life, live, lock_cost, marks, stack, thread, uses};
 
 pub use crate::wanted::{Pending, Wanted};
 
@@ -18,16 +18,32 @@ const LONG_HOLD_MICROS: u64 = 2;
 
 /// A wait begins. `None` if it is not recorded.
 pub fn begin(wanted: Wanted) -> Option<Pending> {
+    begin_of(wanted, false)
+}
+
+/// As [`begin`], for a lock that was just seen to be taken. Where there are very many of these, brief ones are only counted.
+pub fn begin_for_lock(wanted: Wanted) -> Option<Pending> {
+    begin_of(wanted, true)
+}
+
+#[inline(always)]
+fn begin_of(wanted: Wanted, is_of_lock: bool) -> Option<Pending> {
     alone::wait_begins(wanted.object);
     if life::lives() {
         live::wait_begins(wanted.kind);
         if life::writes_nothing() {
-            return Some(Pending { wanted, begin: 0, stack: NO_STACK, cpu: 0 });
+            return Some(Pending { wanted, begin: 0, stack: NO_STACK, cpu: 0, busy: None });
         }
     }
     let recorder = enter()?;
     close_stale(&recorder);
-    let stack = stack::capture(&recorder);
+    let busy = if is_of_lock {
+        busy::entry_of_wait(&recorder, wanted.object, wanted.kind, life::ticks())
+    } else {
+        None
+    };
+    // Of a wait that is counted the stack is found out when it was not brief: then it is as it is now.
+    let stack = if busy.is_some() { NO_STACK } else { stack::capture(&recorder) };
     let begin = life::ticks();
     let cpu = recorder.thread().cpu.read(begin);
     let slot = recorder.slot();
@@ -46,7 +62,7 @@ pub fn begin(wanted: Wanted) -> Option<Pending> {
         mutex: wanted.mutex,
         shared: wanted.shared_mode,
     });
-    Some(Pending { wanted, begin, stack, cpu })
+    Some(Pending { wanted, begin, stack, cpu, busy })
 }
 
 /// The wait has ended: its thread goes on.
@@ -65,6 +81,15 @@ fn tell(pending: Pending, outcome: OutcomeCode) {
     let end = life::ticks();
     let Some(recorder) = enter() else { return };
     let cpu_end = recorder.thread().cpu.read(end);
+    let mut stack = pending.stack;
+    if let Some(entry) = pending.busy {
+        let (ticks, on_core) =
+            (end.saturating_sub(pending.begin), life::ticks_of_nanos(cpu_end.saturating_sub(pending.cpu)));
+        if outcome == OutcomeCode::Granted && busy::add_wait(entry, ticks, on_core) {
+            return close(&recorder, outcome);
+        }
+        stack = stack::capture(&recorder);
+    }
     recorder.write(&wire::wait(&WaitRecord {
         begin: pending.begin,
         end,
@@ -74,7 +99,7 @@ fn tell(pending: Pending, outcome: OutcomeCode) {
         process_shared: pending.wanted.process_shared,
         outcome,
         owner_tid: pending.wanted.owner_tid,
-        stack: pending.stack,
+        stack,
         mutex: pending.wanted.mutex,
         cpu_begin: pending.cpu,
         cpu_end,
@@ -157,7 +182,7 @@ pub fn acquired_with_others(object: u64, kind: ObjectCode, caller: u64, shared: 
     }
     // SAFETY: a thread's slot is in the process's file, which stays mapped while recording.
     let count = uses::count(&thread.strangers, unsafe { &*slot }, object, kind);
-    if count & SAMPLE_MASK == 0 || is_early_sample(count) || hot::is_hot(object) {
+    if count & SAMPLE_MASK == 0 || is_early_sample(count) || hot::times_hold(object, count) {
         time_hold(thread, object, caller);
         alone::acquired(kind);
         marks::tell(Mark::Acquired { object, kind, caller, shared });
@@ -228,7 +253,8 @@ pub fn releasing(object: u64, kind: ObjectCode, shared_mode: bool, waited_for: b
             thread.timed.set(timed as u32 - 1);
             hold
         }
-        None if waited_for => TimedHold { object, begin: 0, caller: 0 },
+        // Of a busy lock the holds that are recorded are among those that are timed.
+        None if waited_for && !hot::is_busy(object) => TimedHold { object, begin: 0, caller: 0 },
         None => return None,
     };
     let (begin, caller) = (hold.begin, hold.caller);
@@ -239,6 +265,12 @@ pub fn releasing(object: u64, kind: ObjectCode, shared_mode: bool, waited_for: b
 pub fn released(ending: Ending) {
     if ending.waited_for {
         lock_cost::handed_over(ending.end);
+    }
+    if ending.begin != 0
+        && hot::is_busy(ending.object)
+        && let Some(slot) = thread::slot()
+    {
+        busy::add_release(slot, ending.object, life::ticks().saturating_sub(ending.end));
     }
     tell_release(ending);
     alone::point();
@@ -255,6 +287,9 @@ pub fn tell_release(ending: Ending) {
     let is_long = length >= life::ticks_of_micros(LONG_HOLD_MICROS);
     let tells =
         begin != 0 && (is_long && hot::was_waited_for(object) || !is_long && may_tell_of_queue(object, end));
+    if waited_for && hot::is_busy(object) && !is_long && !busy::may_tell_hold(&recorder, end) {
+        return;
+    }
     if waited_for || tells || life::flags() & HOLDS_ALL != 0 {
         let stack = if waited_for { stack::capture(&recorder) } else { NO_STACK };
         recorder.write(&wire::hold(begin, end, object, kind, shared_mode, waited_for, caller, stack));
@@ -272,14 +307,7 @@ pub fn may_tell_of_queue(object: u64, now: u64) -> bool {
     if !hot::is_of_a_queue(object) {
         return false;
     }
-    let told = &thread::this().queues_told;
-    let saved = now.saturating_sub(life::ticks_of_micros(QUEUE_BURST_MICROS));
-    let until = told.get().max(saved) + life::ticks_of_micros(QUEUE_PERIOD_MICROS);
-    if until > now {
-        return false;
-    }
-    told.set(until);
-    true
+    thread::this().queues_told.take(now, QUEUE_PERIOD_MICROS, QUEUE_BURST_MICROS)
 }
 
 /// Up to `count` waiters, if there are any, are about to be woken; gives the time of it.

@@ -1,5 +1,6 @@
 //! What a thread waits for.
 
+use holdup_trace::shared::LocalBusy;
 use holdup_trace::wire::{ENDS_BY_TIME, ObjectCode};
 
 /// What a thread is about to wait for.
@@ -38,4 +39,6 @@ pub struct Pending {
     pub(crate) begin: u64,
     pub(crate) stack: u64,
     pub(crate) cpu: u64,
+    /// Where it is counted if it is brief; `None` if it is recorded in any case.
+    pub(crate) busy: Option<&'static LocalBusy>,
 }

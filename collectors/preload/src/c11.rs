@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;
 
 use holdup_agent::waits::{self, Wanted};
-use holdup_agent::{hot, marks, threading};
+use holdup_agent::{hot, lock_cost, marks, threading};
 use holdup_trace::instructions::Mark;
 use holdup_trace::shared::Slot;
 use holdup_trace::wire::{CallCode, ObjectCode, OutcomeCode};
@@ -32,7 +32,7 @@ fronts! {
 
 unsafe fn take(lock: Object, caller: u64, block: impl FnOnce() -> c_int) -> c_int {
     let object = lock as u64;
-    let tried = real::mtx_trylock(lock);
+    let tried = lock_cost::timed(object, || real::mtx_trylock(lock));
     if tried == SUCCESS {
         waits::acquired(object, ObjectCode::Mutex, caller);
     }
@@ -41,7 +41,7 @@ unsafe fn take(lock: Object, caller: u64, block: impl FnOnce() -> c_int) -> c_in
     }
     hot::heat(object);
     let owner_tid = mutex::owner(lock);
-    let pending = waits::begin(Wanted { owner_tid, ..Wanted::new(object, ObjectCode::Mutex) });
+    let pending = waits::begin_for_lock(Wanted { owner_tid, ..Wanted::new(object, ObjectCode::Mutex) });
     let result = block();
     match result {
         SUCCESS => {

@@ -85,7 +85,7 @@ unsafe extern "C" fn init(mutex: Object, attributes: *const c_void, caller: u64)
 }
 
 unsafe extern "C" fn lock(mutex: Object, caller: u64) -> c_int {
-    let result = lock_cost::timed(|| attempt(mutex));
+    let result = lock_cost::timed(mutex as u64, || attempt(mutex));
     if result == 0 {
         waits::acquired(mutex as u64, ObjectCode::Mutex, caller);
         return 0;
@@ -133,7 +133,7 @@ unsafe fn wait(tried: c_int, mutex: Object, caller: u64, block: impl FnOnce() ->
         return result;
     }
     hot::heat(object);
-    let pending = waits::begin(Wanted {
+    let pending = waits::begin_for_lock(Wanted {
         owner_tid: owner(mutex),
         process_shared: kind & PROCESS_SHARED != 0,
         ..Wanted::new(object, ObjectCode::Mutex)

@@ -69,7 +69,8 @@ unsafe fn take(
 unsafe fn wait(lock: Object, shared: bool, caller: u64, block: impl FnOnce() -> c_int) -> c_int {
     let object = lock as u64;
     hot::heat(object);
-    let pending = waits::begin(Wanted { shared_mode: shared, ..Wanted::new(object, ObjectCode::RwLock) });
+    let pending =
+        waits::begin_for_lock(Wanted { shared_mode: shared, ..Wanted::new(object, ObjectCode::RwLock) });
     hot::arrive(object);
     let result = block();
     hot::leave(object);
@@ -85,7 +86,7 @@ unsafe fn wait(lock: Object, shared: bool, caller: u64, block: impl FnOnce() -> 
 }
 
 unsafe extern "C" fn read_lock(lock: Object, caller: u64) -> c_int {
-    let attempt = lock_cost::timed(|| real::pthread_rwlock_tryrdlock(lock));
+    let attempt = lock_cost::timed(lock as u64, || real::pthread_rwlock_tryrdlock(lock));
     take(lock, true, caller, attempt, || real::pthread_rwlock_rdlock(lock))
 }
 
@@ -101,7 +102,7 @@ unsafe extern "C" fn clock_read_lock(lock: Object, clock: c_int, until: Timespec
 }
 
 unsafe extern "C" fn write_lock(lock: Object, caller: u64) -> c_int {
-    let attempt = lock_cost::timed(|| real::pthread_rwlock_trywrlock(lock));
+    let attempt = lock_cost::timed(lock as u64, || real::pthread_rwlock_trywrlock(lock));
     take(lock, false, caller, attempt, || real::pthread_rwlock_wrlock(lock))
 }
 

@@ -18,7 +18,7 @@ fronts! {
 }
 
 unsafe extern "C" fn lock(lock: Object, caller: u64) -> c_int {
-    match lock_cost::timed(|| real::pthread_spin_trylock(lock)) {
+    match lock_cost::timed(lock as u64, || real::pthread_spin_trylock(lock)) {
         0 => {
             waits::acquired(lock as u64, ObjectCode::SpinLock, caller);
             0
@@ -32,7 +32,7 @@ unsafe extern "C" fn lock(lock: Object, caller: u64) -> c_int {
 unsafe fn wait(lock: Object, caller: u64) -> c_int {
     let object = lock as u64;
     hot::heat(object);
-    let pending = waits::begin(Wanted::new(object, ObjectCode::SpinLock));
+    let pending = waits::begin_for_lock(Wanted::new(object, ObjectCode::SpinLock));
     hot::arrive(object);
     let result = real::pthread_spin_lock(lock);
     hot::leave(object);

@@ -11,7 +11,8 @@ use holdup_recording::facts::{ProcessEnd, ProcessStart};
 use holdup_recording::format::FrameKind;
 use holdup_trace::openmp::{NO_INSTANCE, Region, RuntimeCode};
 use holdup_trace::shared::{
-    CHUNK_WORDS, CHUNKS, FIRST_CHUNKS, LocalAcquire, LocalUse, ProcessState, SharedUse, Slot, take_all,
+    CHUNK_WORDS, CHUNKS, FIRST_CHUNKS, LocalAcquire, LocalBusy, LocalUse, ProcessState, SharedUse, Slot,
+    take_all,
 };
 use holdup_trace::wire::{self, NO_STACK, NO_THREAD};
 
@@ -243,6 +244,7 @@ fn unfinished(slot: &Slot, now: u64) -> Vec<u64> {
     words.extend(slot.uses.iter().filter_map(LocalUse::record).flatten());
     words.extend(slot.open_wait(now).iter().flat_map(wire::wait));
     words.extend(slot.acquires.iter().filter_map(LocalAcquire::record).flat_map(|counts| counts.words()));
+    words.extend(slot.busy.iter().filter_map(LocalBusy::record).flatten());
     words.extend(slot.lock_cost.record().iter().flatten());
     words.extend(open_region(slot).iter().flat_map(Region::words));
     words

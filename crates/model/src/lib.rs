@@ -84,7 +84,7 @@ pub use object_kind::ObjectKind;
 pub use places::Places;
 pub use polled_joins::{PolledJoin, PolledJoins};
 pub use process::{
-    Block, Call, Hold, LockCost, LostEvents, Marker, MarkerKind, Mode, ObjectUse, Outcome, Process,
+    Block, BusyLock, Call, Hold, LockCost, LostEvents, Marker, MarkerKind, Mode, ObjectUse, Outcome, Process,
     SyncObject, Thread, Wait, Wake, WakeCount,
 };
 pub use recording_cost::{CostPart, CostRange, RecordingCost};

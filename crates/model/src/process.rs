@@ -43,6 +43,8 @@ pub struct Process {
     pub uses: Vec<ObjectUse>,
     /// What locks cost threads beside waiting for them, where that was looked at.
     pub lock_costs: Vec<LockCost>,
+    /// Locks that were waited for very often, by thread.
+    pub busy_locks: Vec<BusyLock>,
     /// Spans in which threads were on a core.
     pub on_core: Vec<OnCore>,
     /// When `on_core` tells all: spans that do not overlap, in order of time.
@@ -390,6 +392,40 @@ pub struct LockCost {
     pub hand_overs: u64,
     /// The time in these (ns).
     pub handing_over: Nanos,
+}
+
+/// What a lock cost a thread that waited for it so often that not each wait was recorded. It is time in which the thread is active in
+/// its timeline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BusyLock {
+    /// Who.
+    pub thread: ThreadId,
+    /// Which lock.
+    pub object: ObjectId,
+    /// Waits that are not recorded: brief ones, in which the thread kept its core.
+    pub brief: u64,
+    /// The time in these (ns).
+    pub waiting: Nanos,
+    /// Acquisitions that did not wait; an estimate.
+    pub acquisitions: u64,
+    /// The time in these (ns), from a sample of them.
+    pub acquiring: Nanos,
+    /// The time in releases (ns), from a sample of them.
+    pub releasing: Nanos,
+}
+
+impl BusyLock {
+    /// Taking a lock that no other core had takes at most so long, and so does releasing it.
+    const ALONE: Nanos = Nanos::new(20);
+
+    /// What the thread would not have spent if nobody else used the lock (ns): its brief waits, how long the lock, though free, took to
+    /// come from another core, and how long it took to give it to one.
+    pub fn lost(&self) -> Nanos {
+        let alone = |times: u64| Nanos::new(Self::ALONE.get().saturating_mul(times));
+        let releases = self.acquisitions.saturating_add(self.brief);
+        let acquiring = self.acquiring.saturating_sub(alone(self.acquisitions));
+        self.waiting + acquiring + self.releasing.saturating_sub(alone(releases))
+    }
 }
 
 /// What a recording could not keep.

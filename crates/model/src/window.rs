@@ -73,6 +73,7 @@ impl Process {
             markers: window.markers(self),
             uses: Vec::new(),
             lock_costs: Vec::new(),
+            busy_locks: Vec::new(),
             on_core: window.on_core(self),
             covered: self.covered.iter().filter_map(|&(from, until)| window.cut(from, until)).collect(),
             estimated: self.estimated.iter().filter_map(|&(from, until)| window.cut(from, until)).collect(),

@@ -1,8 +1,8 @@
 //! From single records to the columns of a process.
 
 use holdup_model::{
-    Block, Call, Hold, LockCost, Marker, MarkerKind, Mode, Nanos, ObjectUse, Outcome, Process, ThreadId,
-    Time, Wait, Wake, WakeCount,
+    Block, BusyLock, Call, Hold, LockCost, Marker, MarkerKind, Mode, Nanos, ObjectUse, Outcome, Process,
+    ThreadId, Time, Wait, Wake, WakeCount,
 };
 use holdup_trace::wire::{CallCode, ENDS_BY_TIME, MarkerCode, ObjectCode, OutcomeCode, Record, UNKNOWN};
 
@@ -136,6 +136,22 @@ impl Filler<'_> {
                 });
             }
             Record::Alone(stretch) => process.alone.extend(alone::span(thread, &stretch, clock)),
+            Record::BusyLock(lock) => {
+                let object = self.objects.find(process, lock.kind, lock.object, u64::MAX);
+                let acquisitions = lock.timed.saturating_mul(u64::from(lock.every));
+                let all = acquisitions.saturating_add(lock.brief);
+                let releasing =
+                    u128::from(lock.release_ticks) * u128::from(all) / u128::from(lock.releases.max(1));
+                process.busy_locks.push(BusyLock {
+                    thread,
+                    object,
+                    brief: lock.brief,
+                    waiting: clock.length(lock.brief_ticks),
+                    acquisitions,
+                    acquiring: clock.length(lock.ticks.saturating_mul(u64::from(lock.every))),
+                    releasing: clock.length(u64::try_from(releasing).unwrap_or(u64::MAX)),
+                });
+            }
             Record::LockCost(cost) => process.lock_costs.push(LockCost {
                 thread,
                 acquisitions: cost.timed.saturating_mul(u64::from(cost.every)),

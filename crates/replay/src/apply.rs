@@ -6,7 +6,7 @@ pub(crate) mod spread;
 mod threads;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::{Nanos, ObjectId, Process, SiteId, ThreadId, Timeline};
 
@@ -26,6 +26,8 @@ pub struct Setting<'a> {
     pub behaviour: Behaviour,
     /// For how many threads each recorded one stands. Those beyond the end stand for themselves.
     pub stands_for: Vec<f64>,
+    /// Work (ns) that is no more to be done, since it was spent on locks that others use too.
+    pub relieved: u64,
 }
 
 /// What the changes may look at besides the program.
@@ -50,6 +52,7 @@ pub fn apply<'a>(
         machine: machine.clone(),
         behaviour: Behaviour::default(),
         stands_for: Vec::new(),
+        relieved: 0,
     };
     let of_number = |change: &&Change| change.numbered().is_some();
     // There can be one number of the same threads only: the one that is said first.
@@ -59,13 +62,52 @@ pub fn apply<'a>(
         !changes[..*index].iter().filter_map(Change::numbered).any(said)
     };
     let numbers = changes.iter().enumerate().filter(is_first).map(|(_, change)| change);
+    setting.relieve(recorded, changes);
     for change in changes.iter().filter(|change| !of_number(change)).chain(numbers) {
         setting.make(recorded, change);
     }
     setting
 }
 
+/// At most so much of a thread's work is taken to be spent on locks.
+const MOST_RELIEVED: f64 = 0.95;
+
 impl Setting<'_> {
+    /// Takes from the work of each thread what it spent on locks that others use no more, or less.
+    fn relieve(&mut self, recorded: Recorded<'_>, changes: &[Change]) {
+        if self.program.busy.is_empty() {
+            return;
+        }
+        let mut left: BTreeMap<ObjectId, f64> = BTreeMap::new();
+        for change in changes {
+            let (object, share) = match change {
+                Change::Lock(object, LockChange::Free) | Change::Free(object) => (*object, 0.0),
+                Change::Lock(object, LockChange::Split(shards)) => {
+                    (*object, 1.0 / f64::from((*shards).max(1)))
+                }
+                _ => continue,
+            };
+            for part in recorded.timeline.roles.parts(object) {
+                let left = left.entry(part).or_insert(1.0);
+                *left = left.min(share);
+            }
+        }
+        let mut relieved = vec![0.0; self.program.actors.len()];
+        for busy in &self.program.busy {
+            if let Some(left) = left.get(&busy.object) {
+                relieved[busy.thread.index()] += busy.lost as f64 * (1.0 - left);
+            }
+        }
+        for (index, relieved) in relieved.into_iter().enumerate().filter(|(_, relieved)| *relieved > 0.0) {
+            let steps = self.program.steps_of(ThreadId::new(index as u32));
+            let steps = &mut self.program.to_mut().steps[steps];
+            let work: u64 = steps.iter().map(|step| step.work).sum();
+            let share = (relieved / work.max(1) as f64).min(MOST_RELIEVED);
+            steps.iter_mut().for_each(|step| step.work = (step.work as f64 * (1.0 - share)).round() as u64);
+            self.relieved += (work as f64 * share) as u64;
+        }
+    }
+
     fn make(&mut self, recorded: Recorded<'_>, change: &Change) {
         match change {
             Change::Lock(object, LockChange::Free) | Change::Free(object) => {

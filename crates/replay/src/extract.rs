@@ -6,7 +6,7 @@ use holdup_model::{Mode, Nanos, Process, Row, Segment, State, ThreadId, Time, Ti
 
 use crate::events::{Act, Event, Maker};
 use crate::pools::{self, Cut};
-use crate::program::{Actor, NO_SITE, Op, Program, Step};
+use crate::program::{Actor, BusyFacts, NO_SITE, Op, Program, Step};
 use crate::unseen::Unseen;
 
 /// The program that a process ran, as far as it was recorded. `None` where no thread was, or its times make no sense.
@@ -95,6 +95,11 @@ impl Maker<'_> {
             self.program.pools[pool as usize].pieces.push(step);
         }
         self.program.copies = vec![Vec::new(); self.events.len()];
+        self.program.busy.extend(self.process.busy_locks.iter().map(|busy| BusyFacts {
+            thread: busy.thread,
+            object: busy.object,
+            lost: busy.lost().get(),
+        }));
     }
 
     /// The thread with whose end the process ended; `None` where it did not live on until then.

@@ -258,7 +258,7 @@ impl<'a> Replayer<'a> {
         let events = runs.iter().map(|run| run.events).sum();
         let prediction = if !runs.iter().all(|run| run.is_whole) {
             Err(if most < u64::MAX { NoReplay::NoTime } else { NoReplay::Endless })
-        } else if runs.iter().any(|run| self.is_undone(changes, run)) {
+        } else if runs.iter().any(|run| self.is_undone(changes, &setting, run)) {
             Err(NoReplay::Undone)
         } else {
             Ok(self.prediction(changes, &runs, &setting, known))
@@ -267,18 +267,18 @@ impl<'a> Replayer<'a> {
     }
 
     /// True if a program with changes that leave all of its work to be done did much less of it than unchanged.
-    fn is_undone(&self, changes: &[Change], run: &Replayed) -> bool {
+    fn is_undone(&self, changes: &[Change], setting: &Setting<'_>, run: &Replayed) -> bool {
         let got_stuck = run.let_through > self.unchanged[0].let_through;
         let keep_it = changes.iter().all(Change::keeps_work);
         keep_it
             && (work_of(run).get() as f64)
-                < (1.0 - MOST_UNDONE) * self.work_left_by(changes, got_stuck) as f64
+                < (1.0 - MOST_UNDONE) * self.work_left_by(changes, setting, got_stuck) as f64
     }
 
     /// What there is to do with these changes (ns): nothing is known of that where one of them takes work away. What threads do
     /// that are cut off by the end of the program need not be done, where the program did not get stuck on the way there and
     /// their work is not divided among others.
-    fn work_left_by(&self, changes: &[Change], got_stuck: bool) -> u64 {
+    fn work_left_by(&self, changes: &[Change], setting: &Setting<'_>, got_stuck: bool) -> u64 {
         if !changes.iter().all(Change::leaves_work_to_others) {
             return 0;
         }
@@ -287,7 +287,8 @@ impl<'a> Replayer<'a> {
         };
         let is_wanted = |actor: &Actor| actor.is_awaited || got_stuck || is_divided(&actor.thread);
         let actors = self.program.actors.iter().zip(&self.unchanged[0].worked);
-        actors.filter(|(actor, _)| is_wanted(actor)).map(|(_, worked)| *worked).sum()
+        let all: u64 = actors.filter(|(actor, _)| is_wanted(actor)).map(|(_, worked)| *worked).sum();
+        all.saturating_sub(setting.relieved)
     }
 
     fn prediction(
@@ -308,8 +309,11 @@ impl<'a> Replayer<'a> {
         let low = ratios[0] * (1.0 - spread.below) - margin;
         // What is divided among others is done by somebody, also where the replay lets one do it in less time.
         let is_left = changes.iter().all(Change::leaves_work_to_others);
-        let work =
-            if is_left { work_of(&self.unchanged[0]).max(work_of(&runs[0])) } else { work_of(&runs[0]) };
+        let work = if is_left {
+            work_of(&self.unchanged[0]).saturating_sub(Nanos::new(setting.relieved)).max(work_of(&runs[0]))
+        } else {
+            work_of(&runs[0])
+        };
         let at_once = work.saturating_sub(runs[0].wall);
         let at_once = at_once.saturating_sub(overlapped(&self.unchanged[0]));
         let slower = SLOWER_AT_ONCE * at_once.share_of(self.unchanged[0].wall);
@@ -325,7 +329,7 @@ impl<'a> Replayer<'a> {
         let ratios = [ratios[0], low, high].into_iter().zip(alone);
         let walls = ratios.map(|(ratio, less)| ((recorded - less).max(0.0) * ratio.max(0.0)).round() as u64);
         // No run is shorter than its work on all cores.
-        let least = self.work_left_by(changes, false) / u64::from(setting.machine.cores.max(1));
+        let least = self.work_left_by(changes, setting, false) / u64::from(setting.machine.cores.max(1));
         let least = least.min(recorded as u64);
         let walls: Vec<Nanos> = walls.map(|wall| Nanos::new(wall.max(least))).collect();
         let (wall, low, high) = (walls[0], walls[1], walls[2]);

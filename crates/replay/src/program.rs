@@ -87,6 +87,17 @@ pub struct LockFacts {
     pub unseen_hold: u64,
 }
 
+/// Work of a thread that is gone once nobody else uses a lock; see [`holdup_model::BusyLock::lost`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BusyFacts {
+    /// Whose work.
+    pub thread: ThreadId,
+    /// Which object of the process.
+    pub object: ObjectId,
+    /// How much (ns): spread over all of its work.
+    pub lost: u64,
+}
+
 /// A barrier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BarrierFacts {
@@ -155,6 +166,8 @@ pub struct Program {
     pub sites: Arc<Vec<u32>>,
     /// Locks.
     pub locks: Vec<LockFacts>,
+    /// What locks take that are waited for very often.
+    pub busy: Vec<BusyFacts>,
     /// Barriers.
     pub barriers: Vec<BarrierFacts>,
     /// How many acts open each gate: none for one that opens by itself, [`NEVER`] for one that nothing opens.

@@ -34,7 +34,7 @@ pub const SESSION_MAGIC: u64 = u64::from_le_bytes(*b"hldpsess");
 /// The first word of a process file.
 pub const PROCESS_MAGIC: u64 = u64::from_le_bytes(*b"hldpproc");
 /// The version of this layout and of the wire format.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The environment variable that names the session's directory.
 pub const SESSION_VARIABLE: &str = "HOLDUP_SESSION";
@@ -247,6 +247,49 @@ pub struct LocalLockCost {
     pub hand_over_ticks: AtomicU64,
 }
 
+/// What a lock costs a thread that waits for it so often that not each wait is recorded: see [`wire::BusyLock`].
+#[repr(C)]
+pub struct LocalBusy {
+    /// The lock's address; 0 if the entry is empty.
+    pub object: AtomicU64,
+    /// Ticks in brief waits.
+    pub brief_ticks: AtomicU64,
+    /// Ticks in timed acquisitions.
+    pub ticks: AtomicU64,
+    /// Ticks in timed releases.
+    pub release_ticks: AtomicU64,
+    /// Timed releases.
+    pub releases: AtomicU32,
+    /// Brief waits.
+    pub brief: AtomicU32,
+    /// Timed acquisitions (lower 28 bits) and the [`crate::wire::ObjectCode`] (upper 4).
+    pub timed_and_kind: AtomicU32,
+}
+
+/// Entries in a thread's table of busy locks.
+pub const LOCAL_BUSY: usize = 12;
+
+impl LocalBusy {
+    /// The record of it; `None` if there is nothing to tell.
+    pub fn record(&self) -> Option<[u64; 8]> {
+        let object = self.object.load(Ordering::Relaxed);
+        let packed = self.timed_and_kind.load(Ordering::Relaxed);
+        let kind = ObjectCode::from_code((packed >> LOCAL_KIND_SHIFT) as u8).filter(|_| object != 0)?;
+        let lock = wire::BusyLock {
+            object,
+            kind,
+            brief: u64::from(self.brief.load(Ordering::Relaxed)),
+            brief_ticks: self.brief_ticks.load(Ordering::Relaxed),
+            every: ACQUIRES_TIMED,
+            timed: u64::from(packed & ((1 << LOCAL_KIND_SHIFT) - 1)),
+            ticks: self.ticks.load(Ordering::Relaxed),
+            releases: u64::from(self.releases.load(Ordering::Relaxed)),
+            release_ticks: self.release_ticks.load(Ordering::Relaxed),
+        };
+        (lock.brief + lock.timed > 0).then(|| wire::busy_lock(&lock))
+    }
+}
+
 /// One in this many acquisitions of a thread is timed, where they are.
 pub const ACQUIRES_TIMED: u32 = 64;
 
@@ -330,6 +373,8 @@ pub struct Slot {
     pub acquires: [LocalAcquire; LOCAL_ACQUIRES],
     /// What other locks cost it, where holds are sampled.
     pub lock_cost: LocalLockCost,
+    /// Locks that it waits for very often.
+    pub busy: [LocalBusy; LOCAL_BUSY],
     /// Where one thread is to run by itself: what this one does, an [`alone::Conduct`].
     pub alone_state: AtomicU32,
     /// Where one thread is to run by itself: locks that this one holds, as far as is known.

@@ -72,6 +72,8 @@ coded! {
         LockCost = 16,
         /// [`Record::CpuOf`].
         CpuOf = 17,
+        /// [`Record::BusyLock`].
+        BusyLock = 18,
     }
 }
 
@@ -88,6 +90,29 @@ pub struct LockCost {
     pub hand_overs: u64,
     /// Ticks in these.
     pub hand_over_ticks: u64,
+}
+
+/// What a lock costs a thread that waits for it so often that not each wait is recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BusyLock {
+    /// The lock.
+    pub object: u64,
+    /// What kind.
+    pub kind: ObjectCode,
+    /// Waits that are no records: the thread had the lock soon, and kept its core.
+    pub brief: u64,
+    /// Ticks in these.
+    pub brief_ticks: u64,
+    /// One in this many acquisitions of the thread was timed.
+    pub every: u32,
+    /// Those of the free lock among them, from the call to its return.
+    pub timed: u64,
+    /// Ticks in these.
+    pub ticks: u64,
+    /// Releases that were timed.
+    pub releases: u64,
+    /// Ticks in these.
+    pub release_ticks: u64,
 }
 
 /// A record, borrowed from the words that hold it.
@@ -224,6 +249,8 @@ pub enum Record<'a> {
     },
     /// What locks cost the thread beside waiting for them.
     LockCost(LockCost),
+    /// What one lock costs it that is waited for very often.
+    BusyLock(BusyLock),
     /// The program says something about itself.
     Marker {
         /// When.
@@ -420,6 +447,20 @@ pub fn lock_use(
     ]
 }
 
+/// The words of a [`Record::BusyLock`].
+pub fn busy_lock(lock: &BusyLock) -> [u64; 8] {
+    [
+        header(Tag::BusyLock as u8, lock.kind as u8, 8, lock.every),
+        lock.object,
+        lock.brief,
+        lock.brief_ticks,
+        lock.timed,
+        lock.ticks,
+        lock.releases,
+        lock.release_ticks,
+    ]
+}
+
 /// The words of a [`Record::LockCost`].
 pub fn lock_cost(cost: &LockCost) -> [u64; 5] {
     [
@@ -550,6 +591,17 @@ fn record(head: u64, words: &[u64]) -> Option<Record<'_>> {
             timed_holds: word(4)?,
             timed_ticks: word(5)?,
         },
+        Tag::BusyLock => Record::BusyLock(BusyLock {
+            object: word(1)?,
+            kind: kind()?,
+            brief: word(2)?,
+            brief_ticks: word(3)?,
+            every: small,
+            timed: word(4)?,
+            ticks: word(5)?,
+            releases: word(6)?,
+            release_ticks: word(7)?,
+        }),
         Tag::LockCost => Record::LockCost(LockCost {
             every: small,
             timed: word(1)?,

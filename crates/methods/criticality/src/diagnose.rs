@@ -16,7 +16,7 @@ use crate::findings::{BUSY_CORES, Case, Tasks, findings, keep_what_can_be_won};
 use crate::holders::Holders;
 use crate::hot::hot_spots;
 use crate::losses::losses;
-use crate::objects::{family_costs, object_costs};
+use crate::objects::{busy, family_costs, object_costs};
 use crate::over_time::over_time;
 use crate::path::critical_path;
 use crate::samples::Samples;
@@ -60,14 +60,16 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
         path: &path.pieces,
     });
     let path = path.with_objects(timeline.wall(), &blame.on_path);
-    let objects = object_costs(process, &timeline, &blame, &working, &path);
+    let busy = busy(process, &working, &times);
+    let objects = object_costs(process, &timeline, &blame, &working, &path, &busy);
     let families = Families::of(process);
     let family_costs = family_costs(&families, &objects);
     let mut by_object = vec![None; process.objects.len()];
     for (index, cost) in objects.iter().enumerate() {
         by_object[cost.object.index()] = Some(index);
     }
-    let losses = losses(process, &timeline, &outside, &blame, &working, &times, &scarcity);
+    let mut losses = losses(process, &timeline, &outside, &blame, &working, &times, &scarcity);
+    losses.add_busy_locks(&busy);
     let names = Names::of(process, Some(&timeline.roles));
     let tasks = Tasks::of(process, &timeline);
     let case = Case {

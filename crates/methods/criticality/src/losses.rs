@@ -10,6 +10,7 @@ use holdup_replay::BEHIND_ANOTHER;
 use holdup_sections::{Outside, Working};
 
 use crate::blame::{Blame, Charge, Serial, SerialKey};
+use crate::objects::Busy;
 use crate::scarcity::{Scarcity, Waking, Want, WantOfCores, part};
 
 /// Time at one place, by thread.
@@ -18,8 +19,11 @@ pub(crate) type ByThread = BTreeMap<ThreadId, Nanos>;
 /// Lost time of working threads (ns, not yet divided by their number).
 #[derive(Default)]
 pub(crate) struct Losses {
-    /// Waits that end at a lock, by lock and the thread that was waited for in the end.
+    /// Waits that end at a lock, by lock and the thread that was waited for in the end; and what busy locks cost, which nobody in
+    /// particular is to blame for.
     pub(crate) locks: BTreeMap<(ObjectId, Option<ThreadId>), Charge>,
+    /// What busy locks cost, all of it: active time.
+    pub(crate) busy: Nanos,
     /// Waits at a barrier, by the late thread.
     pub(crate) barriers: BTreeMap<(ObjectId, Option<ThreadId>), Charge>,
     /// Waits for the end of a thread, and threads that are not there meanwhile.
@@ -157,6 +161,15 @@ pub(crate) fn losses(
 }
 
 impl Losses {
+    /// What locks cost that are waited for very often.
+    pub(crate) fn add_busy_locks(&mut self, busy: &[Busy]) {
+        for (index, busy) in busy.iter().enumerate().filter(|(_, busy)| busy.lost > Nanos::ZERO) {
+            self.busy += busy.lost;
+            let charge = self.locks.entry((ObjectId::new(index as u32), None)).or_default();
+            charge.merge(&Charge { active: busy.lost, ..Charge::default() });
+        }
+    }
+
     /// All time in loops that wait.
     pub(crate) fn spun(&self) -> Nanos {
         self.spin.values().flat_map(BTreeMap::values).copied().sum()

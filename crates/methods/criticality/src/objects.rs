@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::{
-    Arrange, Families, Nanos, ObjectId, ObjectKind, Process, SiteId, State, ThreadId, Timeline,
+    Arrange, Families, Nanos, ObjectId, ObjectKind, Process, SiteId, State, ThreadId, ThreadTimes, Timeline,
 };
 use holdup_sections::Working;
 
@@ -31,6 +31,7 @@ pub(crate) fn object_costs(
     blame: &Blame,
     working: &Working,
     path: &CriticalPath,
+    busy: &[Busy],
 ) -> Vec<ObjectCost> {
     let waiting = waiting(process, timeline, blame);
     let rooted = rooted(process, blame);
@@ -42,7 +43,7 @@ pub(crate) fn object_costs(
     let mut costs: Vec<ObjectCost> = waiting
         .into_iter()
         .enumerate()
-        .filter(|(index, waiting)| waiting.waits > 0 || uses[*index].seen)
+        .filter(|(index, waiting)| waiting.waits > 0 || uses[*index].seen || busy[*index].brief > 0)
         .map(|(index, waiting)| {
             let uses = &uses[index];
             let waited = blame.objects[index].waited;
@@ -58,12 +59,12 @@ pub(crate) fn object_costs(
                 place: place(timeline.roles.kinds[index], &holders, &waiters).or(object.created_at),
                 acquisitions: uses.acquisitions,
                 failed_tries: uses.failed_tries,
-                waits: waiting.waits,
-                wait: waiting.wait,
+                waits: waiting.waits.saturating_add(busy[index].brief),
+                wait: waiting.wait + busy[index].waiting,
                 waking: waiting.waking,
                 hold: uses.hold(),
-                cost: working.cost(rooted[index].get()),
-                direct_cost: working.cost(blame.objects[index].direct.get()),
+                cost: working.cost((rooted[index] + busy[index].lost).get()),
+                direct_cost: working.cost((blame.objects[index].direct + busy[index].lost).get()),
                 holders,
                 waiters,
                 on_path: on_path[index],
@@ -73,6 +74,34 @@ pub(crate) fn object_costs(
         .collect();
     costs.arrange_by_key(|cost| (Reverse(cost.cost), Reverse(cost.wait), cost.object));
     costs
+}
+
+/// What one object cost that was waited for very often, beside the waits that were recorded.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Busy {
+    /// Brief waits, of all threads.
+    brief: u64,
+    waiting: Nanos,
+    /// Of working threads, and no more than they were active: see [`holdup_model::BusyLock::lost`].
+    pub(crate) lost: Nanos,
+}
+
+/// By [`ObjectId`].
+pub(crate) fn busy(process: &Process, working: &Working, times: &[ThreadTimes]) -> Vec<Busy> {
+    let mut left: Vec<Nanos> = times.iter().map(|times| times.active.saturating_sub(times.delayed)).collect();
+    let mut all = vec![Busy::default(); process.objects.len()];
+    for lock in &process.busy_locks {
+        let busy = &mut all[lock.object.index()];
+        busy.brief = busy.brief.saturating_add(lock.brief);
+        busy.waiting += lock.waiting;
+        if working.threads.contains(&lock.thread) {
+            let left = &mut left[lock.thread.index()];
+            let lost = lock.lost().min(*left);
+            *left = left.saturating_sub(lost);
+            busy.lost += lost;
+        }
+    }
+    all
 }
 
 /// The costs of families, most costly first, from those of their members.

@@ -68,6 +68,7 @@ fn settings(
         machine: setting.machine,
         behaviour: setting.behaviour,
         stands_for: setting.stands_for,
+        relieved: setting.relieved,
     };
     let replayed = replay(&setting.program, &setting.machine, &setting.behaviour);
     (program, changes, setting, replayed)

@@ -1,7 +1,9 @@
 //! Known answers: programs whose changed run is known by hand, or by playing the changed script.
 
 use crate::programs::{MS, on_ideal_cores};
-use holdup_model::{Doing, Nanos, ObjectId, ObjectKind, Process, Sample, SiteId, ThreadId, Time, Timeline};
+use holdup_model::{
+    BusyLock, Doing, Nanos, ObjectId, ObjectKind, Process, Sample, SiteId, ThreadId, Time, Timeline,
+};
 use holdup_replay::{
     Change, LockChange, Machine, PauseKind, Recorded, Replayed, Replayer, apply, extract, parse, replay,
 };
@@ -62,6 +64,46 @@ fn a_lock_that_nobody_waits_for() {
     let on_two = changed_on(&process, 2, &[Change::Lock(lock, LockChange::Free)]).wall.get();
     let least = (4 * 100 * MS + 1 + 2 + 3 + 4) / 2;
     assert!(on_two >= least && on_two <= least + on_ideal_cores(2).slice, "{on_two}");
+}
+
+/// What [`BusyLock::lost`] gives: brief waits of so long.
+fn busy(thread: ThreadId, object: ObjectId, lost: u64) -> BusyLock {
+    BusyLock {
+        thread,
+        object,
+        brief: 1000,
+        waiting: Nanos::new(lost),
+        acquisitions: 0,
+        acquiring: Nanos::ZERO,
+        releasing: Nanos::ZERO,
+    }
+}
+
+#[test]
+fn a_busy_lock_that_others_do_not_use_takes_no_work() {
+    let mut script = Script::new();
+    let (lock, other) = (script.object(ObjectKind::Mutex, "lock"), script.object(ObjectKind::Mutex, "other"));
+    let threads = workers(&mut script, &[vec![work(100)], vec![work(100)]]);
+    let mut process = script.play();
+    let as_it_is = process.wall().get();
+    process.busy_locks = vec![busy(threads[0], lock, 60 * MS), busy(threads[1], lock, 20 * MS)];
+    process.busy_locks.push(busy(threads[1], other, 30 * MS));
+    let free = |lock| Change::Lock(lock, LockChange::Free);
+    assert_eq!(changed(&process, &[]), as_it_is);
+    assert_eq!(changed(&process, &[free(lock)]), as_it_is - 20 * MS);
+    assert_eq!(changed(&process, &[free(other)]), as_it_is);
+    assert_eq!(changed(&process, &[free(lock), free(other)]), as_it_is - 50 * MS);
+    assert_eq!(changed(&process, &[free(lock), Change::Free(lock)]), as_it_is - 20 * MS, "the same twice");
+    // One of four each: three quarters of it are gone.
+    assert_eq!(changed(&process, &[Change::Lock(lock, LockChange::Split(4))]), as_it_is - 15 * MS);
+    // No run is shorter than the work that is left: 90 ms on one core, of 200 that were recorded within 100.
+    let timeline = Timeline::build(&process);
+    let one_core = Replayer::of(&process, &timeline, 1).expect("a script has threads");
+    let predicted = one_core.predict(&[free(lock), free(other)]).expect("it is replayed").wall;
+    assert_eq!(predicted, Nanos::new(90 * MS));
+    // No more than there is.
+    process.busy_locks = vec![busy(threads[0], lock, 500 * MS), busy(threads[1], lock, 500 * MS)];
+    assert_eq!(changed(&process, &[free(lock)]), as_it_is - 95 * MS);
 }
 
 #[test]

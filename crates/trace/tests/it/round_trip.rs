@@ -2,7 +2,9 @@
 
 use holdup_trace::alone::{AloneCode, Stretch};
 use holdup_trace::shared::{pop, push, take_all};
-use holdup_trace::wire::{self, BadRecord, LockCost, ObjectCode, OutcomeCode, Record, Tag, WaitRecord};
+use holdup_trace::wire::{
+    self, BadRecord, BusyLock, LockCost, ObjectCode, OutcomeCode, Record, Tag, WaitRecord,
+};
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -47,6 +49,17 @@ proptest! {
         let cost = LockCost { every, timed, ticks, hand_overs, hand_over_ticks };
         let words = wire::lock_cost(&cost);
         prop_assert_eq!(wire::read(&words), Ok((Record::LockCost(cost), 5)));
+    }
+
+    #[test]
+    fn busy_locks_and_the_cpu_time_of_others_are_read_as_they_were_written(
+        object: u64, every: u32, counts: [u64; 6], kind in prop::sample::select(ObjectCode::ALL), thread: u32,
+    ) {
+        let [brief, brief_ticks, timed, ticks, releases, release_ticks] = counts;
+        let lock = BusyLock { object, kind, brief, brief_ticks, every, timed, ticks, releases, release_ticks };
+        let (of_lock, of_thread) = (wire::busy_lock(&lock), wire::cpu_of(thread, ticks));
+        prop_assert_eq!(wire::read(&of_lock), Ok((Record::BusyLock(lock), 8)));
+        prop_assert_eq!(wire::read(&of_thread), Ok((Record::CpuOf { thread, cpu: ticks }, 2)));
     }
 
     #[test]

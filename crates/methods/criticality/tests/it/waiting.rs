@@ -2,8 +2,8 @@
 
 use holdup_criticality::{Diagnosis, Finding, FindingKind, diagnose};
 use holdup_model::{
-    Block, Call, Doing, Frame, Nanos, ObjectId, ObjectKind, Outcome, Process, Run, Sample, Site, SiteId,
-    ThreadId, Time, Timeline, Wait, Wake, WakeCount,
+    Block, BusyLock, Call, Doing, Frame, Nanos, ObjectId, ObjectKind, Outcome, Process, Run, Sample, Site,
+    SiteId, ThreadId, Time, Timeline, Wait, Wake, WakeCount,
 };
 use holdup_testkit::{Op, Script};
 
@@ -48,6 +48,35 @@ fn stack(process: &mut Process, frames: &[&str]) -> SiteId {
         }
     };
     process.add_site(Site { frames: frames.iter().map(frame).collect(), ..Site::default() })
+}
+
+#[test]
+fn what_a_busy_lock_takes_is_lost_to_it_and_not_useful() {
+    let (mut process, workers) = four();
+    let lock = process.add_object(ObjectKind::Mutex, 0x40);
+    let lost = |thread: ThreadId, tenths: u64| BusyLock {
+        thread,
+        object: lock,
+        brief: 1000,
+        waiting: ms(tenths),
+        acquisitions: 1000,
+        // 20 ns of each would be there if no other thread took it.
+        acquiring: ms(10) + Nanos::new(20 * 1000),
+        releasing: Nanos::new(20 * 2000),
+    };
+    process.busy_locks = workers.iter().map(|&worker| lost(worker, 190)).collect();
+    let diagnosis = of(process.clone());
+    let lock_cost = &diagnosis.objects[0];
+    assert_eq!((lock_cost.waits, lock_cost.wait), (3000, ms(3 * 190)));
+    assert_eq!(lock_cost.cost, ms(3 * 200 / 4), "20 ms of three of four threads");
+    assert_eq!((first(&diagnosis).kind, first(&diagnosis).cost), (FindingKind::Lock, ms(150)));
+    assert_eq!(diagnosis.cost_identity.useful, ms(850));
+    assert_eq!(diagnosis.cost_identity.unexplained, Nanos::ZERO);
+    // No more than the thread worked.
+    process.busy_locks = vec![lost(workers[0], 5000), lost(workers[0], 5000)];
+    let diagnosis = of(process);
+    assert_eq!(diagnosis.objects[0].cost, ms(250));
+    assert_eq!(diagnosis.cost_identity.useful, ms(750));
 }
 
 /// Four threads for 100 ms: the main thread and three workers.

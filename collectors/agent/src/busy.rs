@@ -1,0 +1,127 @@
+//! Locks for which a thread waits so often that to record each wait would cost more than the wait: what they cost is counted.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use holdup_trace::shared::{HOLDS_ALL, HOLDS_SAMPLED, LOCAL_BUSY, LOCAL_KIND_SHIFT, LocalBusy, Slot};
+use holdup_trace::wire::ObjectCode;
+
+use crate::thread::strangers::hash;
+use crate::{Recorder, hot, life, lock_cost};
+
+/// A thread records each wait for a lock while there is at most one in so long on average (µs): what a record costs, with the hold
+/// and the stacks that belong to it, is less than a hundredth of that.
+const PERIOD_MICROS: u64 = 100;
+/// What it may have saved up for moments of more (µs).
+const BURST_MICROS: u64 = 100_000;
+/// A wait that is over within so long (µs), in which the thread kept its core, is brief.
+const BRIEF_MICROS: u64 = 10;
+/// One in so many holds of a busy lock is timed.
+const HOLDS_TIMED: u64 = 8;
+
+/// The entry in which a wait that begins `now` is to be counted if it is brief; `None` where it is to be recorded in any case.
+pub(crate) fn entry_of_wait(
+    recorder: &Recorder,
+    object: u64,
+    kind: ObjectCode,
+    now: u64,
+) -> Option<&'static LocalBusy> {
+    if life::is_followed()
+        || life::flags() & (HOLDS_ALL | HOLDS_SAMPLED) != 0
+        || recorder.thread().waits_told.take(now, PERIOD_MICROS, BURST_MICROS)
+    {
+        return None;
+    }
+    let slot = recorder.slot();
+    let first = index(object);
+    let found = (0..LOCAL_BUSY).map(|probe| &slot.busy[(first + probe) % LOCAL_BUSY]).find(|entry| {
+        let of = entry.object.load(Relaxed);
+        of == object || of == 0
+    })?;
+    if found.object.load(Relaxed) == 0 {
+        clear_entry(found);
+        found.timed_and_kind.store((kind as u32) << LOCAL_KIND_SHIFT, Relaxed);
+        found.object.store(object, Relaxed);
+        hot::is_busy_now(object);
+        lock_cost::begin_with_busy_ones();
+    }
+    Some(found)
+}
+
+/// Counts a wait of so many ticks, for so many of which the thread had a core; false if it was not brief.
+pub(crate) fn add_wait(entry: &LocalBusy, ticks: u64, on_core: u64) -> bool {
+    let is_brief = ticks < life::ticks_of_micros(BRIEF_MICROS) && on_core >= ticks / 2;
+    if is_brief {
+        entry.brief.store(entry.brief.load(Relaxed).saturating_add(1), Relaxed);
+        lock_cost::add(&entry.brief_ticks, ticks);
+    }
+    is_brief
+}
+
+/// Counts a timed acquisition of the lock, if it is busy.
+pub(crate) fn add_acquisition(slot: &Slot, object: u64, ticks: u64) {
+    const MOST: u32 = (1 << LOCAL_KIND_SHIFT) - 1;
+    if let Some(entry) = entry_of(slot, object) {
+        let packed = entry.timed_and_kind.load(Relaxed);
+        if packed & MOST < MOST {
+            entry.timed_and_kind.store(packed + 1, Relaxed);
+            lock_cost::add(&entry.ticks, ticks);
+        }
+    }
+}
+
+/// Counts a release of the lock, if it is busy.
+pub(crate) fn add_release(slot: &Slot, object: u64, ticks: u64) {
+    if let Some(entry) = entry_of(slot, object)
+        && ticks < life::ticks_of_micros(BRIEF_MICROS)
+    {
+        entry.releases.store(entry.releases.load(Relaxed).saturating_add(1), Relaxed);
+        lock_cost::add(&entry.release_ticks, ticks);
+    }
+}
+
+fn entry_of(slot: &Slot, object: u64) -> Option<&LocalBusy> {
+    let first = index(object);
+    let entries = (0..LOCAL_BUSY).map(|probe| &slot.busy[(first + probe) % LOCAL_BUSY]);
+    let mut used = entries.take_while(|entry| entry.object.load(Relaxed) != 0);
+    used.find(|entry| entry.object.load(Relaxed) == object)
+}
+
+/// True if the hold that follows the thread's acquisition with this number is to be timed, of a busy lock.
+#[inline(always)]
+pub(crate) fn times_hold(count: u64) -> bool {
+    count.is_multiple_of(HOLDS_TIMED)
+}
+
+/// True if the thread may record a hold of a busy lock that ends `now`.
+pub(crate) fn may_tell_hold(recorder: &Recorder, now: u64) -> bool {
+    recorder.thread().holds_told.take(now, PERIOD_MICROS, BURST_MICROS)
+}
+
+fn index(object: u64) -> usize {
+    (hash(object) >> 32) as usize % LOCAL_BUSY
+}
+
+fn clear_entry(entry: &LocalBusy) {
+    entry.object.store(0, Relaxed);
+    entry.brief_ticks.store(0, Relaxed);
+    entry.ticks.store(0, Relaxed);
+    entry.release_ticks.store(0, Relaxed);
+    entry.releases.store(0, Relaxed);
+    entry.brief.store(0, Relaxed);
+    entry.timed_and_kind.store(0, Relaxed);
+}
+
+/// Empties a slot's table.
+pub(crate) fn clear(slot: &Slot) {
+    slot.busy.iter().for_each(clear_entry);
+}
+
+/// Writes the thread's counts as records, and empties its table.
+pub(crate) fn flush(recorder: &Recorder) {
+    for entry in &recorder.slot().busy {
+        if let Some(words) = entry.record() {
+            recorder.write(&words);
+        }
+        clear_entry(entry);
+    }
+}
