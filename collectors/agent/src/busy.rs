@@ -1,4 +1,5 @@
-//! Locks for which a thread waits so often that to record each wait would cost more than the wait: what they cost is counted.
+//! What locks that are waited for take beside the waits that are recorded: to get them from other cores, and to give them to others;
+//! and brief waits, of locks for which a thread waits so often that to record each wait would cost more than the wait.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -6,7 +7,8 @@ use holdup_trace::shared::{HOLDS_ALL, HOLDS_SAMPLED, LOCAL_BUSY, LOCAL_KIND_SHIF
 use holdup_trace::wire::ObjectCode;
 
 use crate::thread::strangers::hash;
-use crate::{Recorder, hot, life, lock_cost};
+use crate::uses::add;
+use crate::{Recorder, hot, life};
 
 /// A thread records each wait for a lock while there is at most one in so long on average (µs): what a record costs, with the hold
 /// and the stacks that belong to it, is less than a hundredth of that.
@@ -15,8 +17,6 @@ const PERIOD_MICROS: u64 = 100;
 const BURST_MICROS: u64 = 100_000;
 /// A wait that is over within so long (µs), in which the thread kept its core, is brief.
 const BRIEF_MICROS: u64 = 10;
-/// One in so many holds of a busy lock is timed.
-const HOLDS_TIMED: u64 = 8;
 
 /// The entry in which a wait that begins `now` is to be counted if it is brief; `None` where it is to be recorded in any case.
 pub(crate) fn entry_of_wait(
@@ -25,15 +25,32 @@ pub(crate) fn entry_of_wait(
     kind: ObjectCode,
     now: u64,
 ) -> Option<&'static LocalBusy> {
-    if life::is_followed()
-        || life::flags() & (HOLDS_ALL | HOLDS_SAMPLED) != 0
-        || recorder.thread().waits_told.take(now, PERIOD_MICROS, BURST_MICROS)
-    {
+    if !counts() || recorder.thread().waits_told.take(now, PERIOD_MICROS, BURST_MICROS) {
         return None;
     }
-    let slot = recorder.slot();
-    let first = index(object);
-    let found = (0..LOCAL_BUSY).map(|probe| &slot.busy[(first + probe) % LOCAL_BUSY]).find(|entry| {
+    let entry = entry_for(recorder.slot(), object, kind)?;
+    if !hot::is_busy(object) {
+        hot::is_busy_now(object);
+    }
+    Some(entry)
+}
+
+/// Counts from here on what it takes the thread to get this lock, for which somebody waited, and to give it to others.
+pub(crate) fn count_costs(slot: &'static Slot, object: u64, kind: ObjectCode) {
+    if counts() && entry_for(slot, object, kind).is_some() && !hot::is_counted(object) {
+        hot::is_counted_now(object);
+    }
+}
+
+/// False where all that happens is recorded, or has to be said elsewhere.
+fn counts() -> bool {
+    !life::is_followed() && life::flags() & (HOLDS_ALL | HOLDS_SAMPLED) == 0
+}
+
+/// The thread's entry of this lock; `None` if all are of others.
+fn entry_for(slot: &'static Slot, object: u64, kind: ObjectCode) -> Option<&'static LocalBusy> {
+    let mut entries = places(object).map(|place| &slot.busy[place]);
+    let found = entries.find(|entry| {
         let of = entry.object.load(Relaxed);
         of == object || of == 0
     })?;
@@ -41,8 +58,6 @@ pub(crate) fn entry_of_wait(
         clear_entry(found);
         found.timed_and_kind.store((kind as u32) << LOCAL_KIND_SHIFT, Relaxed);
         found.object.store(object, Relaxed);
-        hot::is_busy_now(object);
-        lock_cost::begin_with_busy_ones();
     }
     Some(found)
 }
@@ -52,7 +67,7 @@ pub(crate) fn add_wait(entry: &LocalBusy, ticks: u64, on_core: u64) -> bool {
     let is_brief = ticks < life::ticks_of_micros(BRIEF_MICROS) && on_core >= ticks / 2;
     if is_brief {
         entry.brief.store(entry.brief.load(Relaxed).saturating_add(1), Relaxed);
-        lock_cost::add(&entry.brief_ticks, ticks);
+        add(&entry.brief_ticks, ticks);
     }
     is_brief
 }
@@ -64,7 +79,7 @@ pub(crate) fn add_acquisition(slot: &Slot, object: u64, ticks: u64) {
         let packed = entry.timed_and_kind.load(Relaxed);
         if packed & MOST < MOST {
             entry.timed_and_kind.store(packed + 1, Relaxed);
-            lock_cost::add(&entry.ticks, ticks);
+            add(&entry.ticks, ticks);
         }
     }
 }
@@ -75,21 +90,14 @@ pub(crate) fn add_release(slot: &Slot, object: u64, ticks: u64) {
         && ticks < life::ticks_of_micros(BRIEF_MICROS)
     {
         entry.releases.store(entry.releases.load(Relaxed).saturating_add(1), Relaxed);
-        lock_cost::add(&entry.release_ticks, ticks);
+        add(&entry.release_ticks, ticks);
     }
 }
 
 fn entry_of(slot: &Slot, object: u64) -> Option<&LocalBusy> {
-    let first = index(object);
-    let entries = (0..LOCAL_BUSY).map(|probe| &slot.busy[(first + probe) % LOCAL_BUSY]);
-    let mut used = entries.take_while(|entry| entry.object.load(Relaxed) != 0);
+    let mut used =
+        places(object).map(|place| &slot.busy[place]).take_while(|entry| entry.object.load(Relaxed) != 0);
     used.find(|entry| entry.object.load(Relaxed) == object)
-}
-
-/// True if the hold that follows the thread's acquisition with this number is to be timed, of a busy lock.
-#[inline(always)]
-pub(crate) fn times_hold(count: u64) -> bool {
-    count.is_multiple_of(HOLDS_TIMED)
 }
 
 /// True if the thread may record a hold of a busy lock that ends `now`.
@@ -97,8 +105,10 @@ pub(crate) fn may_tell_hold(recorder: &Recorder, now: u64) -> bool {
     recorder.thread().holds_told.take(now, PERIOD_MICROS, BURST_MICROS)
 }
 
-fn index(object: u64) -> usize {
-    (hash(object) >> 32) as usize % LOCAL_BUSY
+/// Where a thread's table may have a lock, in this order.
+fn places(object: u64) -> impl Iterator<Item = usize> {
+    let first = (hash(object) >> 32) as usize % LOCAL_BUSY;
+    (0..LOCAL_BUSY).map(move |probe| (first + probe) % LOCAL_BUSY)
 }
 
 fn clear_entry(entry: &LocalBusy) {

@@ -2,8 +2,6 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
-use crate::busy;
-
 const BITS: u32 = 12;
 const ENTRIES: usize = 1 << BITS;
 
@@ -27,6 +25,10 @@ const HOT_BITS: u8 = WAITED_FOR | OF_A_QUEUE | MARKED;
 const SIGNALLED: u8 = 8;
 /// It is waited for so often that not each wait is recorded ([`crate::busy`]).
 const BUSY: u8 = 16;
+/// What it takes to get it and to give it to others is counted ([`crate::busy`]).
+const COUNTED: u8 = 32;
+/// One in so many holds of a busy lock is timed.
+const BUSY_HOLDS_TIMED: u64 = 8;
 
 /// True once a lock with this hash has been waited for, and where marks are told.
 #[inline(always)]
@@ -39,12 +41,22 @@ pub fn is_hot(object: u64) -> bool {
 #[inline(always)]
 pub fn times_hold(object: u64, count: u64) -> bool {
     let heat = HOT[index(object)].load(Ordering::Relaxed);
-    heat & HOT_BITS != 0 && (heat & BUSY == 0 || busy::times_hold(count))
+    heat & HOT_BITS != 0 && (heat & BUSY == 0 || count.is_multiple_of(BUSY_HOLDS_TIMED))
 }
 
 /// From here on a lock with this hash is busy.
 pub(crate) fn is_busy_now(object: u64) {
-    HOT[index(object)].fetch_or(BUSY, Ordering::Relaxed);
+    HOT[index(object)].fetch_or(BUSY | COUNTED, Ordering::Relaxed);
+}
+
+/// From here on what a lock with this hash takes is counted.
+pub(crate) fn is_counted_now(object: u64) {
+    HOT[index(object)].fetch_or(COUNTED, Ordering::Relaxed);
+}
+
+/// True if what a lock with this hash takes is counted.
+pub(crate) fn is_counted(object: u64) -> bool {
+    HOT[index(object)].load(Ordering::Relaxed) & COUNTED != 0
 }
 
 /// True if a lock with this hash is busy.

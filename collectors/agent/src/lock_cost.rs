@@ -1,10 +1,11 @@
 //! What locks cost beside waiting for them: a lock that is free has to come from the core that had it last, and whoever
 //! sleeps for one has to be woken. Looked at where holds are sampled; and how long a free lock takes, of OpenMP's locks too.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use holdup_trace::shared::{ACQUIRES_TIMED, Slot};
 
+use crate::uses::add;
 use crate::{Recorder, arch, busy, life, thread};
 
 /// An acquisition of a free lock that takes longer (µs) was interrupted, however far away its memory is.
@@ -27,7 +28,9 @@ pub(crate) fn begin() {
 
 /// Times acquisitions of busy locks from now on.
 pub(crate) fn begin_with_busy_ones() {
-    TIMED.fetch_or(BUSY, Relaxed);
+    if TIMED.load(Relaxed) & BUSY == 0 {
+        TIMED.fetch_or(BUSY, Relaxed);
+    }
 }
 
 /// Finds out what it takes to look at the clock.
@@ -99,12 +102,6 @@ pub(crate) fn handed_over(begin: u64) {
         add(&slot.lock_cost.hand_overs, 1);
         add(&slot.lock_cost.hand_over_ticks, ticks);
     }
-}
-
-/// Adds to a counter that only the calling thread changes.
-#[inline(always)]
-pub(crate) fn add(counter: &AtomicU64, more: u64) {
-    counter.store(counter.load(Relaxed) + more, Relaxed);
 }
 
 /// Sets a slot's counts to nothing.

@@ -1,7 +1,7 @@
 //! How often each thread uses each lock: a small table in the thread's slot, which overflows into one of the
 //! process.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use holdup_trace::shared::{LOCAL_KIND_SHIFT, LOCAL_USES, LocalUse, SHARED_KIND_SHIFT, Slot, USES};
 use holdup_trace::wire::ObjectCode;
@@ -50,6 +50,12 @@ fn count_stranger(
     replace(slot, entry, object, kind);
     entry.acquisitions.store(u64::from(weight), Ordering::Relaxed);
     if weight > 1 && strangers.is_one_in(TIMED, object) { 8 } else { 1 }
+}
+
+/// Adds to a counter that only the calling thread changes.
+#[inline(always)]
+pub(crate) fn add(counter: &AtomicU64, more: u64) {
+    counter.store(counter.load(Ordering::Relaxed).saturating_add(more), Ordering::Relaxed);
 }
 
 /// Counts a `try` that failed.

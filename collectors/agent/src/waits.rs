@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use holdup_trace::instructions::Mark;
-use holdup_trace::shared::HOLDS_ALL;
+use holdup_trace::shared::{HOLDS_ALL, Slot};
 use holdup_trace::wire::{self, CallCode, NO_STACK, ObjectCode, OutcomeCode, UNKNOWN, WaitRecord};
 
 use crate::thread::{TIMED_HOLDS, TimedHold};
@@ -42,6 +42,9 @@ fn begin_of(wanted: Wanted, is_of_lock: bool) -> Option<Pending> {
     } else {
         None
     };
+    if busy.is_some() {
+        lock_cost::begin_with_busy_ones();
+    }
     // Of a wait that is counted the stack is found out when it was not brief: then it is as it is now.
     let stack = if busy.is_some() { NO_STACK } else { stack::capture(&recorder) };
     let begin = life::ticks();
@@ -181,7 +184,11 @@ pub fn acquired_with_others(object: u64, kind: ObjectCode, caller: u64, shared: 
         return acquired_without_slot(object, kind, caller, shared);
     }
     // SAFETY: a thread's slot is in the process's file, which stays mapped while recording.
-    let count = uses::count(&thread.strangers, unsafe { &*slot }, object, kind);
+    let slot = unsafe { &*slot };
+    let count = uses::count(&thread.strangers, slot, object, kind);
+    if count & SAMPLE_MASK == 0 && hot::was_waited_for(object) {
+        count_costs(slot, object, kind);
+    }
     if count & SAMPLE_MASK == 0 || is_early_sample(count) || hot::times_hold(object, count) {
         time_hold(thread, object, caller);
         alone::acquired(kind);
@@ -202,6 +209,13 @@ fn acquired_without_slot(object: u64, kind: ObjectCode, caller: u64, shared: boo
     if attached && !thread::this().slot.get().is_null() {
         acquired_with_others(object, kind, caller, shared);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn count_costs(slot: &'static Slot, object: u64, kind: ObjectCode) {
+    busy::count_costs(slot, object, kind);
+    lock_cost::begin_with_busy_ones();
 }
 
 #[inline]
@@ -267,7 +281,7 @@ pub fn released(ending: Ending) {
         lock_cost::handed_over(ending.end);
     }
     if ending.begin != 0
-        && hot::is_busy(ending.object)
+        && hot::is_counted(ending.object)
         && let Some(slot) = thread::slot()
     {
         busy::add_release(slot, ending.object, life::ticks().saturating_sub(ending.end));

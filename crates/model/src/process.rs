@@ -43,7 +43,7 @@ pub struct Process {
     pub uses: Vec<ObjectUse>,
     /// What locks cost threads beside waiting for them, where that was looked at.
     pub lock_costs: Vec<LockCost>,
-    /// Locks that were waited for very often, by thread.
+    /// Locks that were waited for and taken very often, by thread.
     pub busy_locks: Vec<BusyLock>,
     /// Spans in which threads were on a core.
     pub on_core: Vec<OnCore>,
@@ -394,15 +394,15 @@ pub struct LockCost {
     pub handing_over: Nanos,
 }
 
-/// What a lock cost a thread that waited for it so often that not each wait was recorded. It is time in which the thread is active in
-/// its timeline.
+/// What a lock that somebody waited for cost a thread that took it a thousand times and more, beside waits that were recorded. It is time
+/// in which the thread is active in its timeline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BusyLock {
     /// Who.
     pub thread: ThreadId,
     /// Which lock.
     pub object: ObjectId,
-    /// Waits that are not recorded: brief ones, in which the thread kept its core.
+    /// Waits that are not recorded, of locks for which it waited very often: brief ones, in which it kept its core.
     pub brief: u64,
     /// The time in these (ns).
     pub waiting: Nanos,

@@ -11,8 +11,9 @@ use holdup_trace::shared::{ACQUIRES_TIMED, LOCAL_ACQUIRES, LocalAcquire, Slot};
 use holdup_trace::wire::{ObjectCode, OutcomeCode};
 
 use crate::acquires::empty;
-use crate::lock_cost::{LONGEST_ACQUISITION_MICROS, add};
+use crate::lock_cost::LONGEST_ACQUISITION_MICROS;
 use crate::thread::openmp::{Standing, Waiting};
+use crate::uses::add;
 use crate::waits::{self, Ending, Wanted};
 use crate::{alone, enter, hot, life, live, lock_cost, marks, thread};
 

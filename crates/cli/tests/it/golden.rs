@@ -72,6 +72,7 @@ subjects! {
     random_barrier_crowded
     job_list
     hot_lock
+    busy_lock
     pauses
     timer_reads
     uneven

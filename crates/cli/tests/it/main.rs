@@ -4,6 +4,7 @@ mod alone;
 mod annotate;
 mod attach;
 mod bad_input;
+mod busy_locks;
 mod calls;
 mod characterize;
 mod check;

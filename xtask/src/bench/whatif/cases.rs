@@ -37,6 +37,7 @@ const fn fixed(expression: &'static str) -> Change {
 }
 
 const HOT_LOCK: &str = "bench/whatif/hot_lock.c";
+const BUSY_LOCK: &str = "bench/whatif/busy_lock.c";
 const BARRIER: &str = "bench/whatif/barrier.c";
 const PIPELINE: &str = "bench/whatif/pipeline.c";
 const TASKS: &str = "bench/whatif/tasks.c";
@@ -69,6 +70,16 @@ pub(super) const BASES: &[Base] = &[
             switched("lock:hot_lock=0", &["threads=4", "locks=0"]),
             switched("lock:hot_lock split 4", &["threads=4", "locks=4"]),
         ],
+    },
+    Base {
+        source: BUSY_LOCK,
+        switches: &["threads=2"],
+        changes: &[switched("lock:sums_lock=0", &["threads=2", "sums=0"])],
+    },
+    Base {
+        source: BUSY_LOCK,
+        switches: &["threads=4"],
+        changes: &[switched("lock:sums_lock=0", &["threads=4", "sums=0"])],
     },
     Base {
         source: HOT_LOCK,

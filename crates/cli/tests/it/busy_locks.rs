@@ -1,0 +1,105 @@
+//! Locks that threads take from each other all the time: nothing of the program changes, counts stay exact, and of brief waits no more
+//! are recorded than is allowed. How many there are depends on the machine; what holds of them does not.
+
+use std::process::Command;
+
+use crate::stage::{HOLDUP, Stage, report_json, run};
+use holdup_model::{BusyLock, Nanos, ObjectId, Process};
+use holdup_recording::Recording;
+
+const TURNS: u64 = 200_000;
+const THREADS: u64 = 4;
+
+/// Threads that add to a sum, each time with the lock of a kind.
+const FIGHT: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <threads.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_spinlock_t spin;
+static mtx_t c11;
+static long sums[4];
+static void *fight(void *turns) {
+    for (long i = 0; i < (long)turns; i++) {
+        pthread_mutex_lock(&mutex); sums[0]++; pthread_mutex_unlock(&mutex);
+        pthread_rwlock_wrlock(&rwlock); sums[1]++; pthread_rwlock_unlock(&rwlock);
+        pthread_spin_lock(&spin); sums[2]++; pthread_spin_unlock(&spin);
+        mtx_lock(&c11); sums[3]++; mtx_unlock(&c11);
+    }
+    return 0;
+}
+int main(void) {
+    pthread_t threads[THREADS];
+    pthread_spin_init(&spin, 0);
+    mtx_init(&c11, mtx_plain);
+    for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], 0, fight, (void *)TURNS);
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], 0);
+    printf("%ld %ld %ld %ld\n", sums[0], sums[1], sums[2], sums[3]);
+    return 0;
+}
+"#;
+
+/// Runs it plain and recorded, with these options, demands the same, and gives its process.
+fn recorded(options: &[&str]) -> (Stage, Process) {
+    let stage = Stage::new();
+    let source = format!("#define THREADS {THREADS}\n#define TURNS {TURNS}L\n{FIGHT}");
+    let file = stage.write("fight.c", source);
+    let program = stage.compile("fight", file, &["-pthread"]);
+    let plain = run(&mut Command::new(&program));
+    let path = stage.path("fight.holdup");
+    let mut holdup = Command::new(HOLDUP);
+    holdup.args(["record", "-o"]).arg(&path).args(options).arg("--").arg(&program);
+    let under_holdup = run(&mut holdup);
+    assert_eq!(plain.stdout, under_holdup.stdout, "{under_holdup:?}");
+    assert_eq!((plain.status, under_holdup.status), (0, 0), "{under_holdup:?}");
+    let (recording, warnings) = Recording::open(&path).expect("the recording can be read");
+    (stage, recording.run(&warnings).processes.remove(0))
+}
+
+#[test]
+fn brief_waits_are_counted_where_there_are_very_many() {
+    let (stage, process) = recorded(&[]);
+    assert_eq!(process.lost.uses, 0);
+    let of = |object: ObjectId| process.uses.iter().filter(move |used| used.object == object);
+    let taken = |object: ObjectId| of(object).map(|used| used.acquisitions).sum::<u64>();
+    let whole = (0..process.objects.len() as u32).map(ObjectId::new);
+    let whole = whole.filter(|&object| taken(object) == TURNS * THREADS).count();
+    assert_eq!(whole, 4, "each acquisition of each of the locks is counted: {:?}", process.uses);
+    // A thread may record 1,000 at once, and one more each 100 µs.
+    let allowed = 1000 + process.wall().get() / 100_000 + 1;
+    for index in 0..process.threads.len() {
+        let is_brief = |wait: &&holdup_model::Wait| {
+            let length = wait.end.since(wait.begin);
+            let on_core = wait.cpu_end.zip(wait.cpu_begin).map(|(end, begin)| end.saturating_sub(begin));
+            // A little less than what is brief: the clocks differ.
+            wait.thread.index() == index
+                && process.object(wait.object).kind.is_lock()
+                && length < Nanos::new(9_000)
+                && on_core.is_some_and(|on_core| on_core >= length)
+        };
+        let brief = process.waits.iter().filter(is_brief).count() as u64;
+        assert!(
+            brief <= allowed,
+            "{brief} brief waits of thread {index} are recorded, {allowed} are allowed"
+        );
+        let own = process.busy_locks.iter().filter(|busy| busy.thread.index() == index);
+        let waiting: Nanos = own.map(|busy: &BusyLock| busy.waiting).sum();
+        assert!(waiting <= process.wall(), "{waiting} of {}", process.wall());
+    }
+    // What is counted and what is recorded are one number for who reads it.
+    let json = report_json(&stage.path("fight.holdup"));
+    for cost in json["objects"].as_array().expect("objects") {
+        let object = ObjectId::new(cost["object"].as_u64().expect("a number") as u32);
+        let recorded = process.waits.iter().filter(|wait| wait.object == object).count() as u64;
+        let counted: u64 =
+            process.busy_locks.iter().filter(|busy| busy.object == object).map(|busy| busy.brief).sum();
+        assert_eq!(cost["waits"], recorded + counted, "{cost}");
+    }
+}
+
+#[test]
+fn with_all_holds_each_wait_is_recorded() {
+    let (_stage, process) = recorded(&["--holds", "all", "--size-limit", "64"]);
+    assert!(process.busy_locks.is_empty(), "{:?}", process.busy_locks);
+}
