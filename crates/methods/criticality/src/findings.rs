@@ -441,7 +441,8 @@ fn identity(case: &Case<'_>, candidates: &[Candidate<'_>]) -> CostIdentity {
             times.active.saturating_sub(times.delayed)
         })
         .sum();
-    let useful = case.working.cost(active.saturating_sub(case.losses.busy).get());
+    let busy = case.losses.busy.values().copied().sum();
+    let useful = case.working.cost(active.saturating_sub(busy).get());
     let parts: Vec<(FindingKind, Nanos)> = lost
         .into_iter()
         .map(|(kind, lost)| (kind, case.working.cost(lost.get())))

@@ -22,8 +22,8 @@ pub(crate) struct Losses {
     /// Waits that end at a lock, by lock and the thread that was waited for in the end; and what busy locks cost, which nobody in
     /// particular is to blame for.
     pub(crate) locks: BTreeMap<(ObjectId, Option<ThreadId>), Charge>,
-    /// What busy locks cost, all of it: active time.
-    pub(crate) busy: Nanos,
+    /// What busy locks cost of that: active time.
+    pub(crate) busy: BTreeMap<ObjectId, Nanos>,
     /// Waits at a barrier, by the late thread.
     pub(crate) barriers: BTreeMap<(ObjectId, Option<ThreadId>), Charge>,
     /// Waits for the end of a thread, and threads that are not there meanwhile.
@@ -164,8 +164,9 @@ impl Losses {
     /// What locks cost that are waited for very often.
     pub(crate) fn add_busy_locks(&mut self, busy: &[Busy]) {
         for (index, busy) in busy.iter().enumerate().filter(|(_, busy)| busy.lost > Nanos::ZERO) {
-            self.busy += busy.lost;
-            let charge = self.locks.entry((ObjectId::new(index as u32), None)).or_default();
+            let object = ObjectId::new(index as u32);
+            self.busy.insert(object, busy.lost);
+            let charge = self.locks.entry((object, None)).or_default();
             charge.merge(&Charge { active: busy.lost, ..Charge::default() });
         }
     }

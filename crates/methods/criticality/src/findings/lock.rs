@@ -52,6 +52,8 @@ fn describe_family(
     if let Some(executed) = executed_while_held(case, &objects, &holders) {
         evidence.push(executed_by_holders("one of them", &holders, &executed));
     }
+    let (moved, method) = moved(case, &objects, family.sum.cost, "them");
+    evidence.extend(moved);
     evidence.extend(meanwhile(charge));
     Description {
         object: Some(worst),
@@ -61,7 +63,7 @@ fn describe_family(
         evidence,
         hint: hint_of_family(family, members),
         on_path: Some(family.sum.on_path),
-        method: METHOD,
+        method,
         stretches: Vec::new(),
         notes: Vec::new(),
     }
@@ -70,6 +72,27 @@ fn describe_family(
 /// How the cost of a lock is found.
 const METHOD: &str =
     "waits until the release, charged along the chain to the lock whose holder does not wait itself";
+
+/// As [`METHOD`], where threads have a core for a part of it.
+const METHOD_OF_BUSY: &str = "waits until the release, charged along the chain to the lock whose holder does not wait \
+    itself; brief waits by their number and time, getting and releasing it by a sample of each";
+
+/// What a lock takes while its threads have a core is said from this share of its cost on.
+const MUCH: f64 = 0.1;
+
+/// How much of the cost of locks is not waiting for a holder, where that is much; and how the cost is found.
+fn moved(case: &Case<'_>, objects: &[ObjectId], cost: Nanos, it: &str) -> (Option<String>, &'static str) {
+    let busy: Nanos = objects.iter().filter_map(|object| case.losses.busy.get(object)).copied().sum();
+    if busy == Nanos::ZERO {
+        return (None, METHOD);
+    }
+    let share = case.working.cost(busy.get()).share_of(cost).min(1.0);
+    let text = format!(
+        "{} of the cost is in threads that have a core: brief waits, getting {it} from another core, and giving {it} to one.",
+        percent(share)
+    );
+    ((share >= MUCH).then_some(text), METHOD_OF_BUSY)
+}
 
 /// How often locks of a family were taken and waited for, all together.
 fn taken(case: &Case<'_>, family: &FamilyCost, holders: &[ThreadId]) -> String {
@@ -115,8 +138,12 @@ fn describe(case: &Case<'_>, object: ObjectId, charge: &Charge) -> Description {
     let what = with_place(case, case.object(object), cost, &holders);
     let mut evidence = Vec::new();
     let mut hint = None;
+    let mut method = METHOD;
     if let Some(cost) = cost {
         evidence.push(figures(case, cost, &holders));
+        let (moved, how) = moved(case, &[object], cost.cost, "it");
+        evidence.extend(moved);
+        method = how;
         hint = short_holds(cost);
         let passed_on = cost.cost.saturating_sub(cost.direct_cost);
         if passed_on.share_of(cost.cost) >= 0.1 {
@@ -148,7 +175,7 @@ fn describe(case: &Case<'_>, object: ObjectId, charge: &Charge) -> Description {
         evidence,
         hint,
         on_path: cost.map(|cost| cost.on_path),
-        method: METHOD,
+        method,
         stretches: Vec::new(),
         notes: Vec::new(),
     }

@@ -70,6 +70,8 @@ fn what_a_busy_lock_takes_is_lost_to_it_and_not_useful() {
     assert_eq!((lock_cost.waits, lock_cost.wait), (3000, ms(3 * 190)));
     assert_eq!(lock_cost.cost, ms(3 * 200 / 4), "20 ms of three of four threads");
     assert_eq!((first(&diagnosis).kind, first(&diagnosis).cost), (FindingKind::Lock, ms(150)));
+    let evidence = first(&diagnosis).evidence.join(" ");
+    assert!(evidence.contains("100 % of the cost is in threads that have a core"), "{evidence}");
     assert_eq!(diagnosis.cost_identity.useful, ms(850));
     assert_eq!(diagnosis.cost_identity.unexplained, Nanos::ZERO);
     // No more than the thread worked.
