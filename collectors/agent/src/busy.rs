@@ -25,7 +25,7 @@ pub(crate) fn entry_of_wait(
     kind: ObjectCode,
     now: u64,
 ) -> Option<&'static LocalBusy> {
-    if !counts() || recorder.thread().waits_told.take(now, PERIOD_MICROS, BURST_MICROS) {
+    if !counts() || recorder.thread().lock_waits.take(now, PERIOD_MICROS, BURST_MICROS) {
         return None;
     }
     let entry = entry_for(recorder.slot(), object, kind)?;
@@ -101,8 +101,8 @@ fn entry_of(slot: &Slot, object: u64) -> Option<&LocalBusy> {
 }
 
 /// True if the thread may record a hold of a busy lock that ends `now`.
-pub(crate) fn may_tell_hold(recorder: &Recorder, now: u64) -> bool {
-    recorder.thread().holds_told.take(now, PERIOD_MICROS, BURST_MICROS)
+pub(crate) fn may_record_hold(recorder: &Recorder, now: u64) -> bool {
+    recorder.thread().lock_holds.take(now, PERIOD_MICROS, BURST_MICROS)
 }
 
 /// Where a thread's table may have a lock, in this order.

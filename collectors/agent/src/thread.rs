@@ -55,11 +55,11 @@ pub struct Thread {
     /// Holds that are being timed.
     pub holds: [Cell<TimedHold>; TIMED_HOLDS],
     /// Its acts at queues that nobody waits at: see `waits::may_tell_of_queue`.
-    pub queues_told: Allowance,
+    pub queue_acts: Allowance,
     /// Its waits for locks: see `busy`.
-    pub waits_told: Allowance,
+    pub lock_waits: Allowance,
     /// Its holds of busy locks.
-    pub holds_told: Allowance,
+    pub lock_holds: Allowance,
     /// The CPU clock.
     pub cpu: cpu::Clock,
     /// For a `once`: the function that it is to run, and whether it ran in this thread.

@@ -301,7 +301,7 @@ pub fn tell_release(ending: Ending) {
     let is_long = length >= life::ticks_of_micros(LONG_HOLD_MICROS);
     let tells =
         begin != 0 && (is_long && hot::was_waited_for(object) || !is_long && may_tell_of_queue(object, end));
-    if waited_for && hot::is_busy(object) && !is_long && !busy::may_tell_hold(&recorder, end) {
+    if waited_for && hot::is_busy(object) && !is_long && !busy::may_record_hold(&recorder, end) {
         return;
     }
     if waited_for || tells || life::flags() & HOLDS_ALL != 0 {
@@ -321,7 +321,7 @@ pub fn may_tell_of_queue(object: u64, now: u64) -> bool {
     if !hot::is_of_a_queue(object) {
         return false;
     }
-    thread::this().queues_told.take(now, QUEUE_PERIOD_MICROS, QUEUE_BURST_MICROS)
+    thread::this().queue_acts.take(now, QUEUE_PERIOD_MICROS, QUEUE_BURST_MICROS)
 }
 
 /// Up to `count` waiters, if there are any, are about to be woken; gives the time of it.

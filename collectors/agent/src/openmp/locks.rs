@@ -130,17 +130,6 @@ fn search(slot: &Slot, index: usize, caller: u64, function: u64, kind: ObjectCod
     entry
 }
 
-/// True if one more event may be told of those that have used up `told`.
-fn may_tell(told: &core::cell::Cell<u64>, now: u64) -> bool {
-    let saved = now.saturating_sub(life::ticks_of_micros(BURST_MICROS));
-    let until = told.get().max(saved) + life::ticks_of_micros(PERIOD_MICROS);
-    if until > now {
-        return false;
-    }
-    told.set(until);
-    true
-}
-
 /// The lock is not free: the calling thread is about to wait for it. `owner_tid` is the kernel id of the thread that
 /// has it; 0 if that is not known.
 #[inline(never)]
@@ -150,7 +139,8 @@ pub fn lock_waits(object: u64, kind: ObjectCode, owner_tid: u32) -> Waiting {
     hot::arrive(object);
     alone::wait_begins(object);
     live::wait_begins(kind);
-    let told = begin != 0 && (marks::heard() || may_tell(&thread::this().openmp.waits_told, begin));
+    let told = begin != 0
+        && (marks::heard() || thread::this().openmp.lock_waits.take(begin, PERIOD_MICROS, BURST_MICROS));
     let pending = if told { waits::begin(Wanted { owner_tid, ..Wanted::new(object, kind) }) } else { None };
     Waiting { object, kind, begin, pending }
 }
@@ -194,7 +184,9 @@ pub fn lock_releases(object: u64, kind: ObjectCode) -> Option<Ending> {
 
 #[inline(never)]
 fn releases(object: u64, kind: ObjectCode, waited_for: bool) -> Option<Ending> {
-    let told = waited_for && life::recording() && may_tell(&thread::this().openmp.holds_told, life::ticks());
+    let told = waited_for
+        && life::recording()
+        && thread::this().openmp.lock_holds.take(life::ticks(), PERIOD_MICROS, BURST_MICROS);
     waits::releasing(object, kind, false, told)
 }
 
@@ -227,7 +219,9 @@ pub(super) fn turn_came(kind: ObjectCode, caller: u64, begin: u64) {
     let Some(recorder) = enter() else { return };
     let standing = &recorder.thread().openmp;
     let entry = entry(recorder.slot(), caller, standing.function.get(), kind);
-    if ticks >= life::ticks_of_micros(LONG_TURN_MICROS) && may_tell(&standing.waits_told, end) {
+    if ticks >= life::ticks_of_micros(LONG_TURN_MICROS)
+        && standing.lock_waits.take(end, PERIOD_MICROS, BURST_MICROS)
+    {
         waits::has_waited(&recorder, Wanted::new(caller, kind), begin, end);
     }
     drop(recorder);

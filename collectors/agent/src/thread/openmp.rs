@@ -8,6 +8,8 @@ use core::ptr;
 
 use holdup_trace::openmp::NO_INSTANCE;
 
+use crate::allowance::Allowance;
+
 pub(crate) use tables::{Activity, GREATEST_HEIGHT, HEIGHT, Level, OpenWork, SUMS, Sum, Tables};
 pub use tables::{Encounter, Waiting};
 
@@ -38,10 +40,10 @@ pub struct Standing {
     pub(crate) follow_mask: Cell<u32>,
     /// When the last acquisition was timed.
     pub(crate) timed_at: Cell<u64>,
-    /// Up to when (ticks) its waits for locks have used up what may be told of them.
-    pub(crate) waits_told: Cell<u64>,
+    /// How many of its waits for OpenMP's locks are recorded.
+    pub(crate) lock_waits: Allowance,
     /// The same of its holds.
-    pub(crate) holds_told: Cell<u64>,
+    pub(crate) lock_holds: Allowance,
     /// Free for the front-end of gcc's runtime: which copy of the runtime the thread works for.
     pub runtime: Cell<usize>,
     /// Free for that front-end: the first iteration of the loop that the thread is in, and the step.
