@@ -135,3 +135,30 @@ pub(crate) fn flush(recorder: &Recorder) {
         clear_entry(entry);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::{AtomicU32, AtomicU64};
+
+    use super::*;
+
+    #[test]
+    fn brief_are_short_waits_in_which_the_thread_kept_its_core() {
+        let entry = LocalBusy {
+            object: AtomicU64::new(0x40),
+            brief_ticks: AtomicU64::new(0),
+            ticks: AtomicU64::new(0),
+            release_ticks: AtomicU64::new(0),
+            releases: AtomicU32::new(0),
+            brief: AtomicU32::new(0),
+            timed_and_kind: AtomicU32::new((ObjectCode::Mutex as u32) << LOCAL_KIND_SHIFT),
+        };
+        let micros = life::ticks_of_micros;
+        assert_eq!(entry.record(), None, "there is nothing to say");
+        assert!(add_wait(&entry, micros(3), micros(3)) && add_wait(&entry, micros(4), micros(4)));
+        assert!(!add_wait(&entry, micros(BRIEF_MICROS), micros(BRIEF_MICROS)), "too long");
+        assert!(!add_wait(&entry, micros(4), micros(1)), "it slept");
+        assert_eq!((entry.brief.load(Relaxed), entry.brief_ticks.load(Relaxed)), (2, micros(7)));
+        assert!(entry.record().is_some());
+    }
+}
