@@ -58,6 +58,7 @@ fn entry_for(slot: &'static Slot, object: u64, kind: ObjectCode) -> Option<&'sta
         clear_entry(found);
         found.timed_and_kind.store((kind as u32) << LOCAL_KIND_SHIFT, Relaxed);
         found.object.store(object, Relaxed);
+        slot.busy_locks.store(slot.busy_locks.load(Relaxed) + 1, Relaxed);
     }
     Some(found)
 }
@@ -95,6 +96,9 @@ pub(crate) fn add_release(slot: &Slot, object: u64, ticks: u64) {
 }
 
 fn entry_of(slot: &Slot, object: u64) -> Option<&LocalBusy> {
+    if slot.busy_locks.load(Relaxed) == 0 {
+        return None;
+    }
     let mut used =
         places(object).map(|place| &slot.busy[place]).take_while(|entry| entry.object.load(Relaxed) != 0);
     used.find(|entry| entry.object.load(Relaxed) == object)
@@ -105,10 +109,13 @@ pub(crate) fn may_record_hold(recorder: &Recorder, now: u64) -> bool {
     recorder.thread().lock_holds.take(now, PERIOD_MICROS, BURST_MICROS)
 }
 
+/// Places of a thread's table at which a lock may be.
+const PLACES: usize = 8;
+
 /// Where a thread's table may have a lock, in this order.
 fn places(object: u64) -> impl Iterator<Item = usize> {
     let first = (hash(object) >> 32) as usize % LOCAL_BUSY;
-    (0..LOCAL_BUSY).map(move |probe| (first + probe) % LOCAL_BUSY)
+    (0..PLACES).map(move |probe| (first + probe) % LOCAL_BUSY)
 }
 
 fn clear_entry(entry: &LocalBusy) {
@@ -123,16 +130,17 @@ fn clear_entry(entry: &LocalBusy) {
 
 /// Empties a slot's table.
 pub(crate) fn clear(slot: &Slot) {
-    slot.busy.iter().for_each(clear_entry);
+    if slot.busy_locks.swap(0, Relaxed) != 0 {
+        slot.busy.iter().for_each(clear_entry);
+    }
 }
 
 /// Writes the thread's counts as records, and empties its table.
 pub(crate) fn flush(recorder: &Recorder) {
-    for entry in &recorder.slot().busy {
-        if let Some(words) = entry.record() {
-            recorder.write(&words);
-        }
-        clear_entry(entry);
+    let slot = recorder.slot();
+    if slot.busy_locks.load(Relaxed) != 0 {
+        slot.busy.iter().filter_map(LocalBusy::record).for_each(|words| recorder.write(&words));
+        clear(slot);
     }
 }
 

@@ -60,6 +60,7 @@ pub(crate) fn is_counted(object: u64) -> bool {
 }
 
 /// True if a lock with this hash is busy.
+#[inline(always)]
 pub(crate) fn is_busy(object: u64) -> bool {
     HOT[index(object)].load(Ordering::Relaxed) & BUSY != 0
 }

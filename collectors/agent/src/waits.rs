@@ -172,9 +172,20 @@ pub fn acquired(object: u64, kind: ObjectCode, caller: u64) {
     acquired_with_others(object, kind, caller, false);
 }
 
+/// As [`acquired`], where only holds of acquisitions are timed whose number has none of the bits of `mask`.
+#[inline(always)]
+pub(crate) fn acquired_often(object: u64, kind: ObjectCode, caller: u64, mask: u64) {
+    acquired_by(object, kind, caller, false, mask);
+}
+
 /// As [`acquired`], perhaps (`shared`) together with other readers.
 #[inline(always)]
 pub fn acquired_with_others(object: u64, kind: ObjectCode, caller: u64, shared: bool) {
+    acquired_by(object, kind, caller, shared, 0);
+}
+
+#[inline(always)]
+fn acquired_by(object: u64, kind: ObjectCode, caller: u64, shared: bool, mask: u64) {
     if !life::writes() {
         return;
     }
@@ -189,7 +200,10 @@ pub fn acquired_with_others(object: u64, kind: ObjectCode, caller: u64, shared: 
     if count & SAMPLE_MASK == 0 && hot::was_waited_for(object) {
         count_costs(slot, object, kind);
     }
-    if count & SAMPLE_MASK == 0 || is_early_sample(count) || hot::times_hold(object, count) {
+    if count & SAMPLE_MASK == 0
+        || is_early_sample(count)
+        || count & mask == 0 && hot::times_hold(object, count)
+    {
         time_hold(thread, object, caller);
         alone::acquired(kind);
         marks::tell(Mark::Acquired { object, kind, caller, shared });
@@ -243,6 +257,17 @@ pub struct Ending {
 #[inline(always)]
 pub fn release_matters(waited_for: bool) -> bool {
     waited_for || thread::this().timed.get() != 0
+}
+
+/// Whether somebody waits for a lock that does not say so itself, where releasing it is of interest. Nobody looks where the hold of a
+/// busy lock is not timed: what its waiters write would have to come from their cores while the lock is held.
+#[inline(always)]
+pub fn is_waited_for(object: u64) -> Option<bool> {
+    if thread::this().timed.get() == 0 && hot::is_busy(object) {
+        return None;
+    }
+    let waited_for = hot::is_waited_for(object);
+    release_matters(waited_for).then_some(waited_for)
 }
 
 /// A lock is about to be released.

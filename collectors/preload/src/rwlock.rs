@@ -137,10 +137,9 @@ unsafe fn tried(lock: Object, shared: bool, caller: u64, result: c_int) -> c_int
 /// Interposes `pthread_rwlock_unlock`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_rwlock_unlock(lock: Object) -> c_int {
-    let waited_for = hot::is_waited_for(lock as u64);
-    if !waits::release_matters(waited_for) {
+    let Some(waited_for) = waits::is_waited_for(lock as u64) else {
         return real::pthread_rwlock_unlock(lock);
-    }
+    };
     let ending = waits::releasing(lock as u64, ObjectCode::RwLock, false, waited_for);
     let result = real::pthread_rwlock_unlock(lock);
     if let (0, Some(ending)) = (result, ending) {

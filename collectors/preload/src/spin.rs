@@ -56,10 +56,9 @@ unsafe extern "C" fn try_lock(lock: Object, caller: u64) -> c_int {
 /// Interposes `pthread_spin_unlock`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_spin_unlock(lock: Object) -> c_int {
-    let waited_for = hot::is_waited_for(lock as u64);
-    if !waits::release_matters(waited_for) {
+    let Some(waited_for) = waits::is_waited_for(lock as u64) else {
         return real::pthread_spin_unlock(lock);
-    }
+    };
     let ending = waits::releasing(lock as u64, ObjectCode::SpinLock, false, waited_for);
     let result = real::pthread_spin_unlock(lock);
     if let (0, Some(ending)) = (result, ending) {

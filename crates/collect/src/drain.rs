@@ -244,7 +244,9 @@ fn unfinished(slot: &Slot, now: u64) -> Vec<u64> {
     words.extend(slot.uses.iter().filter_map(LocalUse::record).flatten());
     words.extend(slot.open_wait(now).iter().flat_map(wire::wait));
     words.extend(slot.acquires.iter().filter_map(LocalAcquire::record).flat_map(|counts| counts.words()));
-    words.extend(slot.busy.iter().filter_map(LocalBusy::record).flatten());
+    if slot.busy_locks.load(Ordering::Relaxed) != 0 {
+        words.extend(slot.busy.iter().filter_map(LocalBusy::record).flatten());
+    }
     words.extend(slot.lock_cost.record().iter().flatten());
     words.extend(open_region(slot).iter().flat_map(Region::words));
     words

@@ -11,7 +11,7 @@
 //! |---|---|
 //! | 0 | [`Header`], one page |
 //! | [`USES_OFFSET`] | [`USES`] × [`SharedUse`]: counts that no longer fit into a thread's own table |
-//! | [`SLOTS_OFFSET`] | [`SLOTS`] × [`Slot`], one page for each live thread |
+//! | [`SLOTS_OFFSET`] | [`SLOTS`] × [`Slot`], two pages for each live thread |
 //! | [`CHUNKS_OFFSET`] | [`CHUNKS`] × [`Chunk`]: where records are written |
 //!
 //! Slots and chunks that are free, and chunks that are full, are linked in stacks: a head word of tag (upper 32
@@ -34,14 +34,14 @@ pub const SESSION_MAGIC: u64 = u64::from_le_bytes(*b"hldpsess");
 /// The first word of a process file.
 pub const PROCESS_MAGIC: u64 = u64::from_le_bytes(*b"hldpproc");
 /// The version of this layout and of the wire format.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// The environment variable that names the session's directory.
 pub const SESSION_VARIABLE: &str = "HOLDUP_SESSION";
 
 const PAGE: usize = 4096;
 /// Bytes of a slot.
-pub const SLOT_SIZE: usize = PAGE;
+pub const SLOT_SIZE: usize = 2 * PAGE;
 /// Bytes of a chunk, its head included.
 pub const CHUNK_SIZE: usize = 32 * 1024;
 /// Words of records in a chunk.
@@ -267,7 +267,7 @@ pub struct LocalBusy {
 }
 
 /// Entries in a thread's table of busy locks.
-pub const LOCAL_BUSY: usize = 12;
+pub const LOCAL_BUSY: usize = 64;
 
 impl LocalBusy {
     /// The record of it; `None` if there is nothing to tell.
@@ -310,7 +310,7 @@ impl LocalLockCost {
 /// Entries in a thread's own table of uses.
 pub const LOCAL_USES: usize = 64;
 
-/// One page for each live thread.
+/// Two pages for each live thread, of which one that has no busy locks uses the first.
 #[repr(C, align(4096))]
 pub struct Slot {
     /// The next slot in its stack, index + 1.
@@ -373,8 +373,6 @@ pub struct Slot {
     pub acquires: [LocalAcquire; LOCAL_ACQUIRES],
     /// What other locks cost it, where holds are sampled.
     pub lock_cost: LocalLockCost,
-    /// Locks that it waits for very often.
-    pub busy: [LocalBusy; LOCAL_BUSY],
     /// Where one thread is to run by itself: what this one does, an [`alone::Conduct`].
     pub alone_state: AtomicU32,
     /// Where one thread is to run by itself: locks that this one holds, as far as is known.
@@ -390,6 +388,10 @@ pub struct Slot {
     pub lost_uses: AtomicU64,
     /// The thread's criticality while it runs, where that is wanted.
     pub live_cell: live::ThreadCell,
+    /// How many entries of `busy` are of locks.
+    pub busy_locks: AtomicU32,
+    /// Locks that it waits for very often.
+    pub busy: [LocalBusy; LOCAL_BUSY],
 }
 
 /// How often a thread acquired OpenMP locks at one place in one region: see [`openmp::Acquire`].

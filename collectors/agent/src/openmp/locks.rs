@@ -2,8 +2,8 @@
 //!
 //! Every acquisition is counted by place and region, in a table of the thread's slot. One in [`ACQUIRES_TIMED`] of those that
 //! find the lock free is timed, and the fastest kept: that is what the algorithm pays for the lock when nobody else is
-//! there. All that find it taken are timed: the difference is contention. Holds are timed, as those of mutexes, only of
-//! locks that somebody waited for, and of all of these only where they are not too frequent.
+//! there. All that find it taken are timed: the difference is contention. What is known lock by lock is as of mutexes: each wait,
+//! or of busy ones ([`crate::busy`]) what they come to; uses and holds of locks that somebody waited for.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -15,15 +15,11 @@ use crate::lock_cost::LONGEST_ACQUISITION_MICROS;
 use crate::thread::openmp::{Standing, Waiting};
 use crate::uses::add;
 use crate::waits::{self, Ending, Wanted};
-use crate::{alone, enter, hot, life, live, lock_cost, marks, thread};
+use crate::{busy, enter, hot, life, lock_cost, thread};
 
-/// A thread that takes locks more often than this (ns between two) is followed only in every [`FOLLOWED`]th hold.
+/// Of a thread that takes locks more often than this (ns between two) one hold in [`TIMED`] of a lock is timed.
 const FREQUENT_NANOS: u64 = 2000;
-const FOLLOWED: u32 = 32;
-/// A thread tells of its waits, and of holds that others waited for, at most once in so long on average (µs)...
-const PERIOD_MICROS: u64 = 40;
-/// ...and may have saved up this much for moments of more (µs).
-const BURST_MICROS: u64 = 40_000;
+const TIMED: u32 = 32;
 
 /// A wait for the turn at an `ordered` is told from this length on (µs).
 const LONG_TURN_MICROS: u64 = 5;
@@ -46,7 +42,7 @@ fn begin_timing(standing: &Standing) -> u64 {
     let now = life::ticks();
     let passed = now.saturating_sub(standing.timed_at.replace(now));
     let frequent = passed < life::ticks_of_micros(FREQUENT_NANOS * u64::from(ACQUIRES_TIMED) / 1000);
-    standing.follow_mask.set(if frequent && !life::is_followed() { FOLLOWED - 1 } else { 0 });
+    standing.holds_mask.set(if frequent && !life::is_followed() { TIMED - 1 } else { 0 });
     lock_cost::settled()
 }
 
@@ -84,15 +80,16 @@ fn acquired_seldom(object: u64, kind: ObjectCode, caller: u64, timed: u64) {
         entry.fastest.store(fastest, Relaxed);
         add(&entry.timed, 1);
         add(&entry.ticks, ticks);
+        busy::add_acquisition(slot, object, ticks);
     }
     follow(standing, object, kind, caller);
 }
 
-/// Times the hold of a lock that somebody waited for.
+/// Counts the use of a lock that somebody waited for, and times its hold.
 #[inline(always)]
 fn follow(standing: &Standing, object: u64, kind: ObjectCode, caller: u64) {
-    if hot::is_hot(object) && standing.wanted.get() & standing.follow_mask.get() == 0 {
-        waits::acquired(object, kind, caller);
+    if hot::is_hot(object) {
+        waits::acquired_often(object, kind, caller, u64::from(standing.holds_mask.get()));
     }
 }
 
@@ -134,60 +131,37 @@ fn search(slot: &Slot, index: usize, caller: u64, function: u64, kind: ObjectCod
 /// has it; 0 if that is not known.
 #[inline(never)]
 pub fn lock_waits(object: u64, kind: ObjectCode, owner_tid: u32) -> Waiting {
-    let begin = if life::recording() { life::ticks() } else { 0 };
     hot::heat(object);
     hot::arrive(object);
-    alone::wait_begins(object);
-    live::wait_begins(kind);
-    let told = begin != 0
-        && (marks::heard() || thread::this().openmp.lock_waits.take(begin, PERIOD_MICROS, BURST_MICROS));
-    let pending = if told { waits::begin(Wanted { owner_tid, ..Wanted::new(object, kind) }) } else { None };
-    Waiting { object, kind, begin, pending }
+    let pending = waits::begin_for_lock(Wanted { owner_tid, ..Wanted::new(object, kind) });
+    Waiting { object, pending }
 }
 
 /// The wait is over: the calling thread has the lock.
 #[inline(never)]
 pub fn lock_waited(waiting: Waiting, caller: u64) {
-    tell_waited(waiting, caller);
-    live::wait_ends();
-    alone::wait_ends(waiting.kind, OutcomeCode::Granted);
-}
-
-fn tell_waited(waiting: Waiting, caller: u64) {
-    let Waiting { object, kind, begin, pending } = waiting;
+    let Waiting { object, pending } = waiting;
     hot::leave(object);
-    if begin == 0 || !life::recording() {
+    let Some(pending) = pending else { return };
+    let end = life::ticks();
+    waits::end(Some(pending), OutcomeCode::Granted);
+    if !life::recording() {
         return;
     }
-    let end = life::ticks();
-    let Some(recorder) = enter() else { return };
-    let (slot, standing) = (recorder.slot(), &recorder.thread().openmp);
-    drop(recorder);
+    let thread = thread::this();
+    let (Some(slot), standing) = (thread::slot(), &thread.openmp) else { return };
+    let kind = pending.wanted.kind;
     let entry = entry(slot, caller, standing.function.get(), kind);
     add(&entry.acquisitions, 1);
     add(&entry.waits, 1);
-    add(&entry.wait_ticks, end.saturating_sub(begin));
-    waits::end(pending, OutcomeCode::Granted);
-    if pending.is_some() {
-        waits::acquired(object, kind, caller);
-    } else {
-        follow(standing, object, kind, caller);
-    }
+    add(&entry.wait_ticks, end.saturating_sub(pending.begin));
+    follow(standing, object, kind, caller);
 }
 
 /// The calling thread is about to release the lock.
 #[inline(always)]
 pub fn lock_releases(object: u64, kind: ObjectCode) -> Option<Ending> {
-    let waited_for = hot::is_waited_for(object);
-    if waits::release_matters(waited_for) { releases(object, kind, waited_for) } else { None }
-}
-
-#[inline(never)]
-fn releases(object: u64, kind: ObjectCode, waited_for: bool) -> Option<Ending> {
-    let told = waited_for
-        && life::recording()
-        && thread::this().openmp.lock_holds.take(life::ticks(), PERIOD_MICROS, BURST_MICROS);
-    waits::releasing(object, kind, false, told)
+    waits::releasing(object, kind, false, waits::is_waited_for(object)?)
 }
 
 /// The lock has been released.
@@ -202,8 +176,6 @@ impl Waiting {
     /// The lock was the thread's own all the while: it did not wait.
     pub(super) fn cancel(self) {
         hot::leave(self.object);
-        live::wait_ends();
-        alone::works_instead();
         waits::cancel(self.pending);
     }
 }
@@ -219,10 +191,11 @@ pub(super) fn turn_came(kind: ObjectCode, caller: u64, begin: u64) {
     let Some(recorder) = enter() else { return };
     let standing = &recorder.thread().openmp;
     let entry = entry(recorder.slot(), caller, standing.function.get(), kind);
-    if ticks >= life::ticks_of_micros(LONG_TURN_MICROS)
-        && standing.lock_waits.take(end, PERIOD_MICROS, BURST_MICROS)
-    {
-        waits::has_waited(&recorder, Wanted::new(caller, kind), begin, end);
+    if ticks >= life::ticks_of_micros(LONG_TURN_MICROS) {
+        let counted = busy::entry_of_wait(&recorder, caller, kind, end);
+        if !counted.is_some_and(|entry| busy::add_wait(entry, ticks, ticks)) {
+            waits::has_waited(&recorder, Wanted::new(caller, kind), begin, end);
+        }
     }
     drop(recorder);
     add(&entry.acquisitions, 1);

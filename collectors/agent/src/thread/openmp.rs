@@ -8,8 +8,6 @@ use core::ptr;
 
 use holdup_trace::openmp::NO_INSTANCE;
 
-use crate::allowance::Allowance;
-
 pub(crate) use tables::{Activity, GREATEST_HEIGHT, HEIGHT, Level, OpenWork, SUMS, Sum, Tables};
 pub use tables::{Encounter, Waiting};
 
@@ -36,14 +34,10 @@ pub struct Standing {
     pub(crate) made: Cell<u32>,
     /// Locks of any kind that it has wanted, to choose those that are timed.
     pub(crate) wanted: Cell<u32>,
-    /// Of the locks that somebody waited for, only acquisitions whose number has none of these bits are followed.
-    pub(crate) follow_mask: Cell<u32>,
+    /// Of a lock that somebody waited for, only holds that follow acquisitions whose number has none of these bits are timed.
+    pub(crate) holds_mask: Cell<u32>,
     /// When the last acquisition was timed.
     pub(crate) timed_at: Cell<u64>,
-    /// How many of its waits for OpenMP's locks are recorded.
-    pub(crate) lock_waits: Allowance,
-    /// The same of its holds.
-    pub(crate) lock_holds: Allowance,
     /// Free for the front-end of gcc's runtime: which copy of the runtime the thread works for.
     pub runtime: Cell<usize>,
     /// Free for that front-end: the first iteration of the loop that the thread is in, and the step.

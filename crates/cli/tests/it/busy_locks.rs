@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use crate::stage::{HOLDUP, Stage, report_json, run};
-use holdup_model::{BusyLock, Nanos, ObjectId, Process};
+use holdup_model::{BusyLock, Nanos, ObjectId, ObjectKind, Process};
 use holdup_recording::Recording;
 
 const TURNS: u64 = 200_000;
@@ -40,12 +40,33 @@ int main(void) {
 }
 "#;
 
-/// Runs it plain and recorded, with these options, demands the same, and gives its process.
-fn recorded(options: &[&str]) -> (Stage, Process) {
+/// The same with what OpenMP has.
+const OPENMP_FIGHT: &str = r#"
+#include <omp.h>
+#include <stdio.h>
+static long sums[3];
+int main(void) {
+    omp_lock_t lock;
+    omp_init_lock(&lock);
+    #pragma omp parallel num_threads(THREADS)
+    for (long i = 0; i < TURNS; i++) {
+        omp_set_lock(&lock); sums[0]++; omp_unset_lock(&lock);
+        #pragma omp critical
+        sums[1]++;
+        #pragma omp critical(other)
+        sums[2]++;
+    }
+    printf("%ld %ld %ld\n", sums[0], sums[1], sums[2]);
+    return 0;
+}
+"#;
+
+/// Runs such a program plain and recorded, with these options, demands the same, and gives its process.
+fn recorded(source: &str, flag: &str, options: &[&str]) -> (Stage, Process) {
     let stage = Stage::new();
-    let source = format!("#define THREADS {THREADS}\n#define TURNS {TURNS}L\n{FIGHT}");
+    let source = format!("#define THREADS {THREADS}\n#define TURNS {TURNS}L\n{source}");
     let file = stage.write("fight.c", source);
-    let program = stage.compile("fight", file, &["-pthread"]);
+    let program = stage.compile("fight", file, &[flag]);
     let plain = run(&mut Command::new(&program));
     let path = stage.path("fight.holdup");
     let mut holdup = Command::new(HOLDUP);
@@ -59,13 +80,48 @@ fn recorded(options: &[&str]) -> (Stage, Process) {
 
 #[test]
 fn brief_waits_are_counted_where_there_are_very_many() {
-    let (stage, process) = recorded(&[]);
+    let (stage, process) = recorded(FIGHT, "-pthread", &[]);
     assert_eq!(process.lost.uses, 0);
     let of = |object: ObjectId| process.uses.iter().filter(move |used| used.object == object);
     let taken = |object: ObjectId| of(object).map(|used| used.acquisitions).sum::<u64>();
     let whole = (0..process.objects.len() as u32).map(ObjectId::new);
     let whole = whole.filter(|&object| taken(object) == TURNS * THREADS).count();
     assert_eq!(whole, 4, "each acquisition of each of the locks is counted: {:?}", process.uses);
+    brief_ones_are_few(&process);
+    // What is counted and what is recorded are one number for who reads it.
+    let json = report_json(&stage.path("fight.holdup"));
+    for cost in json["objects"].as_array().expect("objects") {
+        let object = ObjectId::new(cost["object"].as_u64().expect("a number") as u32);
+        assert_eq!(cost["waits"], waits(&process, |of| of == object), "{cost}");
+    }
+}
+
+#[test]
+fn waits_for_locks_of_openmp_are_counted_like_those_for_others() {
+    let (_stage, process) = recorded(OPENMP_FIGHT, "-fopenmp", &[]);
+    brief_ones_are_few(&process);
+    for kind in [ObjectKind::OmpLock, ObjectKind::Critical] {
+        // At each place all waits are counted.
+        let rows = process.openmp.acquires.iter().filter(|row| row.kind == kind);
+        let (acquired, waited) = rows.fold((0, 0), |sum, row| (sum.0 + row.acquisitions, sum.1 + row.waits));
+        let is_of_kind = |object: ObjectId| process.object(object).kind == kind;
+        assert_eq!(waits(&process, is_of_kind), waited, "{kind:?}");
+        // Of the locks those are counted from the first wait on.
+        let uses = process.uses.iter().filter(|used| is_of_kind(used.object));
+        let used: u64 = uses.map(|used| used.acquisitions).sum();
+        assert!(waited <= used && used <= acquired, "{waited} {used} {acquired}");
+    }
+}
+
+/// Waits for objects of which `wanted` is true: recorded ones, and those that were only counted.
+fn waits(process: &Process, wanted: impl Fn(ObjectId) -> bool) -> u64 {
+    let recorded = process.waits.iter().filter(|wait| wanted(wait.object)).count() as u64;
+    let counted = process.busy_locks.iter().filter(|busy| wanted(busy.object));
+    recorded + counted.map(|busy| busy.brief).sum::<u64>()
+}
+
+/// No more brief waits for locks are recorded than are allowed, and those that are counted are no longer than the run.
+fn brief_ones_are_few(process: &Process) {
     // A thread may record 1,000 at once, and one more each 100 µs.
     let allowed = 1000 + process.wall().get() / 100_000 + 1;
     for index in 0..process.threads.len() {
@@ -87,19 +143,10 @@ fn brief_waits_are_counted_where_there_are_very_many() {
         let waiting: Nanos = own.map(|busy: &BusyLock| busy.waiting).sum();
         assert!(waiting <= process.wall(), "{waiting} of {}", process.wall());
     }
-    // What is counted and what is recorded are one number for who reads it.
-    let json = report_json(&stage.path("fight.holdup"));
-    for cost in json["objects"].as_array().expect("objects") {
-        let object = ObjectId::new(cost["object"].as_u64().expect("a number") as u32);
-        let recorded = process.waits.iter().filter(|wait| wait.object == object).count() as u64;
-        let counted: u64 =
-            process.busy_locks.iter().filter(|busy| busy.object == object).map(|busy| busy.brief).sum();
-        assert_eq!(cost["waits"], recorded + counted, "{cost}");
-    }
 }
 
 #[test]
 fn with_all_holds_each_wait_is_recorded() {
-    let (_stage, process) = recorded(&["--holds", "all", "--size-limit", "64"]);
+    let (_stage, process) = recorded(FIGHT, "-pthread", &["--holds", "all", "--size-limit", "64"]);
     assert!(process.busy_locks.is_empty(), "{:?}", process.busy_locks);
 }

@@ -7,8 +7,6 @@ use core::cell::Cell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use holdup_trace::wire::ObjectCode;
-
 use crate::wanted::Pending;
 
 /// Regions around each other of which all is told; those deeper inside are passed over.
@@ -205,7 +203,5 @@ pub(crate) struct OpenWork {
 #[derive(Clone, Copy)]
 pub struct Waiting {
     pub(crate) object: u64,
-    pub(crate) kind: ObjectCode,
-    pub(crate) begin: u64,
     pub(crate) pending: Option<Pending>,
 }
