@@ -27,8 +27,8 @@ const SIGNALLED: u8 = 8;
 const BUSY: u8 = 16;
 /// What it takes to get it and to give it to others is counted ([`crate::busy`]).
 const COUNTED: u8 = 32;
-/// One in so many holds of a busy lock is timed.
-const BUSY_HOLDS_TIMED: u64 = 8;
+/// One in so many holds of a busy lock is timed, and of one whose holds are brief.
+const SOME_HOLDS_TIMED: u64 = 8;
 
 /// True once a lock with this hash has been waited for, and where marks are told.
 #[inline(always)]
@@ -37,11 +37,13 @@ pub fn is_hot(object: u64) -> bool {
 }
 
 /// True if the hold that follows a thread's acquisition with this number is to be timed: of a lock with a hash for which somebody
-/// waited, or where marks are told.
+/// waited, or where marks are told. Where `are_brief`, some are, but for a part of a queue: there each says who was first.
 #[inline(always)]
-pub fn times_hold(object: u64, count: u64) -> bool {
+pub fn times_hold(object: u64, count: u64, are_brief: impl FnOnce() -> bool) -> bool {
     let heat = HOT[index(object)].load(Ordering::Relaxed);
-    heat & HOT_BITS != 0 && (heat & BUSY == 0 || count.is_multiple_of(BUSY_HOLDS_TIMED))
+    heat & HOT_BITS != 0
+        && (count.is_multiple_of(SOME_HOLDS_TIMED)
+            || heat & BUSY == 0 && (heat & (OF_A_QUEUE | MARKED) != 0 || !are_brief()))
 }
 
 /// From here on a lock with this hash is busy.
@@ -143,26 +145,24 @@ pub fn is_waited_for(object: u64) -> bool {
 mod tests {
     use super::*;
 
+    /// One test, since marks are for every lock.
     #[test]
-    fn marks_make_every_lock_hot_and_none_waited_for() {
-        let (lock, other) = (0x1000, 0x2000);
-        assert!(!times_hold(lock, 8) && !times_hold(other, 8));
+    fn of_a_busy_lock_and_of_brief_holds_some_are_timed_and_with_marks_all() {
+        let (lock, queue, other) = (0x9000, 0xb000, 0x2000);
+        let timed = |lock, are_brief| (0..64).filter(|count| times_hold(lock, *count, || are_brief)).count();
+        assert_eq!((timed(lock, false), timed(other, false)), (0, 0), "nobody waited");
         heat(lock);
+        heat_queue(queue);
+        assert_eq!((timed(lock, false), timed(lock, true), timed(queue, true)), (64, 8, 64));
+        is_busy_now(lock);
+        is_busy_now(queue);
+        assert!(is_busy(lock) && was_waited_for(lock));
+        assert_eq!((timed(lock, false), timed(queue, false)), (8, 8));
         mark_all();
-        assert!(times_hold(lock, 7) && times_hold(other, 7));
-        assert!(was_waited_for(lock) && !was_waited_for(other));
+        assert_eq!(timed(other, true), 64);
+        assert!(!was_waited_for(other));
         heat_queue(other);
         assert!(was_waited_for(other) && is_of_a_queue(other));
-    }
-
-    #[test]
-    fn some_holds_of_a_busy_lock_are_timed() {
-        let lock = 0x9000;
-        heat(lock);
-        assert!((0..64).all(|count| times_hold(lock, count)) && !is_busy(lock));
-        is_busy_now(lock);
-        assert!(is_busy(lock) && was_waited_for(lock));
-        assert_eq!((0..64).filter(|count| times_hold(lock, *count)).count(), 8);
     }
 
     #[test]

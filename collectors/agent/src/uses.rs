@@ -8,7 +8,7 @@ use holdup_trace::wire::ObjectCode;
 
 use crate::mapping::file;
 use crate::thread::strangers::{Strangers, TIMED, hash};
-use crate::{Recorder, arch, thread};
+use crate::{Recorder, arch, life, thread};
 
 const FAILED_MASK: u32 = (1 << LOCAL_KIND_SHIFT) - 1;
 /// Entries of the process's table that are tried before a use is counted as lost.
@@ -50,6 +50,22 @@ fn count_stranger(
     replace(slot, entry, object, kind);
     entry.acquisitions.store(u64::from(weight), Ordering::Relaxed);
     if weight > 1 && strangers.is_one_in(TIMED, object) { 8 } else { 1 }
+}
+
+/// Holds are brief if they last less than a part of a µs, this many times.
+const PARTS: u64 = 2;
+/// And so many were timed.
+const ENOUGH_HOLDS: u32 = 64;
+
+/// True if the thread's holds of a lock are brief, as far as its table says, or there are too many locks to say it of each.
+pub(crate) fn are_brief(strangers: &Strangers, slot: &Slot, object: u64) -> bool {
+    let entry = entry(slot, object);
+    if entry.object.load(Ordering::Relaxed) != object {
+        return !strangers.are_all_counted();
+    }
+    let holds = entry.timed_holds.load(Ordering::Relaxed);
+    let most = u64::from(holds) * life::ticks_of_micros(1);
+    holds >= ENOUGH_HOLDS && entry.timed_ticks.load(Ordering::Relaxed) * PARTS < most
 }
 
 /// Adds to a counter that only the calling thread changes.

@@ -172,20 +172,9 @@ pub fn acquired(object: u64, kind: ObjectCode, caller: u64) {
     acquired_with_others(object, kind, caller, false);
 }
 
-/// As [`acquired`], where only holds of acquisitions are timed whose number has none of the bits of `mask`.
-#[inline(always)]
-pub(crate) fn acquired_often(object: u64, kind: ObjectCode, caller: u64, mask: u64) {
-    acquired_by(object, kind, caller, false, mask);
-}
-
 /// As [`acquired`], perhaps (`shared`) together with other readers.
 #[inline(always)]
 pub fn acquired_with_others(object: u64, kind: ObjectCode, caller: u64, shared: bool) {
-    acquired_by(object, kind, caller, shared, 0);
-}
-
-#[inline(always)]
-fn acquired_by(object: u64, kind: ObjectCode, caller: u64, shared: bool, mask: u64) {
     if !life::writes() {
         return;
     }
@@ -200,10 +189,8 @@ fn acquired_by(object: u64, kind: ObjectCode, caller: u64, shared: bool, mask: u
     if count & SAMPLE_MASK == 0 && hot::was_waited_for(object) {
         count_costs(slot, object, kind);
     }
-    if count & SAMPLE_MASK == 0
-        || is_early_sample(count)
-        || count & mask == 0 && hot::times_hold(object, count)
-    {
+    let are_brief = || uses::are_brief(&thread.strangers, slot, object);
+    if count & SAMPLE_MASK == 0 || is_early_sample(count) || hot::times_hold(object, count, are_brief) {
         time_hold(thread, object, caller);
         alone::acquired(kind);
         marks::tell(Mark::Acquired { object, kind, caller, shared });

@@ -94,11 +94,13 @@ impl Maker<'_> {
     }
 
     fn counts(&self) -> Vec<Count> {
-        let mut seen: BTreeMap<(ThreadId, ObjectId), (u64, u64)> = BTreeMap::new();
+        // Holds that are events, those of them that were timed, and their time (ns).
+        let mut seen: BTreeMap<(ThreadId, ObjectId), (u64, u64, u64)> = BTreeMap::new();
         for hold in &self.process.holds {
             let seen = seen.entry((hold.thread, hold.object)).or_default();
             seen.0 += 1;
-            seen.1 += hold.begin.map_or(0, |begin| hold.end.since(begin).get());
+            seen.1 += u64::from(hold.begin.is_some());
+            seen.2 += hold.begin.map_or(0, |begin| hold.end.since(begin).get());
         }
         // Acquisitions, those that were timed, and their time (ns).
         let mut used: BTreeMap<(ThreadId, ObjectId), (u64, u64, u64)> = BTreeMap::new();
@@ -113,9 +115,9 @@ impl Maker<'_> {
         }
         let mut counts = Vec::new();
         for ((thread, object), (acquisitions, timed, timed_for)) in used {
-            let (recorded, time) = seen.get(&(thread, object)).copied().unwrap_or_default();
+            let (recorded, recorded_timed, time) = seen.get(&(thread, object)).copied().unwrap_or_default();
             let count = acquisitions.saturating_sub(recorded);
-            let short = timed.saturating_sub(recorded);
+            let short = timed.saturating_sub(recorded_timed);
             if count > 0 && short > 0 {
                 let hold = timed_for.saturating_sub(time) as f64 / short as f64;
                 counts.push(Count { thread, object, count, hold });

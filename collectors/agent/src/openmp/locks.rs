@@ -12,14 +12,10 @@ use holdup_trace::wire::{ObjectCode, OutcomeCode};
 
 use crate::acquires::empty;
 use crate::lock_cost::LONGEST_ACQUISITION_MICROS;
-use crate::thread::openmp::{Standing, Waiting};
+use crate::thread::openmp::Waiting;
 use crate::uses::add;
 use crate::waits::{self, Ending, Wanted};
 use crate::{busy, enter, hot, life, lock_cost, thread};
-
-/// Of a thread that takes locks more often than this (ns between two) one hold in [`TIMED`] of a lock is timed.
-const FREQUENT_NANOS: u64 = 2000;
-const TIMED: u32 = 32;
 
 /// A wait for the turn at an `ordered` is told from this length on (µs).
 const LONG_TURN_MICROS: u64 = 5;
@@ -30,20 +26,7 @@ pub fn lock_wanted() -> u64 {
     let standing = &thread::this().openmp;
     let wanted = standing.wanted.get().wrapping_add(1);
     standing.wanted.set(wanted);
-    if wanted.is_multiple_of(ACQUIRES_TIMED) { begin_timing(standing) } else { 0 }
-}
-
-#[cold]
-#[inline(never)]
-fn begin_timing(standing: &Standing) -> u64 {
-    if !life::recording() {
-        return 0;
-    }
-    let now = life::ticks();
-    let passed = now.saturating_sub(standing.timed_at.replace(now));
-    let frequent = passed < life::ticks_of_micros(FREQUENT_NANOS * u64::from(ACQUIRES_TIMED) / 1000);
-    standing.holds_mask.set(if frequent && !life::is_followed() { TIMED - 1 } else { 0 });
-    lock_cost::settled()
+    if wanted.is_multiple_of(ACQUIRES_TIMED) && life::recording() { lock_cost::settled() } else { 0 }
 }
 
 /// The calling thread got the lock, which was free, by a call that returns to `caller`; `timed` is what
@@ -61,7 +44,7 @@ pub fn lock_acquired(object: u64, kind: ObjectCode, caller: u64, timed: u64) {
     // SAFETY: a thread's slot is in the process's file, which stays mapped while recording.
     let entry = entry(unsafe { &*slot }, caller, thread.openmp.function.get(), kind);
     add(&entry.acquisitions, 1);
-    follow(&thread.openmp, object, kind, caller);
+    follow(object, kind, caller);
 }
 
 #[cold]
@@ -82,14 +65,14 @@ fn acquired_seldom(object: u64, kind: ObjectCode, caller: u64, timed: u64) {
         add(&entry.ticks, ticks);
         busy::add_acquisition(slot, object, ticks);
     }
-    follow(standing, object, kind, caller);
+    follow(object, kind, caller);
 }
 
 /// Counts the use of a lock that somebody waited for, and times its hold.
 #[inline(always)]
-fn follow(standing: &Standing, object: u64, kind: ObjectCode, caller: u64) {
+fn follow(object: u64, kind: ObjectCode, caller: u64) {
     if hot::is_hot(object) {
-        waits::acquired_often(object, kind, caller, u64::from(standing.holds_mask.get()));
+        waits::acquired(object, kind, caller);
     }
 }
 
@@ -155,7 +138,7 @@ pub fn lock_waited(waiting: Waiting, caller: u64) {
     add(&entry.acquisitions, 1);
     add(&entry.waits, 1);
     add(&entry.wait_ticks, end.saturating_sub(pending.begin));
-    follow(standing, object, kind, caller);
+    follow(object, kind, caller);
 }
 
 /// The calling thread is about to release the lock.

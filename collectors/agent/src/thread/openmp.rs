@@ -34,10 +34,6 @@ pub struct Standing {
     pub(crate) made: Cell<u32>,
     /// Locks of any kind that it has wanted, to choose those that are timed.
     pub(crate) wanted: Cell<u32>,
-    /// Of a lock that somebody waited for, only holds that follow acquisitions whose number has none of these bits are timed.
-    pub(crate) holds_mask: Cell<u32>,
-    /// When the last acquisition was timed.
-    pub(crate) timed_at: Cell<u64>,
     /// Free for the front-end of gcc's runtime: which copy of the runtime the thread works for.
     pub runtime: Cell<usize>,
     /// Free for that front-end: the first iteration of the loop that the thread is in, and the step.
