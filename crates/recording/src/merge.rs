@@ -22,6 +22,9 @@ const LEAST_CPU: Nanos = Nanos::new(5_000_000);
 /// that is blocked often for a short time is seen in some of these times only.
 const NEAR: u64 = 100_000_000;
 
+/// How far away two looks may be that found the same (ns): on both sides of that time, or the last two or the first two of all.
+const AROUND: u64 = 1_000_000_000;
+
 /// Everything that is needed to read what the kernel saw.
 pub(crate) struct Merge<'a> {
     pub kernel: &'a Kernel,
@@ -316,11 +319,19 @@ impl Merge<'_> {
             ));
             let blocked: Vec<&SampleFacts> =
                 samples.iter().filter(|sample| sample.kind == SampleCode::Blocked).collect();
+            let is_unseen = |sample: &&SampleFacts| {
+                let at = self.clock.at(sample.time);
+                !unseen.is_seen(thread, at, at + Nanos::new(1))
+            };
+            let looks = Looks {
+                blocked: &blocked,
+                unseen: &blocked.iter().copied().filter(is_unseen).collect::<Vec<_>>(),
+            };
             let mut gap_since = None;
             for span in self.kernel.spans(seen.tid, from, until) {
                 if let Some(since) = gap_since {
                     let gap = Gap { thread, tid: seen.tid, from: since, until: span.begin };
-                    self.explain(process, &mut sites, &mut unseen, &gap, &blocked);
+                    self.explain(process, &mut sites, &mut unseen, &gap, &looks);
                 }
                 process.on_core.push(OnCore {
                     thread,
@@ -333,7 +344,7 @@ impl Merge<'_> {
             }
             if let Some(since) = gap_since.filter(|since| *since < until) {
                 let gap = Gap { thread, tid: seen.tid, from: since, until };
-                self.explain(process, &mut sites, &mut unseen, &gap, &blocked);
+                self.explain(process, &mut sites, &mut unseen, &gap, &looks);
             }
             for (from, until, look) in self.kernel.looks(seen.tid, from, until) {
                 self.estimate(
@@ -394,13 +405,21 @@ impl Merge<'_> {
         sites: &mut Sites<'_>,
         unseen: &mut Unseen,
         gap: &Gap,
-        blocked: &[&SampleFacts],
+        looks: &Looks<'_>,
     ) {
         let (begin, end) = (self.clock.at(gap.from), self.clock.at(gap.until));
         if begin >= end || unseen.is_seen(gap.thread, begin, end) {
             return;
         }
-        let Some(sample) = nearest(blocked, gap) else { return };
+        let alike = |one: &SampleFacts, other: &SampleFacts| {
+            let mut lock = |sample: &SampleFacts| {
+                let site = sites.at(process, sample.stack).filter(|_| sample.call != NO_CALL);
+                site.and_then(|site| sites.lock(process, site)).map(|lock| lock.name)
+            };
+            one.call == other.call && one.stack == other.stack
+                || lock(one).is_some_and(|name| lock(other) == Some(name))
+        };
+        let Some(sample) = looks.nearest(gap, alike) else { return };
         self.explain_by(process, sites, unseen, gap, (begin, end), sample);
     }
 
@@ -516,17 +535,49 @@ struct Gap {
     until: u64,
 }
 
-/// The look at a blocked thread that tells of a gap: one inside of it, else the nearest.
-fn nearest<'a>(blocked: &[&'a SampleFacts], gap: &Gap) -> Option<&'a SampleFacts> {
-    let after = blocked.partition_point(|sample| sample.time < gap.from);
-    let next = blocked.get(after);
-    if let Some(inside) = next.filter(|sample| sample.time <= gap.until) {
-        return Some(inside);
+/// Looks at a blocked thread, in order of time.
+struct Looks<'a> {
+    blocked: &'a [&'a SampleFacts],
+    /// Those while it was in nothing that the preload saw.
+    unseen: &'a [&'a SampleFacts],
+}
+
+impl<'a> Looks<'a> {
+    /// The look that tells of a gap: one inside of it, else the nearest, if it is near. Where none is, the nearest one of what the preload
+    /// did not see, if those before and after found the same; where there is none before or after, the two that are next to it.
+    fn nearest(
+        &self,
+        gap: &Gap,
+        mut alike: impl FnMut(&SampleFacts, &SampleFacts) -> bool,
+    ) -> Option<&'a SampleFacts> {
+        let distance =
+            |sample: &SampleFacts| sample.time.abs_diff(gap.from).min(sample.time.abs_diff(gap.until));
+        let (_, before, next) = around(self.blocked, gap);
+        if let Some(inside) = next.filter(|sample| sample.time <= gap.until) {
+            return Some(inside);
+        }
+        let near = [before, next].into_iter().flatten().min_by_key(|sample| distance(sample));
+        if let Some(near) = near.filter(|near| distance(near) <= NEAR) {
+            return Some(near);
+        }
+        let (one, other) = match around(self.unseen, gap) {
+            (_, Some(before), Some(next)) => (before, next),
+            (after, Some(last), None) => (last, *self.unseen.get(after.checked_sub(2)?)?),
+            (_, None, Some(first)) => (first, *self.unseen.get(1)?),
+            (_, None, None) => return None,
+        };
+        let is_known = distance(one).max(distance(other)) <= AROUND && alike(one, other);
+        is_known.then(|| if distance(one) <= distance(other) { one } else { other })
     }
-    let before = after.checked_sub(1).and_then(|index| blocked.get(index));
-    let distance = |sample: &SampleFacts| sample.time.abs_diff(gap.from).min(sample.time.abs_diff(gap.until));
-    let near = [before, next].into_iter().flatten().min_by_key(|sample| distance(sample))?;
-    (distance(near) <= NEAR).then_some(*near)
+}
+
+/// The index of the first look that is not before a gap, the look before that, and itself.
+fn around<'a>(
+    looks: &[&'a SampleFacts],
+    gap: &Gap,
+) -> (usize, Option<&'a SampleFacts>, Option<&'a SampleFacts>) {
+    let after = looks.partition_point(|sample| sample.time < gap.from);
+    (after, after.checked_sub(1).map(|before| looks[before]), looks.get(after).copied())
 }
 
 /// What the preload did not see, and the objects found here.

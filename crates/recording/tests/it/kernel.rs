@@ -23,6 +23,15 @@ fn recorded(write: impl FnOnce(&mut Vec<u64>)) -> Run {
 
 /// With processes that the library was in.
 fn recorded_beside(processes: &[(ProcessStart, ProcessEnd)], write: impl FnOnce(&mut Vec<u64>)) -> Run {
+    recorded_until(2_000, processes, write)
+}
+
+/// A recording that ends at `end`.
+fn recorded_until(
+    end: u64,
+    processes: &[(ProcessStart, ProcessEnd)],
+    write: impl FnOnce(&mut Vec<u64>),
+) -> Run {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.holdup");
     let mut writer = Writer::create(&path).unwrap();
@@ -70,7 +79,7 @@ fn recorded_beside(processes: &[(ProcessStart, ProcessEnd)], write: impl FnOnce(
         unnamed: Vec::new(),
     };
     writer.facts(FrameKind::ImageNames, 0, &names).unwrap();
-    writer.facts(FrameKind::SessionEnd, 0, &SessionEnd { end: 2_000, ..SessionEnd::default() }).unwrap();
+    writer.facts(FrameKind::SessionEnd, 0, &SessionEnd { end, ..SessionEnd::default() }).unwrap();
     drop(writer);
     let (recording, warnings) = Recording::open(&path).unwrap();
     assert!(warnings.is_empty(), "{warnings:?}");
@@ -174,6 +183,36 @@ fn blocked_times_are_explained_by_looks_at_the_thread() {
     assert_eq!((process.wakes[0].thread, process.wakes[0].time.nanos()), (ThreadId::new(0), 290));
     let blocks: Vec<_> = process.blocks.iter().map(|block| (block.begin.nanos(), block.call)).collect();
     assert_eq!(blocks, [(500, Call::Read)]);
+}
+
+/// Blocked for moments all the time, and seen seldom: between two looks that found the same it was that, and between others nothing is
+/// known that is further from both than what changes soon.
+#[test]
+fn what_looks_on_both_sides_found_was_so_between_them() {
+    const SECOND: u64 = 1_000_000_000;
+    let (lock, read) = ((1, FUTEX, 0xf00), (3, READ, 4));
+    let explained = |looks: &[(u64, (u32, u32, u64))], at: u64| {
+        let run = recorded_until(5 * SECOND, &[], |out| {
+            lives(out);
+            kernel::switch(out, at, WORKER, 1, true, false);
+            kernel::switch(out, at + 1_000, WORKER, 1, false, false);
+            for &(time, (stack, call, argument)) in looks {
+                kernel::sample(out, time, WORKER, SampleCode::Blocked, 20, stack, call, argument);
+            }
+        });
+        let process = &run.processes[0];
+        (process.waits.len(), process.blocks.len())
+    };
+    let tenths = |tenths: u64| tenths * SECOND / 10;
+    assert_eq!(explained(&[(tenths(10), lock), (tenths(18), lock)], tenths(14)), (1, 0));
+    assert_eq!(explained(&[(tenths(10), read), (tenths(18), read)], tenths(14)), (0, 1));
+    assert_eq!(explained(&[(tenths(10), lock), (tenths(18), read)], tenths(14)), (0, 0), "which?");
+    assert_eq!(explained(&[(tenths(10), lock)], tenths(14)), (0, 0), "after the last look");
+    assert_eq!(explained(&[(tenths(10), lock), (tenths(30), lock)], tenths(15)), (0, 0), "too far");
+    assert_eq!(explained(&[(tenths(10), lock), (tenths(11), lock)], tenths(14)), (1, 0), "as twice before");
+    assert_eq!(explained(&[(tenths(16), lock), (tenths(17), lock)], tenths(14)), (1, 0), "as twice later");
+    // What is near says it alone.
+    assert_eq!(explained(&[(tenths(10), read), (tenths(18), lock)], tenths(18) - SECOND / 20), (1, 0));
 }
 
 /// Whoever writes to the pipe that a thread reads from is waited for; what an interrupt or another program ends is I/O.
