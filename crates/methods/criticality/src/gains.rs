@@ -16,7 +16,8 @@ use holdup_replay::{
 };
 
 use crate::findings::{Tasks as RecordedTasks, rank};
-use crate::{Curve, CurvePoint, Diagnosis, Finding, FindingKind, Gain, WhatIf};
+use crate::scarcity::part;
+use crate::{Curve, CurvePoint, Diagnosis, Finding, FindingKind, Gain, NobodyCause, WhatIf};
 
 /// What is predicted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -168,8 +169,9 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     }
     case.find_chains_of_pauses(&mut diagnosis.findings, &fixes, &mut budget);
     let mut by_no_replay = Nanos::ZERO;
-    for finding in &mut diagnosis.findings {
-        if let Some(gain) = case.larger_chunks(finding, diagnosis.workers) {
+    let by_sleeping = by_sleeping(diagnosis);
+    for (finding, asleep) in diagnosis.findings.iter_mut().zip(by_sleeping) {
+        if let Some(gain) = case.larger_chunks(finding, diagnosis.workers).or(asleep) {
             finding.gain = Some(gain);
         }
         if finding.kind == FindingKind::Oversubscription
@@ -200,6 +202,36 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     diagnosis.what_if =
         Some(WhatIf { replayed: replayer.replayed(), all_together, curves, notes: case.notes(&predictions) });
 }
+
+/// What it saves, by finding, if threads sleep that spin and have the cores which threads with work lack: the time in which none of these
+/// had one; at most what a single thread lacked.
+fn by_sleeping(diagnosis: &Diagnosis) -> Vec<Option<Gain>> {
+    let spins = |finding: &Finding| {
+        finding.kind == FindingKind::Spin && finding.object.is_none() && finding.gain.is_none()
+    };
+    let spun: Nanos =
+        diagnosis.findings.iter().filter(|finding| spins(finding)).map(|finding| finding.cost).sum();
+    let none_at_work: f64 = diagnosis
+        .criticality
+        .nobody
+        .iter()
+        .filter(|(cause, _)| *cause == NobodyCause::RunQueue)
+        .map(|(_, time)| time)
+        .sum();
+    // Of what others had the cores for, as large a part as they used of the CPUs' time.
+    let kept = none_at_work * (1.0 - diagnosis.others.clamp(0.0, 1.0));
+    let most = diagnosis.threads.iter().map(|thread| thread.descheduled).max().unwrap_or(Nanos::ZERO);
+    let matters = kept >= LEAST_KEPT * diagnosis.wall.get() as f64;
+    let gain = |finding: &Finding| {
+        let times = [kept, none_at_work, none_at_work.max(most.get() as f64)];
+        let [low, time, high] = times.map(|time| part(Nanos::new(time as u64), finding.cost, spun));
+        Gain { time, low, high, expression: String::new(), capped_by: None }
+    };
+    diagnosis.findings.iter().map(|finding| (matters && spins(finding)).then(|| gain(finding))).collect()
+}
+
+/// Threads with work are kept from all cores for at least this share of the time, if that is said.
+const LEAST_KEPT: f64 = 0.03;
 
 /// Says where a finding is fixed by the same change as one before it: to fix both gives no more.
 fn tell_shared_gains(findings: &mut [Finding]) {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::figures::percent;
-use holdup_model::{Nanos, ObjectKind, Routine, SiteId, State, ThreadId, Time};
+use holdup_model::{Nanos, ObjectKind, Routine, Segment, SiteId, State, ThreadId, Time};
 
 use super::{Candidate, Case, Description, main_ones, most_first};
 use crate::FindingKind;
@@ -112,8 +112,10 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
         _ => "spun",
     };
     let mut evidence = vec![format!("{who} {did} for {total} in all, {how}.")];
-    if taken.share_of(total + taken) >= 0.05 {
-        evidence.push(format!("Meanwhile threads that could have worked lacked a core for {taken} in all."));
+    let lacked = Lacked::of(case);
+    let lacked = part(taken, lacked.at_work, lacked.at_work + lacked.spinning);
+    if lacked.share_of(total + lacked) >= 0.05 {
+        evidence.push(format!("Meanwhile threads that could have worked lacked a core for {lacked} in all."));
     }
     evidence.extend(meetings.as_ref().map(|meetings| meetings.evidence(case, total)));
     let deals = spinning.routine.is_some_and(|routine| routine.deals);
@@ -142,6 +144,28 @@ fn describe(case: &Case<'_>, spinning: &Spinning, taken: Nanos) -> Description {
         method,
         stretches: Vec::new(),
         notes: Vec::new(),
+    }
+}
+
+/// For how long working threads could run and had no core.
+struct Lacked {
+    at_work: Nanos,
+    /// Between moments at which they spun.
+    spinning: Nanos,
+}
+
+impl Lacked {
+    fn of(case: &Case<'_>) -> Self {
+        let mut lacked = Self { at_work: Nanos::ZERO, spinning: Nanos::ZERO };
+        for &thread in &case.working.threads {
+            let times = &case.times[thread.index()];
+            lacked.at_work += times.descheduled + times.delayed;
+            let segments = case.timeline.row(thread).segments.iter();
+            let spins =
+                segments.filter(|segment| segment.state == State::Spinning && segment.object.is_none());
+            lacked.spinning += spins.map(Segment::delay).sum::<Nanos>();
+        }
+        lacked
     }
 }
 

@@ -1,6 +1,8 @@
 //! Programs on few cores, as the library and the kernel's records show them together.
 
-use holdup_criticality::{Criticality, Diagnosis, Finding, FindingKind, NobodyCause, diagnose};
+use holdup_criticality::{
+    Criticality, Depth, Diagnosis, Finding, FindingKind, NobodyCause, diagnose, predict_gains,
+};
 use holdup_model::openmp::{Instance, Work, WorkKind};
 use holdup_model::{
     Doing, Environment, Frame, Left, Load, Mode, Nanos, ObjectKind, OnCore, Outcome, Process, Run, Sample,
@@ -366,6 +368,42 @@ fn who_spins_takes_a_core_from_the_others() {
     assert_eq!(costs, [(FindingKind::Spin, ms(700)), (FindingKind::Oversubscription, ms(150))]);
     let evidence = &first(&diagnosis).evidence;
     assert!(evidence[1].contains("lacked a core for 70.0 ms in all"), "{evidence:?}");
+}
+
+/// What a thread lacks that spun before and spins again is nothing that it could have worked.
+#[test]
+fn who_would_spin_on_lacks_no_core_to_work() {
+    let at = |ms: u64| Time::from_nanos(ms * MS);
+    let mut process = Process::new(at(0), at(100));
+    let worker = process.add_thread("main", at(0), None);
+    let spinner = process.add_thread("spinner", at(10), None);
+    let spin = process.add_site(Site { in_waiting_loop: true, ..Site::default() });
+    process.covered = vec![(at(0), at(100))];
+    process.on_core = (0..5)
+        .flat_map(|turn| {
+            [
+                span(worker, turn * 20, turn * 20 + 10, Left::Preempted),
+                span(spinner, turn * 20 + 10, turn * 20 + 20, Left::Preempted),
+            ]
+        })
+        .collect();
+    let looks = (0..10).map(|look| Sample {
+        thread: spinner,
+        time: at(look / 2 * 20 + 15 + look % 2 * 5),
+        doing: Doing::Running,
+        site: Some(spin),
+        weight: Nanos::new(5 * MS),
+    });
+    process.samples.extend(looks);
+    let mut diagnosis = of(process.clone(), 1);
+    let run = Run { processes: vec![process], cores: 1, ..Run::default() };
+    predict_gains(&run, &mut diagnosis, Depth::default());
+    let finding = first(&diagnosis);
+    assert_eq!(finding.kind, FindingKind::Spin);
+    assert!(finding.evidence[1].contains("lacked a core for 50.0 ms in all"), "{:?}", finding.evidence);
+    // The last 10 ms of them were ended by the end of the run.
+    let gain = finding.gain.as_ref().expect("nobody with work had the core meanwhile");
+    assert_eq!((gain.low, gain.time, gain.high), (ms(400), ms(400), ms(500)));
 }
 
 /// A thread that would spin if it had a core, and those that wait for it, are kept by others: that is no spinning.
