@@ -221,7 +221,9 @@ fn by_sleeping(diagnosis: &Diagnosis) -> Vec<Option<Gain>> {
     // Of what others had the cores for, as large a part as they used of the CPUs' time.
     let kept = none_at_work * (1.0 - diagnosis.others.clamp(0.0, 1.0));
     let most = diagnosis.threads.iter().map(|thread| thread.descheduled).max().unwrap_or(Nanos::ZERO);
-    let matters = kept >= LEAST_KEPT * diagnosis.wall.get() as f64;
+    // A runtime's threads that spin have a finding with that time, if they have the cores.
+    let is_said = |finding: &Finding| finding.kind == FindingKind::Spin && finding.gain.is_some();
+    let matters = kept >= LEAST_KEPT * diagnosis.wall.get() as f64 && !diagnosis.findings.iter().any(is_said);
     let gain = |finding: &Finding| {
         let times = [kept, none_at_work, none_at_work.max(most.get() as f64)];
         let [low, time, high] = times.map(|time| part(Nanos::new(time as u64), finding.cost, spun));
