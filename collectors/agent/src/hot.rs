@@ -17,10 +17,10 @@ fn index(object: u64) -> usize {
 const WAITED_FOR: u8 = 1;
 /// It is a condition variable that was waited on, or the mutex of one: a part of a queue, perhaps.
 const OF_A_QUEUE: u8 = 2;
-/// What happens to it is told as marks.
-const MARKED: u8 = 4;
+/// Each hold is timed: all are to be recorded, or what happens is told as marks.
+const EACH: u8 = 4;
 /// What asks for more than a count of its uses.
-const HOT_BITS: u8 = WAITED_FOR | OF_A_QUEUE | MARKED;
+const HOT_BITS: u8 = WAITED_FOR | OF_A_QUEUE | EACH;
 /// It was signalled or posted.
 const SIGNALLED: u8 = 8;
 /// It is waited for so often that not each wait is recorded ([`crate::busy`]).
@@ -43,7 +43,7 @@ pub fn times_hold(object: u64, count: u64, are_brief: impl FnOnce() -> bool) -> 
     let heat = HOT[index(object)].load(Ordering::Relaxed);
     heat & HOT_BITS != 0
         && (count.is_multiple_of(SOME_HOLDS_TIMED)
-            || heat & BUSY == 0 && (heat & (OF_A_QUEUE | MARKED) != 0 || !are_brief()))
+            || heat & BUSY == 0 && (heat & (OF_A_QUEUE | EACH) != 0 || !are_brief()))
 }
 
 /// From here on a lock with this hash is busy.
@@ -113,14 +113,14 @@ pub fn heat_queue(object: u64) {
 /// Marks every lock: for recordings of all holds.
 pub fn heat_all() {
     for entry in &HOT {
-        entry.fetch_or(WAITED_FOR, Ordering::Relaxed);
+        entry.fetch_or(WAITED_FOR | EACH, Ordering::Relaxed);
     }
 }
 
 /// Leads every use of every object to where marks are told.
 pub fn mark_all() {
     for entry in &HOT {
-        entry.fetch_or(MARKED, Ordering::Relaxed);
+        entry.fetch_or(EACH, Ordering::Relaxed);
     }
 }
 
@@ -145,10 +145,13 @@ pub fn is_waited_for(object: u64) -> bool {
 mod tests {
     use super::*;
 
-    /// One test, since marks are for every lock.
+    /// One test, since some of it is for every lock: the first signal of an object is one and makes no lock hot, and holds are timed.
     #[test]
-    fn of_a_busy_lock_and_of_brief_holds_some_are_timed_and_with_marks_all() {
+    fn some_holds_of_busy_locks_and_brief_ones_are_timed_and_all_where_all_are_wanted() {
         let (lock, queue, other) = (0x9000, 0xb000, 0x2000);
+        let condition = 0x5000;
+        assert!(is_first_signal(condition) && !is_first_signal(condition));
+        assert!(!was_waited_for(condition) && !is_of_a_queue(condition));
         let timed = |lock, are_brief| (0..64).filter(|count| times_hold(lock, *count, || are_brief)).count();
         assert_eq!((timed(lock, false), timed(other, false)), (0, 0), "nobody waited");
         heat(lock);
@@ -163,12 +166,7 @@ mod tests {
         assert!(!was_waited_for(other));
         heat_queue(other);
         assert!(was_waited_for(other) && is_of_a_queue(other));
-    }
-
-    #[test]
-    fn the_first_signal_of_an_object_is_one_and_makes_no_lock_hot() {
-        let condition = 0x5000;
-        assert!(is_first_signal(condition) && !is_first_signal(condition));
-        assert!(!was_waited_for(condition) && !is_of_a_queue(condition));
+        heat_all();
+        assert!(timed(lock, true) == 8 && timed(0x3000, true) == 64 && was_waited_for(0x3000));
     }
 }

@@ -128,7 +128,7 @@ pub fn lock_waited(waiting: Waiting, caller: u64) {
     let Some(pending) = pending else { return };
     let end = life::ticks();
     waits::end(Some(pending), OutcomeCode::Granted);
-    if !life::recording() {
+    if !life::writes() {
         return;
     }
     let thread = thread::this();
