@@ -150,3 +150,11 @@ fn with_all_holds_each_wait_is_recorded() {
     let (_stage, process) = recorded(FIGHT, "-pthread", &["--holds", "all", "--size-limit", "64"]);
     assert!(process.busy_locks.is_empty(), "{:?}", process.busy_locks);
 }
+
+#[test]
+fn with_all_holds_each_hold_is_recorded_however_brief() {
+    let fewer = format!("#undef TURNS\n#define TURNS 5000L\n{FIGHT}");
+    let (_stage, process) = recorded(&fewer, "-pthread", &["--holds", "all"]);
+    let timed = process.holds.iter().filter(|hold| hold.begin.is_some()).count() as u64;
+    assert_eq!((process.holds.len() as u64, timed), (4 * 5000 * THREADS, 4 * 5000 * THREADS));
+}
