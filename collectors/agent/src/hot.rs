@@ -17,7 +17,7 @@ fn index(object: u64) -> usize {
 const WAITED_FOR: u8 = 1;
 /// It is a condition variable that was waited on, or the mutex of one: a part of a queue, perhaps.
 const OF_A_QUEUE: u8 = 2;
-/// Each hold is timed: all are to be recorded, or what happens is told as marks.
+/// Each hold is timed: all are to be recorded, or what happens is passed on as marks.
 const EACH: u8 = 4;
 /// What asks for more than a count of its uses.
 const HOT_BITS: u8 = WAITED_FOR | OF_A_QUEUE | EACH;
@@ -37,7 +37,7 @@ pub fn is_hot(object: u64) -> bool {
 }
 
 /// True if the hold that follows a thread's acquisition with this number is to be timed: of a lock with a hash for which somebody
-/// waited, or where marks are told. Where `are_brief`, some are, but for a part of a queue: there each says who was first.
+/// waited, or where each is wanted. Where `are_brief`, some are, but for a part of a queue: there each says who was first.
 #[inline(always)]
 pub fn times_hold(object: u64, count: u64, are_brief: impl FnOnce() -> bool) -> bool {
     let heat = HOT[index(object)].load(Ordering::Relaxed);

@@ -52,9 +52,9 @@ fn count_stranger(
     if weight > 1 && strangers.is_one_in(TIMED, object) { 8 } else { 1 }
 }
 
-/// Holds are brief if they last less than a part of a µs, this many times.
-const PARTS: u64 = 2;
-/// And so many were timed.
+/// Holds are brief if so many of average length fit into a µs...
+const IN_A_MICRO: u64 = 2;
+/// ...once so many were timed.
 const ENOUGH_HOLDS: u32 = 64;
 
 /// True if the thread's holds of a lock are brief, as far as its table says, or there are too many locks to say it of each.
@@ -65,7 +65,7 @@ pub(crate) fn are_brief(strangers: &Strangers, slot: &Slot, object: u64) -> bool
     }
     let holds = entry.timed_holds.load(Ordering::Relaxed);
     let most = u64::from(holds) * life::ticks_of_micros(1);
-    holds >= ENOUGH_HOLDS && entry.timed_ticks.load(Ordering::Relaxed) * PARTS < most
+    holds >= ENOUGH_HOLDS && entry.timed_ticks.load(Ordering::Relaxed) * IN_A_MICRO < most
 }
 
 /// Adds to a counter that only the calling thread changes.

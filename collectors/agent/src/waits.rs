@@ -249,7 +249,7 @@ pub fn release_matters(waited_for: bool) -> bool {
 /// Whether somebody waits for a lock that does not say so itself, where releasing it is of interest. Nobody looks where the hold of a
 /// busy lock is not timed: what its waiters write would have to come from their cores while the lock is held.
 #[inline(always)]
-pub fn is_waited_for(object: u64) -> Option<bool> {
+pub fn looks_for_waiters(object: u64) -> Option<bool> {
     if thread::this().timed.get() == 0 && hot::is_busy(object) {
         return None;
     }

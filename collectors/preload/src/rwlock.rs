@@ -137,7 +137,7 @@ unsafe fn tried(lock: Object, shared: bool, caller: u64, result: c_int) -> c_int
 /// Interposes `pthread_rwlock_unlock`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_rwlock_unlock(lock: Object) -> c_int {
-    let Some(waited_for) = waits::is_waited_for(lock as u64) else {
+    let Some(waited_for) = waits::looks_for_waiters(lock as u64) else {
         return real::pthread_rwlock_unlock(lock);
     };
     let ending = waits::releasing(lock as u64, ObjectCode::RwLock, false, waited_for);

@@ -56,7 +56,7 @@ unsafe extern "C" fn try_lock(lock: Object, caller: u64) -> c_int {
 /// Interposes `pthread_spin_unlock`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_spin_unlock(lock: Object) -> c_int {
-    let Some(waited_for) = waits::is_waited_for(lock as u64) else {
+    let Some(waited_for) = waits::looks_for_waiters(lock as u64) else {
         return real::pthread_spin_unlock(lock);
     };
     let ending = waits::releasing(lock as u64, ObjectCode::SpinLock, false, waited_for);

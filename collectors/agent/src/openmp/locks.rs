@@ -144,7 +144,7 @@ pub fn lock_waited(waiting: Waiting, caller: u64) {
 /// The calling thread is about to release the lock.
 #[inline(always)]
 pub fn lock_releases(object: u64, kind: ObjectCode) -> Option<Ending> {
-    waits::releasing(object, kind, false, waits::is_waited_for(object)?)
+    waits::releasing(object, kind, false, waits::looks_for_waiters(object)?)
 }
 
 /// The lock has been released.
