@@ -404,6 +404,14 @@ fn who_would_spin_on_lacks_no_core_to_work() {
     // The last 10 ms of them were ended by the end of the run.
     let gain = finding.gain.as_ref().expect("nobody with work had the core meanwhile");
     assert_eq!((gain.low, gain.time, gain.high), (ms(400), ms(400), ms(500)));
+    // Where another finding has what spinning threads keep from others, that time is not said twice.
+    let mut twice = diagnose(&run, 0);
+    let mut other = twice.findings[0].clone();
+    other.gain = Some(gain.clone());
+    twice.findings.push(other);
+    predict_gains(&run, &mut twice, Depth::default());
+    let spins = twice.findings.iter().filter(|finding| finding.kind == FindingKind::Spin);
+    assert_eq!(spins.map(|finding| finding.gain.is_some()).filter(|is_said| *is_said).count(), 1);
 }
 
 /// A thread that would spin if it had a core, and those that wait for it, are kept by others: that is no spinning.
