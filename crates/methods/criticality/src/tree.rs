@@ -74,9 +74,13 @@ const MUCH_OF_ALL: f64 = 0.3;
 impl ProcessTree {
     /// What the processes of a run did together; `None` where there was only one, or nothing is known of when any was active.
     pub fn of(run: &Run) -> Option<ProcessTree> {
+        // That one has no others is known without when it was active.
+        if run.processes.len() < 2 || run.end <= run.start {
+            return None;
+        }
         let lives = Lives::of(run);
         let processes = lives.processes();
-        if processes < 2 || run.end <= run.start {
+        if processes < 2 {
             return None;
         }
         let sums = Sums::of(run, &lives);

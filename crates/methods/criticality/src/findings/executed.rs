@@ -184,9 +184,12 @@ impl Case<'_> {
 }
 
 /// The program's frame `depth` calls further out than its innermost one, and its function. A function that calls
-/// itself counts once.
+/// itself counts once. What runs for a team or as a task is called by OpenMP's runtime, and by nothing beyond that: only
+/// on the thread that began the region, or that happened to take the task, is there more of the stack.
 fn frame_at(site: &Site, depth: usize) -> Option<(&Frame, &str)> {
-    let mut own = Frame::own_of(&site.frames);
+    let innermost = site.frames.iter().position(|frame| !frame.is_of_openmp())?;
+    let called = site.frames[innermost..].split(Frame::is_of_openmp).next()?;
+    let mut own = Frame::own_of(called);
     let mut inner = own.next()?.function.as_deref()?;
     let mut left = depth;
     own.find_map(|frame| {

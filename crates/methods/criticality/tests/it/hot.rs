@@ -215,6 +215,27 @@ fn a_late_thread_is_named_by_its_line() {
 }
 
 #[test]
+fn what_began_a_parallel_region_does_not_tell_its_threads_apart() {
+    let mut script = Script::new();
+    let barrier = script.barrier("round_done", 4);
+    let site = script.site("round", 10);
+    let mut workers = vec![script.thread("begins", [work(10), Op::Meet(barrier, site)].repeat(20))];
+    for _ in 1..4 {
+        workers.push(script.thread("joins_in", [work(8), Op::Meet(barrier, site)].repeat(20)));
+    }
+    script.main_runs(&workers);
+    let mut process = script.play();
+    let own = stack(&mut process, &[("step", 33), ("GOMP_parallel", 1), ("simulate", 50)]);
+    let frame = &mut process.sites[own.index()].frames[1];
+    (frame.module, frame.file, frame.line) = (Some("libgomp.so.1".to_owned()), None, None);
+    let other = stack(&mut process, &[("step", 33)]);
+    sample(&mut process, MS / 2, |thread, _| Some(if thread == workers[0] { own } else { other }));
+    let finding = &of(process, 8).findings[0];
+    assert_eq!((finding.kind, finding.place), (FindingKind::Imbalance, Some(own)));
+    assert_eq!(finding.what, "begins 1 late at barrier round_done, mostly in step (main.c:33)");
+}
+
+#[test]
 fn a_thread_that_ends_late_is_named_by_what_it_does_then() {
     let mut script = Script::new();
     // Joined first, so that it is waited for all the time.
