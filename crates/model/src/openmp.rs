@@ -8,6 +8,8 @@
 //! The waits of threads at barriers, at joins and between regions are in [`crate::Process::waits`] too, with those of
 //! other kinds, so that every analysis sees them; here is what only OpenMP knows.
 
+use std::collections::BTreeMap;
+
 use crate::{Nanos, ObjectKind, SiteId, ThreadId, Time};
 
 /// One execution of a parallel region, by a number of its process.
@@ -176,12 +178,38 @@ pub struct Region {
 }
 
 impl Region {
-    /// The time in all executions that the row stands for (ns), from those that were timed.
+    /// The time in all executions that the row stands for (ns), from those that were timed; of one that was recorded whole, its
+    /// length, ended or not.
     pub fn total_time(&self) -> f64 {
         match self.timed {
+            _ if self.whole => self.end.since(self.begin).get() as f64,
             0 => 0.0,
             timed => self.time.get() as f64 * self.count as f64 / timed as f64,
         }
+    }
+}
+
+/// The executions of regions that were recorded whole, by which the others are known.
+#[derive(Debug, Default)]
+pub struct WholeExecutions(BTreeMap<(ThreadId, Option<SiteId>), Vec<(Time, Instance)>>);
+
+impl WholeExecutions {
+    /// Those among these executions.
+    pub fn of<'a>(regions: impl IntoIterator<Item = &'a Region>) -> Self {
+        let mut whole: BTreeMap<_, Vec<(Time, Instance)>> = BTreeMap::new();
+        for region in regions.into_iter().filter(|region| region.whole) {
+            whole.entry((region.thread, region.place)).or_default().push((region.begin, region.instance));
+        }
+        whole.values_mut().for_each(|of_one| of_one.sort_unstable());
+        Self(whole)
+    }
+
+    /// The one that says what such an execution did that began at this moment: the last one of the same region, met by the same
+    /// thread, that had begun by then; before the first of them, that one.
+    pub fn nearest(&self, thread: ThreadId, place: Option<SiteId>, begin: Time) -> Option<Instance> {
+        let known = self.0.get(&(thread, place))?;
+        let begun = known.partition_point(|&(at, _)| at <= begin);
+        Some(known[begun.saturating_sub(1)].1)
     }
 }
 
@@ -489,4 +517,44 @@ pub struct Acquires {
     pub waits: u64,
     /// Time in these (ns).
     pub waiting: Nanos,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn executions_are_known_by_the_last_whole_one_before_them() {
+        let region = |thread, place, begin, instance, whole| Region {
+            thread: ThreadId::new(thread),
+            begin: Time::from_nanos(begin),
+            end: Time::from_nanos(begin + 5),
+            instance: Instance::new(instance),
+            place: Some(SiteId::new(place)),
+            met_at: None,
+            parent: None,
+            size: 2,
+            count: 1,
+            timed: 1,
+            time: Nanos::new(5),
+            vendor: Vendor::Gnu,
+            whole,
+            league: false,
+            open: false,
+        };
+        let regions = [
+            region(0, 1, 50, 4, true),
+            region(0, 1, 10, 1, true),
+            region(0, 1, 30, 3, false),
+            region(0, 2, 20, 2, true),
+            region(1, 1, 60, 5, true),
+        ];
+        let whole = WholeExecutions::of(&regions);
+        let nearest = |thread, place, begin| {
+            let at = (ThreadId::new(thread), Some(SiteId::new(place)), Time::from_nanos(begin));
+            whole.nearest(at.0, at.1, at.2).map(|instance| instance.number())
+        };
+        assert_eq!([nearest(0, 1, 49), nearest(0, 1, 50), nearest(0, 1, 5)], [Some(1), Some(4), Some(1)]);
+        assert_eq!([nearest(0, 2, 90), nearest(1, 1, 0), nearest(1, 2, 90)], [Some(2), Some(5), None]);
+    }
 }

@@ -7,8 +7,9 @@ mod threads;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
-use holdup_model::{Nanos, ObjectId, Process, SiteId, ThreadId, Timeline};
+use holdup_model::{Nanos, ObjectId, Process, SiteId, Stretch, ThreadId, Timeline, stretches};
 
 use crate::change::{Change, LockChange};
 use crate::machine::Machine;
@@ -31,18 +32,38 @@ pub struct Setting<'a> {
 }
 
 /// What the changes may look at besides the program.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Recorded<'a> {
     /// The process as it was recorded.
     pub process: &'a Process,
     /// Its timeline.
     pub timeline: &'a Timeline,
+    /// What is looked at often, found once it is.
+    alone: OnceLock<Vec<Vec<(u64, u64)>>>,
+    stretches: OnceLock<Vec<Vec<Stretch>>>,
+}
+
+impl<'a> Recorded<'a> {
+    /// A process and the timeline that was built of it.
+    pub fn new(process: &'a Process, timeline: &'a Timeline) -> Self {
+        Self { process, timeline, alone: OnceLock::new(), stretches: OnceLock::new() }
+    }
+
+    /// For each thread, the spans (ns from the start) in which it alone was active.
+    fn alone(&self) -> &[Vec<(u64, u64)>] {
+        self.alone.get_or_init(|| spread::alone(self.timeline))
+    }
+
+    /// The stretches of each thread.
+    fn stretches(&self) -> &[Vec<Stretch>] {
+        self.stretches.get_or_init(|| stretches(self.process, self.timeline))
+    }
 }
 
 /// Makes the changes, one after the other; those of the number of threads last, so that others find the threads as they were
 /// recorded.
 pub fn apply<'a>(
-    recorded: Recorded<'_>,
+    recorded: &Recorded<'_>,
     program: &'a Program,
     machine: &Machine,
     changes: &[Change],
@@ -74,7 +95,7 @@ const MOST_RELIEVED: f64 = 0.95;
 
 impl Setting<'_> {
     /// Takes from the work of each thread what it spent on locks that others use no more, or less.
-    fn relieve(&mut self, recorded: Recorded<'_>, changes: &[Change]) {
+    fn relieve(&mut self, recorded: &Recorded<'_>, changes: &[Change]) {
         if self.program.busy.is_empty() {
             return;
         }
@@ -108,7 +129,7 @@ impl Setting<'_> {
         }
     }
 
-    fn make(&mut self, recorded: Recorded<'_>, change: &Change) {
+    fn make(&mut self, recorded: &Recorded<'_>, change: &Change) {
         match change {
             Change::Lock(object, LockChange::Free) | Change::Free(object) => {
                 for part in recorded.timeline.roles.parts(*object) {

@@ -187,7 +187,7 @@ impl<'a> Replayer<'a> {
         if !unchanged.iter().all(|run| run.is_whole) {
             return Err(NoReplay::Endless);
         }
-        let recorded = Recorded { process, timeline };
+        let recorded = Recorded::new(process, timeline);
         let replayer = Self { recorded, program, machine, unchanged };
         if replayer.replayed() > Nanos::ZERO { Ok(replayer) } else { Err(NoReplay::Nothing) }
     }
@@ -222,7 +222,7 @@ impl<'a> Replayer<'a> {
     /// Over how many threads the work that these do alone can be thought of as spread ([`Change::Spread`]), where so many share
     /// it out as the program does elsewhere: they do not all begin and end at once.
     pub fn spread_over(&self, threads: &[ThreadId], number: u32) -> f64 {
-        let over = f64::from(number) * efficiency(self.recorded, threads, number.min(self.machine.cores));
+        let over = f64::from(number) * efficiency(&self.recorded, threads, number.min(self.machine.cores));
         (over * 10.0).round().max(10.0) / 10.0
     }
 
@@ -241,7 +241,7 @@ impl<'a> Replayer<'a> {
 
     /// What changes would give, with an interval as wide as is known, else by replays with other costs.
     fn attempt(&self, changes: &[Change], known: Option<Spread>, budget: &Budget) -> Attempt {
-        let setting = apply(self.recorded, &self.program, &self.machine, changes);
+        let setting = apply(&self.recorded, &self.program, &self.machine, changes);
         if changes.iter().all(|change| *change == Change::WithoutLoad) {
             // Nothing is replayed otherwise than it was.
             let prediction = Ok(self.prediction(changes, &self.unchanged, &setting, known));

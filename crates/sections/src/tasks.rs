@@ -9,7 +9,7 @@ use holdup_model::{SiteId, ThreadId, Time};
 /// that takes a runtime some microseconds where several threads want one at once.
 const TINY: u64 = 5_000;
 
-/// The tasks of one or more executions of regions that were recorded whole.
+/// The tasks of executions of regions: of those that were recorded whole, and of others for which these stand.
 #[derive(Clone, Debug, Default)]
 pub struct TaskSums {
     /// How many were made, those that were not told one by one too.
@@ -63,6 +63,20 @@ impl TaskSums {
         let times = runs.iter().map(|run| run.end.since(run.begin).get());
         sums.time = times.fold(0, u64::saturating_add);
         sums
+    }
+
+    /// Those of all executions of the region for which this one stands: there are `executions` times as many, which take `time` times
+    /// as long.
+    pub fn standing_for(self, executions: f64, time: f64) -> Self {
+        let times = |value: u64, factor: f64| (value as f64 * factor).round() as u64;
+        Self {
+            made: times(self.made, executions),
+            at_once: times(self.at_once, executions),
+            making: times(self.making, time),
+            time: times(self.time, time),
+            tiny: self.tiny,
+            places: self.places.into_iter().map(|(place, count)| (place, times(count, executions))).collect(),
+        }
     }
 
     /// Adds those of other executions.
@@ -181,6 +195,18 @@ mod tests {
         assert_eq!((sums.made, sums.making, sums.time), (11, (300 + 5 * 100) * 10 / 6 + 50, 5_000 + 8_800));
         assert_eq!(sums.place(), Some(SiteId::new(7)));
         assert!(!sums.tiny);
+    }
+
+    #[test]
+    fn an_execution_stands_for_others() {
+        let tasks = [task(0, 1, 0, Some(300), 7), Task { undeferred: true, ..task(0, 2, 900, None, 7) }];
+        let runs = [run(1, &tasks[0], 400, 1_400)];
+        let sums = TaskSums::of(&tasks.each_ref()[..], &runs.each_ref()[..]);
+        // Timed was one of two that were made, and the other was made in no time.
+        assert_eq!((sums.made, sums.at_once, sums.making, sums.time), (2, 1, 300, 1_000));
+        let all = sums.standing_for(10.0, 5.5);
+        assert_eq!((all.made, all.at_once, all.making, all.time), (20, 10, 1_650, 5_500));
+        assert_eq!((all.tiny, all.place()), (true, Some(SiteId::new(7))));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::openmp::{Instance, OpenMp, Region, SyncKind, TaskId, TaskRun};
+use holdup_model::openmp::{Instance, OpenMp, Region, SyncKind, TaskId, TaskRun, WholeExecutions};
 use holdup_model::{Nanos, SiteId, ThreadId, Time};
 
 use super::CpuTimes;
@@ -116,27 +116,24 @@ impl Played {
 /// All executions in the order of their begins. `cpu` has a row for each share and each sync.
 pub(super) fn played(columns: &OpenMp, cpu: &CpuTimes) -> Vec<Played> {
     let whole = whole(columns, cpu);
-    let mut patterns: BTreeMap<(ThreadId, Option<SiteId>), Vec<&Played>> = BTreeMap::new();
-    for played in whole.iter().filter(|played| !played.members.is_empty()) {
-        patterns.entry((played.thread, played.place)).or_default().push(played);
-    }
+    let has_members =
+        |region: &&Region| whole.get(&region.instance).is_some_and(|played| !played.members.is_empty());
+    let patterns = WholeExecutions::of(columns.regions.iter().filter(has_members));
     let mut others = Vec::new();
     for group in groups(columns) {
-        let Some(known) = patterns.get(&(group.thread, group.place)) else { continue };
-        let before = known.partition_point(|pattern| pattern.begin <= group.begin);
-        let Some(nearest) = known.get(before.saturating_sub(1)) else { continue };
+        let nearest = patterns.nearest(group.thread, group.place, group.begin);
+        let Some(nearest) = nearest.and_then(|instance| whole.get(&instance)) else { continue };
         let in_regions = group.time.min(group.end.since(group.begin).get() as f64);
         let alone = group.end.since(group.begin).saturating_sub(Nanos::new(in_regions as u64));
         others.push(nearest.stretched(group.begin + alone, group.end));
     }
-    let mut all = whole;
-    all.extend(others);
+    let mut all: Vec<Played> = whole.into_values().chain(others).collect();
     all.sort_by_key(|played| (played.begin, played.end, played.thread));
     all
 }
 
 /// Those that were told whole.
-fn whole(columns: &OpenMp, cpu: &CpuTimes) -> Vec<Played> {
+fn whole(columns: &OpenMp, cpu: &CpuTimes) -> BTreeMap<Instance, Played> {
     let rows = columns.regions.iter().filter(|region| region.whole);
     let mut whole: BTreeMap<Instance, Played> =
         rows.map(|region| (region.instance, Played::of(region))).collect();
@@ -189,8 +186,6 @@ fn whole(columns: &OpenMp, cpu: &CpuTimes) -> Vec<Played> {
             }
         }
     }
-    let mut whole: Vec<Played> = whole.into_values().collect();
-    whole.sort_by_key(|played| (played.begin, played.end, played.thread));
     whole
 }
 

@@ -102,7 +102,7 @@ struct Part {
 
 /// Gives threads the same work in each round, and the one that gives it to them, if it does a part. A round ends when all of them
 /// have nothing to do, or have ended: what comes then is given to them by another, who may need what they have done before.
-pub(super) fn threads(program: &mut Program, recorded: Recorded<'_>, threads: &[ThreadId]) {
+pub(super) fn threads(program: &mut Program, recorded: &Recorded<'_>, threads: &[ThreadId]) {
     let ends = ends_of_rounds(recorded, threads);
     let mut parts: Vec<Part> = Vec::new();
     for &thread in threads {
@@ -145,7 +145,7 @@ fn keep_pieces(program: &mut Program, threads: &[ThreadId]) {
 }
 
 /// What a thread does itself of what it gives to others: from the last that it gave away until it waits for them.
-fn own_parts(program: &Program, recorded: Recorded<'_>, giver: ThreadId, ends: &[u64]) -> Vec<Part> {
+fn own_parts(program: &Program, recorded: &Recorded<'_>, giver: ThreadId, ends: &[u64]) -> Vec<Part> {
     let joins = |index: usize| {
         let site = Some(program.sites[index]).filter(|&site| site != NO_SITE).map(SiteId::new);
         matches!(program.steps[index].op, Op::Pass(_) | Op::Acquire(_))
@@ -169,7 +169,7 @@ fn own_parts(program: &Program, recorded: Recorded<'_>, giver: ThreadId, ends: &
 }
 
 /// When all of the threads have nothing to do, or have ended or not started (ns from the start of the process).
-fn ends_of_rounds(recorded: Recorded<'_>, threads: &[ThreadId]) -> Vec<u64> {
+fn ends_of_rounds(recorded: &Recorded<'_>, threads: &[ThreadId]) -> Vec<u64> {
     let roles = &recorded.timeline.roles;
     let is_idle = |segment: &Segment| {
         matches!(segment.state, State::Blocked | State::Spinning)

@@ -68,7 +68,7 @@ impl Alike {
 }
 
 /// Divides the part of all work that was done at these sites.
-pub(super) fn faster(program: &mut Program, recorded: Recorded<'_>, sites: &[SiteId], times: f64) {
+pub(super) fn faster(program: &mut Program, recorded: &Recorded<'_>, sites: &[SiteId], times: f64) {
     let process = recorded.process;
     let mut is_inside = vec![false; process.sites.len()];
     for site in sites {

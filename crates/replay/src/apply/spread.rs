@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use holdup_model::{Ends, Segment, State, Stretch, ThreadId, Timeline, stretches};
+use holdup_model::{Ends, Segment, State, Stretch, ThreadId, Timeline};
 
 use super::Recorded;
 use super::balance::scale;
@@ -11,21 +11,18 @@ use crate::program::Program;
 /// Divides the work that these threads did while nobody else was active, or of that what is in stretches with these ends.
 pub(super) fn spread(
     program: &mut Program,
-    recorded: Recorded<'_>,
+    recorded: &Recorded<'_>,
     threads: &[ThreadId],
     within: Option<&[Ends]>,
     over: f64,
 ) {
-    let mut alone = alone(recorded.timeline);
-    if let Some(ends) = within {
-        let all = stretches(recorded.process, recorded.timeline);
-        let ends: BTreeSet<Ends> = ends.iter().copied().collect();
-        for (spans, stretches) in alone.iter_mut().zip(&all) {
-            *spans = parts_in(spans, stretches, &ends, recorded.timeline);
-        }
-    }
+    let ends: Option<BTreeSet<Ends>> = within.map(|ends| ends.iter().copied().collect());
     for &thread in threads {
-        let spans = &alone[thread.index()];
+        let alone = &recorded.alone()[thread.index()];
+        let parts = ends
+            .as_ref()
+            .map(|ends| parts_in(alone, &recorded.stretches()[thread.index()], ends, recorded.timeline));
+        let spans = parts.as_ref().unwrap_or(alone);
         let start = recorded.timeline.row(thread).start.since(recorded.timeline.start).get();
         let (mut from, mut next) = (start, 0);
         let steps = program.steps_of(thread);
@@ -59,7 +56,7 @@ const LEAST_EFFICIENCY: f64 = 0.9;
 /// How much of so many cores the program keeps busy where it shares work out: while none of these threads is alone. Who waits
 /// for a core or a lock works as well; who waits for the others to come or to end, or does not run yet, does not. All of them
 /// where that is not known.
-pub(crate) fn efficiency(recorded: Recorded<'_>, threads: &[ThreadId], cores: u32) -> f64 {
+pub(crate) fn efficiency(recorded: &Recorded<'_>, threads: &[ThreadId], cores: u32) -> f64 {
     let objects = &recorded.process.objects;
     let is_lock =
         |segment: &Segment| segment.object.is_some_and(|object| objects[object.index()].kind.is_lock());
@@ -75,8 +72,7 @@ pub(crate) fn efficiency(recorded: Recorded<'_>, threads: &[ThreadId], cores: u3
         changes.push((segment.start.since(start).get(), 1, 0));
         changes.push((segment.end.since(start).get(), -1, 0));
     }
-    let alone = alone(recorded.timeline);
-    for &(from, to) in threads.iter().flat_map(|thread| &alone[thread.index()]) {
+    for &(from, to) in threads.iter().flat_map(|thread| &recorded.alone()[thread.index()]) {
         changes.push((from, 0, 1));
         changes.push((to, 0, -1));
     }
@@ -124,7 +120,7 @@ fn parts_in(
 }
 
 /// For each thread, the spans (ns from the start) in which it alone was active.
-fn alone(timeline: &Timeline) -> Vec<Vec<(u64, u64)>> {
+pub(super) fn alone(timeline: &Timeline) -> Vec<Vec<(u64, u64)>> {
     let mut changes: Vec<(u64, bool, usize)> = Vec::new();
     for (index, row) in timeline.threads.iter().enumerate() {
         for segment in row.segments.iter().filter(|segment| segment.state.is_active()) {

@@ -67,15 +67,15 @@ proptest! {
         prop_assert_eq!(program.steps.len(), program.times.len());
         prop_assert_eq!(program.steps.len(), program.sites.len());
         let machine = Machine::of(&process, &timeline, cores);
-        let recorded = Recorded { process: &process, timeline: &timeline };
+        let recorded = Recorded::new(&process, &timeline);
         let changes = all_changes(&process);
         for change in &changes {
-            let setting = apply(recorded, &program, &machine, std::slice::from_ref(change));
+            let setting = apply(&recorded, &program, &machine, std::slice::from_ref(change));
             let replayed = replay(&setting.program, &setting.machine, &setting.behaviour);
             prop_assert!(replayed.is_whole, "{change:?} does not come to an end");
             prop_assert_eq!(&replayed, &replay(&setting.program, &setting.machine, &setting.behaviour));
         }
-        let setting = apply(recorded, &program, &machine, &changes);
+        let setting = apply(&recorded, &program, &machine, &changes);
         replay(&setting.program, &setting.machine, &setting.behaviour);
         if let Ok(replayer) = Replayer::of(&process, &timeline, cores) {
             for pair in changes.chunks(2) {
@@ -120,11 +120,11 @@ proptest! {
             let program = extract(&process, &timeline).expect("there are threads");
             let machine = Machine::of(&process, &timeline, cores);
             let replayed = replay(&program, &machine, &Behaviour::default());
-            let recorded = Recorded { process: &process, timeline: &timeline };
+            let recorded = Recorded::new(&process, &timeline);
             let changed: Vec<_> = all_changes(&process)
                 .iter()
                 .map(|change| {
-                    let setting = apply(recorded, &program, &machine, std::slice::from_ref(change));
+                    let setting = apply(&recorded, &program, &machine, std::slice::from_ref(change));
                     replay(&setting.program, &setting.machine, &setting.behaviour)
                 })
                 .collect();

@@ -62,7 +62,7 @@ fn settings(
     let timeline = Timeline::build(process);
     let program = extract(process, &timeline).expect("there are threads");
     let changes: Vec<Change> = choices.iter().map(|&choice| change(process, choice)).collect();
-    let setting = apply(Recorded { process, timeline: &timeline }, &program, machine, &changes);
+    let setting = apply(&Recorded::new(process, &timeline), &program, machine, &changes);
     let setting = Setting {
         program: std::borrow::Cow::Owned(setting.program.into_owned()),
         machine: setting.machine,

@@ -17,8 +17,8 @@ fn work(length: u64) -> Op {
 fn changed_on(process: &Process, cores: u32, changes: &[Change]) -> Replayed {
     let timeline = Timeline::build(process);
     let program = extract(process, &timeline).expect("a script has threads");
-    let recorded = Recorded { process, timeline: &timeline };
-    let setting = apply(recorded, &program, &on_ideal_cores(cores), changes);
+    let recorded = Recorded::new(process, &timeline);
+    let setting = apply(&recorded, &program, &on_ideal_cores(cores), changes);
     let replayed = replay(&setting.program, &setting.machine, &setting.behaviour);
     assert_eq!(replayed.let_through, 0, "{changes:?}");
     assert!(replayed.ends.iter().all(Option::is_some), "{changes:?}");
@@ -353,9 +353,9 @@ fn wake_ups_that_cost_nothing() {
     let timeline = Timeline::build(&process);
     let program = extract(&process, &timeline).expect("a script has threads");
     let machine = Machine::new(4);
-    let recorded = Recorded { process: &process, timeline: &timeline };
+    let recorded = Recorded::new(&process, &timeline);
     let run = |changes: &[Change]| {
-        let setting = apply(recorded, &program, &machine, changes);
+        let setting = apply(&recorded, &program, &machine, changes);
         replay(&setting.program, &setting.machine, &setting.behaviour).wall.get()
     };
     assert_eq!(run(&[Change::FreeWakeUps]), 200 * 50_000);

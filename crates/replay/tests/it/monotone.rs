@@ -17,7 +17,7 @@ use proptest::prelude::*;
 fn wall(process: &Process, machine: &Machine, changes: &[Change]) -> u64 {
     let timeline = Timeline::build(process);
     let program = extract(process, &timeline).expect("there are threads");
-    let setting = apply(Recorded { process, timeline: &timeline }, &program, machine, changes);
+    let setting = apply(&Recorded::new(process, &timeline), &program, machine, changes);
     replay(&setting.program, &setting.machine, &setting.behaviour).wall.get()
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::figures::{grouped, percent, times};
-use holdup_model::openmp::{Instance, SyncKind, Task, TaskRun};
+use holdup_model::openmp::{Instance, OpenMp, Region, SyncKind, Task, TaskRun, WholeExecutions};
 use holdup_model::{
     Doing, Frame, Nanos, ObjectId, ObjectKind, Process, Routine, Segment, SiteId, State, ThreadId, Time,
     Timeline,
@@ -190,9 +190,8 @@ struct Seen {
 
 impl Seen {
     fn of(process: &Process, timeline: &Timeline) -> Self {
-        let openmp = &process.openmp;
-        let making_tasks: BTreeSet<Instance> = openmp.tasks.iter().filter_map(|task| task.instance).collect();
-        let regions = openmp.regions.iter().filter(|region| making_tasks.contains(&region.instance));
+        // A row for many has what is between them, too.
+        let regions = with_tasks(&process.openmp).filter(|region| region.count == 1);
         let mut spans: Vec<(Time, Time)> = regions.map(|region| (region.begin, region.end)).collect();
         spans.sort_unstable();
         let is_in_one = |time: Time| {
@@ -254,10 +253,12 @@ fn by_construct(process: &Process) -> BTreeMap<Construct, TaskSums> {
         let Some(&place) = places.get(&sync.instance) else { continue };
         constructs.entry(sync.instance).or_default().push((sync.kind, sync.place.or(place)));
     }
+    let weights = weights(openmp);
     let mut all: BTreeMap<Construct, TaskSums> = BTreeMap::new();
     for (instance, mut constructs) in constructs {
         let (Some(tasks), Some(runs)) = (tasks.get(&instance), runs.get(&instance)) else { continue };
-        let sums = TaskSums::of(tasks, runs);
+        let weight = weights.get(&instance).copied().unwrap_or_default();
+        let sums = TaskSums::of(tasks, runs).standing_for(weight.executions, weight.time);
         constructs.sort_unstable();
         constructs.dedup();
         for construct in constructs {
@@ -265,6 +266,49 @@ fn by_construct(process: &Process) -> BTreeMap<Construct, TaskSums> {
         }
     }
     all
+}
+
+/// For how much of its region an execution stands that was recorded whole: for itself, and for those that are known by it.
+#[derive(Clone, Copy)]
+struct Weight {
+    /// How many executions.
+    executions: f64,
+    /// How many times its own length they take together.
+    time: f64,
+}
+
+impl Default for Weight {
+    fn default() -> Self {
+        Self { executions: 1.0, time: 1.0 }
+    }
+}
+
+fn weights(openmp: &OpenMp) -> BTreeMap<Instance, Weight> {
+    let whole = WholeExecutions::of(&openmp.regions);
+    let lengths = openmp.regions.iter().filter(|region| region.whole);
+    let lengths: BTreeMap<Instance, f64> =
+        lengths.map(|region| (region.instance, region.total_time())).collect();
+    let mut weights: BTreeMap<Instance, Weight> = BTreeMap::new();
+    for region in openmp.regions.iter().filter(|region| !region.whole) {
+        let Some(instance) = whole.nearest(region.thread, region.place, region.begin) else { continue };
+        let weight = weights.entry(instance).or_default();
+        weight.executions += region.count as f64;
+        weight.time += region.total_time() / lengths.get(&instance).copied().unwrap_or_default().max(1.0);
+    }
+    weights
+}
+
+/// The executions of regions in which tasks are made: of these some were recorded whole, with their tasks.
+fn with_tasks(openmp: &OpenMp) -> impl Iterator<Item = &Region> {
+    let making_tasks: BTreeSet<Instance> = openmp.tasks.iter().filter_map(|task| task.instance).collect();
+    let whole = WholeExecutions::of(&openmp.regions);
+    openmp.regions.iter().filter(move |region| {
+        let known_by = match region.whole {
+            true => Some(region.instance),
+            false => whole.nearest(region.thread, region.place, region.begin),
+        };
+        known_by.is_some_and(|instance| making_tasks.contains(&instance))
+    })
 }
 
 /// Waits for tasks that come from the same.
@@ -368,11 +412,8 @@ fn gain_of_larger(case: &Case<'_>, group: &Group) -> Option<Gain> {
     let [most_made, least_made] =
         RECORDED.map(|recorded| sums.making.saturating_sub(sums.made.saturating_mul(recorded.get())));
     let hidden = sums.time.min(handing_out(sums));
-    let openmp = &case.process.openmp;
-    let making_tasks: BTreeSet<_> = openmp.tasks.iter().filter_map(|task| task.instance).collect();
-    let regions = openmp.regions.iter().filter(|region| making_tasks.contains(&region.instance));
-    let most: Nanos = regions.map(|region| region.end.since(region.begin)).sum();
-    let most = most.min(case.wall());
+    let most: f64 = with_tasks(&case.process.openmp).map(Region::total_time).sum();
+    let most = Nanos::new(most as u64).min(case.wall());
     let all_but = |work: u64| most.saturating_sub(of_each((sums.time - hidden).max(work)));
     let seen = case.tasks.seen.work();
     let high = all_but(seen / SEEN_IS_AT_MOST);

@@ -229,6 +229,11 @@ fn tasks_timed(making: u64, length: u64, timed: Option<Nanos>, seen: &[&[&str]])
 /// As [`tasks_timed`]; the runtime has the first thread execute so many more in each round before it goes on making others, since there
 /// are enough.
 fn tasks_among(more: u64, making: u64, length: u64, timed: Option<Nanos>, seen: &[&[&str]]) -> Diagnosis {
+    region_with_tasks(more, making, length, timed, seen).diagnosis()
+}
+
+/// The region of [`tasks_among`].
+fn region_with_tasks(more: u64, making: u64, length: u64, timed: Option<Nanos>, seen: &[&[&str]]) -> Regions {
     const INSTANCE: Instance = Instance::new(1);
     let mut regions = Regions::new();
     let (place, process) = (regions.place, &mut regions.process);
@@ -317,7 +322,32 @@ fn tasks_among(more: u64, making: u64, length: u64, timed: Option<Nanos>, seen: 
     }
     process.threads.truncate(3);
     regions.now = now;
-    regions.diagnosis()
+    regions
+}
+
+#[test]
+fn tasks_of_executions_that_were_not_recorded_whole_count_by_one_that_was() {
+    let mut regions = region_with_tasks(0, 90, 4, Some(Nanos::new(1_000)), &[]);
+    let whole = regions.process.openmp.regions[0].clone();
+    // Nine more, which take half as long, since none of their tasks are recorded.
+    let length = Nanos::new(9 * regions.now / 2);
+    let end = whole.end + length;
+    regions.process.openmp.regions.push(Region {
+        begin: whole.end,
+        end,
+        instance: Instance::new(2),
+        count: 9,
+        timed: 9,
+        time: length,
+        whole: false,
+        ..whole
+    });
+    regions.now = end.nanos();
+    let diagnosis = regions.diagnosis();
+    let tiny = diagnosis.findings.iter().find(|finding| finding.what.contains("too small")).expect("tasks");
+    // Ten times as many, in five and a half times the time of those that were recorded.
+    let told = "400 tasks take 2.2 µs each on average, making one 550 ns.";
+    assert!(tiny.evidence.iter().any(|line| line == told), "{:?}", tiny.evidence);
 }
 
 #[test]
