@@ -48,6 +48,10 @@ pub(crate) extern "C" fn calls(
                 match code {
                     MarkCode::WaitBegin => pace.waits(index, true),
                     MarkCode::WaitEnd => pace.waits(index, false),
+                    MarkCode::SyncBegin => pace.nests(index, true),
+                    MarkCode::ShareBegin | MarkCode::TaskBegin => pace.nests(index, false),
+                    MarkCode::ShareEnd => pace.arrives(index),
+                    MarkCode::SyncEnd | MarkCode::TaskEnd | MarkCode::RegionEnd => pace.unnests(index),
                     _ => {}
                 }
             }

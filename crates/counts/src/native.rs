@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use holdup_model::counts::{Counts, Instance, NativeMatch, Section, SectionKind, SectionPlace};
-use holdup_model::openmp::Instance as TeamInstance;
-use holdup_model::{Arrange, Frame, Nanos, ObjectKind, Process, Run, SiteId, Time};
+use holdup_model::openmp::{Instance as TeamInstance, TaskRun};
+use holdup_model::{Arrange, Frame, Nanos, ObjectKind, Process, Run, SiteId, ThreadId, Time};
 
 use holdup_sections::main_of;
 
@@ -43,20 +43,27 @@ const LITTLE_WAITING: f64 = 0.05;
 /// Adds native times to those instances all of whose threads are found again in the process of `native` that is looked at.
 pub fn add_native_times(counts: &mut Counts, native: &Run) {
     if let Some(main) = main_of(native) {
-        add(counts, &NativeTimes::of(main.process), Some(main.process.threads.len()));
+        let cores = native.effective_cores_of(main.process);
+        add(counts, &NativeTimes::of(main.process), cores, Some(main.process.threads.len()));
     }
 }
 
 /// Adds the times of the run that was counted itself, whose threads are the same.
 pub fn add_own_times(counts: &mut Counts, run: &Run) {
     if let Some(process) = run.processes.first() {
-        add(counts, &NativeTimes::of(process), None);
+        add(counts, &NativeTimes::of(process), run.effective_cores_of(process), None);
     }
 }
 
-/// See [`add_native_times`]; the native run had so many threads, if it was another run.
-fn add(counts: &mut Counts, times: &NativeTimes, threads: Option<usize>) {
-    let met = Met::all(counts, times);
+/// See [`add_native_times`]; the native run had so many cores (0 where that is not known), and so many threads, if it was another
+/// run.
+fn add(counts: &mut Counts, times: &NativeTimes, cores: u32, threads: Option<usize>) {
+    let mut met = Met::all(counts, times);
+    // Of work that is dealt out at run time a thread without a core gets none, which says nothing of the work.
+    met.retain(|met| {
+        let instance = &counts.sections[met.section].instances[met.instance];
+        cores == 0 || instance.units.is_empty() || instance.threads.len() <= cores as usize
+    });
     let (found, who) = match threads {
         Some(threads) => Matching { counts, met: &met, threads }.found(),
         None => (NativeMatch::Order, in_order()),
@@ -311,13 +318,24 @@ impl NativeTimes {
     fn of(process: &Process) -> NativeTimes {
         let mut times =
             NativeTimes { spans: vec![BTreeMap::new(); process.threads.len()], ..NativeTimes::default() };
+        let cores = Cores::of(process);
+        let mut tasks: BTreeMap<(TeamInstance, ThreadId), Vec<&TaskRun>> = BTreeMap::new();
+        for run in &process.openmp.task_runs {
+            if let Some(instance) = run.instance {
+                tasks.entry((instance, run.thread)).or_default().push(run);
+            }
+        }
         for share in &process.openmp.shares {
             let region = process.openmp.regions.iter().find(|region| region.instance == share.instance);
             if let Some(cpu) = share.cpu
                 && let Some(place) = region.and_then(|region| at(process, region.place))
             {
+                let runs = tasks.get(&(share.instance, share.thread)).into_iter().flatten();
+                // Who arrives at the end of the region executes tasks there.
+                let later = runs.filter(|run| run.begin >= share.end).map(|run| cores.of_task(run));
                 let executions = times.regions.entry(place).or_default();
-                executions.entry(share.instance).or_default().insert(share.thread.index(), cpu);
+                let time = later.fold(cpu, |sum, time| sum + time);
+                executions.entry(share.instance).or_default().insert(share.thread.index(), time);
             }
         }
         let mut by_thread: BTreeMap<usize, Vec<_>> = BTreeMap::new();
@@ -327,7 +345,6 @@ impl NativeTimes {
                 by_thread.entry(wait.thread.index()).or_default().push((wait, kind));
             }
         }
-        let cores = Cores::of(process);
         let mut created: BTreeMap<usize, Vec<Time>> = BTreeMap::new();
         for thread in &process.threads {
             if let Some(parent) = thread.parent {
@@ -409,6 +426,12 @@ impl<'a> Cores<'a> {
         Cores { spans, covered: &process.covered }
     }
 
+    /// The CPU time that a piece of a task took; its length where that is not known.
+    fn of_task(&self, run: &TaskRun) -> Nanos {
+        let [begin, end] = [run.begin, run.end].map(|time| Moment { time, cpu: None });
+        self.between(run.thread.index(), begin, end).unwrap_or_else(|| run.end.since(run.begin))
+    }
+
     /// The CPU time of a thread between two moments. Who comes last to a barrier of a condition variable waits for nothing, so
     /// that nothing reads its CPU time: then the time that it was on cores, where the kernel's records tell all of that.
     fn between(&self, thread: usize, from: Moment, to: Moment) -> Option<Nanos> {
@@ -445,7 +468,8 @@ fn place_of(frame: &Frame) -> Place {
 
 #[cfg(test)]
 mod tests {
-    use holdup_model::counts::{CountedThread, ThreadLabel};
+    use holdup_model::counts::{CountedThread, ThreadLabel, Unit};
+    use holdup_model::openmp::{Region, Share, Vendor};
     use holdup_model::{Left, OnCore, Site, Wait};
 
     use super::*;
@@ -474,7 +498,7 @@ mod tests {
         let section = Section { end, instances: instances.collect(), ..Section::default() };
         let labels = vec![ThreadLabel::default(); executed[0].len()];
         let mut counts = Counts { threads: labels, sections: vec![section], ..Counts::default() };
-        add(&mut counts, &times, Some(threads));
+        add(&mut counts, &times, 0, Some(threads));
         let found = counts.native_match;
         (counts, found)
     }
@@ -538,12 +562,91 @@ mod tests {
             (instance.waited, instance.native) = (waited, None);
             let key = (place(&barrier(7)).expect("it has a line"), None);
             let spans = [110, 190, 330, 380].map(|time| [(key.clone(), vec![Some(Nanos::new(time))])].into());
-            add(&mut counts, &NativeTimes { spans: spans.into(), ..NativeTimes::default() }, Some(4));
+            add(&mut counts, &NativeTimes { spans: spans.into(), ..NativeTimes::default() }, 0, Some(4));
             counts.sections[0].instances[0].native.is_some()
         };
         // Of 1,000 instructions of work.
         assert!(with(50));
         assert!(!with(60));
+    }
+
+    #[test]
+    fn of_work_that_is_dealt_out_threads_without_a_core_get_none() {
+        let with = |units: usize, cores| {
+            let (mut counts, _) = matched(&[vec![10, 20, 30]], &[vec![110, 190, 330]]);
+            let instance = &mut counts.sections[0].instances[0];
+            (instance.units, instance.native) = (vec![Unit::default(); units], None);
+            let key = (place(&barrier(7)).expect("it has a line"), None);
+            let spans = [110, 190, 330].map(|time| [(key.clone(), vec![Some(Nanos::new(time))])].into());
+            let times = NativeTimes { spans: spans.into(), ..NativeTimes::default() };
+            add(&mut counts, &times, cores, Some(3));
+            counts.sections[0].instances[0].native.is_some()
+        };
+        assert!(!with(9, 2));
+        assert!(with(9, 3) && with(9, 0) && with(0, 2));
+    }
+
+    #[test]
+    fn tasks_that_are_executed_at_the_end_of_a_region_are_work() {
+        let mut process = Process::new(at(0), at(1_000));
+        let site = process.add_site(Site { frames: barrier(7).frames, ..Site::default() });
+        let instance = TeamInstance::new(1);
+        let threads = [0, 1].map(|_| process.add_thread("worker", at(0), None));
+        process.openmp.regions.push(Region {
+            thread: threads[0],
+            begin: at(0),
+            end: at(900),
+            instance,
+            place: Some(site),
+            met_at: None,
+            parent: None,
+            size: 2,
+            count: 1,
+            timed: 1,
+            time: Nanos::new(900),
+            vendor: Vendor::Gnu,
+            whole: true,
+            league: false,
+            open: false,
+        });
+        // The second thread arrives at 10, and executes three tasks from then on; for a part of the second it has no core. One of the first
+        // thread's is in its time already.
+        for (thread, index, end, cpu) in [(threads[0], 0, 400, 390), (threads[1], 1, 10, 8)] {
+            let cpu = Some(Nanos::new(cpu));
+            process.openmp.shares.push(Share {
+                thread,
+                instance,
+                index,
+                begin: at(0),
+                end: at(end),
+                cpu,
+                cpu_begin: None,
+            });
+        }
+        for (thread, begin, end) in
+            [(threads[0], 300, 350), (threads[1], 20, 120), (threads[1], 150, 250), (threads[1], 900, 930)]
+        {
+            let instance = Some(instance);
+            process.openmp.task_runs.push(TaskRun {
+                thread,
+                task: None,
+                instance,
+                begin: at(begin),
+                end: at(end),
+                complete: true,
+            });
+        }
+        for (begin, end) in [(0, 200), (240, 260)] {
+            let (thread, core, left) = (threads[1], 1, Left::Preempted);
+            process.on_core.push(OnCore { thread, begin: at(begin), end: at(end), core, left });
+        }
+        process.covered = vec![(at(0), at(800))];
+        let times = NativeTimes::of(&process);
+        let here = place(&barrier(7)).expect("it has a line");
+        // Of the last one the kernel says nothing.
+        let second = 8 + 100 + (50 + 10) + 30;
+        let expected = [(0, Nanos::new(390)), (1, Nanos::new(second))];
+        assert_eq!(times.regions[&here][&instance], expected.into());
     }
 
     #[test]
@@ -637,11 +740,11 @@ mod tests {
         };
         let times = met_once(100);
         let mut same = counts(7);
-        add(&mut same, &times, Some(2));
+        add(&mut same, &times, 0, Some(2));
         assert!(same.sections[1].instances[0].native.is_some());
         // Natively they were not seen to meet at this line.
         let mut other = counts(8);
-        add(&mut other, &times, Some(2));
+        add(&mut other, &times, 0, Some(2));
         assert_eq!(other.sections[1].instances[0].native, None);
     }
 }

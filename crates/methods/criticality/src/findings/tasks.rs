@@ -543,7 +543,8 @@ fn describe_late(case: &Case<'_>, group: &Group) -> Description {
             "Make these tasks earlier and on more than one thread, and below a size do the work at once (if, final): \
              making and handing one out takes about as long as it does."
         } else if are_tiny {
-            "Make these tasks earlier and on more than one thread; they are small enough."
+            "Make these tasks earlier and on more than one thread. Smaller ones would not help; larger ones (if, final below a size) \
+             save what making them takes."
         } else {
             "Make more tasks, or smaller ones, make them earlier and on more than one thread, and begin with the largest \
              ones."
