@@ -189,14 +189,17 @@ impl Region {
     }
 }
 
+/// A region, by who met it and where it is.
+type MetRegion = (ThreadId, Option<SiteId>);
+
 /// The executions of regions that were recorded whole, by which the others are known.
 #[derive(Debug, Default)]
-pub struct WholeExecutions(BTreeMap<(ThreadId, Option<SiteId>), Vec<(Time, Instance)>>);
+pub struct WholeExecutions(BTreeMap<MetRegion, Vec<(Time, Instance)>>);
 
 impl WholeExecutions {
     /// Those among these executions.
     pub fn of<'a>(regions: impl IntoIterator<Item = &'a Region>) -> Self {
-        let mut whole: BTreeMap<_, Vec<(Time, Instance)>> = BTreeMap::new();
+        let mut whole: BTreeMap<MetRegion, Vec<(Time, Instance)>> = BTreeMap::new();
         for region in regions.into_iter().filter(|region| region.whole) {
             whole.entry((region.thread, region.place)).or_default().push((region.begin, region.instance));
         }
