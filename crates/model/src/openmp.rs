@@ -8,7 +8,7 @@
 //! The waits of threads at barriers, at joins and between regions are in [`crate::Process::waits`] too, with those of
 //! other kinds, so that every analysis sees them; here is what only OpenMP knows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Nanos, ObjectKind, SiteId, ThreadId, Time};
 
@@ -192,15 +192,17 @@ impl Region {
 /// A region, by who met it and where it is.
 type MetRegion = (ThreadId, Option<SiteId>);
 
-/// The executions of regions that were recorded whole, by which the others are known.
+/// The executions of regions that were recorded whole, with what their threads did, by which the others are known.
 #[derive(Debug, Default)]
 pub struct WholeExecutions(BTreeMap<MetRegion, Vec<(Time, Instance)>>);
 
 impl WholeExecutions {
-    /// Those among these executions.
-    pub fn of<'a>(regions: impl IntoIterator<Item = &'a Region>) -> Self {
+    /// Those of a process.
+    pub fn of(openmp: &OpenMp) -> Self {
+        let shared: BTreeSet<Instance> = openmp.shares.iter().map(|share| share.instance).collect();
         let mut whole: BTreeMap<MetRegion, Vec<(Time, Instance)>> = BTreeMap::new();
-        for region in regions.into_iter().filter(|region| region.whole) {
+        for region in openmp.regions.iter().filter(|region| region.whole && shared.contains(&region.instance))
+        {
             whole.entry((region.thread, region.place)).or_default().push((region.begin, region.instance));
         }
         whole.values_mut().for_each(|of_one| of_one.sort_unstable());
@@ -545,19 +547,32 @@ mod tests {
             league: false,
             open: false,
         };
-        let regions = [
+        let regions = vec![
             region(0, 1, 50, 4, true),
             region(0, 1, 10, 1, true),
             region(0, 1, 30, 3, false),
             region(0, 2, 20, 2, true),
             region(1, 1, 60, 5, true),
+            // Nothing is known of what its threads did.
+            region(0, 1, 70, 6, true),
         ];
-        let whole = WholeExecutions::of(&regions);
+        let share = |instance| Share {
+            thread: ThreadId::new(0),
+            instance: Instance::new(instance),
+            index: 0,
+            begin: Time::from_nanos(0),
+            end: Time::from_nanos(5),
+            cpu: None,
+            cpu_begin: None,
+        };
+        let shares = (1..=5).map(share).collect();
+        let whole = WholeExecutions::of(&OpenMp { regions, shares, ..OpenMp::default() });
         let nearest = |thread, place, begin| {
             let at = (ThreadId::new(thread), Some(SiteId::new(place)), Time::from_nanos(begin));
             whole.nearest(at.0, at.1, at.2).map(|instance| instance.number())
         };
         assert_eq!([nearest(0, 1, 49), nearest(0, 1, 50), nearest(0, 1, 5)], [Some(1), Some(4), Some(1)]);
+        assert_eq!(nearest(0, 1, 90), Some(4));
         assert_eq!([nearest(0, 2, 90), nearest(1, 1, 0), nearest(1, 2, 90)], [Some(2), Some(5), None]);
     }
 }

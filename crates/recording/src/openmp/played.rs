@@ -116,9 +116,7 @@ impl Played {
 /// All executions in the order of their begins. `cpu` has a row for each share and each sync.
 pub(super) fn played(columns: &OpenMp, cpu: &CpuTimes) -> Vec<Played> {
     let whole = whole(columns, cpu);
-    let has_members =
-        |region: &&Region| whole.get(&region.instance).is_some_and(|played| !played.members.is_empty());
-    let patterns = WholeExecutions::of(columns.regions.iter().filter(has_members));
+    let patterns = WholeExecutions::of(columns);
     let mut others = Vec::new();
     for group in groups(columns) {
         let nearest = patterns.nearest(group.thread, group.place, group.begin);

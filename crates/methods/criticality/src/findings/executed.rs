@@ -187,8 +187,9 @@ impl Case<'_> {
 /// itself counts once. What runs for a team or as a task is called by OpenMP's runtime, and by nothing beyond that: only
 /// on the thread that began the region, or that happened to take the task, is there more of the stack.
 fn frame_at(site: &Site, depth: usize) -> Option<(&Frame, &str)> {
-    let innermost = site.frames.iter().position(|frame| !frame.is_of_openmp())?;
-    let called = site.frames[innermost..].split(Frame::is_of_openmp).next()?;
+    let innermost = Frame::own_of(&site.frames).next()?;
+    let at = site.frames.iter().position(|frame| std::ptr::eq(frame, innermost))?;
+    let called = site.frames[at..].split(Frame::is_of_openmp).next()?;
     let mut own = Frame::own_of(called);
     let mut inner = own.next()?.function.as_deref()?;
     let mut left = depth;

@@ -284,7 +284,7 @@ impl Default for Weight {
 }
 
 fn weights(openmp: &OpenMp) -> BTreeMap<Instance, Weight> {
-    let whole = WholeExecutions::of(&openmp.regions);
+    let whole = WholeExecutions::of(openmp);
     let lengths = openmp.regions.iter().filter(|region| region.whole);
     let lengths: BTreeMap<Instance, f64> =
         lengths.map(|region| (region.instance, region.total_time())).collect();
@@ -301,7 +301,7 @@ fn weights(openmp: &OpenMp) -> BTreeMap<Instance, Weight> {
 /// The executions of regions in which tasks are made: of these some were recorded whole, with their tasks.
 fn with_tasks(openmp: &OpenMp) -> impl Iterator<Item = &Region> {
     let making_tasks: BTreeSet<Instance> = openmp.tasks.iter().filter_map(|task| task.instance).collect();
-    let whole = WholeExecutions::of(&openmp.regions);
+    let whole = WholeExecutions::of(openmp);
     openmp.regions.iter().filter(move |region| {
         let known_by = match region.whole {
             true => Some(region.instance),
