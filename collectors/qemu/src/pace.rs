@@ -17,8 +17,9 @@ use crate::reserved::{Reserved, Zeroed};
 const NAP: Duration = Duration::from_micros(50);
 /// After so many naps it goes on all the same: a second.
 const NAPS: u32 = 20_000;
-/// After so many naps in which the slowest thread got no further it does not run.
-const STANDS_STILL: u32 = 200;
+/// After so many naps in which the slowest thread got no further it does not run: a tenth of a second, since on a busy machine
+/// one that does run may be without a core for long.
+const STANDS_STILL: u32 = 2_000;
 
 thread_local! {
     /// The index of the thread that calls the kernel, for those that it creates.
