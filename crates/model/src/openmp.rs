@@ -181,8 +181,10 @@ impl Region {
     /// The time in all executions that the row stands for (ns), from those that were timed; of one that was recorded whole, its
     /// length, ended or not.
     pub fn total_time(&self) -> f64 {
+        if self.whole {
+            return self.end.since(self.begin).get() as f64;
+        }
         match self.timed {
-            _ if self.whole => self.end.since(self.begin).get() as f64,
             0 => 0.0,
             timed => self.time.get() as f64 * self.count as f64 / timed as f64,
         }

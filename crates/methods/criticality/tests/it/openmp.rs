@@ -346,8 +346,8 @@ fn tasks_of_executions_that_were_not_recorded_whole_count_by_one_that_was() {
     let diagnosis = regions.diagnosis();
     let tiny = diagnosis.findings.iter().find(|finding| finding.what.contains("too small")).expect("tasks");
     // Ten times as many, in five and a half times the time of those that were recorded.
-    let told = "400 tasks take 2.2 µs each on average, making one 550 ns.";
-    assert!(tiny.evidence.iter().any(|line| line == told), "{:?}", tiny.evidence);
+    let all = "400 tasks take 2.2 µs each on average, making one 550 ns.";
+    assert!(tiny.evidence.iter().any(|line| line == all), "{:?}", tiny.evidence);
 }
 
 #[test]
