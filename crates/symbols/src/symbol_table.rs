@@ -103,7 +103,8 @@ impl SymbolTable {
         self.covering(&self.data, address, false)
     }
 
-    /// The best symbol that covers the address. A symbol without a size reaches to the next one, if `open`.
+    /// The best symbol that covers the address. A symbol without a size reaches to the next one, if `open`, and if all
+    /// symbols are known: in a stripped library what follows an exported label may be any other function.
     fn covering(&self, entries: &[Entry], address: u64, open: bool) -> Option<Symbol> {
         let after = entries.partition_point(|entry| entry.address <= address);
         let nearest = entries[..after].last()?.address;
@@ -113,7 +114,7 @@ impl SymbolTable {
                 break;
             }
             let inside = match entry.size {
-                0 => (open && entry.address == nearest) || entry.address == address,
+                0 => (open && self.complete && entry.address == nearest) || entry.address == address,
                 size => address - entry.address < size,
             };
             if inside && best.is_none_or(|best| (best.size == 0, best.rank) >= (entry.size == 0, entry.rank))

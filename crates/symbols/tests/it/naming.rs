@@ -115,6 +115,17 @@ fn a_stripped_program_gives_module_and_offset() {
     assert!(!missing.is_packaged);
 }
 
+#[test]
+fn an_exported_label_does_not_name_what_follows_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let program =
+        compile("cc", "chain.c", &["-O2", "-g", "-rdynamic", "-DLABEL"], directory.path(), "chain");
+    run("strip", &["chain"], directory.path());
+    let (frames, _) = frames(&program, "chain", options_in(directory.path()));
+    // main and capture are exported, leaf and middle are not.
+    assert_eq!(names(&frames)[..4], ["capture", "<chain>", "<chain>", "main"]);
+}
+
 /// Moves the debug information of `chain` to `place`, which the stripped program's debug link names.
 fn separate(directory: &Path, place: &Path) -> PathBuf {
     std::fs::create_dir_all(directory.join(place.parent().unwrap())).unwrap();
