@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use holdup_model::Frame;
-use holdup_recording::facts::{BlockNames, NamedStack};
+use holdup_recording::facts::BlockNames;
 use holdup_recording::{CodeModule, Instructions, Recording, TranslatedBlock};
 use holdup_symbols::{DataSymbol, Files, Mapping, Options, Symbolizer};
 
@@ -38,7 +38,13 @@ pub fn address_names(
         .map(|address| {
             let stored =
                 named.and_then(|names| names.code.get(&address)).filter(|stack| !stack.frames.is_empty());
-            (address, stored.map_or_else(|| lookup.frames(address), stored_frames))
+            (
+                address,
+                stored.map_or_else(
+                    || lookup.frames(address),
+                    |stack| stack.frames.iter().cloned().map(Frame::from).collect(),
+                ),
+            )
         })
         .collect();
     let mut found = AddressNames { code, data: BTreeMap::new() };
@@ -52,18 +58,6 @@ pub fn address_names(
         found.data = data.into_iter().filter_map(|at| Some((at, symbolizer.data_symbol(at)?))).collect();
     }
     found
-}
-
-fn stored_frames(stack: &NamedStack) -> Vec<Frame> {
-    let frames = stack.frames.iter().map(|frame| Frame {
-        function: frame.function.clone(),
-        file: frame.file.clone(),
-        line: frame.line,
-        module: frame.module.clone(),
-        address: frame.address,
-        inlined: frame.inlined,
-    });
-    frames.collect()
 }
 
 struct Lookup<'a> {
@@ -110,6 +104,7 @@ impl<'a> Lookup<'a> {
                 module: frame.module,
                 address: frame.address,
                 inlined: frame.inlined,
+                begin: frame.begin,
             });
             return frames.collect();
         }
@@ -158,6 +153,7 @@ impl<'a> Lookup<'a> {
             module: text(frame.module),
             address: relative,
             inlined: frame.inlined,
+            ..Frame::default()
         });
         frames.collect()
     }

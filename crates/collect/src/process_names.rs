@@ -139,6 +139,7 @@ pub(crate) fn named(frame: Frame) -> NamedFrame {
         module: frame.module,
         address: frame.address,
         inlined: frame.inlined,
+        begin: frame.begin,
     }
 }
 
@@ -151,7 +152,7 @@ mod tests {
         let at = |address: u64, function: Option<&str>, module: &str| {
             let function = function.map(str::to_owned);
             let module = Some(module.to_owned());
-            named(Frame { function, file: None, line: None, module, address, inlined: false })
+            named(Frame { function, file: None, line: None, module, address, inlined: false, begin: None })
         };
         assert_eq!(at(0x7f00_0000_1234, None, ANONYMOUS), at(0x7f00_0000_5678, None, ANONYMOUS));
         assert_eq!(at(16, None, "app").address, 16);

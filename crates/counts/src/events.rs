@@ -239,6 +239,7 @@ impl<'a> Modules<'a> {
                     module: text(frame.module),
                     address: relative,
                     inlined: frame.inlined,
+                    ..Frame::default()
                 })
                 .collect();
         }

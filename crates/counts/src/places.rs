@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use holdup_model::counts::SectionPlace;
-use holdup_model::openmp::source_function;
 use holdup_model::{Frame, ObjectKind, Process};
 use holdup_recording::facts::{NamedFrame, Names};
 
@@ -154,7 +153,7 @@ impl<'a> Places<'a> {
         let frames = stack.map_or(&[][..], |stack| &stack.frames);
         let starts = |named| function(named).is_some_and(|function| self.starts.contains(&function));
         let outermost = frames.iter().rposition(starts).map_or(frames.len(), |at| at + 1);
-        let frames = of_program(frames[..outermost].iter().map(frame).collect());
+        let frames = of_program(frames[..outermost].iter().cloned().map(Frame::from).collect());
         let made = found.one(SectionPlace { frames, name: None });
         found.stacks.insert(id, Rc::clone(&made));
         made
@@ -178,7 +177,7 @@ impl<'a> Places<'a> {
         let named = self.names.and_then(|names| names.code.get(&address));
         let frames = match named.filter(|stack| !stack.frames.is_empty()) {
             _ if address == 0 => Vec::new(),
-            Some(stack) => of_program(stack.frames.iter().map(frame).collect()),
+            Some(stack) => of_program(stack.frames.iter().cloned().map(Frame::from).collect()),
             None => vec![Frame { address, ..Frame::default() }],
         };
         let made = found.one(SectionPlace { frames, name: None });
@@ -195,17 +194,4 @@ fn function(named: &NamedFrame) -> Option<(&str, Option<&str>)> {
 fn of_program(frames: Vec<Frame>) -> Vec<Frame> {
     let first = frames.iter().position(Frame::is_program).unwrap_or(0);
     frames.into_iter().skip(first).collect()
-}
-
-fn frame(named: &NamedFrame) -> Frame {
-    let function = named.function.as_deref();
-    let source = function.and_then(source_function).filter(|_| named.line.is_some());
-    Frame {
-        function: source.or(function).map(str::to_owned),
-        file: named.file.clone(),
-        line: named.line,
-        module: named.module.clone(),
-        address: named.address,
-        inlined: named.inlined,
-    }
 }

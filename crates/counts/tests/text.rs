@@ -184,7 +184,8 @@ fn frames() -> impl Strategy<Value = Vec<Frame>> {
             line,
             module,
             address,
-            inlined
+            inlined,
+            ..Frame::default()
         })
     ];
     prop::collection::vec(frame, 0..3)

@@ -151,10 +151,14 @@ impl<'a> Names<'a> {
         self.process.site(site).told(None, &*self.show)
     }
 
-    /// The function alone, or the whole place where it has none.
+    /// The function alone, as [`Frame::told_whole`] has it where it has no name.
     pub fn function(&self, site: SiteId) -> String {
-        let function = self.process.site(site).place().and_then(|frame| frame.function.as_deref());
-        function.map_or_else(|| self.place(site), |name| (self.show)(name))
+        let frame = self.process.site(site).place();
+        match frame.map(|frame| (frame, frame.function.as_deref())) {
+            Some((_, Some(name))) => (self.show)(name),
+            Some((frame, None)) => frame.told_whole(None, &*self.show),
+            None => self.place(site),
+        }
     }
 }
 
@@ -314,6 +318,16 @@ mod tests {
         assert_eq!(shown(&frame(Some("put"), None, Some("app")), None), "put (app)");
         assert_eq!(shown(&frame(None, file(), Some("app")), None), "cache.c:212");
         assert_eq!(shown(&frame(None, None, Some("app")), None), "app+0x4f2c");
+        let whole = |frame: &Frame| frame.told_whole(None, &str::to_owned);
+        assert_eq!(whole(&frame(Some("put"), file(), Some("app"))), "put (cache.c:212)");
+        assert_eq!(
+            whole(&Frame { line: None, ..frame(None, None, Some("app")) }),
+            "app (code without names)"
+        );
+        assert_eq!(
+            whole(&Frame { begin: Some(0x4f00), ..frame(None, None, Some("app")) }),
+            "function at app+0x4f00"
+        );
         assert_eq!(frame(None, file(), Some("app")).told_function(&str::to_owned), "app+0x4f2c");
     }
 }

@@ -15,6 +15,8 @@ pub struct Frame {
     pub address: u64,
     /// True where the compiler put this function into the next outer frame.
     pub inlined: bool,
+    /// Where a function without a name begins, relative to the module (bytes), if that is known.
+    pub begin: Option<u64>,
 }
 
 /// A call stack, innermost frame first.
@@ -450,6 +452,16 @@ impl Frame {
     /// The same, with names as they are.
     pub fn name(&self) -> String {
         self.told(None, &str::to_owned)
+    }
+
+    /// All of its function, as [`Frame::told`] has it: `function at libz.so.1+0x4f00` where it has no name; and where it is not known
+    /// either where that begins, all such code of the module: `libz.so.1 (code without names)`.
+    pub fn told_whole(&self, lines: Option<(u32, u32)>, show: &dyn Fn(&str) -> String) -> String {
+        match (&self.function, self.module.as_deref().map(show), self.begin) {
+            (None, Some(module), Some(begin)) => format!("function at {module}+{begin:#x}"),
+            (None, Some(module), None) if self.line.is_none() => format!("{module} (code without names)"),
+            _ => self.told(lines, show),
+        }
     }
 
     /// Its function alone, by its address where it has no name: `libz.so.1+0x4f2c`.

@@ -139,7 +139,7 @@ fn named(stack: u64, function: &str) -> (u64, NamedStack) {
         line: Some(10 * stack as u32),
         module: Some("p".to_owned()),
         address: 0x1000 + stack,
-        inlined: false,
+        ..Default::default()
     };
     (stack, NamedStack { frames: vec![frame(function), frame("worker")], broken: false })
 }

@@ -134,6 +134,9 @@ pub struct NamedFrame {
     /// True if it was inlined into the next frame.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub inlined: bool,
+    /// Where the function begins in the module, if it has no name and that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub begin: Option<u64>,
 }
 
 /// A call stack with names.

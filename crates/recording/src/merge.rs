@@ -12,7 +12,6 @@ use crate::clock::Clock;
 use crate::facts::{ImageNames, NamedFrame};
 use crate::kernel::{Image, Kernel, SampleFacts};
 use crate::own_frames;
-use crate::sites::function;
 
 /// A process that the preload did not see is kept if it used at least this much CPU time, or had threads: shells fork
 /// for each command, and such a fork is nothing to tell of.
@@ -82,14 +81,7 @@ impl Sites<'_> {
             self.own.insert(stack);
         }
         own_frames::take_out(&mut frames);
-        let frames = frames.into_iter().map(|frame| Frame {
-            function: function(&frame),
-            file: frame.file,
-            line: frame.line,
-            module: frame.module,
-            address: frame.address,
-            inlined: frame.inlined,
-        });
+        let frames = frames.into_iter().map(Frame::from);
         let id = process.add_site(Site { frames: frames.collect(), broken: stored.broken, in_waiting_loop });
         self.known.insert(stack, id);
         Some(id)

@@ -40,21 +40,24 @@ impl<'a> Sites<'a> {
 }
 
 fn site(named: &NamedStack) -> Site {
-    let frames = named.frames.iter().map(|frame| Frame {
-        function: function(frame),
-        file: frame.file.clone(),
-        line: frame.line,
-        module: frame.module.clone(),
-        address: frame.address,
-        inlined: frame.inlined,
-    });
-    Site { frames: frames.collect(), broken: named.broken, in_waiting_loop: false }
+    let frames = named.frames.iter().cloned().map(Frame::from).collect();
+    Site { frames, broken: named.broken, in_waiting_loop: false }
 }
 
-/// What a frame's function is called. Where the line tells which construct it is, a part that the compiler made a
-/// function of its own for OpenMP has the name of the function in the source.
-pub(crate) fn function(frame: &NamedFrame) -> Option<String> {
-    let name = frame.function.as_deref()?;
-    let source = source_function(name).filter(|_| frame.line.is_some());
-    Some(source.unwrap_or(name).to_owned())
+impl From<NamedFrame> for Frame {
+    /// Where the line tells which construct it is, a part that the compiler made a function of its own for OpenMP has the
+    /// name of the function in the source.
+    fn from(frame: NamedFrame) -> Frame {
+        let source = frame.function.as_deref().and_then(source_function).filter(|_| frame.line.is_some());
+        let source = source.map(str::to_owned);
+        Frame {
+            function: source.or(frame.function),
+            file: frame.file,
+            line: frame.line,
+            module: frame.module,
+            address: frame.address,
+            inlined: frame.inlined,
+            begin: frame.begin,
+        }
+    }
 }

@@ -50,8 +50,11 @@ pub(crate) fn lines(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec
         .take(MOST)
         .map(|(_, function)| standing_for(process, hot, function))
         .collect();
-    let places = escape::apart(&spots, look, |(spot, range), look| {
-        let place = names::place(process, spot.place, *range, look);
+    let places = escape::apart(&spots, look, |(spot, shown), look| {
+        let place = match shown {
+            Shown::Line => names::place(process, spot.place, None, look),
+            Shown::Function(lines) => names::whole(process, spot.place, *lines, look),
+        };
         match &spot.inside {
             Some(inside) => format!("{place}, inside {}", escape::name(inside, look)),
             None => place,
@@ -78,33 +81,35 @@ pub(crate) fn lines(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec
         .collect()
 }
 
-/// What stands for a function: its line that has nearly all of it, else the function, with its first and its last hot
-/// line.
-fn standing_for<'a>(
-    process: &Process,
-    hot: &'a HotSpots,
-    function: &'a HotSpot,
-) -> (&'a HotSpot, Option<(u32, u32)>) {
+/// What is shown of a place.
+#[derive(PartialEq)]
+enum Shown {
+    Line,
+    /// The whole function, with its first and its last hot line where they are known.
+    Function(Option<(u32, u32)>),
+}
+
+/// What stands for a function: its line (or instruction, where lines are not known) that has nearly all of it, else the
+/// function.
+fn standing_for<'a>(process: &Process, hot: &'a HotSpots, function: &'a HotSpot) -> (&'a HotSpot, Shown) {
     let frame_of = |spot: &HotSpot| process.site(spot.place).place();
-    let Some(hottest) = frame_of(function).filter(|frame| frame.function.is_some()) else {
-        return (function, None);
-    };
+    let Some(hottest) = frame_of(function) else { return (function, Shown::Line) };
     let own =
         || hot.lines.iter().filter(|line| frame_of(line).is_some_and(|frame| key(frame) == key(hottest)));
     if let Some(line) = own().find(|line| line.critical >= ONE_LINE * function.critical) {
-        return (line, None);
+        return (line, Shown::Line);
     }
     let numbers = || {
         own()
             .filter(|line| line.critical >= SMALL_LINE * function.critical)
             .filter_map(|line| frame_of(line)?.line)
     };
-    (function, numbers().min().zip(numbers().max()))
+    (function, Shown::Function(numbers().min().zip(numbers().max())))
 }
 
 /// Lines with the same of these are of one function in one file: of one that is inlined, they need not be.
-fn key(frame: &Frame) -> (&Option<String>, &Option<String>, &Option<String>) {
-    (&frame.function, &frame.module, &frame.file)
+fn key(frame: &Frame) -> (&Option<String>, &Option<String>, &Option<String>, Option<u64>) {
+    (&frame.function, &frame.module, &frame.file, frame.begin)
 }
 
 /// The shares, `words` behind them.

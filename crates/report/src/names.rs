@@ -25,6 +25,13 @@ pub(crate) fn place(process: &Process, site: SiteId, lines: Option<(u32, u32)>, 
     place_of(process.site(site), lines, look)
 }
 
+/// The same of all of the function that a site is in, by where that begins if it has no name.
+pub(crate) fn whole(process: &Process, site: SiteId, lines: Option<(u32, u32)>, look: Look) -> String {
+    let show = |name: &str| escape::name(name, look);
+    let frame = process.site(site).place();
+    frame.map_or_else(|| place(process, site, lines, look), |frame| frame.told_whole(lines, &show))
+}
+
 /// The same of a site that stands alone.
 pub(crate) fn place_of(site: &Site, lines: Option<(u32, u32)>, look: Look) -> String {
     site.told(lines, &|name| escape::name(name, look))

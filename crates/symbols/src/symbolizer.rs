@@ -36,6 +36,9 @@ pub struct Frame {
     pub address: u64,
     /// Whether the function was inlined into the next frame.
     pub inlined: bool,
+    /// Where the function begins, as the module's file states addresses: of one without a name, as far as the module's
+    /// call frame information tells.
+    pub begin: Option<u64>,
 }
 
 /// A variable at an address.
@@ -213,6 +216,7 @@ impl Symbolizer {
             module,
             address,
             inlined: false,
+            begin: None,
         };
         let loaded = self.modules.at(address);
         if loaded.is_none_or(|loaded| loaded.is_memory)
@@ -225,6 +229,7 @@ impl Symbolizer {
                 module: Some(JIT_MODULE.to_owned()),
                 address,
                 inlined: false,
+                begin: None,
             }];
         }
         let Some(loaded) = loaded else { return vec![unknown(None, address)] };
@@ -267,6 +272,8 @@ impl Symbolizer {
         {
             places[last].function = Some(symbol.name);
         }
+        let begin = || loaded.file.as_ref()?.eh_frame()?.at(stated).map(|covered| covered.start);
+        let begin = if places[last].function.is_none() { begin() } else { None };
         places
             .into_iter()
             .enumerate()
@@ -277,6 +284,7 @@ impl Symbolizer {
                 module: module.clone(),
                 address: stated,
                 inlined: depth < last,
+                begin: begin.filter(|_| depth == last),
             })
             .collect()
     }

@@ -102,6 +102,7 @@ impl Fields {
             module,
             address: offset.unwrap_or(0),
             inlined,
+            ..Frame::default()
         }))
     }
 

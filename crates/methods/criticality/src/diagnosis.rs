@@ -465,7 +465,7 @@ pub struct CostIdentity {
 pub struct HotSpot {
     /// A site with this place: of a function, at its line with the most critical time.
     pub place: SiteId,
-    /// The function's name, where it is known. Hostile: escape it where it is shown.
+    /// The function's name, else where it begins, where one of them is known. Hostile: escape it where it is shown.
     pub function: Option<String>,
     /// The function of a library, or of the language's runtime, in which most of `active` passed, where the
     /// program called one there. Hostile.

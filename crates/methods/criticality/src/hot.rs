@@ -44,7 +44,11 @@ impl<'a> Sums<'a> {
         threads.arrange_by_key(|&(thread, time)| (Reverse(time), thread));
         HotSpot {
             place,
-            function: function_of(process, place).map(str::to_owned),
+            function: process.site(place).place().and_then(|frame| match function(process, place) {
+                Function::Named(name, _) => Some(name.to_owned()),
+                Function::Nameless(_, Some(_)) => Some(frame.told_whole(None, &str::to_owned)),
+                _ => None,
+            }),
             inside: dominating(&self.inside, self.active).map(str::to_owned),
             active: self.active,
             critical: from_fixed(self.critical),
@@ -98,19 +102,24 @@ fn most_critical(process: &Process, mut spots: Vec<(SiteId, Sums<'_>)>) -> Vec<H
     spots.into_iter().map(|(place, sums)| sums.spot(process, place)).collect()
 }
 
-/// What tells functions apart: the name and the module, and where there is no name the place.
-pub(crate) type Function<'a> = Result<(&'a str, Option<&'a str>), SiteId>;
+/// What tells functions apart.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Function<'a> {
+    /// Its name and its module.
+    Named(&'a str, Option<&'a str>),
+    /// Its module, and where it begins there; where that is not known all code of the module that has no names.
+    Nameless(&'a str, Option<u64>),
+    /// Only the place is known.
+    At(SiteId),
+}
 
 /// The function of a place. `place` is a site that stands for its place.
 pub(crate) fn function(process: &Process, place: SiteId) -> Function<'_> {
     match process.site(place).place() {
-        Some(Frame { function: Some(name), module, .. }) => Ok((name, module.as_deref())),
-        _ => Err(place),
+        Some(Frame { function: Some(name), module, .. }) => Function::Named(name, module.as_deref()),
+        Some(Frame { line: None, module: Some(module), begin, .. }) => Function::Nameless(module, *begin),
+        _ => Function::At(place),
     }
-}
-
-fn function_of(process: &Process, place: SiteId) -> Option<&str> {
-    process.site(place).place()?.function.as_deref()
 }
 
 /// The innermost function, or its library if it has no name, where that is none of the program's own but one that the program called.

@@ -32,7 +32,7 @@ pub(crate) struct HotSpot {
     /// The place.
     #[serde(rename = "where")]
     pub(crate) place: Place,
-    /// The function; null where its name is not known.
+    /// The function, by where it begins if it has no name; null where that is not known either.
     pub(crate) function: Option<String>,
     /// The function of a library or runtime, called there, in which most of active_ns passed; null where that is the
     /// program's own code.

@@ -186,7 +186,7 @@ mod tests {
             line: Some(line),
             module: Some("lu".to_owned()),
             address: 0x40_1234,
-            inlined: false,
+            ..Default::default()
         }
     }
 

@@ -106,10 +106,18 @@ fn a_symbol_table_alone_gives_functions_without_lines() {
 fn a_stripped_program_gives_module_and_offset() {
     let directory = tempfile::tempdir().unwrap();
     let program = compile("cc", "chain.c", &["-O2", "-g"], directory.path(), "chain");
+    let bytes = std::fs::read(&program).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let address_of = |name: &str| file.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap().address();
+    let of_functions = ["capture", "leaf", "middle", "main"].map(address_of);
     run("strip", &["chain"], directory.path());
     let (frames, symbolizer) = frames(&program, "chain", options_in(directory.path()));
     assert_eq!(names(&frames)[..4], ["<chain>"; 4]);
     assert!(frames[..4].iter().all(|frame| frame.address > 0 && frame.address < 0x10000), "{frames:?}");
+    // Where they begin is in the call frame information.
+    let begins = frames[..4].iter().map(|frame| frame.begin.filter(|begin| *begin <= frame.address));
+    let begins: Vec<Option<u64>> = begins.collect();
+    assert_eq!(begins, of_functions.map(Some), "{frames:?}");
     let missing = symbolizer.missing_names();
     let missing = missing.iter().find(|missing| missing.module == program).unwrap();
     assert!(!missing.is_packaged);
@@ -118,8 +126,7 @@ fn a_stripped_program_gives_module_and_offset() {
 #[test]
 fn an_exported_label_does_not_name_what_follows_it() {
     let directory = tempfile::tempdir().unwrap();
-    let program =
-        compile("cc", "chain.c", &["-O2", "-g", "-rdynamic", "-DLABEL"], directory.path(), "chain");
+    let program = compile("cc", "chain.c", &["-O2", "-g", "-rdynamic", "-DLABEL"], directory.path(), "chain");
     run("strip", &["chain"], directory.path());
     let (frames, _) = frames(&program, "chain", options_in(directory.path()));
     // main and capture are exported, leaf and middle are not.

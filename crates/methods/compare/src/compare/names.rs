@@ -53,7 +53,7 @@ impl fmt::Display for Place {
             line: self.line,
             module: self.module.clone(),
             address: self.offset.unwrap_or(0),
-            inlined: false,
+            ..Frame::default()
         };
         f.write_str(&frame.name())
     }

@@ -111,15 +111,14 @@ impl Case<'_> {
         if time.share_of(total) < LEAST_SHARE {
             return None;
         }
-        let next = ordered.get(1).filter(|next| next.1.share_of(total) >= LEAST_SHARE_OF_NEXT).map(
-            |&(next, time)| {
-                let name = match next {
-                    Ok((name, _)) => name.to_owned(),
-                    Err(place) => self.site(place),
-                };
-                (name, time.share_of(total))
-            },
-        );
+        let in_function = |of: Function<'_>| {
+            let place = seen.values().find(|(place, _)| function(process, *place) == of);
+            place.map(|&(place, _)| self.names.function(place))
+        };
+        let next = ordered
+            .get(1)
+            .filter(|next| next.1.share_of(total) >= LEAST_SHARE_OF_NEXT)
+            .and_then(|&(next, time)| Some((in_function(next)?, time.share_of(total))));
         seen.retain(|_, (place, _)| function(process, *place) == mostly);
         let mut lines: BTreeMap<SiteId, Nanos> = BTreeMap::new();
         let mut libraries: BTreeMap<&str, Nanos> = BTreeMap::new();
@@ -133,10 +132,11 @@ impl Case<'_> {
         let own_name = self.names.function(place);
         let blamed = seen.into_iter().map(|(site, (_, time))| (site, time)).collect();
         let caller = self.caller(mostly, blamed);
+        let at = if matches!(mostly, Function::Nameless(..)) { own_name.clone() } else { self.site(place) };
         let words = match (caller, dominating(&libraries, time)) {
             (Some(caller), _) => format!("{}, inside {own_name}", caller.name()),
-            (None, Some(library)) => format!("{}, inside {library}", self.site(place)),
-            (None, None) => self.site(place),
+            (None, Some(library)) => format!("{at}, inside {library}"),
+            (None, None) => at,
         };
         let key = (caller.and_then(|caller| caller.function.clone()), own_name.clone());
         Some(Executed { place, words, key, function: own_name, share: time.share_of(total), samples, next })

@@ -112,6 +112,41 @@ fn a_function_is_shown_at_its_most_critical_line_and_with_the_library_it_is_in()
 }
 
 #[test]
+fn code_without_names_is_summed_by_where_its_function_begins_else_by_module() {
+    let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(100 * MS));
+    process.add_thread("main", Time::from_nanos(0), None);
+    let mut nameless = |module: &str, address, begin| {
+        let frame = Frame { module: Some(module.to_owned()), address, begin, ..Frame::default() };
+        process.add_site(Site { frames: vec![frame], ..Site::default() })
+    };
+    let sites = [
+        nameless("app", 0x110, Some(0x100)),
+        nameless("app", 0x120, Some(0x100)),
+        nameless("app", 0x210, Some(0x200)),
+        nameless("libcodec.so", 0x900, None),
+        nameless("libcodec.so", 0xa00, None),
+    ];
+    let ends = [30, 50, 60, 80, 95];
+    let site = |time: Time| {
+        let at = (time.nanos() - 1) / MS;
+        ends.iter().position(|end| at < *end).map(|index| sites[index])
+    };
+    sample(&mut process, MS, |_, time| site(time));
+    let hot = of(process, 1).hot.expect("there are samples");
+    let functions: Vec<(SiteId, Option<&str>, u64)> =
+        hot.functions.iter().map(|spot| (spot.place, spot.function.as_deref(), spot.samples)).collect();
+    assert_eq!(
+        functions,
+        [
+            (sites[0], Some("function at app+0x100"), 50),
+            (sites[3], None, 35),
+            (sites[2], Some("function at app+0x200"), 10),
+        ]
+    );
+    assert_eq!(hot.lines.len(), 5);
+}
+
+#[test]
 fn what_a_sample_stands_for_ends_at_the_one_before_and_skips_waiting() {
     let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(100));
     let main = process.add_thread("main", Time::from_nanos(0), None);

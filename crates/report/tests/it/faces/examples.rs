@@ -51,7 +51,7 @@ pub(crate) fn site(process: &mut Process, function: &str, file: &str, line: u32)
             line: Some(line),
             module: Some("convert".to_owned()),
             address: 0x1234,
-            inlined: false,
+            ..Default::default()
         }],
         ..Site::default()
     })

@@ -193,6 +193,45 @@ fn a_place_without_a_line_goes_by_its_module() {
 }
 
 #[test]
+fn a_function_without_a_name_goes_by_where_it_begins() {
+    let (mut run, mut diagnoses) = examples::sampled_lock();
+    let hot = diagnoses[0].hot.as_mut().unwrap();
+    let first = hot.lines[0].clone();
+    let nameless = holdup_model::Frame {
+        module: Some("convert".to_owned()),
+        address: 0x1240,
+        begin: Some(0x1230),
+        ..Default::default()
+    };
+    run.processes[0].sites[first.place.index()].frames = vec![nameless.clone()];
+    let frames = vec![holdup_model::Frame { address: 0x1260, ..nameless }];
+    let place = run.processes[0].add_site(holdup_model::Site { frames, ..Default::default() });
+    let lines = [(first.place, 0.7), (place, 0.3)].map(|(place, share)| HotSpot {
+        place,
+        critical: share * first.critical,
+        ..first.clone()
+    });
+    hot.lines.splice(..1, lines);
+    let shown = |run: &Run, diagnoses: &[_]| {
+        labelled(&render(run, diagnoses, PLAIN), "hot lines").swap_remove(0).replace("  ", "|")
+    };
+    let told = shown(&run, &diagnoses);
+    assert!(told.starts_with("function at convert+0x1230|"), "{told}");
+    assert!(told.contains("|61 % of critical time"), "{told}");
+    // One instruction that has nearly all of it is shown itself.
+    diagnoses[0].hot.as_mut().unwrap().lines[0].critical = 0.9 * first.critical;
+    let told = shown(&run, &diagnoses);
+    assert!(told.starts_with("convert+0x1240|"), "{told}");
+    // Code whose functions are not even known by where they begin.
+    for site in [first.place, place] {
+        run.processes[0].sites[site.index()].frames[0].begin = None;
+    }
+    diagnoses[0].hot.as_mut().unwrap().lines[0].critical = 0.7 * first.critical;
+    let told = shown(&run, &diagnoses);
+    assert!(told.starts_with("convert (code without names)|"), "{told}");
+}
+
+#[test]
 fn of_many_phases_the_idlest_are_told_in_order_and_those_alike_as_one() {
     let (run, mut diagnoses) = examples::sampled_lock();
     let phase = |index: usize| Phase {

@@ -23,7 +23,7 @@ pub(crate) fn site(function: &str, file: &str, line: u32) -> Site {
         line: Some(line),
         module: Some("lu".to_owned()),
         address: 0x1234,
-        inlined: false,
+        ..Default::default()
     };
     Site { frames: vec![frame], ..Site::default() }
 }

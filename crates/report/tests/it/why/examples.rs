@@ -30,7 +30,7 @@ pub(crate) fn frame(function: &str, file: &str, line: u32) -> Frame {
         line: Some(line),
         module: Some("lu".to_owned()),
         address: 0x1234,
-        inlined: false,
+        ..Default::default()
     }
 }
 
