@@ -17,8 +17,8 @@ const FEWEST_SAMPLES: u64 = 20;
 /// 3 points with 256.
 const FEW_SAMPLES: u64 = 256;
 
-/// At most so many places are told.
-const MOST: usize = 3;
+/// At most so many places are shown.
+pub(crate) const MOST: usize = 3;
 
 /// Below this share of the critical time a place is told only if it is the first.
 const SMALL: f64 = 0.05;
@@ -36,9 +36,9 @@ const ONE_LINE: f64 = 0.8;
 /// Below this share of a function's critical time a line is no part of its hot lines.
 const SMALL_LINE: f64 = 0.1;
 
-/// Up to three places by critical time, one below the other: a line of a function, or the range of its lines where none
+/// Up to `most` places by critical time, one below the other: a line of a function, or the range of its lines where none
 /// of them stands out, since the lines of one loop are one place to fix. Empty where there are too few samples.
-pub(crate) fn lines(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec<Line> {
+pub(crate) fn lines(process: &Process, diagnosis: &Diagnosis, most: usize, look: Look) -> Vec<Line> {
     let Some(hot) = diagnosis.hot.as_ref().filter(|hot| hot.samples >= FEWEST_SAMPLES) else {
         return Vec::new();
     };
@@ -47,7 +47,7 @@ pub(crate) fn lines(process: &Process, diagnosis: &Diagnosis, look: Look) -> Vec
         .iter()
         .enumerate()
         .filter(|(rank, spot)| *rank == 0 || shares::of_critical(spot, hot) >= SMALL)
-        .take(MOST)
+        .take(most)
         .map(|(_, function)| standing_for(process, hot, function))
         .collect();
     let places = escape::apart(&spots, look, |(spot, shown), look| {

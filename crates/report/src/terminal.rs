@@ -65,8 +65,10 @@ pub fn render(run: &Run, diagnoses: &[Diagnosis], look: Look) -> String {
     let needed = head.len() + 2 + findings::fewest_rows(diagnosis, look) + bar.len() + foot.len();
     let mut room = SCREEN.saturating_sub(needed);
     let mut middle = bar;
-    for part in [hot::lines(process, diagnosis, look), course::lines(run, diagnosis, look)] {
-        // What has no room is in the JSON.
+    // What has no room is in the JSON.
+    let hot = |most| hot::lines(process, diagnosis, most, look);
+    let hot = [hot::MOST, 1].map(hot).into_iter().find(|lines| lines.len() <= room);
+    for part in [hot.unwrap_or_default(), course::lines(run, diagnosis, look)] {
         if part.len() <= room {
             room -= part.len();
             middle.extend(part);

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use holdup_criticality::Diagnosis;
+use holdup_criticality::{Diagnosis, HotSpot};
 use holdup_model::{LostEvents, Run, Unnamed};
 
 use crate::numbers::{counted, grouped, percent};
+use crate::shares;
 
 /// Call stacks that break off before they come to code of the program, up to this share, go without a warning.
 const PLACELESS_STACKS: f64 = 0.01;
@@ -50,13 +51,18 @@ fn without_names(unnamed: &[&Unnamed]) -> Vec<String> {
     by_remedy.into_iter().map(|(remedy, modules)| format!("{}: {remedy}", modules.join(", "))).collect()
 }
 
-/// The files of code in which the places of findings and of hot spots lie.
+/// Below this share of the critical time nobody misses the name of a place.
+const SMALL_SPOT: f64 = 0.02;
+
+/// The files of code in which the places of findings lie, and hot spots that are not small.
 fn modules_told<'a>(run: &'a Run, diagnosis: &Diagnosis) -> BTreeSet<&'a str> {
     let process = &run.processes[diagnosis.process];
     let findings = diagnosis.findings.iter().filter_map(|finding| finding.place);
-    let hot =
-        diagnosis.hot.iter().flat_map(|hot| hot.functions.iter().chain(&hot.lines)).map(|spot| spot.place);
-    let frames = findings.chain(hot).filter_map(|site| process.site(site).place());
+    let spots = diagnosis.hot.iter().flat_map(|hot| {
+        let is_small = |spot: &&HotSpot| shares::of_critical(spot, hot) < SMALL_SPOT;
+        hot.functions.iter().chain(&hot.lines).filter(move |spot| !is_small(spot))
+    });
+    let frames = findings.chain(spots.map(|spot| spot.place)).filter_map(|site| process.site(site).place());
     frames.filter_map(|frame| frame.module.as_deref()).collect()
 }
 

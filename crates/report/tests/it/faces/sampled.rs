@@ -193,6 +193,21 @@ fn a_place_without_a_line_goes_by_its_module() {
 }
 
 #[test]
+fn names_are_missed_only_where_much_of_the_critical_time_passes() {
+    let (mut run, mut diagnoses) = examples::sampled_lock();
+    let remedy = "install its -dbgsym package".to_owned();
+    run.unnamed = vec![holdup_model::Unnamed { module: "libfar.so".to_owned(), remedy }];
+    let frames = vec![holdup_model::Frame { module: Some("libfar.so".to_owned()), ..Default::default() }];
+    let place = run.processes[0].add_site(holdup_model::Site { frames, ..Default::default() });
+    let hot = diagnoses[0].hot.as_mut().unwrap();
+    let all = hot.critical;
+    hot.functions.push(HotSpot { place, critical: 0.01 * all, ..hot.functions[0].clone() });
+    assert!(!render(&run, &diagnoses, PLAIN).contains("libfar"));
+    diagnoses[0].hot.as_mut().unwrap().functions.last_mut().unwrap().critical = 0.03 * all;
+    assert!(render(&run, &diagnoses, PLAIN).contains("libfar.so: install its -dbgsym package"));
+}
+
+#[test]
 fn a_function_without_a_name_goes_by_where_it_begins() {
     let (mut run, mut diagnoses) = examples::sampled_lock();
     let hot = diagnoses[0].hot.as_mut().unwrap();

@@ -488,12 +488,11 @@ fn too_much_of_everything() {
             2 uneven work before the barrier in resize (resize.c:88)                          1.9 s         15 %
             3 lock shard_1, held in take_one_of_take_one_of_…one_of_take_one_of_1            900 ms        7.3 %
               (shard.c:1)
-            4 lock shard_2, held in take_one_of_take_one_of_…one_of_take_one_of_2            900 ms        7.3 %
-              (shard.c:2)
-              and 7 smaller ones: holdup report FILE --json
+              and 8 smaller ones: holdup report FILE --json
 
               criticality   worker 2 █████ 27 %   main ██ 11 %   worker 1 ██ 11 %   five others 31 %
                             nobody ▒▒▒▒ 20 %   (until: I/O 5.0 %, sleep 5.0 %, wake-up 5.0 %, run queue 5.0 %)
+              hot lines     crunch (x.c:88)  61 % of critical time (34 % of active)
               environment   active threads had a core 100 % of the time
               recorded by   preload and kernel (context switches, 1 532 samples)   recording cost not measured
               also ran      cc1 (pid 201)  900 ms, 2 threads, 1.2 active; join 100 ms
