@@ -30,7 +30,8 @@ pub(crate) fn packages_of<'a>(files: impl Iterator<Item = &'a Path>) -> BTreeMap
     files.into_iter().filter_map(|file| Some((file.to_owned(), known.get(file)?.clone()?))).collect()
 }
 
-/// Reads each list once at most, however many files are looked for, until all were found.
+/// Reads each list once at most, however many files are looked for, until all were found: first the lists of packages
+/// that are called as these files are, since of a thousand lists one or two are wanted.
 fn found_in<'a>(lists: &Path, files: impl Iterator<Item = &'a Path>) -> BTreeMap<PathBuf, String> {
     // Files that lie in /usr today may be known by where they lay before.
     let paths = files.filter_map(|file| Some((file.to_str()?, file)));
@@ -43,15 +44,23 @@ fn found_in<'a>(lists: &Path, files: impl Iterator<Item = &'a Path>) -> BTreeMap
         (0..=lengths.last().copied().unwrap_or(0)).map(|length| lengths.contains(&length)).collect();
     let may_be = |line: &&str| is_long.get(line.len()).copied().unwrap_or(false);
     let mut found = BTreeMap::new();
+    let stems: BTreeSet<String> = wanted.values().filter_map(|file| stem_of(file)).collect();
     let entries = fs::read_dir(lists).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut packages: Vec<String> =
+        names.filter_map(|name| Some(name.strip_suffix(".list")?.to_owned())).collect();
+    packages.sort_by_cached_key(|package| {
+        let package = letters_of(package);
+        !stems.iter().any(|stem| package.starts_with(stem.as_str()))
+    });
     let mut list = String::new();
-    for name in entries.map(|entry| entry.file_name()) {
+    for package in packages {
         if wanted.is_empty() {
             break;
         }
-        let Some(package) = name.to_str().and_then(|name| name.strip_suffix(".list")) else { continue };
+        let path = lists.join(format!("{package}.list"));
         list.clear();
-        if File::open(lists.join(&name)).and_then(|mut opened| opened.read_to_string(&mut list)).is_err() {
+        if File::open(path).and_then(|mut opened| opened.read_to_string(&mut list)).is_err() {
             continue;
         }
         let files: Vec<&Path> =
@@ -60,10 +69,23 @@ fn found_in<'a>(lists: &Path, files: impl Iterator<Item = &'a Path>) -> BTreeMap
             continue;
         }
         wanted.retain(|_, file| !files.contains(file));
-        let package = package.split(':').next().unwrap_or(package);
+        let package = package.split(':').next().unwrap_or(&package);
         found.extend(files.into_iter().map(|file| (file.to_owned(), package.to_owned())));
     }
     found
+}
+
+/// What the name of a package with this file most likely begins with, as [`letters_of`] has it: `libglib2` of
+/// `libglib-2.0.so.0.7400.6`, which is in `libglib2.0-0`.
+fn stem_of(file: &Path) -> Option<String> {
+    let name = file.file_name()?.to_str()?;
+    let stem = letters_of(name.split('.').next()?);
+    (!stem.is_empty()).then_some(stem)
+}
+
+/// The letters and digits of a name, in lower case.
+fn letters_of(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
 }
 
 #[cfg(test)]
@@ -85,6 +107,15 @@ mod tests {
         assert_eq!(of("/usr/bin/cat"), Some("coreutils"), "as before all of it was in /usr");
         assert_eq!(found.len(), 2);
         assert!(found_in(Path::new("/nowhere"), files.into_iter()).is_empty());
+    }
+
+    #[test]
+    fn packages_are_called_as_what_they_have() {
+        let of = |file: &str| stem_of(Path::new(file));
+        assert_eq!(of("/usr/lib/libglib-2.0.so.0.7400.6").as_deref(), Some("libglib2"));
+        assert_eq!(of("/usr/lib/libMagickCore-6.Q16.so.6").as_deref(), Some("libmagickcore6"));
+        assert!(letters_of("libmagickcore-6.q16-6:amd64").starts_with("libmagickcore6"));
+        assert_eq!(of("/usr/bin/.hidden"), None);
     }
 
     #[test]
