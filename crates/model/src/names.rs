@@ -320,14 +320,10 @@ mod tests {
         assert_eq!(shown(&frame(None, None, Some("app")), None), "app+0x4f2c");
         let whole = |frame: &Frame| frame.told_whole(None, &str::to_owned);
         assert_eq!(whole(&frame(Some("put"), file(), Some("app"))), "put (cache.c:212)");
-        assert_eq!(
-            whole(&Frame { line: None, ..frame(None, None, Some("app")) }),
-            "app (code without names)"
-        );
-        assert_eq!(
-            whole(&Frame { begin: Some(0x4f00), ..frame(None, None, Some("app")) }),
-            "function at app+0x4f00"
-        );
+        let nameless = |begin| Frame { begin, ..frame(None, None, Some("app")) };
+        assert_eq!(whole(&nameless(None)), "app+0x4f2c");
+        assert_eq!(whole(&nameless(Some(0x4f00))), "function at app+0x4f00");
+        assert_eq!(whole(&nameless(Some(Frame::OUTSIDE))), "app (code without names)");
         assert_eq!(frame(None, file(), Some("app")).told_function(&str::to_owned), "app+0x4f2c");
     }
 }

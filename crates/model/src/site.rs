@@ -15,7 +15,8 @@ pub struct Frame {
     pub address: u64,
     /// True where the compiler put this function into the next outer frame.
     pub inlined: bool,
-    /// Where a function without a name begins, relative to the module (bytes), if that is known.
+    /// Where a function without a name begins, relative to the module (bytes), if that is known;
+    /// [`OUTSIDE`](Frame::OUTSIDE) where the code is of no function that the module's call frame information knows.
     pub begin: Option<u64>,
 }
 
@@ -454,12 +455,15 @@ impl Frame {
         self.told(None, &str::to_owned)
     }
 
-    /// All of its function, as [`Frame::told`] has it: `function at libz.so.1+0x4f00` where it has no name; and where it is not known
-    /// either where that begins, all such code of the module: `libz.so.1 (code without names)`.
+    /// See [`Frame::begin`]: at the beginning of a module lies its header.
+    pub const OUTSIDE: u64 = 0;
+
+    /// All of its function, as [`Frame::told`] has it: `function at libz.so.1+0x4f00` where it has no name, and all code of
+    /// the module that is of no known function: `libz.so.1 (code without names)`.
     pub fn told_whole(&self, lines: Option<(u32, u32)>, show: &dyn Fn(&str) -> String) -> String {
         match (&self.function, self.module.as_deref().map(show), self.begin) {
+            (None, Some(module), Some(Self::OUTSIDE)) => format!("{module} (code without names)"),
             (None, Some(module), Some(begin)) => format!("function at {module}+{begin:#x}"),
-            (None, Some(module), None) if self.line.is_none() => format!("{module} (code without names)"),
             _ => self.told(lines, show),
         }
     }

@@ -134,7 +134,7 @@ pub struct NamedFrame {
     /// True if it was inlined into the next frame.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub inlined: bool,
-    /// Where the function begins in the module, if it has no name and that is known.
+    /// Where the function begins in the module, if it has no name and that is known; 0 where the code is of no known function.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub begin: Option<u64>,
 }

@@ -93,7 +93,8 @@ enum Shown {
 /// function.
 fn standing_for<'a>(process: &Process, hot: &'a HotSpots, function: &'a HotSpot) -> (&'a HotSpot, Shown) {
     let frame_of = |spot: &HotSpot| process.site(spot.place).place();
-    let Some(hottest) = frame_of(function) else { return (function, Shown::Line) };
+    let is_known = |frame: &&Frame| frame.function.is_some() || frame.begin.is_some();
+    let Some(hottest) = frame_of(function).filter(is_known) else { return (function, Shown::Line) };
     let own =
         || hot.lines.iter().filter(|line| frame_of(line).is_some_and(|frame| key(frame) == key(hottest)));
     if let Some(line) = own().find(|line| line.critical >= ONE_LINE * function.critical) {

@@ -25,7 +25,7 @@ pub(crate) fn place(process: &Process, site: SiteId, lines: Option<(u32, u32)>, 
     place_of(process.site(site), lines, look)
 }
 
-/// The same of all of the function that a site is in, by where that begins if it has no name.
+/// The same of all of the function that a site is in, as [`holdup_model::Frame::told_whole`] has it.
 pub(crate) fn whole(process: &Process, site: SiteId, lines: Option<(u32, u32)>, look: Look) -> String {
     let show = |name: &str| escape::name(name, look);
     let frame = process.site(site).place();

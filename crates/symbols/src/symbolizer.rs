@@ -36,8 +36,8 @@ pub struct Frame {
     pub address: u64,
     /// Whether the function was inlined into the next frame.
     pub inlined: bool,
-    /// Where the function begins, as the module's file states addresses: of one without a name, as far as the module's
-    /// call frame information tells.
+    /// Where the function begins, as the module's file states addresses: of one without a name, if the module has call
+    /// frame information; 0 where that does not know the code.
     pub begin: Option<u64>,
 }
 
@@ -272,7 +272,10 @@ impl Symbolizer {
         {
             places[last].function = Some(symbol.name);
         }
-        let begin = || loaded.file.as_ref()?.eh_frame()?.at(stated).map(|covered| covered.start);
+        let begin = || {
+            let table = loaded.file.as_ref()?.eh_frame()?;
+            Some(table.at(stated).map_or(0, |covered| covered.start))
+        };
         let begin = if places[last].function.is_none() { begin() } else { None };
         places
             .into_iter()

@@ -46,8 +46,8 @@ impl<'a> Sums<'a> {
             place,
             function: process.site(place).place().and_then(|frame| match function(process, place) {
                 Function::Named(name, _) => Some(name.to_owned()),
-                Function::Nameless(_, Some(_)) => Some(frame.told_whole(None, &str::to_owned)),
-                _ => None,
+                Function::Nameless(..) => Some(frame.told_whole(None, &str::to_owned)),
+                Function::At(_) => None,
             }),
             inside: dominating(&self.inside, self.active).map(str::to_owned),
             active: self.active,
@@ -107,8 +107,8 @@ fn most_critical(process: &Process, mut spots: Vec<(SiteId, Sums<'_>)>) -> Vec<H
 pub(crate) enum Function<'a> {
     /// Its name and its module.
     Named(&'a str, Option<&'a str>),
-    /// Its module, and where it begins there; where that is not known all code of the module that has no names.
-    Nameless(&'a str, Option<u64>),
+    /// Its module, and [`Frame::begin`].
+    Nameless(&'a str, u64),
     /// Only the place is known.
     At(SiteId),
 }
@@ -117,7 +117,7 @@ pub(crate) enum Function<'a> {
 pub(crate) fn function(process: &Process, place: SiteId) -> Function<'_> {
     match process.site(place).place() {
         Some(Frame { function: Some(name), module, .. }) => Function::Named(name, module.as_deref()),
-        Some(Frame { line: None, module: Some(module), begin, .. }) => Function::Nameless(module, *begin),
+        Some(Frame { module: Some(module), begin: Some(begin), .. }) => Function::Nameless(module, *begin),
         _ => Function::At(place),
     }
 }

@@ -112,7 +112,7 @@ fn a_function_is_shown_at_its_most_critical_line_and_with_the_library_it_is_in()
 }
 
 #[test]
-fn code_without_names_is_summed_by_where_its_function_begins_else_by_module() {
+fn code_without_names_is_summed_by_where_its_function_begins() {
     let mut process = Process::new(Time::from_nanos(0), Time::from_nanos(100 * MS));
     process.add_thread("main", Time::from_nanos(0), None);
     let mut nameless = |module: &str, address, begin| {
@@ -123,10 +123,12 @@ fn code_without_names_is_summed_by_where_its_function_begins_else_by_module() {
         nameless("app", 0x110, Some(0x100)),
         nameless("app", 0x120, Some(0x100)),
         nameless("app", 0x210, Some(0x200)),
-        nameless("libcodec.so", 0x900, None),
-        nameless("libcodec.so", 0xa00, None),
+        nameless("libcodec.so", 0x900, Some(Frame::OUTSIDE)),
+        nameless("libcodec.so", 0xa00, Some(Frame::OUTSIDE)),
+        nameless("old", 0x300, None),
+        nameless("old", 0x400, None),
     ];
-    let ends = [30, 50, 60, 80, 95];
+    let ends = [30, 50, 60, 77, 90, 96, 100];
     let site = |time: Time| {
         let at = (time.nanos() - 1) / MS;
         ends.iter().position(|end| at < *end).map(|index| sites[index])
@@ -139,11 +141,13 @@ fn code_without_names_is_summed_by_where_its_function_begins_else_by_module() {
         functions,
         [
             (sites[0], Some("function at app+0x100"), 50),
-            (sites[3], None, 35),
+            (sites[3], Some("libcodec.so (code without names)"), 30),
             (sites[2], Some("function at app+0x200"), 10),
+            (sites[5], None, 6),
+            (sites[6], None, 4),
         ]
     );
-    assert_eq!(hot.lines.len(), 5);
+    assert_eq!(hot.lines.len(), 7);
 }
 
 #[test]

@@ -237,9 +237,9 @@ fn a_function_without_a_name_goes_by_where_it_begins() {
     diagnoses[0].hot.as_mut().unwrap().lines[0].critical = 0.9 * first.critical;
     let told = shown(&run, &diagnoses);
     assert!(told.starts_with("convert+0x1240|"), "{told}");
-    // Code whose functions are not even known by where they begin.
+    // Code of no known function.
     for site in [first.place, place] {
-        run.processes[0].sites[site.index()].frames[0].begin = None;
+        run.processes[0].sites[site.index()].frames[0].begin = Some(holdup_model::Frame::OUTSIDE);
     }
     diagnoses[0].hot.as_mut().unwrap().lines[0].critical = 0.7 * first.critical;
     let told = shown(&run, &diagnoses);
