@@ -3,13 +3,13 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use crate::build::live::{Running, executable_mappings};
+use crate::build::live::{Blocked, Running, executable_mappings};
 use crate::build::*;
 use holdup_symbols::{Files, Frame, JitCode, Mapping, StackCopy, Symbolizer, UnwindEnd, Unwound, Warning};
 
-/// Frames that the source file describes, of the thread that said it would block.
-fn own_frames(running: &Running, symbolizer: &mut Symbolizer, source: &str) -> (Vec<Frame>, UnwindEnd) {
-    let unwound = symbolizer.unwind(&running.blocked().copy());
+/// Frames that the source file describes, of a thread that is blocked.
+fn own_frames(blocked: &Blocked, symbolizer: &mut Symbolizer, source: &str) -> (Vec<Frame>, UnwindEnd) {
+    let unwound = symbolizer.unwind(&blocked.copy());
     let mut frames = frames_of(symbolizer, &unwound);
     frames.retain(|frame| frame.file.as_deref().is_some_and(|file| file.ends_with(source)));
     (frames, unwound.end)
@@ -20,7 +20,7 @@ fn own_frames(running: &Running, symbolizer: &mut Symbolizer, source: &str) -> (
 fn assert_chain(program: &Path, shape: &str, kind: &str, outer: &[&str]) {
     let running = Running::start(program, &[shape, kind]);
     let mut symbolizer = running.symbolizer(program.parent().unwrap());
-    let (frames, end) = own_frames(&running, &mut symbolizer, "blocked.c");
+    let (frames, end) = own_frames(&running.blocked(), &mut symbolizer, "blocked.c");
     let mut expected = vec!["block", "inner", "middle"];
     expected.extend(outer);
     assert_eq!(names(&frames), expected, "{shape} {kind}");
@@ -107,7 +107,7 @@ fn go_programs_are_unwound_and_named() {
         for (how, outer) in [("main", "main.main"), ("goroutine", "main.main.func1")] {
             let running = Running::start(&program, &[how]);
             let mut symbolizer = running.symbolizer(directory.path());
-            let (frames, end) = own_frames(&running, &mut symbolizer, "blocked.go");
+            let (frames, end) = own_frames(&running.reading(), &mut symbolizer, "blocked.go");
             assert_eq!(names(&frames), ["main.inner", "main.middle", outer], "{flags:?}");
             // A stripped program has the name of the function, but only the line of what was inlined into it.
             let is_stripped = flags.contains(&"-ldflags=-s -w");
@@ -309,7 +309,7 @@ fn a_deleted_program_is_still_read() {
     let running = Running::start(&program, &["direct", "read"]);
     std::fs::remove_file(&program).unwrap();
     let mut symbolizer = running.symbolizer(directory.path());
-    let (frames, _) = own_frames(&running, &mut symbolizer, "blocked.c");
+    let (frames, _) = own_frames(&running.blocked(), &mut symbolizer, "blocked.c");
     assert_eq!(names(&frames), ["block", "inner", "middle", "main"]);
     assert_eq!(frames[0].module.as_deref(), Some("blocked"));
 }

@@ -65,14 +65,23 @@ impl Running {
         tasks.map(|task| task.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect()
     }
 
+    /// The thread, once it blocks in `read`: in between Go's runtime may have made it wait for something of its own.
+    pub(crate) fn reading(&self) -> Blocked {
+        self.blocked_in(self.thread, |call| call == "0")
+    }
+
     /// Any thread that blocks in the end.
     pub(crate) fn blocked_thread(&self, thread: u32) -> Blocked {
+        self.blocked_in(thread, |call| call != "1")
+    }
+
+    fn blocked_in(&self, thread: u32, is_it: impl Fn(&str) -> bool) -> Blocked {
         let path = self.process().join(format!("task/{thread}/syscall"));
         loop {
             let text = std::fs::read_to_string(&path).unwrap();
             let fields: Vec<&str> = text.split_whitespace().collect();
             let number = |field: &str| u64::from_str_radix(field.trim_start_matches("0x"), 16).unwrap();
-            if fields.len() == 9 && fields[0] != "1" {
+            if fields.len() == 9 && is_it(fields[0]) {
                 let (sp, ip) = (number(fields[7]), number(fields[8]));
                 return Blocked { ip, sp, stack: self.stack(sp) };
             }
