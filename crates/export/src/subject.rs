@@ -82,12 +82,32 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The function of a frame alone, by its address where it has no name.
+/// The function of a frame alone: where it has no name by where it begins, if that is known, else by the address.
 pub(crate) fn function(frame: &Frame) -> String {
-    frame.told_function(&|name| plain(name).into_owned())
+    let show = |name: &str| plain(name).into_owned();
+    match frame.begin {
+        Some(_) => frame.told_whole(None, &show),
+        None => frame.told_function(&show),
+    }
 }
 
 /// The names of a process, safe to show.
 pub(crate) fn names_of(process: &Process) -> Names<'_> {
     Names::shown(process, None, |name| plain(name).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_in_one_function_are_one_function() {
+        let frame =
+            |address, begin| Frame { module: Some("app".to_owned()), address, begin, ..Frame::default() };
+        assert_eq!(function(&frame(0x1240, Some(0x1230))), "function at app+0x1230");
+        assert_eq!(function(&frame(0x1260, Some(0x1230))), "function at app+0x1230");
+        assert_eq!(function(&frame(0x1240, None)), "app+0x1240");
+        let named = Frame { function: Some("put".to_owned()), line: Some(3), ..frame(0x1240, None) };
+        assert_eq!(function(&named), "put");
+    }
 }

@@ -36,8 +36,8 @@ pub struct Frame {
     pub address: u64,
     /// Whether the function was inlined into the next frame.
     pub inlined: bool,
-    /// Where the function begins, as the module's file states addresses: of one without a name, if the module has call
-    /// frame information; 0 where that does not know the code.
+    /// Where the function begins, as the module's file states addresses: of one without a name or a line, if the module
+    /// has call frame information; 0 where that does not know the code.
     pub begin: Option<u64>,
 }
 
@@ -276,7 +276,8 @@ impl Symbolizer {
             let table = loaded.file.as_ref()?.eh_frame()?;
             Some(table.at(stated).map_or(0, |covered| covered.start))
         };
-        let begin = if places[last].function.is_none() { begin() } else { None };
+        let is_nameless = places[last].function.is_none() && places[last].line.is_none();
+        let begin = if is_nameless { begin() } else { None };
         places
             .into_iter()
             .enumerate()
