@@ -38,13 +38,11 @@ pub fn address_names(
         .map(|address| {
             let stored =
                 named.and_then(|names| names.code.get(&address)).filter(|stack| !stack.frames.is_empty());
-            (
-                address,
-                stored.map_or_else(
-                    || lookup.frames(address),
-                    |stack| stack.frames.iter().cloned().map(Frame::from).collect(),
-                ),
-            )
+            let frames = match stored {
+                Some(stack) => stack.frames.iter().cloned().map(Frame::from).collect(),
+                None => lookup.frames(address),
+            };
+            (address, frames)
         })
         .collect();
     let mut found = AddressNames { code, data: BTreeMap::new() };
@@ -97,16 +95,7 @@ impl<'a> Lookup<'a> {
             _ => self.symbolizer.frames(address, false),
         };
         if found.iter().any(|frame| frame.function.is_some() || frame.line.is_some()) {
-            let frames = found.into_iter().map(|frame| Frame {
-                function: frame.function,
-                file: frame.file,
-                line: frame.line,
-                module: frame.module,
-                address: frame.address,
-                inlined: frame.inlined,
-                begin: frame.begin,
-            });
-            return frames.collect();
+            return found.into_iter().map(process_names::named).map(Frame::from).collect();
         }
         let module = self.modules.iter().rfind(|module| (module.start..module.end).contains(&address));
         let relative = module.map_or(address, |module| address - module.start + module.offset);

@@ -86,7 +86,7 @@ impl<'a> Subject<'a> {
 pub(crate) fn function(frame: &Frame) -> String {
     let show = |name: &str| plain(name).into_owned();
     match frame.begin {
-        Some(_) => frame.told_whole(None, &show),
+        Some(_) => frame.by_function(None, &show),
         None => frame.told_function(&show),
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use crate::sorts::{by_sort, start_of};
-use crate::{ObjectId, ObjectKind, Process, Roles, Routine, SiteId, ThreadId};
+use crate::{Frame, ObjectId, ObjectKind, Process, Roles, Routine, SiteId, ThreadId};
 
 /// Makes a name of the program safe for where it is shown.
 type Show<'a> = Box<dyn Fn(&str) -> String + Send + Sync + 'a>;
@@ -151,12 +151,11 @@ impl<'a> Names<'a> {
         self.process.site(site).told(None, &*self.show)
     }
 
-    /// The function alone, as [`Frame::told_whole`] has it where it has no name.
+    /// The function alone, as [`Frame::by_function`] has it where it has no name.
     pub fn function(&self, site: SiteId) -> String {
-        let frame = self.process.site(site).place();
-        match frame.map(|frame| (frame, frame.function.as_deref())) {
-            Some((_, Some(name))) => (self.show)(name),
-            Some((frame, None)) => frame.told_whole(None, &*self.show),
+        match self.process.site(site).place() {
+            Some(Frame { function: Some(name), .. }) => (self.show)(name),
+            Some(frame) => frame.by_function(None, &*self.show),
             None => self.place(site),
         }
     }
@@ -226,7 +225,7 @@ fn counts(names: &[String]) -> BTreeMap<&str, usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Frame, Site, Time};
+    use crate::{Site, Time};
 
     fn site(process: &mut Process, function: &str, line: Option<u32>) -> SiteId {
         let frame = Frame {
@@ -318,7 +317,7 @@ mod tests {
         assert_eq!(shown(&frame(Some("put"), None, Some("app")), None), "put (app)");
         assert_eq!(shown(&frame(None, file(), Some("app")), None), "cache.c:212");
         assert_eq!(shown(&frame(None, None, Some("app")), None), "app+0x4f2c");
-        let whole = |frame: &Frame| frame.told_whole(None, &str::to_owned);
+        let whole = |frame: &Frame| frame.by_function(None, &str::to_owned);
         assert_eq!(whole(&frame(Some("put"), file(), Some("app"))), "put (cache.c:212)");
         let nameless = |begin| Frame { begin, ..frame(None, None, Some("app")) };
         assert_eq!(whole(&nameless(None)), "app+0x4f2c");

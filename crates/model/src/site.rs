@@ -460,7 +460,7 @@ impl Frame {
 
     /// All of its function, as [`Frame::told`] has it: `function at libz.so.1+0x4f00` where it has no name, and all code of
     /// the module that is of no known function: `libz.so.1 (code without names)`.
-    pub fn told_whole(&self, lines: Option<(u32, u32)>, show: &dyn Fn(&str) -> String) -> String {
+    pub fn by_function(&self, lines: Option<(u32, u32)>, show: &dyn Fn(&str) -> String) -> String {
         match (&self.function, self.module.as_deref().map(show), self.begin) {
             (None, Some(module), Some(Self::OUTSIDE)) => format!("{module} (code without names)"),
             (None, Some(module), Some(begin)) => format!("function at {module}+{begin:#x}"),

@@ -53,7 +53,7 @@ pub(crate) fn lines(process: &Process, diagnosis: &Diagnosis, most: usize, look:
     let places = escape::apart(&spots, look, |(spot, shown), look| {
         let place = match shown {
             Shown::Line => names::place(process, spot.place, None, look),
-            Shown::Function(lines) => names::whole(process, spot.place, *lines, look),
+            Shown::Function(lines) => names::by_function(process, spot.place, *lines, look),
         };
         match &spot.inside {
             Some(inside) => format!("{place}, inside {}", escape::name(inside, look)),

@@ -25,11 +25,11 @@ pub(crate) fn place(process: &Process, site: SiteId, lines: Option<(u32, u32)>, 
     place_of(process.site(site), lines, look)
 }
 
-/// The same of all of the function that a site is in, as [`holdup_model::Frame::told_whole`] has it.
-pub(crate) fn whole(process: &Process, site: SiteId, lines: Option<(u32, u32)>, look: Look) -> String {
+/// The same of all of the function that a site is in, as [`holdup_model::Frame::by_function`] has it.
+pub(crate) fn by_function(process: &Process, site: SiteId, lines: Option<(u32, u32)>, look: Look) -> String {
     let show = |name: &str| escape::name(name, look);
     let frame = process.site(site).place();
-    frame.map_or_else(|| place(process, site, lines, look), |frame| frame.told_whole(lines, &show))
+    frame.map_or_else(|| place(process, site, lines, look), |frame| frame.by_function(lines, &show))
 }
 
 /// The same of a site that stands alone.

@@ -46,7 +46,7 @@ impl<'a> Sums<'a> {
             place,
             function: process.site(place).place().and_then(|frame| match function(process, place) {
                 Function::Named(name, _) => Some(name.to_owned()),
-                Function::Nameless(..) => Some(frame.told_whole(None, &str::to_owned)),
+                Function::Nameless(..) => Some(frame.by_function(None, &str::to_owned)),
                 Function::At(_) => None,
             }),
             inside: dominating(&self.inside, self.active).map(str::to_owned),

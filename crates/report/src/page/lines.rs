@@ -96,7 +96,7 @@ impl Lines {
                 .iter()
                 .take(MOST_FUNCTIONS)
                 .map(|spot| Function {
-                    place: names::whole(told.process, spot.place, None, LOOK),
+                    place: names::by_function(told.process, spot.place, None, LOOK),
                     inside: spot.inside.as_deref().map(|inside| escape::name(inside, LOOK)),
                     critical: (spot.critical as u64, percent(shares::of_critical(spot, hot))),
                     critical_width: across(spot.critical, most),

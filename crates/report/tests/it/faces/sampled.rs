@@ -230,20 +230,20 @@ fn a_function_without_a_name_goes_by_where_it_begins() {
     let shown = |run: &Run, diagnoses: &[_]| {
         labelled(&render(run, diagnoses, PLAIN), "hot lines").swap_remove(0).replace("  ", "|")
     };
-    let told = shown(&run, &diagnoses);
-    assert!(told.starts_with("function at convert+0x1230|"), "{told}");
-    assert!(told.contains("|61 % of critical time"), "{told}");
+    let first_line = shown(&run, &diagnoses);
+    assert!(first_line.starts_with("function at convert+0x1230|"), "{first_line}");
+    assert!(first_line.contains("|61 % of critical time"), "{first_line}");
     // One instruction that has nearly all of it is shown itself.
     diagnoses[0].hot.as_mut().unwrap().lines[0].critical = 0.9 * first.critical;
-    let told = shown(&run, &diagnoses);
-    assert!(told.starts_with("convert+0x1240|"), "{told}");
+    let first_line = shown(&run, &diagnoses);
+    assert!(first_line.starts_with("convert+0x1240|"), "{first_line}");
     // Code of no known function.
     for site in [first.place, place] {
         run.processes[0].sites[site.index()].frames[0].begin = Some(holdup_model::Frame::OUTSIDE);
     }
     diagnoses[0].hot.as_mut().unwrap().lines[0].critical = 0.7 * first.critical;
-    let told = shown(&run, &diagnoses);
-    assert!(told.starts_with("convert (code without names)|"), "{told}");
+    let first_line = shown(&run, &diagnoses);
+    assert!(first_line.starts_with("convert (code without names)|"), "{first_line}");
 }
 
 #[test]
