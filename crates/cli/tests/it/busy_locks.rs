@@ -61,8 +61,22 @@ int main(void) {
 }
 "#;
 
-/// Runs such a program plain and recorded, with these options, demands the same, and gives its process.
+/// As [`recorded_once`], of a run of which all is recorded: where the machine gave the recorder no core until there was no room left,
+/// which the recording says, it is recorded again.
 fn recorded(source: &str, flag: &str, options: &[&str]) -> (Stage, Process) {
+    loop {
+        let (stage, process) = recorded_once(source, flag, options);
+        if process.lost.events == 0 {
+            return (stage, process);
+        }
+        let run = &report_json(&stage.path("fight.holdup"))["run"];
+        assert_eq!(run["lost"]["events"], process.lost.events);
+        assert!(run["warnings"].to_string().contains("lost for want of room"), "{run}");
+    }
+}
+
+/// Runs such a program plain and recorded, with these options, demands the same, and gives its process.
+fn recorded_once(source: &str, flag: &str, options: &[&str]) -> (Stage, Process) {
     let stage = Stage::new();
     let source = format!("#define THREADS {THREADS}\n#define TURNS {TURNS}L\n{source}");
     let file = stage.write("fight.c", source);
@@ -147,7 +161,8 @@ fn brief_ones_are_few(process: &Process) {
 
 #[test]
 fn with_all_holds_each_wait_is_recorded() {
-    let (_stage, process) = recorded(FIGHT, "-pthread", &["--holds", "all", "--size-limit", "64"]);
+    // Of so many holds some have no room.
+    let (_stage, process) = recorded_once(FIGHT, "-pthread", &["--holds", "all", "--size-limit", "64"]);
     assert!(process.busy_locks.is_empty(), "{:?}", process.busy_locks);
 }
 
