@@ -26,6 +26,11 @@ const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 /// Chunks that are kept ready beside those of live threads.
 const MOST_AHEAD: u32 = 1024;
 
+/// Chunks (32 KiB each) for each thread of a process with several, and for all of them together: what they write while others
+/// have the recorder's core. A process with one thread needs less, and there may be thousands of those.
+const FOR_EACH: u32 = 16;
+const FOR_ALL: u32 = 64;
+
 /// A chunk of which a part is in the recording.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Begun {
@@ -174,10 +179,7 @@ impl Process {
         let scarce = header.free_chunks.load(Ordering::Relaxed) as u32 == 0 || drained * 2 >= chunks;
         let slots = self.file.reserved_slots();
         let live = header.taken_slots.load(Ordering::Relaxed).min(slots);
-        // Twice as many as there are threads, so that all can go on while theirs are written; less of many threads, which seldom
-        // fill theirs at once.
-        let most = live + FIRST_CHUNKS as u32;
-        let wanted = if scarce { most.min(chunks * 2) } else { chunks }.max(live + live.min(MOST_AHEAD) + 8);
+        let wanted = wanted_chunks(live, chunks, scarce);
         let _ = self.file.reserve_chunks(wanted);
         if threads > 0 && (header.free_slots.load(Ordering::Relaxed) as u32 == 0 || live * 2 >= slots) {
             let _ = self.file.reserve_slots(slots * 2);
@@ -234,6 +236,16 @@ impl Process {
     }
 }
 
+/// How many chunks a process should have that has so many live threads and so many chunks; `scarce` if it uses all.
+fn wanted_chunks(live: u32, chunks: u32, scarce: bool) -> u32 {
+    let for_several = if live > 1 { live.saturating_mul(FOR_EACH).min(FOR_ALL) } else { 0 };
+    let ahead = (live + live.min(MOST_AHEAD) + 8).max(for_several);
+    // Twice as many as there are threads, so that all can go on while theirs are written; less of many threads, which seldom
+    // fill theirs at once.
+    let most = live + FIRST_CHUNKS as u32;
+    if scarce { most.min(chunks * 2) } else { chunks }.max(ahead)
+}
+
 /// What a thread that has not ended has still in its slot: its counts, the wait that it is in, and the OpenMP region.
 fn unfinished(slot: &Slot, now: u64) -> Vec<u64> {
     let mut words = Vec::new();
@@ -276,4 +288,23 @@ fn open_region(slot: &Slot) -> Option<Region> {
 /// The process's table of uses, as records of all threads together.
 fn overflowed_uses(file: &MappedFile) -> Vec<u64> {
     file.parts().uses().iter().filter_map(SharedUse::record).flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wanted_chunks;
+
+    #[test]
+    fn several_threads_have_room_for_what_they_write_while_the_recorder_has_no_core() {
+        assert_eq!(wanted_chunks(1, 8, false), 10);
+        assert_eq!([2, 4, 20].map(|live| wanted_chunks(live, 8, false)), [32, 64, 64]);
+        assert_eq!(wanted_chunks(100, 8, false), 208);
+    }
+
+    #[test]
+    fn room_doubles_where_it_is_scarce_and_ends_somewhere() {
+        assert_eq!(wanted_chunks(4, 64, true), 128);
+        assert_eq!(wanted_chunks(4, 1500, true), 2052);
+        assert_eq!(wanted_chunks(4, 300, false), 300);
+    }
 }
