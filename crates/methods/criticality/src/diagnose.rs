@@ -148,9 +148,14 @@ fn spinning_on_core(timeline: &Timeline) -> Nanos {
 fn active_means(process: &Process) -> &'static str {
     match process.covered.as_slice() {
         [] => NOT_WAITING,
-        [(from, until)] if *from <= process.start && process.end <= *until => ON_A_CORE,
+        _ if is_seen_throughout(process) => ON_A_CORE,
         _ => PARTLY_ON_A_CORE,
     }
+}
+
+/// True if the kernel's records say for the whole run which threads had a core.
+pub(crate) fn is_seen_throughout(process: &Process) -> bool {
+    matches!(process.covered.as_slice(), [(from, until)] if *from <= process.start && process.end <= *until)
 }
 
 /// A reading that is below this share of what the kernel's records say was made long before the end.
@@ -159,7 +164,7 @@ const LONG_PAST: f64 = 0.5;
 /// The CPU time of all threads. Of one that was cut off by the end of the process it may have been read long before: it had a core for
 /// what the kernel's records say, at least.
 fn on_cpu(process: &Process, times: &[ThreadTimes]) -> Option<Nanos> {
-    let is_seen = active_means(process) == ON_A_CORE;
+    let is_seen = is_seen_throughout(process);
     process.threads.iter().zip(times).try_fold(Nanos::ZERO, |sum, (thread, times)| {
         let cpu = thread.known_cpu()?;
         let is_past = is_seen && thread.cpu.is_none() && cpu.share_of(times.active) < LONG_PAST;

@@ -5,6 +5,7 @@ mod teams;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use holdup_model::figures::percent;
 use holdup_model::names::Names;
 use holdup_model::selector::quoted;
 use holdup_model::{
@@ -15,7 +16,8 @@ use holdup_replay::{
     ends_name, object_name, parse, place_name, sort_of, thread_name,
 };
 
-use crate::findings::{Tasks as RecordedTasks, rank};
+use crate::diagnose::is_seen_throughout;
+use crate::findings::{BUSY_CORES, Tasks as RecordedTasks, rank};
 use crate::scarcity::part;
 use crate::{Curve, CurvePoint, Diagnosis, Finding, FindingKind, Gain, NobodyCause, WhatIf};
 
@@ -107,12 +109,14 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
         tasks: RecordedTasks::of(process, timeline),
         smaller_teams: teams::saved(process, timeline, diagnosis.effective_cores.max(1)),
     };
+    let left_to_gain = left_of_busy_cores(process, diagnosis);
     let in_time = replayer.budget(Budget::of_run(timeline.wall()));
     let mut budget = if depth.all_gains { Budget::unlimited() } else { in_time.clone() };
     let ways: Vec<Vec<Fix>> =
         diagnosis.findings.iter().map(|finding| case.ways(diagnosis, finding)).collect();
     for (finding, ways) in diagnosis.findings.iter_mut().zip(&ways) {
-        if ways.is_empty() && case.smaller_teams.is_none() && finding.kind == FindingKind::Oversubscription {
+        let is_bounded = case.smaller_teams.is_some() || left_to_gain.is_some();
+        if ways.is_empty() && !is_bounded && finding.kind == FindingKind::Oversubscription {
             finding.notes.push(SEVERAL_SORTS.to_owned());
         }
     }
@@ -152,6 +156,8 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
                 finding.notes.push(NO_TIME.to_owned());
                 continue;
             }
+            // What it saves at most is known without a replay.
+            Err(_) if finding.kind == FindingKind::Oversubscription && left_to_gain.is_some() => continue,
             Err(why) => {
                 finding.notes.push(format!("No gain is predicted: {why}."));
                 continue;
@@ -161,7 +167,9 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
             let gain = case.gain(prediction, fix.expression.clone());
             let capped = (gain.time.get() as f64) < CAPPED * finding.cost.get() as f64;
             let next = case.next(prediction).filter(|_| capped);
-            if let Some(next) = &next {
+            // That cores are all there is of them goes without saying.
+            let is_told = finding.kind == FindingKind::Oversubscription && left_to_gain.is_some();
+            if let Some(next) = next.as_ref().filter(|_| !is_told) {
                 finding.notes.insert(0, format!("Once it is fixed, {next} limits the program."));
             }
             finding.gain = Some(Gain { capped_by: next, ..gain });
@@ -180,6 +188,9 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
             let (gain, hint) = case.by_smaller_teams(saved, diagnosis.effective_cores);
             finding.gain = Some(gain);
             finding.hint = hint.unwrap_or(std::mem::take(&mut finding.hint));
+        }
+        if let Some(left) = left_to_gain.filter(|_| finding.kind == FindingKind::Oversubscription) {
+            bound_by_busy_cores(finding, left, diagnosis.efficiency);
         }
         // No replay tells those.
         if let Some(gain) = finding.gain.as_ref().filter(|gain| gain.expression.is_empty()) {
@@ -201,6 +212,31 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
     let predictions: Vec<Prediction> = predictions.into_iter().filter_map(Result::ok).collect();
     diagnosis.what_if =
         Some(WhatIf { replayed: replayer.replayed(), all_together, curves, notes: case.notes(&predictions) });
+}
+
+/// What is left to gain by fewer threads where cores that too many threads share are busy with their work: the time in which the cores
+/// were not. `None` where that is not seen: threads that spin have cores too, and who spins in what was not recorded is not known.
+fn left_of_busy_cores(process: &Process, diagnosis: &Diagnosis) -> Option<Nanos> {
+    let is_seen = is_seen_throughout(process)
+        && diagnosis.on_cpu_parallelism.is_some()
+        && !diagnosis.findings.iter().any(|finding| finding.kind == FindingKind::Spin);
+    let are_shared = diagnosis.effective_cores > 0 && diagnosis.workers > diagnosis.effective_cores;
+    let idle = 1.0 - diagnosis.efficiency;
+    (is_seen && are_shared && diagnosis.efficiency >= BUSY_CORES)
+        .then(|| Nanos::new((idle * diagnosis.wall.get() as f64) as u64))
+}
+
+/// Fewer threads give no more than what is left, whatever else is predicted; and what helps is said.
+fn bound_by_busy_cores(finding: &mut Finding, left: Nanos, efficiency: f64) {
+    let unknown =
+        Gain { time: Nanos::ZERO, low: Nanos::ZERO, high: left, expression: String::new(), capped_by: None };
+    let gain = finding.gain.take().unwrap_or(unknown);
+    let [time, low, high] = [gain.time, gain.low, gain.high].map(|time| time.min(left));
+    finding.gain = Some(Gain { time, low, high, ..gain });
+    finding.hint = format!(
+        "Give the program more cores, or less to do: these are at work for it {} of the time, so that fewer threads save next to nothing.",
+        percent(efficiency)
+    );
 }
 
 /// What it saves, by finding, if threads sleep that spin and have the cores which threads with work lack: the time in which none of these

@@ -294,19 +294,42 @@ fn more_threads_than_cores() {
     assert!(gain.low <= real && real <= gain.high, "{gain:?} {real:?}");
 }
 
-/// Threads of a later frame do not exist when those of an earlier one work.
-#[test]
-fn more_threads_than_cores_for_each_frame_anew() {
+/// Four threads for each of ten frames on two cores, started by main when it has worked for so long (ms).
+fn frames(alone: u64) -> Diagnosis {
     let mut script = Script::new();
     let join = script.site("fork_and_join", 40);
     let render: Vec<ThreadId> = (0..40).map(|_| script.thread("render", vec![work(20)])).collect();
     for frame in render.chunks(4) {
+        script.main_does(&[work(alone)]);
         frame.iter().for_each(|&thread| script.main_does(&[Op::Start(thread)]));
         frame.iter().for_each(|&thread| script.main_does(&[Op::Join(thread, join)]));
     }
-    let diagnosis = of(script.play_on(2, MS), 2);
+    let mut process = script.play_on(2, MS);
+    process.covered = vec![(process.start, process.end)];
+    of(process, 2)
+}
+
+/// Threads of a later frame do not exist when those of an earlier one work.
+#[test]
+fn more_threads_than_cores_for_each_frame_anew() {
+    let diagnosis = frames(10);
     let crowded = diagnosis.findings.iter().find(|finding| finding.kind == FindingKind::Oversubscription);
-    assert_eq!(crowded.expect("more threads than cores").gain, None);
+    let crowded = crowded.expect("more threads than cores");
+    assert_eq!(crowded.gain, None);
+    assert!(crowded.hint.starts_with("Start no more working threads than cores (2)"), "{}", crowded.hint);
+}
+
+/// Where the cores are busy with its work, fewer threads have nothing to give, whether a replay can say what they would do or not.
+#[test]
+fn fewer_threads_save_nothing_of_cores_that_are_busy() {
+    let diagnosis = frames(1);
+    assert!(diagnosis.efficiency > 0.95, "{}", diagnosis.efficiency);
+    let (crowded, gain) = find(&diagnosis, FindingKind::Oversubscription);
+    let left = Nanos::new(((1.0 - diagnosis.efficiency) * diagnosis.wall.get() as f64) as u64);
+    assert!(left > Nanos::ZERO);
+    assert_eq!((gain.time, gain.low, gain.high), (Nanos::ZERO, Nanos::ZERO, left));
+    assert!(crowded.hint.contains("these are at work for it 99 % of the time"), "{}", crowded.hint);
+    assert_eq!(crowded.notes, [] as [String; 0]);
 }
 
 #[test]
