@@ -34,6 +34,7 @@ mod efficiency;
 mod environment;
 mod families;
 pub mod figures;
+mod housekeepers;
 mod ids;
 mod interrupted;
 mod loss_class;
@@ -77,6 +78,7 @@ pub use environment::{
     CoreKind, Environment, FrequencyRange, Load, MemoryNode, Pin, Placement, Quota, Swapped, Throttling,
 };
 pub use families::{Families, Family};
+pub use housekeepers::{Stop, repeated, stops};
 pub use ids::{ObjectId, SiteId, ThreadId};
 pub use loss_class::{ClassTimes, LossClass, ThreadSums};
 pub use median::median;

@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holdup_model::{
     Ending, Hold, Mode, Nanos, ObjectId, ObjectKind, Outcome, PolledJoin, PolledJoins, Process, Segment,
-    SiteId, State, ThreadId, Time, Timeline, Wait, WakeCount, endings,
+    SiteId, State, Stop, ThreadId, Time, Timeline, Wait, WakeCount, endings, repeated, stops,
 };
 
-use crate::housekeepers::repeated;
 use crate::program::{
     BarrierFacts, GateIndex, LockFacts, LockIndex, NEVER, NO_SITE, Pause, PauseKind, Program,
 };
@@ -74,8 +73,10 @@ impl<'a> Maker<'a> {
             gates: BTreeMap::new(),
         };
         maker.ends();
-        maker.holds_and_waits();
-        maker.pauses();
+        let endings = endings(process);
+        let stops = stops(process, timeline);
+        maker.holds_and_waits(&endings, &stops);
+        maker.pauses(&stops);
         maker.starts();
         for events in &mut maker.events {
             events.sort_unstable();
@@ -153,9 +154,8 @@ impl Maker<'_> {
         }
     }
 
-    fn holds_and_waits(&mut self) {
+    fn holds_and_waits(&mut self, endings: &[Ending], stops: &[Option<Stop>]) {
         let process = self.process;
-        let endings = endings(process);
         let holds = Holds::of(process);
         let waits = in_order(&process.waits);
         self.number_locks();
@@ -170,7 +170,7 @@ impl Maker<'_> {
                 follows[index] = true;
             }
         }
-        let begins = self.begins_unseen(&endings);
+        let begins = self.begins_unseen(endings);
         for &index in &holds.order {
             let (hold, waited) = (&process.holds[index as usize], waited_before[index as usize]);
             if !process.object(hold.object).kind.is_lock() {
@@ -202,9 +202,11 @@ impl Maker<'_> {
             self.add(hold.thread, hold.end, hold.end, Act::Release(lock), hold.released_at);
         }
         let mut rounds = self.rounds();
-        let repeated = repeated(process, &endings, &waits);
+        let repeated = repeated(process, endings, &waits);
         for index in waits {
-            if !follows[index] && !repeated[index] {
+            let wait = &process.waits[index];
+            let is_stopped = stops[wait.thread.index()].as_ref().is_some_and(|stop| stop.has_wait(wait));
+            if !follows[index] && !repeated[index] && !is_stopped {
                 self.wait(&process.waits[index], &endings[index], rounds.remove(&index));
             }
         }
@@ -300,7 +302,7 @@ impl Maker<'_> {
     }
 
     /// Waits for nothing that another thread of the process does.
-    fn pauses(&mut self) {
+    fn pauses(&mut self, stops: &[Option<Stop>]) {
         let timeline = self.timeline;
         let polled = PolledJoins::of(self.process, timeline);
         for (index, row) in timeline.threads.iter().enumerate() {
@@ -311,26 +313,46 @@ impl Maker<'_> {
             let is_repeated = |segment: &&Segment| {
                 polled.at(thread, segment).is_some_and(|join| join.last != segment.start)
             };
-            for segment in row.segments.iter().filter(|segment| !is_repeated(segment)) {
-                let kind = match segment.state {
-                    State::Io => PauseKind::Io,
-                    State::Asleep => PauseKind::Sleep,
-                    State::Blocked if segment.object.is_none() => PauseKind::Unknown,
-                    State::Spinning => match segment.object {
-                        // No wait of its own, as those for spin locks are.
-                        Some(lock) if self.process.object(lock).kind != ObjectKind::SpinLock => {
-                            PauseKind::Object(lock)
-                        }
-                        _ => continue,
+            let stop = stops[index].as_ref();
+            if let Some(stop) = stop {
+                self.stop(thread, stop);
+            }
+            let is_stopped = |segment: &&Segment| stop.is_some_and(|stop| stop.has(segment));
+            for segment in row.segments.iter().filter(|segment| !is_repeated(segment) && !is_stopped(segment))
+            {
+                let kind = match (segment.state, segment.object) {
+                    // No wait of its own, as those for spin locks are.
+                    (State::Spinning, Some(lock))
+                        if self.process.object(lock).kind != ObjectKind::SpinLock =>
+                    {
+                        PauseKind::Object(lock)
+                    }
+                    (State::Blocked, Some(_)) => continue,
+                    (state, _) => match pause_in(state) {
+                        Some(kind) => kind,
+                        None => continue,
                     },
-                    State::NotRecorded => PauseKind::Unknown,
-                    _ => continue,
                 };
                 let length = segment.length().get();
                 self.program.pauses.push(Pause { length, kind });
                 let pause = Act::Pause(self.program.pauses.len() as u32 - 1);
                 self.add(thread, segment.start, segment.end, pause, segment.site);
             }
+        }
+    }
+
+    /// Who pauses until another thread stops it waits for that one; how long it takes to notice is a pause.
+    fn stop(&mut self, thread: ThreadId, stop: &Stop) {
+        let gate = self.gate(1, stop.last.object);
+        self.add(stop.by, stop.at, stop.at, Act::Open(gate), None);
+        self.add(thread, stop.last.start, stop.at, Act::Pass(gate), stop.last.site);
+        let length = stop.last.end.since(stop.at).get();
+        if length > 0 {
+            let kind = stop.last.object.map(PauseKind::Object).or(pause_in(stop.last.state));
+            let kind = kind.unwrap_or(PauseKind::Unknown);
+            self.program.pauses.push(Pause { length, kind });
+            let pause = Act::Pause(self.program.pauses.len() as u32 - 1);
+            self.add(thread, stop.at, stop.last.end, pause, stop.last.site);
         }
     }
 
@@ -385,6 +407,16 @@ impl Maker<'_> {
             return start;
         }
         segments[..before].iter().rev().find(works).map_or(start, |segment| segment.end)
+    }
+}
+
+/// What a thread in this state pauses for, where it waits for no object.
+fn pause_in(state: State) -> Option<PauseKind> {
+    match state {
+        State::Io => Some(PauseKind::Io),
+        State::Asleep => Some(PauseKind::Sleep),
+        State::Blocked | State::NotRecorded => Some(PauseKind::Unknown),
+        State::Active | State::Spinning | State::Waking | State::Descheduled => None,
     }
 }
 

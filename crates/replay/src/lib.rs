@@ -43,7 +43,6 @@ mod change;
 mod events;
 mod expression;
 mod extract;
-mod housekeepers;
 mod machine;
 mod pools;
 mod predict;

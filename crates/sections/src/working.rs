@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use holdup_model::openmp::Instance;
 use holdup_model::{
-    Call, Nanos, ObjectKind, Places, PolledJoins, Process, Segment, State, ThreadId, ThreadTimes, Time,
-    Timeline,
+    Call, Nanos, ObjectKind, Places, PolledJoins, Process, Segment, State, Stop, ThreadId, ThreadTimes, Time,
+    Timeline, stops,
 };
 
 use crate::outside::{is_outside, is_server};
@@ -51,19 +51,22 @@ pub struct Working {
     pub take_turns: bool,
     /// Sleeps that are waits for other threads.
     pub polled_joins: PolledJoins,
+    /// By thread, pauses in which it waits to be stopped.
+    pub stops: Vec<Option<Stop>>,
     wall: Nanos,
 }
 
 impl Working {
     /// Those of `process`, of which `times` tells what each thread did, on so many `cores` (0: not known).
     pub fn of(process: &Process, timeline: &Timeline, times: &[ThreadTimes], cores: u32) -> Self {
-        let is = who_works(process, timeline, times);
+        let stops = stops(process, timeline);
+        let is = who_works(process, timeline, times, &stops);
         let threads: Vec<ThreadId> =
             (0..is.len()).filter(|&index| is[index]).map(|index| ThreadId::new(index as u32)).collect();
         let polled_joins = PolledJoins::of(process, timeline);
         let (at_once, thread_time) = places(process, timeline, &polled_joins, &threads);
         let (fewest_cores, take_turns, wall) = (cores, runs_goroutines(process), timeline.wall());
-        Self { threads, is, at_once, thread_time, cores, fewest_cores, take_turns, polled_joins, wall }
+        Self { threads, is, at_once, thread_time, cores, fewest_cores, take_turns, polled_joins, stops, wall }
     }
 
     /// The wall time of the process.
@@ -92,7 +95,12 @@ pub fn is_joining(
     segment.state == State::Blocked && joins() || polled.has(thread, segment)
 }
 
-fn who_works(process: &Process, timeline: &Timeline, times: &[ThreadTimes]) -> Vec<bool> {
+fn who_works(
+    process: &Process,
+    timeline: &Timeline,
+    times: &[ThreadTimes],
+    stops: &[Option<Stop>],
+) -> Vec<bool> {
     let mut starts_others = vec![false; process.threads.len()];
     for thread in &process.threads {
         if let Some(parent) = thread.parent.and_then(|parent| starts_others.get_mut(parent.index())) {
@@ -102,7 +110,8 @@ fn who_works(process: &Process, timeline: &Timeline, times: &[ThreadTimes]) -> V
     let mut idle = vec![Nanos::ZERO; process.threads.len()];
     let is_server = is_server(process);
     for block in &process.blocks {
-        if is_outside(block, is_server) || block.call == Call::WaitChild {
+        let is_stopped = stops[block.thread.index()].as_ref().is_some_and(|stop| stop.has_call(block));
+        if is_outside(block, is_server) || block.call == Call::WaitChild || is_stopped {
             idle[block.thread.index()] += block.end.since(block.begin);
         }
     }

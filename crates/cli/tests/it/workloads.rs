@@ -40,6 +40,7 @@ mod first_findings {
     a_test_for_each! {
         demo
         critical_section
+        stopped_threads
         own_lock
         convoy
         late_thread

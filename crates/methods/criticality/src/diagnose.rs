@@ -50,7 +50,7 @@ pub fn diagnose(run: &Run, process: usize) -> Diagnosis {
     (working.cores, working.fewest_cores) = (scarcity.cores, scarcity.fewest_cores());
     let outside = Outside::of(process);
     let holders = Holders::new(process, &timeline.places);
-    let path = critical_path(process, &timeline, &working.polled_joins, &holders);
+    let path = critical_path(process, &timeline, &working, &holders);
     let blame = blame(&Facts {
         process,
         timeline: &timeline,

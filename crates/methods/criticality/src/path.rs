@@ -7,9 +7,10 @@
 use std::collections::BTreeMap;
 
 use holdup_model::{
-    Arrange, Nanos, ObjectId, ObjectKind, PolledJoin, PolledJoins, Process, Segment, SiteId, State, ThreadId,
-    Time, Timeline,
+    Arrange, Nanos, ObjectId, ObjectKind, PolledJoin, PolledJoins, Process, Segment, SiteId, State, Stop,
+    ThreadId, Time, Timeline,
 };
+use holdup_sections::Working;
 
 use crate::holders::{HolderCursor, Holders};
 use crate::{CriticalPath, PathPiece, PathStep};
@@ -39,6 +40,7 @@ struct WaitedFor {
 struct Walk<'a> {
     timeline: &'a Timeline,
     polled: &'a PolledJoins,
+    stops: &'a [Option<Stop>],
     roles: &'a [ObjectKind],
     holders: HolderCursor<'a>,
     /// By thread: one behind the last segment that begins before the time of the walk.
@@ -58,7 +60,7 @@ struct Walk<'a> {
 pub(crate) fn critical_path(
     process: &Process,
     timeline: &Timeline,
-    polled: &PolledJoins,
+    working: &Working,
     holders: &Holders<'_>,
 ) -> Path {
     let Some(last) = last_thread(timeline) else {
@@ -71,7 +73,8 @@ pub(crate) fn critical_path(
     };
     let mut walk = Walk {
         timeline,
-        polled,
+        polled: &working.polled_joins,
+        stops: &working.stops,
         roles: &timeline.roles.kinds,
         holders: holders.cursor(process.objects.len()),
         cursors: timeline.threads.iter().map(|row| row.segments.len()).collect(),
@@ -120,6 +123,13 @@ impl<'a> Walk<'a> {
             let (thread, until) = self.worked_last(join).unwrap_or((waiter, segment.start));
             self.step(segment.state, segment.site, until.max(segment.start), None);
             if until > segment.start && self.jump(thread) {
+                return;
+            }
+        }
+        let stop = self.stops[waiter.index()].as_ref();
+        if let Some(stop) = stop.filter(|stop| stop.last.start == segment.start) {
+            self.step(segment.state, segment.site, stop.at.max(segment.start), None);
+            if self.jump(stop.by) {
                 return;
             }
         }

@@ -257,6 +257,46 @@ fn io_and_sleep() {
     assert!(together.low <= real && real <= together.high, "{together:?} {real:?}");
 }
 
+/// A thread that looks after something until main stops it is no longer at it than the others work.
+#[test]
+fn a_thread_that_is_stopped_at_the_end() {
+    let program = |locked: bool, pauses: &dyn Fn(u64) -> Vec<u64>| {
+        let whole = |pauses: &[u64], length: u64| {
+            let mut script = Script::new();
+            let lock = script.object(ObjectKind::Mutex, "table_lock");
+            let site = script.site("update_table", 12);
+            let turn = if locked {
+                vec![Op::Lock(lock, site), work(9), Op::Unlock(lock), work(1)]
+            } else {
+                vec![work(10)]
+            };
+            let looks = script.site("look_after", 40);
+            let op = |&pause: &u64| {
+                if pauses.len() > 1 { Op::Sleep(pause, looks) } else { Op::Read(pause, looks) }
+            };
+            let monitor = script.thread("monitor", pauses.iter().map(op).collect());
+            script.main_does(&[Op::Start(monitor)]);
+            workers(&mut script, &vec![turn.repeat(30); 2]);
+            script.main_does(&[Op::Join(monitor, looks), Op::Work(length)]);
+            script.play()
+        };
+        // It pauses for as long as the rest takes.
+        let rest = whole(&[], MS).wall().get() - MS;
+        whole(&pauses(rest), MS)
+    };
+    let read = |rest: u64| vec![rest + MS / 10];
+    let sleep = |rest: u64| vec![20 * MS; rest.div_ceil(20 * MS) as usize];
+    let ways: [&dyn Fn(u64) -> Vec<u64>; 2] = [&read, &sleep];
+    for pauses in ways {
+        let diagnosis = of(program(true, pauses), 8);
+        gives(&diagnosis, FindingKind::Lock, "lock:table_lock=0", program(false, pauses).wall());
+        let (lock, gain) = find(&diagnosis, FindingKind::Lock);
+        assert!(gain.time.get() * 3 > diagnosis.wall.get(), "{gain:?}");
+        assert_eq!(lock.what, diagnosis.findings[0].what, "{:#?}", diagnosis.findings);
+        assert_eq!(diagnosis.workers, 2, "it does not work");
+    }
+}
+
 #[test]
 fn late_wake_ups() {
     let program = |latency: u64| {
