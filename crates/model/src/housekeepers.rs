@@ -6,11 +6,11 @@
 //! each limit passes as often as it did would never be shorter than the recorded run.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    Arrange, Block, Ending, Nanos, ObjectId, ObjectKind, Outcome, Process, Segment, State, ThreadId, Time,
-    Timeline, Wait, endings,
+    Arrange, Block, Ending, Nanos, ObjectId, ObjectKind, Outcome, Process, Segment, SiteId, State, ThreadId,
+    Time, Timeline, Wait, endings,
 };
 
 /// Shorter limits are how locks take turns (Python's every 5 ms): whoever holds it goes by them.
@@ -122,8 +122,9 @@ const UNLIKE: f64 = 0.25;
 /// By thread, until when it paused to be stopped by the thread that joined it.
 ///
 /// Who waits for a signal, for a byte in a pipe or sleeps until a flag is set does not wait for a time, and nothing was recorded of who
-/// ends that. But who stops a thread joins it then: a last pause that ends as the other one joins was ended by that one. Where
-/// the other one pauses at the same place, both do the same, and neither stops the other.
+/// ends that. But who stops a thread joins it then: a last pause that ends as the other one joins was ended by that one. Of threads that
+/// pause at the same place all are stopped or none: workers that read for equally long are joined one after the other, each of them as
+/// the next one comes to its end too.
 pub fn stops(process: &Process, timeline: &Timeline) -> Vec<Option<Stop>> {
     let mut stops: Vec<Option<Stop>> = vec![None; process.threads.len()];
     let mut joins: BTreeMap<ThreadId, Vec<(Time, ThreadId)>> = BTreeMap::new();
@@ -140,13 +141,9 @@ pub fn stops(process: &Process, timeline: &Timeline) -> Vec<Option<Stop>> {
     let gifts = || gifts.get_or_init(|| given(process, &endings(process)));
     for (by, mut joins) in joins {
         joins.arrange_by_key(|join| *join);
-        let own: Vec<&Segment> = pauses(process, timeline, by).collect();
         for &(joined, thread) in &joins {
             let pauses: Vec<&Segment> = pauses(process, timeline, thread).collect();
             let Some(&last) = pauses.last() else { continue };
-            if own.iter().any(|pause| pause.site.is_some() && pause.site == last.site) {
-                continue;
-            }
             let repeated = repeated_pauses(&pauses, || &gifts()[thread.index()]);
             let slack = PROMPTLY.max(Nanos::new((last.length().get() as f64 * PROMPTLY_SHARE) as u64));
             // Whoever looks now and then whether to stop does so when its pause is over.
@@ -160,6 +157,13 @@ pub fn stops(process: &Process, timeline: &Timeline) -> Vec<Option<Stop>> {
                 stops[thread.index()] = Some(Stop { from, last: last.clone(), by, at: at.min(last.end) });
             }
         }
+    }
+    let not_stopped: BTreeSet<Option<SiteId>> = (0..stops.len())
+        .filter(|&index| stops.iter().any(Option::is_some) && stops[index].is_none())
+        .flat_map(|index| pauses(process, timeline, ThreadId::new(index as u32)).map(|pause| pause.site))
+        .collect();
+    for stop in &mut stops {
+        stop.take_if(|stop| not_stopped.contains(&stop.last.site));
     }
     stops
 }
@@ -320,6 +324,18 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
+    fn read(thread: ThreadId, begin: u64, end: u64, site: u32) -> Block {
+        Block {
+            thread,
+            begin: at(begin),
+            end: at(end),
+            call: Call::Read,
+            site: Some(SiteId::new(site)),
+            cpu_begin: None,
+            cpu_end: None,
+        }
+    }
+
     /// What stops a thread that pauses so (from when to when in ms, and where), where main joins it at `joined` and has paused as `own` says.
     fn stop_of(
         call: Call,
@@ -340,13 +356,8 @@ mod tests {
         process.sites = (0..3).map(|_| crate::Site::default()).collect();
         process.blocks = pauses
             .map(|(thread, &(begin, end, site))| Block {
-                thread: ThreadId::new(thread),
-                begin: at(begin),
-                end: at(end),
                 call,
-                site: Some(crate::SiteId::new(site)),
-                cpu_begin: None,
-                cpu_end: None,
+                ..read(ThreadId::new(thread), begin, end, site)
             })
             .collect();
         process.blocks.sort_by_key(|block| block.begin);
@@ -370,6 +381,30 @@ mod tests {
         // Main reads there too.
         assert_eq!(stop_of(Call::Read, &[(100, 800, 0)], 799, Some((100, 798, 0))), None);
         assert!(stop_of(Call::Read, &[(100, 800, 0)], 799, Some((100, 798, 1))).is_some());
+    }
+
+    #[test]
+    fn of_workers_that_are_joined_one_after_the_other_none_is_stopped() {
+        let joined_at = |first: u64| {
+            let mut process = Process::new(at(0), at(1000));
+            for name in ["main", "reader", "reader"] {
+                process.add_thread(name, at(0), None);
+            }
+            process.sites = vec![crate::Site::default()];
+            for (index, (joined, done)) in [(first, 800), (800, 801)].into_iter().enumerate() {
+                let reader = ThreadId::new(index as u32 + 1);
+                let end = process.add_object(ObjectKind::ThreadEnd, 0);
+                process.objects[end.index()].thread = Some(reader);
+                process.threads[reader.index()].end = Some(at(done));
+                process.waits.push(Wait::granted(ThreadId::new(0), end, at(joined), at(done)));
+                process.blocks.push(read(reader, 100, done, 0));
+            }
+            stops(&process, &Timeline::build(&process))
+        };
+        assert_eq!(joined_at(100), [None, None, None]);
+        // Both are stopped together.
+        let stopped = joined_at(800);
+        assert!(stopped[0].is_none() && stopped[1].is_some() && stopped[2].is_some(), "{stopped:?}");
     }
 
     #[test]
