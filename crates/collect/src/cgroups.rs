@@ -1,7 +1,12 @@
 //! The control groups of a process, version 1 and 2, from the innermost to the outermost that can be seen, and
 //! what they limit.
 
-use crate::files::Files;
+use std::path::Path;
+
+use crate::files::{Files, count};
+
+/// Version 1 writes "no limit" as the largest multiple of a page in an i64.
+const NO_LIMIT: u64 = 1 << 60;
 
 /// Where the limits of a process are.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -29,6 +34,23 @@ pub(crate) enum Version {
 pub(crate) struct CpuQuota {
     pub(crate) micros: u64,
     pub(crate) period_micros: u64,
+}
+
+/// What a group may use at most, in bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct MemoryLimit {
+    /// What may still be allocated. File pages that have not been used for a while are given back for it, and so count as free.
+    pub(crate) left: u64,
+    pub(crate) limit: u64,
+    /// The file that says it.
+    pub(crate) file: String,
+}
+
+/// How many bytes the control groups of this process let it and what it starts still allocate; `None` where there is no limit.
+/// `root` is `/` outside of tests.
+pub(crate) fn memory_left(root: &Path) -> Option<u64> {
+    let files = Files::below(root);
+    Some(Cgroups::of_this_process(&files).memory?.memory_limit(&files)?.left)
 }
 
 impl Cgroups {
@@ -64,6 +86,26 @@ impl Hierarchy {
                 Some(CpuQuota { micros: number(quota)?, period_micros: number(period)? })
             }
         }
+    }
+}
+
+impl Hierarchy {
+    /// The memory limit that leaves least.
+    pub(crate) fn memory_limit(&self, files: &Files<'_>) -> Option<MemoryLimit> {
+        let (limit_file, use_file, idle) = match self.version {
+            Version::One => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+            Version::Two => ("memory.max", "memory.current", "inactive_file"),
+        };
+        let limits = self.folders.iter().filter_map(|folder| {
+            let file = format!("{folder}/{limit_file}");
+            let number = |path: &str| files.text(path)?.parse().ok();
+            let limit: u64 = number(&file).filter(|&limit| limit < NO_LIMIT)?;
+            let used: u64 = number(&format!("{folder}/{use_file}")).unwrap_or(0);
+            let idle =
+                files.text(&format!("{folder}/memory.stat")).and_then(|text| count(&text, idle)).unwrap_or(0);
+            Some(MemoryLimit { left: limit.saturating_sub(used.saturating_sub(idle)), limit, file })
+        });
+        limits.min_by_key(|limit| limit.left)
     }
 }
 
@@ -205,5 +247,62 @@ mod tests {
     fn no_mount_no_hierarchy() {
         check("0::/x\n", "", "cpu", None);
         check("", UNIFIED, "cpu", None);
+    }
+
+    /// What is left of memory after files below a root say so.
+    fn left_of(files: &[(&str, &str)]) -> Option<u64> {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        memory_left(root.path())
+    }
+
+    #[test]
+    fn the_tightest_of_the_nested_groups_says_what_memory_is_left() {
+        let nested = [("proc/self/cgroup", "0::/outer/inner\n"), ("proc/self/mountinfo", UNIFIED)];
+        assert_eq!(left_of(&nested), None);
+        let limits = [
+            ("sys/fs/cgroup/outer/memory.max", "1000\n"),
+            ("sys/fs/cgroup/outer/memory.current", "900\n"),
+            ("sys/fs/cgroup/outer/inner/memory.max", "max\n"),
+            ("sys/fs/cgroup/outer/inner/memory.current", "10\n"),
+        ];
+        assert_eq!(left_of(&[&nested[..], &limits].concat()), Some(100));
+    }
+
+    #[test]
+    fn a_group_of_version_one_limits_memory_too() {
+        let nested = [("proc/self/cgroup", "4:memory:/a\n0::/\n"), ("proc/self/mountinfo", HYBRID)];
+        let limits = [
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("sys/fs/cgroup/memory/memory.usage_in_bytes", "5000\n"),
+            ("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "1000\n"),
+            ("sys/fs/cgroup/memory/a/memory.usage_in_bytes", "900\n"),
+        ];
+        assert_eq!(left_of(&[&nested[..], &limits].concat()), Some(100));
+        let unlimited = &limits[..2];
+        assert_eq!(left_of(&[&nested[..], unlimited].concat()), None);
+    }
+
+    #[test]
+    fn pages_of_files_that_nobody_uses_count_as_free() {
+        let of = |version: &'static str, mounts, files: &[(&'static str, &'static str)]| {
+            left_of(&[&[("proc/self/cgroup", version), ("proc/self/mountinfo", mounts)][..], files].concat())
+        };
+        let two = [
+            ("sys/fs/cgroup/a/memory.max", "1000"),
+            ("sys/fs/cgroup/a/memory.current", "990"),
+            ("sys/fs/cgroup/a/memory.stat", "file 800\ninactive_file 700\nactive_file 100\n"),
+        ];
+        assert_eq!(of("0::/a\n", UNIFIED, &two), Some(710));
+        let one = [
+            ("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "1000"),
+            ("sys/fs/cgroup/memory/a/memory.usage_in_bytes", "990"),
+            ("sys/fs/cgroup/memory/a/memory.stat", "inactive_file 5\ntotal_inactive_file 300\n"),
+        ];
+        assert_eq!(of("4:memory:/a\n", HYBRID, &one), Some(310));
     }
 }

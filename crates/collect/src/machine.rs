@@ -27,27 +27,6 @@ pub fn room(path: &Path) -> io::Result<(u64, u64)> {
     Ok((stat.f_bavail.saturating_mul(stat.f_frsize), stat.f_blocks.saturating_mul(stat.f_frsize)))
 }
 
-/// How many bytes the control groups of this process (version 2) let it and what it starts still allocate; `None`
-/// where there is no limit. `root` is `/` outside of tests.
-pub(crate) fn memory_left(root: &Path) -> Option<u64> {
-    let groups = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
-    let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let mount = root.join("sys/fs/cgroup");
-    let mut directory = mount.join(own.trim_start_matches('/'));
-    let mut least = None;
-    while directory.starts_with(&mount) {
-        let number = |name: &str| fs::read_to_string(directory.join(name)).ok()?.trim().parse::<u64>().ok();
-        if let (Some(limit), Some(used)) = (number("memory.max"), number("memory.current")) {
-            let left = limit.saturating_sub(used);
-            least = Some(least.map_or(left, |least: u64| least.min(left)));
-        }
-        if !directory.pop() {
-            break;
-        }
-    }
-    least
-}
-
 /// True if the processor's counter runs at one rate on all CPUs and in all sleep states.
 pub(crate) fn has_invariant_counter() -> bool {
     let Ok(text) = fs::read_to_string("/proc/cpuinfo") else { return false };
@@ -132,22 +111,6 @@ impl ClockSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_tightest_of_the_nested_groups_counts() {
-        let root = tempfile::tempdir().unwrap();
-        let group = root.path().join("sys/fs/cgroup/outer/inner");
-        fs::create_dir_all(&group).unwrap();
-        fs::create_dir_all(root.path().join("proc/self")).unwrap();
-        fs::write(root.path().join("proc/self/cgroup"), "0::/outer/inner\n").unwrap();
-        assert_eq!(memory_left(root.path()), None);
-        for (directory, limit, used) in [("outer", "1000", "900"), ("outer/inner", "max", "10")] {
-            let directory = root.path().join("sys/fs/cgroup").join(directory);
-            fs::write(directory.join("memory.max"), limit).unwrap();
-            fs::write(directory.join("memory.current"), used).unwrap();
-        }
-        assert_eq!(memory_left(root.path()), Some(100));
-    }
 
     #[test]
     fn the_clock_runs_forward() {

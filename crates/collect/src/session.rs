@@ -23,7 +23,8 @@ use rustix::fs::{
 };
 use rustix::thread::futex;
 
-use crate::machine::{ClockSource, memory_left};
+use crate::cgroups::memory_left;
+use crate::machine::ClockSource;
 
 /// Blocking calls shorter than this are not recorded.
 const SHORT_CALL_MICROS: f64 = 20.0;
@@ -411,15 +412,16 @@ impl MappedFile {
             return Ok(());
         }
         let from = SLOTS_OFFSET + self.slots as usize * SLOT_SIZE;
-        self.reserve(from, (wanted - self.slots) as usize * SLOT_SIZE)?;
+        let (granted, reserved) = self.reserve(from, wanted - self.slots, SLOT_SIZE);
+        let slots = self.slots + granted;
         let parts = self.parts();
-        for index in (self.slots..wanted).rev() {
+        for index in (self.slots..slots).rev() {
             if let Some(slot) = parts.slot(index) {
                 push(&parts.header().free_slots, index, &slot.next);
             }
         }
-        self.slots = wanted;
-        Ok(())
+        self.slots = slots;
+        reserved
     }
 
     /// Reserves chunks up to `wanted` in all and offers the new ones.
@@ -433,12 +435,13 @@ impl MappedFile {
             return Ok(());
         }
         let from = CHUNKS_OFFSET + self.chunks as usize * CHUNK_SIZE;
-        self.reserve(from, (wanted - self.chunks) as usize * CHUNK_SIZE)?;
-        for index in (self.chunks..wanted).rev() {
+        let (granted, reserved) = self.reserve(from, wanted - self.chunks, CHUNK_SIZE);
+        let chunks = self.chunks + granted;
+        for index in (self.chunks..chunks).rev() {
             self.offer_chunk(index);
         }
-        self.chunks = wanted;
-        Ok(())
+        self.chunks = chunks;
+        reserved
     }
 
     /// Gives a chunk back to the program.
@@ -451,23 +454,32 @@ impl MappedFile {
         }
     }
 
-    fn reserve(&mut self, from: usize, length: usize) -> io::Result<()> {
-        // Pages count against the control group that the program runs in: past its limit the kernel would kill. So
-        // the recording takes at most an eighth of what is left there.
+    /// Reserves pieces of `size` bytes from an offset on: how many, and whether these are all of `count`. Once they are not, the
+    /// file grows no more.
+    fn reserve(&mut self, from: usize, count: u32, size: usize) -> (u32, io::Result<()>) {
         let left = memory_left(Path::new("/")).unwrap_or(u64::MAX);
-        self.full |= length as u64 > left / 8;
-        let reserved = if self.full {
+        let granted = if self.full { 0 } else { there_is_memory_for(left, count, size) };
+        let length = u64::from(granted) * size as u64;
+        let reserved = if granted == 0 {
             Err(io::Error::from(io::ErrorKind::StorageFull))
         } else {
-            fallocate(&self.file, FallocateFlags::empty(), from as u64, length as u64)
-                .map_err(io::Error::from)
+            fallocate(&self.file, FallocateFlags::empty(), from as u64, length).map_err(io::Error::from)
         };
-        if reserved.is_err() {
+        let granted = if reserved.is_ok() { granted } else { 0 };
+        if granted < count {
             self.full = true;
             self.parts().header().is_full.store(1, Ordering::Relaxed);
         }
-        reserved
+        let all = if granted < count { Err(io::Error::from(io::ErrorKind::StorageFull)) } else { Ok(()) };
+        (granted, reserved.and(all))
     }
+}
+
+/// How many of `count` pieces of `size` bytes may be reserved where the control group leaves so many bytes. Pages count against
+/// the group that the program runs in: past its limit the kernel would kill. So the recording takes at most an eighth of what is
+/// left there.
+fn there_is_memory_for(left: u64, count: u32, size: usize) -> u32 {
+    u32::try_from(left / 8 / size as u64).unwrap_or(u32::MAX).min(count)
 }
 
 impl Drop for MappedFile {
@@ -491,6 +503,13 @@ mod tests {
         assert_eq!(taken, (0..READY_CHUNKS).collect::<Vec<_>>());
         spare.reserve_chunks(READY_CHUNKS + 2).unwrap();
         assert_eq!(std::iter::from_fn(take).count(), 2);
+    }
+
+    #[test]
+    fn where_memory_is_scarce_an_eighth_of_what_is_left_is_taken() {
+        assert_eq!(there_is_memory_for(u64::MAX, 600, CHUNK_SIZE), 600);
+        assert_eq!(there_is_memory_for(8 * 64 * CHUNK_SIZE as u64, 600, CHUNK_SIZE), 64);
+        assert_eq!(there_is_memory_for(8 * CHUNK_SIZE as u64 - 1, 600, CHUNK_SIZE), 0);
     }
 
     #[test]

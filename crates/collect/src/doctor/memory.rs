@@ -3,13 +3,11 @@
 use holdup_model::figures::bytes;
 
 use super::{Check, Setting};
-use crate::cgroups::Version;
+use crate::cgroups::MemoryLimit;
 use crate::files::shell_word;
 
 /// Two pools of 32 MiB: one program that execs another has both for a while.
 const WANTED: u64 = 64 << 20;
-/// Version 1 writes "no limit" as the largest multiple of a page in an i64.
-const NO_LIMIT: u64 = 1 << 60;
 
 pub(super) fn buffers(setting: &Setting<'_>) -> Check {
     const NAME: &str = "shared memory";
@@ -44,19 +42,7 @@ pub(super) fn buffers(setting: &Setting<'_>) -> Check {
 /// The tightest memory limit; `None` where no group has one.
 pub(super) fn limit(setting: &Setting<'_>) -> Option<Check> {
     const NAME: &str = "memory limit";
-    let hierarchy = setting.cgroups.memory.as_ref()?;
-    let (limit_file, use_file) = match hierarchy.version {
-        Version::One => ("memory.limit_in_bytes", "memory.usage_in_bytes"),
-        Version::Two => ("memory.max", "memory.current"),
-    };
-    let number = |folder: &str, file: &str| {
-        setting.files.number(&format!("{folder}/{file}")).and_then(|number| u64::try_from(number).ok())
-    };
-    let limits = hierarchy.folders.iter().filter_map(|folder| {
-        let limit = number(folder, limit_file).filter(|&limit| limit < NO_LIMIT)?;
-        Some((limit.saturating_sub(number(folder, use_file).unwrap_or(0)), limit, folder))
-    });
-    let (left, limit, folder) = limits.min()?;
+    let MemoryLimit { left, limit, file } = setting.cgroups.memory.as_ref()?.memory_limit(setting.files)?;
     let found = format!("{} by control group, {} left", bytes(limit), bytes(left));
     if left >= WANTED {
         return Some(Check::available(NAME, found));
@@ -66,7 +52,7 @@ pub(super) fn limit(setting: &Setting<'_>) -> Option<Check> {
     Some(if setting.in_container {
         check.remedy("docker run --memory=…", "the container may take that much from the host")
     } else {
-        let file = shell_word(&format!("{folder}/{limit_file}"));
+        let file = shell_word(&file);
         check.remedy(
             format!("echo {} | sudo tee {file}", limit + 4 * WANTED),
             "the group may then take that much more of the machine's memory",

@@ -22,8 +22,8 @@ use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::thread::futex;
 
+use crate::cgroups::memory_left;
 use crate::log::Log;
-use crate::machine::memory_left;
 use crate::session::{Doorbell, SessionFiles, SharedDirectory};
 
 /// Buffers that there can be: each thread of the program has one.

@@ -122,7 +122,7 @@ impl Buffer {
             .field("proc/meminfo", "MemAvailable")
             .and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok())
             .map_or(64 << 20, |kilobytes| kilobytes << 10);
-        let limit = crate::machine::memory_left(root).unwrap_or(u64::MAX).min(available) / 4;
+        let limit = crate::cgroups::memory_left(root).unwrap_or(u64::MAX).min(available) / 4;
         let bytes = (4 * last).clamp(16 << 20, 1 << 30).min(limit).max(1 << 20);
         Buffer { words: vec![1; (bytes / 8) as usize] }
     }
