@@ -11,8 +11,12 @@ pub(crate) struct Completions {
     pub sites: BTreeSet<SiteId>,
     /// Those of them at which somebody waits that did a part itself.
     pub shared: BTreeSet<SiteId>,
+    /// Those of them at which those who are waited for then end.
+    pub ends: BTreeSet<SiteId>,
     /// By object: those who did what was waited for there, where that is what (nearly) all waits for them on it are.
     pub by: BTreeSet<(ObjectId, ThreadId)>,
+    /// By thread: what its end was waited for on, where that is another object than its end.
+    pub ended_on: BTreeMap<ThreadId, ObjectId>,
     /// Who gives out work in rounds.
     pub givers: BTreeMap<ThreadId, Team>,
 }

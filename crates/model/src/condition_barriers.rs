@@ -6,12 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::process::ATOMIC_WAIT;
 use crate::{
     Mode, ObjectId, ObjectKind, Outcome, Process, RoutineKind, SiteId, ThreadId, Time, Wait, Wake, WakeCount,
 };
-
-/// Names of objects of the C++ library that stand for whatever somebody waits for.
-const SHARED_FUTEXES: &str = "std::__detail::";
 
 /// All have come, and one wakes the others: who, when, where.
 #[derive(Clone, Copy, Debug)]
@@ -350,7 +348,7 @@ impl Process {
         let facts = &mut self.objects[object.index()];
         (facts.kind, facts.parties, facts.is_condition_barrier) = (ObjectKind::Barrier, Some(parties), true);
         // The standard library shares a few futexes among all that wait.
-        facts.name.take_if(|name| name.starts_with(SHARED_FUTEXES));
+        facts.name.take_if(|name| name == ATOMIC_WAIT);
         // By generation and thread: the wait that stands for all that the thread waited in it.
         let mut first: BTreeMap<(usize, ThreadId), usize> = BTreeMap::new();
         for &index in &found.waits {
@@ -439,7 +437,7 @@ mod tests {
     fn futex(functions: [&str; 2]) -> (Process, ObjectId) {
         let mut process = Process::new(at(0), at(1_000));
         let object = process.add_object(ObjectKind::Futex, 1);
-        process.objects[0].name = Some("std::__detail::__waiter_pool_base::w[14]".to_owned());
+        process.objects[0].name = Some(ATOMIC_WAIT.to_owned());
         let sites = functions.map(|function| {
             let frame = |function: &str| Frame { function: Some(function.to_owned()), ..Frame::default() };
             let frames = vec![frame("std::__detail::__platform_wait<int>"), frame(function), frame("run")];

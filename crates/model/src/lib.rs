@@ -86,8 +86,8 @@ pub use object_kind::ObjectKind;
 pub use places::Places;
 pub use polled_joins::{PolledJoin, PolledJoins};
 pub use process::{
-    Block, BusyLock, Call, Hold, LockCost, LostEvents, Marker, MarkerKind, Mode, ObjectUse, Outcome, Process,
-    SyncObject, Thread, Wait, Wake, WakeCount,
+    ATOMIC_WAIT, Block, BusyLock, Call, Hold, LockCost, LostEvents, Marker, MarkerKind, Mode, ObjectUse,
+    Outcome, Process, SyncObject, Thread, Wait, Wake, WakeCount,
 };
 pub use recording_cost::{CostPart, CostRange, RecordingCost};
 pub use roles::Roles;

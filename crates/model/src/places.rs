@@ -19,6 +19,8 @@ pub struct Places {
     rooms: Vec<bool>,
     /// By site: of the ends that are waited for, whether who waits there does a part itself.
     shares: Vec<bool>,
+    /// By site: of the ends that are waited for, whether they are those of threads.
+    ends: Vec<bool>,
     /// By site: whether a thread that sleeps at this place has nothing to do.
     idle: Vec<bool>,
 }
@@ -46,7 +48,8 @@ impl Places {
         });
         let none = vec![false; process.sites.len()];
         let same = same.collect();
-        let mut places = Self { same, spins, idles, joins, rooms, shares: none.clone(), idle: none };
+        let mut places =
+            Self { same, spins, idles, joins, rooms, shares: none.clone(), ends: none.clone(), idle: none };
         let sleeps = process.blocks.iter().filter(|block| block.call == Call::Sleep);
         let sites: BTreeSet<SiteId> = sleeps.filter_map(|block| block.site).collect();
         for site in sites {
@@ -74,6 +77,11 @@ impl Places {
         site.is_some_and(|site| self.rooms[site.index()])
     }
 
+    /// As [`Places::only_joins`], and those others then wait for more: they do not end.
+    pub fn only_gives(&self, site: Option<SiteId>) -> bool {
+        self.only_joins(site) && !site.is_some_and(|site| self.ends[site.index()])
+    }
+
     /// As [`Places::joins`], and of what it gave them it does no part itself.
     pub fn only_joins(&self, site: Option<SiteId>) -> bool {
         self.joins(site) && !site.is_some_and(|site| self.shares[site.index()])
@@ -84,6 +92,7 @@ impl Places {
         for (site, same) in self.same.iter().enumerate() {
             self.joins[site] |= completions.sites.contains(same);
             self.shares[site] |= completions.shared.contains(same);
+            self.ends[site] |= completions.ends.contains(same);
         }
     }
 

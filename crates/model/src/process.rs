@@ -98,6 +98,9 @@ impl Thread {
     }
 }
 
+/// What a futex is called that stands for whatever somebody waits for by a C++ atomic: the library has a few for all of them.
+pub const ATOMIC_WAIT: &str = "std::atomic::wait";
+
 /// A synchronization object of a [`Process`].
 #[derive(Clone, Debug)]
 pub struct SyncObject {

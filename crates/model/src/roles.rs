@@ -31,6 +31,7 @@ pub struct Roles {
     pub is_idle: Vec<bool>,
     /// By object: those that did what was waited for there, though others wait on it for something else.
     joined: BTreeSet<(ObjectId, ThreadId)>,
+    ended_on: BTreeMap<ThreadId, ObjectId>,
     /// Threads that give work to others in rounds, and wait until these have done it.
     givers: BTreeMap<ThreadId, Team>,
     /// The object that stands for it: a hidden lock may be made of a condition variable, a mutex and more.
@@ -67,7 +68,8 @@ impl Roles {
         };
         let unknown: Vec<bool> = process.objects.iter().zip(&told).map(is_unknown).collect();
         let is_lock = used_as_locks(process, &unknown);
-        let mut roles = Self { joined: completions.by, givers: completions.givers, ..Self::default() };
+        let Completions { by: joined, ended_on, givers, .. } = completions;
+        let mut roles = Self { joined, ended_on, givers, ..Self::default() };
         for (((object, told), is_queue), is_lock) in
             process.objects.iter().zip(told).zip(is_queue).zip(is_lock)
         {
@@ -96,6 +98,11 @@ impl Roles {
             Some(by) if self.joined.contains(&(object, by)) => ObjectKind::ThreadEnd,
             _ => self.kinds[object.index()],
         }
+    }
+
+    /// On what the end of a thread was waited for, if on something else than its end: it counted down before.
+    pub fn ended_on(&self, thread: ThreadId) -> Option<ObjectId> {
+        self.ended_on.get(&thread).copied()
     }
 
     /// True if this thread gives work to others in rounds: nobody takes from it while it works.

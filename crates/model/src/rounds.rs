@@ -3,7 +3,8 @@
 //! Most pools of threads that somebody made by hand work in rounds: one thread gives each of the others something to do, waits until
 //! all of them have done it, and goes on alone until the next round. On the objects, condition variables, semaphores or futexes, that
 //! looks like a queue: who waits there may as well wait for room in it. What tells them apart is what the others do when the wait
-//! is over. Before there is room in a queue somebody takes from it, and works on that; when all is done, everybody waits for more.
+//! is over. Before there is room in a queue somebody takes from it, and works on that; when all is done, everybody waits for more,
+//! or ends: other programs make their threads anew in each round, or once, and wait on such an object until all have counted down.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,6 +50,9 @@ struct Joining {
     /// Indices of segments.
     waits: BTreeSet<usize>,
     team: Team,
+    /// Those who were waited for, where they ended then: what on, and who ended the last wait of the round. In whose queue there is
+    /// room goes on; so that needs no habit.
+    ended: Vec<(ThreadId, ObjectId, ThreadId)>,
 }
 
 /// Time in waits: all, and of it in those for all that was given out.
@@ -57,19 +61,21 @@ struct Share {
     all: Nanos,
     joining: Nanos,
     rounds: usize,
+    ends: bool,
 }
 
 impl Share {
-    fn add(&mut self, time: Nanos, joins: bool) {
+    fn add(&mut self, time: Nanos, joins: bool, ends: bool) {
         self.all += time;
         if joins {
             self.joining += time;
             self.rounds += 1;
+            self.ends |= ends;
         }
     }
 
     fn is_usual(&self) -> bool {
-        self.rounds >= FEWEST_ROUNDS && self.joining.share_of(self.all) >= USUALLY
+        (self.ends || self.rounds >= FEWEST_ROUNDS) && self.joining.share_of(self.all) >= USUALLY
     }
 }
 
@@ -91,26 +97,34 @@ pub(crate) fn completions(process: &Process, timeline: &Timeline) -> Completions
     let mut sites: BTreeMap<SiteId, Share> = BTreeMap::new();
     let mut by: BTreeMap<(ObjectId, ThreadId), Share> = BTreeMap::new();
     let mut givers: BTreeMap<ThreadId, Share> = BTreeMap::new();
-    let mut shared: BTreeSet<SiteId> = BTreeSet::new();
+    let [mut shared, mut ends] = [const { BTreeSet::new() }; 2];
+    let mut ended: Vec<(ThreadId, ObjectId, ThreadId)> = Vec::new();
     for (thread, joining) in ids().zip(&joining) {
+        let all_end = !joining.ended.is_empty();
+        ended.extend(&joining.ended);
         for (index, segment) in timeline.row(thread).segments.iter().enumerate() {
             if !finder.is_wait(segment, is_signal_or_lock) {
                 continue;
             }
             let (length, joins) = (segment.length(), joining.waits.contains(&index));
             if let Some(site) = segment.site {
-                sites.entry(site).or_default().add(length, joins);
+                sites.entry(site).or_default().add(length, joins, all_end);
                 shared.extend((joins && joining.team.takes_part).then_some(site));
+                ends.extend((joins && all_end).then_some(site));
             }
             if let Some(pair) = segment.object.zip(segment.by) {
-                by.entry(pair).or_default().add(length, joins);
+                by.entry(pair).or_default().add(length, joins, all_end);
             }
-            givers.entry(thread).or_default().add(length, joins);
+            givers.entry(thread).or_default().add(length, joins, all_end);
         }
     }
     let givers = usual(givers).into_iter();
     let givers = givers.map(|giver| (giver, joining[giver.index()].team.clone())).collect();
-    Completions { sites: usual(sites), shared, by: usual(by), givers }
+    let mut by = usual(by);
+    ended.retain(|&(_, object, last)| by.contains(&(object, last)));
+    by.extend(ended.iter().map(|&(member, object, _)| (object, member)));
+    let ended_on = ended.into_iter().map(|(member, object, _)| (member, object)).collect();
+    Completions { sites: usual(sites), shared, ends, by, ended_on, givers }
 }
 
 fn usual<K: Ord>(shares: BTreeMap<K, Share>) -> BTreeSet<K> {
@@ -144,6 +158,8 @@ struct Finder<'a> {
     sorts: Vec<Option<String>>,
     /// By thread, in the order of time: when it gave something to whom, by a signal.
     given: Vec<Vec<(Time, ThreadId)>>,
+    /// By thread, in the order of time: when a thread that it made began.
+    made: Vec<Vec<(Time, ThreadId)>>,
 }
 
 impl<'a> Finder<'a> {
@@ -155,7 +171,14 @@ impl<'a> Finder<'a> {
             of_runtime: process.sites.iter().map(|site| site.routine(says_what_for).is_some()).collect(),
             sorts: ids.map(|id| sort_of_thread(process, id)).collect(),
             given: vec![Vec::new(); timeline.threads.len()],
+            made: vec![Vec::new(); timeline.threads.len()],
         };
+        for (row, child) in timeline.threads.iter().zip(0..) {
+            if let Some(parent) = process.thread(ThreadId::new(child)).parent {
+                finder.made[parent.index()].push((row.start, ThreadId::new(child)));
+            }
+        }
+        finder.made.iter_mut().for_each(|made| made.sort_unstable());
         let mut given = std::mem::take(&mut finder.given);
         for (row, to) in timeline.threads.iter().zip(0..) {
             for segment in row.segments.iter().filter(|segment| finder.is_wait(segment, is_signal)) {
@@ -175,14 +198,20 @@ impl<'a> Finder<'a> {
     }
 
     fn joining(&self, thread: ThreadId) -> Joining {
+        let joining = self.waits_for_workers(thread);
+        if joining.waits.is_empty() { self.waits_for_ends(thread) } else { joining }
+    }
+
+    /// Rounds of threads that then wait for more.
+    fn waits_for_workers(&self, thread: ThreadId) -> Joining {
         let team = self.team_of(thread);
         if team.is_empty() {
             return Joining::default();
         }
-        let mut rounds = self.stretches(thread, &team);
+        let given = &self.given[thread.index()];
+        let mut rounds = self.stretches(thread, &team, given);
         let mut seen = 0;
         rounds.retain(|stretch| {
-            let given = &self.given[thread.index()];
             let Some((next, _)) = given.get(given.partition_point(|(at, _)| *at < stretch.end)) else {
                 return false;
             };
@@ -190,7 +219,39 @@ impl<'a> Finder<'a> {
             seen += usize::from(all_wait == Some(true));
             all_wait != Some(false)
         });
-        if seen < FEWEST_ROUNDS {
+        if seen < FEWEST_ROUNDS { Joining::default() } else { self.joining_in(thread, rounds, team) }
+    }
+
+    /// Rounds of threads that are made for them, and then end.
+    fn waits_for_ends(&self, thread: ThreadId) -> Joining {
+        let made = &self.made[thread.index()];
+        let team: BTreeSet<ThreadId> = made.iter().map(|(_, child)| *child).collect();
+        if team.is_empty() {
+            return Joining::default();
+        }
+        let mut before = Time::default();
+        let mut ended = Vec::new();
+        let segments = &self.timeline.row(thread).segments;
+        let mut rounds = self.stretches(thread, &team, made);
+        rounds.retain(|stretch| {
+            let from = made.partition_point(|(at, _)| *at < before);
+            let until = made.partition_point(|(at, _)| *at < stretch.released);
+            before = stretch.end;
+            let all_end =
+                self.all_end(thread, &made[from..until], stretch, made.get(until).map(|(at, _)| *at));
+            let last = stretch.waits.last().filter(|_| all_end).map(|&wait| &segments[wait]);
+            if let Some((object, by)) = last.and_then(|last| last.object.zip(last.by)) {
+                ended.extend(made[from..until].iter().map(|&(_, member)| (member, object, by)));
+            }
+            all_end
+        });
+        let joining = self.joining_in(thread, rounds, team);
+        if joining.waits.is_empty() { joining } else { Joining { ended, ..joining } }
+    }
+
+    /// What these rounds are, unless the thread is a stage before the others.
+    fn joining_in(&self, thread: ThreadId, rounds: Vec<Stretch>, team: BTreeSet<ThreadId>) -> Joining {
+        if rounds.is_empty() {
             return Joining::default();
         }
         let beside: Vec<(Time, Time)> =
@@ -203,7 +264,7 @@ impl<'a> Finder<'a> {
             return Joining::default();
         }
         let waits = rounds.into_iter().flat_map(|round| round.waits).collect();
-        Joining { waits, team: Team { members: team, takes_part } }
+        Joining { waits, team: Team { members: team, takes_part }, ended: Vec::new() }
     }
 
     /// Those to whom a thread gives work: several, or one that it made. Threads that do the same as it take turns with it.
@@ -215,7 +276,13 @@ impl<'a> Finder<'a> {
         if is_one { team } else { BTreeSet::new() }
     }
 
-    fn stretches(&self, thread: ThreadId, team: &BTreeSet<ThreadId>) -> Vec<Stretch> {
+    /// Its waits for a team, to which it gave something at these times.
+    fn stretches(
+        &self,
+        thread: ThreadId,
+        team: &BTreeSet<ThreadId>,
+        given: &[(Time, ThreadId)],
+    ) -> Vec<Stretch> {
         let is_for_team = |segment: &Segment| {
             self.is_wait(segment, is_signal_or_lock) && segment.by.is_some_and(|by| team.contains(&by))
         };
@@ -229,7 +296,6 @@ impl<'a> Finder<'a> {
                 }
                 continue;
             }
-            let given = &self.given[thread.index()];
             let before = given.partition_point(|(at, _)| *at <= segment.start).checked_sub(1);
             let given = before.map(|last| given[last].0);
             let goes_on = |last: &&mut Stretch| {
@@ -296,6 +362,29 @@ impl<'a> Finder<'a> {
             is_seen &= waits;
         }
         is_seen.then_some(true)
+    }
+
+    /// True if all that were made for a round have nothing to do from its end on, and end before the `next` thread is made. Who ended
+    /// the waits is among them.
+    fn all_end(
+        &self,
+        giver: ThreadId,
+        made: &[(Time, ThreadId)],
+        stretch: &Stretch,
+        next: Option<Time>,
+    ) -> bool {
+        let segments = &self.timeline.row(giver).segments;
+        let mut ended_by = stretch.waits.iter().filter_map(|&wait| segments[wait].by);
+        let (Some(&(first, _)), Some(&(last, _))) = (made.first(), made.last()) else { return false };
+        let is_made_for_it = |by: ThreadId| (first..=last).contains(&self.timeline.row(by).start);
+        let length = stretch.end.since(first);
+        let ends = |&(_, member): &(Time, ThreadId)| {
+            let row = self.timeline.row(member);
+            let worked = worked_within(&row.segments, stretch.end, row.end);
+            self.process.thread(member).end.is_some_and(|end| next.is_none_or(|next| end <= next))
+                && is_nothing(worked, length)
+        };
+        ended_by.all(is_made_for_it) && made.iter().all(ends)
     }
 
     /// True if a thread does the same in these spans as the team: what those call from where they also wait for more.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use holdup_model::{ObjectId, ObjectKind, Process, SyncObject, ThreadId};
+use holdup_model::{ATOMIC_WAIT, ObjectId, ObjectKind, Process, SyncObject, ThreadId};
 use holdup_trace::wire::{ObjectCode, Record};
 
 use crate::facts::Names;
@@ -28,6 +28,9 @@ pub(crate) struct Objects<'a> {
 }
 
 type ObjectCodeKey = u8;
+
+/// What the names of the C++ library's own objects begin with.
+const OF_ATOMICS: &str = "std::__detail::";
 
 pub(crate) fn kind_of(code: ObjectCode) -> ObjectKind {
     match code {
@@ -86,7 +89,7 @@ impl<'a> Objects<'a> {
             process.objects.push(SyncObject {
                 kind: kind_of(code),
                 address,
-                name: self.names.and_then(|names| names.data.get(&address).cloned()),
+                name: self.names.and_then(|names| name_of(names, address)),
                 created_at: None,
                 parties: (parties > 0).then_some(parties),
                 thread: None,
@@ -115,5 +118,26 @@ impl<'a> Objects<'a> {
     /// The return address of the initialization of each object that has one.
     pub(crate) fn callers(&self) -> impl Iterator<Item = (ObjectId, u64)> {
         self.callers.iter().map(|(id, caller)| (*id, *caller))
+    }
+}
+
+/// What the object at an address is called.
+fn name_of(names: &Names, address: u64) -> Option<String> {
+    let name = names.data.get(&address)?;
+    Some(if name.starts_with(OF_ATOMICS) { ATOMIC_WAIT.to_owned() } else { name.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn futexes_that_stand_for_all_atomics_have_their_name() {
+        let data =
+            [(1, "cache_lock"), (2, "std::__detail::__waiter_pool_base::_S_for(void const*)::__w[6]._M_ver")];
+        let data = data.map(|(address, name)| (address, name.to_owned())).into();
+        let names = Names { data, ..Names::default() };
+        let named = [1, 2, 3].map(|address| name_of(&names, address));
+        assert_eq!(named, [Some("cache_lock".to_owned()), Some("std::atomic::wait".to_owned()), None]);
     }
 }

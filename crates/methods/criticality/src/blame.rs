@@ -364,13 +364,16 @@ fn resumed<'a>(row: &'a Row, roles: &'a Roles) -> impl Iterator<Item = (Time, Th
 }
 
 /// The object that stands for the end of each thread, by thread.
-fn ends(process: &Process) -> Vec<Option<ObjectId>> {
+fn ends(process: &Process, roles: &Roles) -> Vec<Option<ObjectId>> {
     let mut ends = vec![None; process.threads.len()];
     for (index, object) in process.objects.iter().enumerate() {
         let end = object.thread.filter(|_| object.kind == ObjectKind::ThreadEnd);
         if let Some(end) = end.and_then(|thread| ends.get_mut(thread.index())) {
             *end = Some(ObjectId::new(index as u32));
         }
+    }
+    for (thread, end) in ends.iter_mut().enumerate() {
+        *end = roles.ended_on(ThreadId::new(thread as u32)).or(*end);
     }
     ends
 }
@@ -425,7 +428,7 @@ impl<'a> Pass<'a> {
             absence_of_others: Absence::default(),
             resting: 0,
             absence_left: 0,
-            ends: ends(process),
+            ends: ends(process, &timeline.roles),
             walk: 0,
             arrived: BTreeMap::new(),
             links: Vec::new(),
@@ -573,7 +576,7 @@ impl<'a> Pass<'a> {
         let is_end = |object: ObjectId| self.process.object(object).kind == ObjectKind::ThreadEnd;
         let gives = |segment: &Segment| {
             segment.state == State::Blocked
-                && self.places.only_joins(segment.site)
+                && self.places.only_gives(segment.site)
                 && !segment.object.is_some_and(is_end)
         };
         let [was_giving, gives] =

@@ -252,3 +252,56 @@ fn a_worker_that_is_given_nothing_more_waits() {
     assert!(late.what.contains("when others have done theirs"), "{}", late.what);
     assert!(!diagnosis.findings.iter().any(|finding| finding.kind == FindingKind::Pipeline));
 }
+
+/// Threads that are made for each round, say on a semaphore that they have done their part, and end; the first of them have more to do.
+fn made_anew(rounds: usize, parts: [u64; 3], alone: u64) -> Process {
+    let mut script = Script::new();
+    script.wake_up_takes(20_000);
+    let done = script.semaphore("done", 0);
+    let [give, wait, join] =
+        [("count_down", 14), ("wait_for_all", 30), ("main", 40)].map(|(name, line)| script.site(name, line));
+    for _ in 0..rounds {
+        let threads = parts.map(|part| script.thread("do_part", vec![work(part), Op::Post(done, give)]));
+        threads.iter().for_each(|&thread| script.main_does(&[Op::Start(thread)]));
+        script.main_does(&[Op::Take(done, wait)].repeat(parts.len()));
+        script.main_does(&[work(alone)]);
+        threads.iter().for_each(|&thread| script.main_does(&[Op::Join(thread, join)]));
+    }
+    script.play()
+}
+
+#[test]
+fn who_waits_until_the_threads_that_it_made_have_counted_down_waits_for_their_end() {
+    for rounds in [1, 20] {
+        let uneven = diagnosis(made_anew(rounds, [18, 3, 3], 2));
+        let finding = first(&uneven);
+        assert_eq!(finding.kind, FindingKind::Imbalance, "{rounds}: {finding:#?}");
+        assert!(
+            finding.what.contains("when others have done theirs, waited for in wait_for_all"),
+            "{}",
+            finding.what
+        );
+        let late: Vec<usize> = finding.threads.iter().map(|thread| thread.index() % 3).collect();
+        assert!(!late.is_empty() && late.iter().all(|&first| first == 1), "{rounds}: {late:?}");
+        let queues = |finding: &&Finding| finding.kind == FindingKind::Pipeline;
+        assert_eq!(uneven.findings.iter().find(queues).map(|finding| &finding.what), None);
+    }
+}
+
+/// Its results come one after the other, and only after the last one it ends.
+#[test]
+fn a_thread_that_is_made_to_hand_over_several_things_gives_work() {
+    let mut script = Script::new();
+    script.wake_up_takes(20_000);
+    let read = script.semaphore("read", 0);
+    let [give, wait, join] =
+        [("read_file", 14), ("next_block", 30), ("main", 40)].map(|(name, line)| script.site(name, line));
+    let block = [work(9), Op::Post(read, give)];
+    let reader = script.thread("read_file", block.repeat(ROUNDS));
+    script.main_does(&[Op::Start(reader)]);
+    script.main_does(&[Op::Take(read, wait), work(3)].repeat(ROUNDS));
+    script.main_does(&[Op::Join(reader, join)]);
+    let slow = diagnosis(script.play());
+    let finding = first(&slow);
+    assert_eq!((finding.kind, finding.threads.as_slice()), (FindingKind::Pipeline, &[reader][..]));
+}
