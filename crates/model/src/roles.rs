@@ -31,6 +31,7 @@ pub struct Roles {
     pub is_idle: Vec<bool>,
     /// By object: those that did what was waited for there, though others wait on it for something else.
     joined: BTreeSet<(ObjectId, ThreadId)>,
+    /// See [`Roles::ended_on`].
     ended_on: BTreeMap<ThreadId, ObjectId>,
     /// Threads that give work to others in rounds, and wait until these have done it.
     givers: BTreeMap<ThreadId, Team>,

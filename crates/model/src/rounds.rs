@@ -239,11 +239,12 @@ impl<'a> Finder<'a> {
             before = stretch.end;
             let all_end =
                 self.all_end(thread, &made[from..until], stretch, made.get(until).map(|(at, _)| *at));
-            let last = stretch.waits.last().filter(|_| all_end).map(|&wait| &segments[wait]);
-            if let Some((object, by)) = last.and_then(|last| last.object.zip(last.by)) {
-                ended.extend(made[from..until].iter().map(|&(_, member)| (member, object, by)));
-            }
-            all_end
+            // A lock that one of them still has is waited for as well, but not for that.
+            let mut signals = stretch.waits.iter().map(|&wait| &segments[wait]);
+            let last = signals.rfind(|segment| all_end && self.is_wait(segment, is_signal));
+            let Some((object, by)) = last.and_then(|last| last.object.zip(last.by)) else { return false };
+            ended.extend(made[from..until].iter().map(|&(_, member)| (member, object, by)));
+            true
         });
         let joining = self.joining_in(thread, rounds, team);
         if joining.waits.is_empty() { joining } else { Joining { ended, ..joining } }

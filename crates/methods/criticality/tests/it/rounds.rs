@@ -305,3 +305,21 @@ fn a_thread_that_is_made_to_hand_over_several_things_gives_work() {
     let finding = first(&slow);
     assert_eq!((finding.kind, finding.threads.as_slice()), (FindingKind::Pipeline, &[reader][..]));
 }
+
+/// They have it until they end, but who waits for it waits for the lock.
+#[test]
+fn a_lock_of_threads_that_end_is_a_lock() {
+    let mut script = Script::new();
+    script.wake_up_takes(20_000);
+    let lock = script.object(ObjectKind::Mutex, "sum_lock");
+    let [add, wait, join] =
+        [("add_up", 14), ("print_sum", 30), ("main", 40)].map(|(name, line)| script.site(name, line));
+    let threads = [0, 1]
+        .map(|_| script.thread("do_part", vec![work(1), Op::Lock(lock, add), work(8), Op::Unlock(lock)]));
+    threads.iter().for_each(|&thread| script.main_does(&[Op::Start(thread)]));
+    script.main_does(&[work(2), Op::Lock(lock, wait), work(1), Op::Unlock(lock)]);
+    threads.iter().for_each(|&thread| script.main_does(&[Op::Join(thread, join)]));
+    let process = script.play();
+    let roles = Timeline::build(&process).roles;
+    assert_eq!(threads.map(|thread| roles.kind_for(lock, Some(thread))), [ObjectKind::Mutex; 2]);
+}
