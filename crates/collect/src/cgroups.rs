@@ -87,9 +87,7 @@ impl Hierarchy {
             }
         }
     }
-}
 
-impl Hierarchy {
     /// The memory limit that leaves least.
     pub(crate) fn memory_limit(&self, files: &Files<'_>) -> Option<MemoryLimit> {
         let (limit_file, use_file, idle) = match self.version {

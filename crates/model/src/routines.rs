@@ -265,6 +265,8 @@ mod tests {
         assert!(joins(&park));
         assert!(joins(&["rayon_core::latch::LockLatch::wait_and_reset@app", "render@app"]));
         assert!(joins(&["std::__future_base::_State_baseV2::wait@app", "main@app"]));
+        assert!(joins(&["std::latch::wait@app", "main@app"]));
+        assert!(joins(&["crossbeam_utils::sync::wait_group::WaitGroup::wait@app", "main@app"]));
         // What the program itself does in a scope is its own.
         assert!(!joins(&["std::thread::park@app", "render@app", "std::thread::scoped::scope@app"]));
     }
