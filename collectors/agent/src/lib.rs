@@ -5,7 +5,8 @@
 //! session and survives `fork` ([`process`], [`life`]), how threads begin and end ([`threading`]), the thread's own block
 //! ([`thread`]), the original functions that were interposed ([`link`], [`scope`]), CPU time ([`cpu`]), call stacks
 //! ([`stack`]), the modules they lead through ([`modules`]), OpenMP ([`openmp`]), how often locks are used ([`uses`]), what
-//! that costs ([`lock_cost`]), of locks that are waited for all the time too (`busy`), and which of them matter ([`hot`]), what is said to an emulator's plugin ([`marks`]) or to who
+//! that costs ([`lock_cost`]), of locks that are waited for all the time too (`busy`), by what descriptors threads send
+//! to each other ([`channels`]), and which of them matter ([`hot`]), what is said to an emulator's plugin ([`marks`]) or to who
 //! listens inside ([`listener`]), how one thread is let run by itself ([`alone`]), and each thread's criticality while it
 //! runs ([`live`]).
 //!
@@ -23,6 +24,7 @@ mod allowance;
 pub mod alone;
 pub mod arch;
 mod busy;
+pub mod channels;
 pub mod cpu;
 mod descriptors;
 mod directory;

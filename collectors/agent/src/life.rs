@@ -271,6 +271,20 @@ pub(crate) fn process_id() -> u32 {
     unsafe { system_call(number::GETPID, [0; 6]) as u32 }
 }
 
+/// Whose memory this is; 0 before the process joined the session.
+static OWN_PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// The memory is this process's, and not only used by it until it executes a program.
+pub(crate) fn remember_process() {
+    OWN_PROCESS.store(process_id(), Ordering::Relaxed);
+}
+
+/// False in a child that shares the memory of who made it, and where no session was joined.
+pub(crate) fn is_own_process() -> bool {
+    let own = OWN_PROCESS.load(Ordering::Relaxed);
+    own != 0 && own == process_id()
+}
+
 /// As which user the process acted when it joined the session.
 static USER: AtomicU32 = AtomicU32::new(0);
 
@@ -290,6 +304,9 @@ pub fn acts_as_another() -> bool {
 
 /// Called in the child of a fork: it is counted until it does something.
 pub fn forked() {
+    if OWN_PROCESS.load(Ordering::Relaxed) != 0 {
+        remember_process();
+    }
     if MEMBERSHIP.load(Ordering::Relaxed) == JOINED
         && let Some(session) = session()
     {

@@ -47,6 +47,7 @@ pub fn join(directory: &CStr, arguments: Arguments, stack_top: u64) {
     }
     life::is_new();
     life::remember_user();
+    life::remember_process();
     cpu::begin(link::variable);
     marks::look_for_plugin();
     if life::flags() & HOLDS_ALL != 0 {

@@ -6,6 +6,7 @@ use holdup_trace::instructions::Mark;
 use holdup_trace::shared::{HOLDS_ALL, Slot};
 use holdup_trace::wire::{self, CallCode, NO_STACK, ObjectCode, OutcomeCode, UNKNOWN, WaitRecord};
 
+use crate::channels::{self, Passage};
 use crate::thread::{TIMED_HOLDS, TimedHold};
 use crate::{Recorder, alone, busy, cpu, enter, hot, life, live, lock_cost, marks, stack, thread, uses};
 
@@ -112,6 +113,10 @@ fn tell(pending: Pending, outcome: OutcomeCode) {
 
 /// A wait is over that nobody knew to begin.
 pub fn has_waited(recorder: &Recorder, wanted: Wanted, begin: u64, end: u64) {
+    tell_wait(recorder, wanted, begin, end, UNKNOWN, recorder.thread().cpu.read(end));
+}
+
+fn tell_wait(recorder: &Recorder, wanted: Wanted, begin: u64, end: u64, cpu_begin: u64, cpu_end: u64) {
     let Wanted { object, kind, shared_mode, process_shared, owner_tid, mutex } = wanted;
     recorder.write(&wire::wait(&WaitRecord {
         begin,
@@ -124,8 +129,8 @@ pub fn has_waited(recorder: &Recorder, wanted: Wanted, begin: u64, end: u64) {
         owner_tid,
         stack: stack::capture(recorder),
         mutex,
-        cpu_begin: UNKNOWN,
-        cpu_end: recorder.thread().cpu.read(end),
+        cpu_begin,
+        cpu_end,
     }));
 }
 
@@ -411,33 +416,88 @@ fn calling_followed(call: CallCode, descriptor: u32) -> u64 {
     life::ticks()
 }
 
-/// A system call that can block has returned: told if it took long.
+/// A system call that can block has returned: recorded if it took long.
 #[inline]
 pub fn called(calling: Calling, call: CallCode, descriptor: u32) {
     let end = life::ticks();
     if end.saturating_sub(calling.begin) >= life::short_call() {
-        blocked(calling, end, call, descriptor);
+        blocked(calling, end, call, descriptor, None);
+    }
+}
+
+/// A system call by which threads may send to each other, while it is made.
+#[derive(Clone, Copy)]
+pub struct Passing {
+    calling: Calling,
+    passage: Passage,
+    is_awaited: bool,
+}
+
+/// As [`calling`], for a call that takes something out of a channel or puts something in.
+#[cold]
+#[inline(never)]
+pub fn passing(passage: Passage, call: CallCode, descriptor: u32) -> Passing {
+    let calling = calling(call, descriptor);
+    let by = thread::slot().map_or(0, |slot| slot.tid.load(Ordering::Relaxed));
+    Passing { calling, passage, is_awaited: passage.begins(calling.begin, by) }
+}
+
+/// As [`called`], for a call that takes something out of a channel or puts something in, and did so if `has_passed`. Who waited for
+/// that is woken by it; if it had to wait itself, it waited for the thread that did the other.
+#[cold]
+#[inline(never)]
+pub fn passed(passing: Passing, call: CallCode, descriptor: u32, has_passed: bool) {
+    let Passing { calling, passage, is_awaited } = passing;
+    let end = life::ticks();
+    passage.ends(end);
+    if end.saturating_sub(calling.begin) >= life::short_call() {
+        let waited = passage.has_waited(calling.begin).then_some(passage);
+        blocked(calling, end, call, descriptor, waited);
+    }
+    if is_awaited
+        && has_passed
+        && let Some(recorder) = life::writes().then(enter).flatten()
+    {
+        let stack = stack::capture(&recorder);
+        let (object, kind) = passage.given();
+        recorder.write(&wire::wake(calling.begin, object, kind, 1, stack));
+    }
+}
+
+/// As [`called`], for a call that waited for several descriptors at once, of which `ready` can be read now.
+#[cold]
+#[inline(never)]
+pub fn polled(calling: Calling, ready: impl Iterator<Item = u32>) {
+    let end = life::ticks();
+    let waited = channels::poll_ends(ready, calling.begin);
+    if end.saturating_sub(calling.begin) >= life::short_call() {
+        blocked(calling, end, CallCode::Poll, u32::MAX, waited);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn blocked(calling: Calling, end: u64, call: CallCode, descriptor: u32) {
+fn blocked(calling: Calling, end: u64, call: CallCode, descriptor: u32, waited: Option<Passage>) {
     let length = end.saturating_sub(calling.begin);
     live::call_ends();
     marks::tell(Mark::CallEnd { nanos: life::nanos(length) });
     // A call in which the thread never lost its core has not blocked: the kernel worked for it.
     let is_work = calling.is_watched && cpu::keeps_its_core();
     if !life::writes_nothing() && length >= life::short_call_of_session() && !is_work {
-        tell_block(calling.begin, end, call, descriptor);
+        tell_block(calling.begin, end, call, descriptor, waited);
     }
     alone::call_ends();
 }
 
-fn tell_block(begin: u64, end: u64, call: CallCode, descriptor: u32) {
+fn tell_block(begin: u64, end: u64, call: CallCode, descriptor: u32, waited: Option<Passage>) {
     let Some(recorder) = enter() else { return };
-    let stack = stack::capture(&recorder);
-    let cpu_end = recorder.thread().cpu.read(end);
     // CPU time at the call would cost a question each time; a call that blocks uses little.
-    recorder.write(&wire::block(begin, end, call, descriptor, stack, cpu_end, cpu_end));
+    let cpu = recorder.thread().cpu.read(end);
+    if let Some(passage) = waited {
+        let (object, kind) = passage.wanted();
+        let wanted = Wanted { owner_tid: passage.giver(), ..Wanted::new(object, kind) };
+        return tell_wait(&recorder, wanted, begin, end, cpu, cpu);
+    }
+    let stack = stack::capture(&recorder);
+    recorder.write(&wire::block(begin, end, call, descriptor, stack, cpu, cpu));
 }

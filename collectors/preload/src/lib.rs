@@ -6,7 +6,8 @@
 //! the time.
 //!
 //! [`real`] lists the originals, once. Then one file for each kind of object: [`mutex`], [`rwlock`], [`spin`],
-//! [`condition`], [`barrier`], [`semaphore`], [`threads`], [`c11`], [`futex`]; system calls that block ([`calls`]),
+//! [`condition`], [`barrier`], [`semaphore`], [`threads`], [`c11`], [`futex`]; system calls that block ([`calls`]), the
+//! descriptors by which threads send to each other ([`descriptors`]),
 //! execution of other programs ([`exec`]) and what the program says about itself ([`markers`]). [`entry`] is where
 //! the library starts and ends.
 
@@ -25,6 +26,7 @@ mod barrier;
 mod c11;
 mod calls;
 mod condition;
+mod descriptors;
 mod entry;
 mod exec;
 mod front;

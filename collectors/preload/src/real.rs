@@ -244,6 +244,19 @@ originals! {
     lockf(descriptor: c_int, command: c_int, length: i64) -> c_int;
     lockf64(descriptor: c_int, command: c_int, length: i64) -> c_int;
     sched_yield() -> c_int;
+    pipe(descriptors: *mut c_int) -> c_int;
+    pipe2(descriptors: *mut c_int, flags: c_int) -> c_int;
+    socketpair(domain: c_int, kind: c_int, protocol: c_int, descriptors: *mut c_int) -> c_int;
+    eventfd(value: c_uint, flags: c_int) -> c_int;
+    epoll_ctl(by: c_int, operation: c_int, descriptor: c_int, event: *mut c_void) -> c_int;
+    dup(descriptor: c_int) -> c_int;
+    dup2(descriptor: c_int, copy: c_int) -> c_int;
+    dup3(descriptor: c_int, copy: c_int, flags: c_int) -> c_int;
+    close(descriptor: c_int) -> c_int;
+    fcntl(descriptor: c_int, operation: c_int, argument: usize) -> c_int;
+    fcntl64(descriptor: c_int, operation: c_int, argument: usize) -> c_int;
+    eventfd_read(descriptor: c_int, value: *mut u64) -> c_int;
+    eventfd_write(descriptor: c_int, value: u64) -> c_int;
 }
 
 /// The address of the C library's `syscall`, for a stub that jumps to it; 0 if it is not known yet.

@@ -139,6 +139,8 @@ fn doing(state: State) -> Doing {
             ObjectCode::Critical => "critical section",
             ObjectCode::OmpLock => "OpenMP lock",
             ObjectCode::Ordered => "its turn",
+            ObjectCode::Messages => "messages",
+            ObjectCode::Room => "room for messages",
         },
         State::Calls(call) => match call {
             CallCode::Read => "reads",

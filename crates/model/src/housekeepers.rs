@@ -174,12 +174,7 @@ fn pauses<'a>(
     timeline: &'a Timeline,
     thread: ThreadId,
 ) -> impl Iterator<Item = &'a Segment> {
-    let is_signal = |object: ObjectId| {
-        matches!(
-            process.object(object).kind,
-            ObjectKind::Condition | ObjectKind::Semaphore | ObjectKind::Futex
-        )
-    };
+    let is_signal = |object: ObjectId| process.object(object).kind.is_of_any_meaning();
     timeline.row(thread).segments.iter().filter(move |segment| {
         let is_pause = match segment.state {
             State::Io | State::Asleep => true,

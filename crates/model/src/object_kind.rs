@@ -35,12 +35,26 @@ pub enum ObjectKind {
     Tasks,
     /// What other threads of the program send to one through the kernel: a pipe, a socket, an eventfd.
     Messages,
+    /// Room for such messages, where a channel is full.
+    Room,
 }
 
 impl ObjectKind {
     /// True for what threads wait on for a signal.
     pub fn is_signal(self) -> bool {
         !self.is_lock() && !matches!(self, ObjectKind::Barrier | ObjectKind::ThreadEnd)
+    }
+
+    /// True for what a program's threads wait on for whatever it means by it: something to do, room, or that others are done.
+    pub fn is_of_any_meaning(self) -> bool {
+        matches!(
+            self,
+            ObjectKind::Condition
+                | ObjectKind::Semaphore
+                | ObjectKind::Futex
+                | ObjectKind::Messages
+                | ObjectKind::Room
+        )
     }
 
     /// True for what one thread holds while others wait for it.
@@ -74,6 +88,7 @@ impl ObjectKind {
             ObjectKind::TeamStart => "start of a thread team",
             ObjectKind::Tasks => "tasks",
             ObjectKind::Messages => "messages",
+            ObjectKind::Room => "room for messages",
         }
     }
 

@@ -131,13 +131,9 @@ fn usual<K: Ord>(shares: BTreeMap<K, Share>) -> BTreeSet<K> {
     shares.into_iter().filter_map(|(key, share)| share.is_usual().then_some(key)).collect()
 }
 
-fn is_signal(kind: ObjectKind) -> bool {
-    matches!(kind, ObjectKind::Condition | ObjectKind::Semaphore | ObjectKind::Futex)
-}
-
 /// Some hold a lock as long as they are at work, so that who waits for them waits for that. A spin lock is held for less.
 fn is_signal_or_lock(kind: ObjectKind) -> bool {
-    is_signal(kind) || matches!(kind, ObjectKind::Mutex | ObjectKind::RwLock)
+    kind.is_of_any_meaning() || matches!(kind, ObjectKind::Mutex | ObjectKind::RwLock)
 }
 
 /// Who receives from a channel may wait for work, or for results of what it sent to others.
@@ -181,7 +177,9 @@ impl<'a> Finder<'a> {
         finder.made.iter_mut().for_each(|made| made.sort_unstable());
         let mut given = std::mem::take(&mut finder.given);
         for (row, to) in timeline.threads.iter().zip(0..) {
-            for segment in row.segments.iter().filter(|segment| finder.is_wait(segment, is_signal)) {
+            for segment in
+                row.segments.iter().filter(|segment| finder.is_wait(segment, ObjectKind::is_of_any_meaning))
+            {
                 if let Some(giver) = segment.by.filter(|giver| giver.index() != to as usize) {
                     given[giver.index()].push((segment.end, ThreadId::new(to)));
                 }
@@ -241,7 +239,8 @@ impl<'a> Finder<'a> {
                 self.all_end(thread, &made[from..until], stretch, made.get(until).map(|(at, _)| *at));
             // A lock that one of them still has is waited for as well, but not for that.
             let mut signals = stretch.waits.iter().map(|&wait| &segments[wait]);
-            let last = signals.rfind(|segment| all_end && self.is_wait(segment, is_signal));
+            let last =
+                signals.rfind(|segment| all_end && self.is_wait(segment, ObjectKind::is_of_any_meaning));
             let Some((object, by)) = last.and_then(|last| last.object.zip(last.by)) else { return false };
             ended.extend(made[from..until].iter().map(|&(_, member)| (member, object, by)));
             true
@@ -393,8 +392,9 @@ impl<'a> Finder<'a> {
         let frames = |site: Option<SiteId>| {
             site.into_iter().flat_map(|site| codes(&self.process.site(site).frames)).collect::<Vec<_>>()
         };
-        let is_for_more =
-            |wait: &&Wait| team.contains(&wait.thread) && is_signal(self.process.object(wait.object).kind);
+        let is_for_more = |wait: &&Wait| {
+            team.contains(&wait.thread) && self.process.object(wait.object).kind.is_of_any_meaning()
+        };
         let waits: BTreeSet<Option<SiteId>> =
             self.process.waits.iter().filter(is_for_more).map(|wait| wait.site).collect();
         let around: BTreeSet<Code<'_>> = waits.into_iter().flat_map(frames).collect();

@@ -202,8 +202,12 @@ fn signals(
             continue;
         }
         until_end += wakes[until_end..].iter().take_while(|wake| wake.time <= wait.end).count();
-        let Some(wake) = room.take(until_end, wait) else { continue };
         let ending = &mut endings[index];
+        let Some(wake) = room.take(until_end, wait) else {
+            // By one call a thread may send so much that another one waits for it piece by piece.
+            ending.by = wait.owner;
+            continue;
+        };
         ending.at = wake.time;
         ending.by = Some(wake.thread);
         ending.then_lock = relock(process, releases, wait, wake.time);

@@ -19,6 +19,7 @@ mod instructions;
 mod join;
 mod kernel;
 mod merge;
+mod messages;
 mod objects;
 mod openmp;
 mod outline;

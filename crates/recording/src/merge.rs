@@ -492,7 +492,7 @@ impl Merge<'_> {
             let by_one = wakings.filter_map(|&(time, by)| Some((self.clock.at(time), *by_tid.get(&by)?)));
             woken[thread.index()].extend(by_one.filter(|(_, by)| *by != thread));
         }
-        let mut objects: Vec<Option<ObjectId>> = vec![None; process.threads.len()];
+        let mut objects: BTreeMap<(ObjectKind, ThreadId), ObjectId> = BTreeMap::new();
         for block in std::mem::take(&mut process.blocks) {
             let wakings = &woken[block.thread.index()];
             let next = wakings.partition_point(|(time, _)| *time <= block.end);
@@ -502,11 +502,11 @@ impl Merge<'_> {
                 process.blocks.push(block);
                 continue;
             };
-            let object = *objects[block.thread.index()].get_or_insert_with(|| {
-                let id = process.add_object(ObjectKind::Messages, 0);
-                process.objects[id.index()].name = Some(format!("to {}", process.thread_name(block.thread)));
-                id
-            });
+            let kind = match block.call {
+                Call::Write | Call::Send => ObjectKind::Room,
+                _ => ObjectKind::Messages,
+            };
+            let object = *objects.entry((kind, block.thread)).or_insert_with(|| process.add_object(kind, 0));
             let Block { thread, begin, end, site, cpu_begin, cpu_end, .. } = block;
             process.waits.push(Wait {
                 site,

@@ -46,6 +46,8 @@ pub(crate) fn kind_of(code: ObjectCode) -> ObjectKind {
         ObjectCode::Critical => ObjectKind::Critical,
         ObjectCode::OmpLock => ObjectKind::OmpLock,
         ObjectCode::Ordered => ObjectKind::Ordered,
+        ObjectCode::Messages => ObjectKind::Messages,
+        ObjectCode::Room => ObjectKind::Room,
     }
 }
 

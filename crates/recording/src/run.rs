@@ -12,6 +12,7 @@ use crate::filler::Filler;
 use crate::join::{Member, join};
 use crate::kernel::{self, Kernel};
 use crate::merge::Merge;
+use crate::messages;
 use crate::objects::Objects;
 use crate::openmp::{self, CpuTimes};
 use crate::reader::{RawProcess, Recording, Sources};
@@ -102,6 +103,7 @@ fn run(recording: &Recording, warnings: &[Warning], sources: Sources) -> Run {
     name_forks(&mut members);
     let mut processes = join(members);
     processes.iter_mut().for_each(start_functions::name);
+    processes.iter_mut().for_each(messages::name);
     let mut all: Vec<String> = warnings.iter().map(Warning::to_string).collect();
     all.extend(recording.end.iter().flat_map(|end| end.warnings.iter().cloned()));
     let of_processes = || recording.processes.iter().filter_map(|raw| raw.names.as_ref());

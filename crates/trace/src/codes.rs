@@ -51,6 +51,11 @@ coded! {
         OmpLock = 10,
         /// The turn at an OpenMP `ordered`.
         Ordered = 11,
+        /// What threads send to each other by descriptors; the object's address is the number of the channel, with the highest bit
+        /// set.
+        Messages = 12,
+        /// Room for such messages in the channel of this number.
+        Room = 13,
     }
 }
 

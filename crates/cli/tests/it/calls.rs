@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use holdup_model::Call;
+use holdup_model::{Call, ObjectKind, Process, ThreadId, Wait, endings};
 use holdup_recording::Recording;
 
 use crate::stage::{HOLDUP, Stage, run, skip};
@@ -37,4 +37,71 @@ fn a_call_in_which_the_thread_keeps_its_core_is_work() {
         String::from_utf8_lossy(&ended.stdout).trim().parse().expect("how many reads can have lost the core");
     let blocked = count(Call::Read);
     assert!(blocked <= lost, "{blocked} of {READS} reads have blocked, and {lost} can have lost their core");
+}
+
+/// What two threads of a program can send to each other by, and the call in which the second one waits for what the first one does.
+const CHANNELS: [(&str, Call); 11] = [
+    ("pipe", Call::Read),
+    ("copy", Call::Read),
+    ("sockets", Call::Read),
+    ("event", Call::Read),
+    ("poll", Call::Poll),
+    ("select", Call::Poll),
+    ("epoll", Call::Poll),
+    ("nested", Call::Poll),
+    ("closed", Call::Read),
+    ("full", Call::Write),
+    ("sockets-full", Call::Write),
+];
+
+/// Threads that send to each other through the kernel wait for each other, and not for a device.
+#[test]
+fn who_reads_what_another_thread_writes_waits_for_that_thread() {
+    let stage = Stage::new();
+    let program = stage.program("channels", &[]);
+    for (how, call) in CHANNELS {
+        let process = recorded(&stage, &program, how);
+        let told = format!("{how}: {:#?} {:#?} {:#?}", process.waits, process.wakes, process.blocks);
+        let (kind, name) = match call {
+            Call::Write => (ObjectKind::Room, "to main"),
+            _ => (ObjectKind::Messages, "to taker"),
+        };
+        let is_kind = |wait: &Wait| process.object(wait.object).kind == kind;
+        let waits: Vec<usize> =
+            (0..process.waits.len()).filter(|&index| is_kind(&process.waits[index])).collect();
+        let [index] = waits[..] else { panic!("one wait of {kind:?}: {told}") };
+        let (wait, ending) = (&process.waits[index], endings(&process)[index]);
+        assert_eq!((wait.thread, process.object(wait.object).name.as_deref()), (TAKER, Some(name)), "{told}");
+        assert!(ending.by == Some(MAIN) && ending.at > wait.begin, "{ending:?} of {told}");
+        let waited = process.blocks.iter().any(|block| (block.thread, block.call) == (TAKER, call));
+        assert!(!waited, "{told}");
+    }
+}
+
+/// What another process sends, and what a descriptor brings that was a channel before, is for no thread of this one.
+#[test]
+fn who_reads_what_another_process_writes_waits_for_no_thread() {
+    let stage = Stage::new();
+    let program = stage.program("channels", &[]);
+    for how in ["child", "program", "again"] {
+        let process = recorded(&stage, &program, how);
+        let is_channel = |kind| matches!(kind, ObjectKind::Messages | ObjectKind::Room);
+        let waits = process.waits.iter().filter(|wait| is_channel(process.object(wait.object).kind)).count();
+        let reads = process.blocks.iter().filter(|block| block.call == Call::Read && block.thread == TAKER);
+        assert_eq!((waits, reads.count()), (0, 1), "{how}: {:#?} {:#?}", process.waits, process.blocks);
+    }
+}
+
+const MAIN: ThreadId = ThreadId::new(0);
+const TAKER: ThreadId = ThreadId::new(1);
+
+/// The first process of a run of `channels`, as the library inside saw it.
+fn recorded(stage: &Stage, program: &std::path::Path, how: &str) -> Process {
+    let recording = stage.path(format!("{how}.holdup"));
+    let mut holdup = Command::new(HOLDUP);
+    holdup.args(["record", "--collectors", "preload", "-o"]).arg(&recording).arg("--").arg(program).arg(how);
+    let ended = run(&mut holdup);
+    assert_eq!((ended.status, ended.stdout.as_slice()), (0, &b"42\n"[..]), "{how}: {ended:?}");
+    let (recording, warnings) = Recording::open(&recording).expect("a recording");
+    recording.run(&warnings).processes.remove(0)
 }

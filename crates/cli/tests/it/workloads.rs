@@ -47,6 +47,7 @@ mod first_findings {
         condition_barrier
         serial_phase
         pipeline
+        piped_stage
         two_locks
         lock_array
         lock_chain

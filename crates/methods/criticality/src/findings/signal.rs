@@ -302,6 +302,7 @@ impl Waits {
             // A runtime's function says which it is, whatever was signalled before.
             let (places, is_in_group) = (&case.timeline.places, group.objects.contains_key(&wait.object));
             let sum = match is_in_group {
+                true if case.process.object(wait.object).kind == ObjectKind::Room => &mut sums.for_room,
                 true if places.idles(wait.site) => &mut sums.for_work,
                 true if places.waits_for_room(wait.site) => &mut sums.for_room,
                 _ => sum,

@@ -1,0 +1,345 @@
+//! By what descriptors threads of the program send to each other: pipes, eventfds and pairs of sockets that it made. Who reads
+//! there waits for a thread, and not for a device.
+//!
+//! A channel has a number. Of each descriptor it is known what is read there and what is written; what polls several channels at once
+//! reads all of them, which are then one. Descriptors of other processes, of files and of the network are in no table.
+
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use holdup_trace::wire::ObjectCode;
+
+use crate::life;
+
+/// Descriptors from this one on are not followed.
+const DESCRIPTORS: usize = 4096;
+/// So many channels are known at a time; older ones are forgotten.
+const CHANNELS: usize = 1024;
+/// Of descriptors that can be read so many are looked at.
+const POLLED: usize = 64;
+/// So many steps lead at most from a channel to the one that stands for it.
+const STEPS: usize = 4;
+
+/// By descriptor: the number of the channel that is read there, or of those that are polled by it; 0 for none.
+static READ: [AtomicU32; DESCRIPTORS] = [const { AtomicU32::new(0) }; DESCRIPTORS];
+/// By descriptor: the number of the channel that is written there; 0 for none.
+static WRITTEN: [AtomicU32; DESCRIPTORS] = [const { AtomicU32::new(0) }; DESCRIPTORS];
+static LAST: AtomicU32 = AtomicU32::new(0);
+/// How many threads wait for several descriptors at once.
+static POLLING: AtomicU32 = AtomicU32::new(0);
+
+/// What is known of a channel; of each [`Act`] in this order.
+struct Channel {
+    /// The channel that stands for it, since both are polled together; 0 for none.
+    stands_for_it: AtomicU32,
+    /// When the last call for it began or ended (ticks).
+    passed: [AtomicU64; 2],
+    /// Which thread made it, by its kernel id.
+    by: [AtomicU32; 2],
+    /// How many threads are in calls for it, and wait perhaps.
+    inside: [AtomicU32; 2],
+    /// Threads have waited in such calls: they do not poll it.
+    was_awaited: [AtomicBool; 2],
+}
+
+impl Channel {
+    const fn new() -> Channel {
+        Channel {
+            stands_for_it: AtomicU32::new(0),
+            passed: [const { AtomicU64::new(0) }; 2],
+            by: [const { AtomicU32::new(0) }; 2],
+            inside: [const { AtomicU32::new(0) }; 2],
+            was_awaited: [const { AtomicBool::new(false) }; 2],
+        }
+    }
+}
+
+static KNOWN: [Channel; CHANNELS] = [const { Channel::new() }; CHANNELS];
+
+fn known(number: u32) -> &'static Channel {
+    &KNOWN[number as usize % CHANNELS]
+}
+
+/// What a thread does at a channel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Act {
+    /// It puts something in, or waits for room.
+    Puts = 0,
+    /// It takes something out, or waits for it.
+    Takes = 1,
+}
+
+impl Act {
+    fn other(self) -> Act {
+        match self {
+            Act::Puts => Act::Takes,
+            Act::Takes => Act::Puts,
+        }
+    }
+}
+
+/// A call by which a thread puts something into a channel or takes something out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passage {
+    number: u32,
+    act: Act,
+}
+
+/// With the number of a channel, no address of a program.
+const OBJECTS: u64 = 1 << 63;
+
+impl Passage {
+    /// What the thread waits for, if it has to: something to take, or room.
+    pub(crate) fn wanted(self) -> (u64, ObjectCode) {
+        let kind = match self.act {
+            Act::Puts => ObjectCode::Room,
+            Act::Takes => ObjectCode::Messages,
+        };
+        (OBJECTS | u64::from(self.number), kind)
+    }
+
+    /// What those wait for whom it lets go on.
+    pub(crate) fn given(self) -> (u64, ObjectCode) {
+        Passage { act: self.act.other(), ..self }.wanted()
+    }
+
+    /// The call begins at `now`, made by the thread `by`; true if somebody waits for what it gives, or may do so and it is the first one to give it: who puts
+    /// something in before anything else came says who does which.
+    pub(crate) fn begins(self, now: u64, by: u32) -> bool {
+        let channel = known(self.number);
+        let passed = &channel.passed[self.act as usize];
+        let is_first = self.act == Act::Puts && passed.load(Ordering::Relaxed) == 0;
+        passed.store(now, Ordering::Relaxed);
+        channel.by[self.act as usize].store(by, Ordering::Relaxed);
+        channel.inside[self.act as usize].fetch_add(1, Ordering::Relaxed);
+        let other = self.act.other() as usize;
+        is_first
+            || channel.inside[other].load(Ordering::Relaxed) != 0
+            || POLLING.load(Ordering::Relaxed) != 0 && !channel.was_awaited[other].load(Ordering::Relaxed)
+    }
+
+    /// The call has returned. One that never does, since its thread was cancelled, counts as one that waits: that costs records, and
+    /// hides none.
+    pub(crate) fn ends(self, now: u64) {
+        let channel = known(self.number);
+        channel.passed[self.act as usize].store(now, Ordering::Relaxed);
+        channel.inside[self.act as usize].fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// True if a call that gives what is wanted here was made since `time`, or is being made: by one call much can be put in and taken,
+    /// piece by piece.
+    fn was_given_since(self, time: u64) -> bool {
+        let (channel, other) = (known(self.number), self.act.other() as usize);
+        channel.passed[other].load(Ordering::Relaxed) >= time
+            || channel.inside[other].load(Ordering::Relaxed) != 0
+    }
+
+    /// Which thread was the last to give what is wanted here, by its kernel id.
+    pub(crate) fn giver(self) -> u32 {
+        known(self.number).by[self.act.other() as usize].load(Ordering::Relaxed)
+    }
+
+    /// Who has been blocked in the call since `time` has waited for another thread; false if something else ended it.
+    pub(crate) fn has_waited(self, time: u64) -> bool {
+        let was_given = self.was_given_since(time);
+        if was_given {
+            known(self.number).was_awaited[self.act as usize].store(true, Ordering::Relaxed);
+        }
+        was_given
+    }
+}
+
+/// The number of what stands for a channel.
+fn root(number: u32) -> u32 {
+    let mut root = number;
+    for _ in 0..STEPS {
+        match known(root).stands_for_it.load(Ordering::Relaxed) {
+            0 => break,
+            next => root = next,
+        }
+    }
+    root
+}
+
+#[inline(always)]
+fn at(table: &[AtomicU32; DESCRIPTORS], descriptor: u32) -> u32 {
+    table.get(descriptor as usize).map_or(0, |number| number.load(Ordering::Relaxed))
+}
+
+/// For a call that reads from a descriptor, or polls by it.
+#[inline(always)]
+pub fn takes(descriptor: u32) -> Option<Passage> {
+    let number = at(&READ, descriptor);
+    if number == 0 { None } else { Some(Passage { number: root(number), act: Act::Takes }) }
+}
+
+/// For a call that writes to a descriptor.
+#[inline(always)]
+pub fn puts(descriptor: u32) -> Option<Passage> {
+    let number = at(&WRITTEN, descriptor);
+    if number == 0 { None } else { Some(Passage { number: root(number), act: Act::Puts }) }
+}
+
+/// A thread is about to wait until one of several descriptors, which are not known yet, can be read. True if one may be a channel.
+#[inline(always)]
+pub fn poll_begins() -> bool {
+    let may_be = LAST.load(Ordering::Relaxed) != 0;
+    if may_be {
+        POLLING.fetch_add(1, Ordering::Relaxed);
+    }
+    may_be
+}
+
+/// It waits no more: one of these can be read, or none.
+pub(crate) fn poll_ends(ready: impl Iterator<Item = u32>, since: u64) -> Option<Passage> {
+    POLLING.fetch_sub(1, Ordering::Relaxed);
+    ready.take(POLLED).filter_map(takes).find(|passage| passage.was_given_since(since))
+}
+
+/// `polled` is polled by `by`, a descriptor of its own.
+pub fn is_polled(by: u32, polled: u32) {
+    let Some(one) = takes(polled) else { return };
+    if !may_change() {
+        return;
+    }
+    match takes(by) {
+        Some(all) => become_one(one.number, all.number),
+        None => set(by, Some(one.number), None),
+    }
+}
+
+fn become_one(one: u32, all: u32) {
+    if one != all {
+        known(one).stands_for_it.store(all, Ordering::Relaxed);
+    }
+}
+
+/// Nobody but a child that shares this memory until it executes a program may not change what is known.
+fn may_change() -> bool {
+    life::confined() || life::is_own_process()
+}
+
+fn new_channel() -> u32 {
+    let number = LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
+    let channel = known(number);
+    channel.stands_for_it.store(0, Ordering::Relaxed);
+    channel.passed.iter().for_each(|passed| passed.store(0, Ordering::Relaxed));
+    channel.by.iter().chain(&channel.inside).for_each(|number| number.store(0, Ordering::Relaxed));
+    channel.was_awaited.iter().for_each(|awaited| awaited.store(false, Ordering::Relaxed));
+    number
+}
+
+fn set(descriptor: u32, read: Option<u32>, written: Option<u32>) {
+    for (table, number) in [(&READ, read), (&WRITTEN, written)] {
+        if let Some(entry) = table.get(descriptor as usize) {
+            entry.store(number.unwrap_or(0), Ordering::Relaxed);
+        }
+    }
+}
+
+/// The program made a pipe.
+pub fn made_pipe(read: u32, written: u32) {
+    if may_change() {
+        let number = new_channel();
+        set(read, Some(number), None);
+        set(written, None, Some(number));
+    }
+}
+
+/// The program made an eventfd.
+pub fn made_event(descriptor: u32) {
+    if may_change() {
+        let number = new_channel();
+        set(descriptor, Some(number), Some(number));
+    }
+}
+
+/// The program made a pair of sockets.
+pub fn made_pair(one: u32, other: u32) {
+    if may_change() {
+        let (to_one, to_other) = (new_channel(), new_channel());
+        set(one, Some(to_one), Some(to_other));
+        set(other, Some(to_other), Some(to_one));
+    }
+}
+
+/// `copy` leads from now on to where `descriptor` leads.
+#[inline]
+pub fn copied(descriptor: u32, copy: u32) {
+    let known = |descriptor| (at(&READ, descriptor), at(&WRITTEN, descriptor));
+    let (from, to) = (known(descriptor), known(copy));
+    if from != to && may_change() {
+        set(copy, Some(from.0), Some(from.1));
+    }
+}
+
+/// `descriptor` leads nowhere from now on.
+#[inline]
+pub fn closed(descriptor: u32) {
+    if (at(&READ, descriptor) | at(&WRITTEN, descriptor)) != 0 && may_change() {
+        set(descriptor, None, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One test, since the tables are for the whole process, and it must be known whose they are.
+    #[test]
+    fn who_reads_waits_for_who_writes_at_whatever_descriptors() {
+        life::remember_process();
+        made_pipe(1000, 1001);
+        let (reader, writer) = (takes(1000).expect("a channel"), puts(1001).expect("a channel"));
+        assert_eq!((puts(1000), takes(1001), takes(1002)), (None, None, None));
+        assert_eq!((reader.wanted(), reader.given()), (writer.given(), writer.wanted()));
+        assert_ne!(reader.wanted(), reader.given(), "something to take, and room");
+
+        assert!(!reader.begins(10, 7) && !reader.has_waited(10));
+        assert!(writer.begins(20, 7), "the reader waits");
+        assert!(reader.has_waited(10) && reader.has_waited(21), "the writer has not put in all");
+        assert_eq!(reader.giver(), 7);
+        writer.ends(25);
+        assert!(reader.has_waited(25) && !reader.has_waited(26));
+        reader.ends(30);
+        assert!(!writer.begins(40, 7), "nobody waits");
+        assert!(reader.begins(50, 7) && writer.has_waited(40), "who takes makes room");
+        [reader, writer].into_iter().for_each(|passage| passage.ends(60));
+
+        made_pair(1003, 1004);
+        assert_eq!(takes(1003).map(Passage::wanted), puts(1004).map(Passage::given));
+        assert_eq!(takes(1004).map(Passage::wanted), puts(1003).map(Passage::given));
+        assert_ne!(takes(1003), takes(1004));
+
+        copied(1001, 1005);
+        closed(1001);
+        assert_eq!((puts(1001), puts(1005)), (None, Some(writer)));
+        copied(1002, 1005);
+        assert_eq!(puts(1005), None, "a file took its place");
+
+        made_event(1006);
+        is_polled(1010, 1006);
+        is_polled(1010, 1000);
+        is_polled(1010, 1002);
+        let poller = takes(1010).expect("what it polls are channels");
+        assert_eq!([1000, 1006].map(takes), [Some(poller); 2], "they are one");
+        assert_eq!(puts(1006).map(Passage::given), Some(poller.wanted()));
+
+        let (to_one, to_both) = (puts(1004).expect("a channel"), puts(1006).expect("a channel"));
+        assert!(poll_begins() && to_one.begins(70, 7), "perhaps for this");
+        to_one.ends(75);
+        assert_eq!(
+            poll_ends([1002, 5000, 1006, 1003].into_iter(), 45),
+            takes(1003),
+            "the others gave nothing"
+        );
+        assert!(to_both.begins(80, 7) && !to_both.begins(81, 7), "the first one counts");
+        [81, 82].into_iter().for_each(|now| to_both.ends(now));
+        assert!(poll_begins());
+        assert_eq!(poll_ends([1006].into_iter(), 85), None);
+
+        [1000, 1003, 1004, 1006, 1010].into_iter().for_each(closed);
+        assert_eq!([1000, 1003, 1004, 1006, 1010].map(takes), [None; 5]);
+        made_pipe(5000, 5001);
+        assert_eq!(takes(5000), None, "beyond the table");
+    }
+}
