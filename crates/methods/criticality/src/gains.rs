@@ -1,5 +1,6 @@
 //! What fixing each finding would give: a replay for each.
 
+mod cores;
 mod teams;
 
 use std::collections::BTreeMap;
@@ -175,6 +176,7 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
             finding.gain = Some(Gain { capped_by: next, ..gain });
         }
     }
+    case.tell_of_more_cores(diagnosis, &mut budget);
     case.find_chains_of_pauses(&mut diagnosis.findings, &fixes, &mut budget);
     let mut by_no_replay = Nanos::ZERO;
     let by_sleeping = by_sleeping(diagnosis);

@@ -334,8 +334,8 @@ fn more_threads_than_cores() {
     assert!(gain.low <= real && real <= gain.high, "{gain:?} {real:?}");
 }
 
-/// Four threads for each of ten frames on two cores, started by main when it has worked for so long (ms).
-fn frames(alone: u64) -> Diagnosis {
+/// Four threads for each of ten frames, started by main when it has worked for so long (ms).
+fn frames(alone: u64, cores: u32) -> Diagnosis {
     let mut script = Script::new();
     let join = script.site("fork_and_join", 40);
     let render: Vec<ThreadId> = (0..40).map(|_| script.thread("render", vec![work(20)])).collect();
@@ -344,32 +344,54 @@ fn frames(alone: u64) -> Diagnosis {
         frame.iter().for_each(|&thread| script.main_does(&[Op::Start(thread)]));
         frame.iter().for_each(|&thread| script.main_does(&[Op::Join(thread, join)]));
     }
-    let mut process = script.play_on(2, MS);
+    let mut process = script.play_on(cores, MS);
     process.covered = vec![(process.start, process.end)];
-    of(process, 2)
+    of(process, cores)
 }
 
 /// Threads of a later frame do not exist when those of an earlier one work.
 #[test]
 fn more_threads_than_cores_for_each_frame_anew() {
-    let diagnosis = frames(10);
+    let diagnosis = frames(10, 2);
     let crowded = diagnosis.findings.iter().find(|finding| finding.kind == FindingKind::Oversubscription);
     let crowded = crowded.expect("more threads than cores");
     assert_eq!(crowded.gain, None);
     assert!(crowded.hint.starts_with("Start no more working threads than cores (2)"), "{}", crowded.hint);
+    assert_eq!(frames(10, 4).wall, Nanos::new(300 * MS));
+    let said = "4 cores would save 201 ms (147 to 224 ms), 1.67 times faster.";
+    assert!(crowded.notes.iter().any(|note| note == said), "{:?}", crowded.notes);
+}
+
+/// While the main thread sleeps for longer than the others work, nobody waits for these.
+#[test]
+fn more_cores_are_no_advice_where_they_give_nothing() {
+    let mut script = Script::new();
+    let join = script.site("fork_and_join", 40);
+    let render: Vec<ThreadId> = (0..4).map(|_| script.thread("render", vec![work(100)])).collect();
+    render.iter().for_each(|&thread| script.main_does(&[Op::Start(thread)]));
+    script.main_does(&[Op::Sleep(300 * MS, join)]);
+    render.iter().for_each(|&thread| script.main_does(&[Op::Join(thread, join)]));
+    let mut process = script.play_on(2, MS);
+    process.covered = vec![(process.start, process.end)];
+    let diagnosis = of(process, 2);
+    let (crowded, _) = find(&diagnosis, FindingKind::Oversubscription);
+    assert!(crowded.notes.iter().any(|note| note == "4 cores would give next to nothing."), "{crowded:?}");
+    assert!(!crowded.hint.contains("more cores"), "{}", crowded.hint);
 }
 
 /// Where the cores are busy with its work, fewer threads have nothing to give, whether a replay can say what they would do or not.
 #[test]
 fn fewer_threads_save_nothing_of_cores_that_are_busy() {
-    let diagnosis = frames(1);
+    let diagnosis = frames(1, 2);
     assert!(diagnosis.efficiency > 0.95, "{}", diagnosis.efficiency);
     let (crowded, gain) = find(&diagnosis, FindingKind::Oversubscription);
     let left = Nanos::new(((1.0 - diagnosis.efficiency) * diagnosis.wall.get() as f64) as u64);
     assert!(left > Nanos::ZERO);
     assert_eq!((gain.time, gain.low, gain.high), (Nanos::ZERO, Nanos::ZERO, left));
     assert!(crowded.hint.contains("these are at work for it 99 % of the time"), "{}", crowded.hint);
-    assert_eq!(crowded.notes, [] as [String; 0]);
+    let saved = diagnosis.wall.saturating_sub(frames(1, 4).wall);
+    let said = format!("4 cores would save {saved} (");
+    assert!(crowded.notes.len() == 1 && crowded.notes[0].starts_with(&said), "{said} {:?}", crowded.notes);
 }
 
 #[test]
