@@ -37,8 +37,8 @@ struct Channel {
     by: [AtomicU32; 2],
     /// How many threads are in calls for it, and wait perhaps.
     inside: [AtomicU32; 2],
-    /// Threads have waited in such calls: they do not poll it.
-    was_awaited: [AtomicBool; 2],
+    /// Threads have waited in calls that take from it: they do not poll it.
+    was_awaited: AtomicBool,
 }
 
 impl Channel {
@@ -48,7 +48,7 @@ impl Channel {
             passed: [const { AtomicU64::new(0) }; 2],
             by: [const { AtomicU32::new(0) }; 2],
             inside: [const { AtomicU32::new(0) }; 2],
-            was_awaited: [const { AtomicBool::new(false) }; 2],
+            was_awaited: AtomicBool::new(false),
         }
     }
 }
@@ -114,7 +114,9 @@ impl Passage {
         let other = self.act.other() as usize;
         is_first
             || channel.inside[other].load(Ordering::Relaxed) != 0
-            || POLLING.load(Ordering::Relaxed) != 0 && !channel.was_awaited[other].load(Ordering::Relaxed)
+            || self.act == Act::Puts
+                && POLLING.load(Ordering::Relaxed) != 0
+                && !channel.was_awaited.load(Ordering::Relaxed)
     }
 
     /// The call has returned. One that never does, since its thread was cancelled, counts as one that waits: that costs records, and
@@ -141,8 +143,8 @@ impl Passage {
     /// Who has been blocked in the call since `time` has waited for another thread; false if something else ended it.
     pub(crate) fn has_waited(self, time: u64) -> bool {
         let was_given = self.was_given_since(time);
-        if was_given {
-            known(self.number).was_awaited[self.act as usize].store(true, Ordering::Relaxed);
+        if was_given && self.act == Act::Takes {
+            known(self.number).was_awaited.store(true, Ordering::Relaxed);
         }
         was_given
     }
@@ -224,7 +226,7 @@ fn new_channel() -> u32 {
     channel.stands_for_it.store(0, Ordering::Relaxed);
     channel.passed.iter().for_each(|passed| passed.store(0, Ordering::Relaxed));
     channel.by.iter().chain(&channel.inside).for_each(|number| number.store(0, Ordering::Relaxed));
-    channel.was_awaited.iter().for_each(|awaited| awaited.store(false, Ordering::Relaxed));
+    channel.was_awaited.store(false, Ordering::Relaxed);
     number
 }
 
@@ -325,7 +327,10 @@ mod tests {
         assert_eq!(puts(1006).map(Passage::given), Some(poller.wanted()));
 
         let (to_one, to_both) = (puts(1004).expect("a channel"), puts(1006).expect("a channel"));
-        assert!(poll_begins() && to_one.begins(70, 7), "perhaps for this");
+        let from_one = takes(1003).expect("a channel");
+        assert!(poll_begins() && !from_one.begins(69, 7), "nobody polls for room");
+        from_one.ends(69);
+        assert!(to_one.begins(70, 7), "perhaps for this");
         to_one.ends(75);
         assert_eq!(
             poll_ends([1002, 5000, 1006, 1003].into_iter(), 45),

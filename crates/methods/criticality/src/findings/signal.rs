@@ -311,15 +311,22 @@ impl Waits {
         }
         let mut signals: BTreeMap<ObjectId, BTreeMap<&Stage, Option<Time>>> = BTreeMap::new();
         let answers = Handshakes::of(case);
-        for wake in case.process.wakes.iter().filter(|wake| !answers.has(case, wake)) {
+        // Who lets others have a lock puts nothing into a queue.
+        let is_signal = |wake: &&Wake| !case.role(wake.object).is_lock() && !answers.has(case, wake);
+        for wake in case.process.wakes.iter().filter(is_signal) {
             sooner(signals.entry(wake.object).or_default().entry(stage(wake.thread)).or_default(), wake.time);
         }
-        // When one stage first signalled to another, and when it first did to any.
+        // When one stage first signalled to another, and when it first did to any, or sent messages.
         let mut to_other: BTreeMap<(&Stage, &Stage), Option<Time>> = BTreeMap::new();
         let mut to_any: BTreeMap<&Stage, Option<Time>> = BTreeMap::new();
+        let mut sent: BTreeMap<&Stage, Option<Time>> = BTreeMap::new();
+        let is_message = |object: &ObjectId| case.process.object(*object).kind == ObjectKind::Messages;
         for (object, by) in &signals {
             for (&by, time) in by.iter().filter_map(|(by, time)| Some((by, (*time)?))) {
                 sooner(to_any.entry(by).or_default(), time);
+                if is_message(object) {
+                    sooner(sent.entry(by).or_default(), time);
+                }
                 for &waits in waits.get(object).into_iter().flat_map(BTreeMap::keys) {
                     sooner(to_other.entry((by, waits)).or_default(), time);
                 }
@@ -330,7 +337,10 @@ impl Waits {
                 let givers = || signals.get(object).into_iter().flatten().filter(|(by, _)| **by != own);
                 let given = givers().filter_map(|(_, first)| *first).min();
                 let answered = givers().filter_map(|(by, _)| *to_other.get(&(own, *by))?).min();
-                let signalled = answered.or_else(|| *to_any.get(own)?);
+                // Messages come from whom they were asked of, or are work.
+                let is_message = case.process.object(*object).kind == ObjectKind::Messages;
+                let signalled =
+                    answered.or_else(|| to_any.get(own).copied().flatten().filter(|_| !is_message));
                 // Of two at the same moment nothing is known but whether something was put in before the wait.
                 let puts_in = given.zip(signalled).is_some_and(|(given, signalled)| {
                     signalled < given || signalled == given && signalled < first
@@ -361,8 +371,10 @@ impl Waits {
 }
 
 /// Waits of threads for others that they are just making, until these say that they are there: such a signal puts nothing
-/// into a queue.
+/// into a queue. It is the first that a thread gives.
 struct Handshakes {
+    /// By thread.
+    firsts: Vec<Option<Time>>,
     /// By object, in order of threads and times. Those of one thread do not overlap.
     waits: Vec<Vec<(ThreadId, Time, Time)>>,
 }
@@ -380,8 +392,13 @@ impl Handshakes {
         }
         let mut waits: Vec<Vec<(ThreadId, Time, Time)>> =
             case.process.objects.iter().map(|_| Vec::new()).collect();
+        let mut firsts: Vec<Option<Time>> = vec![None; case.process.threads.len()];
+        for wake in &case.process.wakes {
+            let first = &mut firsts[wake.thread.index()];
+            *first = Some(first.map_or(wake.time, |first| first.min(wake.time)));
+        }
         if makes.is_empty() {
-            return Self { waits };
+            return Self { firsts, waits };
         }
         // By site: who makes threads in one of its functions.
         let mut makers: Vec<Option<Vec<ThreadId>>> = case.process.sites.iter().map(|_| None).collect();
@@ -397,11 +414,14 @@ impl Handshakes {
             }
         }
         waits.iter_mut().for_each(|waits| waits.arrange_by_key(|wait| *wait));
-        Self { waits }
+        Self { firsts, waits }
     }
 
     fn has(&self, case: &Case<'_>, wake: &Wake) -> bool {
         let Some(parent) = case.process.thread(wake.thread).parent else { return false };
+        if self.firsts[wake.thread.index()] != Some(wake.time) {
+            return false;
+        }
         let waits = &self.waits[wake.object.index()];
         let begun = waits.partition_point(|&(thread, begin, _)| (thread, begin) <= (parent, wake.time));
         let last = begun.checked_sub(1).map(|last| waits[last]);

@@ -422,10 +422,25 @@ fn who_waits_in_calls_beside_a_busy_thread_may_wait_for_it() {
     assert!(alone.hint.starts_with("There is nothing to fix"), "{}", alone.hint);
 }
 
+/// What a worker does first of all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum First {
+    /// It says that it is there to who makes it.
+    Handshake,
+    /// It says so twice.
+    Handshakes,
+    /// It says anything else to that thread.
+    Signal,
+    /// It lets that thread have a lock.
+    OfALock,
+    /// It says something to nobody, and is sent messages from then on.
+    BesideMessages,
+}
+
 /// A producer that waits while a worker, which tells that it is there first, is slow; or works slowly itself.
 #[test]
 fn a_signal_to_who_made_a_thread_is_no_work() {
-    let waits_for = |is_handshake: bool| {
+    let waits_for = |first: First| {
         let mut script = Script::new();
         let (put, get) = (script.site("submit", 50), script.site("next_piece", 60));
         let pieces = script.queue("pieces", 100);
@@ -437,23 +452,52 @@ fn a_signal_to_who_made_a_thread_is_no_work() {
         let mut process = script.play();
         // The main thread waits, where it makes the worker, until that says that it is there.
         let there = process.add_object(ObjectKind::Condition, 0x77);
+        match first {
+            First::Handshake | First::Handshakes | First::Signal => {}
+            First::OfALock => process.objects[there.index()].name = Some("_PyRuntime.gil".to_owned()),
+            First::BesideMessages => {
+                let queues = process.waits.iter().map(|wait| wait.object).filter(|object| *object != there);
+                let queues: Vec<_> = queues.collect();
+                queues
+                    .into_iter()
+                    .for_each(|object| process.objects[object.index()].kind = ObjectKind::Messages);
+            }
+        }
         let site = stack(&mut process, &["create_worker@app"]);
-        let made_at = if is_handshake { site } else { stack(&mut process, &["elsewhere@app"]) };
+        let made_at = if matches!(first, First::Handshake | First::Handshakes) {
+            site
+        } else {
+            stack(&mut process, &["elsewhere@app"])
+        };
         process.threads[worker.index()].created_at = Some(made_at);
         let main = ThreadId::new(0);
         let wait =
             Wait::granted(main, there, at(0), process.threads[worker.index()].start + Nanos::new(1000));
-        process.waits.push(Wait { site: Some(site), ..wait });
+        // Beside messages nobody waits for the signal.
+        process.waits.extend((first != First::BesideMessages).then_some(Wait { site: Some(site), ..wait }));
         let count = WakeCount::AtMost(1);
         let time = process.threads[worker.index()].start + Nanos::new(900);
         process.wakes.push(Wake { thread: worker, time, object: there, site: None, count });
+        if first == First::Handshakes {
+            let time = time + Nanos::new(50);
+            process.wakes.push(Wake { thread: worker, time, object: there, site: None, count });
+        }
         let diagnosis = of(process);
         let finding = diagnosis.findings.iter().find(|finding| finding.kind == FindingKind::Pipeline);
         finding.unwrap_or_else(|| panic!("{:#?}", diagnosis.findings)).evidence.join(" ")
     };
-    assert!(waits_for(true).contains("for work (empty queue)"), "{}", waits_for(true));
+    for first in [First::Handshake, First::OfALock, First::BesideMessages] {
+        assert!(waits_for(first).contains("for work (empty queue)"), "{first:?}: {}", waits_for(first));
+    }
+    // One that makes threads and waits for what they do in the same function gets more than that they are there.
+    assert!(
+        waits_for(First::Handshakes).contains("for room (full queue)"),
+        "{}",
+        waits_for(First::Handshakes)
+    );
     // Any other signal that comes first counts as work for the main thread.
-    assert!(waits_for(false).contains("for room (full queue)"), "{}", waits_for(false));
+    let room = waits_for(First::Signal);
+    assert!(room.contains("for room (full queue)"), "{room}");
 }
 
 #[test]
