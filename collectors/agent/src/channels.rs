@@ -12,12 +12,15 @@ use crate::life;
 
 /// Descriptors from this one on are not followed.
 const DESCRIPTORS: usize = 4096;
-/// So many channels are known at a time; older ones are forgotten.
+/// So many channels are followed at a time.
 const CHANNELS: usize = 1024;
 /// Of descriptors that can be read so many are looked at.
 const POLLED: usize = 64;
 /// So many steps lead at most from a channel to the one that stands for it.
 const STEPS: usize = 4;
+/// What a channel has room for, at least, while somebody waits for something to take out of it (bytes): a pipe's capacity, and less than
+/// that of a pair of sockets.
+const CAPACITY: u64 = 65_536;
 
 /// By descriptor: the number of the channel that is read there, or of those that are polled by it; 0 for none.
 static READ: [AtomicU32; DESCRIPTORS] = [const { AtomicU32::new(0) }; DESCRIPTORS];
@@ -29,6 +32,10 @@ static POLLING: AtomicU32 = AtomicU32::new(0);
 
 /// What is known of a channel; of each [`Act`] in this order.
 struct Channel {
+    /// Whose place it is; 0 for nobody's.
+    number: AtomicU32,
+    /// How many descriptors lead to it.
+    descriptors: AtomicU32,
     /// The channel that stands for it, since both are polled together; 0 for none.
     stands_for_it: AtomicU32,
     /// When the last call for it began or ended (ticks).
@@ -44,6 +51,8 @@ struct Channel {
 impl Channel {
     const fn new() -> Channel {
         Channel {
+            number: AtomicU32::new(0),
+            descriptors: AtomicU32::new(0),
             stands_for_it: AtomicU32::new(0),
             passed: [const { AtomicU64::new(0) }; 2],
             by: [const { AtomicU32::new(0) }; 2],
@@ -84,6 +93,17 @@ pub struct Passage {
     act: Act,
 }
 
+/// How a call found a channel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Beginning {
+    now: u64,
+    /// Somebody is in a call that wants what this one gives.
+    is_awaited: bool,
+    /// Somebody waits for what it gives, or may do so; or it is the first one to put something in: who does that before anything else came
+    /// says who does which.
+    pub(crate) is_recorded: bool,
+}
+
 /// With the number of a channel, no address of a program.
 const OBJECTS: u64 = 1 << 63;
 
@@ -102,9 +122,8 @@ impl Passage {
         Passage { act: self.act.other(), ..self }.wanted()
     }
 
-    /// The call begins at `now`, made by the thread `by`; true if somebody waits for what it gives, or may do so and it is the first one to give it: who puts
-    /// something in before anything else came says who does which.
-    pub(crate) fn begins(self, now: u64, by: u32) -> bool {
+    /// The call begins at `now`, made by the thread `by`.
+    pub(crate) fn begins(self, now: u64, by: u32) -> Beginning {
         let channel = known(self.number);
         let passed = &channel.passed[self.act as usize];
         let is_first = self.act == Act::Puts && passed.load(Ordering::Relaxed) == 0;
@@ -112,11 +131,11 @@ impl Passage {
         channel.by[self.act as usize].store(by, Ordering::Relaxed);
         channel.inside[self.act as usize].fetch_add(1, Ordering::Relaxed);
         let other = self.act.other() as usize;
-        is_first
-            || channel.inside[other].load(Ordering::Relaxed) != 0
-            || self.act == Act::Puts
-                && POLLING.load(Ordering::Relaxed) != 0
-                && !channel.was_awaited.load(Ordering::Relaxed)
+        let is_awaited = channel.inside[other].load(Ordering::Relaxed) != 0;
+        let may_be_awaited = self.act == Act::Puts
+            && POLLING.load(Ordering::Relaxed) != 0
+            && !channel.was_awaited.load(Ordering::Relaxed);
+        Beginning { now, is_awaited, is_recorded: is_first || is_awaited || may_be_awaited }
     }
 
     /// The call has returned. One that never does, since its thread was cancelled, counts as one that waits: that costs records, and
@@ -140,9 +159,11 @@ impl Passage {
         known(self.number).by[self.act.other() as usize].load(Ordering::Relaxed)
     }
 
-    /// Who has been blocked in the call since `time` has waited for another thread; false if something else ended it.
-    pub(crate) fn has_waited(self, time: u64) -> bool {
-        let was_given = self.was_given_since(time);
+    /// Who has been blocked in the call since it began, by which so many bytes were put in or taken, has waited for another thread; false
+    /// if something else ended it. There was room for what somebody waited for.
+    pub(crate) fn has_waited(self, beginning: Beginning, bytes: u64) -> bool {
+        let was_full = self.act == Act::Takes || !beginning.is_awaited || bytes > CAPACITY;
+        let was_given = was_full && self.was_given_since(beginning.now);
         if was_given && self.act == Act::Takes {
             known(self.number).was_awaited.store(true, Ordering::Relaxed);
         }
@@ -154,10 +175,12 @@ impl Passage {
 fn root(number: u32) -> u32 {
     let mut root = number;
     for _ in 0..STEPS {
-        match known(root).stands_for_it.load(Ordering::Relaxed) {
-            0 => break,
-            next => root = next,
+        let next = known(root).stands_for_it.load(Ordering::Relaxed);
+        // Another one may have its place.
+        if next == 0 || known(next).number.load(Ordering::Relaxed) != next {
+            break;
         }
+        root = next;
     }
     root
 }
@@ -205,7 +228,7 @@ pub fn is_polled(by: u32, polled: u32) {
     }
     match takes(by) {
         Some(all) => become_one(one.number, all.number),
-        None => set(by, Some(one.number), None),
+        None => set(by, one.number, 0),
     }
 }
 
@@ -215,25 +238,43 @@ fn become_one(one: u32, all: u32) {
     }
 }
 
-/// Nobody but a child that shares this memory until it executes a program may not change what is known.
+/// False in a child that shares this memory until it executes a program: what it does with its descriptors is none of this process's.
 fn may_change() -> bool {
     life::confined() || life::is_own_process()
 }
 
-fn new_channel() -> u32 {
-    let number = LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
-    let channel = known(number);
-    channel.stands_for_it.store(0, Ordering::Relaxed);
-    channel.passed.iter().for_each(|passed| passed.store(0, Ordering::Relaxed));
-    channel.by.iter().chain(&channel.inside).for_each(|number| number.store(0, Ordering::Relaxed));
-    channel.was_awaited.store(false, Ordering::Relaxed);
-    number
+/// Gives a new channel to `lead`, which makes descriptors lead to it; none where as many as can be are followed.
+fn with_new_channel(lead: impl FnOnce(u32)) {
+    for _ in 0..CHANNELS {
+        let number = LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        let channel = known(number);
+        let is_free = |inside: &AtomicU32| inside.load(Ordering::Relaxed) == 0;
+        if number == 0
+            || !channel.inside.iter().all(is_free)
+            || channel.descriptors.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).is_err()
+        {
+            continue;
+        }
+        channel.number.store(number, Ordering::Relaxed);
+        channel.stands_for_it.store(0, Ordering::Relaxed);
+        channel.passed.iter().for_each(|passed| passed.store(0, Ordering::Relaxed));
+        channel.by.iter().for_each(|by| by.store(0, Ordering::Relaxed));
+        channel.was_awaited.store(false, Ordering::Relaxed);
+        lead(number);
+        channel.descriptors.fetch_sub(1, Ordering::Relaxed);
+        return;
+    }
 }
 
-fn set(descriptor: u32, read: Option<u32>, written: Option<u32>) {
+fn set(descriptor: u32, read: u32, written: u32) {
     for (table, number) in [(&READ, read), (&WRITTEN, written)] {
-        if let Some(entry) = table.get(descriptor as usize) {
-            entry.store(number.unwrap_or(0), Ordering::Relaxed);
+        let Some(entry) = table.get(descriptor as usize) else { continue };
+        if number != 0 {
+            known(number).descriptors.fetch_add(1, Ordering::Relaxed);
+        }
+        match entry.swap(number, Ordering::Relaxed) {
+            0 => {}
+            before => _ = known(before).descriptors.fetch_sub(1, Ordering::Relaxed),
         }
     }
 }
@@ -241,26 +282,32 @@ fn set(descriptor: u32, read: Option<u32>, written: Option<u32>) {
 /// The program made a pipe.
 pub fn made_pipe(read: u32, written: u32) {
     if may_change() {
-        let number = new_channel();
-        set(read, Some(number), None);
-        set(written, None, Some(number));
+        [read, written].into_iter().for_each(|descriptor| set(descriptor, 0, 0));
+        with_new_channel(|number| {
+            set(read, number, 0);
+            set(written, 0, number);
+        });
     }
 }
 
 /// The program made an eventfd.
 pub fn made_event(descriptor: u32) {
     if may_change() {
-        let number = new_channel();
-        set(descriptor, Some(number), Some(number));
+        set(descriptor, 0, 0);
+        with_new_channel(|number| set(descriptor, number, number));
     }
 }
 
 /// The program made a pair of sockets.
 pub fn made_pair(one: u32, other: u32) {
     if may_change() {
-        let (to_one, to_other) = (new_channel(), new_channel());
-        set(one, Some(to_one), Some(to_other));
-        set(other, Some(to_other), Some(to_one));
+        [one, other].into_iter().for_each(|descriptor| set(descriptor, 0, 0));
+        with_new_channel(|to_one| {
+            with_new_channel(|to_other| {
+                set(one, to_one, to_other);
+                set(other, to_other, to_one);
+            });
+        });
     }
 }
 
@@ -270,7 +317,7 @@ pub fn copied(descriptor: u32, copy: u32) {
     let known = |descriptor| (at(&READ, descriptor), at(&WRITTEN, descriptor));
     let (from, to) = (known(descriptor), known(copy));
     if from != to && may_change() {
-        set(copy, Some(from.0), Some(from.1));
+        set(copy, from.0, from.1);
     }
 }
 
@@ -278,7 +325,7 @@ pub fn copied(descriptor: u32, copy: u32) {
 #[inline]
 pub fn closed(descriptor: u32) {
     if (at(&READ, descriptor) | at(&WRITTEN, descriptor)) != 0 && may_change() {
-        set(descriptor, None, None);
+        set(descriptor, 0, 0);
     }
 }
 
@@ -296,15 +343,22 @@ mod tests {
         assert_eq!((reader.wanted(), reader.given()), (writer.given(), writer.wanted()));
         assert_ne!(reader.wanted(), reader.given(), "something to take, and room");
 
-        assert!(!reader.begins(10, 7) && !reader.has_waited(10));
-        assert!(writer.begins(20, 7), "the reader waits");
-        assert!(reader.has_waited(10) && reader.has_waited(21), "the writer has not put in all");
-        assert_eq!(reader.giver(), 7);
+        let (read, written) = (reader.begins(10, 8), writer.begins(20, 7));
+        assert!(!read.is_recorded && written.is_recorded, "the reader waits");
+        let since = |now| Beginning { now, ..read };
+        assert!(
+            reader.has_waited(read, 8) && reader.has_waited(since(21), 8),
+            "the writer has not put in all"
+        );
+        assert_eq!((reader.giver(), writer.giver()), (7, 8));
         writer.ends(25);
-        assert!(reader.has_waited(25) && !reader.has_waited(26));
+        assert!(reader.has_waited(since(25), 8) && !reader.has_waited(since(26), 8));
+        assert!(!writer.has_waited(written, 8), "there is room for what the reader waits for");
+        assert!(writer.has_waited(written, 1 << 20), "but not for so much");
         reader.ends(30);
-        assert!(!writer.begins(40, 7), "nobody waits");
-        assert!(reader.begins(50, 7) && writer.has_waited(40), "who takes makes room");
+        let written = writer.begins(40, 7);
+        assert!(!written.is_recorded, "nobody waits");
+        assert!(reader.begins(50, 8).is_recorded && writer.has_waited(written, 8), "who takes makes room");
         [reader, writer].into_iter().for_each(|passage| passage.ends(60));
 
         made_pair(1003, 1004);
@@ -328,16 +382,16 @@ mod tests {
 
         let (to_one, to_both) = (puts(1004).expect("a channel"), puts(1006).expect("a channel"));
         let from_one = takes(1003).expect("a channel");
-        assert!(poll_begins() && !from_one.begins(69, 7), "nobody polls for room");
+        assert!(poll_begins() && !from_one.begins(69, 7).is_recorded, "nobody polls for room");
         from_one.ends(69);
-        assert!(to_one.begins(70, 7), "perhaps for this");
+        assert!(to_one.begins(70, 7).is_recorded, "perhaps for this");
         to_one.ends(75);
-        assert_eq!(
-            poll_ends([1002, 5000, 1006, 1003].into_iter(), 45),
-            takes(1003),
-            "the others gave nothing"
+        let ready = [1002, 5000, 1006, 1003].into_iter();
+        assert_eq!(poll_ends(ready, 45), takes(1003), "the others gave nothing");
+        assert!(
+            to_both.begins(80, 7).is_recorded && !to_both.begins(81, 7).is_recorded,
+            "the first one counts"
         );
-        assert!(to_both.begins(80, 7) && !to_both.begins(81, 7), "the first one counts");
         [81, 82].into_iter().for_each(|now| to_both.ends(now));
         assert!(poll_begins());
         assert_eq!(poll_ends([1006].into_iter(), 85), None);
@@ -346,5 +400,29 @@ mod tests {
         assert_eq!([1000, 1003, 1004, 1006, 1010].map(takes), [None; 5]);
         made_pipe(5000, 5001);
         assert_eq!(takes(5000), None, "beyond the table");
+
+        // Of the channels that are still open none is forgotten, however many there are.
+        made_pipe(1000, 1001);
+        let first = takes(1000);
+        for _ in 0..3 * CHANNELS {
+            made_pair(1002, 1003);
+        }
+        assert_eq!((takes(1000), puts(1001).map(Passage::given)), (first, first.map(Passage::wanted)));
+        let reader = first.expect("a channel");
+        reader.begins(100, 7);
+        [1000, 1001].into_iter().for_each(closed);
+        (0..CHANNELS).for_each(|_| made_event(1004));
+        assert!(
+            !takes(1004).expect("a channel").begins(110, 7).is_awaited,
+            "nobody has the place of one in use"
+        );
+        reader.ends(120);
+        assert_eq!(known(reader.number).inside[Act::Takes as usize].load(Ordering::Relaxed), 0);
+        // More than can be followed are not.
+        (0..CHANNELS as u32).for_each(|more| made_event(2000 + more));
+        assert_eq!(takes(2000 + CHANNELS as u32 - 1), None);
+        closed(2000);
+        made_event(2001);
+        assert!(takes(2001).is_some(), "where one is closed there is room for another one");
     }
 }

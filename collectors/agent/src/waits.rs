@@ -6,7 +6,7 @@ use holdup_trace::instructions::Mark;
 use holdup_trace::shared::{HOLDS_ALL, Slot};
 use holdup_trace::wire::{self, CallCode, NO_STACK, ObjectCode, OutcomeCode, UNKNOWN, WaitRecord};
 
-use crate::channels::{self, Passage};
+use crate::channels::{self, Beginning, Passage};
 use crate::thread::{TIMED_HOLDS, TimedHold};
 use crate::{Recorder, alone, busy, cpu, enter, hot, life, live, lock_cost, marks, stack, thread, uses};
 
@@ -430,7 +430,7 @@ pub fn called(calling: Calling, call: CallCode, descriptor: u32) {
 pub struct Passing {
     calling: Calling,
     passage: Passage,
-    is_awaited: bool,
+    beginning: Beginning,
 }
 
 /// As [`calling`], for a call that takes something out of a channel or puts something in.
@@ -439,23 +439,23 @@ pub struct Passing {
 pub fn passing(passage: Passage, call: CallCode, descriptor: u32) -> Passing {
     let calling = calling(call, descriptor);
     let by = thread::slot().map_or(0, |slot| slot.tid.load(Ordering::Relaxed));
-    Passing { calling, passage, is_awaited: passage.begins(calling.begin, by) }
+    Passing { calling, passage, beginning: passage.begins(calling.begin, by) }
 }
 
-/// As [`called`], for a call that takes something out of a channel or puts something in, and did so if `has_passed`. Who waited for
-/// that is woken by it; if it had to wait itself, it waited for the thread that did the other.
+/// As [`called`], for a call that takes something out of a channel or puts something in, and gave `result`, by which it failed or says
+/// how many bytes. Who waited for that is woken by it; if it had to wait itself, it waited for the thread that did the other.
 #[cold]
 #[inline(never)]
-pub fn passed(passing: Passing, call: CallCode, descriptor: u32, has_passed: bool) {
-    let Passing { calling, passage, is_awaited } = passing;
+pub fn passed(passing: Passing, call: CallCode, descriptor: u32, result: i64) {
+    let Passing { calling, passage, beginning } = passing;
     let end = life::ticks();
     passage.ends(end);
     if end.saturating_sub(calling.begin) >= life::short_call() {
-        let waited = passage.has_waited(calling.begin).then_some(passage);
+        let waited = passage.has_waited(beginning, result.unsigned_abs()).then_some(passage);
         blocked(calling, end, call, descriptor, waited);
     }
-    if is_awaited
-        && has_passed
+    if beginning.is_recorded
+        && result >= 0
         && let Some(recorder) = life::writes().then(enter).flatten()
     {
         let stack = stack::capture(&recorder);

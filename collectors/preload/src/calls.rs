@@ -49,7 +49,7 @@ macro_rules! made {
             Some(passage) => {
                 let passing = waits::passing(passage, CallCode::$code, $descriptor);
                 let result = $call;
-                waits::passed(passing, CallCode::$code, $descriptor, result >= 0);
+                waits::passed(passing, CallCode::$code, $descriptor, result as i64);
                 result
             }
         }

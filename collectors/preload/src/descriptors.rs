@@ -131,6 +131,6 @@ pub unsafe extern "C" fn close(descriptor: c_int) -> c_int {
     let passing = waits::passing(passage, CallCode::Write, descriptor as u32);
     channels::closed(descriptor as u32);
     let result = real::close(descriptor);
-    waits::passed(passing, CallCode::Write, descriptor as u32, result == 0);
+    waits::passed(passing, CallCode::Write, descriptor as u32, i64::from(result));
     result
 }

@@ -337,10 +337,9 @@ impl Waits {
                 let givers = || signals.get(object).into_iter().flatten().filter(|(by, _)| **by != own);
                 let given = givers().filter_map(|(_, first)| *first).min();
                 let answered = givers().filter_map(|(by, _)| *to_other.get(&(own, *by))?).min();
-                // Messages come from whom they were asked of, or are work.
-                let is_message = case.process.object(*object).kind == ObjectKind::Messages;
-                let signalled =
-                    answered.or_else(|| to_any.get(own).copied().flatten().filter(|_| !is_message));
+                // Messages answer messages, or are work.
+                let to_any = if is_message(object) { &sent } else { &to_any };
+                let signalled = answered.or_else(|| to_any.get(own).copied().flatten());
                 // Of two at the same moment nothing is known but whether something was put in before the wait.
                 let puts_in = given.zip(signalled).is_some_and(|(given, signalled)| {
                     signalled < given || signalled == given && signalled < first

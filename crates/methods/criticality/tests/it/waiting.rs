@@ -435,6 +435,8 @@ enum First {
     OfALock,
     /// It says something to nobody, and is sent messages from then on.
     BesideMessages,
+    /// It sends a message to nobody that is known to wait, and is sent messages from then on.
+    Message,
 }
 
 /// A producer that waits while a worker, which tells that it is there first, is slow; or works slowly itself.
@@ -455,12 +457,12 @@ fn a_signal_to_who_made_a_thread_is_no_work() {
         match first {
             First::Handshake | First::Handshakes | First::Signal => {}
             First::OfALock => process.objects[there.index()].name = Some("_PyRuntime.gil".to_owned()),
-            First::BesideMessages => {
-                let queues = process.waits.iter().map(|wait| wait.object).filter(|object| *object != there);
-                let queues: Vec<_> = queues.collect();
-                queues
-                    .into_iter()
-                    .for_each(|object| process.objects[object.index()].kind = ObjectKind::Messages);
+            First::BesideMessages | First::Message => {
+                let queues: Vec<_> = process.waits.iter().map(|wait| wait.object).collect();
+                let sent = (first == First::Message).then_some(there);
+                for object in queues.into_iter().chain(sent) {
+                    process.objects[object.index()].kind = ObjectKind::Messages;
+                }
             }
         }
         let site = stack(&mut process, &["create_worker@app"]);
@@ -473,8 +475,8 @@ fn a_signal_to_who_made_a_thread_is_no_work() {
         let main = ThreadId::new(0);
         let wait =
             Wait::granted(main, there, at(0), process.threads[worker.index()].start + Nanos::new(1000));
-        // Beside messages nobody waits for the signal.
-        process.waits.extend((first != First::BesideMessages).then_some(Wait { site: Some(site), ..wait }));
+        let is_awaited = !matches!(first, First::BesideMessages | First::Message);
+        process.waits.extend(is_awaited.then_some(Wait { site: Some(site), ..wait }));
         let count = WakeCount::AtMost(1);
         let time = process.threads[worker.index()].start + Nanos::new(900);
         process.wakes.push(Wake { thread: worker, time, object: there, site: None, count });
@@ -495,9 +497,10 @@ fn a_signal_to_who_made_a_thread_is_no_work() {
         "{}",
         waits_for(First::Handshakes)
     );
-    // Any other signal that comes first counts as work for the main thread.
-    let room = waits_for(First::Signal);
-    assert!(room.contains("for room (full queue)"), "{room}");
+    // Any other signal that comes first counts as work for the main thread, or for another one.
+    for first in [First::Signal, First::Message] {
+        assert!(waits_for(first).contains("for room (full queue)"), "{first:?}: {}", waits_for(first));
+    }
 }
 
 #[test]
