@@ -3,7 +3,7 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 
-use holdup_agent::channels::{self, Passage};
+use holdup_agent::channels::{self, puts, takes};
 use holdup_agent::{alone, life, waits};
 use holdup_trace::wire::CallCode;
 
@@ -11,31 +11,7 @@ use crate::real::{self, Timespec};
 
 const NO_DESCRIPTOR: u32 = u32::MAX;
 
-/// What a call by which threads can send to each other does there; nothing in calls that are for other things.
-trait Direction {
-    fn passage(self) -> Option<Passage>;
-}
-
-/// It reads from a descriptor, or polls by one.
-struct From(c_int);
-/// It writes to a descriptor.
-struct To(c_int);
-
-impl Direction for From {
-    #[inline(always)]
-    fn passage(self) -> Option<Passage> {
-        channels::takes(self.0 as u32)
-    }
-}
-
-impl Direction for To {
-    #[inline(always)]
-    fn passage(self) -> Option<Passage> {
-        channels::puts(self.0 as u32)
-    }
-}
-
-/// A call, made and recorded: a wait for other threads, perhaps, where there is a direction.
+/// A call, made and recorded; with what it does at a channel, if its descriptor leads to one: then it may wait for another thread.
 macro_rules! made {
     ($call:expr, $code:ident, $descriptor:expr) => {{
         let begin = waits::calling(CallCode::$code, $descriptor);
@@ -43,8 +19,8 @@ macro_rules! made {
         waits::called(begin, CallCode::$code, $descriptor);
         result
     }};
-    ($call:expr, $code:ident, $descriptor:expr, $direction:expr) => {
-        match Direction::passage($direction) {
+    ($call:expr, $code:ident, $descriptor:expr, $passage:expr) => {
+        match $passage {
             None => made!($call, $code, $descriptor),
             Some(passage) => {
                 let passing = waits::passing(passage, CallCode::$code, $descriptor);
@@ -57,8 +33,8 @@ macro_rules! made {
 }
 
 macro_rules! calls {
-    ($($name:ident $arguments:tt -> $result:ty, $code:ident, $descriptor:expr $(, $direction:expr)?;)*) => {$(
-        called! { $name $arguments -> $result, $code, $descriptor $(, $direction)? }
+    ($($name:ident $arguments:tt -> $result:ty, $code:ident, $descriptor:expr $(, $passage:expr)?;)*) => {$(
+        called! { $name $arguments -> $result, $code, $descriptor $(, $passage)? }
     )*};
 }
 
@@ -73,42 +49,52 @@ macro_rules! called {
 }
 
 calls! {
-    read(descriptor: c_int, buffer: *mut c_void, length: usize) -> isize, Read, descriptor as u32, From(descriptor);
+    read(descriptor: c_int, buffer: *mut c_void, length: usize) -> isize,
+        Read, descriptor as u32, takes(descriptor as u32);
     pread(descriptor: c_int, buffer: *mut c_void, length: usize, offset: i64) -> isize, Read, descriptor as u32;
     pread64(descriptor: c_int, buffer: *mut c_void, length: usize, offset: i64) -> isize, Read, descriptor as u32;
-    readv(descriptor: c_int, parts: *const c_void, count: c_int) -> isize, Read, descriptor as u32, From(descriptor);
-    __read_chk(descriptor: c_int, buffer: *mut c_void, length: usize, space: usize) -> isize, Read, descriptor as u32, From(descriptor);
+    readv(descriptor: c_int, parts: *const c_void, count: c_int) -> isize,
+        Read, descriptor as u32, takes(descriptor as u32);
+    __read_chk(descriptor: c_int, buffer: *mut c_void, length: usize, space: usize) -> isize,
+        Read, descriptor as u32, takes(descriptor as u32);
     preadv(descriptor: c_int, parts: *const c_void, count: c_int, offset: i64) -> isize, Read, descriptor as u32;
     preadv64(descriptor: c_int, parts: *const c_void, count: c_int, offset: i64) -> isize, Read, descriptor as u32;
-    write(descriptor: c_int, buffer: *const c_void, length: usize) -> isize, Write, descriptor as u32, To(descriptor);
+    write(descriptor: c_int, buffer: *const c_void, length: usize) -> isize,
+        Write, descriptor as u32, puts(descriptor as u32);
     pwrite(descriptor: c_int, buffer: *const c_void, length: usize, offset: i64) -> isize, Write, descriptor as u32;
     pwrite64(descriptor: c_int, buffer: *const c_void, length: usize, offset: i64) -> isize, Write, descriptor as u32;
-    writev(descriptor: c_int, parts: *const c_void, count: c_int) -> isize, Write, descriptor as u32, To(descriptor);
+    writev(descriptor: c_int, parts: *const c_void, count: c_int) -> isize,
+        Write, descriptor as u32, puts(descriptor as u32);
     pwritev(descriptor: c_int, parts: *const c_void, count: c_int, offset: i64) -> isize, Write, descriptor as u32;
     pwritev64(descriptor: c_int, parts: *const c_void, count: c_int, offset: i64) -> isize, Write, descriptor as u32;
-    eventfd_read(descriptor: c_int, value: *mut u64) -> c_int, Read, descriptor as u32, From(descriptor);
-    eventfd_write(descriptor: c_int, value: u64) -> c_int, Write, descriptor as u32, To(descriptor);
-    sendfile(to: c_int, from: c_int, offset: *mut i64, length: usize) -> isize, Write, to as u32, To(to);
-    sendfile64(to: c_int, from: c_int, offset: *mut i64, length: usize) -> isize, Write, to as u32, To(to);
+    eventfd_read(descriptor: c_int, value: *mut u64) -> c_int, Read, descriptor as u32, takes(descriptor as u32);
+    eventfd_write(descriptor: c_int, value: u64) -> c_int, Write, descriptor as u32, puts(descriptor as u32);
+    sendfile(to: c_int, from: c_int, offset: *mut i64, length: usize) -> isize, Write, to as u32, puts(to as u32);
+    sendfile64(to: c_int, from: c_int, offset: *mut i64, length: usize) -> isize, Write, to as u32, puts(to as u32);
     splice(from: c_int, from_offset: *mut i64, to: c_int, to_offset: *mut i64, length: usize, flags: c_uint) -> isize,
-        Write, to as u32, To(to);
-    recv(descriptor: c_int, buffer: *mut c_void, length: usize, flags: c_int) -> isize, Receive, descriptor as u32, From(descriptor);
+        Write, to as u32, puts(to as u32);
+    recv(descriptor: c_int, buffer: *mut c_void, length: usize, flags: c_int) -> isize,
+        Receive, descriptor as u32, takes(descriptor as u32);
     recvfrom(descriptor: c_int, buffer: *mut c_void, length: usize, flags: c_int, address: *mut c_void,
-             address_length: *mut c_uint) -> isize, Receive, descriptor as u32, From(descriptor);
-    recvmsg(descriptor: c_int, message: *mut c_void, flags: c_int) -> isize, Receive, descriptor as u32, From(descriptor);
+             address_length: *mut c_uint) -> isize, Receive, descriptor as u32, takes(descriptor as u32);
+    recvmsg(descriptor: c_int, message: *mut c_void, flags: c_int) -> isize,
+        Receive, descriptor as u32, takes(descriptor as u32);
     __recv_chk(descriptor: c_int, buffer: *mut c_void, length: usize, space: usize, flags: c_int) -> isize, Receive,
-        descriptor as u32, From(descriptor);
-    send(descriptor: c_int, buffer: *const c_void, length: usize, flags: c_int) -> isize, Send, descriptor as u32, To(descriptor);
+        descriptor as u32, takes(descriptor as u32);
+    send(descriptor: c_int, buffer: *const c_void, length: usize, flags: c_int) -> isize,
+        Send, descriptor as u32, puts(descriptor as u32);
     sendto(descriptor: c_int, buffer: *const c_void, length: usize, flags: c_int, address: *const c_void,
-           address_length: c_uint) -> isize, Send, descriptor as u32, To(descriptor);
-    sendmsg(descriptor: c_int, message: *const c_void, flags: c_int) -> isize, Send, descriptor as u32, To(descriptor);
+           address_length: c_uint) -> isize, Send, descriptor as u32, puts(descriptor as u32);
+    sendmsg(descriptor: c_int, message: *const c_void, flags: c_int) -> isize,
+        Send, descriptor as u32, puts(descriptor as u32);
     accept(descriptor: c_int, address: *mut c_void, address_length: *mut c_uint) -> c_int, Accept, descriptor as u32;
     accept4(descriptor: c_int, address: *mut c_void, address_length: *mut c_uint, flags: c_int) -> c_int, Accept,
         descriptor as u32;
     connect(descriptor: c_int, address: *const c_void, address_length: c_uint) -> c_int, Connect, descriptor as u32;
-    epoll_wait(descriptor: c_int, events: *mut c_void, count: c_int, millis: c_int) -> c_int, Poll, descriptor as u32, From(descriptor);
+    epoll_wait(descriptor: c_int, events: *mut c_void, count: c_int, millis: c_int) -> c_int,
+        Poll, descriptor as u32, takes(descriptor as u32);
     epoll_pwait(descriptor: c_int, events: *mut c_void, count: c_int, millis: c_int, signals: *const c_void) -> c_int,
-        Poll, descriptor as u32, From(descriptor);
+        Poll, descriptor as u32, takes(descriptor as u32);
     sigwait(signals: *const c_void, signal: *mut c_int) -> c_int, Signal, NO_DESCRIPTOR;
     sigwaitinfo(signals: *const c_void, information: *mut c_void) -> c_int, Signal, NO_DESCRIPTOR;
     sigtimedwait(signals: *const c_void, information: *mut c_void, length: Timespec) -> c_int, Signal, NO_DESCRIPTOR;

@@ -99,25 +99,19 @@ copies! {
 /// Interposes `fcntl`, whose third argument is a number, a pointer or nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fcntl(descriptor: c_int, operation: c_int, argument: usize) -> c_int {
-    let result = real::fcntl(descriptor, operation, argument);
-    may_copy(descriptor, operation, result);
-    result
-}
-
-/// Interposes `fcntl64`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fcntl64(descriptor: c_int, operation: c_int, argument: usize) -> c_int {
-    let result = real::fcntl64(descriptor, operation, argument);
-    may_copy(descriptor, operation, result);
-    result
-}
-
-fn may_copy(descriptor: c_int, operation: c_int, result: c_int) {
     const COPY: c_int = 0;
     const COPY_FOR_ITSELF: c_int = 1030;
+    let result = real::fcntl(descriptor, operation, argument);
     if matches!(operation, COPY | COPY_FOR_ITSELF) && result >= 0 {
         channels::copied(descriptor as u32, result as u32);
     }
+    result
+}
+
+/// Interposes `fcntl64`, which is the same on machines of 64 bits, and which older C libraries do not have.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fcntl64(descriptor: c_int, operation: c_int, argument: usize) -> c_int {
+    fcntl(descriptor, operation, argument)
 }
 
 /// Interposes `close`. Who waits for what no other descriptor can send any more goes on; what is closed leads nowhere before another

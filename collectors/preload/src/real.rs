@@ -254,7 +254,6 @@ originals! {
     dup3(descriptor: c_int, copy: c_int, flags: c_int) -> c_int;
     close(descriptor: c_int) -> c_int;
     fcntl(descriptor: c_int, operation: c_int, argument: usize) -> c_int;
-    fcntl64(descriptor: c_int, operation: c_int, argument: usize) -> c_int;
     eventfd_read(descriptor: c_int, value: *mut u64) -> c_int;
     eventfd_write(descriptor: c_int, value: u64) -> c_int;
 }
