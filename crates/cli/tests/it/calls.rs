@@ -61,7 +61,7 @@ fn who_reads_what_another_thread_writes_waits_for_that_thread() {
     let program = stage.program("channels", &[]);
     for (how, call) in CHANNELS {
         let process = recorded(&stage, &program, how);
-        let told = format!("{how}: {:#?} {:#?} {:#?}", process.waits, process.wakes, process.blocks);
+        let seen = format!("{how}: {:#?} {:#?} {:#?}", process.waits, process.wakes, process.blocks);
         let (kind, name) = match call {
             Call::Write => (ObjectKind::Room, "to main"),
             _ => (ObjectKind::Messages, "to taker"),
@@ -69,12 +69,12 @@ fn who_reads_what_another_thread_writes_waits_for_that_thread() {
         let is_kind = |wait: &Wait| process.object(wait.object).kind == kind;
         let waits: Vec<usize> =
             (0..process.waits.len()).filter(|&index| is_kind(&process.waits[index])).collect();
-        let [index] = waits[..] else { panic!("one wait of {kind:?}: {told}") };
+        let [index] = waits[..] else { panic!("one wait of {kind:?}: {seen}") };
         let (wait, ending) = (&process.waits[index], endings(&process)[index]);
-        assert_eq!((wait.thread, process.object(wait.object).name.as_deref()), (TAKER, Some(name)), "{told}");
-        assert!(ending.by == Some(MAIN) && ending.at > wait.begin, "{ending:?} of {told}");
+        assert_eq!((wait.thread, process.object(wait.object).name.as_deref()), (TAKER, Some(name)), "{seen}");
+        assert!(ending.by == Some(MAIN) && ending.at > wait.begin, "{ending:?} of {seen}");
         let waited = process.blocks.iter().any(|block| (block.thread, block.call) == (TAKER, call));
-        assert!(!waited, "{told}");
+        assert!(!waited, "{seen}");
     }
 }
 

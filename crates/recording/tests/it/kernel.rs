@@ -14,6 +14,7 @@ use proptest::prelude::*;
 
 const FUTEX: u32 = 202;
 const READ: u32 = 0;
+const WRITE: u32 = 1;
 const MAIN: (u32, u32) = (7, 7);
 const WORKER: (u32, u32) = (7, 8);
 
@@ -220,21 +221,26 @@ fn what_looks_on_both_sides_found_was_so_between_them() {
 fn calls_that_a_thread_of_the_program_ends_are_waits_for_it() {
     let run = recorded(|out| {
         lives(out);
-        for begin in [1_200, 1_400, 1_600] {
+        for (begin, call) in [(1_200, READ), (1_400, READ), (1_600, READ), (1_800, WRITE)] {
             kernel::switch(out, begin, WORKER, 1, true, false);
             kernel::switch(out, begin + 100, WORKER, 1, false, false);
-            kernel::sample(out, begin + 50, WORKER, SampleCode::Blocked, 20, 3, READ, 4);
+            kernel::sample(out, begin + 50, WORKER, SampleCode::Blocked, 20, 3, call, 4);
         }
         kernel::waking(out, 1_290, 8, 7);
         kernel::waking(out, 1_490, 8, 0);
         kernel::waking(out, 1_690, 8, 99);
+        kernel::waking(out, 1_890, 8, 7);
     });
     let process = &run.processes[0];
-    let [wait] = process.waits.as_slice() else { panic!("{:?}", process.waits) };
+    let [wait, room] = process.waits.as_slice() else { panic!("{:?}", process.waits) };
     let object = process.object(wait.object);
     assert_eq!((wait.begin.nanos(), wait.end.nanos(), object.kind), (200, 300, ObjectKind::Messages));
     assert_eq!(object.name.as_deref(), Some("to worker"));
-    let [wake] = process.wakes.as_slice() else { panic!("{:?}", process.wakes) };
+    // Who writes waits for room, until the other one reads.
+    let full = process.object(room.object);
+    assert_eq!((room.begin.nanos(), room.end.nanos(), full.kind), (800, 900, ObjectKind::Room));
+    assert_eq!(full.name.as_deref(), Some("to main"));
+    let [wake, _] = process.wakes.as_slice() else { panic!("{:?}", process.wakes) };
     assert_eq!((wake.thread, wake.time.nanos(), wake.object), (ThreadId::new(0), 290, wait.object));
     let blocks: Vec<_> = process.blocks.iter().map(|block| (block.begin.nanos(), block.call)).collect();
     assert_eq!(blocks, [(400, Call::Read), (600, Call::Read)]);
