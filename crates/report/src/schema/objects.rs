@@ -10,7 +10,8 @@ use super::Place;
 pub(crate) struct Object {
     /// What other members call it by.
     pub(crate) object: usize,
-    /// mutex, read-write lock, spin lock, condition variable, barrier, semaphore, thread end, once, futex.
+    /// mutex, read-write lock, spin lock, condition variable, barrier, semaphore, thread end, once, futex, messages, room for messages;
+    /// of OpenMP also critical section, OpenMP lock, ordered section, thread team, start of a thread team, tasks.
     pub(crate) kind: &'static str,
     /// The symbol of a global object; null for others.
     pub(crate) name: Option<String>,
