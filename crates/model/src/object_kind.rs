@@ -40,6 +40,27 @@ pub enum ObjectKind {
 }
 
 impl ObjectKind {
+    /// Every kind.
+    pub const ALL: [ObjectKind; ObjectKind::Room as usize + 1] = [
+        ObjectKind::Mutex,
+        ObjectKind::RwLock,
+        ObjectKind::SpinLock,
+        ObjectKind::Condition,
+        ObjectKind::Barrier,
+        ObjectKind::Semaphore,
+        ObjectKind::ThreadEnd,
+        ObjectKind::Once,
+        ObjectKind::Futex,
+        ObjectKind::Critical,
+        ObjectKind::OmpLock,
+        ObjectKind::Ordered,
+        ObjectKind::Team,
+        ObjectKind::TeamStart,
+        ObjectKind::Tasks,
+        ObjectKind::Messages,
+        ObjectKind::Room,
+    ];
+
     /// True for what threads wait on for a signal.
     pub fn is_signal(self) -> bool {
         !self.is_lock() && !matches!(self, ObjectKind::Barrier | ObjectKind::ThreadEnd)

@@ -137,7 +137,7 @@ pub const TABLES: &[Table] = &[
             whole("object", "Its number in the process"),
             text(
                 "kind",
-                "`mutex`, `read-write lock`, `spin lock`, `condition variable`, `barrier`, `semaphore`, `thread end`, `once` or `futex`",
+                "`mutex`, `read-write lock`, `spin lock`, `condition variable`, `barrier`, `semaphore`, `thread end`, `once`, `futex`, `messages`, `room for messages`; of OpenMP also `critical section`, `OpenMP lock`, `ordered section`, `thread team`, `start of a thread team` or `tasks`",
             ),
             text("name", "The symbol of a global object"),
             text("label", "What the other formats call it"),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use holdup_criticality::{Diagnosis, diagnose};
 use holdup_export::{ColumnKind, ExportError, TABLES, Table, TableFormat, tables};
-use holdup_model::{Run, Timeline};
+use holdup_model::{ObjectKind, Run, Timeline};
 #[cfg(feature = "parquet")]
 use parquet::{
     file::reader::{FileReader, SerializedFileReader},
@@ -256,5 +256,19 @@ fn every_column_is_documented() {
             let row = format!("| `{}` | {} |", column.name, column.about);
             assert!(section.contains(&row), "{heading} lacks {row}");
         }
+    }
+}
+
+#[test]
+fn every_kind_of_object_is_described() {
+    let page = include_str!("../../../../docs/export.md");
+    let (_, section) = page.split_once("### `objects`").expect("the table of the objects");
+    let row = section.lines().find(|line| line.starts_with("| `kind` |")).expect("its kinds");
+    let schema = include_str!("../../../../docs/json-schema/report.schema.json");
+    let line = schema.lines().find(|line| line.contains("description\": \"mutex, ")).expect("the schema's");
+    for word in ObjectKind::ALL.map(ObjectKind::word) {
+        assert!(row.contains(&format!("`{word}`")), "{row} lacks {word}");
+        let ends = [",", ";", "."].map(|end| format!("{word}{end}"));
+        assert!(ends.iter().any(|listed| line.contains(listed)), "{line} lacks {word}");
     }
 }
