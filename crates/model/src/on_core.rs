@@ -5,6 +5,7 @@
 //! | active | active, with CPU time | descheduled | blocked, on nothing known |
 //! | waking | active, with CPU time | waking | waking |
 //! | spinning by the program's own marks | spinning | descheduled | spinning |
+//! | in a call to the system | as it was | descheduled | as it was |
 //! | anything else | as it was | as it was | as it was |
 //!
 //! While context switches are not recorded, CPU times that were read before and after tell of threads that were on a core
@@ -26,6 +27,8 @@ pub(crate) struct Records {
     alone: bool,
     /// When anything is known of cores.
     covered: Vec<(Time, Time)>,
+    /// When that is from looks now and then, which do not say that a thread in a call had no core.
+    estimated: Vec<(Time, Time)>,
     threads: Vec<OfThread>,
     /// By site: whether a thread that is on a core there waits.
     waits: Vec<bool>,
@@ -81,7 +84,12 @@ impl Records {
             thread.running.sort_unstable_by_key(|sample| (sample.time, sample.site, sample.weight));
             thread.waits.sort_unstable();
         }
-        Self { alone, covered, threads, waits, any_spins }
+        Self { alone, covered, estimated: process.estimated.clone(), threads, waits, any_spins }
+    }
+
+    fn is_estimated(&self, time: Time) -> bool {
+        let before = self.estimated.partition_point(|span| span.0 <= time);
+        self.estimated[..before].last().is_some_and(|span| time < span.1)
     }
 
     /// For the row of a thread, from `start` to `end`, of about so many segments.
@@ -172,6 +180,15 @@ impl Refined<'_> {
         self.segments.goes_on = segment.object.is_none();
         for &(from, until, kernel) in &self.pieces {
             let mut piece = piece(&segment, from, until, kernel, unknown);
+            if piece.state == State::Io && kernel == Kernel::Preempted && !self.records.is_estimated(from) {
+                piece = Segment {
+                    state: State::Descheduled,
+                    object: None,
+                    by: None,
+                    cpu: Some(Nanos::ZERO),
+                    ..piece
+                };
+            }
             if kernel == Kernel::Unknown && piece.state == State::Active {
                 piece.cpu = piece.cpu.or_else(|| share.as_ref().map(|untold| untold.part(until.since(from))));
             }
@@ -430,8 +447,8 @@ fn share(cpu: Nanos, part: Nanos, whole: Nanos) -> Nanos {
 mod tests {
     use crate::openmp::{Instance, Region, Share, TaskId, TaskRun, Vendor};
     use crate::{
-        CpuReading, Doing, Left, Nanos, ObjectKind, OnCore, Process, Sample, Site, State, ThreadId, Time,
-        Timeline, Wait,
+        Block, Call, CpuReading, Doing, Left, Nanos, ObjectKind, OnCore, Process, Sample, Site, State,
+        ThreadId, Time, Timeline, Wait,
     };
 
     fn at(nanos: u64) -> Time {
@@ -476,6 +493,39 @@ mod tests {
             (50, 100, State::Active),
         ];
         assert_eq!(states(&process), expected);
+    }
+
+    #[test]
+    fn who_loses_the_core_in_a_call_has_no_core() {
+        let mut process = process();
+        process.blocks.push(Block {
+            thread: ThreadId::new(0),
+            begin: at(10),
+            end: at(80),
+            call: Call::Write,
+            site: None,
+            cpu_begin: None,
+            cpu_end: None,
+        });
+        process.on_core = vec![
+            on_core(0, 30, Left::Blocked),
+            on_core(40, 50, Left::Preempted),
+            on_core(60, 90, Left::Preempted),
+        ];
+        let expected = [
+            (0, 10, State::Active),
+            (10, 50, State::Io),
+            (50, 60, State::Descheduled),
+            (60, 80, State::Io),
+            (80, 90, State::Active),
+            (90, 100, State::Descheduled),
+        ];
+        assert_eq!(states(&process), expected);
+        // What looks now and then say of cores is not enough for it.
+        process.estimated = std::mem::take(&mut process.covered);
+        let in_call: Vec<_> =
+            states(&process).into_iter().filter(|&(.., state)| state == State::Io).collect();
+        assert_eq!(in_call, [(10, 80, State::Io)]);
     }
 
     #[test]

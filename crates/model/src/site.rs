@@ -487,6 +487,11 @@ impl Site {
         self.frames.iter().any(|frame| frame.function.as_deref() == Some(function))
     }
 
+    /// True if an OpenMP runtime called what is innermost here, and not the program itself: the memory for a task, say.
+    pub fn is_called_by_openmp(&self) -> bool {
+        self.frames.iter().take_while(|frame| !frame.is_program()).any(Frame::is_of_openmp)
+    }
+
     /// True where the stack breaks off before it comes to code of the program's author: then the [`place`](Site::place) is none.
     pub fn lacks_place(&self) -> bool {
         self.broken && !self.frames.iter().any(Frame::is_own)

@@ -51,6 +51,16 @@ impl Sites<'_> {
         *self.locks.entry(site).or_insert_with(find)
     }
 
+    /// True if a thread that is on a core here is about to sleep until a hidden lock is free, or has just been woken: a lock's other
+    /// routine is that of who frees it. What an OpenMP runtime allocates to hand out a task is a cost of tasks.
+    fn falls_asleep(&mut self, process: &Process, site: SiteId) -> bool {
+        let Some(lock) = self.lock(process, site) else { return false };
+        let site = process.site(site);
+        let on_core = site.routine(|kind| kind == RoutineKind::Spin);
+        on_core.is_some_and(|routine| routine.is_lock && routine.name == lock.name)
+            && !site.is_called_by_openmp()
+    }
+
     fn at(&mut self, process: &mut Process, stack: u32) -> Option<SiteId> {
         if stack == NO_STACK {
             return None;
@@ -315,9 +325,14 @@ impl Merge<'_> {
                 let at = self.clock.at(sample.time);
                 !unseen.is_seen(thread, at, at + Nanos::new(1))
             };
+            let mut falls_asleep = |sample: &&SampleFacts| {
+                sample.kind == SampleCode::Running
+                    && sites.at(process, sample.stack).is_some_and(|site| sites.falls_asleep(process, site))
+            };
             let looks = Looks {
                 blocked: &blocked,
                 unseen: &blocked.iter().copied().filter(is_unseen).collect::<Vec<_>>(),
+                falling_asleep: &samples.iter().filter(|sample| falls_asleep(sample)).collect::<Vec<_>>(),
             };
             let mut gap_since = None;
             for span in self.kernel.spans(seen.tid, from, until) {
@@ -348,6 +363,7 @@ impl Merge<'_> {
                 );
             }
         }
+        self.place_sleeps(process, &mut unseen);
         self.wakes(process, image, threads, &unseen);
         own_samples
     }
@@ -411,8 +427,36 @@ impl Merge<'_> {
             one.call == other.call && one.stack == other.stack
                 || lock(one).is_some_and(|name| lock(other) == Some(name))
         };
-        let Some(sample) = looks.nearest(gap, alike) else { return };
-        self.explain_by(process, sites, unseen, gap, (begin, end), sample);
+        if let Some(sample) = looks.nearest(gap, alike) {
+            self.explain_by(process, sites, unseen, gap, (begin, end), sample);
+        } else if self.is_covered(gap)
+            && let Some(sample) = looks.near_sleep(gap)
+            && let Some(site) = sites.at(process, sample.stack)
+            && let Some(lock) = sites.lock(process, site)
+        {
+            unseen.asleep.push((*gap, site, lock.name));
+        }
+    }
+
+    /// Makes waits of what threads slept for by a lock's name alone: for the one that has the name, if others were found blocked on
+    /// one.
+    fn place_sleeps(&self, process: &mut Process, unseen: &mut Unseen) {
+        for (gap, site, name) in std::mem::take(&mut unseen.asleep) {
+            let mut known = unseen.objects.range((Some(name), 1)..=(Some(name), u64::MAX)).map(|(_, id)| *id);
+            let object = match (known.next(), known.next()) {
+                (Some(one), None) => one,
+                _ => unseen.object(process, Some(name), 0),
+            };
+            let span = (self.clock.at(gap.from), self.clock.at(gap.until));
+            unseen.add_wait(process, &gap, span, object, Some(site));
+        }
+    }
+
+    /// True if context switches were recorded all the time: else the thread may have had a core meanwhile.
+    fn is_covered(&self, gap: &Gap) -> bool {
+        let covered = &self.kernel.covered;
+        let before = covered.partition_point(|span| span.0 <= gap.from);
+        covered[..before].last().is_some_and(|span| gap.until <= span.1)
     }
 
     /// Says what a thread was blocked on from `begin` to `end`, by a look at it.
@@ -439,13 +483,7 @@ impl Merge<'_> {
                 return;
             }
             let object = unseen.object(process, lock.map(|lock| lock.name), address);
-            let index = process.waits.len();
-            process.waits.push(Wait {
-                site,
-                mode: holdup_model::Mode::Exclusive,
-                ..Wait::granted(gap.thread, object, begin, end)
-            });
-            unseen.waits.push((index, gap.tid, gap.from, gap.until));
+            unseen.add_wait(process, gap, (begin, end), object, site);
             return;
         }
         process.blocks.push(Block {
@@ -520,6 +558,7 @@ impl Merge<'_> {
 }
 
 /// A time in which a thread was blocked.
+#[derive(Clone, Copy)]
 struct Gap {
     thread: ThreadId,
     tid: u32,
@@ -527,14 +566,30 @@ struct Gap {
     until: u64,
 }
 
-/// Looks at a blocked thread, in order of time.
+impl Gap {
+    /// How far a sample is from its nearer end (ns).
+    fn distance(&self, sample: &SampleFacts) -> u64 {
+        sample.time.abs_diff(self.from).min(sample.time.abs_diff(self.until))
+    }
+}
+
+/// Looks at a thread, in order of time.
 struct Looks<'a> {
     blocked: &'a [&'a SampleFacts],
     /// Those while it was in nothing that the preload saw.
     unseen: &'a [&'a SampleFacts],
+    /// Samples of it on a core, in the routine in which it goes to sleep until a hidden lock is free.
+    falling_asleep: &'a [&'a SampleFacts],
 }
 
 impl<'a> Looks<'a> {
+    /// The sample of a thread on its way to sleep that is nearest to a gap, if it is near.
+    fn near_sleep(&self, gap: &Gap) -> Option<&'a SampleFacts> {
+        let (_, before, next) = around(self.falling_asleep, gap);
+        let near = [before, next].into_iter().flatten().min_by_key(|sample| gap.distance(sample));
+        near.filter(|sample| gap.distance(sample) <= NEAR)
+    }
+
     /// The look that tells of a gap: one inside of it, else the nearest, if it is near. Where none is, the nearest one of what the preload
     /// did not see, if those before and after found the same; where there is none before or after, the two that are next to it.
     fn nearest(
@@ -542,8 +597,7 @@ impl<'a> Looks<'a> {
         gap: &Gap,
         mut alike: impl FnMut(&SampleFacts, &SampleFacts) -> bool,
     ) -> Option<&'a SampleFacts> {
-        let distance =
-            |sample: &SampleFacts| sample.time.abs_diff(gap.from).min(sample.time.abs_diff(gap.until));
+        let distance = |sample: &SampleFacts| gap.distance(sample);
         let (_, before, next) = around(self.blocked, gap);
         if let Some(inside) = next.filter(|sample| sample.time <= gap.until) {
             return Some(inside);
@@ -579,6 +633,8 @@ struct Unseen {
     objects: BTreeMap<(Option<&'static str>, u64), ObjectId>,
     /// Waits found here: index, kernel thread id, from, until.
     waits: Vec<(usize, u32, u64, u64)>,
+    /// When threads slept for a lock of which the name is known, and no more.
+    asleep: Vec<(Gap, SiteId, &'static str)>,
 }
 
 impl Unseen {
@@ -592,7 +648,7 @@ impl Unseen {
             seen[block.thread.index()].push((block.begin, block.end));
         }
         seen.iter_mut().for_each(|spans| spans.sort_unstable());
-        Unseen { seen, objects: BTreeMap::new(), waits: Vec::new() }
+        Unseen { seen, objects: BTreeMap::new(), waits: Vec::new(), asleep: Vec::new() }
     }
 
     /// True if the preload saw the thread wait in a part of this time.
@@ -615,6 +671,23 @@ impl Unseen {
         rest.push((at, until));
         rest.retain(|(from, until)| from < until);
         rest
+    }
+
+    /// Takes down that a thread waited for `object`.
+    fn add_wait(
+        &mut self,
+        process: &mut Process,
+        gap: &Gap,
+        (begin, end): (Time, Time),
+        object: ObjectId,
+        site: Option<SiteId>,
+    ) {
+        self.waits.push((process.waits.len(), gap.tid, gap.from, gap.until));
+        process.waits.push(Wait {
+            site,
+            mode: holdup_model::Mode::Exclusive,
+            ..Wait::granted(gap.thread, object, begin, end)
+        });
     }
 
     fn object(&mut self, process: &mut Process, name: Option<&'static str>, address: u64) -> ObjectId {

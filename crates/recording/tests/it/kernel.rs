@@ -67,12 +67,14 @@ fn recorded_until(
             (0x20, vec![frame("crunch", "static")]),
             (0x30, vec![frame("read", "libc.so.6")]),
             (0x40, vec![frame("__vdso_clock_gettime", "[vdso]")]),
+            (0x70, vec![frame("__lll_lock_wake_private", "libc.so.6")]),
         ]),
         callers: BTreeMap::from([
             (0x11, vec![frame("malloc", "libc.so.6")]),
             (0x41, vec![frame("clock_gettime", "libc.so.6")]),
             (0x51, vec![frame("until", "static")]),
             (0x61, vec![frame("stamp", "static")]),
+            (0x71, vec![frame("GOMP_task", "libgomp.so.1")]),
         ]),
         waiting_loops: vec![0x20, 0x51],
         helpers: vec![0x40, 0x41],
@@ -184,6 +186,79 @@ fn blocked_times_are_explained_by_looks_at_the_thread() {
     assert_eq!((process.wakes[0].thread, process.wakes[0].time.nanos()), (ThreadId::new(0), 290));
     let blocks: Vec<_> = process.blocks.iter().map(|block| (block.begin.nanos(), block.call)).collect();
     assert_eq!(blocks, [(500, Call::Read)]);
+}
+
+/// Who was found on a core in the routine in which one goes to sleep until malloc's lock is free slept for that, if nothing else is known.
+#[test]
+fn who_was_seen_on_the_way_to_sleep_waited_for_that_lock() {
+    const SECOND: u64 = 1_000_000_000;
+    const WAITS: u32 = 1;
+    const FREES: u32 = 4;
+    const OF_A_TASK: u32 = 5;
+    let of = |pause: bool, samples: &[(u64, u32)], looks: &[u64]| {
+        let run = recorded_until(5 * SECOND, &[], |out| {
+            lives(out);
+            kernel::stack(out, FREES, 1, false, &[0x70, 0x11]);
+            kernel::stack(out, OF_A_TASK, 1, false, &[0x10, 0x11, 0x71]);
+            kernel::switch(out, SECOND, WORKER, 1, true, false);
+            if pause {
+                kernel::coverage(out, SECOND + 500, CoverageCode::End);
+                kernel::coverage(out, SECOND + 501, CoverageCode::Begin);
+            }
+            kernel::switch(out, SECOND + 1_000, WORKER, 1, false, false);
+            for &(time, stack) in samples {
+                kernel::sample(out, time, WORKER, SampleCode::Running, 20, stack, NO_CALL, 0);
+            }
+            for &time in looks {
+                kernel::sample(out, time, WORKER, SampleCode::Blocked, 20, 3, READ, 4);
+            }
+        });
+        let process = &run.processes[0];
+        let names = process.waits.iter().map(|wait| process.object(wait.object).name.clone());
+        (names.collect::<Vec<_>>(), process.blocks.len())
+    };
+    let explained = |samples: &[(u64, u32)], looks: &[u64]| of(false, samples, looks);
+    let arena = || vec![Some("glibc's malloc arena lock".to_owned())];
+    let (before, after) = (SECOND - SECOND / 20, SECOND + SECOND / 20);
+    assert_eq!(explained(&[(before, WAITS)], &[]), (arena(), 0));
+    assert_eq!(explained(&[(after, WAITS)], &[]), (arena(), 0));
+    assert_eq!(explained(&[(before, FREES), (after, FREES)], &[]), (vec![], 0), "who frees it does not wait");
+    assert_eq!(explained(&[(2 * SECOND, WAITS)], &[]), (vec![], 0), "too far");
+    assert_eq!(explained(&[(before, OF_A_TASK)], &[]), (vec![], 0), "what tasks cost");
+    assert_eq!(
+        explained(&[(before, WAITS)], &[after]),
+        (vec![], 1),
+        "a look at the sleeping thread says more"
+    );
+    assert_eq!(of(true, &[(before, WAITS)], &[]), (vec![], 0), "it may have run meanwhile");
+}
+
+/// That there is one arena, and where, those say who were found blocked on it.
+#[test]
+fn a_lock_that_others_were_found_blocked_on_is_the_one_that_was_slept_for() {
+    const SECOND: u64 = 1_000_000_000;
+    let arenas = |addresses: &[u64]| {
+        let run = recorded_until(5 * SECOND, &[], |out| {
+            lives(out);
+            kernel::sample(out, SECOND, WORKER, SampleCode::Running, 20, 1, NO_CALL, 0);
+            kernel::switch(out, SECOND + 1_000, WORKER, 1, true, false);
+            kernel::switch(out, SECOND + 2_000, WORKER, 1, false, false);
+            for (&address, later) in addresses.iter().zip(1..) {
+                let begin = (1 + later) * SECOND;
+                kernel::switch(out, begin, WORKER, 1, true, false);
+                kernel::sample(out, begin + 500, WORKER, SampleCode::Blocked, 20, 1, FUTEX, address);
+                kernel::switch(out, begin + 1_000, WORKER, 1, false, false);
+            }
+        });
+        let process = &run.processes[0];
+        let mut waits: Vec<_> =
+            process.waits.iter().map(|wait| (wait.begin, process.object(wait.object).address)).collect();
+        waits.sort_unstable();
+        waits.into_iter().map(|(_, address)| address).collect::<Vec<_>>()
+    };
+    assert_eq!(arenas(&[]), [0]);
+    assert_eq!(arenas(&[0xf00]), [0xf00, 0xf00]);
+    assert_eq!(arenas(&[0xf00, 0xe00]), [0, 0xf00, 0xe00], "either of two");
 }
 
 /// Blocked for moments all the time, and seen seldom: between two looks that found the same it was that, and between others nothing is
