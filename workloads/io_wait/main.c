@@ -1,6 +1,7 @@
 // Threads that wait for I/O: each fetches pages, one at a time, from a server that answers after 10 ms.
 #include "../work.h"
 
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -49,17 +50,15 @@ NAMED static long fetch_page(long worker)
 }
 
 // Answers each request when it is due; all take the same time, so they fall due in the order they come in.
-NAMED static void *slow_server(void *argument)
+NAMED static void slow_server(void)
 {
     struct request request;
-    (void)argument;
     for (long answered = 0; answered < PAGES * scale; answered++) {
         transfer(read(to_server[0], &request, sizeof request), sizeof request, "read");
         check(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &request.due, NULL), "clock_nanosleep");
         transfer(write(to_worker[request.worker][1], &request.page, sizeof request.page), sizeof request.page,
                  "write");
     }
-    return NULL;
 }
 
 NAMED static void *page_worker(void *argument)
@@ -91,18 +90,26 @@ int main(int argc, char **argv)
     scale = argument(argc, argv, 2, 1);
     results = calloc((size_t)threads * 8, sizeof *results); // 8: a cache line each
     to_worker = calloc((size_t)threads, sizeof *to_worker);
-    pthread_t server, workers[threads];
+    pthread_t workers[threads];
     if (pipe(to_server) != 0)
         check(errno, "pipe");
     for (long t = 0; t < threads; t++)
         if (pipe(to_worker[t]) != 0)
             check(errno, "pipe");
-    start_thread(&server, slow_server, NULL);
+    pid_t server = fork();
+    if (server < 0)
+        check(errno, "fork");
+    if (server == 0) {
+        slow_server();
+        _exit(0);
+    }
     for (long t = 0; t < threads; t++)
         start_thread(&workers[t], page_worker, (void *)(intptr_t)t);
     for (long t = 0; t < threads; t++)
         join_thread(workers[t]);
-    join_thread(server);
+    int status;
+    if (waitpid(server, &status, 0) < 0 || status != 0)
+        check(ECHILD, "waitpid");
     uint64_t checksum = 0;
     for (long t = 0; t < threads; t++)
         checksum += results[t * 8];
