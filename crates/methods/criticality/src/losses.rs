@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use holdup_model::{
-    Nanos, ObjectId, ObjectKind, Process, SiteId, State, ThreadId, ThreadTimes, Timeline, awake_waits,
+    Nanos, ObjectId, ObjectKind, Process, Segment, SiteId, State, ThreadId, ThreadTimes, Timeline,
+    awake_waits,
 };
 use holdup_replay::BEHIND_ANOTHER;
 use holdup_sections::{Outside, Working};
@@ -151,7 +152,7 @@ pub(crate) fn losses(
     scarcity: &Scarcity<'_>,
 ) -> Losses {
     let mut losses = Losses { awake: Awake::of(process), ..Losses::default() };
-    losses.sort_waits(timeline, blame, working, times);
+    losses.sort_waits(timeline, outside, blame, working, times);
     (losses.spare, losses.beyond_cores) = (blame.spare, blame.beyond_cores);
     let without_core = losses.add_own(timeline, outside, working, blame);
     losses.sort_sought(timeline, blame);
@@ -176,7 +177,14 @@ impl Losses {
         self.spin.values().flat_map(BTreeMap::values).copied().sum()
     }
 
-    fn sort_waits(&mut self, timeline: &Timeline, blame: &Blame, working: &Working, times: &[ThreadTimes]) {
+    fn sort_waits(
+        &mut self,
+        timeline: &Timeline,
+        outside: &Outside,
+        blame: &Blame,
+        working: &Working,
+        times: &[ThreadTimes],
+    ) {
         // Threads that take turns feed each other only as they are alone.
         let roles = &timeline.roles;
         let feeds_others = |thread| {
@@ -185,7 +193,7 @@ impl Losses {
         for (&(object, thread), charge) in &blame.charges {
             match object {
                 Some(object) => self.charge(timeline, object, thread, charge),
-                None => self.charge_absence(timeline, thread, charge),
+                None => self.charge_absence(timeline, outside, thread, charge),
             }
         }
         for (&key, &serial) in &blame.serial {
@@ -255,7 +263,13 @@ impl Losses {
     }
 
     /// Nobody takes a place, and `thread`, which should start somebody, does something else.
-    fn charge_absence(&mut self, timeline: &Timeline, thread: Option<ThreadId>, charge: &Charge) {
+    fn charge_absence(
+        &mut self,
+        timeline: &Timeline,
+        outside: &Outside,
+        thread: Option<ThreadId>,
+        charge: &Charge,
+    ) {
         self.startup += charge.active + charge.descheduled;
         self.idle.absent += charge.outside;
         *self.wake_up.entry(None).or_default() += charge.waking;
@@ -263,8 +277,9 @@ impl Losses {
         if let Some(thread) = thread {
             let add = |class: &mut BTreeMap<Option<SiteId>, ByThread>, state, time| {
                 if time > Nanos::ZERO {
-                    let site = mostly_at(timeline, thread, state);
-                    *class.entry(site).or_default().entry(thread).or_default() += time;
+                    for (site, time) in by_place(timeline, outside, thread, state, time) {
+                        *class.entry(site).or_default().entry(thread).or_default() += time;
+                    }
                 }
             };
             add(&mut self.io, State::Io, charge.io);
@@ -434,13 +449,31 @@ fn mostly_woken_from(timeline: &Timeline, thread: ThreadId) -> Option<ObjectId> 
     longest.map(|(object, _)| object)
 }
 
-/// Where the thread is longest in this state.
-fn mostly_at(timeline: &Timeline, thread: ThreadId, state: State) -> Option<SiteId> {
-    let mut sites: BTreeMap<SiteId, Nanos> = BTreeMap::new();
-    for segment in timeline.row(thread).segments.iter().filter(|segment| segment.state == state) {
-        if let Some(site) = segment.site {
-            *sites.entry(site).or_default() += segment.length();
-        }
+/// What a thread made others lose while it was in this state, by the places where it was: to each as much of it as the thread spent there,
+/// so that none costs more than the time that was waited there.
+fn by_place(
+    timeline: &Timeline,
+    outside: &Outside,
+    thread: ThreadId,
+    state: State,
+    lost: Nanos,
+) -> BTreeMap<Option<SiteId>, Nanos> {
+    let mut places: BTreeMap<Option<SiteId>, Nanos> = BTreeMap::new();
+    let is_meant = |segment: &&Segment| {
+        segment.state == state && !(state == State::Io && outside.is_at(thread, segment.start))
+    };
+    for segment in timeline.row(thread).segments.iter().filter(is_meant) {
+        *places.entry(segment.site).or_default() += segment.length();
     }
-    sites.into_iter().max_by_key(|&(site, time)| (time, std::cmp::Reverse(site))).map(|(site, _)| site)
+    let (mut left, mut all) = (lost, places.values().copied().sum::<Nanos>());
+    for time in places.values_mut() {
+        let part = u128::from(left.get()) * u128::from(time.get()) / u128::from(all.get().max(1));
+        all -= *time;
+        *time = Nanos::new(part as u64);
+        left -= *time;
+    }
+    if left > Nanos::ZERO {
+        *places.entry(None).or_default() += left;
+    }
+    places
 }
