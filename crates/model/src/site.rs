@@ -38,19 +38,20 @@ const RUNTIME_MODULES: &[&str] = &[
     "libc.so",
     "libc-",
     "libpthread",
-    "ld-linux",
     "libstdc++",
     "libc++",
     "libgcc_s",
     "libm.so",
     "linux-vdso",
     "[vdso]",
-    "ld-musl",
     "libjemalloc",
     "libtcmalloc",
     "libmimalloc",
     "libboost_thread",
 ];
+
+/// Dynamic loaders, by the start of their name; these are runtimes as well.
+const LOADERS: &[&str] = &["ld-linux", "ld-musl"];
 
 /// Modules of OpenMP's runtimes, by the start of their name; these are runtimes as well.
 const OPENMP_MODULES: &[&str] = &["libgomp", "libomp", "libiomp"];
@@ -385,19 +386,19 @@ impl Frame {
     /// True for code of the program itself or of a library that it chose, false for the language's and the
     /// system's own runtime.
     pub fn is_program(&self) -> bool {
-        let runtime_module = self
-            .module
-            .as_deref()
-            .is_some_and(|module| RUNTIME_MODULES.iter().any(|p| module.starts_with(p)));
-        let runtime_module = runtime_module || self.is_of_openmp();
+        let runtime_module = [RUNTIME_MODULES, LOADERS, OPENMP_MODULES].iter().any(|names| self.is_of(names));
         let runtime_function = self.function.as_deref().is_some_and(is_runtime_function);
         !runtime_module && !runtime_function && !self.is_in_file_of(RUNTIME_FILES)
     }
 
     /// True for code of a runtime of OpenMP.
     pub fn is_of_openmp(&self) -> bool {
-        let is_runtime = |module: &str| OPENMP_MODULES.iter().any(|name| module.starts_with(name));
-        self.module.as_deref().is_some_and(is_runtime)
+        self.is_of(OPENMP_MODULES)
+    }
+
+    /// True for code of a module whose name begins with one of these.
+    fn is_of(&self, names: &[&str]) -> bool {
+        self.module.as_deref().is_some_and(|module| names.iter().any(|name| module.starts_with(name)))
     }
 
     /// Of a stack, innermost first, the frames of the program's own code; where it has none, those of what it uses of others.
@@ -485,6 +486,11 @@ impl Site {
     /// True if a function of this name is on the stack.
     pub fn stands_in(&self, function: &str) -> bool {
         self.frames.iter().any(|frame| frame.function.as_deref() == Some(function))
+    }
+
+    /// True where the dynamic loader is at work.
+    pub fn is_in_loader(&self) -> bool {
+        self.frames.first().is_some_and(|innermost| innermost.is_of(LOADERS))
     }
 
     /// True if an OpenMP runtime called what is innermost here, and not the program itself: the memory for a task, say.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use holdup_model::figures::times;
-use holdup_model::{Call, Nanos, Segment, SiteId, State};
+use holdup_model::{Call, Nanos, Segment, Site, SiteId, State};
 
 use super::{Candidate, Case, Description, main_ones, most_first};
 use crate::FindingKind;
@@ -33,12 +33,13 @@ fn describe(case: &Case<'_>, kind: FindingKind, place: Option<SiteId>, by_thread
     let threads = main_ones(by_thread);
     let at = place.map(|place| format!(" in {}", case.site(place))).unwrap_or_default();
     let is_io = kind == FindingKind::Io;
-    let (state, word) = match mostly_called(case, place, by_thread, is_io) {
+    let called = mostly_called(case, place, by_thread, is_io);
+    let (state, word) = match called {
         Some((call, _)) if is_io => (State::Io, format!("I/O: {}", call.word())),
         _ if is_io => (State::Io, "I/O".to_owned()),
         _ => (State::Asleep, "sleep".to_owned()),
     };
-    let calls = mostly_called(case, place, by_thread, is_io).map_or(0, |(_, calls)| calls);
+    let (call, calls) = called.unwrap_or((if is_io { Call::Other } else { Call::Sleep }, 0));
     let on_path = case
         .path
         .steps
@@ -62,16 +63,29 @@ fn describe(case: &Case<'_>, kind: FindingKind, place: Option<SiteId>, by_thread
         what: format!("{word}{at}"),
         evidence,
         threads,
-        hint: if is_io {
-            "Do other work meanwhile: read ahead, write behind, have several requests under way at once."
-        } else {
-            "Wait for the event itself instead of for time to pass, or sleep less."
-        }
-        .to_owned(),
+        hint: hint(call, place.map(|place| case.process.site(place))).to_owned(),
         on_path: Some(on_path),
         method: "time in blocking calls",
         stretches: Vec::new(),
         notes: Vec::new(),
+    }
+}
+
+/// What can be done about waits in such calls at such a place.
+fn hint(call: Call, place: Option<&Site>) -> &'static str {
+    match call {
+        Call::Sleep => "Wait for the event itself instead of for time to pass, or sleep less.",
+        _ if place.is_some_and(Site::is_in_loader) => {
+            "Libraries are loaded: from the disk, if they are not in memory yet. Run it again to see it without."
+        }
+        Call::PageFault => {
+            "What is mapped is read when it is first used: have it read before (MAP_POPULATE, madvise). A page fault waits as well \
+             while other threads map or unmap memory."
+        }
+        Call::Sync => "Let several writes share one, or let another thread call it.",
+        Call::WaitChild => "Have several child processes at once, or do other work until they end.",
+        Call::FileLock => "Hold it shorter, or lock only a part of the file.",
+        _ => "Do other work meanwhile: read ahead, write behind, have several requests under way at once.",
     }
 }
 
@@ -91,4 +105,29 @@ fn mostly_called(
         }
     }
     most_first(&calls).first().map(|(call, _)| (*call, count))
+}
+
+#[cfg(test)]
+mod tests {
+    use holdup_model::Frame;
+
+    use super::*;
+
+    #[test]
+    fn who_waits_for_libraries_to_be_loaded_need_not_read_ahead() {
+        let site = |module: &str| {
+            let frame = |module: &str| Frame { module: Some(module.to_owned()), ..Frame::default() };
+            Site { frames: vec![frame(module), frame("app")], ..Site::default() }
+        };
+        let [loader, own] = [site("ld-linux-x86-64.so.2"), site("app")];
+        for call in [Call::Read, Call::PageFault] {
+            assert!(hint(call, Some(&loader)).starts_with("Libraries are loaded"));
+        }
+        assert!(hint(Call::PageFault, Some(&own)).starts_with("What is mapped"));
+        assert!(hint(Call::Sync, Some(&own)).contains("share one"));
+        for place in [Some(&own), None] {
+            assert!(hint(Call::Read, place).starts_with("Do other work meanwhile"));
+        }
+        assert!(hint(Call::Sleep, Some(&own)).starts_with("Wait for the event itself"));
+    }
 }
