@@ -179,16 +179,8 @@ impl Refined<'_> {
         // Two waits for the same barrier that follow each other are two.
         self.segments.goes_on = segment.object.is_none();
         for &(from, until, kernel) in &self.pieces {
-            let mut piece = piece(&segment, from, until, kernel, unknown);
-            if piece.state == State::Io && kernel == Kernel::Preempted && !self.records.is_estimated(from) {
-                piece = Segment {
-                    state: State::Descheduled,
-                    object: None,
-                    by: None,
-                    cpu: Some(Nanos::ZERO),
-                    ..piece
-                };
-            }
+            let is_estimated = self.records.is_estimated(from);
+            let mut piece = piece(&segment, from, until, kernel, unknown, is_estimated);
             if kernel == Kernel::Unknown && piece.state == State::Active {
                 piece.cpu = piece.cpu.or_else(|| share.as_ref().map(|untold| untold.part(until.since(from))));
             }
@@ -287,7 +279,14 @@ fn read(readings: &[CpuReading], covered: &[(Time, Time)]) -> Vec<(Time, Kernel)
     changes
 }
 
-fn piece(segment: &Segment, start: Time, end: Time, kernel: Kernel, unknown: State) -> Segment {
+fn piece(
+    segment: &Segment,
+    start: Time,
+    end: Time,
+    kernel: Kernel,
+    unknown: State,
+    is_estimated: bool,
+) -> Segment {
     let length = end.since(start);
     let whole = start == segment.start && end == segment.end;
     let same = Segment { start, end, cpu: segment.cpu.filter(|_| whole), ..segment.clone() };
@@ -298,6 +297,9 @@ fn piece(segment: &Segment, start: Time, end: Time, kernel: Kernel, unknown: Sta
             Segment { site: None, ..without_object(unknown, None) }
         }
         (State::Active, Kernel::Preempted) => without_object(State::Descheduled, Some(Nanos::ZERO)),
+        (State::Io, Kernel::Preempted) if !is_estimated => {
+            without_object(State::Descheduled, Some(Nanos::ZERO))
+        }
         (State::Active, Kernel::Off) => {
             Segment { site: None, ..without_object(State::Blocked, Some(Nanos::ZERO)) }
         }
