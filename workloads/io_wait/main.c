@@ -1,6 +1,7 @@
-// Threads that wait for I/O: each fetches pages, one at a time, from a server that answers after 10 ms.
+// Threads that wait for I/O: each fetches pages, one at a time, from another program, which answers after 10 ms.
 #include "../work.h"
 
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,7 +16,8 @@
 #endif
 
 struct request {
-    long worker, page;
+    long page;
+    int reply_to; // the server has the same descriptors
     struct timespec due;
 };
 
@@ -32,7 +34,7 @@ static void transfer(ssize_t done, size_t expected, const char *call)
 
 NAMED static void ask_for_page(long worker, long page)
 {
-    struct request request = {.worker = worker, .page = page};
+    struct request request = {.page = page, .reply_to = to_worker[worker][1]};
     clock_gettime(CLOCK_MONOTONIC, &request.due);
     request.due.tv_nsec += LATENCY_NS;
     if (request.due.tv_nsec >= 1000000000L) {
@@ -54,10 +56,9 @@ NAMED static void slow_server(void)
 {
     struct request request;
     for (long answered = 0; answered < PAGES * scale; answered++) {
-        transfer(read(to_server[0], &request, sizeof request), sizeof request, "read");
+        transfer(read(STDIN_FILENO, &request, sizeof request), sizeof request, "read");
         check(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &request.due, NULL), "clock_nanosleep");
-        transfer(write(to_worker[request.worker][1], &request.page, sizeof request.page), sizeof request.page,
-                 "write");
+        transfer(write(request.reply_to, &request.page, sizeof request.page), sizeof request.page, "write");
     }
 }
 
@@ -86,8 +87,13 @@ NAMED static void *page_worker(void *argument)
 
 int main(int argc, char **argv)
 {
-    threads = argument(argc, argv, 1, 4);
+    int serves = argc > 1 && strcmp(argv[1], "serve") == 0;
+    threads = serves ? 0 : argument(argc, argv, 1, 4);
     scale = argument(argc, argv, 2, 1);
+    if (serves) {
+        slow_server();
+        return 0;
+    }
     results = calloc((size_t)threads * 8, sizeof *results); // 8: a cache line each
     to_worker = calloc((size_t)threads, sizeof *to_worker);
     pthread_t workers[threads];
@@ -100,8 +106,11 @@ int main(int argc, char **argv)
     if (server < 0)
         check(errno, "fork");
     if (server == 0) {
-        slow_server();
-        _exit(0);
+        char scale_text[24];
+        snprintf(scale_text, sizeof scale_text, "%ld", scale);
+        dup2(to_server[0], STDIN_FILENO);
+        execl("/proc/self/exe", argv[0], "serve", scale_text, NULL);
+        _exit(127);
     }
     for (long t = 0; t < threads; t++)
         start_thread(&workers[t], page_worker, (void *)(intptr_t)t);

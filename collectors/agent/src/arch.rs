@@ -126,6 +126,7 @@ pub mod number {
     pub const MADVISE: usize = 28;
     pub const NANOSLEEP: usize = 35;
     pub const GETPID: usize = 39;
+    pub const KILL: usize = 62;
     pub const FCNTL: usize = 72;
     pub const GETUID: usize = 102;
     pub const GETGID: usize = 104;

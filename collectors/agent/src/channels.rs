@@ -2,13 +2,17 @@
 //! there waits for a thread, and not for a device.
 //!
 //! A channel has a number. Of each descriptor it is known what is read there and what is written; what polls several channels at once
-//! reads all of them, which are then one. Descriptors of other processes, of files and of the network are in no table.
+//! reads all of them, which are then one. Descriptors of other programs, of files and of the network are in no table.
+//!
+//! Forked processes have each their own descriptors, which lead to the same channels: what is known of these lies in memory that they
+//! share. A process that executes another program leaves it.
 
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use holdup_trace::wire::ObjectCode;
+use holdup_trace::wire::{self, ObjectCode};
 
-use crate::life;
+use crate::{life, mapping};
 
 /// Descriptors from this one on are not followed.
 const DESCRIPTORS: usize = 4096;
@@ -26,15 +30,14 @@ const CAPACITY: u64 = 65_536;
 static READ: [AtomicU32; DESCRIPTORS] = [const { AtomicU32::new(0) }; DESCRIPTORS];
 /// By descriptor: the number of the channel that is written there; 0 for none.
 static WRITTEN: [AtomicU32; DESCRIPTORS] = [const { AtomicU32::new(0) }; DESCRIPTORS];
-static LAST: AtomicU32 = AtomicU32::new(0);
-/// How many threads wait for several descriptors at once.
-static POLLING: AtomicU32 = AtomicU32::new(0);
 
 /// What is known of a channel; of each [`Act`] in this order.
 struct Channel {
     /// Whose place it is; 0 for nobody's.
     number: AtomicU32,
-    /// How many descriptors lead to it.
+    /// Which process made it, by its kernel id.
+    maker: AtomicU32,
+    /// How many descriptors of that process lead to it.
     descriptors: AtomicU32,
     /// The channel that stands for it, since both are polled together; 0 for none.
     stands_for_it: AtomicU32,
@@ -52,6 +55,7 @@ impl Channel {
     const fn new() -> Channel {
         Channel {
             number: AtomicU32::new(0),
+            maker: AtomicU32::new(0),
             descriptors: AtomicU32::new(0),
             stands_for_it: AtomicU32::new(0),
             passed: [const { AtomicU64::new(0) }; 2],
@@ -62,10 +66,52 @@ impl Channel {
     }
 }
 
-static KNOWN: [Channel; CHANNELS] = [const { Channel::new() }; CHANNELS];
+/// All channels of a process and of those that it forks. Empty where all bytes are 0.
+struct Table {
+    /// The process that began it, by its kernel id; 0 where forked processes have each their own.
+    begun_by: AtomicU32,
+    /// The number of the last channel that was made.
+    last: AtomicU32,
+    /// How many threads wait for several descriptors at once.
+    polling: AtomicU32,
+    channels: [Channel; CHANNELS],
+}
+
+/// Where no memory can be shared.
+static UNSHARED: Table = Table {
+    begun_by: AtomicU32::new(0),
+    last: AtomicU32::new(0),
+    polling: AtomicU32::new(0),
+    channels: [const { Channel::new() }; CHANNELS],
+};
+/// What forked processes have in common; null before the first channel.
+static SHARED: AtomicPtr<Table> = AtomicPtr::new(ptr::null_mut());
+
+#[inline(always)]
+fn table() -> &'static Table {
+    let shared = SHARED.load(Ordering::Acquire);
+    // SAFETY: mapped by `share` for the rest of the process's life, and that of its children.
+    if shared.is_null() { &UNSHARED } else { unsafe { &*shared } }
+}
+
+/// Before the first channel: those of this process and of its children are to be known to all of them.
+#[cold]
+fn share() {
+    if life::confined() || UNSHARED.last.load(Ordering::Relaxed) != 0 {
+        return;
+    }
+    let Some(memory) = mapping::map_shared_memory(size_of::<Table>()) else { return };
+    let new: *mut Table = memory.cast();
+    // SAFETY: a new mapping of that size, all bytes of which are 0: an empty table.
+    unsafe { (*new).begun_by.store(life::own_process(), Ordering::Relaxed) };
+    if SHARED.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+        // SAFETY: another thread was faster, so that nobody knows of this one.
+        unsafe { mapping::unmap(memory, size_of::<Table>()) };
+    }
+}
 
 fn known(number: u32) -> &'static Channel {
-    &KNOWN[number as usize % CHANNELS]
+    &table().channels[number as usize % CHANNELS]
 }
 
 /// What a thread does at a channel.
@@ -98,14 +144,11 @@ pub struct Passage {
 pub(crate) struct Beginning {
     now: u64,
     /// Somebody is in a call that wants what this one gives.
-    is_awaited: bool,
+    pub(crate) is_awaited: bool,
     /// Somebody waits for what it gives, or may do so; or it is the first one to put something in: who does that before anything else came
     /// says who does which.
     pub(crate) is_recorded: bool,
 }
-
-/// With the number of a channel, no address of a program.
-const OBJECTS: u64 = 1 << 63;
 
 impl Passage {
     /// What the thread waits for, if it has to: something to take, or room.
@@ -114,7 +157,7 @@ impl Passage {
             Act::Puts => ObjectCode::Room,
             Act::Takes => ObjectCode::Messages,
         };
-        (OBJECTS | u64::from(self.number), kind)
+        (wire::channel(table().begun_by.load(Ordering::Relaxed), self.number), kind)
     }
 
     /// What those wait for whom it lets go on.
@@ -133,7 +176,7 @@ impl Passage {
         let other = self.act.other() as usize;
         let is_awaited = channel.inside[other].load(Ordering::Relaxed) != 0;
         let may_be_awaited = self.act == Act::Puts
-            && POLLING.load(Ordering::Relaxed) != 0
+            && table().polling.load(Ordering::Relaxed) != 0
             && !channel.was_awaited.load(Ordering::Relaxed);
         Beginning { now, is_awaited, is_recorded: is_first || is_awaited || may_be_awaited }
     }
@@ -142,6 +185,9 @@ impl Passage {
     /// hides none.
     pub(crate) fn ends(self, now: u64) {
         let channel = known(self.number);
+        if channel.number.load(Ordering::Relaxed) != self.number {
+            return;
+        }
         channel.passed[self.act as usize].store(now, Ordering::Relaxed);
         channel.inside[self.act as usize].fetch_sub(1, Ordering::Relaxed);
     }
@@ -194,29 +240,39 @@ fn at(table: &[AtomicU32; DESCRIPTORS], descriptor: u32) -> u32 {
 #[inline(always)]
 pub fn takes(descriptor: u32) -> Option<Passage> {
     let number = at(&READ, descriptor);
-    if number == 0 { None } else { Some(Passage { number: root(number), act: Act::Takes }) }
+    if number == 0 { None } else { passage(number, Act::Takes) }
 }
 
 /// For a call that writes to a descriptor.
 #[inline(always)]
 pub fn puts(descriptor: u32) -> Option<Passage> {
     let number = at(&WRITTEN, descriptor);
-    if number == 0 { None } else { Some(Passage { number: root(number), act: Act::Puts }) }
+    if number == 0 { None } else { passage(number, Act::Puts) }
+}
+
+/// None where the process that made the channel has closed it, and another one has its place by now; and for what a forked child puts
+/// in that is not recorded, and may never be: nobody can be shown to have waited for it.
+#[cold]
+#[inline(never)]
+fn passage(number: u32, act: Act) -> Option<Passage> {
+    let is_followed = known(number).number.load(Ordering::Relaxed) == number;
+    let is_told = act == Act::Takes || life::is_or_may_be_recorded();
+    (is_followed && is_told).then(|| Passage { number: root(number), act })
 }
 
 /// A thread is about to wait until one of several descriptors, which are not known yet, can be read. True if one may be a channel.
 #[inline(always)]
 pub fn poll_begins() -> bool {
-    let may_be = LAST.load(Ordering::Relaxed) != 0;
+    let may_be = table().last.load(Ordering::Relaxed) != 0;
     if may_be {
-        POLLING.fetch_add(1, Ordering::Relaxed);
+        table().polling.fetch_add(1, Ordering::Relaxed);
     }
     may_be
 }
 
 /// It waits no more: one of these can be read, or none.
 pub(crate) fn poll_ends(ready: impl Iterator<Item = u32>, since: u64) -> Option<Passage> {
-    POLLING.fetch_sub(1, Ordering::Relaxed);
+    table().polling.fetch_sub(1, Ordering::Relaxed);
     ready.take(POLLED).filter_map(takes).find(|passage| passage.was_given_since(since))
 }
 
@@ -232,8 +288,10 @@ pub fn is_polled(by: u32, polled: u32) {
     }
 }
 
+/// Only this process's own: children that poll each a channel of their own, and all of them one of their parent's, do not poll all.
 fn become_one(one: u32, all: u32) {
-    if one != all {
+    let is_own = |number| known(number).maker.load(Ordering::Relaxed) == life::own_process();
+    if one != all && is_own(one) && is_own(all) {
         known(one).stands_for_it.store(all, Ordering::Relaxed);
     }
 }
@@ -245,17 +303,24 @@ fn may_change() -> bool {
 
 /// Gives a new channel to `lead`, which makes descriptors lead to it; none where as many as can be are followed.
 fn with_new_channel(lead: impl FnOnce(u32)) {
+    if SHARED.load(Ordering::Relaxed).is_null() {
+        share();
+    }
     for _ in 0..CHANNELS {
-        let number = LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        let number = table().last.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         let channel = known(number);
+        let used = channel.descriptors.load(Ordering::Relaxed);
         let is_free = |inside: &AtomicU32| inside.load(Ordering::Relaxed) == 0;
+        let can_be_had = used == 0 && channel.inside.iter().all(is_free) || is_orphan(channel);
         if number == 0
-            || !channel.inside.iter().all(is_free)
-            || channel.descriptors.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).is_err()
+            || !can_be_had
+            || channel.descriptors.compare_exchange(used, 1, Ordering::Relaxed, Ordering::Relaxed).is_err()
         {
             continue;
         }
         channel.number.store(number, Ordering::Relaxed);
+        channel.maker.store(life::own_process(), Ordering::Relaxed);
+        channel.inside.iter().for_each(|inside| inside.store(0, Ordering::Relaxed));
         channel.stands_for_it.store(0, Ordering::Relaxed);
         channel.passed.iter().for_each(|passed| passed.store(0, Ordering::Relaxed));
         channel.by.iter().for_each(|by| by.store(0, Ordering::Relaxed));
@@ -266,17 +331,31 @@ fn with_new_channel(lead: impl FnOnce(u32)) {
     }
 }
 
+/// The process that made it has ended, and closed nothing before.
+fn is_orphan(channel: &Channel) -> bool {
+    let maker = channel.maker.load(Ordering::Relaxed);
+    maker != 0 && maker != life::own_process() && !life::confined() && !life::exists(maker)
+}
+
 fn set(descriptor: u32, read: u32, written: u32) {
     for (table, number) in [(&READ, read), (&WRITTEN, written)] {
         let Some(entry) = table.get(descriptor as usize) else { continue };
-        if number != 0 {
-            known(number).descriptors.fetch_add(1, Ordering::Relaxed);
+        if let Some(channel) = made_here(number) {
+            channel.descriptors.fetch_add(1, Ordering::Relaxed);
         }
-        match entry.swap(number, Ordering::Relaxed) {
-            0 => {}
-            before => _ = known(before).descriptors.fetch_sub(1, Ordering::Relaxed),
+        if let Some(channel) = made_here(entry.swap(number, Ordering::Relaxed)) {
+            channel.descriptors.fetch_sub(1, Ordering::Relaxed);
         }
     }
+}
+
+/// A channel that this process made, and which is still followed.
+fn made_here(number: u32) -> Option<&'static Channel> {
+    let channel = known(number);
+    let is_own = number != 0
+        && channel.number.load(Ordering::Relaxed) == number
+        && channel.maker.load(Ordering::Relaxed) == life::own_process();
+    is_own.then_some(channel)
 }
 
 /// The program made a pipe.

@@ -266,6 +266,14 @@ pub(crate) fn forked_at() -> u64 {
     FORKED_AT.load(Ordering::Relaxed)
 }
 
+/// A forked child that has been silent for less than this (µs) is not worth a file.
+const SHORT_LIFE_MICROS: u64 = 1000;
+
+/// True in a forked child that has done nothing yet that is recorded, but has run for a while.
+pub(crate) fn has_computed_in_silence() -> bool {
+    silent() == process_id() && ticks() - forked_at() >= ticks_of_micros(SHORT_LIFE_MICROS)
+}
+
 pub(crate) fn process_id() -> u32 {
     // SAFETY: the call only tells.
     unsafe { system_call(number::GETPID, [0; 6]) as u32 }
@@ -279,10 +287,22 @@ pub(crate) fn remember_process() {
     OWN_PROCESS.store(process_id(), Ordering::Relaxed);
 }
 
+/// The process whose memory this is, by its kernel id; 0 before it joined the session.
+pub(crate) fn own_process() -> u32 {
+    OWN_PROCESS.load(Ordering::Relaxed)
+}
+
 /// False in a child that shares the memory of who made it, and where no session was joined.
 pub(crate) fn is_own_process() -> bool {
-    let own = OWN_PROCESS.load(Ordering::Relaxed);
+    let own = own_process();
     own != 0 && own == process_id()
+}
+
+/// True until a process has ended and its parent knows it.
+pub(crate) fn exists(process: u32) -> bool {
+    const NO_SUCH_PROCESS: isize = -3;
+    // SAFETY: signal 0 is sent to nobody.
+    unsafe { system_call(number::KILL, [process as usize, 0, 0, 0, 0, 0]) != NO_SUCH_PROCESS }
 }
 
 /// As which user the process acted when it joined the session.
@@ -324,6 +344,11 @@ pub fn speaks() -> bool {
         session.silent_forks.fetch_sub(1, Ordering::Relaxed);
     }
     was_silent
+}
+
+/// False in a forked child that has done nothing yet that is recorded, nor run for a while.
+pub(crate) fn is_or_may_be_recorded() -> bool {
+    recording() || silent() == 0 || has_computed_in_silence()
 }
 
 /// True if the recorder wants marks, whether there is somebody to hear them or not.

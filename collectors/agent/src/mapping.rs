@@ -93,19 +93,36 @@ impl Mapping {
         let (slots, chunks) = (length_of_slots(self.held_slots), self.held_chunks as usize * CHUNK_SIZE);
         // SAFETY: the caller's promise; mapped, or held, with these lengths.
         unsafe {
-            system_call(number::MUNMAP, [self.base as usize, slots, 0, 0, 0, 0]);
-            system_call(number::MUNMAP, [self.chunk_base as usize, chunks, 0, 0, 0, 0]);
+            unmap(self.base, slots);
+            unmap(self.chunk_base, chunks);
         }
     }
 }
 
 pub(crate) fn map(descriptor: usize, offset: usize, length: usize) -> Option<*mut u8> {
+    map_as(SHARED_NORESERVE, descriptor, offset, length)
+}
+
+/// Memory, all bytes of which are 0, that this process shares with those that it forks.
+pub(crate) fn map_shared_memory(length: usize) -> Option<*mut u8> {
+    const ANONYMOUS: usize = 0x20;
+    map_as(SHARED_NORESERVE | ANONYMOUS, usize::MAX, 0, length)
+}
+
+const SHARED_NORESERVE: usize = 1 | 0x4000;
+
+fn map_as(flags: usize, descriptor: usize, offset: usize, length: usize) -> Option<*mut u8> {
     const READ_WRITE: usize = 3;
-    const SHARED_NORESERVE: usize = 1 | 0x4000;
     // SAFETY: a new mapping at an address of the kernel's choice.
-    let address =
-        unsafe { system_call(number::MMAP, [0, length, READ_WRITE, SHARED_NORESERVE, descriptor, offset]) };
+    let address = unsafe { system_call(number::MMAP, [0, length, READ_WRITE, flags, descriptor, offset]) };
     (address > 0).then_some(address as *mut u8)
+}
+
+/// # Safety
+/// So many bytes are mapped there, and nothing points to them any more.
+pub(crate) unsafe fn unmap(address: *mut u8, length: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { system_call(number::MUNMAP, [address as usize, length, 0, 0, 0, 0]) };
 }
 
 /// As [`map`], at the beginning of `held` bytes of address space, the rest of which is kept for more of the same.

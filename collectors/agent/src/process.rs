@@ -88,17 +88,13 @@ pub fn watch_forks() {
     }
 }
 
-/// A forked child that has been silent for less than this (µs) is not worth a file at its end.
-const SHORT_LIFE_MICROS: u64 = 1000;
-
 /// Says in the file that the process ends now. A forked child that has only computed joins for this.
 pub fn end() {
     if life::confined() {
         return;
     }
     let own = life::process_id();
-    if life::silent() == own && life::ticks() - life::forked_at() >= life::ticks_of_micros(SHORT_LIFE_MICROS)
-    {
+    if life::has_computed_in_silence() {
         entry::rejoin();
     }
     // A child of `vfork` that gives up is in its parent's memory.

@@ -454,13 +454,17 @@ pub fn passed(passing: Passing, call: CallCode, descriptor: u32, result: i64) {
         let waited = passage.has_waited(beginning, result.unsigned_abs()).then_some(passage);
         blocked(calling, end, call, descriptor, waited);
     }
+    // A forked child begins its own recording for somebody who waits.
+    let may_write = life::writes() || beginning.is_awaited && life::has_computed_in_silence();
     if beginning.is_recorded
         && result >= 0
-        && let Some(recorder) = life::writes().then(enter).flatten()
+        && let Some(recorder) = may_write.then(enter).flatten()
+        && life::writes()
     {
         let stack = stack::capture(&recorder);
         let (object, kind) = passage.given();
-        recorder.write(&wire::wake(calling.begin, object, kind, 1, stack));
+        // Whoever polls goes on, beside the one that takes it.
+        recorder.write(&wire::wake(calling.begin, object, kind, u32::MAX, stack));
     }
 }
 

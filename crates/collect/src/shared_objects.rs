@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use holdup_recording::facts::SharedObject;
-use holdup_trace::wire::{self, BadRecord, ObjectCode, Record};
+use holdup_trace::wire::{self, BadRecord, ObjectCode, Record, WaitRecord};
 
 /// What is known of one process: its objects, and what lies where in its memory.
 #[derive(Debug, Default)]
@@ -31,13 +31,17 @@ impl SharedObjects {
                 Err(BadRecord::Length) => break,
             }
         }
+        let (channels, new): (Vec<u64>, Vec<u64>) =
+            new.into_iter().partition(|&address| wire::is_shared_channel(address));
         // To list the memory of a program with many libraries takes milliseconds, on a core that it may want.
         if new.iter().any(|&address| !self.mappings.know(address)) {
             let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
             self.mappings = Mappings::of(&maps);
         }
         let key = |address| Some(SharedObject { address, key: self.mappings.key(address)? });
-        new.into_iter().filter_map(key).collect()
+        // Forked processes call a channel alike.
+        let channel = |address| SharedObject { address, key: format!("channel:{address:x}") };
+        new.into_iter().filter_map(key).chain(channels.into_iter().map(channel)).collect()
     }
 }
 
@@ -47,6 +51,11 @@ const LOOKED_UP: usize = 256;
 /// The object of a record if it may be shared: a wait says so itself, but who releases does not know.
 fn candidate(record: &Record<'_>, looked_up: usize) -> Option<u64> {
     match *record {
+        Record::Wait(WaitRecord { object, .. }) | Record::Wake { object, .. }
+            if wire::is_shared_channel(object) =>
+        {
+            Some(object)
+        }
         Record::Wait(wait) if wait.process_shared => Some(wait.object),
         Record::Hold { object, waited_for: true, .. } | Record::Wake { object, .. }
             if looked_up < LOOKED_UP =>
@@ -108,6 +117,22 @@ mod tests {
 7f0000000000-7f0000002000 rw-s 00001000 00:1b 77                         /dev/shm/pool
 7f0000002000-7f0000003000 rw-p 00000000 00:00 0
 ";
+
+    #[test]
+    fn a_channel_is_shared_by_the_processes_that_were_forked_from_one_another() {
+        let kind = ObjectCode::Messages;
+        let words: Vec<u64> = [wire::channel(70, 3), wire::channel(0, 4), wire::channel(70, 3)]
+            .into_iter()
+            .flat_map(|object| wire::wake(10, object, kind, u32::MAX, wire::NO_STACK))
+            .collect();
+        let mut objects = SharedObjects::default();
+        let found = objects.find(u32::MAX, &words);
+        let [channel] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!(channel.address, wire::channel(70, 3));
+        let of_another = SharedObjects::default().find(u32::MAX, &words);
+        assert_eq!(of_another[0].key, channel.key, "whichever process looks");
+        assert!(objects.find(u32::MAX, &words).is_empty(), "it is said once");
+    }
 
     #[test]
     fn an_object_is_known_by_file_and_offset() {

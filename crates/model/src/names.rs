@@ -68,7 +68,11 @@ impl<'a> Names<'a> {
     pub fn threads_in_a_row(&self, ids: &[ThreadId]) -> String {
         let of_group = |(sort, members): &(Option<String>, Vec<ThreadId>)| match (sort, members.as_slice()) {
             (_, [only]) => self.thread_in_full(*only),
-            (Some(sort), members) => format!("{} threads of {}", members.len(), (self.show)(sort)),
+            (Some(sort), members) => {
+                let are_processes = members.iter().all(|&member| self.process.is_another(member));
+                let what = if are_processes { "processes" } else { "threads" };
+                format!("{} {what} of {}", members.len(), (self.show)(sort))
+            }
             (None, members) => format!("{} threads", members.len()),
         };
         let names: Vec<String> = by_sort(self.process, ids).iter().map(of_group).collect();

@@ -78,6 +78,11 @@ impl ObjectKind {
         )
     }
 
+    /// True for that by which threads send to each other: pipes, pairs of sockets and eventfds.
+    pub fn is_channel(self) -> bool {
+        matches!(self, ObjectKind::Messages | ObjectKind::Room)
+    }
+
     /// True for what one thread holds while others wait for it.
     pub fn is_lock(self) -> bool {
         matches!(

@@ -149,9 +149,14 @@ impl Process {
         match &own.name {
             Some(name) if !name.is_empty() => name.clone(),
             _ if index == 0 => "main".to_owned(),
-            _ if self.joined.contains(&own.tid) => format!("process {}", own.tid),
+            _ if self.is_another(thread) => format!("process {}", own.tid),
             _ => format!("thread {index}"),
         }
+    }
+
+    /// True for the first thread of a process that is reported with this one.
+    pub fn is_another(&self, thread: ThreadId) -> bool {
+        thread.index() > 0 && self.joined.contains(&self.thread(thread).tid)
     }
 }
 

@@ -2,16 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use crate::names::program_of;
 use crate::{Process, ThreadId};
 
 /// What threads that do the same have in common: the start function, else the name without its number
-/// (`indexer` of `indexer-3`). `None` for the main thread and for threads that have neither.
+/// (`indexer` of `indexer-3`), and of forked processes the program. `None` for the main thread and for threads that have none of these.
 pub fn sort_of_thread(process: &Process, id: ThreadId) -> Option<String> {
     if id.index() == 0 {
         return None;
     }
     start_of(process, id).or_else(|| {
-        let stem = name_without_number(process.thread(id).name.as_deref()?);
+        let name = process.thread(id).name.as_deref().filter(|name| !name.is_empty());
+        if name.is_none() && process.is_another(id) {
+            return Some(program_of(process));
+        }
+        let stem = name_without_number(name?);
         (!stem.is_empty()).then(|| stem.to_owned())
     })
 }

@@ -1,8 +1,9 @@
-//! Processes that use the same locks are one program: they are joined into one process of the model.
+//! Processes that use the same locks, or send to each other, are one program: they are joined into one process of the model.
 
 use std::collections::BTreeMap;
 
-use holdup_model::{LostEvents, ObjectId, Process, SiteId, ThreadId, Time};
+use holdup_model::names::program_of;
+use holdup_model::{LostEvents, ObjectId, ObjectKind, Process, SiteId, ThreadId, Time};
 
 /// A process with what tells its shared objects apart, whichever process looks.
 pub(crate) struct Member {
@@ -48,17 +49,19 @@ fn root(group: &[usize], mut index: usize) -> usize {
 #[derive(Default)]
 struct Joined {
     process: Option<Process>,
-    by_key: BTreeMap<String, ObjectId>,
+    /// Two kinds of objects can lie at one address: what is in a pipe, and the room in it.
+    known: BTreeMap<(String, ObjectKind), ObjectId>,
 }
 
 impl Joined {
     fn add(&mut self, member: Member) {
         let Member { process: mut other, keys } = member;
         let Some(process) = &mut self.process else {
-            for (index, object) in other.objects.iter().enumerate() {
+            for (index, object) in other.objects.iter_mut().enumerate() {
                 if let Some(key) = keys.get(&object.address) {
-                    self.by_key.insert(key.clone(), ObjectId::new(index as u32));
+                    self.known.insert((key.clone(), object.kind), ObjectId::new(index as u32));
                 }
+                object.shared &= !object.kind.is_channel();
             }
             self.process = Some(other);
             return;
@@ -72,16 +75,20 @@ impl Joined {
             .iter()
             .map(|object| {
                 let key = keys.get(&object.address).filter(|_| object.shared);
-                if let Some(known) = key.and_then(|key| self.by_key.get(key)) {
+                let key = key.map(|key| (key.clone(), object.kind));
+                if let Some(known) = key.as_ref().and_then(|key| self.known.get(key)) {
+                    process.objects[known.index()].shared = true;
                     return *known;
                 }
                 let mut object = object.clone();
+                // Every channel may be another process's, too; whether it is, that one says.
+                object.shared &= !object.kind.is_channel();
                 object.created_at = object.created_at.map(site);
                 object.thread = object.thread.map(thread);
                 process.objects.push(object);
                 let id = ObjectId::new(process.objects.len() as u32 - 1);
                 if let Some(key) = key {
-                    self.by_key.insert(key.clone(), id);
+                    self.known.insert(key, id);
                 }
                 id
             })
@@ -93,6 +100,14 @@ impl Joined {
             entry.parent = entry.parent.map(thread);
             entry.entry = entry.entry.map(site);
             entry.created_at = entry.created_at.map(site);
+        }
+        // Forked processes run the same program. One of another is called by that.
+        let program = program_of(&other);
+        if program != program_of(process)
+            && !other.command.is_empty()
+            && let Some(first) = other.threads.first_mut()
+        {
+            first.name.get_or_insert(program);
         }
         for wait in &mut other.waits {
             wait.thread = thread(wait.thread);
@@ -178,7 +193,7 @@ fn covered_by_any(a: &[(Time, Time)], b: &[(Time, Time)]) -> Vec<(Time, Time)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdup_model::{Hold, Mode, ObjectKind, Timeline, Wait};
+    use holdup_model::{Hold, Mode, Timeline, Wait};
 
     fn at(nanos: u64) -> Time {
         Time::from_nanos(nanos)
@@ -210,14 +225,50 @@ mod tests {
         (holder.process.pid, waiter.process.pid) = (7, 8);
         waiter.process.threads[0].tid = 8;
         waiter.process.threads[0].name = None;
+        waiter.process.command = vec!["/bin/draw".to_owned()];
         let (stranger, _) = member("other", 0x1000);
         let processes = join(vec![holder, stranger, waiter]);
         assert_eq!(processes.iter().map(|process| process.threads.len()).collect::<Vec<_>>(), [2, 1]);
         assert_eq!((processes[0].pid, processes[0].joined.as_slice()), (7, &[8][..]));
-        assert_eq!(processes[0].thread_name(ThreadId::new(1)), "process 8");
+        assert_eq!(
+            processes[0].thread_name(ThreadId::new(1)),
+            "draw",
+            "another program than that of the first"
+        );
         let timeline = Timeline::build(&processes[0]);
         assert_eq!(timeline.check(), Ok(()));
         assert_eq!(timeline.edges[0].from_time, at(60));
         assert_eq!((timeline.edges[0].from, timeline.edges[0].to), (ThreadId::new(0), ThreadId::new(1)));
+    }
+
+    #[test]
+    fn what_is_in_a_channel_and_the_room_in_it_have_one_address_in_all_forked_processes() {
+        let channel = |pid: u32, others: &[ObjectKind]| {
+            let mut process = Process::new(at(0), at(100));
+            process.pid = pid;
+            process.add_thread("main", at(0), None);
+            process.threads[0].tid = pid;
+            process.threads[0].name = None;
+            let kinds = [&[ObjectKind::Messages, ObjectKind::Room][..], others].concat();
+            for (kind, address) in kinds.into_iter().zip([1, 1, 2]) {
+                let object = process.add_object(kind, address);
+                process.objects[object.index()].shared = true;
+                process.waits.push(Wait::granted(ThreadId::new(0), object, at(10), at(20)));
+            }
+            let keys = [(1, "channel 1".to_owned()), (2, format!("channel 2 of {pid}"))];
+            Member { process, keys: keys.into() }
+        };
+        let processes = join(vec![channel(7, &[]), channel(8, &[ObjectKind::Messages]), channel(9, &[])]);
+        let [process] = processes.as_slice() else { panic!("they send to each other") };
+        let kinds: Vec<(ObjectKind, bool)> =
+            process.objects.iter().map(|object| (object.kind, object.shared)).collect();
+        let own = (ObjectKind::Messages, false);
+        assert_eq!(kinds, [(ObjectKind::Messages, true), (ObjectKind::Room, true), own]);
+        let objects: Vec<usize> = process.waits.iter().map(|wait| wait.object.index()).collect();
+        assert_eq!(objects, [0, 1, 0, 1, 2, 0, 1]);
+        let [main, child, other] = [0, 1, 2].map(ThreadId::new);
+        let sorts = [main, child, other].map(|thread| holdup_model::sort_of_thread(process, thread));
+        let program = || Some(holdup_model::names::program_of(process));
+        assert_eq!(sorts, [None, program(), program()], "they run the same program");
     }
 }

@@ -1,7 +1,7 @@
 //! The short answer: one screen of text.
 
 use holdup_criticality::{Diagnosis, FindingKind, ProcessTree};
-use holdup_model::{Arrange, ExitStatus, Nanos, Process, Run};
+use holdup_model::{Arrange, ExitStatus, Nanos, ObjectKind, Process, Run};
 
 use crate::ink::Ink;
 use crate::lines::{Line, labelled, painted, wrapped};
@@ -193,14 +193,20 @@ fn nothing_recorded(run: &Run, look: Look) -> Vec<Line> {
 /// `pid 12`, or with others with which the process is reported as one: `pids 12 and 13, which share locks`.
 fn pids(process: &Process) -> String {
     const NAMED: usize = 3;
+    let shared = || process.objects.iter().filter(|object| object.shared).map(|object| object.kind);
+    let why = match (shared().any(|kind| !kind.is_channel()), shared().any(ObjectKind::is_channel)) {
+        (true, true) => "share locks and send to each other",
+        (false, true) => "send to each other",
+        _ => "share locks",
+    };
     match process.joined.as_slice() {
         [] => format!("pid {}", process.pid),
         joined @ [.., last] if joined.len() <= NAMED => {
             let others: String = joined[..joined.len() - 1].iter().map(|pid| format!(", {pid}")).collect();
-            format!("pids {}{others} and {last}, which share locks", process.pid)
+            format!("pids {}{others} and {last}, which {why}", process.pid)
         }
         joined => {
-            format!("pids {} and {} others, which share locks", process.pid, grouped(joined.len() as u64))
+            format!("pids {} and {} others, which {why}", process.pid, grouped(joined.len() as u64))
         }
     }
 }
@@ -416,5 +422,18 @@ mod tests {
         assert_eq!(of(&[8]), "pids 7 and 8, which share locks");
         assert_eq!(of(&[8, 9]), "pids 7, 8 and 9, which share locks");
         assert_eq!(of(&[8, 9, 10, 11]), "pids 7 and 4 others, which share locks");
+        let with = |kinds: &[ObjectKind]| {
+            let mut process = Process { pid: 7, joined: vec![8], ..Process::default() };
+            for &kind in kinds {
+                let object = process.add_object(kind, 0);
+                process.objects[object.index()].shared = true;
+            }
+            process.add_object(ObjectKind::Messages, 1);
+            pids(&process)
+        };
+        assert_eq!(with(&[ObjectKind::Semaphore]), "pids 7 and 8, which share locks");
+        assert_eq!(with(&[ObjectKind::Room]), "pids 7 and 8, which send to each other");
+        let both = [ObjectKind::Messages, ObjectKind::Semaphore];
+        assert_eq!(with(&both), "pids 7 and 8, which share locks and send to each other");
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! Points in time are ticks of the session's clock, CPU times nanoseconds since the start of the thread
 //! ([`UNKNOWN`] where they were not to be had), places the id of a [`Record::Stack`] of the same process or
-//! [`NO_STACK`], objects their address. Records of one chunk belong to one thread, which the chunk names.
+//! [`NO_STACK`], objects their address, or [`channel`]s. Records of one chunk belong to one thread, which the chunk names.
 //!
 //! Example: a wait for the mutex at 0x1000 from tick 10 to tick 25, at stack 7, owned by kernel thread 99, is
 //! `03 00 08 00 63 00 00 00` (tag 3, kind mutex and outcome granted, 8 words, owner 99), then the words 10, 25,
@@ -34,6 +34,20 @@ pub const NO_THREAD: u32 = u32::MAX;
 pub const ENDS_BY_TIME: u32 = u32::MAX;
 /// The bytes of stack that one record can hold.
 pub const MAX_STACK_BYTES: usize = 16 * 1024;
+
+/// In the address of a channel, and in none of a program.
+const CHANNELS: u64 = 1 << 63;
+
+/// In the place of an object's address, the channel of this number. Among processes that were forked from one another it is known by that
+/// of the first to make one, and its kernel id: `group`, 0 where each has its own.
+pub fn channel(group: u32, number: u32) -> u64 {
+    CHANNELS | u64::from(group & !(1 << 31)) << 32 | u64::from(number)
+}
+
+/// True for a channel that processes which were forked from one another call alike.
+pub fn is_shared_channel(object: u64) -> bool {
+    object & CHANNELS != 0 && object & !CHANNELS >= 1 << 32
+}
 
 coded! {
     /// What a record is.

@@ -78,15 +78,36 @@ fn who_reads_what_another_thread_writes_waits_for_that_thread() {
     }
 }
 
-/// What another process sends, and what a descriptor brings that was a channel before, is for no thread of this one.
+/// A forked process sends to the one that it was forked from: both are reported as one, and wait for each other.
 #[test]
-fn who_reads_what_another_process_writes_waits_for_no_thread() {
+fn who_reads_what_a_forked_process_writes_waits_for_that_process() {
     let stage = Stage::new();
     let program = stage.program("channels", &[]);
-    for how in ["child", "program", "again"] {
+    let process = recorded(&stage, &program, "child");
+    let seen = format!("{:#?} {:#?} {:#?}", process.waits, process.wakes, process.blocks);
+    assert_eq!(process.joined.len(), 1, "{seen}");
+    let child = ThreadId::new(2);
+    assert!(process.is_another(child), "{seen}");
+    let endings = endings(&process);
+    let waits = process.waits.iter().zip(&endings);
+    let mut waited: Vec<(ThreadId, Option<ThreadId>, bool)> = waits
+        .filter(|(wait, _)| process.object(wait.object).kind == ObjectKind::Messages)
+        .map(|(wait, ending)| (wait.thread, ending.by, process.object(wait.object).shared))
+        .collect();
+    waited.sort_unstable();
+    assert_eq!(waited, [(TAKER, Some(child), true), (child, Some(MAIN), true)], "{seen}");
+    let reads = process.blocks.iter().filter(|block| block.call == Call::Read).count();
+    assert_eq!(reads, 0, "{seen}");
+}
+
+/// What another program sends, and what a descriptor brings that was a channel before, is for no thread of this one.
+#[test]
+fn who_reads_what_another_program_writes_waits_for_no_thread() {
+    let stage = Stage::new();
+    let program = stage.program("channels", &[]);
+    for how in ["program", "again"] {
         let process = recorded(&stage, &program, how);
-        let is_channel = |kind| matches!(kind, ObjectKind::Messages | ObjectKind::Room);
-        let waits = process.waits.iter().filter(|wait| is_channel(process.object(wait.object).kind)).count();
+        let waits = process.waits.iter().filter(|wait| process.object(wait.object).kind.is_channel()).count();
         let reads = process.blocks.iter().filter(|block| block.call == Call::Read && block.thread == TAKER);
         assert_eq!((waits, reads.count()), (0, 1), "{how}: {:#?} {:#?}", process.waits, process.blocks);
     }

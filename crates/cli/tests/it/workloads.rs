@@ -48,6 +48,7 @@ mod first_findings {
         serial_phase
         pipeline
         piped_stage
+        forked_workers
         two_locks
         lock_array
         lock_chain

@@ -161,7 +161,11 @@ fn describe_stage(case: &Case<'_>, kind: FindingKind, group: &Group) -> Descript
         ),
         FindingKind::Pipeline if waits.is_a_stage() && !is_pool => (
             format!("slow stage {who}{at}"),
-            "Give this stage more threads, or less to do: the other stages cannot be faster than it is.",
+            if is_one_of_several(case, &threads) {
+                "Cut its work into smaller pieces, or begin with the longest, so that others that do the same can take some of it."
+            } else {
+                "Give this stage more threads, or less to do: the other stages cannot be faster than it is."
+            },
         ),
         FindingKind::Pipeline => (
             format!("threads wait for work from {who}{at}"),
@@ -196,6 +200,14 @@ fn describe_stage(case: &Case<'_>, kind: FindingKind, group: &Group) -> Descript
         stretches: Vec::new(),
         notes: Vec::new(),
     }
+}
+
+/// True for a thread that is waited for by itself, though others do the same.
+fn is_one_of_several(case: &Case<'_>, threads: &[ThreadId]) -> bool {
+    let [only] = threads else { return false };
+    let own = case.stage(*only);
+    let all = (0..case.process.threads.len()).map(|index| ThreadId::new(index as u32));
+    all.filter(|&thread| case.stage(thread) == own).nth(1).is_some()
 }
 
 /// Threads that take turns have nothing to go on with until others of them have come so far.
@@ -274,10 +286,12 @@ fn hands_on_at(case: &Case<'_>, group: &Group) -> Option<SiteId> {
 /// Of a slow stage those behind it wait for so many times as long as those before it, at most.
 const BEHIND: u64 = 3;
 
-/// Whether threads wait for work, or for room for their own.
+/// Whether threads wait for work, for room for their own, or for what becomes of it.
+#[derive(Default)]
 struct Waits {
     for_work: Nanos,
     for_room: Nanos,
+    for_answers: Nanos,
 }
 
 impl Waits {
@@ -289,7 +303,7 @@ impl Waits {
         let stage = |thread: ThreadId| &stages[thread.index()];
         let sooner =
             |first: &mut Option<Time>, time: Time| *first = Some(first.map_or(time, |at| at.min(time)));
-        let mut sums = Self { for_work: Nanos::ZERO, for_room: Nanos::ZERO };
+        let mut sums = Self::default();
         let mut waits: BTreeMap<ObjectId, BTreeMap<&Stage, (Time, Nanos)>> = BTreeMap::new();
         // Who waits for the end of what it gave to others waits for neither.
         let in_queues = case.process.waits.iter().filter(|wait| !case.timeline.places.joins(wait.site));
@@ -344,28 +358,35 @@ impl Waits {
                 let puts_in = given.zip(signalled).is_some_and(|(given, signalled)| {
                     signalled < given || signalled == given && signalled < first
                 });
-                *(if puts_in { &mut sums.for_room } else { &mut sums.for_work }) += sum;
+                *match puts_in {
+                    // Those that are waited for have not come yet: there is no lack of room.
+                    true if is_message(object) => &mut sums.for_answers,
+                    true => &mut sums.for_room,
+                    false => &mut sums.for_work,
+                } += sum;
             }
         }
         sums
     }
 
-    /// True where somebody is slower than those before it, which wait for room, and not only than those behind it, of which there may
-    /// be several.
+    /// True where somebody is slower than those before it, which wait for room or for answers, and not only than those behind it, of
+    /// which there may be several.
     fn is_a_stage(&self) -> bool {
-        self.for_room.get() * BEHIND >= self.for_work.get().max(1)
+        (self.for_room + self.for_answers).get() * BEHIND >= self.for_work.get().max(1)
     }
 
     fn sentence(&self) -> Option<String> {
-        let Self { for_work, for_room } = self;
-        match (*for_work > Nanos::ZERO, *for_room > Nanos::ZERO) {
-            (true, true) => Some(format!(
-                "Threads wait {for_work} for work (empty queue) and {for_room} for room (full queue)."
-            )),
-            (true, false) => Some(format!("Threads wait {for_work} for work (empty queue).")),
-            (false, true) => Some(format!("Threads wait {for_room} for room (full queue).")),
-            (false, false) => None,
-        }
+        let sums = [
+            (self.for_work, "work (empty queue)"),
+            (self.for_room, "room (full queue)"),
+            (self.for_answers, "answers to their messages"),
+        ];
+        let sums = sums.iter().filter(|(sum, _)| *sum > Nanos::ZERO);
+        let parts: Vec<String> = sums.map(|(sum, what)| format!("{sum} for {what}")).collect();
+        let (last, others) = parts.split_last()?;
+        let others = others.join(", ");
+        let and = if others.is_empty() { "" } else { " and " };
+        Some(format!("Threads wait {others}{and}{last}."))
     }
 }
 

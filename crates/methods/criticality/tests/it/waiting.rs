@@ -498,8 +498,9 @@ fn a_signal_to_who_made_a_thread_is_no_work() {
         waits_for(First::Handshakes)
     );
     // Any other signal that comes first counts as work for the main thread, or for another one.
-    for first in [First::Signal, First::Message] {
-        assert!(waits_for(first).contains("for room (full queue)"), "{first:?}: {}", waits_for(first));
+    let whats = [(First::Signal, "for room (full queue)"), (First::Message, "for answers to their messages")];
+    for (first, what) in whats {
+        assert!(waits_for(first).contains(what), "{first:?}: {}", waits_for(first));
     }
 }
 
