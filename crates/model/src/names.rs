@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+pub use crate::run::program_of;
 use crate::sorts::{by_sort, start_of};
 use crate::{Frame, ObjectId, ObjectKind, Process, Roles, Routine, SiteId, ThreadId};
 
@@ -162,14 +163,6 @@ impl<'a> Names<'a> {
             Some(frame) => frame.by_function(None, &*self.show),
             None => self.place(site),
         }
-    }
-}
-
-/// The file name of a process's program as it is, else the process's number. Hostile: escape it where it is shown.
-pub fn program_of(process: &Process) -> String {
-    match process.command.first().map(|path| path.rsplit('/').next().unwrap_or(path)) {
-        Some(name) if !name.is_empty() => name.to_owned(),
-        _ => format!("process {}", process.pid),
     }
 }
 

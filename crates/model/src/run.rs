@@ -160,6 +160,14 @@ impl Process {
     }
 }
 
+/// The file name of a process's program as it is, else the process's number. Hostile: escape it where it is shown.
+pub fn program_of(process: &Process) -> String {
+    match process.command.first().map(|path| path.rsplit('/').next().unwrap_or(path)) {
+        Some(name) if !name.is_empty() => name.to_owned(),
+        _ => format!("process {}", process.pid),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::names::program_of;
+use crate::run::program_of;
 use crate::{Process, ThreadId};
 
 /// What threads that do the same have in common: the start function, else the name without its number
