@@ -250,6 +250,13 @@ pub fn puts(descriptor: u32) -> Option<Passage> {
     if number == 0 { None } else { passage(number, Act::Puts) }
 }
 
+/// For a call that closes a descriptor: who reads what it writes gets to the end, if it was the last one. Forked processes close at once
+/// what they do not use, while others have it still.
+#[inline(always)]
+pub fn closes(descriptor: u32) -> Option<Passage> {
+    puts(descriptor).filter(|_| made_here(at(&WRITTEN, descriptor)).is_some())
+}
+
 /// None where the process that made the channel has closed it, and another one has its place by now; and for what a forked child puts
 /// in that is not recorded, and may never be: nobody can be shown to have waited for it.
 #[cold]

@@ -118,7 +118,7 @@ pub unsafe extern "C" fn fcntl64(descriptor: c_int, operation: c_int, argument: 
 /// thread can be given its number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn close(descriptor: c_int) -> c_int {
-    let Some(passage) = channels::puts(descriptor as u32) else {
+    let Some(passage) = channels::closes(descriptor as u32) else {
         channels::closed(descriptor as u32);
         return real::close(descriptor);
     };
