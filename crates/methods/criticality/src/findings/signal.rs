@@ -97,7 +97,8 @@ pub(super) fn candidates<'a>(case: &Case<'a>, candidates: &mut Vec<Candidate<'a>
     }
 }
 
-/// By object and thread at the root: whether most of the threads that wait start with the root's function.
+/// By object and thread at the root: whether most of the threads that wait start with the root's function. A forked process that waits
+/// for another one does something else.
 fn waiters_like_root(case: &Case<'_>) -> BTreeMap<(ObjectId, ThreadId), bool> {
     let chains = &case.blame.chains;
     let mut times: BTreeMap<(ObjectId, ThreadId), (Nanos, Nanos)> = BTreeMap::new();
@@ -107,7 +108,8 @@ fn waiters_like_root(case: &Case<'_>) -> BTreeMap<(ObjectId, ThreadId), bool> {
         let Some(holder) = root.holder.filter(|_| counts && total.time > Nanos::ZERO) else { continue };
         let entry = case.stage(holder);
         let waiters: Vec<ThreadId> = total.waiters().collect();
-        let alike = waiters.iter().filter(|&&waiter| case.stage(waiter) == entry).count();
+        let is_alike = |waiter| case.stage(waiter) == entry && !case.process.is_another(holder);
+        let alike = waiters.iter().filter(|&&waiter| is_alike(waiter)).count();
         let (same, all) = times.entry((root.object, holder)).or_default();
         *all += total.time;
         if alike * 2 > waiters.len() {
@@ -202,9 +204,13 @@ fn describe_stage(case: &Case<'_>, kind: FindingKind, group: &Group) -> Descript
     }
 }
 
-/// True for a thread that is waited for by itself, though others do the same.
+/// True for a thread that is waited for by itself, though others do the same. Of forked processes that run the same program that is not
+/// known.
 fn is_one_of_several(case: &Case<'_>, threads: &[ThreadId]) -> bool {
     let [only] = threads else { return false };
+    if case.process.is_another(*only) {
+        return false;
+    }
     let own = case.stage(*only);
     let all = (0..case.process.threads.len()).map(|index| ThreadId::new(index as u32));
     all.filter(|&thread| case.stage(thread) == own).nth(1).is_some()
