@@ -3,6 +3,7 @@
 mod criticality;
 mod ends;
 mod environment;
+mod forked;
 mod gains;
 mod hot;
 mod openmp;
