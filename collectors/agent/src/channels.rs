@@ -263,8 +263,8 @@ pub fn closes(descriptor: u32) -> Option<Passage> {
 #[inline(never)]
 fn passage(number: u32, act: Act) -> Option<Passage> {
     let is_followed = known(number).number.load(Ordering::Relaxed) == number;
-    let is_told = act == Act::Takes || life::is_or_may_be_recorded();
-    (is_followed && is_told).then(|| Passage { number: root(number), act })
+    let is_seen = act == Act::Takes || life::is_or_may_be_recorded();
+    (is_followed && is_seen).then(|| Passage { number: root(number), act })
 }
 
 /// A thread is about to wait until one of several descriptors, which are not known yet, can be read. True if one may be a channel.

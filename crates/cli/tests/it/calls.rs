@@ -96,6 +96,7 @@ fn who_reads_what_a_forked_process_writes_waits_for_that_process() {
         .collect();
     waited.sort_unstable();
     assert_eq!(waited, [(TAKER, Some(child), true), (child, Some(MAIN), true)], "{seen}");
+    assert_eq!(process.wakes.iter().filter(|wake| wake.thread == child).count(), 1, "{seen}");
     let reads = process.blocks.iter().filter(|block| block.call == Call::Read).count();
     assert_eq!(reads, 0, "{seen}");
 }

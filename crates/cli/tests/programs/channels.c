@@ -129,7 +129,8 @@ int main(int count, char **arguments)
         child = must(fork());
         if (child == 0) {
             char line;
-            _exit(read(0, &line, 1) != 1 || write(to, &value, sizeof value) != sizeof value);
+            // What it closes is not the last end of the pipe: the taker gets nothing by that.
+            _exit(read(0, &line, 1) != 1 || close(must(dup(to))) != 0 || write(to, &value, sizeof value) != sizeof value);
         }
         close(to), to = 1;
     } else if (is("program")) {

@@ -163,11 +163,7 @@ fn describe_stage(case: &Case<'_>, kind: FindingKind, group: &Group) -> Descript
         ),
         FindingKind::Pipeline if waits.is_a_stage() && !is_pool => (
             format!("slow stage {who}{at}"),
-            if is_one_of_several(case, &threads) {
-                "Cut its work into smaller pieces, or begin with the longest, so that others that do the same can take some of it."
-            } else {
-                "Give this stage more threads, or less to do: the other stages cannot be faster than it is."
-            },
+            "Give this stage more threads, or less to do: the other stages cannot be faster than it is.",
         ),
         FindingKind::Pipeline => (
             format!("threads wait for work from {who}{at}"),
@@ -202,18 +198,6 @@ fn describe_stage(case: &Case<'_>, kind: FindingKind, group: &Group) -> Descript
         stretches: Vec::new(),
         notes: Vec::new(),
     }
-}
-
-/// True for a thread that is waited for by itself, though others do the same. Of forked processes that run the same program that is not
-/// known.
-fn is_one_of_several(case: &Case<'_>, threads: &[ThreadId]) -> bool {
-    let [only] = threads else { return false };
-    if case.process.is_another(*only) {
-        return false;
-    }
-    let own = case.stage(*only);
-    let all = (0..case.process.threads.len()).map(|index| ThreadId::new(index as u32));
-    all.filter(|&thread| case.stage(thread) == own).nth(1).is_some()
 }
 
 /// Threads that take turns have nothing to go on with until others of them have come so far.
