@@ -117,7 +117,9 @@ pub unsafe fn system_call(number: usize, arguments: [usize; 6]) -> isize {
 pub mod number {
     #![allow(missing_docs, reason = "named as the kernel names them")]
     pub const CLOSE: usize = 3;
+    pub const STAT: usize = 4;
     pub const FSTAT: usize = 5;
+    pub const POLL: usize = 7;
     pub const SCHED_YIELD: usize = 24;
     pub const MMAP: usize = 9;
     pub const MUNMAP: usize = 11;

@@ -4,15 +4,20 @@
 //! A channel has a number. Of each descriptor it is known what is read there and what is written; what polls several channels at once
 //! reads all of them, which are then one. Descriptors of other programs, of files and of the network are in no table.
 //!
-//! Forked processes have each their own descriptors, which lead to the same channels: what is known of these lies in memory that they
-//! share. A process that executes another program leaves it.
+//! Processes have each their own descriptors, which lead to the same channels: what is known of these lies in memory that they share, the
+//! session's. A forked process has the descriptors of the one that it was forked from; one that executes a program, or is sent a
+//! descriptor, asks the kernel for the pipe or socket, and follows it if the same program made it: what different programs send to each
+//! other is input and output.
 
+use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use holdup_trace::wire::{self, ObjectCode};
+use holdup_trace::shared::CHANNELS_SIZE;
+use holdup_trace::wire::{self, ALL_PROCESSES, ObjectCode};
 
-use crate::{life, mapping};
+use crate::descriptors::{End, end_of};
+use crate::{descriptors, directory, life, mapping};
 
 /// Descriptors from this one on are not followed.
 const DESCRIPTORS: usize = 4096;
@@ -39,6 +44,10 @@ struct Channel {
     maker: AtomicU32,
     /// How many descriptors of that process lead to it.
     descriptors: AtomicU32,
+    /// The program that this process executes.
+    program: AtomicU64,
+    /// The ends of the pipe, or the sockets, that it is; 0 for none that others can be given.
+    ends: [AtomicU64; 2],
     /// The channel that stands for it, since both are polled together; 0 for none.
     stands_for_it: AtomicU32,
     /// When the last call for it began or ended (ticks).
@@ -57,6 +66,8 @@ impl Channel {
             number: AtomicU32::new(0),
             maker: AtomicU32::new(0),
             descriptors: AtomicU32::new(0),
+            program: AtomicU64::new(0),
+            ends: [const { AtomicU64::new(0) }; 2],
             stands_for_it: AtomicU32::new(0),
             passed: [const { AtomicU64::new(0) }; 2],
             by: [const { AtomicU32::new(0) }; 2],
@@ -66,10 +77,10 @@ impl Channel {
     }
 }
 
-/// All channels of a process and of those that it forks. Empty where all bytes are 0.
+/// All channels of a group of processes. Empty where all bytes are 0.
 struct Table {
-    /// The process that began it, by its kernel id; 0 where forked processes have each their own.
-    begun_by: AtomicU32,
+    /// Whose they are, as in [`wire::channel`].
+    group: AtomicU32,
     /// The number of the last channel that was made.
     last: AtomicU32,
     /// How many threads wait for several descriptors at once.
@@ -77,14 +88,16 @@ struct Table {
     channels: [Channel; CHANNELS],
 }
 
+const _: () = assert!(size_of::<Table>() <= CHANNELS_SIZE);
+
 /// Where no memory can be shared.
 static UNSHARED: Table = Table {
-    begun_by: AtomicU32::new(0),
+    group: AtomicU32::new(0),
     last: AtomicU32::new(0),
     polling: AtomicU32::new(0),
     channels: [const { Channel::new() }; CHANNELS],
 };
-/// What forked processes have in common; null before the first channel.
+/// What processes have in common; null before the first channel.
 static SHARED: AtomicPtr<Table> = AtomicPtr::new(ptr::null_mut());
 
 #[inline(always)]
@@ -94,19 +107,23 @@ fn table() -> &'static Table {
     if shared.is_null() { &UNSHARED } else { unsafe { &*shared } }
 }
 
-/// Before the first channel: those of this process and of its children are to be known to all of them.
+/// Before the first channel: those of all processes are to be known to all of them, or where the session cannot be reached any more,
+/// those of this process and of its children.
 #[cold]
 fn share() {
-    if life::confined() || UNSHARED.last.load(Ordering::Relaxed) != 0 {
+    let is_begun = !SHARED.load(Ordering::Relaxed).is_null() || UNSHARED.last.load(Ordering::Relaxed) != 0;
+    if is_begun || life::confined() {
         return;
     }
-    let Some(memory) = mapping::map_shared_memory(size_of::<Table>()) else { return };
+    let of_session = directory::map_channels().map(|memory| (memory, ALL_PROCESSES));
+    let own = || Some((mapping::map_shared_memory(CHANNELS_SIZE)?, life::own_process()));
+    let Some((memory, group)) = of_session.or_else(own) else { return };
     let new: *mut Table = memory.cast();
-    // SAFETY: a new mapping of that size, all bytes of which are 0: an empty table.
-    unsafe { (*new).begun_by.store(life::own_process(), Ordering::Relaxed) };
+    // SAFETY: a new mapping, which is long enough, and may be any bits; all are 0 in an empty table.
+    unsafe { (*new).group.store(group, Ordering::Relaxed) };
     if SHARED.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         // SAFETY: another thread was faster, so that nobody knows of this one.
-        unsafe { mapping::unmap(memory, size_of::<Table>()) };
+        unsafe { mapping::unmap(memory, CHANNELS_SIZE) };
     }
 }
 
@@ -157,7 +174,7 @@ impl Passage {
             Act::Puts => ObjectCode::Room,
             Act::Takes => ObjectCode::Messages,
         };
-        (wire::channel(table().begun_by.load(Ordering::Relaxed), self.number), kind)
+        (wire::channel(table().group.load(Ordering::Relaxed), self.number), kind)
     }
 
     /// What those wait for whom it lets go on.
@@ -257,6 +274,12 @@ pub fn closes(descriptor: u32) -> Option<Passage> {
     puts(descriptor).filter(|_| made_here(at(&WRITTEN, descriptor)).is_some())
 }
 
+/// The descriptors that the end of the process closes, as [`closes`].
+pub(crate) fn end() -> impl Iterator<Item = (u32, Passage)> {
+    let used = if table().last.load(Ordering::Relaxed) == 0 { 0 } else { DESCRIPTORS as u32 };
+    (0..used).filter_map(|descriptor| Some((descriptor, closes(descriptor)?)))
+}
+
 /// None where the process that made the channel has closed it, and another one has its place by now; and for what a forked child puts
 /// in that is not recorded, and may never be: nobody can be shown to have waited for it.
 #[cold]
@@ -308,11 +331,10 @@ fn may_change() -> bool {
     life::confined() || life::is_own_process()
 }
 
-/// Gives a new channel to `lead`, which makes descriptors lead to it; none where as many as can be are followed.
-fn with_new_channel(lead: impl FnOnce(u32)) {
-    if SHARED.load(Ordering::Relaxed).is_null() {
-        share();
-    }
+/// Gives a new channel to `lead`, which makes descriptors lead to it; none where as many as can be are followed. It is written at the
+/// first of these ends, and read at the second.
+fn with_new_channel(ends: [u64; 2], lead: impl FnOnce(u32)) {
+    share();
     for _ in 0..CHANNELS {
         let number = table().last.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         let channel = known(number);
@@ -327,6 +349,8 @@ fn with_new_channel(lead: impl FnOnce(u32)) {
         }
         channel.number.store(number, Ordering::Relaxed);
         channel.maker.store(life::own_process(), Ordering::Relaxed);
+        channel.program.store(own_program(), Ordering::Relaxed);
+        channel.ends.iter().zip(ends).for_each(|(to, end)| to.store(end, Ordering::Relaxed));
         channel.inside.iter().for_each(|inside| inside.store(0, Ordering::Relaxed));
         channel.stands_for_it.store(0, Ordering::Relaxed);
         channel.passed.iter().for_each(|passed| passed.store(0, Ordering::Relaxed));
@@ -365,11 +389,87 @@ fn made_here(number: u32) -> Option<&'static Channel> {
     is_own.then_some(channel)
 }
 
+/// Which program this process executes; 0 where that cannot be known.
+fn own_program() -> u64 {
+    static PROGRAM: AtomicU64 = AtomicU64::new(0);
+    if PROGRAM.load(Ordering::Relaxed) == 0 && !life::confined() {
+        PROGRAM.store(descriptors::program(), Ordering::Relaxed);
+    }
+    PROGRAM.load(Ordering::Relaxed)
+}
+
+/// By what other processes know where a descriptor leads; 0 where it cannot be known.
+fn identity(descriptor: u32) -> u64 {
+    if life::confined() { 0 } else { end_of(descriptor).map_or(0, |end| end.identity) }
+}
+
+/// Channels that somebody knows, or has known.
+fn places() -> &'static [Channel] {
+    let table = table();
+    &table.channels[..CHANNELS.min(table.last.load(Ordering::Relaxed) as usize + 1)]
+}
+
+/// Looks for channels among the first 64 descriptors that a newly executed program was given. Called once, before it has threads.
+pub(crate) fn inherit() {
+    let open = descriptors::open();
+    let open = (0..u64::BITS).filter(|descriptor| open >> descriptor & 1 != 0);
+    let mut given = open.filter_map(|descriptor| Some((descriptor, end_of(descriptor)?))).peekable();
+    if given.peek().is_none() {
+        return;
+    }
+    share();
+    // What this process made before it executed this program has none of its descriptors, but for those that are found now.
+    let own = life::own_process();
+    let made = places().iter().filter(|channel| channel.maker.load(Ordering::Relaxed) == own);
+    made.for_each(|channel| channel.descriptors.store(0, Ordering::Relaxed));
+    given.for_each(|(descriptor, end)| follow(descriptor, end));
+}
+
+/// The program received a message, with which another process can have sent it descriptors.
+///
+/// # Safety
+/// A `struct msghdr`, as the call for it left it.
+pub unsafe fn received_with(message: *const c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { descriptors::sent_with(message.cast()) }.for_each(received);
+}
+
+fn received(descriptor: u32) {
+    if !may_change() {
+        return;
+    }
+    set(descriptor, 0, 0);
+    if !life::confined()
+        && let Some(end) = end_of(descriptor)
+    {
+        share();
+        follow(descriptor, end);
+    }
+}
+
+/// A descriptor of this process leads to a channel that another one made, if that executes the same program.
+fn follow(descriptor: u32, end: End) {
+    let own = own_program();
+    let newest = |act: Act| {
+        let is_it = |channel: &&Channel| {
+            channel.ends[act as usize].load(Ordering::Relaxed) == end.identity
+                && channel.program.load(Ordering::Relaxed) == own
+        };
+        let found = places().iter().filter(is_it).map(|channel| channel.number.load(Ordering::Relaxed));
+        found.max().unwrap_or(0)
+    };
+    let read = if end.can_be_read { newest(Act::Takes) } else { 0 };
+    let written = if end.can_be_written { newest(Act::Puts) } else { 0 };
+    if own != 0 && (read | written) != 0 {
+        set(descriptor, read, written);
+    }
+}
+
 /// The program made a pipe.
 pub fn made_pipe(read: u32, written: u32) {
     if may_change() {
         [read, written].into_iter().for_each(|descriptor| set(descriptor, 0, 0));
-        with_new_channel(|number| {
+        with_new_channel([identity(written), identity(read)], |number| {
             set(read, number, 0);
             set(written, 0, number);
         });
@@ -380,7 +480,7 @@ pub fn made_pipe(read: u32, written: u32) {
 pub fn made_event(descriptor: u32) {
     if may_change() {
         set(descriptor, 0, 0);
-        with_new_channel(|number| set(descriptor, number, number));
+        with_new_channel([0; 2], |number| set(descriptor, number, number));
     }
 }
 
@@ -388,8 +488,9 @@ pub fn made_event(descriptor: u32) {
 pub fn made_pair(one: u32, other: u32) {
     if may_change() {
         [one, other].into_iter().for_each(|descriptor| set(descriptor, 0, 0));
-        with_new_channel(|to_one| {
-            with_new_channel(|to_other| {
+        let ends = [identity(one), identity(other)];
+        with_new_channel([ends[1], ends[0]], |to_one| {
+            with_new_channel(ends, |to_other| {
                 set(one, to_one, to_other);
                 set(other, to_other, to_one);
             });
@@ -417,7 +518,10 @@ pub fn closed(descriptor: u32) {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
     use super::*;
+    use std::os::fd::AsRawFd;
 
     /// One test, since the tables are for the whole process, and it must be known whose they are.
     #[test]
@@ -486,6 +590,42 @@ mod tests {
         assert_eq!([1000, 1003, 1004, 1006, 1010].map(takes), [None; 5]);
         made_pipe(5000, 5001);
         assert_eq!(takes(5000), None, "beyond the table");
+
+        // Another process of this program is given descriptors that are found by what they lead to; here it is this one, which has
+        // forgotten them.
+        let (reading, writing) = std::io::pipe().expect("a pipe");
+        let (one, other) = std::os::unix::net::UnixStream::pair().expect("a pair of sockets");
+        let ends = [reading.as_raw_fd(), writing.as_raw_fd(), one.as_raw_fd(), other.as_raw_fd()];
+        let [reading, writing, one, other] = ends.map(|end| end as u32);
+        made_pipe(reading, writing);
+        made_pair(one, other);
+        let leads = || [reading, writing, one, other].map(|end| (takes(end), puts(end)));
+        let before = leads();
+        let forget = || {
+            for table in [&READ, &WRITTEN] {
+                table.iter().for_each(|entry| entry.store(0, Ordering::Relaxed));
+            }
+        };
+        let kept =
+            |end: u32| known(takes(end).expect("a channel").number).descriptors.load(Ordering::Relaxed);
+        assert_eq!((before[0].1, before[1].0, kept(reading)), (None, None, 2), "a pipe has two ends");
+        forget();
+        inherit();
+        assert_eq!((leads(), kept(reading)), (before, 2), "those that it has, and no more");
+        let at_the_end: std::vec::Vec<u32> = end().map(|(descriptor, _)| descriptor).collect();
+        assert!(
+            [writing, one, other].iter().all(|end| at_the_end.contains(end))
+                && !at_the_end.contains(&reading)
+        );
+        forget();
+        received(one);
+        assert_eq!(leads(), [(None, None), (None, None), before[2], (None, None)]);
+        // What another program made is no channel of this one's.
+        places().iter().for_each(|channel| channel.program.store(7, Ordering::Relaxed));
+        forget();
+        inherit();
+        received(one);
+        assert_eq!(leads(), [(None, None); 4]);
 
         // Of the channels that are still open none is forgotten, however many there are.
         made_pipe(1000, 1001);

@@ -5,8 +5,8 @@ use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use holdup_trace::alone::Phase;
 use holdup_trace::shared::{
-    ALONE, CHUNK_SIZE, CHUNKS, FIRST_CHUNKS, FIRST_SLOTS, LIVE, PROCESS_MAGIC, ProcessState, Refusal,
-    SESSION_MAGIC, SLOT_SIZE, SLOTS, SLOTS_OFFSET, Session, VERSION,
+    ALONE, CHANNELS_OFFSET, CHANNELS_SIZE, CHUNK_SIZE, CHUNKS, FIRST_CHUNKS, FIRST_SLOTS, LIVE,
+    PROCESS_MAGIC, ProcessState, Refusal, SESSION_MAGIC, SLOT_SIZE, SLOTS, SLOTS_OFFSET, Session, VERSION,
 };
 
 use crate::arch::{number, system_call};
@@ -104,6 +104,14 @@ pub(crate) fn map_session() -> bool {
     }
     life::belong_to(session);
     session.closed.load(Ordering::Relaxed) == 0
+}
+
+/// Maps what the session's processes know of the channels between them. None where the directory cannot be reached any more.
+pub(crate) fn map_channels() -> Option<*mut u8> {
+    let descriptor = open(b"/session", None)?;
+    let mapped = map(descriptor, CHANNELS_OFFSET, CHANNELS_SIZE);
+    close(descriptor);
+    mapped
 }
 
 /// How many slots and chunks there is address space for: for all of them, unless that is limited. Then at most a 128th of it is

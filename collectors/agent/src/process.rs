@@ -6,13 +6,13 @@ use core::sync::atomic::Ordering;
 use holdup_trace::alone::EndCode;
 use holdup_trace::instructions::Mark;
 use holdup_trace::shared::{HOLDS_ALL, HOLDS_SAMPLED, NO_ARGUMENTS, ProcessState};
-use holdup_trace::wire;
+use holdup_trace::wire::{self, CallCode};
 
 use crate::life::{self, GIVEN_UP, JOINED, JOINING, MEMBERSHIP, NOT_JOINED};
 use crate::mapping::file;
 use crate::{
-    Recorder, alone, cpu, directory, enter, entry, hot, link, loader, lock_cost, marks, modules, openmp,
-    stack, threading, uses,
+    Recorder, alone, channels, cpu, directory, enter, entry, hot, link, loader, lock_cost, marks, modules,
+    openmp, stack, threading, uses, waits,
 };
 
 /// A pipe of NUL-ended arguments of the program, as the constructor gets them.
@@ -48,6 +48,7 @@ pub fn join(directory: &CStr, arguments: Arguments, stack_top: u64) {
     life::is_new();
     life::remember_user();
     life::remember_process();
+    channels::inherit();
     cpu::begin(link::variable);
     marks::look_for_plugin();
     if life::flags() & HOLDS_ALL != 0 {
@@ -100,6 +101,10 @@ pub fn end() {
     // A child of `vfork` that gives up is in its parent's memory.
     if life::recording() && file().header().pid.load(Ordering::Relaxed) == own {
         alone::stops(EndCode::Exits);
+        for (descriptor, passage) in channels::end() {
+            let passing = waits::passing(passage, CallCode::Write, descriptor);
+            waits::passed(passing, CallCode::Write, descriptor, 0);
+        }
         if let Some(recorder) = enter() {
             openmp::close(&recorder);
             marks::tell(Mark::ThreadEnd);

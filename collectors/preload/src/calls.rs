@@ -77,8 +77,6 @@ calls! {
         Receive, descriptor as u32, takes(descriptor as u32);
     recvfrom(descriptor: c_int, buffer: *mut c_void, length: usize, flags: c_int, address: *mut c_void,
              address_length: *mut c_uint) -> isize, Receive, descriptor as u32, takes(descriptor as u32);
-    recvmsg(descriptor: c_int, message: *mut c_void, flags: c_int) -> isize,
-        Receive, descriptor as u32, takes(descriptor as u32);
     __recv_chk(descriptor: c_int, buffer: *mut c_void, length: usize, space: usize, flags: c_int) -> isize, Receive,
         descriptor as u32, takes(descriptor as u32);
     send(descriptor: c_int, buffer: *const c_void, length: usize, flags: c_int) -> isize,
@@ -115,6 +113,17 @@ calls! {
     flock(descriptor: c_int, operation: c_int) -> c_int, FileLock, descriptor as u32;
     lockf(descriptor: c_int, command: c_int, length: i64) -> c_int, FileLock, descriptor as u32;
     lockf64(descriptor: c_int, command: c_int, length: i64) -> c_int, FileLock, descriptor as u32;
+}
+
+/// Interposes `recvmsg`, by which a process can be sent descriptors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn recvmsg(descriptor: c_int, message: *mut c_void, flags: c_int) -> isize {
+    let channel = takes(descriptor as u32);
+    let result = made!(real::recvmsg(descriptor, message, flags), Receive, descriptor as u32, channel);
+    if result >= 0 {
+        channels::received_with(message);
+    }
+    result
 }
 
 macro_rules! polls {

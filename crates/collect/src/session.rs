@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use holdup_trace::shared::{
-    CHUNK_SIZE, CHUNKS, CHUNKS_OFFSET, Header, PROCESS_FILE_SIZE, PROCESS_MAGIC, ProcessFile, SESSION_MAGIC,
-    SLOT_SIZE, SLOTS, SLOTS_OFFSET, Session, UNRECORDED, VERSION, push,
+    CHUNK_SIZE, CHUNKS, CHUNKS_OFFSET, Header, PROCESS_FILE_SIZE, PROCESS_MAGIC, ProcessFile,
+    SESSION_FILE_SIZE, SESSION_MAGIC, SLOT_SIZE, SLOTS, SLOTS_OFFSET, Session, UNRECORDED, VERSION, push,
 };
 use holdup_trace::wire::NO_THREAD;
 use memmap2::{MmapOptions, MmapRaw};
@@ -183,8 +183,8 @@ impl SessionFiles {
         clock: ClockSource,
         ticks_per_second: f64,
     ) -> io::Result<SessionFiles> {
-        let file = directory.make_file("session", 4096)?;
-        fallocate(&file, FallocateFlags::empty(), 0, 4096)?;
+        let file = directory.make_file("session", SESSION_FILE_SIZE as u64)?;
+        fallocate(&file, FallocateFlags::empty(), 0, SESSION_FILE_SIZE as u64)?;
         let page = MmapOptions::new().len(4096).map_raw(&file)?;
         let ticks_per_us = ticks_per_second / 1e6;
         let clock_flag = match clock {

@@ -39,7 +39,7 @@ impl SharedObjects {
             self.mappings = Mappings::of(&maps);
         }
         let key = |address| Some(SharedObject { address, key: self.mappings.key(address)? });
-        // Forked processes call a channel alike.
+        // All processes call a channel alike.
         let channel = |address| SharedObject { address, key: format!("channel:{address:x}") };
         new.into_iter().filter_map(key).chain(channels.into_iter().map(channel)).collect()
     }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use holdup_model::names::program_of;
 use holdup_model::{LostEvents, ObjectId, ObjectKind, Process, SiteId, ThreadId, Time};
 
+use crate::children::{Life, wait_for_ends};
+
 /// A process with what tells its shared objects apart, whichever process looks.
 pub(crate) struct Member {
     pub process: Process,
@@ -36,7 +38,7 @@ pub(crate) fn join(members: Vec<Member>) -> Vec<Process> {
     for (member, root) in members.into_iter().zip(roots) {
         joined.entry(root).or_default().add(member);
     }
-    joined.into_values().filter_map(|joined| joined.process).collect()
+    joined.into_values().filter_map(Joined::whole).collect()
 }
 
 fn root(group: &[usize], mut index: usize) -> usize {
@@ -49,13 +51,29 @@ fn root(group: &[usize], mut index: usize) -> usize {
 #[derive(Default)]
 struct Joined {
     process: Option<Process>,
+    lives: Vec<Life>,
     /// Two kinds of objects can lie at one address: what is in a pipe, and the room in it.
     known: BTreeMap<(String, ObjectKind), ObjectId>,
 }
 
 impl Joined {
+    fn whole(self) -> Option<Process> {
+        let mut process = self.process?;
+        if self.lives.len() > 1 {
+            wait_for_ends(&mut process, &self.lives);
+        }
+        Some(process)
+    }
+
     fn add(&mut self, member: Member) {
         let Member { process: mut other, keys } = member;
+        let before = self.process.as_ref().map_or(0, |process| process.threads.len() as u32);
+        self.lives.push(Life {
+            pid: other.pid,
+            parent_pid: other.parent_pid,
+            threads: before..before + other.threads.len() as u32,
+            end: other.end,
+        });
         let Some(process) = &mut self.process else {
             for (index, object) in other.objects.iter_mut().enumerate() {
                 if let Some(key) = keys.get(&object.address) {
@@ -138,6 +156,13 @@ impl Joined {
             entry.thread = entry.thread.map(thread);
             entry.object = object(entry.object);
         }
+        for cost in &mut other.lock_costs {
+            cost.thread = thread(cost.thread);
+        }
+        for lock in &mut other.busy_locks {
+            lock.thread = thread(lock.thread);
+            lock.object = object(lock.object);
+        }
         for span in &mut other.on_core {
             span.thread = thread(span.thread);
         }
@@ -169,6 +194,8 @@ impl Joined {
         process.blocks.append(&mut other.blocks);
         process.markers.append(&mut other.markers);
         process.uses.append(&mut other.uses);
+        process.lock_costs.append(&mut other.lock_costs);
+        process.busy_locks.append(&mut other.busy_locks);
         process.on_core.append(&mut other.on_core);
         process.samples.append(&mut other.samples);
         process.readings.append(&mut other.readings);
@@ -193,7 +220,7 @@ fn covered_by_any(a: &[(Time, Time)], b: &[(Time, Time)]) -> Vec<(Time, Time)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdup_model::{Hold, Mode, Timeline, Wait};
+    use holdup_model::{BusyLock, Hold, LockCost, Mode, Nanos, Timeline, Wait};
 
     fn at(nanos: u64) -> Time {
         Time::from_nanos(nanos)
@@ -222,6 +249,24 @@ mod tests {
         });
         let (mut waiter, lock) = member("pool", 0x7000);
         waiter.process.waits.push(Wait::granted(ThreadId::new(0), lock, at(20), at(70)));
+        let none = Nanos::ZERO;
+        let of_thread = ThreadId::new(0);
+        waiter.process.lock_costs.push(LockCost {
+            thread: of_thread,
+            acquisitions: 9,
+            acquiring: none,
+            hand_overs: 0,
+            handing_over: none,
+        });
+        waiter.process.busy_locks.push(BusyLock {
+            thread: of_thread,
+            object: lock,
+            brief: 5,
+            waiting: none,
+            acquisitions: 9,
+            acquiring: none,
+            releasing: none,
+        });
         (holder.process.pid, waiter.process.pid) = (7, 8);
         waiter.process.threads[0].tid = 8;
         waiter.process.threads[0].name = None;
@@ -235,6 +280,12 @@ mod tests {
             "draw",
             "another program than that of the first"
         );
+        let second = ThreadId::new(1);
+        let costs: Vec<(ThreadId, u64)> =
+            processes[0].lock_costs.iter().map(|cost| (cost.thread, cost.acquisitions)).collect();
+        let busy: Vec<(ThreadId, ObjectId, u64)> =
+            processes[0].busy_locks.iter().map(|lock| (lock.thread, lock.object, lock.brief)).collect();
+        assert_eq!((costs, busy), (vec![(second, 9)], vec![(second, lock, 5)]));
         let timeline = Timeline::build(&processes[0]);
         assert_eq!(timeline.check(), Ok(()));
         assert_eq!(timeline.edges[0].from_time, at(60));

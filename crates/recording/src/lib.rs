@@ -8,6 +8,7 @@
 
 mod addresses;
 mod alone;
+mod children;
 mod clock;
 mod environment;
 mod error;

@@ -34,12 +34,18 @@ pub const SESSION_MAGIC: u64 = u64::from_le_bytes(*b"hldpsess");
 /// The first word of a process file.
 pub const PROCESS_MAGIC: u64 = u64::from_le_bytes(*b"hldpproc");
 /// The version of this layout and of the wire format.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// The environment variable that names the session's directory.
 pub const SESSION_VARIABLE: &str = "HOLDUP_SESSION";
 
 const PAGE: usize = 4096;
+/// Where in a session file its processes keep what they know of the channels between them: theirs alone, 0 at first.
+pub const CHANNELS_OFFSET: usize = PAGE;
+/// Bytes of that.
+pub const CHANNELS_SIZE: usize = 96 * 1024;
+/// The length of a session file.
+pub const SESSION_FILE_SIZE: usize = CHANNELS_OFFSET + CHANNELS_SIZE;
 /// Bytes of a slot.
 pub const SLOT_SIZE: usize = 2 * PAGE;
 /// Bytes of a chunk, its head included.

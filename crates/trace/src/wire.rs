@@ -38,13 +38,16 @@ pub const MAX_STACK_BYTES: usize = 16 * 1024;
 /// In the address of a channel, and in none of a program.
 const CHANNELS: u64 = 1 << 63;
 
-/// In the place of an object's address, the channel of this number. Among processes that were forked from one another it is known by that
-/// of the first to make one, and its kernel id: `group`, 0 where each has its own.
+/// The group of all processes of a session.
+pub const ALL_PROCESSES: u32 = u32::MAX >> 1;
+
+/// In the place of an object's address, the channel of this number. The processes of a `group` know it by that: [`ALL_PROCESSES`], those
+/// that were forked from the one of this kernel id, or none but this one (0).
 pub fn channel(group: u32, number: u32) -> u64 {
     CHANNELS | u64::from(group & !(1 << 31)) << 32 | u64::from(number)
 }
 
-/// True for a channel that processes which were forked from one another call alike.
+/// True for a channel that several processes call alike.
 pub fn is_shared_channel(object: u64) -> bool {
     object & CHANNELS != 0 && object & !CHANNELS >= 1 << 32
 }

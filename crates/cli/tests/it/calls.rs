@@ -78,27 +78,31 @@ fn who_reads_what_another_thread_writes_waits_for_that_thread() {
     }
 }
 
-/// A forked process sends to the one that it was forked from: both are reported as one, and wait for each other.
+/// A process sends to the one that made it, which runs the same program: both are reported as one, and wait for each other.
 #[test]
-fn who_reads_what_a_forked_process_writes_waits_for_that_process() {
+fn who_reads_what_a_process_of_the_same_program_writes_waits_for_that_process() {
     let stage = Stage::new();
     let program = stage.program("channels", &[]);
-    let process = recorded(&stage, &program, "child");
-    let seen = format!("{:#?} {:#?} {:#?}", process.waits, process.wakes, process.blocks);
-    assert_eq!(process.joined.len(), 1, "{seen}");
-    let child = ThreadId::new(2);
-    assert!(process.is_another(child), "{seen}");
-    let endings = endings(&process);
-    let waits = process.waits.iter().zip(&endings);
-    let mut waited: Vec<(ThreadId, Option<ThreadId>, bool)> = waits
-        .filter(|(wait, _)| process.object(wait.object).kind == ObjectKind::Messages)
-        .map(|(wait, ending)| (wait.thread, ending.by, process.object(wait.object).shared))
-        .collect();
-    waited.sort_unstable();
-    assert_eq!(waited, [(TAKER, Some(child), true), (child, Some(MAIN), true)], "{seen}");
-    assert_eq!(process.wakes.iter().filter(|wake| wake.thread == child).count(), 1, "{seen}");
-    let reads = process.blocks.iter().filter(|block| block.call == Call::Read).count();
-    assert_eq!(reads, 0, "{seen}");
+    // Forked, executed, and forked before there was a pipe, an end of which was sent to it.
+    for how in ["child", "itself", "sent"] {
+        let process = recorded(&stage, &program, how);
+        let seen = format!("{how}: {:#?} {:#?} {:#?}", process.waits, process.wakes, process.blocks);
+        assert_eq!(process.joined.len(), 1, "{seen}");
+        let child = ThreadId::new(2);
+        assert!(process.is_another(child), "{seen}");
+        let endings = endings(&process);
+        let waits = process.waits.iter().zip(&endings);
+        let mut waited: Vec<(ThreadId, Option<ThreadId>, bool)> = waits
+            .filter(|(wait, _)| process.object(wait.object).kind == ObjectKind::Messages)
+            .map(|(wait, ending)| (wait.thread, ending.by, process.object(wait.object).shared))
+            .collect();
+        waited.sort_unstable();
+        waited.dedup();
+        assert_eq!(waited, [(TAKER, Some(child), true), (child, Some(MAIN), true)], "{seen}");
+        assert_eq!(process.wakes.iter().filter(|wake| wake.thread == child).count(), 1, "{seen}");
+        let reads = process.blocks.iter().filter(|block| block.call == Call::Read).count();
+        assert_eq!(reads, 0, "{seen}");
+    }
 }
 
 /// What another program sends, and what a descriptor brings that was a channel before, is for no thread of this one.

@@ -106,11 +106,42 @@ static int epoll_of(int descriptor)
     return made;
 }
 
+// What a child does: when it is given a line, it sends 42.
+static int answer(int copy, int to)
+{
+    char line;
+    uint64_t value = 42;
+    // What it closes is not the last end of the pipe: the taker gets nothing by that.
+    return read(0, &line, 1) != 1 || close(must(dup(copy))) != 0 || write(to, &value, sizeof value) != sizeof value;
+}
+
+// Sends a descriptor, or, where that is -1, receives one.
+static int pass(int by, int descriptor)
+{
+    char byte = 0;
+    union {
+        struct cmsghdr head;
+        char space[CMSG_SPACE(sizeof descriptor)];
+    } control = { .space = { 0 } };
+    struct iovec part = { &byte, 1 };
+    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control };
+    if (descriptor >= 0) {
+        control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof descriptor), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+        memcpy(CMSG_DATA(&control.head), &descriptor, sizeof descriptor);
+        return must((int)sendmsg(by, &message, 0));
+    }
+    must((int)recvmsg(by, &message, 0));
+    memcpy(&descriptor, CMSG_DATA(&control.head), sizeof descriptor);
+    return descriptor;
+}
+
 int main(int count, char **arguments)
 {
     how = count > 1 ? arguments[1] : "pipe";
     uint64_t value = 42;
-    int child = 0, go[2];
+    int child = 0, go[2], pair[2];
+    if (is("answers"))
+        return answer(1, 1);
     must(pipe(go));
     must(dup2(go[0], 0));
     make_pipe();
@@ -127,10 +158,28 @@ int main(int count, char **arguments)
         from = to = must(eventfd(0, 0));
     } else if (is("child")) {
         child = must(fork());
+        if (child == 0)
+            _exit(answer(to, to));
+        close(to), to = 1;
+    } else if (is("sent")) {
+        // The child was forked before the pipe was made.
+        close(from), close(to);
+        must(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+        child = must(fork());
         if (child == 0) {
-            char line;
-            // What it closes is not the last end of the pipe: the taker gets nothing by that.
-            _exit(read(0, &line, 1) != 1 || close(must(dup(to))) != 0 || write(to, &value, sizeof value) != sizeof value);
+            to = pass(pair[1], -1);
+            _exit(answer(to, to));
+        }
+        make_pipe();
+        pass(pair[0], to);
+        close(to), to = 1;
+    } else if (is("itself")) {
+        // The child executes the same program anew, whose output is the pipe.
+        child = must(vfork());
+        if (child == 0) {
+            dup2(to, 1), close(to);
+            execl("/proc/self/exe", arguments[0], "answers", (char *)NULL);
+            _exit(1);
         }
         close(to), to = 1;
     } else if (is("program")) {
