@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use holdup_collect::as_caller;
 use holdup_criticality::{Depth, Diagnosis, ProcessTree, diagnose, predict_gains};
 use holdup_model::figures::counted;
-use holdup_model::{Nanos, Run};
+use holdup_model::{Nanos, Process, Run};
 use holdup_recording::facts::SourceText;
 use holdup_recording::{Recording, Sources, Warning};
 use holdup_report::Look;
@@ -70,10 +70,13 @@ impl Part {
 
     /// The processes of the run by their indices: the one to tell about first, then the busiest.
     pub(crate) fn order(&self, run: &Run, path: &Path) -> Result<Vec<usize>, Failure> {
+        let pids = |process: &Process| std::iter::once(process.pid).chain(process.joined.clone());
         let mut order = run.busiest_first();
         if let Some(pid) = self.process {
-            let Some(at) = order.iter().position(|index| run.processes[*index].pid == pid) else {
-                let pids: Vec<String> = run.processes.iter().map(|process| process.pid.to_string()).collect();
+            let Some(at) = order.iter().position(|index| pids(&run.processes[*index]).any(|own| own == pid))
+            else {
+                let pids: Vec<String> =
+                    run.processes.iter().flat_map(pids).map(|pid| pid.to_string()).collect();
                 return Err(Failure::input(format!(
                     "{}: no process {pid} in this recording; it has {}",
                     path.display(),

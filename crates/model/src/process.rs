@@ -15,7 +15,7 @@ pub struct Process {
     pub pid: u32,
     /// Kernel process id of the parent.
     pub parent_pid: u32,
-    /// Kernel ids of other processes that are reported with it, as they share locks with it or run its program and send to each other: their
+    /// Kernel ids of other processes that are reported with it, as they share locks with it, run its program and send to it, or were forked from it: their
     /// threads are among `threads`.
     pub joined: Vec<u32>,
     /// Program and arguments.

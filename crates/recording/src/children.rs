@@ -11,29 +11,29 @@ pub(crate) struct Life {
     pub parent_pid: u32,
     /// Which of the threads are its own.
     pub threads: Range<u32>,
-    pub end: Time,
+    /// When it ended; `None` where that is not known, or it executed another program.
+    pub end: Option<Time>,
 }
 
 /// So long after a process said that it ends its memory may be taken apart, and whoever waits for something else that its end brings
 /// (a signal, the end of what it wrote) goes on.
 const TAKEN_APART: Nanos = Nanos::new(5_000_000);
 
-/// Makes waits of calls that the end of a child ended.
+/// Makes waits of calls that the end of a child ended. The processes are in order of their threads.
 pub(crate) fn wait_for_ends(process: &mut Process, lives: &[Life]) {
-    let mut children: BTreeMap<u32, Vec<&Life>> = BTreeMap::new();
-    for life in lives {
-        children.entry(life.parent_pid).or_default().push(life);
+    let mut children: BTreeMap<u32, Vec<(Time, &Life)>> = BTreeMap::new();
+    for life in lives.iter().filter(|life| life.pid != life.parent_pid) {
+        children.entry(life.parent_pid).or_default().extend(life.end.map(|end| (end, life)));
     }
     for of_one in children.values_mut() {
-        of_one.sort_by_key(|child| child.end);
+        of_one.sort_by_key(|&(end, _)| end);
     }
     let ended_by = |block: &Block| {
-        let own = lives.iter().find(|life| life.threads.contains(&(block.thread.index() as u32)))?;
+        let own = lives.get(lives.partition_point(|life| life.threads.end <= block.thread.index() as u32))?;
         let children = children.get(&own.pid)?;
-        let before = children.partition_point(|child| child.end <= block.end);
-        let child =
-            children[..before].last().filter(|child| child.end > block.begin && child.pid != own.pid)?;
-        let is_at_once = child.end + TAKEN_APART >= block.end;
+        let before = children.partition_point(|&(end, _)| end <= block.end);
+        let &(end, child) = children[..before].last().filter(|&&(end, _)| end > block.begin)?;
+        let is_at_once = end + TAKEN_APART >= block.end;
         let is_it = match block.call {
             Call::WaitChild => true,
             Call::Read | Call::Receive | Call::Poll | Call::Signal => is_at_once,
@@ -87,7 +87,7 @@ mod tests {
             pid,
             parent_pid,
             threads: pid - 7..pid - 6,
-            end: at(ends[pid as usize - 7]),
+            end: Some(at(ends[pid as usize - 7])),
         };
         wait_for_ends(&mut process, &[life(7, 1), life(8, 7), life(9, 7), life(10, 9)]);
         let timeline = Timeline::build(&process);

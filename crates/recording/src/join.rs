@@ -1,4 +1,5 @@
-//! Processes that use the same locks, or send to each other, are one program: they are joined into one process of the model.
+//! Processes that use the same locks, send to each other, or were forked from one another, are one program: they are joined into one process
+//! of the model.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +13,29 @@ pub(crate) struct Member {
     pub process: Process,
     /// What lies behind the address of each shared object.
     pub keys: BTreeMap<u64, String>,
+    /// It is a fork that executed no program before its records.
+    pub forked: bool,
+    /// It executed a program after them.
+    pub executed: bool,
+    /// Its end was seen.
+    pub ended: bool,
 }
 
 impl Member {
     /// A process that shares nothing.
     pub(crate) fn alone(process: Process) -> Member {
-        Member { process, keys: BTreeMap::new() }
+        Member { process, keys: BTreeMap::new(), forked: false, executed: false, ended: false }
     }
 }
 
-/// Joins processes that share an object which at least two of them used. The others stay as they are, and all keep
-/// their order.
-pub(crate) fn join(members: Vec<Member>) -> Vec<Process> {
+/// Joins processes that share an object which at least two of them used, and forked ones with those that forked them. The others
+/// stay as they are, and all keep their order, which is that of their start.
+pub(crate) fn join(mut members: Vec<Member>) -> Vec<Process> {
+    let last: BTreeMap<u32, usize> =
+        members.iter().enumerate().map(|(index, member)| (member.process.pid, index)).collect();
+    for (index, member) in members.iter_mut().enumerate() {
+        member.executed |= last[&member.process.pid] != index;
+    }
     let mut group: Vec<usize> = (0..members.len()).collect();
     let mut first_user: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, member) in members.iter().enumerate() {
@@ -33,12 +45,31 @@ pub(crate) fn join(members: Vec<Member>) -> Vec<Process> {
             group[own.max(first)] = own.min(first);
         }
     }
+    for (child, parent) in forked(&members) {
+        let (parent, child) = (root(&group, parent), root(&group, child));
+        group[child.max(parent)] = child.min(parent);
+    }
     let roots: Vec<usize> = (0..members.len()).map(|index| root(&group, index)).collect();
     let mut joined: BTreeMap<usize, Joined> = BTreeMap::new();
     for (member, root) in members.into_iter().zip(roots) {
         joined.entry(root).or_default().add(member);
     }
     joined.into_values().filter_map(Joined::whole).collect()
+}
+
+/// Forked processes, with those that forked them.
+fn forked(members: &[Member]) -> Vec<(usize, usize)> {
+    let mut by_pid: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (index, member) in members.iter().enumerate() {
+        by_pid.entry(member.process.pid).or_default().push(index);
+    }
+    let parent = |child: &Process| {
+        let of_pid = by_pid.get(&child.parent_pid)?;
+        let begun = of_pid.partition_point(|&index| members[index].process.start <= child.start);
+        of_pid[..begun].last().copied()
+    };
+    let forked = members.iter().enumerate().filter(|(_, member)| member.forked && !member.executed);
+    forked.filter_map(|(index, member)| Some((index, parent(&member.process)?))).collect()
 }
 
 fn root(group: &[usize], mut index: usize) -> usize {
@@ -66,13 +97,13 @@ impl Joined {
     }
 
     fn add(&mut self, member: Member) {
-        let Member { process: mut other, keys } = member;
+        let Member { process: mut other, keys, executed, ended, .. } = member;
         let before = self.process.as_ref().map_or(0, |process| process.threads.len() as u32);
         self.lives.push(Life {
             pid: other.pid,
             parent_pid: other.parent_pid,
             threads: before..before + other.threads.len() as u32,
-            end: other.end,
+            end: (ended && !executed).then_some(other.end),
         });
         let Some(process) = &mut self.process else {
             for (index, object) in other.objects.iter_mut().enumerate() {
@@ -220,7 +251,7 @@ fn covered_by_any(a: &[(Time, Time)], b: &[(Time, Time)]) -> Vec<(Time, Time)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdup_model::{BusyLock, Hold, LockCost, Mode, Nanos, Timeline, Wait};
+    use holdup_model::{Block, BusyLock, Call, Hold, LockCost, Mode, Nanos, Timeline, Wait};
 
     fn at(nanos: u64) -> Time {
         Time::from_nanos(nanos)
@@ -231,7 +262,8 @@ mod tests {
         process.add_thread("main", at(0), None);
         let object = process.add_object(ObjectKind::Mutex, address);
         process.objects[object.index()].shared = true;
-        (Member { process, keys: [(address, key.to_owned())].into() }, object)
+        let keys = [(address, key.to_owned())].into();
+        (Member { process, keys, forked: false, executed: false, ended: true }, object)
     }
 
     #[test]
@@ -292,6 +324,65 @@ mod tests {
         assert_eq!((timeline.edges[0].from, timeline.edges[0].to), (ThreadId::new(0), ThreadId::new(1)));
     }
 
+    /// Process 7 waits in a call from 20 to 70 until a child has ended, which does at 60.
+    fn forks_and_waits() -> [Member; 2] {
+        [(7, 1, 100), (8, 7, 60)].map(|(pid, parent_pid, end)| {
+            let mut process = Process::new(at(0), at(end));
+            (process.pid, process.parent_pid) = (pid, parent_pid);
+            process.add_thread("main", at(0), None);
+            process.blocks.push(Block {
+                thread: ThreadId::new(0),
+                begin: at(20),
+                end: at(if pid == 7 { 70 } else { 30 }),
+                call: Call::WaitChild,
+                site: None,
+                cpu_begin: None,
+                cpu_end: None,
+            });
+            Member { process, keys: BTreeMap::new(), forked: pid == 8, executed: false, ended: true }
+        })
+    }
+
+    #[test]
+    fn who_forks_a_process_is_one_program_with_it_and_may_wait_for_its_end() {
+        let processes = join(forks_and_waits().into());
+        let [process] = processes.as_slice() else { panic!("one program") };
+        assert_eq!((process.joined.as_slice(), process.waits.len(), process.blocks.len()), (&[8][..], 1, 1));
+        let timeline = Timeline::build(process);
+        assert_eq!(timeline.check(), Ok(()));
+        let wait = timeline.edges.iter().find(|edge| edge.to == ThreadId::new(0)).expect("a wait");
+        assert_eq!((wait.from, wait.from_time), (ThreadId::new(1), at(60)));
+
+        let apart = |change: fn(&mut [Member; 2])| {
+            let mut members = forks_and_waits();
+            change(&mut members);
+            let processes = join(members.into());
+            (processes.len(), processes[0].waits.len())
+        };
+        assert_eq!(apart(|_| ()), (1, 1));
+        assert_eq!(apart(|members| members[1].forked = false), (2, 0), "it executed a program before");
+        assert_eq!(apart(|members| members[1].executed = true), (2, 0), "and here since");
+        assert_eq!(apart(|members| members[1].process.parent_pid = 9), (2, 0), "another's child");
+        assert_eq!(apart(|members| members[1].ended = false), (1, 0), "when it ended is not known");
+        assert_eq!(
+            apart(|members| members[0].process.blocks[0].begin = at(61)),
+            (1, 0),
+            "it had ended before"
+        );
+        assert_eq!(
+            apart(|members| members[0].process.blocks[0].end = at(59)),
+            (1, 0),
+            "something else ended"
+        );
+        // The child's place in the table of processes went to a program that it executed.
+        let [parent, child] = forks_and_waits();
+        let mut program = Process::new(at(60), at(90));
+        program.pid = 8;
+        let program =
+            Member { process: program, keys: BTreeMap::new(), forked: false, executed: false, ended: true };
+        assert_eq!(join(vec![parent, child, program]).len(), 3);
+    }
+
     #[test]
     fn what_is_in_a_channel_and_the_room_in_it_have_one_address_in_all_forked_processes() {
         let channel = |pid: u32, others: &[ObjectKind]| {
@@ -307,7 +398,7 @@ mod tests {
                 process.waits.push(Wait::granted(ThreadId::new(0), object, at(10), at(20)));
             }
             let keys = [(1, "channel 1".to_owned()), (2, format!("channel 2 of {pid}"))];
-            Member { process, keys: keys.into() }
+            Member { process, keys: keys.into(), forked: true, executed: false, ended: true }
         };
         let processes = join(vec![channel(7, &[]), channel(8, &[ObjectKind::Messages]), channel(9, &[])]);
         let [process] = processes.as_slice() else { panic!("they send to each other") };

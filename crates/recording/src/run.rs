@@ -8,6 +8,7 @@ use holdup_trace::wire::Record;
 use crate::alone;
 use crate::clock::Clock;
 use crate::error::Warning;
+use crate::facts::ProcessEnd;
 use crate::filler::Filler;
 use crate::join::{Member, join};
 use crate::kernel::{self, Kernel};
@@ -88,7 +89,14 @@ fn run(recording: &Recording, warnings: &[Warning], sources: Sources) -> Run {
         }
         // Samples say where threads spin.
         process.find_condition_barriers();
-        members.push(Member { process, keys });
+        let is_known = |what: fn(&ProcessEnd) -> bool| raw.end.as_ref().is_some_and(what);
+        members.push(Member {
+            process,
+            keys,
+            forked: raw.start.forked,
+            executed: is_known(|end| end.executed),
+            ended: is_known(|end| end.end != 0 && !end.still_running),
+        });
         hooks += raw.end.as_ref().map_or(0.0, |facts| facts.use_ticks) * uses as f64;
     }
     let rest: Vec<usize> = (0..kernel.images.len()).filter(|&image| !seen_images[image]).collect();

@@ -176,6 +176,8 @@ pub(crate) struct ProcessFacts {
     pub(crate) pid: u32,
     /// The process id of its parent.
     pub(crate) parent_pid: u32,
+    /// The ids of other processes that are reported with it as one; their threads are among its threads.
+    pub(crate) joined_pids: Vec<u32>,
     /// Its program and arguments.
     pub(crate) command: Vec<String>,
     /// How long it lived: T.
@@ -228,6 +230,8 @@ pub(crate) struct OtherProcess {
     pub(crate) pid: u32,
     /// The process id of its parent.
     pub(crate) parent_pid: u32,
+    /// The ids of other processes that are reported with it as one; their threads are among its threads.
+    pub(crate) joined_pids: Vec<u32>,
     /// Its program and arguments.
     pub(crate) command: Vec<String>,
     /// How long it lived.

@@ -190,14 +190,15 @@ fn nothing_recorded(run: &Run, look: Look) -> Vec<Line> {
     lines
 }
 
-/// `pid 12`, or with others with which the process is reported as one: `pids 12 and 13, which share locks`.
+/// `pid 12`, or with others with which the process is reported as one, and why: `pids 12 and 13, which share locks`.
 fn pids(process: &Process) -> String {
     const NAMED: usize = 3;
     let shared = || process.objects.iter().filter(|object| object.shared).map(|object| object.kind);
     let why = match (shared().any(|kind| !kind.is_channel()), shared().any(ObjectKind::is_channel)) {
         (true, true) => "share locks and send to each other",
+        (true, false) => "share locks",
         (false, true) => "send to each other",
-        _ => "share locks",
+        (false, false) => "were forked from one another",
     };
     match process.joined.as_slice() {
         [] => format!("pid {}", process.pid),
@@ -419,9 +420,9 @@ mod tests {
     fn processes_that_are_reported_as_one_are_named() {
         let of = |joined: &[u32]| pids(&Process { pid: 7, joined: joined.to_vec(), ..Process::default() });
         assert_eq!(of(&[]), "pid 7");
-        assert_eq!(of(&[8]), "pids 7 and 8, which share locks");
-        assert_eq!(of(&[8, 9]), "pids 7, 8 and 9, which share locks");
-        assert_eq!(of(&[8, 9, 10, 11]), "pids 7 and 4 others, which share locks");
+        assert_eq!(of(&[8]), "pids 7 and 8, which were forked from one another");
+        assert_eq!(of(&[8, 9]), "pids 7, 8 and 9, which were forked from one another");
+        assert_eq!(of(&[8, 9, 10, 11]), "pids 7 and 4 others, which were forked from one another");
         let with = |kinds: &[ObjectKind]| {
             let mut process = Process { pid: 7, joined: vec![8], ..Process::default() };
             for &kind in kinds {

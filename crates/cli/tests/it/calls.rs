@@ -105,6 +105,22 @@ fn who_reads_what_a_process_of_the_same_program_writes_waits_for_that_process() 
     }
 }
 
+/// Who waits for the end of a process that it forked is reported with it as one, and waits for that.
+#[test]
+fn who_waits_for_a_forked_process_joins_it() {
+    let stage = Stage::new();
+    let process = recorded(&stage, &stage.program("channels", &[]), "waits");
+    let seen = format!("{:#?} {:#?}", process.waits, process.blocks);
+    let endings = endings(&process);
+    let waits = process.waits.iter().zip(&endings);
+    let ends = waits.filter(|(wait, _)| process.object(wait.object).kind == ObjectKind::ThreadEnd);
+    let ends: Vec<(ThreadId, Option<ThreadId>)> =
+        ends.map(|(wait, ending)| (wait.thread, ending.by)).collect();
+    assert_eq!(ends, [(MAIN, Some(ThreadId::new(1)))], "{seen}");
+    assert!(process.is_another(ThreadId::new(1)), "{seen}");
+    assert!(!process.blocks.iter().any(|block| block.call == Call::WaitChild), "{seen}");
+}
+
 /// What another program sends, and what a descriptor brings that was a channel before, is for no thread of this one.
 #[test]
 fn who_reads_what_another_program_writes_waits_for_no_thread() {

@@ -42,7 +42,7 @@ static void until_the_taker_sleeps(void)
     char name[64], state = 0;
     while (taker_id == 0)
         usleep(1000);
-    snprintf(name, sizeof name, "/proc/self/task/%d/stat", (int)taker_id);
+    snprintf(name, sizeof name, "/proc/%d/stat", (int)taker_id);
     // Long enough to be a wait of note.
     for (int asleep = 0; asleep < 10; asleep = state == 'S' ? asleep + 1 : 0) {
         usleep(1000);
@@ -142,6 +142,17 @@ int main(int count, char **arguments)
     int child = 0, go[2], pair[2];
     if (is("answers"))
         return answer(1, 1);
+    if (is("waits")) {
+        child = must(fork());
+        if (child == 0) {
+            taker_id = getppid();
+            until_the_taker_sleeps();
+            _exit(0);
+        }
+        must(waitpid(child, NULL, 0));
+        printf("42\n");
+        return 0;
+    }
     must(pipe(go));
     must(dup2(go[0], 0));
     make_pipe();

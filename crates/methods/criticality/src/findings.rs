@@ -40,6 +40,7 @@ use holdup_model::{
 };
 use holdup_sections::Working;
 
+pub(crate) use own::mostly_called;
 pub(crate) use tasks::Tasks;
 
 use crate::blame::Blame;

@@ -10,7 +10,7 @@ use holdup_model::figures::percent;
 use holdup_model::names::Names;
 use holdup_model::selector::quoted;
 use holdup_model::{
-    Arrange, Doing, Nanos, ObjectId, ObjectKind, Process, Run, Sample, ThreadId, Time, Timeline,
+    Arrange, Call, Doing, Nanos, ObjectId, ObjectKind, Process, Run, Sample, ThreadId, Time, Timeline,
 };
 use holdup_replay::{
     Budget, Change, LEAST_ERROR, LockChange, Next, NoReplay, PauseKind, Pool, Prediction, Replayer,
@@ -18,7 +18,7 @@ use holdup_replay::{
 };
 
 use crate::diagnose::is_seen_throughout;
-use crate::findings::{BUSY_CORES, Tasks as RecordedTasks, rank};
+use crate::findings::{BUSY_CORES, Tasks as RecordedTasks, mostly_called, rank};
 use crate::scarcity::part;
 use crate::{Curve, CurvePoint, Diagnosis, Finding, FindingKind, Gain, NobodyCause, WhatIf};
 
@@ -55,6 +55,9 @@ const NO_TIME: &str = "What fixing would save is at most the cost here: to repla
 /// What is said where threads that share cores do different things.
 const SEVERAL_SORTS: &str = "What fewer threads would give is not known: no more of them than there are cores do the same, \
     or they take their work from different queues.";
+
+/// What is said where a process waits for another one of the run, or for one that was not seen.
+const OF_CHILDREN: &str = "What fixing would save is not known: the time is that of its child processes.";
 
 /// Most waits of a program that the library was not in last as long in the replay as they did, whatever else changes.
 const ONLY_KERNEL: &str = "Only the kernel saw this program: who ended which wait is mostly not known, so that no gains are \
@@ -119,6 +122,9 @@ pub fn predict_gains(run: &Run, diagnosis: &mut Diagnosis, depth: Depth) {
         let is_bounded = case.smaller_teams.is_some() || left_to_gain.is_some();
         if ways.is_empty() && !is_bounded && finding.kind == FindingKind::Oversubscription {
             finding.notes.push(SEVERAL_SORTS.to_owned());
+        }
+        if ways.is_empty() && case.waits_for_children(finding) {
+            finding.notes.push(OF_CHILDREN.to_owned());
         }
     }
     let sets: Vec<Vec<Change>> = ways.iter().flatten().map(|way| way.changes.clone()).collect();
@@ -504,6 +510,7 @@ impl Case<'_> {
                 Some(object) => (vec![Change::InstantWakeUps(object)], format!("wakeup:{}=0", name(object))),
                 None => (vec![Change::FreeWakeUps], "wakeup=0".to_owned()),
             },
+            Io if self.waits_for_children(finding) => return None,
             Io => self
                 .shorter_at(finding, "io")
                 .unwrap_or((vec![Change::Shorter(PauseKind::Io, None, f64::INFINITY)], "io=0".to_owned())),
@@ -552,6 +559,14 @@ impl Case<'_> {
             stretches.iter().map(move |stretch| format!("alone:{thread}{stretch}/{over}"))
         });
         Some(parts.collect::<Vec<_>>().join(","))
+    }
+
+    /// True if most of the finding's time passes in calls that the end of a child process ends.
+    fn waits_for_children(&self, finding: &Finding) -> bool {
+        let is_one = |thread| finding.threads.contains(&thread);
+        finding.kind == FindingKind::Io
+            && mostly_called(self.process, self.timeline, finding.place, true, is_one)
+                .is_some_and(|(call, _)| call == Call::WaitChild)
     }
 
     /// No waiting at the finding's place; `None` where that has no name.

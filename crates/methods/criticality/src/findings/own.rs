@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use holdup_model::figures::times;
-use holdup_model::{Call, Nanos, Segment, Site, SiteId, State};
+use holdup_model::{Call, Nanos, Process, Segment, Site, SiteId, State, ThreadId, Timeline};
 
 use super::{Candidate, Case, Description, main_ones, most_first};
 use crate::FindingKind;
@@ -33,7 +33,8 @@ fn describe(case: &Case<'_>, kind: FindingKind, place: Option<SiteId>, by_thread
     let threads = main_ones(by_thread);
     let at = place.map(|place| format!(" in {}", case.site(place))).unwrap_or_default();
     let is_io = kind == FindingKind::Io;
-    let called = mostly_called(case, place, by_thread, is_io);
+    let called =
+        mostly_called(case.process, case.timeline, place, is_io, |thread| by_thread.contains_key(&thread));
     let (state, word) = match called {
         Some((call, _)) if is_io => (State::Io, format!("I/O: {}", call.word())),
         _ if is_io => (State::Io, "I/O".to_owned()),
@@ -89,17 +90,18 @@ fn hint(call: Call, place: Option<&Site>) -> &'static str {
     }
 }
 
-/// The call that takes most of the time at this place, and how often all of them were made.
-fn mostly_called(
-    case: &Case<'_>,
+/// The call that takes most of these threads' time at this place, and how often all of them were made.
+pub(crate) fn mostly_called(
+    process: &Process,
+    timeline: &Timeline,
     place: Option<SiteId>,
-    by_thread: &ByThread,
     is_io: bool,
+    is_one: impl Fn(ThreadId) -> bool,
 ) -> Option<(Call, u64)> {
     let mut calls: BTreeMap<Call, Nanos> = BTreeMap::new();
     let mut count = 0;
-    for block in case.process.blocks.iter().filter(|block| (block.call != Call::Sleep) == is_io) {
-        if case.timeline.places.at(block.site) == place && by_thread.contains_key(&block.thread) {
+    for block in process.blocks.iter().filter(|block| (block.call != Call::Sleep) == is_io) {
+        if timeline.places.at(block.site) == place && is_one(block.thread) {
             *calls.entry(block.call).or_default() += block.end.since(block.begin);
             count += 1;
         }

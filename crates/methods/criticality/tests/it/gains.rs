@@ -1,7 +1,9 @@
 //! Gains: each finding that can be fixed says what that would give, and the script that was really fixed takes that long.
 
 use holdup_criticality::{Depth, Diagnosis, Finding, FindingKind, Gain, diagnose, predict_gains};
-use holdup_model::{CpuSet, Environment, Nanos, ObjectId, ObjectKind, Placement, Process, Run, ThreadId};
+use holdup_model::{
+    Call, CpuSet, Environment, Nanos, ObjectId, ObjectKind, Placement, Process, Run, ThreadId,
+};
 use holdup_testkit::{Op, QueueId, Script, any_process, any_script};
 use proptest::prelude::*;
 
@@ -255,6 +257,28 @@ fn io_and_sleep() {
         .expect("two can be fixed");
     let real = diagnosis.wall.saturating_sub(program(false, false).wall());
     assert!(together.low <= real && real <= together.high, "{together:?} {real:?}");
+}
+
+/// How long child processes take is theirs: nobody can do without.
+#[test]
+fn what_the_end_of_a_child_process_would_save_is_not_known() {
+    let program = |call: Call| {
+        let mut script = Script::new();
+        let site = script.site("wait", 10);
+        workers(&mut script, &vec![[work(10), Op::Read(20 * MS, site)].repeat(5); 2]);
+        let mut process = script.play();
+        process.blocks.iter_mut().for_each(|block| block.call = call);
+        of(process, 8)
+    };
+    let io = |diagnosis: &Diagnosis| {
+        let mut found = diagnosis.findings.iter().filter(|finding| finding.kind == FindingKind::Io);
+        let finding = found.next().expect("I/O");
+        (
+            finding.gain.is_some(),
+            finding.notes.iter().any(|note| note.ends_with("that of its child processes.")),
+        )
+    };
+    assert_eq!([Call::Read, Call::WaitChild].map(|call| io(&program(call))), [(true, false), (false, true)]);
 }
 
 /// A thread that looks after something until main stops it is no longer at it than the others work.
