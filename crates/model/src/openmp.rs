@@ -76,6 +76,79 @@ impl OpenMp {
         self.runtimes.is_empty() && self.regions.is_empty() && self.acquires.is_empty()
     }
 
+    /// Adds what another process did that is reported as one with this: its threads and sites have numbers that are so much higher here.
+    pub fn join(&mut self, mut other: OpenMp, threads: u32, sites: u32) {
+        let thread = |id: &mut ThreadId| *id = ThreadId::new(id.index() as u32 + threads);
+        let site = |id: &mut Option<SiteId>| *id = id.map(|id| SiteId::new(id.index() as u32 + sites));
+        let used = self.regions.iter().map(|region| region.instance.0.saturating_add(region.count)).max();
+        let first = used.unwrap_or(0);
+        let instance = |id: &mut Instance| id.0 = id.0.wrapping_add(first);
+        let makers = self.tasks.iter().map(|task| task.id.0 >> 32).max().map_or(0, |last| last + 1);
+        let task = |id: &mut TaskId| id.0 = id.0.wrapping_add(makers << 32);
+        for runtime in &mut other.runtimes {
+            site(&mut runtime.module);
+        }
+        for region in &mut other.regions {
+            thread(&mut region.thread);
+            instance(&mut region.instance);
+            region.parent.as_mut().map(instance);
+            [&mut region.place, &mut region.met_at].into_iter().for_each(site);
+        }
+        for share in &mut other.shares {
+            thread(&mut share.thread);
+            instance(&mut share.instance);
+        }
+        for work in &mut other.works {
+            thread(&mut work.thread);
+            instance(&mut work.instance);
+            site(&mut work.place);
+        }
+        for chunk in &mut other.chunks {
+            thread(&mut chunk.thread);
+            instance(&mut chunk.instance);
+        }
+        for sync in &mut other.syncs {
+            thread(&mut sync.thread);
+            instance(&mut sync.instance);
+            site(&mut sync.place);
+        }
+        for made in &mut other.tasks {
+            task(&mut made.id);
+            made.parent.as_mut().map(task);
+            thread(&mut made.thread);
+            made.instance.as_mut().map(instance);
+            site(&mut made.place);
+        }
+        for run in &mut other.task_runs {
+            thread(&mut run.thread);
+            run.task.as_mut().map(task);
+            run.instance.as_mut().map(instance);
+        }
+        for depend in &mut other.depends {
+            task(&mut depend.task);
+            // No address of a program has so high bits: those of two processes are different variables.
+            depend.address ^= makers << 48;
+        }
+        for acquires in &mut other.acquires {
+            thread(&mut acquires.thread);
+            [&mut acquires.place, &mut acquires.region].into_iter().for_each(site);
+        }
+        let is_new = |runtime: &Runtime| {
+            !self.runtimes.iter().any(|own| (own.vendor, own.told) == (runtime.vendor, runtime.told))
+        };
+        let new: Vec<Runtime> = other.runtimes.drain(..).filter(is_new).collect();
+        self.runtimes.extend(new);
+        self.regions.append(&mut other.regions);
+        self.shares.append(&mut other.shares);
+        self.works.append(&mut other.works);
+        self.chunks.append(&mut other.chunks);
+        self.syncs.append(&mut other.syncs);
+        self.tasks.append(&mut other.tasks);
+        self.task_runs.append(&mut other.task_runs);
+        self.depends.append(&mut other.depends);
+        self.acquires.append(&mut other.acquires);
+    }
+
     /// The share of the time in parallel regions that was recorded whole, from 0 to 1; `None` where there was none. Only
     /// outermost regions count.
     pub fn whole_share(&self) -> Option<f64> {
@@ -529,6 +602,86 @@ pub struct Acquires {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Two processes of one program call their threads, sites, regions and tasks alike.
+    #[test]
+    fn what_two_processes_did_is_kept_apart() {
+        let at = Time::from_nanos;
+        let (thread, site, instance, task) =
+            (ThreadId::new(1), Some(SiteId::new(2)), Instance::new(3), TaskId::new(1 << 32 | 1));
+        let region = Region {
+            thread,
+            begin: at(0),
+            end: at(9),
+            instance,
+            place: site,
+            met_at: site,
+            parent: Some(instance),
+            size: 2,
+            count: 4,
+            timed: 0,
+            time: Nanos::ZERO,
+            vendor: Vendor::Gnu,
+            whole: false,
+            league: false,
+            open: false,
+        };
+        let one = OpenMp {
+            runtimes: vec![Runtime { vendor: Vendor::Gnu, told: true, module: site }],
+            regions: vec![region.clone()],
+            shares: vec![Share {
+                thread,
+                instance,
+                index: 0,
+                begin: at(0),
+                end: at(9),
+                cpu: None,
+                cpu_begin: None,
+            }],
+            tasks: vec![Task {
+                id: task,
+                parent: Some(task),
+                thread,
+                time: at(1),
+                instance: Some(instance),
+                place: site,
+                making: None,
+                undeferred: false,
+                of_loop: false,
+            }],
+            task_runs: vec![TaskRun {
+                thread,
+                task: Some(task),
+                instance: Some(instance),
+                begin: at(2),
+                end: at(3),
+                complete: true,
+            }],
+            depends: vec![Depend { task, address: 77, kind: DependKind::In }],
+            ..OpenMp::default()
+        };
+        let mut both = one.clone();
+        both.join(one.clone(), 10, 20);
+        assert_eq!(both.runtimes, one.runtimes, "it is the same");
+        assert_eq!((&both.regions[0], &both.tasks[0]), (&region, &one.tasks[0]));
+        let there = (ThreadId::new(11), Some(SiteId::new(22)));
+        let second = &both.regions[1];
+        assert_eq!((second.thread, second.place, second.met_at), (there.0, there.1, there.1));
+        assert!(second.instance.0 >= instance.0 + region.count, "all executions of the first");
+        assert_eq!(
+            (second.parent, both.shares[1].instance, both.tasks[1].instance, both.task_runs[1].instance),
+            (Some(second.instance), second.instance, Some(second.instance), Some(second.instance))
+        );
+        let made = &both.tasks[1];
+        assert_eq!(
+            (made.parent, both.task_runs[1].task, both.depends[1].task),
+            (Some(made.id), Some(made.id), made.id)
+        );
+        assert_eq!((made.thread, made.place, both.shares[1].thread), (there.0, there.1, there.0));
+        assert_ne!((made.id, both.depends[1].address), (task, 77));
+        assert_ne!(made.id, task);
+        assert_ne!(both.depends[1].address, both.depends[0].address);
+    }
 
     #[test]
     fn executions_are_known_by_the_last_whole_one_before_them() {

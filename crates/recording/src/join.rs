@@ -201,6 +201,9 @@ impl Joined {
             sample.thread = thread(sample.thread);
             sample.site = sample.site.map(site);
         }
+        for span in &mut other.alone {
+            span.thread = thread(span.thread);
+        }
         for reading in &mut other.readings {
             reading.thread = thread(reading.thread);
         }
@@ -225,11 +228,14 @@ impl Joined {
         process.blocks.append(&mut other.blocks);
         process.markers.append(&mut other.markers);
         process.uses.append(&mut other.uses);
+        process.openmp.join(other.openmp, threads, sites);
         process.lock_costs.append(&mut other.lock_costs);
         process.busy_locks.append(&mut other.busy_locks);
         process.on_core.append(&mut other.on_core);
         process.samples.append(&mut other.samples);
         process.readings.append(&mut other.readings);
+        process.alone.append(&mut other.alone);
+        process.alone_counts.append(&mut other.alone_counts);
         process.lost += LostEvents { damaged_bytes: 0, ..other.lost };
     }
 }

@@ -43,8 +43,7 @@ fn time(result: &Value) -> u64 {
 
 #[test]
 fn a_lock_that_is_held_all_the_time() {
-    let stage = Stage::new();
-    let recording = recorded(&stage, "critical_section", &["2"]);
+    let recording = workspace().join("tests/recordings/critical_section.holdup");
     let found = results(
         &recording,
         &["lock:table_lock=0", "lock:table_lock/1", "lock:table/4", "lock:table_lock split 8", "cores=1"],

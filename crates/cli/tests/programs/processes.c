@@ -1,4 +1,4 @@
-// Six processes at once, each with two threads that compute and meet at a barrier of their own.
+// Six programs at once, each with two threads that compute and meet at a barrier of their own.
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,18 +21,26 @@ static void *compute(void *at)
     return NULL;
 }
 
-int main(void)
+static int team(void)
 {
+    pthread_t threads[THREADS];
+    pthread_barrier_init(&all_done, NULL, THREADS);
+    for (intptr_t i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, compute, (void *)i);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
+
+int main(int count, char **arguments)
+{
+    if (count > 1)
+        return team();
     for (int child = 0; child < PROCESSES; child++) {
         if (fork() != 0)
             continue;
-        pthread_t threads[THREADS];
-        pthread_barrier_init(&all_done, NULL, THREADS);
-        for (intptr_t i = 0; i < THREADS; i++)
-            pthread_create(&threads[i], NULL, compute, (void *)i);
-        for (int i = 0; i < THREADS; i++)
-            pthread_join(threads[i], NULL);
-        _exit(0);
+        execl("/proc/self/exe", arguments[0], "team", (char *)NULL);
+        _exit(1);
     }
     while (wait(NULL) > 0)
         ;
